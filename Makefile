@@ -1,0 +1,56 @@
+# Every verb sets up what it needs (virtual environment, locked packages, this package) and then does its job.
+# The lock is a plain pip constraints file: one version of everything, installed only where an extra asks for it.
+PYTHON ?= python3.11
+VENV ?= .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+
+.PHONY: help install install-demo install-bench install-dev demo test test-slow bench lint type format coverage clean
+
+help:  ## Show the verbs
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+install: $(VENV)/.base  ## Install the package alone
+install-demo: $(VENV)/.plot
+install-bench: $(VENV)/.bench
+install-dev: $(VENV)/.dev
+
+demo: install-demo  ## Generate a market, check it, build features, prove them causal, open the page
+	$(BIN)/tradingbot demo
+
+test: install-dev lint type  ## Lint, types and the default test suite
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" -q
+
+test-slow: install-dev  ## The long tests as well
+	$(BIN)/python -m pytest -n $(JOBS) -m slow -q
+
+bench: install-bench  ## Measure speed against references in the same run
+	$(BIN)/tradingbot bench data
+
+lint: install-dev
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+
+type: install-dev
+	$(BIN)/mypy
+
+format: install-dev  ## Format and sort imports
+	$(BIN)/ruff check --fix src tests benchmarks
+	$(BIN)/ruff format src tests benchmarks
+
+coverage: install-dev  ## Line and branch coverage of the default suite
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" -q --cov=tradingbot --cov-branch --cov-report=term-missing
+
+clean:  ## Remove the environment, caches and the workspace
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis workspace
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.base: $(BIN)/python pyproject.toml requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e .
+	@touch $@
+
+$(VENV)/.plot $(VENV)/.bench $(VENV)/.dev: $(VENV)/.%: $(BIN)/python pyproject.toml requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[$*]'
+	@touch $@

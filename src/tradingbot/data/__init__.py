@@ -1,0 +1,1 @@
+"""Bytes to checked bars: sources, calendar, schema, quality, content-addressed store, splits."""

@@ -1,0 +1,107 @@
+"""Writes that are whole or absent: temporary name → fsync → rename → fsync of the folder.
+
+A process killed at any instant leaves the old content or the new content, never a mixture; what
+it leaves under a temporary name is swept by the next writer.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tradingbot.domain.errors import StorageError
+
+_TEMPORARY = ".tmp-"
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """Yield a temporary path; on success it becomes `path`, on any failure it vanishes."""
+    with _storage_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.parent / f"{_TEMPORARY}{uuid.uuid4().hex}-{path.name}"
+        try:
+            yield temporary
+            _fsync(temporary)
+            os.replace(temporary, path)
+            _fsync(path.parent)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_directory(path: Path) -> Iterator[Path]:
+    """Yield a temporary folder; on success it becomes `path`, which must not exist yet.
+
+    If another writer produced `path` meanwhile, theirs is kept: a content-addressed folder of the
+    same name has the same content.
+    """
+    with _storage_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.parent / f"{_TEMPORARY}{uuid.uuid4().hex}-{path.name}"
+        temporary.mkdir()
+        try:
+            yield temporary
+            for file in sorted(temporary.rglob("*")):
+                _fsync(file)
+            _fsync(temporary)
+            if not path.exists():
+                os.rename(temporary, path)
+            _fsync(path.parent)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a small text file atomically."""
+    with atomic_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def sweep_temporaries(folder: Path) -> int:
+    """Remove what killed writers left directly in `folder`; return how many were removed."""
+    if not folder.is_dir():
+        return 0
+    leftovers = [entry for entry in folder.iterdir() if entry.name.startswith(_TEMPORARY)]
+    for entry in leftovers:
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink(missing_ok=True)
+    return len(leftovers)
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _storage_errors(path: Path) -> Iterator[None]:
+    reasons = {
+        errno.ENOSPC: (
+            "disk must have room for the file",
+            "Free space or choose another --workspace",
+        ),
+        errno.EDQUOT: (
+            "disk quota must allow the file",
+            "Free space or choose another --workspace",
+        ),
+        errno.EROFS: ("workspace must be writable", "Choose another --workspace"),
+        errno.EACCES: ("workspace must be writable", "Choose another --workspace"),
+        errno.EIO: ("disk must accept the file", "Check the disk, then run the command again"),
+    }
+    try:
+        yield
+    except OSError as e:
+        if e.errno not in reasons:
+            raise
+        rule, remedy = reasons[e.errno]
+        raise StorageError(
+            rule, was=os.strerror(e.errno), where=str(path), remedy=f"{remedy}; nothing was lost"
+        ) from e

@@ -1,0 +1,1 @@
+"""Where bars come from: one file per source behind the `BarSource` protocol."""

@@ -1,0 +1,257 @@
+"""Content-addressed datasets on disk: Parquet files and a manifest, immutable once written.
+
+    <root>/datasets/<first 16 hex digits of the content hash>/
+        bars.parquet  covariates.parquet  quarantine.parquet  manifest.json
+    <root>/names/<name>          one line: the hash a name points to now
+
+Bars that change get a new folder; the old one, and every result that cites it, stays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from pydantic import ValidationError
+
+from tradingbot import __version__
+from tradingbot.data.atomic import atomic_directory, sweep_temporaries, write_text
+from tradingbot.data.manifest import Manifest, Provenance, StoredFile
+from tradingbot.data.schema import COVARIATE_COLUMNS, require_bars, require_covariates
+from tradingbot.domain.errors import DataError, StorageError, suggest
+
+_NAME = re.compile(r"^[a-z0-9][a-z0-9_.-]{0,63}$")
+_DIGITS = 16
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A stored dataset, opened. Frames are read when asked for."""
+
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def id(self) -> str:
+        """Short content hash; the name of the folder."""
+        return self.manifest.content_sha256[:_DIGITS]
+
+    def load_bars(self) -> pl.DataFrame:
+        """Read the bars (see `schema.BAR_COLUMNS`), sorted by symbol and close."""
+        return _read(self, "bars.parquet")
+
+    def load_covariates(self) -> pl.DataFrame:
+        """Read the covariates (see `schema.COVARIATE_COLUMNS`); empty where there are none."""
+        return _read(self, "covariates.parquet")
+
+    def load_quarantine(self) -> pl.DataFrame:
+        """Read the rows that were set aside at import, with `code` and `reason`."""
+        return _read(self, "quarantine.parquet")
+
+
+class BarStore:
+    """Saves, names, lists and opens datasets under one root folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def save(
+        self,
+        bars: pl.DataFrame,
+        provenance: Provenance,
+        *,
+        name: str | None = None,
+        covariates: pl.DataFrame | None = None,
+        quarantine: pl.DataFrame | None = None,
+    ) -> Dataset:
+        """Store bars under their content hash and point `name` at them.
+
+        Saving the same content twice gives the same dataset. A killed save leaves nothing that
+        `open` could find.
+
+        Raises:
+            SchemaError: If the frames are not as `schema` says.
+            StorageError: If the disk refuses.
+        """
+        require_bars(bars, where="bars to store")
+        if bars.is_empty():
+            raise DataError("a dataset must have a bar", was="0 rows")
+        frames = {
+            "bars.parquet": bars,
+            "covariates.parquet": _or_empty(covariates),
+            "quarantine.parquet": pl.DataFrame() if quarantine is None else quarantine,
+        }
+        require_covariates(frames["covariates.parquet"], where="covariates to store")
+        digest = content_hash(bars, frames["covariates.parquet"], provenance)
+        folder = self._datasets / digest[:_DIGITS]
+        sweep_temporaries(self._datasets)
+        if not (folder / "manifest.json").exists():
+            with atomic_directory(folder) as temporary:
+                files = {file: _write(temporary / file, frame) for file, frame in frames.items()}
+                manifest = _describe(digest, provenance, frames, files)
+                text = manifest.model_dump_json(indent=2)
+                (temporary / "manifest.json").write_text(text + "\n", encoding="utf-8")
+        dataset = self._open_folder(folder)
+        if name is not None:
+            self.point(name, dataset)
+        return dataset
+
+    def point(self, name: str, dataset: Dataset) -> None:
+        """Let `name` mean `dataset` from now on."""
+        require_name(name)
+        write_text(self._names / name, dataset.manifest.content_sha256 + "\n")
+
+    def open(self, reference: str) -> Dataset:
+        """Open a dataset by name, or by the first digits of its hash.
+
+        Raises:
+            DataError: If no dataset, or more than one, answers to the reference.
+            StorageError: If its manifest is damaged.
+        """
+        named = self._names / reference
+        if _NAME.match(reference) and named.is_file():
+            reference = named.read_text(encoding="utf-8").strip()[:_DIGITS]
+        found = [folder for folder in self._folders() if folder.name.startswith(reference)]
+        if len(found) != 1 or not reference:
+            raise DataError(
+                "dataset must be a stored name or a hash prefix of one",
+                was=repr(reference),
+                where=str(self.root),
+                remedy=suggest(reference, [*self.names(), *(f.name for f in self._folders())])
+                if self._folders()
+                else "Run: tradingbot data generate, or data import",
+            )
+        return self._open_folder(found[0])
+
+    def names(self) -> dict[str, str]:
+        """Map each name to the dataset id it points to."""
+        if not self._names.is_dir():
+            return {}
+        return {
+            file.name: file.read_text(encoding="utf-8").strip()[:_DIGITS]
+            for file in sorted(self._names.iterdir())
+            if _NAME.match(file.name)
+        }
+
+    def datasets(self) -> list[Dataset]:
+        """Open every stored dataset, in order of id."""
+        return [self._open_folder(folder) for folder in self._folders()]
+
+    @property
+    def _datasets(self) -> Path:
+        return self.root / "datasets"
+
+    @property
+    def _names(self) -> Path:
+        return self.root / "names"
+
+    def _folders(self) -> list[Path]:
+        if not self._datasets.is_dir():
+            return []
+        return sorted(
+            f
+            for f in self._datasets.iterdir()
+            if (f / "manifest.json").is_file() and not f.name.startswith(".")
+        )
+
+    @staticmethod
+    def _open_folder(folder: Path) -> Dataset:
+        try:
+            text = (folder / "manifest.json").read_text(encoding="utf-8")
+            return Dataset(folder, Manifest.model_validate_json(text))
+        except (OSError, ValidationError, UnicodeDecodeError) as e:
+            raise StorageError(
+                "manifest must be readable",
+                was=str(e).splitlines()[0],
+                where=str(folder),
+                remedy="Delete that folder and import again",
+            ) from e
+
+
+def require_name(name: str) -> str:
+    """Return `name` if a dataset may be called so."""
+    if not _NAME.match(name):
+        raise DataError(
+            "dataset name must be 1-64 of a-z 0-9 . _ - and start with a letter or digit",
+            was=repr(name[:70]),
+            remedy="Choose e.g. us143",
+        )
+    return name
+
+
+def content_hash(bars: pl.DataFrame, covariates: pl.DataFrame, provenance: Provenance) -> str:
+    """Hash values and provenance, independent of file encoding and library versions."""
+    digest = hashlib.sha256(json.dumps(provenance.model_dump(mode="json"), sort_keys=True).encode())
+    for frame in (bars, covariates):
+        for column in frame.get_columns():
+            digest.update(f"{column.name}:{column.dtype}:{len(column)};".encode())
+            digest.update(_column_bytes(column))
+    return digest.hexdigest()
+
+
+def _column_bytes(column: pl.Series) -> bytes:
+    if column.dtype == pl.String:
+        # Sorted keys come in runs: hash each run's text and length instead of every row.
+        runs = column.rle().struct.unnest()
+        return json.dumps([runs["value"].to_list(), runs["len"].to_list()]).encode()
+    return np.ascontiguousarray(column.to_physical().to_numpy()).tobytes()
+
+
+def _or_empty(covariates: pl.DataFrame | None) -> pl.DataFrame:
+    return pl.DataFrame(schema=COVARIATE_COLUMNS) if covariates is None else covariates
+
+
+def _write(path: Path, frame: pl.DataFrame) -> StoredFile:
+    frame.write_parquet(path, compression="zstd", statistics=True)
+    return StoredFile(sha256=_file_hash(path), bytes=path.stat().st_size, rows=frame.height)
+
+
+def _file_hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _describe(
+    digest: str,
+    provenance: Provenance,
+    frames: dict[str, pl.DataFrame],
+    files: dict[str, StoredFile],
+) -> Manifest:
+    bars, covariates = frames["bars.parquet"], frames["covariates.parquet"]
+    return Manifest(
+        content_sha256=digest,
+        provenance=provenance,
+        symbols=tuple(bars["symbol"].unique(maintain_order=True)),
+        covariates=tuple(covariates["name"].unique().sort()),
+        rows=bars.height,
+        quarantined_rows=frames["quarantine.parquet"].height,
+        first_closed_at=bars.select(pl.col("closed_at").min()).item(),
+        last_closed_at=bars.select(pl.col("closed_at").max()).item(),
+        files=files,
+        code_version=__version__,
+    )
+
+
+def _read(dataset: Dataset, file: str) -> pl.DataFrame:
+    path = dataset.folder / file
+    try:
+        if _file_hash(path) != dataset.manifest.files[file].sha256:
+            raise StorageError(
+                "stored file must match its manifest",
+                was="other content",
+                where=str(path),
+                remedy="Delete the dataset's folder and import again",
+            )
+        return pl.read_parquet(path)
+    except (OSError, KeyError, pl.exceptions.PolarsError) as e:
+        raise StorageError(
+            "stored file must be readable",
+            was=type(e).__name__,
+            where=str(path),
+            remedy="Delete the dataset's folder and import again",
+        ) from e

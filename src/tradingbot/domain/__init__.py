@@ -1,0 +1,1 @@
+"""The vocabulary: symbols, universes, time frames, errors, random streams. No torch, no I/O."""

@@ -1,0 +1,96 @@
+"""Every exception the product raises on purpose.
+
+TradingBotError
+└── UserError                 a mistake the user can mend: one line, exit code 2
+    ├── ConfigError           a configuration file or option breaks a rule
+    ├── SchemaError           a file does not have the columns, types or order a bar file must have
+    ├── DataError             a file is readable but its content cannot be used
+    ├── SourceError           a data vendor refused, failed or answered nonsense
+    ├── MissingExtraError     an optional package is not installed
+    ├── UncertifiedPanelError a panel has no valid causality certificate
+    └── StorageError          the disk refused: full, read-only, or a stored file is damaged
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class TradingBotError(Exception):
+    """Base of everything raised on purpose; the command line prints it as one line."""
+
+
+class UserError(TradingBotError):
+    """A mistake the user can mend. Build it from rule, value, place and remedy.
+
+    Example:
+        >>> str(UserError("kappa must be below 1", was=1.7, where="demo.yaml:3", remedy="Use 0.1"))
+        'kappa must be below 1, was 1.7 (demo.yaml:3). Use 0.1.'
+    """
+
+    def __init__(
+        self, rule: str, *, was: object = None, where: str | None = None, remedy: str | None = None
+    ) -> None:
+        self.rule, self.was, self.where, self.remedy = rule, was, where, remedy
+        message = rule
+        if was is not None:
+            message += f", was {was}"
+        if where:
+            message += f" ({where})"
+        message += "."
+        if remedy:
+            message += f" {remedy.rstrip('.')}."
+        super().__init__(" ".join(message.split()))
+
+
+class ConfigError(UserError):
+    """A configuration file or option breaks a rule."""
+
+
+class SchemaError(UserError):
+    """A file does not have the columns, types or order a bar file must have."""
+
+
+class DataError(UserError):
+    """A file is readable but its content cannot be used."""
+
+
+class SourceError(UserError):
+    """A data vendor refused, failed or answered something that is not data."""
+
+
+class UncertifiedPanelError(UserError):
+    """A panel has no causality certificate, or one for other content."""
+
+
+class MissingExtraError(UserError):
+    """An optional package is not installed.
+
+    Example:
+        >>> str(MissingExtraError("yfinance", package="yfinance"))
+        "package 'yfinance' must be installed for this. Run: pip install 'tradingbot[yfinance]'."
+    """
+
+    def __init__(self, extra: str, *, package: str) -> None:
+        self.extra = extra
+        super().__init__(
+            f"package {package!r} must be installed for this",
+            remedy=f"Run: pip install 'tradingbot[{extra}]'",
+        )
+
+
+class StorageError(UserError):
+    """The disk refused: full, read-only, or a stored file is damaged."""
+
+
+def suggest(unknown: str, known: Iterable[str]) -> str:
+    """Say which known name was probably meant, or list all of them.
+
+    Example:
+        >>> suggest("noize", ["noise", "planted"])
+        "Did you mean 'noise'?"
+    """
+    names = sorted(known)
+    close = get_close_matches(unknown, names, n=1)
+    return f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(names)}"

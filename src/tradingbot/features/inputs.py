@@ -1,0 +1,123 @@
+"""What features are computed from: bars and covariates as arrays on one time grid.
+
+Axes: T time (rows of the grid), N symbols. Arrays are time-major, (T, N), because features step
+through time; the panel that learners read is (N, T, F).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tradingbot.domain.errors import DataError
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+TimeArray = NDArray[np.datetime64]
+
+BAR_FIELDS = ("open", "high", "low", "close", "volume", "vwap")
+
+
+@dataclass(frozen=True)
+class CovariateEvents:
+    """Point-in-time values of one covariate, sorted by `available_at`."""
+
+    symbol_index: NDArray[np.int64]  # (K,) position on the symbol axis
+    available_at: TimeArray  # (K,) datetime64[us], UTC
+    values: FloatArray  # (K,)
+
+
+@dataclass(frozen=True)
+class MarketInputs:
+    """Bars and covariates of N symbols on one grid of T closing times."""
+
+    symbols: tuple[str, ...]  # N, in universe order
+    closed_at: TimeArray  # (T,) datetime64[us], UTC, strictly increasing
+    present: BoolArray  # (T, N) True where the symbol has a bar that closed then
+    bars: Mapping[str, FloatArray]  # field → (T, N), NaN where absent; see BAR_FIELDS
+    covariates: Mapping[str, CovariateEvents] = field(default_factory=dict)
+    time_zone: str = "America/New_York"  # of the exchange: fixes the day of the week
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(T, N)."""
+        t, n = self.present.shape
+        return t, n
+
+    def truncated(self, length: int) -> MarketInputs:
+        """Keep the first `length` grid rows and the covariates available by the last of them."""
+        last = self.closed_at[length - 1]
+        return MarketInputs(
+            symbols=self.symbols,
+            closed_at=self.closed_at[:length],
+            present=self.present[:length],
+            bars={name: values[:length] for name, values in self.bars.items()},
+            covariates={name: _until(events, last) for name, events in self.covariates.items()},
+            time_zone=self.time_zone,
+        )
+
+
+def build_inputs(
+    bars: pl.DataFrame,
+    covariates: pl.DataFrame,
+    *,
+    symbols: Sequence[str] | None = None,
+    time_zone: str = "America/New_York",
+) -> MarketInputs:
+    """Lay stored bars on the grid of all their closing times.
+
+    Args:
+        bars: Frame in the bar schema, sorted by symbol and close.
+        covariates: Frame in the covariate schema.
+        symbols: Which symbols, in which order; by default those of `bars` in order of appearance.
+        time_zone: IANA name of the exchange's zone.
+
+    Raises:
+        DataError: If a wanted symbol has no bar.
+    """
+    order = (
+        tuple(symbols) if symbols is not None else tuple(bars["symbol"].unique(maintain_order=True))
+    )
+    missing = set(order) - set(bars["symbol"].unique())
+    if missing:
+        raise DataError(
+            "every symbol must have a bar",
+            was=f"none for {', '.join(sorted(missing)[:5])}",
+            remedy="Choose a dataset that has them or leave them out with --symbols",
+        )
+    position = pl.DataFrame({"symbol": order, "column": np.arange(len(order))})
+    rows = bars.join(position, on="symbol", how="inner")
+    closed_at = rows["closed_at"].unique().sort().to_numpy().astype("datetime64[us]")
+    row = np.searchsorted(closed_at, rows["closed_at"].to_numpy().astype("datetime64[us]"))
+    column = rows["column"].to_numpy()
+    present = np.zeros((len(closed_at), len(order)), dtype=bool)
+    present[row, column] = True
+    arrays = {}
+    for name in BAR_FIELDS:
+        values = np.full(present.shape, np.nan)
+        values[row, column] = rows[name].to_numpy()
+        arrays[name] = values
+    return MarketInputs(order, closed_at, present, arrays, _events(covariates, position), time_zone)
+
+
+def _events(covariates: pl.DataFrame, position: pl.DataFrame) -> dict[str, CovariateEvents]:
+    rows = covariates.join(position, on="symbol", how="inner").sort(["available_at", "column"])
+    return {
+        str(name): CovariateEvents(
+            group["column"].to_numpy(),
+            group["available_at"].to_numpy().astype("datetime64[us]"),
+            group["value"].to_numpy(),
+        )
+        for (name,), group in rows.group_by(["name"], maintain_order=True)
+    }
+
+
+def _until(events: CovariateEvents, last: np.datetime64) -> CovariateEvents:
+    count = int(np.searchsorted(events.available_at, last, side="right"))
+    return CovariateEvents(
+        events.symbol_index[:count], events.available_at[:count], events.values[:count]
+    )
