@@ -1,0 +1,1 @@
+"""Generated markets: their common contract, a registry, and one file per market."""
