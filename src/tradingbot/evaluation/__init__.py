@@ -1,0 +1,1 @@
+"""Is it worth anything: oracles, facts, figures and the report page."""

@@ -1,0 +1,53 @@
+"""Which bars are there: a heat map of symbols against months."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradingbot.evaluation.figures.style import new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+
+def draw_coverage(
+    symbols: Sequence[str], months: Sequence[str], fractions: NDArray[np.float64], *, title: str
+) -> Figure:
+    """Draw the share of expected bars that are present.
+
+    Args:
+        symbols: N names, drawn from top to bottom.
+        months: M labels such as `2024-03`.
+        fractions: (N, M) in [0, 1]; NaN where no bar was expected.
+        title: What data this is, over which period.
+    """
+    figure = new_figure(10, min(14.0, 1.6 + 0.11 * len(symbols)))
+    axes = figure.axes[0]
+    axes.grid(visible=False)
+    image = axes.imshow(
+        np.asarray(fractions, dtype=float),
+        aspect="auto",
+        cmap="RdYlGn",
+        vmin=0.9,
+        vmax=1.0,
+        interpolation="nearest",
+    )
+    axes.set_title(title)
+    _label(axes.xaxis, months, at_most=26, rotation=90)
+    _label(axes.yaxis, symbols, at_most=150, rotation=0, size=5 if len(symbols) > 60 else 7)
+    colours = figure.colorbar(image, ax=axes, shrink=0.5, extend="min")
+    colours.set_label("present / expected bars (below 0.9: darkest red)", fontsize=8)
+    return figure
+
+
+def _label(axis: Axis, names: Sequence[str], *, at_most: int, rotation: int, size: int = 7) -> None:
+    step = max(1, -(-len(names) // at_most))
+    positions = list(range(0, len(names), step))
+    axis.set_ticks(
+        positions, labels=[names[i] for i in positions], rotation=rotation, fontsize=size
+    )
