@@ -1,0 +1,1 @@
+"""Command line, configuration and wiring: the only place where everything meets."""

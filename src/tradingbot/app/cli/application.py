@@ -1,0 +1,150 @@
+"""The Typer application, its global options, and the boundary where errors become exit codes.
+
+Exit codes: 0 fine, 1 findings, 2 a mistake of the user's or unusable input, 70 a bug of ours,
+130 interrupted, 141 the reader of our output went away.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer.main import get_command
+
+from tradingbot import __version__
+from tradingbot.app.cli.invocation import Invocation, find_workspace, invocation_of, is_debugging
+from tradingbot.app.console import print_error
+from tradingbot.domain.errors import TradingBotError
+
+# (noun, module); None puts the module's commands at the top level.
+COMMAND_MODULES: tuple[tuple[str | None, str], ...] = ((None, "tradingbot.app.cli.doctor"),)
+
+EXIT_USAGE, EXIT_BUG, EXIT_INTERRUPTED, EXIT_PIPE_CLOSED = 2, 70, 130, 141
+
+
+def build_application() -> typer.Typer:
+    """Assemble the application from the modules in `COMMAND_MODULES`."""
+    application = typer.Typer(
+        name="tradingbot",
+        help="Checked market data, causal features, and markets with known answers.",
+        epilog="Start with: tradingbot doctor",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        add_completion=False,
+    )
+    application.callback()(_read_global_options)
+    for noun, module in COMMAND_MODULES:
+        commands = import_module(module).app
+        if noun is None:
+            application.add_typer(commands)
+        else:
+            application.add_typer(commands, name=noun, no_args_is_help=True)
+    return application
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave the process with an exit code; the installed entry point."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit code. No exception leaves this function."""
+    invocation = Invocation(debug=is_debugging())
+    try:
+        code = _invoke(arguments, invocation)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        return _forget_reader()
+    except TradingBotError as e:
+        _show_traceback(invocation)
+        print_error(str(e))
+    except typer.TyperException as e:
+        message = " ".join(e.format_message().split())
+        if message:  # empty where no arguments were given and the help has been shown
+            print_error(message)
+    except (KeyboardInterrupt, typer.Abort):
+        print_error("interrupted")
+        return EXIT_INTERRUPTED
+    except Exception as e:
+        _show_traceback(invocation)
+        print_error(_describe_bug(e))
+        return EXIT_BUG
+    return EXIT_USAGE
+
+
+def _invoke(arguments: Sequence[str], invocation: Invocation) -> int:
+    command = get_command(build_application())
+    try:
+        result = command.main(
+            list(arguments), prog_name="tradingbot", standalone_mode=False, obj=invocation
+        )
+    except SystemExit as e:
+        # Typer and Rich both leave with 1 when the pipe breaks, which would read as "findings".
+        if isinstance(e.__context__, BrokenPipeError):
+            raise e.__context__ from e
+        result = e.code
+    return result if isinstance(result, int) else 0
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tradingbot {__version__}")
+        raise typer.Exit
+
+
+def _read_global_options(
+    context: typer.Context,
+    workspace: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for datasets, panels and reports. "
+            "[dim]Default: $TRADINGBOT_WORKSPACE, else ./workspace[/dim]",
+            show_default=False,
+        ),
+    ] = None,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show tracebacks, as TRADINGBOT_DEBUG=1 does.")
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Print the version and leave.",
+            callback=_show_version,
+            is_eager=True,
+        ),
+    ] = False,
+) -> None:
+    invocation = invocation_of(context)
+    invocation.debug = invocation.debug or debug
+    chosen = find_workspace(workspace)
+    if chosen is not None:
+        invocation.workspace, invocation.workspace_is_given = chosen, True
+
+
+def _show_traceback(invocation: Invocation) -> None:
+    if invocation.debug:
+        traceback.print_exc(file=sys.stderr)
+
+
+def _describe_bug(error: Exception) -> str:
+    text = " ".join(str(error).split())[:200]
+    return (
+        f"this is a bug in tradingbot {__version__}: {type(error).__name__}: {text}. "
+        "Please report it with the command you ran and the output of the same command with "
+        "--debug after 'tradingbot' (or TRADINGBOT_DEBUG=1)."
+    )
+
+
+def _forget_reader() -> int:
+    # The interpreter flushes stdout once more on its way out and would complain.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return EXIT_PIPE_CLOSED

@@ -1,0 +1,64 @@
+"""What the options before the noun say, and the options that commands share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tradingbot.domain.errors import ConfigError
+
+WORKSPACE_VARIABLE = "TRADINGBOT_WORKSPACE"
+DEBUG_VARIABLE = "TRADINGBOT_DEBUG"
+
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document instead of tables.")
+]
+
+
+@dataclass
+class Invocation:
+    """The options that stand before the noun; filled in while the command line is read."""
+
+    workspace: Path = Path("workspace")
+    """Folder for datasets, panels and reports."""
+    workspace_is_given: bool = False
+    """True where the user chose the folder, so that a configuration file may not."""
+    debug: bool = False
+    """Show tracebacks."""
+
+
+def invocation_of(context: typer.Context) -> Invocation:
+    """Return the invocation a command runs under."""
+    found = context.find_object(Invocation)
+    if found is None:  # a command called outside `application.main`
+        found = context.obj = Invocation()
+    return found
+
+
+def find_workspace(option: Path | None, environment: Mapping[str, str] = os.environ) -> Path | None:
+    """Return the workspace the user chose: the option, else the variable, else None.
+
+    Raises:
+        ConfigError: If the option or the variable is set to nothing: it is unclear what is meant.
+    """
+    text = str(option) if option is not None else environment.get(WORKSPACE_VARIABLE)
+    if text is None:
+        return None
+    if not text.strip() or "\0" in text:
+        raise ConfigError(
+            f"{'--workspace' if option is not None else WORKSPACE_VARIABLE} must name a folder",
+            was="empty" if not text.strip() else repr(text),
+            where="command line" if option is not None else "environment",
+            remedy=f"Give a folder, or unset {WORKSPACE_VARIABLE} to use ./workspace",
+        )
+    return Path(text).expanduser()
+
+
+def is_debugging(environment: Mapping[str, str] = os.environ) -> bool:
+    """Tell whether the environment asks for tracebacks."""
+    return environment.get(DEBUG_VARIABLE, "") not in ("", "0")

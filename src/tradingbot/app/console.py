@@ -1,0 +1,174 @@
+"""Where output goes: results to stdout (tables for people, JSON for machines), the rest to stderr.
+
+With `--json` stdout carries exactly one JSON document. Colour follows the terminal and `NO_COLOR`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import date, datetime
+from enum import Enum
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Progress = Callable[[int, int, str], None]
+"""Called as (finished, total, label); the shape of `tradingbot.data.sources.source.Progress`."""
+
+_WIDTH_WITHOUT_TERMINAL = 120
+
+
+def print_error(message: str) -> None:
+    """Say on stderr, in one line, what went wrong."""
+    _write_line(f"error: {message}")
+
+
+def print_warning(message: str) -> None:
+    """Say on stderr, in one line, what the user should know."""
+    _write_line(f"warning: {message}")
+
+
+def print_note(message: str) -> None:
+    """Say something for people on stderr; machines reading stdout do not see it."""
+    _write_line(message)
+
+
+def print_json(value: object) -> None:
+    """Write `value` to stdout as one JSON document; NaN and infinity become null."""
+    sys.stdout.write(json.dumps(as_json(value), indent=2, ensure_ascii=False) + "\n")
+
+
+def print_text(text: str) -> None:
+    """Write plain text to stdout, as it is."""
+    sys.stdout.write(text + "\n")
+
+
+def print_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, caption: str = ""
+) -> None:
+    """Write a table for people to stdout; numbers are set to the right."""
+    from rich.table import Table
+    from rich.text import Text
+
+    body = [[_cell(value) for value in row] for row in rows]
+    table = Table(
+        title=Text(title), title_justify="left", caption=Text(caption) if caption else None
+    )
+    for index, name in enumerate(columns):
+        numeric = bool(body) and all(row[index][1] for row in body)
+        table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
+    for row in body:
+        table.add_row(*(Text(text) for text, _ in row))
+    _console(sys.stdout).print(table)
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Progress]:
+    """Show a progress bar on stderr while the block runs; nothing where stderr is no terminal.
+
+    Yields:
+        A callable (finished, total, label) for `BarSource.fetch` and its like; total 0 is unknown.
+    """
+    if not sys.stderr.isatty():
+        yield lambda finished, total, step: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=_console(sys.stderr), transient=True) as bars:
+        task = bars.add_task(label, total=None)
+
+        def report(finished: int, total: int, step: str) -> None:
+            bars.update(
+                task,
+                completed=finished,
+                total=total or None,
+                description=f"{label}: {step}" if step else label,
+            )
+
+        yield report
+
+
+def as_json(value: Any) -> Any:
+    """Turn a result into what JSON can say.
+
+    Dataclasses and pydantic models become objects, times ISO 8601 text, paths text, arrays lists,
+    NaN and infinity null.
+
+    Example:
+        >>> as_json({"sharpe": float("nan"), "folder": PurePath("a"), "bars": (1, 2)})
+        {'sharpe': None, 'folder': 'a', 'bars': [1, 2]}
+    """
+    if isinstance(value, Enum):
+        return as_json(value.value)
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, date | datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(as_json(key)): as_json(item) for key, item in value.items()}
+    return _object_as_json(value)
+
+
+def _object_as_json(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {
+            field.name: as_json(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
+    # By method, not by class: pydantic, numpy and torch are too heavy to import for `--help`.
+    if hasattr(value, "model_dump"):
+        return as_json(value.model_dump())
+    if hasattr(value, "tolist"):
+        return as_json(value.tolist())
+    if isinstance(value, Iterable) and not isinstance(value, bytes):
+        items = sorted(value) if isinstance(value, set | frozenset) else value
+        return [as_json(item) for item in items]
+    if isinstance(value, PurePath):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _cell(value: object) -> tuple[str, bool]:
+    if value is None:
+        return "", True
+    if isinstance(value, bool):
+        return ("yes" if value else "no"), False
+    if isinstance(value, int):
+        return f"{value:,}", True
+    if isinstance(value, float):
+        return _number(value), True
+    return str(value), False
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
+
+
+def _console(file: Any) -> Console:
+    from rich.console import Console
+
+    # Off a terminal Rich assumes 80 columns and folds; logs and pipes can take more.
+    return Console(
+        file=file, highlight=False, width=None if file.isatty() else _WIDTH_WITHOUT_TERMINAL
+    )
+
+
+def _write_line(message: str) -> None:
+    sys.stderr.write(message.rstrip() + "\n")
+    sys.stderr.flush()

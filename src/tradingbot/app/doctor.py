@@ -1,0 +1,319 @@
+"""Is this machine fit for the job? Each check looks, says what it saw, and what to do about it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
+from importlib import metadata
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import tradingbot
+
+_GIB = 2**30
+_DISK_NEEDED_BYTES = 2 * _GIB  # ten years of hourly bars for 143 symbols, with panels
+_MEMORY_NEEDED_BYTES = 2 * _GIB  # peak of the demo, doubled
+_REQUIREMENT = re.compile(
+    r"^(?P<name>[A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*(?P<rules>[^;]*?)\s*"
+    r"(?:;.*extra\s*==\s*['\"](?P<extra>[^'\"]+)['\"].*)?$"
+)
+_RULE = re.compile(r"(>=|<=|==|~=|<|>|!=)\s*([0-9][0-9A-Za-z.+-]*)")
+
+
+class Status(StrEnum):
+    """How a check came out."""
+
+    OK = "ok"
+    ABSENT = "absent"
+    """An extra that is not installed; fine until it is wanted."""
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the report."""
+
+    name: str
+    status: Status
+    observed: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A package that a distribution asks for; `extra` is empty for the base."""
+
+    name: str
+    rules: tuple[tuple[str, str], ...] = ()
+    extra: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Requirement | None:
+        """Read a line of package metadata; None where it is not one we can judge.
+
+        Example:
+            >>> Requirement.parse('pandas>=3.1; extra == "bench"')
+            Requirement(name='pandas', rules=(('>=', '3.1'),), extra='bench')
+        """
+        match = _REQUIREMENT.match(text)
+        if match is None:
+            return None
+        return cls(match["name"], tuple(_RULE.findall(match["rules"])), match["extra"] or "")
+
+    def allows(self, version: str) -> bool:
+        """Tell whether a version obeys every rule; pre-release and local parts do not count.
+
+        Example:
+            >>> Requirement("torch", (("==", "2.13.0"),)).allows("2.13.0+cpu")
+            True
+        """
+        return all(_obeys(version, operator, bound) for operator, bound in self.rules)
+
+    def __str__(self) -> str:
+        return self.name + ",".join(operator + bound for operator, bound in self.rules)
+
+
+def diagnose(workspace: Path) -> tuple[Check, ...]:
+    """Run every check; a check that itself fails is reported as a problem."""
+    checks: list[Check] = []
+    for name, look in _looks(workspace):
+        try:
+            found = look()
+        except Exception as e:  # a broken installation may raise anything
+            found = [Check(name, Status.PROBLEM, f"{type(e).__name__}: {e}", _REINSTALL)]
+        checks.extend(found)
+    return tuple(checks)
+
+
+def is_healthy(checks: Iterable[Check]) -> bool:
+    """Tell whether no check found a warning or a problem."""
+    return all(check.status in (Status.OK, Status.ABSENT) for check in checks)
+
+
+_REINSTALL = "Run: make install (or pip install -c requirements.lock -e .)"
+
+
+def _looks(workspace: Path) -> list[tuple[str, Callable[[], list[Check]]]]:
+    return [
+        ("python", _look_at_python),
+        ("packages", lambda: look_at_packages(metadata.requires("tradingbot") or [])),
+        ("device", _look_at_device),
+        ("threads", lambda: look_at_threads(os.environ.get("OMP_NUM_THREADS"))),
+        ("memory", _look_at_memory),
+        ("workspace", lambda: look_at_workspace(workspace)),
+        ("clock", lambda: look_at_clock(datetime.now(UTC))),
+        ("time zones", _look_at_time_zones),
+        ("calendar", lambda: _look_at_calendar(datetime.now(UTC).date())),
+    ]
+
+
+def _look_at_python() -> list[Check]:
+    version = platform.python_version()
+    wanted = metadata.metadata("tradingbot")["Requires-Python"] or ""
+    fits = Requirement("python", tuple(_RULE.findall(wanted))).allows(version)
+    return [
+        Check(
+            "tradingbot",
+            Status.OK,
+            f"{tradingbot.__version__} in {Path(tradingbot.__file__).parent}",
+        ),
+        Check(
+            "python",
+            Status.OK if fits else Status.PROBLEM,
+            f"{version} ({platform.platform()}), needs {wanted}",
+            "" if fits else f"Make a virtual environment with Python {wanted}",
+        ),
+    ]
+
+
+def look_at_packages(requirements: Iterable[str]) -> list[Check]:
+    """Compare what is installed with what the metadata asks for, extra by extra.
+
+    Args:
+        requirements: Lines as `importlib.metadata.requires` gives them.
+    """
+    by_extra: dict[str, list[Requirement]] = {"": []}
+    for text in requirements:
+        requirement = Requirement.parse(text)
+        if requirement is not None and requirement.name != "tradingbot":
+            by_extra.setdefault(requirement.extra, []).append(requirement)
+    return [check for extra, group in by_extra.items() for check in _judge_group(extra, group)]
+
+
+def _judge_group(extra: str, group: list[Requirement]) -> list[Check]:
+    label = f"extra {extra}" if extra else "packages"
+    install = f"Run: pip install 'tradingbot[{extra}]'" if extra else _REINSTALL
+    present = {item.name: version for item in group if (version := _installed_version(item.name))}
+    wrong = [
+        f"{item.name} {present[item.name]}, needs {item}"
+        for item in group
+        if item.name in present and not item.allows(present[item.name])
+    ]
+    missing = [item.name for item in group if item.name not in present]
+    if wrong:
+        return [Check(label, Status.PROBLEM, "; ".join(wrong), install)]
+    if missing:
+        status = Status.ABSENT if extra else Status.PROBLEM
+        return [Check(label, status, f"not installed: {', '.join(missing)}", install)]
+    return [
+        Check(label, Status.OK, ", ".join(f"{name} {version}" for name, version in present.items()))
+    ]
+
+
+def _installed_version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _obeys(version: str, operator: str, bound: str) -> bool:
+    left, right = _release(version), _release(bound)
+    width = max(len(left), len(right))
+    left, right = left + (0,) * (width - len(left)), right + (0,) * (width - len(right))
+    if operator == "~=":
+        kept = len(_release(bound)) - 1
+        return left >= right and left[:kept] == right[:kept]
+    return {
+        ">=": left >= right,
+        "<=": left <= right,
+        "==": left == right,
+        "!=": left != right,
+        "<": left < right,
+        ">": left > right,
+    }[operator]
+
+
+def _release(version: str) -> tuple[int, ...]:
+    match = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(int(part) for part in match[0].split(".")) if match else ()
+
+
+def _look_at_device() -> list[Check]:
+    import torch
+
+    if torch.cuda.is_available():
+        names = [
+            f"cuda:{index} {torch.cuda.get_device_name(index)} "
+            f"({torch.cuda.get_device_properties(index).total_memory / _GIB:.0f} GiB)"
+            for index in range(torch.cuda.device_count())
+        ]
+        return [Check("device", Status.OK, ", ".join(names))]
+    if torch.backends.mps.is_available():
+        return [Check("device", Status.OK, "mps (Apple GPU)")]
+    built = torch.version.cuda or "none"
+    return [Check("device", Status.OK, f"cpu ({_processor()}); torch built for CUDA: {built}")]
+
+
+def look_at_threads(omp_setting: str | None) -> list[Check]:
+    """Compare torch's threads and `OMP_NUM_THREADS` with the cores this process may use."""
+    import torch
+
+    cores = _usable_cores()
+    observed = (
+        f"torch {torch.get_num_threads()}, OMP_NUM_THREADS {omp_setting or 'unset'}, cores {cores}"
+    )
+    if omp_setting is not None and not re.fullmatch(r"[1-9]\d*", omp_setting.strip()):
+        remedy = f"Unset OMP_NUM_THREADS or set it to at most {cores}"
+        return [Check("threads", Status.WARNING, observed, remedy)]
+    if torch.get_num_threads() > cores:
+        remedy = f"Set OMP_NUM_THREADS={cores}: more threads than cores wait for each other"
+        return [Check("threads", Status.WARNING, observed, remedy)]
+    return [Check("threads", Status.OK, observed)]
+
+
+def _usable_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _processor() -> str:
+    return f"{platform.machine()}, {_usable_cores()} cores"
+
+
+def _look_at_memory() -> list[Check]:
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    available = _available_memory_bytes() or total
+    observed = f"{available / _GIB:.1f} GiB available of {total / _GIB:.1f} GiB"
+    if available < _MEMORY_NEEDED_BYTES:
+        remedy = f"Close other programs: {_MEMORY_NEEDED_BYTES / _GIB:.0f} GiB are needed"
+        return [Check("memory", Status.WARNING, observed, remedy)]
+    return [Check("memory", Status.OK, observed)]
+
+
+def _available_memory_bytes() -> int | None:
+    table = Path("/proc/meminfo")
+    match = re.search(r"MemAvailable:\s+(\d+) kB", table.read_text()) if table.exists() else None
+    return int(match[1]) * 1024 if match else None
+
+
+def look_at_workspace(workspace: Path) -> list[Check]:
+    """Try to write where the workspace is or would be, and measure the room there."""
+    place = workspace.expanduser().absolute()
+    existing = next(folder for folder in (place, *place.parents) if folder.exists())
+    if not existing.is_dir():
+        return [
+            Check(
+                "workspace", Status.PROBLEM, f"{existing} is a file", "Choose another --workspace"
+            )
+        ]
+    try:
+        with tempfile.TemporaryFile(dir=existing) as file:
+            file.write(b"x")
+    except OSError as e:
+        observed = f"{existing} is not writable: {e.strerror}"
+        return [Check("workspace", Status.PROBLEM, observed, "Choose another --workspace")]
+    free = shutil.disk_usage(existing).free
+    state = "writable" if existing == place else "will be made"
+    enough = free >= _DISK_NEEDED_BYTES
+    return [
+        Check("workspace", Status.OK, f"{place} ({state})"),
+        Check(
+            "disk",
+            Status.OK if enough else Status.WARNING,
+            f"{free / _GIB:.1f} GiB free",
+            ""
+            if enough
+            else f"Free {_DISK_NEEDED_BYTES / _GIB:.0f} GiB or choose another --workspace",
+        ),
+    ]
+
+
+def look_at_clock(now: datetime) -> list[Check]:
+    """Compare the clock with the age of our own files: it cannot be older than they are."""
+    written = datetime.fromtimestamp(Path(tradingbot.__file__).stat().st_mtime, UTC)
+    observed = now.isoformat(timespec="seconds")
+    if now < written - timedelta(days=1):
+        remedy = "Set the system clock: bars would be stamped in the past"
+        return [Check("clock", Status.PROBLEM, f"{observed}, before {written:%Y-%m-%d}", remedy)]
+    return [Check("clock", Status.OK, observed)]
+
+
+def _look_at_time_zones() -> list[Check]:
+    zone = ZoneInfo("America/New_York")
+    summer, winter = (datetime(2025, month, 1, tzinfo=zone).utcoffset() for month in (7, 1))
+    if (summer, winter) == (timedelta(hours=-4), timedelta(hours=-5)):
+        return [Check("time zones", Status.OK, "America/New_York has its summer time")]
+    remedy = "Install the tzdata package of the system or: pip install tzdata"
+    return [Check("time zones", Status.PROBLEM, f"New York is at {summer} and {winter}", remedy)]
+
+
+def _look_at_calendar(today: date) -> list[Check]:
+    import exchange_calendars
+
+    calendar = exchange_calendars.get_calendar("XNYS")
+    first, last = calendar.first_session.date(), calendar.last_session.date()
+    observed = f"XNYS {first} … {last}"
+    if not first <= today <= last:
+        remedy = "Run: pip install --upgrade exchange_calendars"
+        return [Check("calendar", Status.PROBLEM, f"{observed}, today is {today}", remedy)]
+    return [Check("calendar", Status.OK, observed)]
