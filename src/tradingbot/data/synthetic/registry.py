@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import ValidationError
 
+from tradingbot.data.synthetic import hidden, planted
 from tradingbot.data.synthetic.market import (
     GridSpec,
     MarketParams,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MarketSpec", "generate", "known_markets", "lay_grid", "market", "register"]
 
-_SPECS: tuple[MarketSpec, ...] = ()
+_SPECS: tuple[MarketSpec, ...] = (*planted.SPECS, *hidden.SPECS)
 _MARKETS: dict[str, MarketSpec] = {}
 _MAX_SEED = 2**63 - 1
 
