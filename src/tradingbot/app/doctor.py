@@ -16,15 +16,11 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import tradingbot
+from tradingbot.app.requirement import Requirement, installed_version, version_rules
 
 _GIB = 2**30
 _DISK_NEEDED_BYTES = 2 * _GIB  # ten years of hourly bars for 143 symbols, with panels
 _MEMORY_NEEDED_BYTES = 2 * _GIB  # peak of the demo, doubled
-_REQUIREMENT = re.compile(
-    r"^(?P<name>[A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*(?P<rules>[^;]*?)\s*"
-    r"(?:;.*extra\s*==\s*['\"](?P<extra>[^'\"]+)['\"].*)?$"
-)
-_RULE = re.compile(r"(>=|<=|==|~=|<|>|!=)\s*([0-9][0-9A-Za-z.+-]*)")
 
 
 class Status(StrEnum):
@@ -45,40 +41,6 @@ class Check:
     status: Status
     observed: str
     remedy: str = ""
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """A package that a distribution asks for; `extra` is empty for the base."""
-
-    name: str
-    rules: tuple[tuple[str, str], ...] = ()
-    extra: str = ""
-
-    @classmethod
-    def parse(cls, text: str) -> Requirement | None:
-        """Read a line of package metadata; None where it is not one we can judge.
-
-        Example:
-            >>> Requirement.parse('pandas>=3.1; extra == "bench"')
-            Requirement(name='pandas', rules=(('>=', '3.1'),), extra='bench')
-        """
-        match = _REQUIREMENT.match(text)
-        if match is None:
-            return None
-        return cls(match["name"], tuple(_RULE.findall(match["rules"])), match["extra"] or "")
-
-    def allows(self, version: str) -> bool:
-        """Tell whether a version obeys every rule; pre-release and local parts do not count.
-
-        Example:
-            >>> Requirement("torch", (("==", "2.13.0"),)).allows("2.13.0+cpu")
-            True
-        """
-        return all(_obeys(version, operator, bound) for operator, bound in self.rules)
-
-    def __str__(self) -> str:
-        return self.name + ",".join(operator + bound for operator, bound in self.rules)
 
 
 def diagnose(workspace: Path) -> tuple[Check, ...]:
@@ -118,7 +80,7 @@ def _looks(workspace: Path) -> list[tuple[str, Callable[[], list[Check]]]]:
 def _look_at_python() -> list[Check]:
     version = platform.python_version()
     wanted = metadata.metadata("tradingbot")["Requires-Python"] or ""
-    fits = Requirement("python", tuple(_RULE.findall(wanted))).allows(version)
+    fits = Requirement("python", version_rules(wanted)).allows(version)
     return [
         Check(
             "tradingbot",
@@ -151,7 +113,7 @@ def look_at_packages(requirements: Iterable[str]) -> list[Check]:
 def _judge_group(extra: str, group: list[Requirement]) -> list[Check]:
     label = f"extra {extra}" if extra else "packages"
     install = f"Run: pip install 'tradingbot[{extra}]'" if extra else _REINSTALL
-    present = {item.name: version for item in group if (version := _installed_version(item.name))}
+    present = {item.name: version for item in group if (version := installed_version(item.name))}
     wrong = [
         f"{item.name} {present[item.name]}, needs {item}"
         for item in group
@@ -166,35 +128,6 @@ def _judge_group(extra: str, group: list[Requirement]) -> list[Check]:
     return [
         Check(label, Status.OK, ", ".join(f"{name} {version}" for name, version in present.items()))
     ]
-
-
-def _installed_version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def _obeys(version: str, operator: str, bound: str) -> bool:
-    left, right = _release(version), _release(bound)
-    width = max(len(left), len(right))
-    left, right = left + (0,) * (width - len(left)), right + (0,) * (width - len(right))
-    if operator == "~=":
-        kept = len(_release(bound)) - 1
-        return left >= right and left[:kept] == right[:kept]
-    return {
-        ">=": left >= right,
-        "<=": left <= right,
-        "==": left == right,
-        "!=": left != right,
-        "<": left < right,
-        ">": left > right,
-    }[operator]
-
-
-def _release(version: str) -> tuple[int, ...]:
-    match = re.match(r"\d+(?:\.\d+)*", version)
-    return tuple(int(part) for part in match[0].split(".")) if match else ()
 
 
 def _look_at_device() -> list[Check]:
