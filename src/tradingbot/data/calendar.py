@@ -174,7 +174,7 @@ def _load(name: str, start: date, end: date) -> TradingCalendar:
         )
     try:
         facts = exchange_calendars.get_calendar(name, start=start - _MARGIN, end=end + _MARGIN)
-    except (ValueError, exchange_calendars.errors.CalendarError) as e:
+    except (ValueError, OverflowError, exchange_calendars.errors.CalendarError) as e:
         raise ConfigError(
             f"calendar {name} must be known for these days",
             was=f"{start} … {end}",

@@ -40,7 +40,7 @@ class UserError(TradingBotError):
             message += f" ({where})"
         message += "."
         if remedy:
-            message += f" {remedy.rstrip('.')}."
+            message += f" {remedy}" if remedy.endswith(("?", ".")) else f" {remedy}."
         super().__init__(" ".join(message.split()))
 
 
