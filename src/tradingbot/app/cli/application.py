@@ -23,7 +23,10 @@ from tradingbot.app.console import print_error
 from tradingbot.domain.errors import TradingBotError
 
 # (noun, module); None puts the module's commands at the top level.
-COMMAND_MODULES: tuple[tuple[str | None, str], ...] = ((None, "tradingbot.app.cli.doctor"),)
+COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (
+    (None, "tradingbot.app.cli.doctor"),
+    ("config", "tradingbot.app.cli.config"),
+)
 
 EXIT_USAGE, EXIT_BUG, EXIT_INTERRUPTED, EXIT_PIPE_CLOSED = 2, 70, 130, 141
 
