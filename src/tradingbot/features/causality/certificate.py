@@ -1,0 +1,171 @@
+"""The certificate: a proof's result as a file beside the panel, and the gate that asks for it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, NoReturn
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tradingbot import __version__
+from tradingbot.data.atomic import write_text
+from tradingbot.domain.errors import UncertifiedPanelError
+from tradingbot.features.causality.report import CausalityReport
+
+CERTIFICATE_FILE = "certificate.json"
+PANEL_SUBJECTS = ("features", "scaling")
+"""What must have been proved before a panel may be read."""
+
+_REMEDY = "Run: tradingbot features prove-causal"
+
+
+class ProvedOutput(BaseModel):
+    """One output that was proved causal."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    subject: str
+    output: str
+    scope: str
+    known_from: int
+    comparisons: int
+
+
+class Certificate(BaseModel):
+    """What was proved, for which content, and how.
+
+    `sha256` guards against damage and careless edits; it is no signature.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: Literal[1] = 1
+    dataset_sha256: str
+    spec_sha256: str
+    panel_sha256: str
+    """Hash of the panel's tensor file."""
+    scaler_sha256: str | None = None
+    """Hash of the scaler fitted on the training rows, where one is stored."""
+    outputs: tuple[ProvedOutput, ...]
+    common_cuts: tuple[int, ...]
+    staggered_cuts: tuple[tuple[int, ...], ...]
+    every_bar: bool
+    """True if streaming was also compared with batch at every bar."""
+    perturbations: tuple[str, ...]
+    seed: int
+    comparisons: int
+    recomputations: int
+    code_version: str
+    sha256: str = ""
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """Names of the subjects proved."""
+        return tuple(dict.fromkeys(output.subject for output in self.outputs))
+
+    def content_sha256(self) -> str:
+        """Hash of everything but the hash itself."""
+        return hashlib.sha256(self.model_dump_json(exclude={"sha256"}).encode()).hexdigest()
+
+
+class PanelIdentity(BaseModel):
+    """Which content a certificate is for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dataset_sha256: str
+    spec_sha256: str
+    panel_sha256: str
+    scaler_sha256: str | None = None
+
+
+def issue_certificate(
+    report: CausalityReport, identity: PanelIdentity, *, every_bar: bool
+) -> Certificate:
+    """Certify a report in which every output was proved causal.
+
+    Raises:
+        UncertifiedPanelError: If an output leaks or could not be proved, naming the first.
+    """
+    if not report.is_causal:
+        worst = report.failures[0] if report.failures else None
+        raise UncertifiedPanelError(
+            "every output must be causal to be certified",
+            was=f"{worst.output}: {worst.offence or worst.reason}" if worst else "nothing examined",
+            remedy="Mend the output or leave it out of the panel",
+        )
+    certificate = Certificate(
+        **identity.model_dump(),
+        outputs=tuple(
+            ProvedOutput(
+                subject=verdict.subject,
+                output=verdict.output,
+                scope=verdict.scope,
+                known_from=verdict.known_from,
+                comparisons=verdict.comparisons,
+            )
+            for verdict in report.verdicts
+        ),
+        common_cuts=report.common_cuts,
+        staggered_cuts=report.staggered_cuts,
+        every_bar=every_bar,
+        perturbations=report.perturbations,
+        seed=report.seed,
+        comparisons=report.comparisons,
+        recomputations=report.recomputations,
+        code_version=__version__,
+    )
+    return certificate.model_copy(update={"sha256": certificate.content_sha256()})
+
+
+def write_certificate(folder: Path, certificate: Certificate) -> Path:
+    """Write `certificate.json` beside the panel, whole or not at all."""
+    path = folder / CERTIFICATE_FILE
+    write_text(path, certificate.model_dump_json(indent=2) + "\n")
+    return path
+
+
+def require_certificate(
+    folder: Path,
+    dataset_sha256: str,
+    spec_sha256: str,
+    *,
+    subjects: Sequence[str] = PANEL_SUBJECTS,
+) -> Certificate:
+    """Return the certificate of a panel.
+
+    Args:
+        folder: The panel's folder.
+        dataset_sha256: Hash of the dataset the panel was built from.
+        spec_sha256: Hash of the feature specs.
+        subjects: What must have been proved.
+
+    Raises:
+        UncertifiedPanelError: If it is missing, damaged, for other content, by another version of
+            the program, or lacks a subject.
+    """
+    path = folder / CERTIFICATE_FILE
+    if not path.is_file():
+        _refuse("panel must have a causality certificate", "none", path)
+    try:
+        certificate = Certificate.model_validate_json(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, ValidationError) as e:
+        _refuse("certificate must be readable", type(e).__name__, path)
+    if certificate.sha256 != certificate.content_sha256():
+        _refuse("certificate must be as it was issued", "edited", path)
+    if certificate.dataset_sha256 != dataset_sha256:
+        _refuse("certificate must be for this dataset", certificate.dataset_sha256[:16], path)
+    if certificate.spec_sha256 != spec_sha256:
+        _refuse("certificate must be for these features", certificate.spec_sha256[:16], path)
+    if certificate.code_version != __version__:
+        _refuse(f"certificate must be of version {__version__}", certificate.code_version, path)
+    missing = [name for name in subjects if name not in certificate.subjects]
+    if missing:
+        _refuse(f"certificate must cover {', '.join(missing)}", certificate.subjects, path)
+    return certificate
+
+
+def _refuse(rule: str, was: object, path: Path) -> NoReturn:
+    raise UncertifiedPanelError(rule, was=was, where=str(path), remedy=_REMEDY)

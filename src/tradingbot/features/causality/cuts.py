@@ -1,0 +1,140 @@
+"""Where to cut: which last untouched bars a proof uses.
+
+A leak that reads h bars ahead at bar t is seen exactly if a cut falls in [t, t + h). So cuts are
+spread over every kind of bar at which code tends to slip: split boundaries, first and last bars of
+trading sessions, weeks and months, each weekday and hour, each symbol's first and last bar and
+the edges of its gaps, the end of the data, and random bars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tradingbot.features.inputs import BoolArray, MarketInputs
+
+IntArray = NDArray[np.int64]
+
+_NEIGHBOURS = (-1, -2, 0, 1)  # around a boundary b; b - 1 is the last row before it
+_POOL = 192  # random bars considered beside the special ones; bounds the cost for long data
+
+
+def boundary_cuts(length: int, boundaries: Sequence[int]) -> list[int]:
+    """Rows b-2 … b+1 around each boundary b (first row of the next part), inside the data."""
+    wanted = [b + offset for offset in _NEIGHBOURS for b in boundaries]
+    return [cut for cut in dict.fromkeys(wanted) if 0 <= cut < length - 1]
+
+
+def common_cuts(
+    inputs: MarketInputs, boundaries: Sequence[int], count: int, rng: np.random.Generator
+) -> list[int]:
+    """Choose cuts that hold for all symbols at once.
+
+    Args:
+        inputs: The market.
+        boundaries: First row of each part after the first (validation, test …).
+        count: How many to return; boundary cuts come first and are never left out.
+        rng: Breaks ties.
+
+    Returns:
+        Distinct rows. The last row T-1 is among them: only rows that are appended later can
+        differ there.
+    """
+    length = inputs.shape[0]
+    fixed = [*boundary_cuts(length, boundaries), length - 1, max(0, length - 2)]
+    traits = np.hstack([calendar_traits(inputs), _market_traits(inputs.present)])
+    return _cover(traits, list(dict.fromkeys(fixed)), count, rng)
+
+
+def staggered_cuts(
+    inputs: MarketInputs, boundaries: Sequence[int], rounds: int, rng: np.random.Generator
+) -> IntArray:
+    """Choose cuts symbol by symbol.
+
+    A third of each symbol's cuts lie at boundaries (all boundary cuts are used by some symbol as
+    soon as there are enough symbols); the others cover the kinds of bars named above.
+
+    Returns:
+        (rounds, N) rows.
+    """
+    length, width = inputs.shape
+    calendar = calendar_traits(inputs)
+    edges = boundary_cuts(length, boundaries)
+    share = -(-rounds // 3) if edges else 0
+    cuts = np.zeros((rounds, width), dtype=np.int64)
+    for column in range(width):
+        own = [edges[(column * share + i) % len(edges)] for i in range(share)]
+        traits = np.hstack([calendar, _symbol_traits(inputs.present[:, column])])
+        chosen = _cover(traits, list(dict.fromkeys(own)), rounds, rng)
+        cuts[:, column] = rng.permutation(np.resize(np.array(chosen, dtype=np.int64), rounds))
+    return cuts
+
+
+def calendar_traits(inputs: MarketInputs) -> BoolArray:
+    """Mark what each row is in the exchange's calendar.
+
+    Returns:
+        (T, K): first and last row of day, week and month; each weekday; each row of the day (the
+        first 24).
+    """
+    local = pl.Series(inputs.closed_at).dt.replace_time_zone("UTC")
+    local = local.dt.convert_time_zone(inputs.time_zone)
+    columns = []
+    for unit in ("1d", "1w", "1mo"):
+        part = local.dt.truncate(unit).to_physical().to_numpy()
+        starts = np.append(True, part[1:] != part[:-1])
+        columns += [starts, np.append(starts[1:], True)]
+        if unit == "1d":
+            first_row = np.maximum.accumulate(np.where(starts, np.arange(len(part)), 0))
+            row_of_day = np.arange(len(part)) - first_row
+    weekday = local.dt.weekday().to_numpy()
+    columns += [weekday == day for day in range(1, 8)]
+    columns += [row_of_day == row for row in range(24)]
+    return np.column_stack(columns)
+
+
+def _symbol_traits(present: BoolArray) -> BoolArray:
+    """First, last and last-but-one bar of one symbol; its last bar before and first after gaps."""
+    length = len(present)
+    rows = np.flatnonzero(present)
+    traits = np.zeros((length, 5), dtype=bool)
+    if rows.size:
+        traits[rows[0], 0] = traits[rows[-1], 1] = traits[rows[max(-2, -len(rows))], 2] = True
+    traits[:-1, 3] = present[:-1] & ~present[1:]
+    traits[1:, 4] = present[1:] & ~present[:-1]
+    return traits
+
+
+def _market_traits(present: BoolArray) -> BoolArray:
+    """Rows at which some symbol begins or ends."""
+    length, width = present.shape
+    traits = np.zeros((length, 2), dtype=bool)
+    for column in range(width):
+        rows = np.flatnonzero(present[:, column])
+        if rows.size:
+            traits[rows[0], 0] = traits[rows[-1], 1] = True
+    return traits
+
+
+def _cover(traits: BoolArray, chosen: list[int], count: int, rng: np.random.Generator) -> list[int]:
+    """Add cuts to `chosen`, each time the one with most traits not seen yet."""
+    length = len(traits)
+    usable = max(1, length - 1)  # after the last row there is no future to change
+    pool = rng.choice(usable, size=min(_POOL, usable), replace=False)
+    special = [
+        rng.permutation(np.flatnonzero(traits[:usable, k]))[:2] for k in range(traits.shape[1])
+    ]
+    pool = np.unique(np.concatenate([pool, *special]))
+    missing = ~traits[chosen].any(axis=0) if chosen else np.ones(traits.shape[1], dtype=bool)
+    while len(chosen) < count:
+        free = pool[~np.isin(pool, chosen)]
+        if not free.size:
+            break
+        gain = traits[free][:, missing].sum(axis=1) + rng.random(len(free))
+        best = int(free[np.argmax(gain)])
+        chosen = [*chosen, best]
+        missing &= ~traits[best]
+    return chosen

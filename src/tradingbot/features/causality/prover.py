@@ -1,0 +1,142 @@
+"""The proof: recompute with other futures and compare the past bit for bit.
+
+Each round is one recomputation. In a common round the whole market gets another future after one
+cut. In a staggered round each symbol is cut elsewhere, so that one recomputation examines N
+(symbol, cut) pairs; outputs that mix symbols take part in common rounds only.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tradingbot.data.sources.source import Progress, silent
+from tradingbot.domain.errors import DataError
+from tradingbot.domain.seeding import stream
+from tradingbot.features.causality.cuts import common_cuts, staggered_cuts
+from tradingbot.features.causality.perturbations import (
+    GRID_KINDS,
+    SYMBOL_KINDS,
+    copy_inputs,
+    perturb_symbols,
+    regrow,
+    truncate,
+)
+from tradingbot.features.causality.report import CausalityReport, Verdict
+from tradingbot.features.causality.subject import Output, Subject
+from tradingbot.features.causality.tally import Round, Tally
+from tradingbot.features.inputs import MarketInputs
+
+
+@dataclass(frozen=True)
+class ProofPlan:
+    """How thorough a proof is; its cost is one recomputation per round and two more."""
+
+    boundaries: tuple[int, ...] = ()
+    """First row of each part after the first: validation, test, folds."""
+    common_rounds: int = 13
+    staggered_rounds: int = 10
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse plans that would examine nothing."""
+        if self.common_rounds < 1 or self.staggered_rounds < 0:
+            raise DataError(
+                "a proof must have a common round",
+                was=f"{self.common_rounds} common, {self.staggered_rounds} staggered",
+            )
+
+
+def prove_causal(
+    inputs: MarketInputs,
+    subjects: Sequence[Subject],
+    plan: ProofPlan | None = None,
+    *,
+    progress: Progress = silent,
+) -> CausalityReport:
+    """Change the future in many ways and see whether any claimed past moves.
+
+    Args:
+        inputs: The market; it is copied, never handed to a subject.
+        subjects: What to examine.
+        plan: Cuts and seed; by default thirteen common and ten staggered rounds.
+        progress: Told after each recomputation.
+
+    Returns:
+        A verdict for every output of every subject.
+
+    Raises:
+        DataError: If the market is too short to have a past and a future.
+    """
+    plan = plan or ProofPlan()
+    if inputs.shape[0] < 4:
+        raise DataError("a proof must have at least 4 rows of bars", was=inputs.shape[0])
+    rounds = plan_rounds(inputs, plan)
+    verdicts: list[Verdict] = []
+    recomputations, total = 0, len(subjects) * (len(rounds) + 2)
+    for position, subject in enumerate(subjects):
+        # One subject at a time: only one set of expected values is held in memory.
+        expected = evaluate(subject, copy_inputs(inputs))
+        if isinstance(expected, str):
+            raise DataError("subject must compute", was=expected, where=subject.name)
+        tallies = [
+            Tally.of(subject, name, output, inputs.symbols) for name, output in expected.items()
+        ]
+        recomputations += 1
+        for number, planned in enumerate(rounds):
+            if any(tally.takes_part(planned) for tally in tallies):
+                other = other_future(inputs, planned, plan.seed)
+                got = evaluate(subject, other)
+                recomputations += 1
+                for tally in tallies:
+                    tally.compare(planned, got, inputs.closed_at, other.shape[0])
+            progress(position * (len(rounds) + 2) + number + 1, total, subject.name)
+        got = evaluate(subject, regrow(inputs, -1, stream(plan.seed, "elsewhere")))
+        recomputations += 1
+        verdicts += [tally.verdict(got) for tally in tallies]
+        progress((position + 1) * (len(rounds) + 2), total, subject.name)
+    return CausalityReport(
+        verdicts=tuple(verdicts),
+        common_cuts=tuple(r.cut for r in rounds if r.is_common),
+        staggered_cuts=tuple(tuple(r.cuts.tolist()) for r in rounds if not r.is_common),
+        perturbations=(*GRID_KINDS, *SYMBOL_KINDS),
+        seed=plan.seed,
+        recomputations=recomputations,
+    )
+
+
+def plan_rounds(inputs: MarketInputs, plan: ProofPlan) -> list[Round]:
+    """Lay out every recomputation: which cuts, which other future."""
+    length, width = inputs.shape
+    rng = stream(plan.seed, "cuts")
+    rounds = []
+    for number, cut in enumerate(common_cuts(inputs, plan.boundaries, plan.common_rounds, rng)):
+        # After the last row only new rows can be different.
+        kind = GRID_KINDS[number % len(GRID_KINDS)] if cut < length - 1 else "regrow"
+        rounds.append(Round(number, kind, np.full(width, cut, dtype=np.int64)))
+    for cuts in staggered_cuts(inputs, plan.boundaries, plan.staggered_rounds, rng):
+        rounds.append(Round(len(rounds), "staggered", cuts))
+    return rounds
+
+
+def other_future(inputs: MarketInputs, planned: Round, seed: int) -> MarketInputs:
+    """Make the market of one round: the same past, another future."""
+    rng = stream(seed, "future", planned.number)
+    if planned.kind == "truncate":
+        return truncate(inputs, planned.cut)
+    if planned.kind == "regrow":
+        return regrow(inputs, planned.cut, rng)
+    return perturb_symbols(inputs, planned.cuts, planned.number, rng)
+
+
+def evaluate(subject: Subject, inputs: MarketInputs) -> Mapping[str, Output] | str:
+    """Compute a subject's outputs; if that fails, say how (a future must not break the past)."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return subject.compute(inputs)
+        except Exception as e:
+            return f"{type(e).__name__}: {e}"

@@ -1,0 +1,101 @@
+"""What can be proved causal: subjects, the outputs they claim, and the registry of them.
+
+How a proof is carried out is in `prover`; this file only says what is to be proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+
+from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.features.inputs import MarketInputs
+
+Scope = Literal["symbol", "market"]
+"""`symbol`: column n uses symbol n only. `market`: a column may use every symbol's past."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """An output with one row per grid time: row t is claimed to be known at `closed_at[t]`."""
+
+    values: NDArray[Any]  # (T, …); for scope "symbol" (T, N, …)
+    scope: Scope | None = None  # None: the subject's scope
+    known_from: int = 0
+    """Row t is known at row max(t, known_from): e.g. train rows scaled with train statistics."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """An output that is fitted once, from nothing after grid row `as_of`."""
+
+    values: NDArray[Any]  # any shape
+    as_of: int
+
+
+Output = NDArray[Any] | Rows | Fitted
+Compute = Callable[[MarketInputs], Mapping[str, Output]]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Something that claims to be causal: a pure function of market inputs.
+
+    `compute` must depend on nothing but its argument and must accept any length, any pattern of
+    absent bars and any bar values. A plain array means `Rows(array)`.
+    """
+
+    name: str
+    compute: Compute
+    scope: Scope = "market"
+
+
+@dataclass(frozen=True)
+class ProofContext:
+    """What a subject may need to know besides the market inputs."""
+
+    specs: tuple[Any, ...]  # feature specs of the panel
+    train_rows: int  # rows 0 … train_rows - 1 are the training period
+
+
+SubjectFactory = Callable[[ProofContext], Subject]
+_FACTORIES: dict[str, SubjectFactory] = {}
+
+
+def register_subject(name: str, factory: SubjectFactory) -> None:
+    """Have `factory(context)` proved in every later proof.
+
+    Raises:
+        ConfigError: If the name is taken by another factory.
+    """
+    if _FACTORIES.get(name, factory) is not factory:
+        raise ConfigError("subject name must be free", was=repr(name), remedy="Choose another name")
+    _FACTORIES[name] = factory
+
+
+def unregister_subject(name: str) -> None:
+    """Take a subject out of the registry again."""
+    if name not in _FACTORIES:
+        raise ConfigError(
+            "subject must be registered", was=repr(name), remedy=suggest(name, _FACTORIES)
+        )
+    del _FACTORIES[name]
+
+
+def subject_names() -> tuple[str, ...]:
+    """Names of all registered subjects, in order of registration."""
+    return tuple(_FACTORIES)
+
+
+def registered_subjects(context: ProofContext) -> tuple[Subject, ...]:
+    """Make every registered subject for one dataset and list of specs."""
+    subjects = []
+    for name, factory in _FACTORIES.items():
+        subject = factory(context)
+        if subject.name != name:
+            raise ConfigError("subject must bear its registered name", was=subject.name, where=name)
+        subjects.append(subject)
+    return tuple(subjects)

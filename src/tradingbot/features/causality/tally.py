@@ -1,0 +1,185 @@
+"""The account of one output through all rounds of a proof."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradingbot.domain.errors import DataError
+from tradingbot.features.causality.comparison import defined_count, differs, is_constant
+from tradingbot.features.causality.perturbations import COVARIATE_KINDS, SYMBOL_KINDS
+from tradingbot.features.causality.report import Offence, Status, Verdict
+from tradingbot.features.causality.subject import Fitted, Output, Rows, Scope, Subject
+from tradingbot.features.inputs import TimeArray
+
+
+@dataclass(frozen=True)
+class Round:
+    """One recomputation."""
+
+    number: int
+    kind: str  # one of GRID_KINDS, or "staggered"
+    cuts: NDArray[np.int64]  # (N,) last untouched row of each symbol
+
+    @property
+    def is_common(self) -> bool:
+        """True if all symbols are cut at the same row."""
+        return self.kind != "staggered"
+
+    @property
+    def cut(self) -> int:
+        """The last row that is untouched in every symbol."""
+        return int(self.cuts.min())
+
+    def describe(self, column: int | None) -> str:
+        """Name what was done, to one symbol if `column` is given."""
+        if self.kind in ("truncate", "regrow") or column is None:
+            return self.kind
+        bars = SYMBOL_KINDS[(self.number + column) % len(SYMBOL_KINDS)]
+        events = COVARIATE_KINDS[(self.number + column) % len(COVARIATE_KINDS)]
+        return f"{self.kind}: bars {bars}, covariates {events}"
+
+
+@dataclass
+class Tally:
+    """Counts comparisons of one output and keeps the first offence."""
+
+    subject: str
+    output: str
+    expected: NDArray[Any]
+    scope: Scope | Literal["fitted"]
+    known_from: int
+    symbols: tuple[str, ...]
+    comparisons: int = 0
+    differing: int = 0
+    offence: Offence | None = None
+
+    @classmethod
+    def of(cls, subject: Subject, name: str, output: Output, symbols: tuple[str, ...]) -> Tally:
+        """Begin the account of one output with its expected values."""
+        claim = output if isinstance(output, Rows | Fitted) else Rows(output)
+        scope: Scope | Literal["fitted"] = "fitted"
+        known_from = claim.as_of if isinstance(claim, Fitted) else claim.known_from
+        if isinstance(claim, Rows):
+            scope = claim.scope or subject.scope
+        values = np.asarray(claim.values)
+        if scope == "symbol" and (values.ndim < 2 or values.shape[1] != len(symbols)):
+            raise DataError(
+                "output of scope symbol must have shape (T, N, …)",
+                was=values.shape,
+                where=f"{subject.name}:{name}",
+            )
+        return cls(subject.name, name, values, scope, known_from, symbols)
+
+    def takes_part(self, planned: Round) -> bool:
+        """Tell whether the output makes a claim that this round can refute."""
+        return planned.cut >= self.known_from and (planned.is_common or self.scope == "symbol")
+
+    def compare(
+        self, planned: Round, got: Mapping[str, Output] | str, closed_at: TimeArray, length: int
+    ) -> None:
+        """Compare what was known by the cut with what came out now.
+
+        Args:
+            planned: The round.
+            got: The subject's outputs under the other future, or why it failed.
+            closed_at: (T,) closes of the original grid.
+            length: Rows of the other market.
+        """
+        if not self.takes_part(planned):
+            return
+        values = self._readable(got, length)
+        if isinstance(values, str):
+            self.differing += 1
+            self.comparisons += 1
+            self.offence = self.offence or Offence(
+                None, None, str(closed_at[planned.cut]), planned.describe(None), "values", values
+            )
+            return
+        expected, known = self.expected, slice(None)
+        if self.scope != "fitted":
+            known = slice(0, int(planned.cuts.max()) + 1)
+            expected, values = expected[known], values[known]
+        marked = differs(expected, values)
+        if not planned.is_common:
+            past = np.arange(len(expected))[:, None] <= planned.cuts
+            marked &= past.reshape(past.shape + (1,) * (marked.ndim - 2))
+            self.comparisons += int(past.sum()) * int(np.prod(marked.shape[2:]))
+        else:
+            self.comparisons += marked.size
+        if marked.any():
+            self.differing += int(marked.sum())
+            self.offence = self.offence or self._offence(planned, marked, values, closed_at)
+
+    def verdict(self, elsewhere: Mapping[str, Output] | str) -> Verdict:
+        """Close the account.
+
+        Args:
+            elsewhere: The subject's outputs for a wholly different market. An output that varies
+                but is the same there does not look at its inputs, so nothing was proved.
+        """
+        status: Status = "causal"
+        reason = ""
+        if self.differing:
+            status = "leaks"
+        elif not self.comparisons or not defined_count(self.expected):
+            status, reason = "unproved", "no defined value lies before a cut"
+        elif not is_constant(self.expected) and self._ignores_inputs(elsewhere):
+            status, reason = "unproved", "it is the same for another market: it ignores its inputs"
+        return Verdict(
+            subject=self.subject,
+            output=self.output,
+            scope=self.scope,
+            known_from=self.known_from,
+            status=status,
+            comparisons=self.comparisons,
+            differing=self.differing,
+            offence=self.offence,
+            reason=reason,
+        )
+
+    def _readable(self, got: Mapping[str, Output] | str, length: int) -> NDArray[Any] | str:
+        if isinstance(got, str):
+            return got
+        if self.output not in got:
+            return "no such output"
+        output = got[self.output]
+        values = np.asarray(output.values if isinstance(output, Rows | Fitted) else output)
+        if values.dtype != self.expected.dtype:
+            return f"dtype {values.dtype} instead of {self.expected.dtype}"
+        shape = (
+            self.expected.shape if self.scope == "fitted" else (length, *self.expected.shape[1:])
+        )
+        if values.shape != shape:
+            return f"shape {values.shape} instead of {shape}"
+        return values
+
+    def _ignores_inputs(self, elsewhere: Mapping[str, Output] | str) -> bool:
+        if isinstance(elsewhere, str) or self.output not in elsewhere:
+            return False
+        output = elsewhere[self.output]
+        values = np.asarray(output.values if isinstance(output, Rows | Fitted) else output)
+        if self.scope == "fitted":
+            return values.shape == self.expected.shape and not differs(self.expected, values).any()
+        rows = min(len(values), len(self.expected))
+        return not differs(self.expected[:rows], values[:rows]).any()
+
+    def _offence(
+        self, planned: Round, marked: NDArray[np.bool_], values: NDArray[Any], closed_at: TimeArray
+    ) -> Offence:
+        place = tuple(int(i) for i in np.argwhere(marked)[0])
+        has_symbols = marked.ndim > 1 and marked.shape[1] == len(self.symbols)
+        column = place[1] if self.scope != "fitted" and has_symbols else None
+        cut = int(planned.cuts[column]) if column is not None else planned.cut
+        return Offence(
+            symbol=None if column is None else self.symbols[column],
+            closed_at=None if self.scope == "fitted" else str(closed_at[place[0]]),
+            cut_at=str(closed_at[cut]),
+            perturbation=planned.describe(column),
+            expected=repr(self.expected[place].item()),
+            got=repr(values[place].item()),
+        )
