@@ -5,9 +5,11 @@ The facts come from `exchange_calendars`; only the bar grid laid over them is ou
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -173,14 +175,29 @@ def _load(name: str, start: date, end: date) -> TradingCalendar:
             remedy=suggest(name.upper(), known) if len(name) > 1 else "Use XNYS or 24/7",
         )
     try:
-        facts = exchange_calendars.get_calendar(name, start=start - _MARGIN, end=end + _MARGIN)
+        with warnings.catch_warnings():
+            # exchange_calendars 4.13 reads `Series.values`, which pandas 3.1 deprecates.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            facts = exchange_calendars.get_calendar(name, start=start - _MARGIN, end=end + _MARGIN)
+            sessions = _tabulate(facts).filter(pl.col("session").is_between(start, end))
     except (ValueError, OverflowError, exchange_calendars.errors.CalendarError) as e:
         raise ConfigError(
             f"calendar {name} must be known for these days",
             was=f"{start} … {end}",
             remedy="Choose a shorter range",
         ) from e
-    sessions = pl.DataFrame(
+    return TradingCalendar(
+        name,
+        start,
+        end,
+        str(facts.tz),
+        sessions.select("session", pl.col("opens_at", "closes_at").cast(UTC_TIME), "is_half_day"),
+        _split_at_breaks(sessions),
+    )
+
+
+def _tabulate(facts: Any) -> pl.DataFrame:
+    return pl.DataFrame(
         {
             "session": facts.sessions.to_numpy().astype("datetime64[D]"),
             "opens_at": facts.opens_nanos // 1000,
@@ -189,14 +206,6 @@ def _load(name: str, start: date, end: date) -> TradingCalendar:
             "break_start": facts.break_starts_nanos // 1000,
             "break_end": facts.break_ends_nanos // 1000,
         }
-    ).filter(pl.col("session").is_between(start, end))
-    return TradingCalendar(
-        name,
-        start,
-        end,
-        str(facts.tz),
-        sessions.select("session", pl.col("opens_at", "closes_at").cast(UTC_TIME), "is_half_day"),
-        _split_at_breaks(sessions),
     )
 
 

@@ -1,0 +1,187 @@
+"""Bars from Parquet or CSV (.gz) files: one file, or a folder with one per symbol."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict
+
+from tradingbot.data.manifest import Adjustment, Provenance
+from tradingbot.data.normalise import StampRules, require_order, resolve_columns, to_bars
+from tradingbot.data.schema import BAR_KEY
+from tradingbot.data.sources.source import Progress, RawBars, silent
+from tradingbot.data.sources.tables import FORMATS, read_table
+from tradingbot.domain.errors import DataError, suggest
+from tradingbot.domain.symbol import require_symbol
+from tradingbot.domain.timeframe import BarGrid, Timeframe
+
+_GIB = 1024**3
+
+
+class FileImport(BaseModel):
+    """What to read and how."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: Path
+    """A .parquet, .csv or .csv.gz file, or a folder of them."""
+    columns: Mapping[str, str] = {}
+    """Field → column, for what goes by another name: {"close": "adj_close"}."""
+    time_zone: str | None = None
+    """IANA zone of stamps that carry none; None refuses them."""
+    stamps: Literal["open", "close"] = "open"
+    """What a stamp marks. Taking a close for an open delays bars; the reverse would look ahead."""
+    timeframe: str = "1h"
+    grid: BarGrid = BarGrid.SESSION
+    calendar: str = "XNYS"
+    adjustment: Adjustment = "split"
+    renames: Mapping[str, str] = {}
+    """Symbol in the file → symbol to store."""
+    symbols: tuple[str, ...] | None = None
+    """Only these, after renaming; None takes all."""
+    delimiter: str = ","
+    sort: bool = False
+    """Sort rows that go back in time instead of refusing them."""
+    max_bytes: int = 4 * _GIB
+    """Refuse files that are larger than this when uncompressed."""
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """Delivers the bars of a file or folder."""
+
+    config: FileImport
+
+    @property
+    def id(self) -> str:
+        """`parquet` or `csv`."""
+        return FORMATS[_suffix(self._files()[0])]
+
+    def fetch(self, progress: Progress = silent) -> RawBars:
+        """Read everything; nothing is kept if any file cannot be read whole.
+
+        Rows come sorted by symbol and close; within a symbol they must already have been in order
+        unless `sort` is set.
+
+        Raises:
+            SchemaError, DataError, ConfigError: Naming file, rule and remedy.
+        """
+        files = self._files()
+        parts, ignored, origins = [], set(), set()
+        for number, file in enumerate(files):
+            progress(number, len(files), file.name)
+            bars, unused, vwap = self._read(file)
+            parts.append(bars)
+            ignored |= unused
+            origins.add(vwap)
+        progress(len(files), len(files), "read")
+        bars = self._select(pl.concat(parts))
+        if not self.config.sort:
+            require_order(bars, where=self.config.path.name)
+        return RawBars(
+            bars.sort(BAR_KEY, maintain_order=True),
+            self._provenance(files, bars.height, ignored, is_vendor_vwap=origins == {True}),
+        )
+
+    def _files(self) -> list[Path]:
+        path = self.config.path
+        if path.is_dir():
+            files = sorted(f for f in path.iterdir() if _suffix(f) and not f.name.startswith("."))
+        elif path.is_file():
+            files = [path] if _suffix(path) else []
+        else:
+            raise DataError("file to import must exist", was="nothing", where=str(path))
+        if not files or len({FORMATS[_suffix(file)] for file in files}) > 1:
+            raise DataError(
+                f"import must be of one kind: {' '.join(FORMATS)}",
+                was=", ".join(f.name for f in files[:5]) or "none of these",
+                where=str(path),
+                remedy="Name one file, or a folder that holds only Parquet or only CSV",
+            )
+        return files
+
+    def _read(self, file: Path) -> tuple[pl.DataFrame, set[str], bool]:
+        """Bars of one file, its unused columns, and whether it brings a vwap."""
+        config, where = self.config, file.name
+        table = read_table(file, delimiter=config.delimiter, max_bytes=config.max_bytes)
+        columns = resolve_columns(table.columns, config.columns, where=where)
+        unused = set(table.columns) - set(columns.values())
+        if "symbol" not in columns:
+            columns["symbol"] = "symbol"
+            stem = unquote(file.name.removesuffix(_suffix(file)))
+            table = table.with_columns(pl.lit(stem).alias("symbol"))
+        rules = StampRules(
+            config.time_zone,
+            config.stamps,
+            Timeframe.parse(config.timeframe),
+            config.grid,
+            config.calendar,
+        )
+        bars = to_bars(table, columns, rules, where=where)
+        symbols = bars["symbol"].replace(dict(config.renames))
+        for symbol in symbols.unique():
+            require_symbol(symbol, where=where)
+        return bars.with_columns(symbols), unused, "vwap" in columns
+
+    def _select(self, bars: pl.DataFrame) -> pl.DataFrame:
+        wanted = self.config.symbols
+        if wanted is None:
+            return bars
+        found = set(bars["symbol"].unique())
+        for symbol in wanted:
+            if symbol not in found:
+                raise DataError(
+                    "wanted symbol must be in the file",
+                    was=repr(symbol),
+                    where=self.config.path.name,
+                    remedy=suggest(symbol, found),
+                )
+        return bars.filter(pl.col("symbol").is_in(wanted))
+
+    def _provenance(
+        self, files: list[Path], rows: int, ignored: set[str], *, is_vendor_vwap: bool
+    ) -> Provenance:
+        config = self.config
+        hashes = [f"{file.name} {_sha256(file)}" for file in files]
+        detail: dict[str, str | int | float | bool] = {
+            "file": config.path.name,
+            "files": len(files),
+            "sha256": hashes[0].split()[-1]
+            if config.path.is_file()
+            else hashlib.sha256("\n".join(hashes).encode()).hexdigest(),
+            "rows": rows,
+            "stamps": config.stamps,
+            "ignored_columns": ", ".join(sorted(ignored)),
+        }
+        if config.path.is_dir():
+            detail["file_names"] = ", ".join(file.name for file in files)
+        for key, mapping in (("columns", config.columns), ("renames", config.renames)):
+            if mapping:
+                detail[key] = ", ".join(f"{k}={v}" for k, v in sorted(mapping.items()))
+        if config.time_zone:
+            detail["time_zone"] = config.time_zone
+        return Provenance(
+            provider=self.id,
+            detail=detail,
+            timeframe=config.timeframe,
+            grid=config.grid,
+            calendar=config.calendar,
+            adjustment=config.adjustment,
+            vwap="vendor" if is_vendor_vwap else "typical_price",
+        )
+
+
+def _suffix(file: Path) -> str:
+    name = file.name.lower()
+    return next((suffix for suffix in FORMATS if name.endswith(suffix)), "")
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()

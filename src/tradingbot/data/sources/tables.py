@@ -1,0 +1,121 @@
+"""Reading one Parquet or CSV (.gz) file whole, or saying in one line why not."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import zlib
+from pathlib import Path
+
+import polars as pl
+
+from tradingbot.domain.errors import ConfigError, DataError, SchemaError
+
+FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv.gz": "csv", ".csv": "csv"}
+"""File ending → source id."""
+_MIN_ROWS = 2
+_CHUNK = 1 << 20
+
+
+def read_table(file: Path, *, delimiter: str = ",", max_bytes: int) -> pl.DataFrame:
+    """Read a table; CSV cells come as text, empty ones as null.
+
+    Args:
+        file: Ends in one of `FORMATS`.
+        delimiter: Between cells of CSV.
+        max_bytes: Largest size when uncompressed.
+
+    Raises:
+        DataError: If the file is empty, cut short, damaged, too large or unreadable.
+        SchemaError: If its lines do not all have as many cells as the header.
+    """
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ConfigError("delimiter must be one character", was=repr(delimiter))
+    try:
+        if not file.stat().st_size:
+            raise DataError("file must not be empty", was="0 bytes", where=file.name)
+        if file.name.lower().endswith((".parquet", ".pq")):
+            table = _read_parquet(file, max_bytes)
+        else:
+            table = _read_csv(file, delimiter, max_bytes)
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, pl.exceptions.PolarsError) as e:
+        raise DataError(
+            "file must be readable to its end",
+            was=str(e).splitlines()[0][:160] if str(e) else type(e).__name__,
+            where=file.name,
+            remedy="It is damaged or cut short: fetch or write it again",
+        ) from e
+    if table.height < _MIN_ROWS:
+        raise DataError(
+            f"file must have at least {_MIN_ROWS} rows",
+            was=f"{table.height} after the header",
+            where=file.name,
+        )
+    return table
+
+
+def _read_parquet(file: Path, max_bytes: int) -> pl.DataFrame:
+    import pyarrow.parquet as pq
+    from pyarrow import ArrowException
+
+    try:
+        groups = pq.read_metadata(file)
+    except ArrowException as e:
+        raise EOFError(str(e)) from e
+    size = sum(groups.row_group(i).total_byte_size for i in range(groups.num_row_groups))
+    _require_size(size, max_bytes, file)
+    return pl.read_parquet(file)
+
+
+def _read_csv(file: Path, delimiter: str, max_bytes: int) -> pl.DataFrame:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    opener = gzip.open if file.name.lower().endswith(".gz") else open
+    with opener(file, "rb") as stream:
+        size = 0
+        while chunk := stream.read(_CHUNK):
+            size += len(chunk)
+            _require_size(size, max_bytes, file)
+    with opener(file, "rb") as stream:
+        header = stream.readline().removeprefix(codecs.BOM_UTF8).decode("utf-8").strip("\r\n")
+        names = [cell.strip().strip('"') for cell in header.split(delimiter)]
+        _require_unique(names, file)
+        try:
+            table = csv.read_csv(
+                stream,
+                read_options=csv.ReadOptions(column_names=names, use_threads=False),
+                parse_options=csv.ParseOptions(delimiter=delimiter),
+                convert_options=csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()),
+                    null_values=[""],
+                    strings_can_be_null=True,
+                ),
+            )
+        except pa.ArrowInvalid as e:
+            if "Empty CSV" in str(e):
+                return pl.DataFrame(schema=dict.fromkeys(names, pl.String))
+            raise SchemaError(
+                f"lines must all have {len(names)} cells of UTF-8 text",
+                was=str(e).splitlines()[0].removeprefix("CSV parse error: ")[:160],
+                where=file.name,
+                remedy="The file is cut short or has another delimiter: write it again",
+            ) from e
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def _require_unique(names: list[str], file: Path) -> None:
+    if len(set(names)) != len(names):
+        raise SchemaError("column names must differ", was=", ".join(names)[:200], where=file.name)
+
+
+def _require_size(size: int, max_bytes: int, file: Path) -> None:
+    if size > max_bytes:
+        raise DataError(
+            "uncompressed file must not be larger than the limit",
+            was=f"more than {max_bytes:,} bytes",
+            where=file.name,
+            remedy="Split the file, or raise --max-bytes if you trust it",
+        )

@@ -1,0 +1,101 @@
+"""Reading stamps: text, dates and times with or without a zone, to UTC."""
+
+from __future__ import annotations
+
+import zoneinfo
+
+import polars as pl
+
+from tradingbot.data.schema import UTC_TIME
+from tradingbot.domain.errors import ConfigError, DataError, SchemaError, suggest
+
+_STAMP = (
+    r"^\s*(?P<day>\d{4}-\d{2}-\d{2})(?:[T ](?P<time>\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?))?"
+    r"\s*(?P<zone>Z|UTC|[+-]\d{2}:?\d{2})?\s*$"
+)
+
+
+def to_utc(column: pl.Series, *, time_zone: str | None, where: str) -> pl.Series:
+    """Read stamps as UTC in µs.
+
+    Args:
+        column: ISO 8601 text, dates, or times with or without a zone.
+        time_zone: IANA zone of stamps that carry none; None refuses those.
+        where: Names the table in errors.
+
+    Raises:
+        DataError: Naming the first stamp that is empty, no ISO 8601 time, or (naive) does not
+            exist or exists twice in the zone because clocks change.
+        SchemaError: If stamps carry no zone and none is given, or are plain numbers.
+    """
+    require_all(column, column.is_not_null(), "a time", where)
+    if column.dtype == pl.String:
+        return _parse(column, time_zone, where)
+    if isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone:
+        return column.dt.convert_time_zone("UTC").cast(UTC_TIME)
+    if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
+        return _localise(column.cast(pl.Datetime("us")), column, time_zone, where)
+    raise SchemaError(
+        f"column {column.name!r} must hold times",
+        was=str(column.dtype),
+        where=where,
+        remedy="Write stamps as ISO 8601 with a zone, e.g. 2024-01-02T14:30:00Z",
+    )
+
+
+def require_all(column: pl.Series, good: pl.Series, kind: str, where: str) -> None:
+    """Refuse a column with a cell that is not `good`, naming the first such row and its value.
+
+    Raises:
+        DataError: If any cell is not good.
+    """
+    if not good.all():
+        row = int(good.not_().arg_true()[0])
+        raise DataError(
+            f"column {column.name!r} must hold {kind}",
+            was=f"{column[row]!r} in row {row + 1}"
+            if column[row] is not None
+            else f"empty in row {row + 1}",
+            where=where,
+            remedy="Correct the file or map another column with --map",
+        )
+
+
+def _parse(column: pl.Series, time_zone: str | None, where: str) -> pl.Series:
+    parts = column.str.extract_groups(_STAMP).struct.unnest()
+    text = parts["day"] + " " + parts["time"].fill_null("00:00:00")
+    text = text.zip_with(parts["time"].is_null() | (text.str.len_chars() > 16), text + ":00")
+    naive = text.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False)
+    require_all(column, naive.is_not_null(), "an ISO 8601 time", where)
+    has_zone = parts["zone"].is_not_null()
+    if has_zone.all():
+        return (naive - _offset(parts["zone"])).dt.replace_time_zone("UTC")
+    if has_zone.any():
+        require_all(column, has_zone, "a time with a zone, like the others", where)
+    return _localise(naive, column, time_zone, where)
+
+
+def _offset(zone: pl.Series) -> pl.Series:
+    digits = zone.str.replace(":", "", literal=True).str.replace("^(Z|UTC)$", "+0000")
+    minutes = digits.str.slice(1, 2).cast(pl.Int64) * 60 + digits.str.slice(3, 2).cast(pl.Int64)
+    sign = digits.str.starts_with("-").cast(pl.Int64) * -2 + 1
+    return (minutes * sign * 60_000_000).cast(pl.Duration("us"))
+
+
+def _localise(naive: pl.Series, raw: pl.Series, time_zone: str | None, where: str) -> pl.Series:
+    if time_zone is None:
+        raise SchemaError(
+            "stamps must carry a time zone, or one must be given",
+            was=f"naive, first {raw[0]}",
+            where=where,
+            remedy="Say where they were written, e.g. --time-zone America/New_York",
+        )
+    if time_zone not in zoneinfo.available_timezones():
+        raise ConfigError(
+            "time zone must be an IANA name",
+            was=repr(time_zone),
+            remedy=suggest(time_zone, ["UTC", "America/New_York", "Europe/London", "Asia/Tokyo"]),
+        )
+    local = naive.dt.replace_time_zone(time_zone, ambiguous="null", non_existent="null")
+    require_all(raw, local.is_not_null(), f"a time that exists once in {time_zone}", where)
+    return local.dt.convert_time_zone("UTC")
