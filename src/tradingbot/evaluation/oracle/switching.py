@@ -1,0 +1,116 @@
+"""Average-reward dynamic programming for a position that earns a linear return and pays to change.
+
+The position p in [lowest, 1] earns p · r and pays cost · |Δp|. Both are sums over *layers*: for
+each level u the layer is on while p > u. Layers do not interact, so each is the problem "be on or
+off", all have the same answer, and the best position is always at one of the two ends. For one
+layer only the advantage Δ(s) of being on over being off after the decision matters:
+
+    Δ(s) = E[r | s] + E[clip(Δ(s'), -cost, cost) | s]
+
+Switch on where Δ ≥ cost, off where Δ ≤ -cost, hold in between. The gain of a layer is the
+stationary mean of max(0, Δ - cost): what a policy that begins each bar *off* would win by entering.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradingbot.domain.errors import DataError
+from tradingbot.evaluation.oracle.action_rule import ActionRule
+from tradingbot.evaluation.oracle.signal_model import SignalModel, Thresholds
+
+FloatArray = NDArray[np.float64]
+
+_REACH = 7.0  # standard deviations of the signal that the grid spans on either side
+_TOLERANCE = 1e-15  # in units of return: a hundred-billionth of a basis point
+_MAX_SWEEPS = 200_000
+NODES = 601
+"""Points of the signal grid; 1,201 move the value by less than 0.001 bp (tested)."""
+
+
+class SwitchingProblem(NamedTuple):
+    """States of a Markov chain, with the return that the next bar is expected to bring in each."""
+
+    transition: FloatArray  # (S, S), rows sum to one
+    stationary: FloatArray  # (S,), sums to one
+    expected_return: FloatArray  # (S,) or (S, N), simple return of the next bar
+
+
+def solve_advantage(problem: SwitchingProblem, *, cost_frac: float) -> FloatArray:
+    """Find the advantage of being on over being off, by value iteration.
+
+    Returns:
+        (S,) or (S, N), shaped as `expected_return`, in units of simple return.
+
+    Raises:
+        DataError: If the iteration does not settle, which a chain that mixes does not do.
+    """
+    advantage = problem.expected_return
+    for _ in range(_MAX_SWEEPS):
+        carried = problem.transition @ np.clip(advantage, -cost_frac, cost_frac)
+        update = problem.expected_return + carried
+        change = float(np.max(np.abs(update - advantage), initial=0.0))
+        advantage = update
+        if change <= _TOLERANCE:
+            return advantage
+    raise DataError("value iteration must settle", was=f"change {change:.1e}")
+
+
+def gain_per_bar(
+    problem: SwitchingProblem, advantage: FloatArray, *, cost_frac: float, action_rule: ActionRule
+) -> FloatArray:
+    """Turn advantages into the best attainable net return per bar.
+
+    Returns:
+        () or (N,), simple return per bar on fixed capital, net of costs, never negative.
+    """
+    layer = problem.stationary @ np.maximum(0.0, advantage - cost_frac)
+    mean_return = problem.stationary @ problem.expected_return
+    # A position p above `lowest` is width · layer; what is not on stands at `lowest`.
+    gain: FloatArray = np.asarray(action_rule.width * layer + action_rule.lowest * mean_return)
+    return gain
+
+
+def discretise(model: SignalModel, *, nodes: int = NODES) -> tuple[FloatArray, SwitchingProblem]:
+    """Lay an AR(1) signal on an even grid by the trapezium rule with renormalised rows.
+
+    For a smooth density the rule converges faster than any power of the spacing; what remains is
+    the kink of the clipped advantage, of second order.
+
+    Returns:
+        (S,) signal values and the problem on them.
+    """
+    grid = np.linspace(-_REACH, _REACH, nodes)
+    step = (grid[None, :] - model.phi * grid[:, None]) / model.innovation
+    transition = np.exp(-0.5 * step**2)
+    transition /= transition.sum(axis=1, keepdims=True)
+    stationary = np.exp(-0.5 * grid**2)
+    stationary /= stationary.sum()
+    return grid, SwitchingProblem(transition, stationary, model.strength_frac * grid)
+
+
+def solve_signal(
+    model: SignalModel,
+    *,
+    cost_frac: float,
+    action_rule: ActionRule = ActionRule.LONG_ONLY,
+    nodes: int = NODES,
+) -> tuple[Thresholds, float]:
+    """Solve a signal model: where to enter and exit, and the net return per bar of doing so.
+
+    Returns:
+        Thresholds (infinite where trading never pays) and the gain as simple return per bar.
+    """
+    if model.strength_frac == 0.0:
+        return Thresholds.never(), 0.0
+    grid, problem = discretise(model, nodes=nodes)
+    advantage = solve_advantage(problem, cost_frac=cost_frac)
+    gain = float(gain_per_bar(problem, advantage, cost_frac=cost_frac, action_rule=action_rule))
+    if advantage[-1] < cost_frac:
+        return Thresholds.never(), 0.0
+    enter = float(np.interp(cost_frac, advantage, grid))
+    exit_at = float(np.interp(-cost_frac, advantage, grid))
+    return Thresholds(enter, exit_at), gain
