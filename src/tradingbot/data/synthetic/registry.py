@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import ValidationError
 
-from tradingbot.data.synthetic import hidden, planted
+from tradingbot.data.calendar import TradingCalendar
+from tradingbot.data.synthetic import hidden, planted, regimes
 from tradingbot.data.synthetic.market import (
     GridSpec,
     MarketParams,
@@ -23,12 +23,17 @@ from tradingbot.domain.errors import ConfigError, DataError, suggest
 from tradingbot.domain.symbol import require_symbol
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 
-if TYPE_CHECKING:
-    from tradingbot.data.calendar import TradingCalendar
+__all__ = [
+    "MarketSpec",
+    "generate",
+    "known_markets",
+    "lay_grid",
+    "market",
+    "parse_params",
+    "register",
+]
 
-__all__ = ["MarketSpec", "generate", "known_markets", "lay_grid", "market", "register"]
-
-_SPECS: tuple[MarketSpec, ...] = (*planted.SPECS, *hidden.SPECS)
+_SPECS: tuple[MarketSpec, ...] = (regimes.SPEC, *planted.SPECS, *hidden.SPECS)
 _MARKETS: dict[str, MarketSpec] = {}
 _MAX_SEED = 2**63 - 1
 
@@ -154,8 +159,6 @@ def generate(  # noqa: PLR0913 - one keyword for each thing that identifies a ge
         ConfigError: If the market, a parameter or the seed is not allowed.
         DataError: If the symbols or the period cannot make a grid.
     """
-    from tradingbot.data.calendar import TradingCalendar
-
     spec = market(name)
     checked = parse_params(spec, params)
     if not 0 <= seed <= _MAX_SEED:

@@ -1,0 +1,111 @@
+"""Parameters of the `regimes` market; the defaults give facts near those of real hourly bars."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from tradingbot.data.synthetic.factors import ComponentModel, JumpModel
+from tradingbot.data.synthetic.market import FloatArray, MarketParams
+from tradingbot.data.synthetic.volatility import VolatilityModel
+
+Annual = Annotated[float, Field(ge=0, le=5)]
+Drift = Annotated[float, Field(ge=-3, le=3)]
+Sessions = Annotated[float, Field(ge=1, le=10_000)]
+Share = Annotated[float, Field(ge=0, le=0.95)]
+PerYear = Annotated[float, Field(ge=0, le=100)]
+Freedom = Annotated[float, Field(gt=2.1, le=1000)]
+LogStd = Annotated[float, Field(ge=0, le=1.5)]
+
+
+class RegimesParams(MarketParams):
+    """What can be chosen about the market; rates are per year unless they say otherwise."""
+
+    market_volatility: Annual = 0.135
+    """Long-run σ of the common factor; the other two come on top."""
+    sector_volatility: Annual = 0.12
+    """Long-run σ of each sector's factor."""
+    idio_volatility: Annual = 0.22
+    """Median over symbols of the σ of what is the symbol's own."""
+    idio_spread: LogStd = 0.4
+    """Standard deviation across symbols of the log of that σ."""
+    beta_spread: LogStd = 0.35
+    """Standard deviation across symbols of the exposure to the market, around 1."""
+    bull_drift: Drift = 0.35
+    """Expected return of a symbol with beta 1 while the regime lasts."""
+    bear_drift: Drift = -0.45
+    sideways_drift: Drift = 0.03
+    turbulent_drift: Drift = -0.15
+    bull_sessions: Sessions = 60
+    """Mean length of a stay in the regime."""
+    bear_sessions: Sessions = 30
+    sideways_sessions: Sessions = 40
+    turbulent_sessions: Sessions = 12
+    overnight_share: Share = 0.33
+    """Share of a session's variance in the gap before it; 0 where the market never closes."""
+    leverage: Annotated[float, Field(ge=-0.95, le=0.95)] = -0.6
+    """Correlation of the market's shock with its next volatility; negative: falls excite."""
+    market_freedom: Freedom = 6
+    """Degrees of freedom of Student's t for common shocks."""
+    idio_freedom: Freedom = 5
+    """The same for a symbol's own shocks."""
+    volatility_clustering: Annotated[float, Field(ge=0, le=2)] = 1.0
+    """Scales how much log volatility varies; 0 switches clustering off."""
+    jumps_per_year: PerYear = 4
+    """Overnight jumps of each symbol alone (reports, mostly)."""
+    jump_size: Annotated[float, Field(ge=0, le=0.3)] = 0.045
+    """σ of such a jump, as a fraction of the price."""
+    common_jumps_per_year: PerYear = 2
+    """Jumps of the common factor inside a bar."""
+    common_jump_size: Annotated[float, Field(ge=0, le=0.2)] = 0.012
+    volume_link: Annotated[float, Field(ge=0, le=2)] = 0.6
+    """Elasticity of volume to the bar's volatility."""
+    sentiment: bool = True
+    """Whether the covariate `sentiment` is made."""
+    sentiment_per_session: Annotated[float, Field(ge=0, le=50)] = 1.0
+    """Mean number of new values a symbol gets in a full session."""
+
+    @property
+    def drifts_annual(self) -> FloatArray:
+        """(4,) in order of `Regime`."""
+        return np.array(
+            [self.bull_drift, self.bear_drift, self.sideways_drift, self.turbulent_drift]
+        )
+
+    @property
+    def durations_sessions(self) -> FloatArray:
+        """(4,) in order of `Regime`."""
+        return np.array(
+            [
+                self.bull_sessions,
+                self.bear_sessions,
+                self.sideways_sessions,
+                self.turbulent_sessions,
+            ]
+        )
+
+    @property
+    def market_model(self) -> ComponentModel:
+        """Behaviour of the common factor."""
+        jumps = JumpModel(self.common_jumps_per_year, self.common_jump_size, overnight=False)
+        return ComponentModel(
+            self._clustering(0.35, 0.45, self.leverage), self.market_freedom, jumps
+        )
+
+    @property
+    def sector_model(self) -> ComponentModel:
+        """Behaviour of a sector's factor."""
+        clustering = self._clustering(0.25, 0.3, self.leverage / 3)
+        return ComponentModel(clustering, self.market_freedom, JumpModel(0, 0, overnight=False))
+
+    @property
+    def idio_model(self) -> ComponentModel:
+        """Behaviour of what is a symbol's own."""
+        jumps = JumpModel(self.jumps_per_year, self.jump_size, overnight=True)
+        return ComponentModel(self._clustering(0.3, 0.55, 0), self.idio_freedom, jumps)
+
+    def _clustering(self, slow_std: float, fast_std: float, leverage: float) -> VolatilityModel:
+        factor = self.volatility_clustering
+        return VolatilityModel(factor * slow_std, factor * fast_std, 20, 0.7, leverage)

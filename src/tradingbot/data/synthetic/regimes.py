@@ -1,0 +1,236 @@
+"""The `regimes` market: common, sector and own moves under a hidden chain of market regimes.
+
+Every step is a simple return with a known mean: close[t] = close[t-1] · (1 + gap) · (1 + bar).
+Shocks have mean zero given everything before the bar, so the expected close-to-close return of
+bar t is exactly the drift of the regime that drives bar t.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tradingbot.data.synthetic.bar_shape import extremes, mean_price, traded_units
+from tradingbot.data.synthetic.factors import Steps, component_steps
+from tradingbot.data.synthetic.market import (
+    FloatArray,
+    GridSpec,
+    IntArray,
+    MarketSpec,
+    SyntheticMarket,
+)
+from tradingbot.data.synthetic.named_draws import normals, uniforms
+from tradingbot.data.synthetic.regime_chain import (
+    sample_path,
+    stationary_shares,
+    transition_matrix,
+)
+from tradingbot.data.synthetic.regime_params import RegimesParams
+from tradingbot.data.synthetic.sentiment_events import sentiment_events
+from tradingbot.data.synthetic.session_clock import DayShape, SessionClock, session_clock
+from tradingbot.data.synthetic.symbol_traits import SymbolTraits, draw_traits
+from tradingbot.data.synthetic.volatility import autoregression
+from tradingbot.domain.seeding import stream
+
+_BLOCK = 96  # symbols worked on at a time: bounds memory, changes no number
+_LARGEST_STEP = 0.45  # a single gap or bar moves no price by more than this fraction
+_VARIANCE_SHAPE = DayShape(at_open=13.0, at_close=1.0)
+_VOLUME_SHAPE = DayShape(at_open=4.0, at_close=5.0)
+# Relative volatility of the common factors and of symbols' own moves in each regime: falling and
+# turbulent markets move together.
+_COMMON_LEVELS = np.array([0.75, 1.35, 0.75, 2.2])
+_OWN_LEVELS = np.array([0.95, 1.1, 0.9, 1.3])
+_VOLUME_SESSIONS, _VOLUME_STD, _VOLUME_NOISE = 3.0, 0.25, 0.25
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """What all symbols share."""
+
+    clock: SessionClock
+    regime: IntArray  # (T,)
+    transition: FloatArray  # (4, 4)
+    drifts: FloatArray  # (4,) per bar, for beta 1
+    market: Steps  # (T, 1)
+    sectors: dict[str, Steps]  # (T, 1) each
+
+
+def generate_regimes(params: RegimesParams, grid: GridSpec, seed: int) -> SyntheticMarket:
+    """Generate the market on a grid.
+
+    `latent` holds: `regime` (T,), `transition` (4, 4), `drift_total` (4, N) expected close-to-close
+    simple return of a bar in each regime, `drift_gap` and `drift_bar` (4, N) its two parts in bars
+    that follow a night, `after_night` (T,), `expected_next_return` (T, N) given the regime at t,
+    and `beta` (N,).
+    """
+    traits = draw_traits(params, grid, seed)
+    stage = _set_stage(params, grid, traits, seed)
+    fields = {
+        name: np.empty(grid.shape)
+        for name in ("opens", "highs", "lows", "closes", "volumes", "vwaps")
+    }
+    covariates = {"sentiment": np.empty(grid.shape)} if params.sentiment else {}
+    for first in range(0, len(grid.symbols), _BLOCK):
+        columns = slice(first, min(first + _BLOCK, len(grid.symbols)))
+        for name, values in _symbol_block(params, stage, traits.columns(columns), seed).items():
+            (fields | covariates)[name][:, columns] = values
+    return SyntheticMarket(
+        name=SPEC.name,
+        symbols=grid.symbols,
+        closed_at=grid.closed_at,
+        **fields,
+        covariates=covariates,
+        latent=_latent(params, stage, traits),
+        params=params.model_dump(),
+        seed=seed,
+    )
+
+
+def _set_stage(params: RegimesParams, grid: GridSpec, traits: SymbolTraits, seed: int) -> _Stage:
+    clock = session_clock(
+        grid,
+        overnight_share=params.overnight_share,
+        variance=_VARIANCE_SHAPE,
+        volume=_VOLUME_SHAPE,
+    )
+    transition = transition_matrix(params.durations_sessions * clock.bars_per_session)
+    shares = stationary_shares(transition)
+    chain = stream(seed, "regimes", "chain")
+    start = min(int(np.searchsorted(np.cumsum(shares), chain.random())), len(shares) - 1)
+    regime = sample_path(transition, start, chain.random(len(clock.elapsed)))
+    levels = _levels(_COMMON_LEVELS, shares, regime)
+    session = 1 / np.sqrt(clock.sessions_per_year)
+
+    def common(name: tuple[str, ...], annual: float) -> Steps:
+        model = params.market_model if name[1] == "market" else params.sector_model
+        scales = levels * (annual * session)
+        return component_steps(model, clock, scales=scales, seed=seed, names=[name])
+
+    return _Stage(
+        clock=clock,
+        regime=regime,
+        transition=transition,
+        drifts=params.drifts_annual / clock.bars_per_year,
+        market=common(("regimes", "market"), params.market_volatility),
+        sectors={
+            sector: common(("regimes", "sector", sector), params.sector_volatility)
+            for sector in dict.fromkeys(traits.sectors)
+        },
+    )
+
+
+def _levels(levels: FloatArray, shares: FloatArray, regime: IntArray) -> FloatArray:
+    """(T, 1) volatility multipliers with long-run mean square 1."""
+    normal = levels / np.sqrt(shares @ levels**2)
+    column: FloatArray = normal[regime][:, None]
+    return column
+
+
+def _symbol_block(
+    params: RegimesParams, stage: _Stage, traits: SymbolTraits, seed: int
+) -> dict[str, FloatArray]:
+    own = _own_steps(params, stage, traits, seed)
+    sentiment = (
+        {
+            "sentiment": sentiment_events(
+                own, traits, stage.clock, seed, params.sentiment_per_session
+            )
+        }
+        if params.sentiment
+        else {}
+    )
+    gap, bar, variance = _total_steps(stage, traits, own)
+    del own
+    drift = stage.drifts[stage.regime][:, None] * traits.betas
+    night = drift * np.where(stage.clock.opens, params.overnight_share, 0)[:, None]
+    np.clip(gap, -_LARGEST_STEP, _LARGEST_STEP, out=gap)
+    np.clip(bar, -_LARGEST_STEP, _LARGEST_STEP, out=bar)
+    gap += 1 + night
+    bar += (1 + drift) / (1 + night)
+    closes = traits.first_prices * np.cumprod(gap * bar, axis=0)
+    opens = closes / bar
+    draws = [uniforms(seed, traits.names, part, len(gap)) for part in ("high", "low")]
+    highs, lows = extremes(opens, closes, variance, np.stack(draws))
+    noise = normals(seed, traits.names, "vwap", len(gap))
+    return {
+        "opens": opens,
+        "highs": highs,
+        "lows": lows,
+        "closes": closes,
+        "vwaps": mean_price(opens, highs, lows, closes, noise),
+        "volumes": _volumes(params, stage.clock, traits, variance, seed),
+        **sentiment,
+    }
+
+
+def _own_steps(params: RegimesParams, stage: _Stage, traits: SymbolTraits, seed: int) -> Steps:
+    shares = stationary_shares(stage.transition)
+    session = 1 / np.sqrt(stage.clock.sessions_per_year)
+    scales = _levels(_OWN_LEVELS, shares, stage.regime) * (traits.own_volatility * session)
+    return component_steps(
+        params.idio_model, stage.clock, scales=scales, seed=seed, names=traits.names
+    )
+
+
+def _total_steps(
+    stage: _Stage, traits: SymbolTraits, own: Steps
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Add exposures to the common factors: gap, bar, and variance of the bar, (T, n) each."""
+    sector_of = [stage.sectors[sector] for sector in traits.sectors]
+    totals = []
+    for part, power in (("gap", 1), ("bar", 1), ("bar_variance", 2)):
+        total = traits.betas**power * getattr(stage.market, part)
+        for column, (steps, beta) in enumerate(zip(sector_of, traits.sector_betas, strict=True)):
+            total[:, column] += beta**power * getattr(steps, part)[:, 0]
+        total += getattr(own, part)
+        totals.append(total)
+    return totals[0], totals[1], totals[2]
+
+
+def _volumes(
+    params: RegimesParams,
+    clock: SessionClock,
+    traits: SymbolTraits,
+    variance: FloatArray,
+    seed: int,
+) -> FloatArray:
+    bars = len(clock.elapsed)
+    usual_variance = (
+        (params.market_volatility * traits.betas) ** 2
+        + (params.sector_volatility * traits.sector_betas) ** 2
+        + traits.own_volatility**2
+    ) / clock.sessions_per_year
+    heat = variance / np.maximum(clock.bar_variance[:, None] * usual_variance, 1e-18)
+    keep = np.exp(-clock.elapsed / _VOLUME_SESSIONS)
+    interest = normals(seed, traits.names, "interest", bars + 1)
+    drive = interest[1:] * np.sqrt(1 - keep**2)[:, None]
+    noise = _VOLUME_STD * autoregression(interest[0], keep, drive)
+    noise += _VOLUME_NOISE * normals(seed, traits.names, "volume", bars)
+    return traded_units(
+        traits.session_units * clock.volume[:, None], heat, noise, params.volume_link
+    )
+
+
+def _latent(params: RegimesParams, stage: _Stage, traits: SymbolTraits) -> dict[str, Any]:
+    drift = stage.drifts[:, None] * traits.betas
+    night = params.overnight_share if stage.clock.opens.any() else 0.0
+    return {
+        "regime": stage.regime,
+        "transition": stage.transition,
+        "drift_total": drift,
+        "drift_gap": night * drift,
+        "drift_bar": (1 + drift) / (1 + night * drift) - 1,
+        "after_night": stage.clock.opens,
+        "expected_next_return": (stage.transition @ drift)[stage.regime],
+        "beta": traits.betas,
+    }
+
+
+SPEC = MarketSpec(
+    name="regimes",
+    summary="Realistic bars: hidden bull, bear, sideways and turbulent regimes, fat tails, gaps",
+    defaults=RegimesParams,
+    generate=generate_regimes,
+)

@@ -1,0 +1,44 @@
+"""The `sentiment` covariate: now and then a score in [0, 1] that echoes a symbol's own past."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tradingbot.data.synthetic.factors import Steps
+from tradingbot.data.synthetic.market import FloatArray
+from tradingbot.data.synthetic.named_draws import normals, uniforms
+from tradingbot.data.synthetic.session_clock import SessionClock
+from tradingbot.data.synthetic.symbol_traits import SymbolTraits
+
+_MEMORY_BARS = 14  # how far back the score looks
+_ECHO, _NOISE = 0.5, 0.9  # weights before squashing into [0, 1]
+
+
+def sentiment_events(
+    own: Steps, traits: SymbolTraits, clock: SessionClock, seed: int, per_session: float
+) -> FloatArray:
+    """Score the symbols at random bars.
+
+    A score published at the close of bar t is drawn from the symbol's own moves over the last 14
+    bars up to t and from noise; it knows nothing of what follows, and what follows does not
+    depend on it.
+
+    Args:
+        own: Steps of the symbols' own moves, (T, n).
+        traits: Of the n symbols.
+        clock: Of the grid.
+        seed: Root seed.
+        per_session: Mean number of scores in a full session, at most one a bar.
+
+    Returns:
+        (T, n) in [0, 1], NaN where no score was published.
+    """
+    moved = np.cumsum(own.gap + own.bar, axis=0)
+    moved[_MEMORY_BARS:] -= moved[:-_MEMORY_BARS].copy()
+    usual = traits.own_volatility * np.sqrt(_MEMORY_BARS / clock.bars_per_year)
+    echo = np.clip(moved / np.maximum(usual, 1e-12), -3, 3)
+    bars = len(clock.elapsed)
+    raw = _ECHO * echo + _NOISE * normals(seed, traits.names, "sentiment", bars)
+    published = uniforms(seed, traits.names, "published", bars)
+    chance = 1 - np.exp(-per_session * clock.elapsed)
+    return np.where(published < chance[:, None], 1 / (1 + np.exp(-raw)), np.nan)
