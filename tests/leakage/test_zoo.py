@@ -1,0 +1,53 @@
+"""The prover catches every planted leak and flags no clean counterpart."""
+
+from __future__ import annotations
+
+import pytest
+from markets import synthetic_inputs
+from zoo import BOUNDARIES, ZOO
+
+from tradingbot.features.causality import CausalityReport, ProofPlan, prove_causal
+
+LEAKS = [name for name, specimen in ZOO.items() if specimen.leaks]
+CLEAN = [name for name, specimen in ZOO.items() if not specimen.leaks]
+
+
+@pytest.fixture(scope="module")
+def report() -> CausalityReport:
+    return examine(seed=0)
+
+
+def examine(seed: int) -> CausalityReport:
+    subjects = [specimen.subject for specimen in ZOO.values()]
+    return prove_causal(synthetic_inputs(), subjects, ProofPlan(boundaries=BOUNDARIES, seed=seed))
+
+
+def test_zoo_is_large_enough() -> None:
+    assert len(LEAKS) >= 18
+    assert len(CLEAN) >= 12
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_planted_leak_is_caught(report: CausalityReport, name: str) -> None:
+    verdict = report.verdict(f"{name}:value")
+
+    assert verdict.status == "leaks"
+    assert verdict.offence is not None
+    assert verdict.differing > 0
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_clean_counterpart_is_not_flagged(report: CausalityReport, name: str) -> None:
+    verdict = report.verdict(f"{name}:value")
+
+    assert verdict.status == "causal", f"{verdict.reason} {verdict.offence}"
+    assert verdict.comparisons > 0
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_verdicts_do_not_depend_on_the_seed(seed: int) -> None:
+    found = examine(seed)
+
+    caught = {verdict.subject for verdict in found.verdicts if verdict.status == "leaks"}
+    assert caught == set(LEAKS)
+    assert not [verdict for verdict in found.verdicts if verdict.status == "unproved"]
