@@ -53,9 +53,9 @@ class RegimesParams(MarketParams):
     """The same for a symbol's own shocks."""
     volatility_clustering: Annotated[float, Field(ge=0, le=2)] = 1.0
     """Scales how much log volatility varies; 0 switches clustering off."""
-    jumps_per_year: PerYear = 4
+    jumps_per_year: PerYear = 3
     """Overnight jumps of each symbol alone (reports, mostly)."""
-    jump_size: Annotated[float, Field(ge=0, le=0.3)] = 0.045
+    jump_size: Annotated[float, Field(ge=0, le=0.3)] = 0.05
     """σ of such a jump, as a fraction of the price."""
     common_jumps_per_year: PerYear = 2
     """Jumps of the common factor inside a bar."""
