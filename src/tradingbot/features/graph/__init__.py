@@ -1,0 +1,1 @@
+"""Features as expressions: nodes, the operations they name, plans and their evaluation."""

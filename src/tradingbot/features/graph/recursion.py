@@ -1,0 +1,77 @@
+"""Recursions that share a form, advanced together row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradingbot.features.graph.nodes import Recursive
+from tradingbot.features.graph.operations import Array
+
+
+class RecursionGroup:
+    """K recursions over N columns; the state is their last values, NaN before their start."""
+
+    def __init__(self, nodes: Sequence[Recursive], columns: int, *, rows: int) -> None:
+        shape = (len(nodes), columns)
+        self.nodes = tuple(nodes)
+        self.latest: Array = np.full(shape, np.nan)
+        self._starts = [node.start for node in nodes]
+        weights = [node.weight for node in nodes]
+        self._weights = (
+            None
+            if weights[0] is None
+            else np.repeat(np.array(weights, dtype=np.float64)[:, None], columns, axis=1)
+        )
+        self._x: Array = np.empty((rows, *shape))
+        self._out: Array = np.empty((rows, *shape))
+        self._gap: Array = np.empty(shape)
+
+    def advance(
+        self, xs: Sequence[Array], seeds: Sequence[Array | None], ticks: NDArray[np.int64]
+    ) -> list[Array]:
+        """Step over R rows without touching the state.
+
+        Args:
+            xs: K arrays (R, N) to smooth or add up.
+            seeds: K arrays (R, N), None once every column is past that recursion's start.
+            ticks: (N,) how many rows each column has seen before these.
+
+        Returns:
+            K arrays (R, N), valid until the next call.
+        """
+        length = len(xs[0])
+        x, out = self._x[:length], self._out[:length]
+        for k, values in enumerate(xs):
+            x[:, k] = values
+        held = np.isnan(x).any(axis=(1, 2)).tolist()
+        pending = [(k, seed) for k, seed in enumerate(seeds) if seed is not None]
+        previous = self.latest
+        for row in range(length):
+            self._step(previous, x[row], out[row])
+            if held[row]:
+                np.copyto(out[row], previous, where=np.isnan(x[row]))
+            for k, seed in pending:
+                starting = np.equal(ticks + row, self._starts[k])
+                if starting.any():
+                    np.copyto(out[row, k], seed[row], where=starting)
+            previous = out[row]
+        return [out[:, k] for k in range(len(self.nodes))]
+
+    def commit(self, rows: int, present: NDArray[np.bool_] | None) -> None:
+        """Make the last of `rows` rows the state, in the columns that are `present` (None: all)."""
+        latest = self._out[rows - 1]
+        if present is None:
+            np.copyto(self.latest, latest)
+        else:
+            np.copyto(self.latest, latest, where=present)
+
+    def _step(self, previous: Array, x: Array, out: Array) -> None:
+        if self._weights is None:
+            np.add(previous, x, out=out)
+            return
+        np.subtract(x, previous, out=self._gap)
+        np.multiply(self._gap, self._weights, out=self._gap)
+        np.add(previous, self._gap, out=out)

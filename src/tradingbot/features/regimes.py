@@ -1,0 +1,130 @@
+"""Regime indicators: ten slow, normalised descriptions of what kind of market this is.
+
+Raw and network form are the same. Percentiles look back on 168 bars.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from tradingbot.features.graph.nodes import Node, apply, lag, mean, over_symbols, rolling
+from tradingbot.features.price import CLOSE, CLOSE_CHANGE
+from tradingbot.features.spec import FeatureSpec
+from tradingbot.features.trend import SMA_20
+from tradingbot.features.volatility import ATR_14, REALISED_VOLATILITY
+from tradingbot.features.volume import VOLUME_SMA_20
+
+PERCENTILE_BARS = 168
+TREND_BARS = 24
+SLOW_TREND_BARS = 50
+REFERENCE_VOLATILITY = 0.01  # standard deviation per bar that maps to one half
+
+
+def _percentile(x: Node) -> Node:
+    return rolling("percentile", apply("single", x), PERCENTILE_BARS)
+
+
+def _regime(
+    name: str, node: Node, bounds: tuple[float, float], formula: str, description: str
+) -> FeatureSpec:
+    clock = " of the grid" if node.clock == "market" else ""
+    return FeatureSpec(
+        name=name,
+        unit=f"{bounds[0]:g} to {bounds[1]:g}",
+        family="regime",
+        raw=node,
+        network=node,
+        formula=formula,
+        network_formula="as is",
+        network_range=bounds,
+        nan_policy=f"NaN for the first {node.warm_up_bars} bars{clock}; 0 / 0 counts as 0",
+        description=description,
+    )
+
+
+_BELOW = "share of the last 167 values below the current one, of"
+_LOG_RETURN_24 = apply("log_ratio", CLOSE, lag(CLOSE, TREND_BARS))
+_EARLIER_VOLATILITY = lag(REALISED_VOLATILITY, TREND_BARS)
+
+realised_volatility = _regime(
+    "realised_volatility",
+    REALISED_VOLATILITY / (REALISED_VOLATILITY + REFERENCE_VOLATILITY),
+    (0.0, 1.0),
+    "σ / (σ + 0.01), σ the standard deviation of 24 log returns",
+    "Volatility per bar on a fixed scale",
+)
+volatility_regime = _regime(
+    "volatility_regime",
+    _percentile(REALISED_VOLATILITY),
+    (0.0, 1.0),
+    f"{_BELOW} σ",
+    "Volatility against the symbol's own recent past",
+)
+trend_strength = _regime(
+    "trend_strength",
+    apply(
+        "divide_or",
+        apply("absolute", CLOSE - lag(CLOSE, TREND_BARS)),
+        rolling("sum", apply("absolute", CLOSE_CHANGE), TREND_BARS),
+        0.0,
+    ),
+    (0.0, 1.0),
+    "|close − close 24 bars ago| / sum of |changes| over 24 bars",
+    "Efficiency ratio: net movement per distance travelled",
+)
+trend_regime = _regime(
+    "trend_regime",
+    apply("squash", apply("divide_or", SMA_20 - mean(CLOSE, SLOW_TREND_BARS), ATR_14, 0.0)),
+    (-1.0, 1.0),
+    "s / √(1 + s²), s = (sma_20 − sma_50) / atr_14",
+    "Direction of the slow trend in units of the usual range",
+)
+volume_regime = _regime(
+    "volume_regime",
+    _percentile(VOLUME_SMA_20),
+    (0.0, 1.0),
+    f"{_BELOW} volume_sma_20",
+    "Volume against the symbol's own recent past",
+)
+atr_regime = _regime(
+    "atr_regime",
+    _percentile(ATR_14 / CLOSE),
+    (0.0, 1.0),
+    f"{_BELOW} atr_14 / close",
+    "Range against the symbol's own recent past",
+)
+momentum_regime = _regime(
+    "momentum_regime",
+    apply(
+        "squash", apply("divide_or", _LOG_RETURN_24, REALISED_VOLATILITY * sqrt(TREND_BARS), 0.0)
+    ),
+    (-1.0, 1.0),
+    "m / √(1 + m²), m = ln(close / close 24 bars ago) / (σ √24)",
+    "Return over 24 bars in units of its standard deviation",
+)
+volatility_trend = _regime(
+    "volatility_trend",
+    apply(
+        "divide_or",
+        REALISED_VOLATILITY - _EARLIER_VOLATILITY,
+        REALISED_VOLATILITY + _EARLIER_VOLATILITY,
+        0.0,
+    ),
+    (-1.0, 1.0),
+    "(σ − σ₂₄) / (σ + σ₂₄), σ₂₄ the value 24 bars ago",
+    "Whether volatility rises or falls",
+)
+market_breadth = _regime(
+    "market_breadth",
+    over_symbols(apply("maximum", apply("sign", CLOSE - SMA_20), 0.0)),
+    (0.0, 1.0),
+    "share of the symbols with a bar now whose close > sma_20",
+    "How many symbols take part in a rise; the same number for every symbol",
+)
+volatility_index_proxy = _regime(
+    "volatility_index_proxy",
+    _percentile(over_symbols(REALISED_VOLATILITY)),
+    (0.0, 1.0),
+    f"{_BELOW} the mean σ over symbols",
+    "Volatility of the market against its own recent past; the same number for every symbol",
+)

@@ -1,0 +1,102 @@
+"""Which features exist, and in which order learners see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.features import (
+    momentum,
+    price,
+    regimes,
+    sentiment,
+    session_time,
+    trend,
+    volatility,
+    volume,
+)
+from tradingbot.features.spec import FeatureSpec
+
+_TECHNICAL = (
+    price.open_price,
+    price.high_price,
+    price.low_price,
+    price.close_price,
+    volume.volume,
+    price.vwap_price,
+    trend.sma_10,
+    trend.sma_20,
+    trend.macd_line,
+    trend.macd_signal,
+    trend.macd_histogram,
+    momentum.rsi_14,
+    momentum.stochastic_k,
+    momentum.stochastic_d,
+    trend.adx_14,
+    volatility.atr_14,
+    volatility.bollinger_bandwidth,
+    volume.on_balance_volume,
+    volume.volume_sma_20,
+    price.simple_return,
+    sentiment.sentiment,
+    session_time.weekday_sin,
+    session_time.weekday_cos,
+)
+_REGIME = (
+    regimes.realised_volatility,
+    regimes.volatility_regime,
+    regimes.trend_strength,
+    regimes.trend_regime,
+    regimes.volume_regime,
+    regimes.atr_regime,
+    regimes.momentum_regime,
+    regimes.volatility_trend,
+    regimes.market_breadth,
+    regimes.volatility_index_proxy,
+)
+
+
+def technical_features() -> tuple[FeatureSpec, ...]:
+    """Return the 23 features per bar, in the order of the technical window."""
+    return _TECHNICAL
+
+
+def regime_features() -> tuple[FeatureSpec, ...]:
+    """Return the 10 regime indicators per bar, in order."""
+    return _REGIME
+
+
+def covariate_features(names: Iterable[str]) -> tuple[FeatureSpec, ...]:
+    """Return one feature per covariate of a dataset, e.g. `signal` of a planted market.
+
+    Raises:
+        ConfigError: If a name is that of a registered feature or bar field.
+    """
+    taken = registered_features()
+    wanted = tuple(names)
+    for name in wanted:
+        if name in taken:
+            raise ConfigError(
+                "a covariate must not carry the name of a feature",
+                was=name,
+                remedy="Rename it in the dataset",
+            )
+    return tuple(sentiment.covariate(name) for name in wanted)
+
+
+def registered_features() -> Mapping[str, FeatureSpec]:
+    """Return every registered feature by name."""
+    return {spec.name: spec for spec in (*_TECHNICAL, *_REGIME)}
+
+
+def find_feature(name: str) -> FeatureSpec:
+    """Look up a registered feature by name or id.
+
+    Raises:
+        ConfigError: If there is none, with a suggestion.
+    """
+    known = registered_features()
+    for spec in known.values():
+        if name in (spec.name, spec.id):
+            return spec
+    raise ConfigError("a feature must be registered", was=name, remedy=suggest(name, known))

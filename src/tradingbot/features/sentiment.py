@@ -1,0 +1,42 @@
+"""Joined covariates: the sentiment score, and whatever else a dataset brings along."""
+
+from __future__ import annotations
+
+from math import inf
+
+from tradingbot.features.graph.nodes import Input, apply
+from tradingbot.features.spec import FeatureSpec
+
+NEUTRAL_SENTIMENT = 0.5
+
+_SCORE = apply("fill", Input(name="sentiment", optional=True), NEUTRAL_SENTIMENT)
+
+sentiment = FeatureSpec(
+    name="sentiment",
+    unit="0 to 1",
+    family="technical",
+    raw=_SCORE,
+    network=2.0 * _SCORE - 1.0,
+    formula="last score available by the bar's close",
+    network_formula="2 · sentiment − 1",
+    network_range=(-1.0, 1.0),
+    nan_policy="defined at every bar; neutral 0.5 (network 0) where no score is available yet",
+    description="Sentiment score, carried forward from when it became available",
+)
+
+
+def covariate(name: str) -> FeatureSpec:
+    """Describe a dataset's covariate, used as it is from when it became available."""
+    node = Input(name=name)
+    return FeatureSpec(
+        name=name,
+        unit="as given",
+        family="covariate",
+        raw=node,
+        network=node,
+        formula=f"last {name} available by the bar's close",
+        network_formula="as is",
+        network_range=(-inf, inf),
+        nan_policy="NaN until the first value is available",
+        description="Covariate of the dataset",
+    )
