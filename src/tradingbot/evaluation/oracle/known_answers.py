@@ -46,6 +46,8 @@ QUESTIONS = (
     Question("hidden_reversion", information=Information.OMNISCIENT),
     Question("cost_trap"),
     Question("noise"),
+    Question("regimes"),
+    Question("regimes", information=Information.OMNISCIENT),
 )
 
 
@@ -105,7 +107,7 @@ def _row(result: OracleResult) -> str:
         result.market,
         ", ".join(
             f"{name} {result.params[name]}"
-            for name in ("kappa", "share", "phi")
+            for name in ("kappa", "share", "phi", "bull_drift", "bear_drift")
             if name in result.params
         ),
         result.terms.action_rule.value,

@@ -13,10 +13,12 @@ from tradingbot.evaluation.oracle.action_rule import (
     require_cost,
 )
 from tradingbot.evaluation.oracle.linear_oracle import VIEWS, solve_linear
+from tradingbot.evaluation.oracle.regime_oracle import solve_regimes
 from tradingbot.evaluation.oracle.result import OracleResult, Terms
 
 _SOLVERS: dict[str, Callable[[SyntheticMarket, Terms], OracleResult]] = {
     **dict.fromkeys(VIEWS, solve_linear),
+    "regimes": solve_regimes,
 }
 
 
