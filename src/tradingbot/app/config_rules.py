@@ -47,7 +47,7 @@ def _describe(
     if kind == "extra_forbidden":
         known = model_at(keys[:-1]).model_fields
         return ConfigError(
-            f"key must be one of {_section_name(keys)}",
+            f"key must be known in {_section_name(keys)}",
             was=repr(str(keys[-1])),
             where=where,
             remedy=suggest(str(keys[-1]), known),
@@ -92,7 +92,7 @@ def _line(places: Mapping[KeyPath, Place], keys: KeyPath) -> tuple[str, int]:
 
 
 def _section_name(keys: KeyPath) -> str:
-    return f"section {'.'.join(str(key) for key in keys[:-1])!r}" if keys[1:] else "the top level"
+    return f"section {'.'.join(str(key) for key in keys[:-1])!r}" if keys[1:] else "a configuration"
 
 
 def model_at(keys: KeyPath) -> type[BaseModel]:

@@ -95,7 +95,7 @@ def _read_text(path: Path) -> str:
             "configuration file must exist and be readable",
             was="missing" if missing else e.strerror,
             where=str(path),
-            remedy="Give an existing file, or a preset: tradingbot config show lists them",
+            remedy="Give an existing file, or a preset: tradingbot config list shows them",
         ) from e
     except UnicodeDecodeError as e:
         line = e.object[: e.start].count(b"\n") + 1
@@ -133,7 +133,7 @@ def _construct(node: yaml.Node, at: KeyPath, path: Path, places: dict[KeyPath, P
     if isinstance(node, yaml.SequenceNode) and kind == "seq":
         return [_construct(item, (*at, i), path, places) for i, item in enumerate(node.value)]
     if isinstance(node, yaml.ScalarNode):
-        return _construct_scalar(kind, node.value, place)
+        return _construct_scalar(node.tag, node.value, place)
     raise _refuse_tag(node.tag, place)
 
 
@@ -166,7 +166,8 @@ def _construct_mapping(
     return values
 
 
-def _construct_scalar(kind: str, text: str, place: Place) -> Any:
+def _construct_scalar(tag: str, text: str, place: Place) -> Any:
+    kind = tag.removeprefix(_TAG)
     if kind == "str":
         if "${" in text:
             raise ConfigError(
@@ -182,7 +183,7 @@ def _construct_scalar(kind: str, text: str, place: Place) -> Any:
         return text == "true"
     if kind in ("int", "float", "timestamp"):
         return _construct_number_or_date(kind, text, place)
-    raise _refuse_tag(_TAG + kind if ":" not in kind else kind, place)
+    raise _refuse_tag(tag, place)
 
 
 def _construct_number_or_date(kind: str, text: str, place: Place) -> int | float | date:
