@@ -1,0 +1,111 @@
+"""Rules about covariates: values that arrive beside bars, such as sentiment in [0, 1]."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import polars as pl
+
+from tradingbot.data.quality.check import MarketCheck, hit, no_hits
+from tradingbot.data.quality.finding import Severity
+from tradingbot.data.quality.view import MarketView
+
+SENTIMENT = "sentiment"
+SENTIMENT_STALE_AFTER = timedelta(days=7)
+
+
+def find_values_out_of_range(view: MarketView) -> pl.DataFrame:
+    """Sentiment below 0 or above 1."""
+    value = pl.col("value")
+    is_out = value.is_finite() & ~value.is_between(0, 1)
+    return _shown(_sentiment(view).filter(is_out))
+
+
+def find_values_not_finite(view: MarketView) -> pl.DataFrame:
+    """Values of any covariate that are NaN or infinite."""
+    return _shown(view.covariates.filter(~pl.col("value").is_finite()))
+
+
+def find_unknown_symbols(view: MarketView) -> pl.DataFrame:
+    """Covariates of symbols that have no bar."""
+    return _shown(view.covariates.filter(~pl.col("symbol").is_in(view.symbols)))
+
+
+def find_no_sentiment(view: MarketView) -> pl.DataFrame:
+    """Say that the sentiment feature will be neutral for all."""
+    return no_hits() if _sentiment(view).height else hit("0.5 will be used")
+
+
+def find_symbols_without(view: MarketView) -> pl.DataFrame:
+    """Symbols that lack a covariate which others have."""
+    have = view.covariates.select("symbol", "name").unique()
+    every = pl.DataFrame({"symbol": view.symbols}).join(have.select("name").unique(), how="cross")
+    lacking = every.join(have, on=["symbol", "name"], how="anti").sort("symbol", "name")
+    return lacking.select("symbol", at=pl.lit(None, view.bars["closed_at"].dtype), example="name")
+
+
+def find_stale_sentiment(view: MarketView) -> pl.DataFrame:
+    """Stretches of more than a week between two values, or a value and the symbol's last bar."""
+    until = view.bars.group_by("symbol").agg(until=pl.col("closed_at").last())
+    values = _sentiment(view).join(until, on="symbol", how="inner", maintain_order="left")
+    following = pl.coalesce(pl.col("available_at").shift(-1).over("symbol"), pl.col("until"))
+    silence = following - pl.col("available_at")
+    example = pl.format("silent for {} days", silence.dt.total_days())
+    return values.filter(
+        silence > SENTIMENT_STALE_AFTER, pl.col("available_at") < pl.col("until")
+    ).select("symbol", at=pl.col("available_at"), example=example)
+
+
+def _sentiment(view: MarketView) -> pl.DataFrame:
+    return view.covariates.filter(pl.col("name") == SENTIMENT)
+
+
+def _shown(rows: pl.DataFrame) -> pl.DataFrame:
+    example = pl.format("{} {}", "name", pl.col("value"))
+    return rows.select("symbol", at=pl.col("available_at"), example=example)
+
+
+COVARIATE_CHECKS: tuple[MarketCheck, ...] = (
+    MarketCheck(
+        "SENTIMENT_OUT_OF_RANGE",
+        "",
+        Severity.ERROR,
+        "sentiment must lie in [0, 1]",
+        find=find_values_out_of_range,
+    ),
+    MarketCheck(
+        "COVARIATE_NOT_FINITE",
+        "D01",
+        Severity.ERROR,
+        "a covariate must be a finite number",
+        find=find_values_not_finite,
+    ),
+    MarketCheck(
+        "COVARIATE_UNKNOWN_SYMBOL",
+        "",
+        Severity.WARNING,
+        "a covariate belongs to a symbol without bars",
+        find=find_unknown_symbols,
+    ),
+    MarketCheck(
+        "SENTIMENT_ABSENT",
+        "",
+        Severity.INFO,
+        "no symbol has sentiment",
+        find=find_no_sentiment,
+    ),
+    MarketCheck(
+        "COVARIATE_MISSING",
+        "",
+        Severity.WARNING,
+        "a symbol lacks a covariate that others have",
+        find=find_symbols_without,
+    ),
+    MarketCheck(
+        "SENTIMENT_STALE",
+        "D20",
+        Severity.WARNING,
+        "sentiment is silent for more than a week",
+        find=find_stale_sentiment,
+    ),
+)

@@ -1,0 +1,147 @@
+"""Screening at import: refuse files that lie, set impossible rows aside, keep the rest untouched.
+
+Nothing is filled, repaired or dropped silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import polars as pl
+
+from tradingbot.data.quality.check import RowCheck
+from tradingbot.data.quality.finding import Finding
+from tradingbot.data.quality.neighbour_checks import PASSES
+from tradingbot.data.quality.row_checks import (
+    CONFLICTING_DUPLICATE,
+    DUPLICATE_ROW,
+    MISSING_KEY,
+    NEGATIVE_PRICE,
+    OUT_OF_ORDER,
+)
+from tradingbot.data.schema import BAR_COLUMNS, BAR_KEY, UTC_TIME
+from tradingbot.domain.errors import DataError
+from tradingbot.domain.symbol import require_symbol
+
+QUARANTINE_COLUMNS = {**BAR_COLUMNS, "code": pl.String, "reason": pl.String}
+
+
+@dataclass(frozen=True)
+class Screening:
+    """Rows judged: `clean` + `quarantine` + dropped repeats = rows given."""
+
+    clean: pl.DataFrame
+    """Bar schema, sorted by symbol and close, unique."""
+    quarantine: pl.DataFrame
+    """Bar schema plus `code` and `reason`."""
+    findings: tuple[Finding, ...]
+
+
+def screen(bars: pl.DataFrame, *, strict: bool = False, as_of: datetime | None = None) -> Screening:
+    """Separate rows that can be used from rows that cannot.
+
+    Args:
+        bars: Rows in the columns of the bar schema; cells may be null or NaN, symbols may be
+            interleaved, but each symbol's rows must be in order of time.
+        strict: Raise on the first row that would be quarantined.
+        as_of: Now, UTC; rows stamped later are quarantined. By default the clock's time.
+
+    Raises:
+        DataError: Naming symbol and time, for a negative price (D03), a symbol that could run as
+            a formula or leave its folder (D31), rows out of order (D07), two different bars of
+            one symbol and time (D06); with `strict`, for any row that cannot be used.
+    """
+    rows = bars.select(*BAR_COLUMNS)
+    is_keyless = rows.select(MISSING_KEY.broken).to_series()
+    keyless = _condemn(rows.filter(is_keyless), MISSING_KEY) if is_keyless.any() else None
+    rows = rows.filter(~is_keyless) if keyless is not None else rows
+    for symbol in rows["symbol"].unique():
+        require_symbol(symbol)
+    _refuse(rows, NEGATIVE_PRICE)
+    _refuse(rows, OUT_OF_ORDER)
+    rows, findings = _without_repeats(rows.sort(BAR_KEY, maintain_order=True))
+    clean, condemned = sift(rows, PASSES, as_of=as_of or datetime.now(UTC))
+    if keyless is not None:
+        condemned = {MISSING_KEY: keyless, **condemned}
+    if strict and condemned:
+        check, broken = next(iter(condemned.items()))
+        raise _refusal(broken, check, "Mend the file, or import without --strict to quarantine it")
+    for check, broken in condemned.items():
+        findings += check.findings(check.hits(broken))
+    return Screening(clean, _quarantine(condemned), tuple(findings))
+
+
+def sift(
+    rows: pl.DataFrame, passes: Sequence[Sequence[RowCheck]], *, as_of: datetime
+) -> tuple[pl.DataFrame, dict[RowCheck, pl.DataFrame]]:
+    """Take out the rows that break a rule, pass by pass.
+
+    Args:
+        rows: Bar schema, sorted by symbol and close.
+        passes: Rules of one pass see the rows that survived the passes before.
+        as_of: Now, UTC.
+
+    Returns:
+        The rows left, and per broken rule its rows with `example`; each row under the first rule
+        it broke.
+    """
+    rows = rows.with_columns(as_of=pl.lit(as_of).cast(UTC_TIME))
+    condemned: dict[RowCheck, pl.DataFrame] = {}
+    for checks in passes:
+        masks = rows.select(check.broken.fill_null(False).alias(check.code) for check in checks)
+        if not any(masks.select(pl.all().any()).row(0)):
+            continue
+        guilty = masks.select(pl.any_horizontal(pl.all())).to_series()
+        taken = pl.repeat(False, rows.height, eager=True)
+        for check in checks:
+            mask = masks[check.code] & ~taken
+            if mask.any():
+                condemned[check] = _condemn(rows, check).filter(mask)
+            taken = taken | mask
+        rows = rows.filter(~guilty)
+    return rows.drop("as_of"), condemned
+
+
+def _condemn(rows: pl.DataFrame, check: RowCheck) -> pl.DataFrame:
+    return rows.with_columns(example=check.shown)
+
+
+def _refuse(rows: pl.DataFrame, check: RowCheck) -> None:
+    is_broken = rows.select(check.broken.fill_null(False)).to_series()
+    if is_broken.any():
+        raise _refusal(_condemn(rows, check).filter(is_broken), check, "Mend the file")
+
+
+def _refusal(broken: pl.DataFrame, check: RowCheck, remedy: str) -> DataError:
+    row = broken.row(0, named=True)
+    at = row["closed_at"].isoformat() if row["closed_at"] else "no time"
+    more = f"; {broken.height - 1} more rows like it" if broken.height > 1 else ""
+    return DataError(
+        f"{check.message} [{check.code}]",
+        was=row["example"],
+        where=f"{row['symbol'] or 'no symbol'} at {at}{more}",
+        remedy=remedy,
+    )
+
+
+def _without_repeats(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[Finding]]:
+    is_repeat = rows.select(CONFLICTING_DUPLICATE.broken.fill_null(False)).to_series()
+    if not is_repeat.any():
+        return rows, []
+    unique = rows.unique(maintain_order=True)
+    _refuse(unique, CONFLICTING_DUPLICATE)
+    dropped = _condemn(rows, DUPLICATE_ROW).filter(is_repeat)
+    return unique, DUPLICATE_ROW.findings(DUPLICATE_ROW.hits(dropped))
+
+
+def _quarantine(condemned: dict[RowCheck, pl.DataFrame]) -> pl.DataFrame:
+    frames = [
+        broken.with_columns(
+            code=pl.lit(check.code), reason=pl.format(check.message + ": {}", "example")
+        ).select(*QUARANTINE_COLUMNS)
+        for check, broken in condemned.items()
+    ]
+    empty = pl.DataFrame(schema=QUARANTINE_COLUMNS)
+    return pl.concat([empty, *frames]).sort(BAR_KEY, nulls_last=True, maintain_order=True)

@@ -1,0 +1,184 @@
+"""The market as the checks see it: bars laid on the grid of bars that should exist.
+
+Axes: T expected bars, N symbols in order of appearance. Nothing is judged here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tradingbot.data.calendar import TradingCalendar
+from tradingbot.data.manifest import Provenance
+from tradingbot.data.schema import UTC_TIME
+from tradingbot.data.universes import membership_mask
+from tradingbot.domain.timeframe import Timeframe
+from tradingbot.domain.universe import Universe
+
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
+
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class MarketView:
+    """Everything a market check may look at."""
+
+    bars: pl.DataFrame
+    """Bar schema plus `slot` (row of the grid, null off the grid), `column` (symbol's position),
+    `prev_close` and `prev_slot` (null at a symbol's first bar), `next_close`."""
+    symbols: tuple[str, ...]  # N
+    grid: pl.DataFrame  # T rows: session, opened_at, closed_at, session_index, is_half_day, is_dst
+    sessions: pl.DataFrame  # every session of the days covered: session, opens_at, closes_at …
+    present: BoolArray  # (T, N) True where the bar exists
+    expected: BoolArray  # (T, N) True where it should: inside the range and the membership
+    first_slot: IntArray  # (N,) first present slot, T where none
+    last_slot: IntArray  # (N,) last present slot, -1 where none
+    overdue_bars: int  # expected bars between the last bar of the set and `as_of`
+    time_zone: str
+    provenance: Provenance
+    timeframe: Timeframe
+    covariates: pl.DataFrame
+    universe: Universe | None
+    trailing_bars: int
+
+    @property
+    def session_index(self) -> IntArray:
+        """(T,) number of the session each slot belongs to, from 0."""
+        return self.grid["session_index"].to_numpy().astype(np.int64)
+
+    @property
+    def session_starts(self) -> IntArray:
+        """First slot of each session."""
+        return np.flatnonzero(np.diff(self.session_index, prepend=-1))
+
+    @property
+    def lifetime(self) -> BoolArray:
+        """(T, N) True from a symbol's first to its last bar."""
+        slot = np.arange(len(self.grid))[:, None]
+        return (slot >= self.first_slot) & (slot <= self.last_slot)
+
+    @property
+    def missing(self) -> BoolArray:
+        """(T, N) True where a bar is absent between a symbol's first and last bar."""
+        return self.lifetime & self.expected & ~self.present
+
+    def at(self, slots: NDArray[np.int64]) -> pl.Series:
+        """Closing times of slots."""
+        return self.grid["closed_at"].gather(slots)
+
+    def names(self, columns: NDArray[np.int64]) -> pl.Series:
+        """Symbols of columns."""
+        return pl.Series("symbol", self.symbols, dtype=pl.String).gather(columns)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What to validate against; the parts of a view that do not come from the bars."""
+
+    provenance: Provenance
+    covariates: pl.DataFrame
+    universe: Universe | None
+    as_of: datetime | None
+    trailing_bars: int
+
+
+def build_view(bars: pl.DataFrame, question: Question) -> MarketView:
+    """Lay at least one bar, sorted by symbol and close, on the expected grid."""
+    timeframe = Timeframe.parse(question.provenance.timeframe)
+    first, last = bars["closed_at"].min(), bars["closed_at"].max()
+    assert isinstance(first, datetime)
+    assert isinstance(last, datetime)
+    end = max(last, question.as_of) if question.as_of else last
+    calendar = TradingCalendar.load(
+        question.provenance.calendar, first.date() - _DAY, end.date() + _DAY
+    )
+    every_bar = _describe_sessions(calendar, timeframe, question.provenance)
+    grid = every_bar.filter(pl.col("closed_at").is_between(first, last)).with_columns(
+        session_index=pl.col("session").rle_id()
+    )
+    laid = _lay(bars, grid)
+    symbols = tuple(bars["symbol"].unique(maintain_order=True))
+    present = np.zeros((grid.height, len(symbols)), dtype=bool)
+    on_grid = laid.filter(pl.col("slot").is_not_null())
+    present[on_grid["slot"].to_numpy(), on_grid["column"].to_numpy()] = True
+    is_any = present.any(axis=0)
+    return MarketView(
+        bars=laid,
+        symbols=symbols,
+        grid=grid,
+        sessions=calendar.sessions(),
+        present=present,
+        expected=_expected(grid, symbols, question.universe),
+        first_slot=np.where(is_any, present.argmax(axis=0), grid.height)
+        if grid.height
+        else np.zeros(len(symbols), dtype=np.int64),
+        last_slot=np.where(is_any, grid.height - 1 - present[::-1].argmax(axis=0), -1)
+        if grid.height
+        else np.full(len(symbols), -1, dtype=np.int64),
+        overdue_bars=_overdue(every_bar, last, question.as_of),
+        time_zone=calendar.time_zone,
+        provenance=question.provenance,
+        timeframe=timeframe,
+        covariates=question.covariates,
+        universe=question.universe,
+        trailing_bars=question.trailing_bars,
+    )
+
+
+def _describe_sessions(
+    calendar: TradingCalendar, timeframe: Timeframe, provenance: Provenance
+) -> pl.DataFrame:
+    local_open = pl.col("opens_at").dt.convert_time_zone(calendar.time_zone)
+    sessions = calendar.sessions().select(
+        "session",
+        "is_half_day",
+        # The first session under another UTC offset than the one before.
+        is_dst=(local_open.dt.dst_offset().diff().fill_null(timedelta(0)) != timedelta(0)),
+    )
+    bars = calendar.bar_closes(timeframe, provenance.grid)
+    return bars.join(sessions, on="session", how="left", maintain_order="left")
+
+
+def _lay(bars: pl.DataFrame, grid: pl.DataFrame) -> pl.DataFrame:
+    closes = grid["closed_at"].to_physical().to_numpy()
+    stamps = bars["closed_at"].to_physical().to_numpy()
+    if len(closes):
+        slot = np.minimum(np.searchsorted(closes, stamps), len(closes) - 1)
+        is_on = closes[slot] == stamps
+    else:
+        slot, is_on = np.zeros(len(stamps), dtype=np.int64), np.zeros(len(stamps), dtype=bool)
+    laid = bars.with_columns(
+        slot=pl.Series(slot).cast(pl.Int64).set(pl.Series(~is_on), None),
+        column=pl.col("symbol").rle_id().cast(pl.Int64),
+    )
+    follows = pl.col("column") == pl.col("column").shift(1)
+    leads = pl.col("column") == pl.col("column").shift(-1)
+    return laid.with_columns(
+        prev_close=pl.when(follows).then(pl.col("close").shift(1)),
+        prev_slot=pl.when(follows).then(pl.col("slot").shift(1)),
+        next_close=pl.when(leads).then(pl.col("close").shift(-1)),
+    )
+
+
+def _expected(grid: pl.DataFrame, symbols: tuple[str, ...], universe: Universe | None) -> BoolArray:
+    if universe is None:
+        return np.ones((grid.height, len(symbols)), dtype=bool)
+    closes = grid["closed_at"].to_numpy().astype("datetime64[us]")
+    mask = membership_mask(universe, symbols, closes)
+    # A symbol the universe does not know is reported as such, not as one without expected bars.
+    mask[:, ~mask.any(axis=0)] = True
+    return mask
+
+
+def _overdue(every_bar: pl.DataFrame, last: datetime, as_of: datetime | None) -> int:
+    if as_of is None:
+        return 0
+    closed_at = pl.col("closed_at")
+    moment = pl.lit(as_of).cast(UTC_TIME)
+    return every_bar.filter((closed_at > last) & (closed_at <= moment)).height
