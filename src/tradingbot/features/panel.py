@@ -1,0 +1,256 @@
+"""The panel: aligned tensors of a universe, stored once, memory-mapped, behind the causality gate.
+
+    <root>/panels/<dataset hash, 16 digits>-<spec hash, 16 digits>/
+        panel.safetensors  manifest.json  certificate.json
+
+Undefined features are stored as 0 with `valid` False, so that NaN never reaches a network. Prices
+of absent bars stay NaN: an account that forgot to look at `present` must not trade at 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tradingbot import __version__
+from tradingbot.data.atomic import atomic_directory, sweep_temporaries
+from tradingbot.domain.errors import DataError, StorageError, UncertifiedPanelError, suggest
+from tradingbot.features.causality.certificate import Certificate
+from tradingbot.features.causality.certificate import require_certificate as find_certificate
+from tradingbot.features.compute import compute_features
+from tradingbot.features.inputs import BAR_FIELDS, BoolArray, MarketInputs
+from tradingbot.features.registry import covariate_features, regime_features, technical_features
+from tradingbot.features.spec import FeatureSpec, spec_hash
+from tradingbot.features.tensor_files import file_sha256, header_sha256, map_tensors, write_tensors
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+PANEL_FILE = "panel.safetensors"
+MANIFEST_FILE = "manifest.json"
+FAMILY_TENSORS = {"technical": "features", "regime": "regimes", "covariate": "covariates"}
+
+_DIGITS = 16
+
+
+class PanelManifest(BaseModel):
+    """Identity and description of a panel; axis orders are those of the tensors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: Literal[1] = 1
+    dataset_sha256: str
+    spec_sha256: str
+    synthetic: bool | None
+    """True for generated markets, None where the builder was not told."""
+    symbols: tuple[str, ...]  # N
+    features: tuple[str, ...]  # F names, as are the next two
+    regimes: tuple[str, ...]
+    covariates: tuple[str, ...]
+    feature_ids: tuple[str, ...]
+    """Name and version of every spec, in the order that was hashed."""
+    time_zone: str
+    shapes: dict[str, tuple[int, ...]]
+    file_sha256: str
+    header_sha256: str
+    file_bytes: int
+    code_version: str
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A stored panel, opened.
+
+    Tensors: `features` (N, T, 23), `regimes` (N, T, 10) and `covariates` (N, T, K) float32 in
+    network form; `prices` (N, T, 6) float64, open high low close volume vwap; `present` (N, T)
+    there is a bar; `valid` (N, T) and everything above is defined; `closed_at` (T,) int64,
+    microseconds since 1970 UTC.
+    """
+
+    folder: Path
+    manifest: PanelManifest
+    certificate: Certificate | None
+    arrays: Mapping[str, NDArray[Any]]
+
+    @classmethod
+    def open(cls, folder: Path, *, require_certificate: bool = True, verify: bool = False) -> Panel:
+        """Map a stored panel into memory without reading its tensors.
+
+        Args:
+            folder: Where it is stored.
+            require_certificate: Refuse a panel that was not proved causal. Only the prover and
+                people who look at features may do without.
+            verify: Also read and hash the whole tensor file.
+
+        Raises:
+            UncertifiedPanelError: If there is no valid certificate for this content.
+            StorageError: If a file is missing, damaged or malformed.
+        """
+        manifest = _read_manifest(folder)
+        path = folder / PANEL_FILE
+        arrays = map_tensors(path)
+        _require_same_file(manifest, path, arrays, verify=verify)
+        certificate = None
+        if require_certificate:
+            certificate = find_certificate(folder, manifest.dataset_sha256, manifest.spec_sha256)
+            if certificate.panel_sha256 != manifest.file_sha256:
+                raise UncertifiedPanelError(
+                    "certificate must be for this panel's tensors",
+                    was=certificate.panel_sha256[:_DIGITS],
+                    where=str(folder),
+                    remedy="Run: tradingbot features prove-causal",
+                )
+        return cls(folder, manifest, certificate, arrays)
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """N names, in the order of the first axis."""
+        return self.manifest.symbols
+
+    def numpy(self, name: str) -> NDArray[Any]:
+        """One tensor as a view of the file."""
+        if name not in self.arrays:
+            raise DataError(
+                "panel must have the tensor", was=repr(name), remedy=suggest(name, self.arrays)
+            )
+        return self.arrays[name]
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Every tensor for torch, sharing memory with the mapped file."""
+        import torch
+
+        return {name: torch.from_numpy(values) for name, values in self.arrays.items()}
+
+
+def panel_specs(inputs: MarketInputs) -> tuple[FeatureSpec, ...]:
+    """The 23 features, the 10 regimes, and the covariates that no feature is made of."""
+    specs = (*technical_features(), *regime_features())
+    used = {name for spec in specs for name in (spec.name, *spec.inputs)}
+    return (*specs, *covariate_features(sorted(set(inputs.covariates) - used)))
+
+
+def panel_folder(root: Path, dataset_hash: str, spec_sha256: str) -> Path:
+    """Where the panel of a dataset and a list of specs is stored."""
+    return root / "panels" / f"{dataset_hash[:_DIGITS]}-{spec_sha256[:_DIGITS]}"
+
+
+def build_panel(
+    inputs: MarketInputs,
+    specs: Sequence[FeatureSpec],
+    *,
+    dataset_hash: str,
+    root: Path,
+    synthetic: bool | None = None,
+) -> Panel:
+    """Compute and store a panel; the same content gives the same bytes.
+
+    A panel that is already there and whole is kept. A killed build leaves nothing that `open`
+    could find.
+
+    Args:
+        inputs: The market.
+        specs: Features, regimes and covariates; see `panel_specs`.
+        dataset_hash: Content hash of the dataset that `inputs` came from.
+        root: Workspace folder.
+        synthetic: Whether the market was generated.
+
+    Returns:
+        The panel, opened without asking for a certificate.
+    """
+    folder = panel_folder(root, dataset_hash, spec_hash(specs))
+    sweep_temporaries(folder.parent)
+    if not folder.exists():
+        tensors = panel_tensors(inputs, specs)
+        with atomic_directory(folder) as temporary:
+            path = temporary / PANEL_FILE
+            digest = write_tensors(path, tensors)
+            names = {family: _names(specs, family) for family in FAMILY_TENSORS}
+            manifest = PanelManifest(
+                dataset_sha256=dataset_hash,
+                spec_sha256=spec_hash(specs),
+                synthetic=synthetic,
+                symbols=inputs.symbols,
+                features=names["technical"],
+                regimes=names["regime"],
+                covariates=names["covariate"],
+                feature_ids=tuple(spec.id for spec in specs),
+                time_zone=inputs.time_zone,
+                shapes={name: values.shape for name, values in tensors.items()},
+                file_sha256=digest,
+                header_sha256=header_sha256(path),
+                file_bytes=path.stat().st_size,
+                code_version=__version__,
+            )
+            text = manifest.model_dump_json(indent=2) + "\n"
+            (temporary / MANIFEST_FILE).write_text(text, encoding="utf-8")
+    return Panel.open(folder, require_certificate=False)
+
+
+def panel_tensors(inputs: MarketInputs, specs: Sequence[FeatureSpec]) -> dict[str, NDArray[Any]]:
+    """Compute every tensor of a panel; see `Panel` for shapes."""
+    length, width = inputs.shape
+    valid: BoolArray = np.ascontiguousarray(inputs.present.T)
+    tensors: dict[str, NDArray[Any]] = {
+        tensor: np.zeros((width, length, len(_names(specs, family))), dtype=np.float32)
+        for family, tensor in FAMILY_TENSORS.items()
+    }
+    computed = compute_features(inputs, specs, form="network")
+    for family, tensor in FAMILY_TENSORS.items():
+        for position, name in enumerate(_names(specs, family)):
+            with np.errstate(over="ignore"):
+                values = computed.pop(name).T.astype(np.float32)
+            defined = np.isfinite(values)
+            valid &= defined
+            tensors[tensor][:, :, position] = np.where(defined, values, np.float32(0.0))
+    prices = np.empty((width, length, len(BAR_FIELDS)))
+    for position, name in enumerate(BAR_FIELDS):
+        prices[:, :, position] = inputs.bars[name].T
+    return {
+        **tensors,
+        "prices": prices,
+        "present": np.ascontiguousarray(inputs.present.T),
+        "valid": valid,
+        "closed_at": inputs.closed_at.astype("datetime64[us]").astype(np.int64),
+    }
+
+
+def _names(specs: Sequence[FeatureSpec], family: str) -> tuple[str, ...]:
+    return tuple(spec.name for spec in specs if spec.family == family)
+
+
+def _read_manifest(folder: Path) -> PanelManifest:
+    try:
+        text = (folder / MANIFEST_FILE).read_text(encoding="utf-8")
+        return PanelManifest.model_validate_json(text)
+    except (OSError, UnicodeDecodeError, ValidationError) as e:
+        raise StorageError(
+            "panel must have a readable manifest",
+            was=type(e).__name__,
+            where=str(folder),
+            remedy="Run: tradingbot features build",
+        ) from e
+
+
+def _require_same_file(
+    manifest: PanelManifest, path: Path, arrays: Mapping[str, NDArray[Any]], *, verify: bool
+) -> None:
+    shapes = {name: values.shape for name, values in arrays.items()}
+    is_same = (
+        path.stat().st_size == manifest.file_bytes
+        and header_sha256(path) == manifest.header_sha256
+        and shapes == manifest.shapes
+        and (not verify or file_sha256(path) == manifest.file_sha256)
+    )
+    if not is_same:
+        raise StorageError(
+            "panel must match its manifest",
+            was="other content",
+            where=str(path),
+            remedy="Delete that folder and run: tradingbot features build",
+        )
