@@ -7,15 +7,14 @@ depends on where a block ends. Each column counts its own ticks.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.features.graph.nodes import (
     Constant,
-    CrossSection,
     Elementwise,
-    Input,
     Lag,
     Node,
     Recursive,
@@ -26,6 +25,7 @@ from tradingbot.features.graph.operations import ELEMENTWISE, SINGLE, WINDOWED, 
 from tradingbot.features.graph.plan import Plan
 from tradingbot.features.graph.recursion import RecursionGroup
 
+Compute = Callable[[int], None]  # computes the given number of rows of a step
 Emit = Callable[[Node, Array], None]  # called with (R, N) values that must be copied at once
 
 
@@ -41,8 +41,8 @@ class Evaluator:
             rows: Most rows in one call of `advance`.
             capacity: Rows that may be appended before the past is moved to the front; ≥ rows.
         """
-        self._plan = plan
         self.ticks: NDArray[np.int64] = np.zeros(columns, dtype=np.int64)
+        self._bars = plan.history_bars
         self._lowest_tick = 0
         self._capacity, self._cursor = capacity, 0
         self._past: dict[Node, Array] = {
@@ -51,18 +51,16 @@ class Evaluator:
             if bars
         }
         self._scratch = _assign_scratch(plan, (rows, columns), exclude=self._past)
-        self._groups = {
-            step: RecursionGroup([n for n in step if isinstance(n, Recursive)], columns, rows=rows)
+        self._values: dict[Node, Any] = _constants(plan)
+        self._groups: list[RecursionGroup] = []
+        self._steps = [
+            (
+                max(plan.needed_until[node] for node in step),
+                self._compile(step, columns, rows),
+                tuple(node for node in step if node in plan.outputs),
+            )
             for step in plan.steps
-            if isinstance(step[0], Recursive)
-        }
-        self._values: dict[Node, Array | float] = {
-            argument: argument.value
-            for step in plan.steps
-            for node in step
-            for argument in node.arguments
-            if isinstance(argument, Constant)
-        }
+        ]
 
     def advance(self, inputs: Mapping[Node, Array], rows: int, emit: Emit) -> None:
         """Compute the next `rows` rows of every node and emit the outputs.
@@ -74,45 +72,41 @@ class Evaluator:
         """
         if self._cursor + rows > self._capacity:
             for node, past in self._past.items():
-                bars = self._plan.history_bars[node]
+                bars = self._bars[node]
                 past[:bars] = past[self._cursor : self._cursor + bars]
             self._cursor = 0
-        needed_until, outputs, values = self._plan.needed_until, self._plan.outputs, self._values
-        for step in self._plan.steps:
-            if step in self._groups:
-                self._advance_group(step, rows)
-            else:
-                (node,) = step
-                if needed_until[node] < self._lowest_tick:
-                    continue
-                values[node] = self._compute(node, inputs, rows)
-            for node in step:
-                if node in outputs:
-                    emit(node, values[node])  # type: ignore[arg-type]
+        values, lowest_tick = self._values, self._lowest_tick
+        values.update(inputs)
+        for needed_until, compute, outputs in self._steps:
+            if needed_until < lowest_tick:
+                continue
+            compute(rows)
+            for node in outputs:
+                emit(node, values[node])
 
     def commit(self, rows: int, present: NDArray[np.bool_] | None = None) -> None:
         """Keep the rows just computed as past, in the columns that are `present` (None: all).
 
         Where a column is not present (only allowed for one row), its past stays as it was.
         """
-        for group in self._groups.values():
+        for group in self._groups:
             group.commit(rows, present)
         if present is not None:
             absent = np.flatnonzero(~present)
             for node, past in self._past.items():
-                end = self._cursor + self._plan.history_bars[node]
+                end = self._cursor + self._bars[node]
                 past[self._cursor + 1 : end + 1, absent] = past[self._cursor : end, absent]
         self._cursor += rows
         self.ticks += rows if present is None else present
-        self._lowest_tick = int(self.ticks.min()) if len(self.ticks) else 0
+        self._lowest_tick = int(self.ticks.min(initial=np.iinfo(np.int64).max))
 
     def snapshot(self) -> dict[str, Array]:
         """Copy the state: ticks, the past that is looked back on, and the recursions."""
         state: dict[str, Array] = {"ticks": self.ticks.copy()}
         for node, past in self._past.items():
-            bars = self._plan.history_bars[node]
-            state[f"past/{node.digest}"] = past[self._cursor : self._cursor + bars].copy()
-        for group in self._groups.values():
+            kept = past[self._cursor : self._cursor + self._bars[node]]
+            state[f"past/{node.digest}"] = kept.copy()
+        for group in self._groups:
             for node, latest in zip(group.nodes, group.latest, strict=True):
                 state[f"latest/{node.digest}"] = latest.copy()
         return state
@@ -120,68 +114,121 @@ class Evaluator:
     def restore(self, state: Mapping[str, Array]) -> None:
         """Take over a state that `snapshot` gave for the same plan and columns."""
         self.ticks[:] = state["ticks"]
-        self._lowest_tick = int(self.ticks.min()) if len(self.ticks) else 0
+        self._lowest_tick = int(self.ticks.min(initial=np.iinfo(np.int64).max))
         self._cursor = 0
         for node, past in self._past.items():
-            past[: self._plan.history_bars[node]] = state[f"past/{node.digest}"]
-        for group in self._groups.values():
+            past[: self._bars[node]] = state[f"past/{node.digest}"]
+        for group in self._groups:
             for node, latest in zip(group.nodes, group.latest, strict=True):
                 latest[:] = state[f"latest/{node.digest}"]
 
-    def _advance_group(self, step: tuple[Node, ...], rows: int) -> None:
-        group, values = self._groups[step], self._values
-        xs = [values[node.arguments[0]] for node in group.nodes]
-        seeds = [
-            values[node.arguments[1]] if node.start >= self._lowest_tick else None
-            for node in group.nodes
-        ]
-        results = group.advance(xs, seeds, self.ticks)  # type: ignore[arg-type]
-        for node, result in zip(group.nodes, results, strict=True):
-            values[node] = result
-            if node in self._past:
-                target = self._target(node, rows)
-                np.copyto(target, result)
-                values[node] = target
-
-    def _compute(self, node: Node, inputs: Mapping[Node, Array], rows: int) -> Array:
+    def _compile(self, step: tuple[Node, ...], columns: int, rows: int) -> Compute:
+        """Bind one step to its buffers: what can be looked up once is not looked up per bar."""
+        node = step[0]
+        if isinstance(node, Recursive):
+            nodes = [node for node in step if isinstance(node, Recursive)]
+            self._groups.append(RecursionGroup(nodes, columns, rows=rows))
+            return self._recursion(self._groups[-1])
         if isinstance(node, Elementwise):
-            target = self._target(node, rows)
-            ELEMENTWISE[node.function](*[self._values[a] for a in node.arguments], out=target)
-            return target
+            return self._elementwise(node)
         if isinstance(node, Windowed):
-            target = self._target(node, rows)
-            seen = self._seen(node.arguments[0], node.bars - 1, rows + node.bars - 1)
-            WINDOWED[node.function](seen, node.bars, target)
-            return target
+            return self._windowed(node)
         if isinstance(node, Since):
-            target = self._target(node, rows)
-            np.copyto(target, self._values[node.arguments[0]])
-            if self._lowest_tick < node.start:
-                ticks = self.ticks + np.arange(rows)[:, None]
-                np.copyto(target, np.nan, where=ticks < node.start)
-            return target
-        if isinstance(node, Lag):
-            values = self._seen(node.arguments[0], node.bars, rows)
-        else:
-            assert isinstance(node, Input | CrossSection)
-            values = inputs[node]
+            return self._since(node)
+        return self._lag(node) if isinstance(node, Lag) else self._source(node)
+
+    def _target(self, node: Node) -> Callable[[int], Array]:
+        """Where a node's newest rows are written: the end of its past, or scratch."""
         if node not in self._past:
-            return values
-        target = self._target(node, rows)
-        np.copyto(target, values)
-        return target
+            scratch = self._scratch[node]
+            whole = len(scratch)
+            return lambda rows: scratch if rows == whole else scratch[:rows]
+        return self._seen(node, 0)
 
-    def _target(self, node: Node, rows: int) -> Array:
-        past = self._past.get(node)
-        if past is None:
-            return self._scratch[node][:rows]
-        start = self._cursor + self._plan.history_bars[node]
-        return past[start : start + rows]
+    def _seen(self, node: Node, back: int) -> Callable[[int], Array]:
+        """A node's newest rows and the `back` rows before them."""
+        past, bars = self._past[node], self._bars[node]
 
-    def _seen(self, node: Node, back: int, count: int) -> Array:
-        """`count` rows of a node's values, from `back` rows before the newest block on."""
-        start = self._cursor + self._plan.history_bars[node] - back
-        return self._past[node][start : start + count]
+        def seen(rows: int) -> Array:
+            start = self._cursor + bars
+            return past[start - back : start + rows]
+
+        return seen
+
+    def _elementwise(self, node: Elementwise) -> Compute:
+        function, target, values = ELEMENTWISE[node.function], self._target(node), self._values
+        arguments = node.arguments
+
+        def compute(rows: int) -> None:
+            out = values[node] = target(rows)
+            function(*[values[argument] for argument in arguments], out)
+
+        return compute
+
+    def _windowed(self, node: Windowed) -> Compute:
+        function, target, values = WINDOWED[node.function], self._target(node), self._values
+        seen, bars = self._seen(node.arguments[0], node.bars - 1), node.bars
+
+        def compute(rows: int) -> None:
+            out = values[node] = target(rows)
+            function(seen(rows), bars, out)
+
+        return compute
+
+    def _since(self, node: Since) -> Compute:
+        (x,), target, values, start = node.arguments, self._target(node), self._values, node.start
+
+        def compute(rows: int) -> None:
+            out = values[node] = target(rows)
+            np.copyto(out, values[x])
+            if self._lowest_tick < start:
+                early = self.ticks + np.arange(rows)[:, None] < start
+                np.copyto(out, np.nan, where=early)
+
+        return compute
+
+    def _lag(self, node: Lag) -> Compute:
+        seen, values = self._seen(node.arguments[0], node.bars), self._values
+        keep = self._target(node) if node in self._past else None
+
+        def compute(rows: int) -> None:
+            values[node] = seen(rows)[:rows]
+            if keep is not None:
+                out = keep(rows)
+                np.copyto(out, values[node])
+
+        return compute
+
+    def _source(self, node: Node) -> Compute:
+        """Inputs and cross-sections: their values are given; keep what is looked back on."""
+        keep, values = self._target(node) if node in self._past else None, self._values
+
+        def compute(rows: int) -> None:
+            if keep is not None:
+                np.copyto(keep(rows), values[node])
+
+        return compute
+
+    def _recursion(self, group: RecursionGroup) -> Compute:
+        values = self._values
+        kept = [(node, self._target(node)) for node in group.nodes if node in self._past]
+
+        def compute(rows: int) -> None:
+            xs = [values[node.arguments[0]] for node in group.nodes]
+            seeds = [
+                values[node.arguments[1]] if node.start >= self._lowest_tick else None
+                for node in group.nodes
+            ]
+            values.update(zip(group.nodes, group.advance(xs, seeds, self.ticks), strict=True))
+            for node, keep in kept:
+                np.copyto(keep(rows), values[node])
+
+        return compute
+
+
+def _constants(plan: Plan) -> dict[Node, Any]:
+    arguments = [a for step in plan.steps for node in step for a in node.arguments]
+    return {node: node.value for node in arguments if isinstance(node, Constant)}
 
 
 def _dtype(node: Node) -> type[np.floating]:

@@ -1,20 +1,31 @@
 """Nodes of a feature expression: what is computed, never how or for how many bars.
 
 A node is immutable and known by its `digest`, a hash of its structure: equal expressions are one
-computation, and a changed formula has another digest. Evaluation lives in `evaluator`.
+object and one computation, a changed formula has another digest. `evaluator` evaluates them.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, ClassVar, Literal
+from weakref import WeakValueDictionary
 
 Clock = Literal["symbol", "market"]
 
 
+class _OneOfEach(type):
+    """Gives the existing node where one of the same structure exists: equal means identical."""
+
+    _known: ClassVar[WeakValueDictionary[str, Node]] = WeakValueDictionary()
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        node = super().__call__(*args, **kwargs)
+        return cls._known.setdefault(node.digest, node)
+
+
 @dataclass(frozen=True, eq=False)
-class Node:
+class Node(metaclass=_OneOfEach):
     """One number per symbol and bar (clock "symbol") or per grid time (clock "market").
 
     Attributes:
@@ -39,12 +50,6 @@ class Node:
         if not self.arguments:
             return self.label
         return f"{self.label}({', '.join(argument.text for argument in self.arguments)})"
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Node) and self.digest == other.digest
 
     def __add__(self, other: Node | float) -> Node:
         return apply("add", self, other)

@@ -46,7 +46,7 @@ class RecursionGroup:
         x, out = self._x[:length], self._out[:length]
         for k, values in enumerate(xs):
             x[:, k] = values
-        held = np.isnan(x).any(axis=(1, 2)).tolist()
+        held = np.asarray(np.isnan(x).any(axis=(1, 2)))
         pending = [(k, seed) for k, seed in enumerate(seeds) if seed is not None]
         previous = self.latest
         for row in range(length):
