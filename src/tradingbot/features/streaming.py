@@ -86,7 +86,10 @@ class FeatureStream:
                 where=f"after {self._closed_at}",
                 remedy="Drop or re-sort the late bar; restore a snapshot to replay",
             )
-        inputs = {node: self._row(node, closed_at, bars, covariates or {}) for node in self._inputs}
+        known = covariates or {}
+        inputs: dict[Node, Array] = {
+            node: self._row(node, closed_at, bars, known) for node in self._inputs
+        }
         features = np.full((len(self.specs), len(self.symbols)), np.nan)
         cross: dict[Node, Array] = {}
         everyone = bool(present.all())

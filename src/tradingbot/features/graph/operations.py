@@ -7,6 +7,7 @@ that one row at a time and many rows at once give the same bits. Formulae belong
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -89,27 +90,43 @@ ELEMENTWISE: Mapping[str, ElementwiseFunction] = {
 }
 
 
-def _halves(bars: int) -> list[int]:
+@cache
+def _powers(bars: int) -> tuple[int, ...]:
     """Powers of two that add up to `bars`, largest first."""
-    return [1 << bit for bit in reversed(range(bars.bit_length())) if bars >> bit & 1]
+    return tuple(1 << bit for bit in reversed(range(bars.bit_length())) if bars >> bit & 1)
+
+
+def _pairs(level: Array, size: int, length: int) -> tuple[Array, Array]:
+    """Neighbouring runs of `size` rows to be merged; for one row of output only those it needs."""
+    if length == 1:
+        even = len(level) // 2 * 2
+        return level[0:even:2], level[1:even:2]
+    return level[:-size], level[size:]
+
+
+def _runs(level: Array, offset: int, size: int, length: int) -> Array:
+    """The runs of `size` rows that begin `offset` rows after each window does."""
+    start = offset // size if length == 1 else offset
+    return level[start : start + length]
 
 
 def _sum(rows: Array, bars: int, out: Array) -> None:
     """Add up by doubling: sums of 1, 2, 4 … rows, then the powers of two that make `bars`."""
-    length, parts = len(out), _halves(bars)
-    partial, size, sums = rows, 1, {}
-    while True:
-        if size in parts:
-            sums[size] = partial
-        if size == parts[0]:
-            break
-        partial = partial[:-size] + partial[size:]
+    length, powers = len(out), _powers(bars)
+    level, size = rows, 1
+    levels = {1: rows}
+    while size < powers[0]:
+        first, second = _pairs(level, size, length)
+        level = first + second
         size *= 2
-    offset = parts[0]
-    np.copyto(out, sums[offset][:length])
-    for part in parts[1:]:
-        np.add(out, sums[part][offset : offset + length], out=out)
-        offset += part
+        levels[size] = level
+    offset = size
+    if len(powers) == 1:
+        np.copyto(out, level[:length])
+    total = level[:length]
+    for size in powers[1:]:
+        total = np.add(total, _runs(levels[size], offset, size, length), out=out)
+        offset += size
 
 
 def _mean(rows: Array, bars: int, out: Array) -> None:
@@ -124,41 +141,45 @@ def _deviation(rows: Array, bars: int, out: Array) -> None:
 
     Source: Chan, Golub, LeVeque, 1983, "Algorithms for computing the sample variance".
     """
-    length, parts = len(out), _halves(bars)
+    length, powers = len(out), _powers(bars)
     total, squares, size = rows, np.zeros_like(rows), 1
-    kept: dict[int, tuple[Array, Array]] = {}
-    while True:
-        if size in parts:
-            kept[size] = total, squares
-        if size == parts[0]:
-            break
-        gap = total[:-size] - total[size:]
-        np.multiply(gap, gap, out=gap)
-        np.multiply(gap, 1.0 / (2 * size), out=gap)
-        squares = squares[:-size] + squares[size:]
-        np.add(squares, gap, out=squares)
-        total = total[:-size] + total[size:]
+    levels = {1: (total, squares)}
+    while size < powers[0]:
+        first, second = _pairs(total, size, length)
+        first_squares, second_squares = _pairs(squares, size, length)
+        squares = _merge_squares(first - second, 2.0 * size, first_squares, second_squares)
+        total = first + second
         size *= 2
-    merged, (total, squares) = parts[0], (part[:length] for part in kept[parts[0]])
-    for size in parts[1:]:
-        last_total, last_squares = (x[merged : merged + length] for x in kept[size])
-        gap = total * size - last_total * merged
-        np.multiply(gap, gap, out=gap)
-        np.divide(gap, float(size * merged * (size + merged)), out=gap)
-        squares = squares + last_squares + gap
-        total = total + last_total
+        levels[size] = total, squares
+    merged, total, squares = size, total[:length], squares[:length]
+    for size in powers[1:]:
+        last, last_squares = (_runs(x, merged, size, length) for x in levels[size])
+        gap = total * size - last * merged
+        squares = _merge_squares(gap, size * merged * (size + merged), squares, last_squares)
+        total = total + last
         merged += size
     np.divide(squares, bars, out=out)
     np.sqrt(out, out=out)
 
 
+def _merge_squares(gap: Array, scale: float, first: Array, second: Array) -> Array:
+    """Squared deviations of two runs together: their own plus gap² / scale."""
+    np.multiply(gap, gap, out=gap)
+    np.divide(gap, scale, out=gap)
+    np.add(gap, first, out=gap)
+    return np.add(gap, second, out=gap)
+
+
 def _extremum(pick: np.ufunc) -> WindowFunction:
     def extremum(rows: Array, bars: int, out: Array) -> None:
-        length, size, partial = len(out), 1, rows
+        if len(out) == 1:
+            pick.reduce(rows, axis=0, out=out[0])
+            return
+        length, size, level = len(out), 1, rows
         while 2 * size <= bars:
-            partial = pick(partial[:-size], partial[size:])
+            level = pick(level[:-size], level[size:])
             size *= 2
-        pick(partial[:length], partial[bars - size : bars - size + length], out=out)
+        pick(level[:length], level[bars - size : bars - size + length], out=out)
 
     return extremum
 
@@ -170,16 +191,14 @@ def _percentile(rows: Array, bars: int, out: Array) -> None:
     """
     length = len(out)
     current = rows[bars - 1 :]
+    counter = np.uint8 if bars <= 1 << 8 else np.uint16
     if length == 1:
-        below = np.less(rows[:-1], current).view(np.uint8).sum(axis=0, dtype=np.uint16)[None]
+        below = np.less(rows[:-1], current).view(np.uint8).sum(axis=0, dtype=counter)
     else:
-        below, mask = np.zeros(out.shape, np.uint16), np.empty(out.shape, np.bool_)
-        for first in range(0, bars - 1, 255):  # a byte counts up to 255
-            count = np.zeros(out.shape, np.uint8)
-            for start in range(first, min(first + 255, bars - 1)):
-                np.less(rows[start : start + length], current, out=mask)
-                np.add(count, mask.view(np.uint8), out=count)
-            np.add(below, count, out=below)
+        below, mask = np.zeros(out.shape, counter), np.empty(out.shape, np.bool_)
+        for start in range(bars - 1):
+            np.less(rows[start : start + length], current, out=mask)
+            np.add(below, mask.view(np.uint8), out=below)
     np.divide(below, float(bars - 1), out=out)
     np.copyto(out, np.nan, where=np.isnan(rows[:length]) | np.isnan(current))
 
