@@ -163,6 +163,18 @@ class TradingCalendar:
         return np.asarray(wall % _DAY_US % duration, dtype=np.int64)
 
 
+def closing_day(closed_at: NDArray[np.datetime64]) -> NDArray[np.datetime64]:
+    """Day (UTC) a bar belongs to: that of its close, or the day before if it closed at midnight.
+
+    Args:
+        closed_at: (T,) closing times, UTC.
+
+    Returns:
+        (T,) datetime64[D].
+    """
+    return (closed_at.astype("datetime64[us]") - np.timedelta64(1, "us")).astype("datetime64[D]")
+
+
 @lru_cache(maxsize=64)
 def _load(name: str, start: date, end: date) -> TradingCalendar:
     import exchange_calendars  # half a second: only for those who ask for a calendar

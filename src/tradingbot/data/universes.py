@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tradingbot.data.calendar import closing_day
 from tradingbot.domain.errors import DataError, SchemaError, suggest
 from tradingbot.domain.universe import Member, Universe
 
@@ -88,7 +89,7 @@ def membership_mask(
 ) -> NDArray[np.bool_]:
     """Tell when each symbol belonged to the universe.
 
-    A bar belongs to the UTC day in which it closed; one that closes at midnight, to the day before.
+    A bar belongs to its `closing_day`.
 
     Args:
         universe: Whose stays count.
@@ -98,7 +99,7 @@ def membership_mask(
     Returns:
         (T, N) True where the symbol is a member.
     """
-    days = (closed_at - np.timedelta64(1, "us")).astype("datetime64[D]")
+    days = closing_day(closed_at)
     mask = np.zeros((len(closed_at), len(symbols)), dtype=bool)
     column = {symbol: index for index, symbol in enumerate(symbols)}
     for member in universe.members:

@@ -6,6 +6,7 @@ import codecs
 import gzip
 import zlib
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -38,7 +39,7 @@ def read_table(file: Path, *, delimiter: str = ",", max_bytes: int) -> pl.DataFr
             table = _read_parquet(file, max_bytes)
         else:
             table = _read_csv(file, delimiter, max_bytes)
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, pl.exceptions.PolarsError) as e:
+    except (OSError, EOFError, zlib.error, ValueError, pl.exceptions.PolarsError) as e:
         raise DataError(
             "file must be readable to its end",
             was=str(e).splitlines()[0][:160] if str(e) else type(e).__name__,
@@ -55,16 +56,19 @@ def read_table(file: Path, *, delimiter: str = ",", max_bytes: int) -> pl.DataFr
 
 
 def _read_parquet(file: Path, max_bytes: int) -> pl.DataFrame:
+    # Arrow, not polars: on a damaged page polars panics and writes to stderr.
     import pyarrow.parquet as pq
     from pyarrow import ArrowException
 
     try:
-        groups = pq.read_metadata(file)
+        with pq.ParquetFile(file, page_checksum_verification=True) as opened:
+            groups = [opened.metadata.row_group(i) for i in range(opened.num_row_groups)]
+            _require_size(sum(group.total_byte_size for group in groups), max_bytes, file)
+            table = opened.read()
+            table.validate(full=True)
+            return _to_polars(table)
     except ArrowException as e:
         raise EOFError(str(e)) from e
-    size = sum(groups.row_group(i).total_byte_size for i in range(groups.num_row_groups))
-    _require_size(size, max_bytes, file)
-    return pl.read_parquet(file)
 
 
 def _read_csv(file: Path, delimiter: str, max_bytes: int) -> pl.DataFrame:
@@ -101,7 +105,12 @@ def _read_csv(file: Path, delimiter: str, max_bytes: int) -> pl.DataFrame:
                 where=file.name,
                 remedy="The file is cut short or has another delimiter: write it again",
             ) from e
-    frame = pl.from_arrow(table)
+    return _to_polars(table)
+
+
+def _to_polars(table: Any) -> pl.DataFrame:
+    str(table.schema)  # raises where a name or zone is not UTF-8; polars would panic
+    frame = pl.from_arrow(table.replace_schema_metadata(None))
     assert isinstance(frame, pl.DataFrame)
     return frame
 
