@@ -25,13 +25,15 @@ def monday_chart() -> dict[str, Any]:
 
 
 def test_request_is_hourly_with_cookie_and_crumb(yahoo_server: YahooServer, tmp_path: Path) -> None:
-    raw = make_source("yfinance", yahoo_server.url, tmp_path).fetch()
+    request = DownloadRequest(("AAPL", "MSFT"), WEEK.start, WEEK.end)
+    raw = make_source("yfinance", yahoo_server.url, tmp_path, request).fetch()
     assert [asked.path for asked in yahoo_server.all_asked] == [
         "/",
         "/v1/test/getcrumb",
         "/v8/finance/chart/AAPL",
+        "/v8/finance/chart/MSFT",
     ]
-    (asked,) = yahoo_server.asked
+    asked = yahoo_server.asked[1]
     assert asked.params["interval"] == "60m"
     assert asked.params["crumb"] == "aCrumb123"
     assert "A3=cookie" in asked.headers["Cookie"]
