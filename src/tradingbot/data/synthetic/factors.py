@@ -25,7 +25,7 @@ class JumpModel:
 
     per_year: float
     size: float  # standard deviation of a jump, as a simple return
-    overnight: bool  # True: jumps come in the gap before a session; False: inside bars
+    overnight: bool  # in the gap before a session where there is one; False: inside bars
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def component_steps(
     variance *= _heat(model.freedom, seed, names, "bar_heat", bars)
     bar *= np.sqrt(variance)
     jumps = _jumps(model.jumps, clock, seed, names)
-    if model.jumps.overnight:
+    if model.jumps.overnight and not clock.never_closes:
         gap += jumps
     else:
         bar += jumps
@@ -101,7 +101,7 @@ def _jumps(
     model: JumpModel, clock: SessionClock, seed: int, names: Sequence[StreamName]
 ) -> FloatArray:
     bars = len(clock.elapsed)
-    if model.overnight and clock.opens.any():
+    if model.overnight and not clock.never_closes:
         chance = clock.opens * (model.per_year / clock.sessions_per_year)
     else:
         chance = np.full(bars, model.per_year / clock.bars_per_year)

@@ -65,22 +65,19 @@ def sample_path(transition: FloatArray, start: int, uniforms: FloatArray) -> Int
     Returns:
         (T,) regime that drives each bar's return.
     """
-    path = np.full(len(uniforms), start, dtype=np.int64)
-    leaves = uniforms[:, None] < 1 - np.diag(transition)[None, :]
-    leaves[0] = False
-    now, bar = start, 0
-    while bar < len(path):
-        ahead = np.flatnonzero(leaves[bar:, now])
-        if not ahead.size:
+    # In each regime, the bars at which it would be left: the walk jumps from one to the next.
+    leave = 1 - np.diag(transition)
+    exits = [1 + np.flatnonzero(uniforms[1:] < chance) for chance in leave]
+    path = np.empty(len(uniforms), dtype=np.int64)
+    now, bar, turn = start, 0, 0
+    while True:
+        ahead = int(np.searchsorted(exits[now], turn, side="right"))
+        if ahead == len(exits[now]):
             path[bar:] = now
-            break
-        turn = bar + int(ahead[0])
+            return path
+        turn = int(exits[now][ahead])
         path[bar:turn] = now
-        share = uniforms[turn] / (1 - transition[now, now])
-        now = _pick(transition, now, float(share))
-        path[turn] = now
-        bar = turn + 1
-    return path
+        now, bar = _pick(transition, now, float(uniforms[turn] / leave[now])), turn
 
 
 def _pick(transition: FloatArray, now: int, share: float) -> int:

@@ -49,7 +49,7 @@ class RegimesParams(MarketParams):
     """Correlation of the market's shock with its next volatility; negative: falls excite."""
     market_freedom: Freedom = 6
     """Degrees of freedom of Student's t for common shocks."""
-    idio_freedom: Freedom = 5
+    idio_freedom: Freedom = 6
     """The same for a symbol's own shocks."""
     volatility_clustering: Annotated[float, Field(ge=0, le=2)] = 1.0
     """Scales how much log volatility varies; 0 switches clustering off."""

@@ -215,7 +215,7 @@ def _volumes(
 
 def _latent(params: RegimesParams, stage: _Stage, traits: SymbolTraits) -> dict[str, Any]:
     drift = stage.drifts[:, None] * traits.betas
-    night = params.overnight_share if stage.clock.opens.any() else 0.0
+    night = 0.0 if stage.clock.never_closes else params.overnight_share
     return {
         "regime": stage.regime,
         "transition": stage.transition,

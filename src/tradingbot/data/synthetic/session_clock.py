@@ -49,6 +49,7 @@ class SessionClock:
     elapsed: FloatArray  # sessions that pass with this bar, by hours; a full session sums to 1
     bars_per_session: int  # of a full session
     sessions_per_year: float
+    never_closes: bool  # sessions follow each other without a night
 
     @property
     def bars_per_year(self) -> float:
@@ -83,6 +84,7 @@ def session_clock(
         elapsed=full * grid.hours / length,
         bars_per_session=int(np.bincount(grid.session).max()),
         sessions_per_year=365.0 if never_closes else 252.0,
+        never_closes=never_closes,
     )
 
 

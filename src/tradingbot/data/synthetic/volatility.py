@@ -21,8 +21,11 @@ class VolatilityModel:
 
     @property
     def log_variance(self) -> float:
-        """Long-run variance of log volatility."""
-        return self.slow_std**2 + self.fast_std**2
+        """Long-run variance of log volatility; leverage ties the two parts together."""
+        rates = 1 / self.slow_sessions, 1 / self.fast_sessions
+        tie = self.leverage**2 * 2 * np.sqrt(rates[0] * rates[1]) / (rates[0] + rates[1])
+        variance = self.slow_std**2 + self.fast_std**2 + 2 * tie * self.slow_std * self.fast_std
+        return float(variance)
 
 
 def volatility_paths(
