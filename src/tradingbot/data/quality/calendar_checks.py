@@ -8,24 +8,18 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from tradingbot.data.quality.check import HIT_COLUMNS, MarketCheck, hit, no_hits
+from tradingbot.data.quality.check import HIT_COLUMNS, MarketCheck, describe, hit, no_hits
 from tradingbot.data.quality.finding import Severity
 from tradingbot.data.quality.view import BoolArray, MarketView
-from tradingbot.data.schema import UTC_TIME
 
 WRONG_GRID_FRAC = 0.2  # more bars off the grid than this: the whole reading of stamps is wrong
 LONG_GAP_SESSIONS = 5
-LATE_START_SESSIONS = 5
-EARLY_END_SESSIONS = 2
-LOW_COVERAGE_FRAC = 0.95
-THIN_CROSS_SECTION_FRAC = 0.8
-OVERDUE_BARS = 2
 
 
 def find_market_gaps(view: MarketView) -> pl.DataFrame:
     """Sessions of which no symbol has a bar."""
-    closed = np.flatnonzero(~_any_in_session(view.present, view))
-    return _session_hits(view, closed, f"none of {len(view.symbols)} symbols")
+    closed = np.flatnonzero(~any_in_session(view.present, view))
+    return _session_hits(view, closed, np.full(len(view.session_starts), len(view.symbols)))
 
 
 def find_missing_sessions(view: MarketView) -> pl.DataFrame:
@@ -44,8 +38,8 @@ def find_missing_sessions(view: MarketView) -> pl.DataFrame:
 def find_missing_bars(view: MarketView) -> pl.DataFrame:
     """Bars absent inside ordinary sessions that have others."""
     special = (view.grid["is_half_day"] | view.grid["is_dst"]).to_numpy()
-    whole = _spread(_missing_sessions(view) | ~_any_in_session(view.present, view)[:, None], view)
-    return _bar_hits(view, view.missing & ~whole & ~special[:, None], "no bar")
+    whole = spread(_missing_sessions(view) | ~any_in_session(view.present, view)[:, None], view)
+    return absent_bars(view, view.missing & ~whole & ~special[:, None])
 
 
 def find_long_gaps(view: MarketView) -> pl.DataFrame:
@@ -66,7 +60,7 @@ def find_long_gaps(view: MarketView) -> pl.DataFrame:
         }
     )
     example = pl.format("{} bars until {}", "bars", pl.col("until").dt.to_string("iso"))
-    return hits.select("symbol", "at", example=example)
+    return describe(hits, example, at="at")
 
 
 def find_short_half_days(view: MarketView) -> pl.DataFrame:
@@ -102,70 +96,12 @@ def find_off_grid_bars(view: MarketView) -> pl.DataFrame:
     return _off_grid_hits(view, pl.col("opens_at").is_not_null() & ~_IS_AFTER_EARLY_CLOSE)
 
 
-def find_late_starts(view: MarketView) -> pl.DataFrame:
-    """Symbols whose history begins well after the set's (or after they joined)."""
-    first = np.minimum(view.first_slot, view.grid.height - 1)
-    late = view.session_index[first] - view.session_index[view.expected.argmax(axis=0)]
-    columns = np.flatnonzero(late > LATE_START_SESSIONS)
-    return _column_hits(view, columns, first[columns], late[columns], "{} sessions after the set")
-
-
-def find_early_ends(view: MarketView) -> pl.DataFrame:
-    """Symbols whose history ends before the set's (or before they left)."""
-    last = np.maximum(view.last_slot, 0)
-    end = view.grid.height - 1 - view.expected[::-1].argmax(axis=0)
-    early = view.session_index[end] - view.session_index[last]
-    columns = np.flatnonzero(early >= EARLY_END_SESSIONS)
-    return _column_hits(view, columns, last[columns], early[columns], "{} sessions before the set")
-
-
-def find_low_coverage(view: MarketView) -> pl.DataFrame:
-    """Symbols that have too few of the bars they should have."""
-    expected = np.maximum(view.expected.sum(axis=0), 1)
-    present = (view.present & view.expected).sum(axis=0)
-    columns = np.flatnonzero(present < LOW_COVERAGE_FRAC * expected)
-    hits = pl.DataFrame(
-        {"symbol": view.names(columns), "p": present[columns], "e": expected[columns]}
-    )
-    return hits.select(
-        "symbol", at=pl.lit(None, UTC_TIME), example=pl.format("{} of {} bars", "p", "e")
-    )
-
-
-def find_thin_cross_sections(view: MarketView) -> pl.DataFrame:
-    """Times at which too few of the living symbols have a bar."""
-    alive = (view.lifetime & view.expected).sum(axis=1)
-    present = view.present.sum(axis=1)
-    has_session = _spread(_any_in_session(view.present, view)[:, None], view)[:, 0]
-    slots = np.flatnonzero((present < THIN_CROSS_SECTION_FRAC * alive) & has_session)
-    hits = pl.DataFrame({"at": view.at(slots), "p": present[slots], "a": alive[slots]})
-    return hits.select(
-        pl.lit(None, pl.String).alias("symbol"),
-        "at",
-        example=pl.format("{} of {} symbols", "p", "a"),
-    )
-
-
-def find_incomplete_trails(view: MarketView) -> pl.DataFrame:
-    """Bars absent among the last ones, from which the next decision would be made."""
-    mask = view.expected & ~view.present
-    mask[: max(0, view.grid.height - view.trailing_bars)] = False
-    return _bar_hits(view, mask, "no bar")
-
-
-def find_overdue(view: MarketView) -> pl.DataFrame:
-    """Bars that should have arrived between the set's end and the time asked about."""
-    if view.overdue_bars < OVERDUE_BARS:
-        return no_hits()
-    return hit(f"{view.overdue_bars} bars are overdue")
-
-
 _IS_AFTER_EARLY_CLOSE = pl.col("is_half_day").fill_null(False) & (
     pl.col("closed_at") > pl.col("closes_at")
 )
 
 
-def _any_in_session(mask: BoolArray, view: MarketView) -> BoolArray:
+def any_in_session(mask: BoolArray, view: MarketView) -> BoolArray:
     """(S,) True where any symbol has a True in the session."""
     if not view.grid.height:
         return np.zeros(0, dtype=bool)
@@ -177,10 +113,10 @@ def _missing_sessions(view: MarketView) -> BoolArray:
     if not view.grid.height:
         return np.zeros((0, len(view.symbols)), dtype=bool)
     absent = np.logical_and.reduceat(view.missing, view.session_starts, axis=0)
-    return np.asarray(absent & _any_in_session(view.present, view)[:, None])
+    return np.asarray(absent & any_in_session(view.present, view)[:, None])
 
 
-def _spread(per_session: BoolArray, view: MarketView) -> BoolArray:
+def spread(per_session: BoolArray, view: MarketView) -> BoolArray:
     """(S, N) → (T, N)."""
     return per_session[view.session_index]
 
@@ -190,31 +126,25 @@ def _short_sessions(view: MarketView, kind: str) -> pl.DataFrame:
     if not mask.any():
         return no_hits()
     short = np.logical_or.reduceat(mask, view.session_starts, axis=0).sum(axis=1)
-    sessions = np.flatnonzero(short)
-    return _session_hits(view, sessions, f"bars missing for {short[sessions].max()} symbols")
+    return _session_hits(view, np.flatnonzero(short), short)
 
 
-def _session_hits(view: MarketView, sessions: np.ndarray, example: str) -> pl.DataFrame:
+def _session_hits(view: MarketView, sessions: np.ndarray, lacking: np.ndarray) -> pl.DataFrame:
+    """Describe sessions by how many symbols lack bars in each, (S,)."""
     slots = view.session_starts[sessions]
-    hits = pl.DataFrame({"at": view.at(slots), "session": view.grid["session"].gather(slots)})
-    return hits.select(
-        pl.lit(None, pl.String).alias("symbol"),
-        "at",
-        example=pl.format("{}: " + example, "session"),
-    )
+    session = view.grid["session"].gather(slots)
+    hits = pl.DataFrame({"at": view.at(slots), "session": session, "lacking": lacking[sessions]})
+    hits = hits.with_columns(symbol=pl.lit(None, pl.String))
+    example = pl.format(f"{{}}: {{}} of {len(view.symbols)} symbols", "session", "lacking")
+    return describe(hits, example, at="at")
 
 
-def _bar_hits(view: MarketView, mask: BoolArray, example: str) -> pl.DataFrame:
+def absent_bars(view: MarketView, mask: BoolArray) -> pl.DataFrame:
+    """Describe absent bars, (T, N), by symbol, time and whether they were quarantined."""
     columns, slots = np.nonzero(mask.T)
     hits = pl.DataFrame({"symbol": view.names(columns), "at": view.at(slots)})
-    return hits.with_columns(example=pl.lit(example))
-
-
-def _column_hits(
-    view: MarketView, columns: np.ndarray, slots: np.ndarray, counts: np.ndarray, template: str
-) -> pl.DataFrame:
-    hits = pl.DataFrame({"symbol": view.names(columns), "at": view.at(slots), "count": counts})
-    return hits.select("symbol", "at", example=pl.format(template, "count"))
+    cause = np.where(view.set_aside[slots, columns], "quarantined", "no bar")
+    return describe(hits.with_columns(example=pl.Series(cause)), pl.col("example"), at="at")
 
 
 def _off_grid_hits(view: MarketView, kind: pl.Expr) -> pl.DataFrame:
@@ -223,11 +153,8 @@ def _off_grid_hits(view: MarketView, kind: pl.Expr) -> pl.DataFrame:
     just_before = pl.col("closed_at").dt.offset_by("-1us").dt.convert_time_zone(view.time_zone)
     off = view.bars.filter(pl.col("slot").is_null()).with_columns(session=just_before.dt.date())
     local = pl.col("closed_at").dt.convert_time_zone(view.time_zone).dt.to_string("%a %H:%M local")
-    return (
-        off.join(view.sessions, on="session", how="left", maintain_order="left")
-        .filter(kind)
-        .select("symbol", at=pl.col("closed_at"), example=local)
-    )
+    known = off.join(view.sessions, on="session", how="left", maintain_order="left")
+    return describe(known.filter(kind), local)
 
 
 CALENDAR_CHECKS: tuple[MarketCheck, ...] = (
@@ -293,43 +220,5 @@ CALENDAR_CHECKS: tuple[MarketCheck, ...] = (
         Severity.WARNING,
         "a bar does not close on the grid",
         find=find_off_grid_bars,
-    ),
-    MarketCheck(
-        "ENDS_EARLY",
-        "D21",
-        Severity.WARNING,
-        "history ends early: delisted or renamed?",
-        find=find_early_ends,
-    ),
-    MarketCheck(
-        "LOW_COVERAGE",
-        "D08",
-        Severity.WARNING,
-        "less than 95 % of the expected bars",
-        find=find_low_coverage,
-    ),
-    MarketCheck(
-        "THIN_CROSS_SECTION",
-        "D08",
-        Severity.WARNING,
-        "less than 80 % of the symbols have a bar at a time",
-        find=find_thin_cross_sections,
-    ),
-    MarketCheck(
-        "TRAILING_INCOMPLETE",
-        "D08",
-        Severity.WARNING,
-        "the trailing bars must be complete",
-        find=find_incomplete_trails,
-    ),
-    MarketCheck(
-        "BARS_OVERDUE", "D20", Severity.WARNING, "the last bars are old", find=find_overdue
-    ),
-    MarketCheck(
-        "STARTS_LATE",
-        "",
-        Severity.INFO,
-        "history starts late: listed later?",
-        find=find_late_starts,
     ),
 )

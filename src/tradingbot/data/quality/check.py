@@ -67,7 +67,7 @@ class RowCheck(Check):
 
     def hits(self, broken_rows: pl.DataFrame) -> pl.DataFrame:
         """Describe rows that broke the rule; they carry `shown` as `example`."""
-        return broken_rows.select("symbol", at=pl.col("closed_at"), example=pl.col("example"))
+        return describe(broken_rows, pl.col("example"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +81,26 @@ class MarketCheck(Check):
 def no_hits() -> pl.DataFrame:
     """Return an empty frame of hits."""
     return pl.DataFrame(schema=HIT_COLUMNS)
+
+
+def describe(rows: pl.DataFrame, example: pl.Expr, *, at: str | None = "closed_at") -> pl.DataFrame:
+    """Turn rows with `symbol` into hits.
+
+    Args:
+        rows: The rows that broke the rule.
+        example: The value to show, as text.
+        at: Column with the time of each hit; None where it has none.
+    """
+    if rows.is_empty():
+        return no_hits()
+    time = pl.lit(None, UTC_TIME) if at is None else pl.col(at)
+    # Columns in different chunks make Polars 2.1 panic when it joins them to text.
+    return rows.rechunk().select("symbol", at=time, example=example)
+
+
+def as_text(name: str) -> pl.Expr:
+    """Show a number with at most seven significant digits, and an empty cell as `empty`."""
+    return pl.col(name).round_sig_figs(7).cast(pl.String).fill_null("empty")
 
 
 def hit(example: str, *, symbol: str | None = None) -> pl.DataFrame:

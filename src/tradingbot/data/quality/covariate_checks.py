@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import polars as pl
 
-from tradingbot.data.quality.check import MarketCheck, hit, no_hits
+from tradingbot.data.quality.check import MarketCheck, as_text, describe, hit, no_hits
 from tradingbot.data.quality.finding import Severity
 from tradingbot.data.quality.view import MarketView
 
@@ -41,7 +41,7 @@ def find_symbols_without(view: MarketView) -> pl.DataFrame:
     have = view.covariates.select("symbol", "name").unique()
     every = pl.DataFrame({"symbol": view.symbols}).join(have.select("name").unique(), how="cross")
     lacking = every.join(have, on=["symbol", "name"], how="anti").sort("symbol", "name")
-    return lacking.select("symbol", at=pl.lit(None, view.bars["closed_at"].dtype), example="name")
+    return describe(lacking, pl.col("name"), at=None)
 
 
 def find_stale_sentiment(view: MarketView) -> pl.DataFrame:
@@ -51,9 +51,8 @@ def find_stale_sentiment(view: MarketView) -> pl.DataFrame:
     following = pl.coalesce(pl.col("available_at").shift(-1).over("symbol"), pl.col("until"))
     silence = following - pl.col("available_at")
     example = pl.format("silent for {} days", silence.dt.total_days())
-    return values.filter(
-        silence > SENTIMENT_STALE_AFTER, pl.col("available_at") < pl.col("until")
-    ).select("symbol", at=pl.col("available_at"), example=example)
+    is_stale = (silence > SENTIMENT_STALE_AFTER) & (pl.col("available_at") < pl.col("until"))
+    return describe(values.filter(is_stale), example, at="available_at")
 
 
 def _sentiment(view: MarketView) -> pl.DataFrame:
@@ -61,8 +60,7 @@ def _sentiment(view: MarketView) -> pl.DataFrame:
 
 
 def _shown(rows: pl.DataFrame) -> pl.DataFrame:
-    example = pl.format("{} {}", "name", pl.col("value"))
-    return rows.select("symbol", at=pl.col("available_at"), example=example)
+    return describe(rows, pl.format("{} {}", "name", as_text("value")), at="available_at")
 
 
 COVARIATE_CHECKS: tuple[MarketCheck, ...] = (

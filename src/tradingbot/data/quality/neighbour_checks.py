@@ -9,7 +9,7 @@ import math
 
 import polars as pl
 
-from tradingbot.data.quality.check import RowCheck
+from tradingbot.data.quality.check import RowCheck, as_text
 from tradingbot.data.quality.finding import Action, Severity
 from tradingbot.data.quality.row_checks import SHOWN_OHLC, STAMP_IN_FUTURE, VALUE_CHECKS
 
@@ -25,12 +25,12 @@ _BODY_LOW = pl.min_horizontal("open", "close")
 _BODY_HIGH = pl.max_horizontal("open", "close")
 _SAME_AS_BEFORE = pl.col("symbol") == pl.col("symbol").shift(1)
 _SAME_AS_NEXT = pl.col("symbol") == pl.col("symbol").shift(-1)
-_PREVIOUS_CLOSE = pl.when(_SAME_AS_BEFORE).then(pl.col("close").shift(1))
-_MOVE = (pl.col("close") / _PREVIOUS_CLOSE).log()
+PREVIOUS_CLOSE = pl.when(_SAME_AS_BEFORE).then(pl.col("close").shift(1))
+_MOVE = (pl.col("close") / pl.col("previous_close")).log()
 _NEXT_MOVE = pl.when(_SAME_AS_NEXT).then(_MOVE.shift(-1))
 # Median of |move|: few bars do not move at all, so half of all moves are at least this large.
 _SIGMA = ROBUST_SIGMA * _MOVE.abs().median().over("symbol")
-_MOVED = pl.format("close {} after {}", "close", _PREVIOUS_CLOSE)
+_MOVED = pl.format("close {} after {}", as_text("close"), as_text("previous_close"))
 
 _SCALE_STEP = (
     pl.when((_MOVE.abs() - math.log(BLOCK_FACTOR)).abs() <= BLOCK_TOLERANCE)
@@ -76,8 +76,8 @@ ZERO_VOLUME_MOVED = RowCheck(
     "a price must not move without volume",
     Action.QUARANTINED,
     broken=(pl.col("volume") == 0)
-    & ((pl.col("high") > pl.col("low")) | (_PREVIOUS_CLOSE.is_not_null() & (_MOVE != 0))),
-    shown=_MOVED.fill_null(SHOWN_OHLC),
+    & ((pl.col("high") > pl.col("low")) | (pl.col("previous_close").is_not_null() & (_MOVE != 0))),
+    shown=SHOWN_OHLC,
 )
 
 NEIGHBOUR_CHECKS = (ABSURD_WICK, PRICE_SCALE_BLOCK, ISOLATED_SPIKE, ZERO_VOLUME_MOVED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tradingbot.data.quality.check import RowCheck
+from tradingbot.data.quality.check import RowCheck, as_text, describe
 from tradingbot.data.quality.finding import Finding, Severity
 from tradingbot.data.schema import UTC_TIME
 from tradingbot.domain.errors import SchemaError
@@ -19,9 +19,7 @@ WIDE_SPREAD_FRAC = 0.05  # of the mid price
 
 _BID, _ASK = pl.col("bid"), pl.col("ask")
 _IS_VALID = (_BID.is_finite() & _ASK.is_finite() & (_BID > 0) & (_ASK > 0)).fill_null(False)
-_SHOWN = pl.format(
-    "bid {} ask {}", *(side.cast(pl.String).fill_null("empty") for side in (_BID, _ASK))
-)
+_SHOWN = pl.format("bid {} ask {}", as_text("bid"), as_text("ask"))
 
 
 def check_quotes(quotes: pl.DataFrame) -> tuple[Finding, ...]:
@@ -38,9 +36,7 @@ def check_quotes(quotes: pl.DataFrame) -> tuple[Finding, ...]:
     findings: list[Finding] = []
     for check in QUOTE_CHECKS:
         rows = quotes.filter(check.broken)
-        findings += check.findings(
-            rows.select("symbol", at=pl.col("quoted_at"), example=check.shown)
-        )
+        findings += check.findings(describe(rows, check.shown, at="quoted_at"))
     return tuple(findings)
 
 

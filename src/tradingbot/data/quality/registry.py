@@ -5,6 +5,7 @@ from __future__ import annotations
 from tradingbot.data.quality.calendar_checks import CALENDAR_CHECKS
 from tradingbot.data.quality.check import Check, MarketCheck
 from tradingbot.data.quality.covariate_checks import COVARIATE_CHECKS
+from tradingbot.data.quality.coverage_checks import COVERAGE_CHECKS
 from tradingbot.data.quality.finding import Severity
 from tradingbot.data.quality.neighbour_checks import NEIGHBOUR_CHECKS
 from tradingbot.data.quality.quote_checks import QUOTE_CHECKS
@@ -17,6 +18,7 @@ NO_BARS = Check("NO_BARS", "D23", Severity.ERROR, "no usable bar is left", is_fa
 
 MARKET_CHECKS: tuple[MarketCheck, ...] = (
     *CALENDAR_CHECKS,
+    *COVERAGE_CHECKS,
     *SERIES_CHECKS,
     *COVARIATE_CHECKS,
     *UNIVERSE_CHECKS,

@@ -10,7 +10,7 @@ from datetime import datetime
 
 import polars as pl
 
-from tradingbot.data.quality.check import Check
+from tradingbot.data.quality.check import Check, describe
 from tradingbot.data.quality.coverage import Coverage
 from tradingbot.data.quality.finding import Action, Finding, Severity
 from tradingbot.data.quality.registry import CHECKS
@@ -88,8 +88,9 @@ def findings_of_quarantine(quarantine: pl.DataFrame) -> list[Finding]:
         return []
     findings: list[Finding] = []
     for (code,), rows in quarantine.group_by(["code"], maintain_order=True):
-        hits = rows.select("symbol", at=pl.col("closed_at"), example=pl.col("reason"))
-        findings += _check(str(code)).findings(hits, action=Action.QUARANTINED)
+        check = _check(str(code))
+        hits = describe(rows, pl.col("reason").str.strip_prefix(f"{check.message}: "))
+        findings += check.findings(hits, action=Action.QUARANTINED)
     return findings
 
 

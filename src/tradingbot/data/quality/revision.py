@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tradingbot.data.quality.check import Check
+from tradingbot.data.quality.check import Check, as_text, describe
 from tradingbot.data.quality.finding import Finding, Severity
 from tradingbot.data.schema import BAR_KEY
 
@@ -35,26 +35,21 @@ def compare_revisions(old_bars: pl.DataFrame, new_bars: pl.DataFrame) -> tuple[F
     both = old_bars.join(new_bars, on=key, how="inner", suffix="_new", maintain_order="left")
     moved = [_differs(pl.col(name), pl.col(f"{name}_new")) for name in _VALUES]
     revised = both.filter(pl.any_horizontal(moved))
-    changes = pl.format(
-        "close {} → {}, volume {} → {}", "close", "close_new", "volume", "volume_new"
-    )
+    shown = ("close", "close_new", "volume", "volume_new")
+    changes = pl.format("close {} → {}, volume {} → {}", *map(as_text, shown))
     withdrawn = old_bars.join(new_bars, on=key, how="anti", maintain_order="left")
     ends = old_bars.group_by("symbol").agg(until=pl.col("closed_at").max())
     added = new_bars.join(old_bars, on=key, how="anti", maintain_order="left").join(
         ends, on="symbol", how="inner", maintain_order="left"
     )
     backfilled = added.filter(pl.col("closed_at") <= pl.col("until"))
-    close = pl.format("close {}", "close")
+    close = pl.format("close {}", as_text("close"))
     return (
-        *BARS_REVISED.findings(_shown(revised, changes)),
-        *BARS_WITHDRAWN.findings(_shown(withdrawn, close)),
-        *BARS_BACKFILLED.findings(_shown(backfilled, close)),
+        *BARS_REVISED.findings(describe(revised, changes)),
+        *BARS_WITHDRAWN.findings(describe(withdrawn, close)),
+        *BARS_BACKFILLED.findings(describe(backfilled, close)),
     )
 
 
 def _differs(old: pl.Expr, new: pl.Expr) -> pl.Expr:
     return (new - old).abs() > REVISION_TOLERANCE_FRAC * old.abs()
-
-
-def _shown(rows: pl.DataFrame, example: pl.Expr) -> pl.DataFrame:
-    return rows.select("symbol", at=pl.col("closed_at"), example=example)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tradingbot.data.quality.check import Check, RowCheck
+from tradingbot.data.quality.check import Check, RowCheck, as_text
 from tradingbot.data.quality.finding import Action, Severity
 from tradingbot.data.schema import PRICE_COLUMNS
 
@@ -18,13 +18,10 @@ _SAME_AS_BEFORE = pl.col("symbol") == pl.col("symbol").shift(1)
 
 
 def _shown(name: str) -> pl.Expr:
-    return pl.format(name + " {}", pl.col(name).cast(pl.String).fill_null("empty"))
+    return pl.format(name + " {}", as_text(name))
 
 
-SHOWN_OHLC = pl.format(
-    "o {} h {} l {} c {}",
-    *(pl.col(name).cast(pl.String).fill_null("empty") for name in PRICE_COLUMNS),
-)
+SHOWN_OHLC = pl.format("o {} h {} l {} c {}", *map(as_text, PRICE_COLUMNS))
 _VOLUME = _shown("volume")
 _KNOWN = pl.format("known {}", pl.col("known_at").dt.to_string("iso").fill_null("never"))
 

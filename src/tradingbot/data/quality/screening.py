@@ -13,7 +13,7 @@ import polars as pl
 
 from tradingbot.data.quality.check import RowCheck
 from tradingbot.data.quality.finding import Finding
-from tradingbot.data.quality.neighbour_checks import PASSES
+from tradingbot.data.quality.neighbour_checks import PASSES, PREVIOUS_CLOSE
 from tradingbot.data.quality.row_checks import (
     CONFLICTING_DUPLICATE,
     DUPLICATE_ROW,
@@ -90,6 +90,7 @@ def sift(
     rows = rows.with_columns(as_of=pl.lit(as_of).cast(UTC_TIME))
     condemned: dict[RowCheck, pl.DataFrame] = {}
     for checks in passes:
+        rows = rows.with_columns(previous_close=PREVIOUS_CLOSE)
         masks = rows.select(check.broken.fill_null(False).alias(check.code) for check in checks)
         if not any(masks.select(pl.all().any()).row(0)):
             continue
@@ -98,14 +99,14 @@ def sift(
         for check in checks:
             mask = masks[check.code] & ~taken
             if mask.any():
-                condemned[check] = _condemn(rows, check).filter(mask)
+                condemned[check] = _condemn(rows.filter(mask), check)
             taken = taken | mask
         rows = rows.filter(~guilty)
-    return rows.drop("as_of"), condemned
+    return rows.select(*BAR_COLUMNS), condemned
 
 
 def _condemn(rows: pl.DataFrame, check: RowCheck) -> pl.DataFrame:
-    return rows.with_columns(example=check.shown)
+    return rows.rechunk().with_columns(example=check.shown)
 
 
 def _refuse(rows: pl.DataFrame, check: RowCheck) -> None:

@@ -10,9 +10,10 @@ import math
 import numpy as np
 import polars as pl
 
-from tradingbot.data.quality.check import MarketCheck, hit, no_hits
+from tradingbot.data.quality.check import MarketCheck, as_text, describe, hit, no_hits
 from tradingbot.data.quality.finding import Severity
 from tradingbot.data.quality.neighbour_checks import ROBUST_SIGMA
+from tradingbot.data.quality.row_checks import SHOWN_OHLC
 from tradingbot.data.quality.view import MarketView
 
 STALE_RUN_BARS = 4
@@ -33,17 +34,17 @@ VWAP_TOLERANCE_FRAC = 0.005
 
 _MOVE = (pl.col("close") / pl.col("prev_close")).log()
 _GAP = (pl.col("open") / pl.col("prev_close")).log()
-_MOVED = pl.format("{} after {}", pl.col("open").round(4), pl.col("prev_close").round(4))
+_MOVED = pl.format("{} after {}", as_text("open"), as_text("prev_close"))
 
 
 def find_splits(view: MarketView) -> pl.DataFrame:
     """Price gaps that look like a split nobody adjusted for."""
-    return _split_rows(view).filter(pl.col("open") < pl.col("prev_close")).select(*_shown(_MOVED))
+    return describe(_split_rows(view).filter(pl.col("open") < pl.col("prev_close")), _MOVED)
 
 
 def find_reverse_splits(view: MarketView) -> pl.DataFrame:
     """Price gaps that look like a reverse split nobody adjusted for."""
-    return _split_rows(view).filter(pl.col("open") > pl.col("prev_close")).select(*_shown(_MOVED))
+    return describe(_split_rows(view).filter(pl.col("open") > pl.col("prev_close")), _MOVED)
 
 
 def find_jumps(view: MarketView) -> pl.DataFrame:
@@ -56,17 +57,17 @@ def find_jumps(view: MarketView) -> pl.DataFrame:
     sigma = view.bars.group_by("column").agg(sigma=ROBUST_SIGMA * move.median())
     explained = pl.concat([_split_rows(view), _splice_rows(view)]).select("symbol", "closed_at")
     example = pl.format("{} %", ((pl.col("close") / pl.col("prev_close") - 1) * 100).round(1))
-    return (
+    jumps = (
         candidates.join(sigma, on="column", how="left", maintain_order="left")
         .filter(move >= JUMP_SIGMAS * pl.col("sigma"))
         .join(explained, on=["symbol", "closed_at"], how="anti", maintain_order="left")
-        .select(*_shown(example))
     )
+    return describe(jumps, example)
 
 
 def find_splices(view: MarketView) -> pl.DataFrame:
     """Breaks of level after a long gap: another instrument under the same name?"""
-    return _splice_rows(view).select(*_shown(_MOVED))
+    return describe(_splice_rows(view), _MOVED)
 
 
 def find_stale_runs(view: MarketView) -> pl.DataFrame:
@@ -78,24 +79,20 @@ def find_stale_runs(view: MarketView) -> pl.DataFrame:
     runs = repeats.rle().struct.unnest().with_columns(end=pl.col("len").cum_sum())
     long = runs.filter(pl.col("value") & (pl.col("len") >= STALE_RUN_BARS - 1))
     first = (long["end"] - long["len"]).cast(pl.Int64) - 1
-    return bars[first].select(
-        "symbol",
-        at=pl.col("closed_at"),
-        example=pl.format("{} bars at {}", long["len"] + 1, "close"),
-    )
+    rows = bars[first].with_columns(count=long["len"] + 1)
+    return describe(rows, pl.format("{} bars at {}", "count", as_text("close")))
 
 
 def find_long_wicks(view: MarketView) -> pl.DataFrame:
     """Bars whose low or high lies far outside open and close."""
     low = pl.col("low") < (1 - LONG_WICK_FRAC) * pl.min_horizontal("open", "close")
     high = pl.col("high") * (1 - LONG_WICK_FRAC) > pl.max_horizontal("open", "close")
-    example = pl.format("o {} h {} l {} c {}", "open", "high", "low", "close")
-    return view.bars.filter(low | high).select(*_shown(example))
+    return describe(view.bars.filter(low | high), SHOWN_OHLC)
 
 
 def find_zero_volume(view: MarketView) -> pl.DataFrame:
     """Bars in which nothing traded and nothing moved."""
-    return view.bars.filter(pl.col("volume") == 0).select(*_shown(pl.col("close").cast(pl.String)))
+    return describe(view.bars.filter(pl.col("volume") == 0), as_text("close"))
 
 
 def find_fractional_volume(view: MarketView) -> pl.DataFrame:
@@ -103,13 +100,13 @@ def find_fractional_volume(view: MarketView) -> pl.DataFrame:
     if view.provenance.calendar == "24/7":
         return no_hits()
     volume = pl.col("volume")
-    return view.bars.filter(volume != volume.floor()).select(*_shown(volume.cast(pl.String)))
+    return describe(view.bars.filter(volume != volume.floor()), as_text("volume"))
 
 
 def find_extreme_prices(view: MarketView) -> pl.DataFrame:
     """Prices above a million or below a hundredth of a cent."""
     is_extreme = (pl.col("high") > PRICE_CEILING) | (pl.col("low") < PRICE_FLOOR)
-    return view.bars.filter(is_extreme).select(*_shown(pl.col("close").cast(pl.String)))
+    return describe(view.bars.filter(is_extreme), as_text("close"))
 
 
 def find_odd_vwaps(view: MarketView) -> pl.DataFrame:
@@ -118,15 +115,15 @@ def find_odd_vwaps(view: MarketView) -> pl.DataFrame:
     is_odd = (vwap < pl.col("low") * (1 - VWAP_TOLERANCE_FRAC)) | (
         vwap > pl.col("high") * (1 + VWAP_TOLERANCE_FRAC)
     )
-    example = pl.format("vwap {} in {} … {}", vwap, "low", "high")
-    return view.bars.filter(is_odd).select(*_shown(example))
+    example = pl.format("vwap {} in {} … {}", *map(as_text, ("vwap", "low", "high")))
+    return describe(view.bars.filter(is_odd), example)
 
 
 def find_late_known(view: MarketView) -> pl.DataFrame:
     """Bars that became known more than one bar after they closed."""
     delay = pl.col("known_at") - pl.col("closed_at")
     example = pl.format("{} minutes late", delay.dt.total_minutes())
-    return view.bars.filter(delay > view.timeframe.duration).select(*_shown(example))
+    return describe(view.bars.filter(delay > view.timeframe.duration), example)
 
 
 def find_short_histories(view: MarketView) -> pl.DataFrame:
@@ -135,9 +132,7 @@ def find_short_histories(view: MarketView) -> pl.DataFrame:
         at=pl.col("closed_at").first(), count=pl.len()
     )
     example = pl.format("{} bars", "count")
-    return counts.filter(pl.col("count") < view.trailing_bars).select(
-        "symbol", "at", example=example
-    )
+    return describe(counts.filter(pl.col("count") < view.trailing_bars), example, at="at")
 
 
 def find_dividend_gaps(view: MarketView) -> pl.DataFrame:
@@ -146,10 +141,6 @@ def find_dividend_gaps(view: MarketView) -> pl.DataFrame:
     if not has_dividends or view.provenance.adjustment == "split_dividend":
         return no_hits()
     return hit(f"adjustment: {view.provenance.adjustment}")
-
-
-def _shown(example: pl.Expr) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
-    return pl.col("symbol"), pl.col("closed_at").alias("at"), example.alias("example")
 
 
 def _splice_rows(view: MarketView) -> pl.DataFrame:

@@ -53,8 +53,8 @@ def validate(
     require_bars(bars, where="bars to validate")
     covariates = pl.DataFrame(schema=COVARIATE_COLUMNS) if covariates is None else covariates
     require_covariates(covariates, where="covariates to validate")
-    question = Question(provenance, covariates, universe, as_of, trailing_bars)
     aside = pl.DataFrame() if quarantine is None else quarantine
+    question = Question(provenance, covariates, universe, aside, as_of, trailing_bars)
     findings = findings_of_quarantine(aside)
     # Generated markets may run past today.
     now = as_of or (datetime.max.replace(tzinfo=UTC) if provenance.synthetic else datetime.now(UTC))

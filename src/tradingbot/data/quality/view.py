@@ -36,6 +36,7 @@ class MarketView:
     grid: pl.DataFrame  # T rows: session, opened_at, closed_at, session_index, is_half_day, is_dst
     sessions: pl.DataFrame  # every session of the days covered: session, opens_at, closes_at …
     present: BoolArray  # (T, N) True where the bar exists
+    set_aside: BoolArray  # (T, N) True where it was quarantined at import
     expected: BoolArray  # (T, N) True where it should: inside the range and the membership
     first_slot: IntArray  # (N,) first present slot, T where none
     last_slot: IntArray  # (N,) last present slot, -1 where none
@@ -84,6 +85,7 @@ class Question:
     provenance: Provenance
     covariates: pl.DataFrame
     universe: Universe | None
+    quarantine: pl.DataFrame
     as_of: datetime | None
     trailing_bars: int
 
@@ -104,9 +106,7 @@ def build_view(bars: pl.DataFrame, question: Question) -> MarketView:
     )
     laid = _lay(bars, grid)
     symbols = tuple(bars["symbol"].unique(maintain_order=True))
-    present = np.zeros((grid.height, len(symbols)), dtype=bool)
-    on_grid = laid.filter(pl.col("slot").is_not_null())
-    present[on_grid["slot"].to_numpy(), on_grid["column"].to_numpy()] = True
+    present = _mark(laid["slot"], laid["column"], (grid.height, len(symbols)))
     is_any = present.any(axis=0)
     return MarketView(
         bars=laid,
@@ -114,6 +114,7 @@ def build_view(bars: pl.DataFrame, question: Question) -> MarketView:
         grid=grid,
         sessions=calendar.sessions(),
         present=present,
+        set_aside=_set_aside(question.quarantine, grid, symbols),
         expected=_expected(grid, symbols, question.universe),
         first_slot=np.where(is_any, present.argmax(axis=0), grid.height)
         if grid.height
@@ -145,16 +146,35 @@ def _describe_sessions(
     return bars.join(sessions, on="session", how="left", maintain_order="left")
 
 
+def _slots(stamps: pl.Series, grid: pl.DataFrame) -> pl.Series:
+    """Row of the grid at which each bar closes, null where at none."""
+    closes, wanted = (times.to_physical().to_numpy() for times in (grid["closed_at"], stamps))
+    if not len(closes):
+        return pl.repeat(None, len(wanted), dtype=pl.Int64, eager=True)
+    slot = np.minimum(np.searchsorted(closes, wanted), len(closes) - 1)
+    return pl.Series(slot).cast(pl.Int64).set(pl.Series(closes[slot] != wanted), None)
+
+
+def _mark(slots: pl.Series, columns: pl.Series, shape: tuple[int, int]) -> BoolArray:
+    marked = np.zeros(shape, dtype=bool)
+    is_on = slots.is_not_null() & columns.is_not_null()
+    marked[slots.filter(is_on).to_numpy(), columns.filter(is_on).to_numpy()] = True
+    return marked
+
+
+def _set_aside(quarantine: pl.DataFrame, grid: pl.DataFrame, symbols: tuple[str, ...]) -> BoolArray:
+    shape = (grid.height, len(symbols))
+    if quarantine.is_empty():
+        return np.zeros(shape, dtype=bool)
+    position = pl.DataFrame({"symbol": symbols}).with_row_index("column")
+    rows = quarantine.drop_nulls(["symbol", "closed_at"])
+    rows = rows.join(position, on="symbol", how="left", maintain_order="left")
+    return _mark(_slots(rows["closed_at"], grid), rows["column"], shape)
+
+
 def _lay(bars: pl.DataFrame, grid: pl.DataFrame) -> pl.DataFrame:
-    closes = grid["closed_at"].to_physical().to_numpy()
-    stamps = bars["closed_at"].to_physical().to_numpy()
-    if len(closes):
-        slot = np.minimum(np.searchsorted(closes, stamps), len(closes) - 1)
-        is_on = closes[slot] == stamps
-    else:
-        slot, is_on = np.zeros(len(stamps), dtype=np.int64), np.zeros(len(stamps), dtype=bool)
     laid = bars.with_columns(
-        slot=pl.Series(slot).cast(pl.Int64).set(pl.Series(~is_on), None),
+        slot=_slots(bars["closed_at"], grid),
         column=pl.col("symbol").rle_id().cast(pl.Int64),
     )
     follows = pl.col("column") == pl.col("column").shift(1)

@@ -1,0 +1,119 @@
+"""Rules about how much history there is: where it starts and ends, how full it is, how fresh."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from tradingbot.data.quality.calendar_checks import absent_bars, any_in_session, spread
+from tradingbot.data.quality.check import MarketCheck, describe, hit, no_hits
+from tradingbot.data.quality.finding import Severity
+from tradingbot.data.quality.view import MarketView
+
+LATE_START_SESSIONS = 5
+EARLY_END_SESSIONS = 2
+LOW_COVERAGE_FRAC = 0.95
+THIN_CROSS_SECTION_FRAC = 0.8
+OVERDUE_BARS = 2
+
+
+def find_late_starts(view: MarketView) -> pl.DataFrame:
+    """Symbols whose history begins well after the set's (or after they joined)."""
+    first = np.minimum(view.first_slot, view.grid.height - 1)
+    late = view.session_index[first] - view.session_index[view.expected.argmax(axis=0)]
+    columns = np.flatnonzero(late > LATE_START_SESSIONS)
+    return _column_hits(view, columns, first[columns], late[columns], "{} sessions after the set")
+
+
+def find_early_ends(view: MarketView) -> pl.DataFrame:
+    """Symbols whose history ends before the set's (or before they left)."""
+    last = np.maximum(view.last_slot, 0)
+    end = view.grid.height - 1 - view.expected[::-1].argmax(axis=0)
+    early = view.session_index[end] - view.session_index[last]
+    columns = np.flatnonzero(early >= EARLY_END_SESSIONS)
+    return _column_hits(view, columns, last[columns], early[columns], "{} sessions before the set")
+
+
+def find_low_coverage(view: MarketView) -> pl.DataFrame:
+    """Symbols that have too few of the bars they should have."""
+    expected = np.maximum(view.expected.sum(axis=0), 1)
+    present = (view.present & view.expected).sum(axis=0)
+    columns = np.flatnonzero(present < LOW_COVERAGE_FRAC * expected)
+    hits = pl.DataFrame(
+        {"symbol": view.names(columns), "p": present[columns], "e": expected[columns]}
+    )
+    return describe(hits, pl.format("{} of {} bars", "p", "e"), at=None)
+
+
+def find_thin_cross_sections(view: MarketView) -> pl.DataFrame:
+    """Times at which too few of the living symbols have a bar."""
+    alive = (view.lifetime & view.expected).sum(axis=1)
+    present = view.present.sum(axis=1)
+    has_session = spread(any_in_session(view.present, view)[:, None], view)[:, 0]
+    slots = np.flatnonzero((present < THIN_CROSS_SECTION_FRAC * alive) & has_session)
+    hits = pl.DataFrame({"at": view.at(slots), "p": present[slots], "a": alive[slots]})
+    hits = hits.with_columns(symbol=pl.lit(None, pl.String))
+    return describe(hits, pl.format("{} of {} symbols", "p", "a"), at="at")
+
+
+def find_incomplete_trails(view: MarketView) -> pl.DataFrame:
+    """Bars absent among the last ones, from which the next decision would be made."""
+    mask = view.expected & ~view.present
+    mask[: max(0, view.grid.height - view.trailing_bars)] = False
+    return absent_bars(view, mask)
+
+
+def find_overdue(view: MarketView) -> pl.DataFrame:
+    """Bars that should have arrived between the set's end and the time asked about."""
+    if view.overdue_bars < OVERDUE_BARS:
+        return no_hits()
+    return hit(f"{view.overdue_bars} bars are overdue")
+
+
+def _column_hits(
+    view: MarketView, columns: np.ndarray, slots: np.ndarray, counts: np.ndarray, template: str
+) -> pl.DataFrame:
+    hits = pl.DataFrame({"symbol": view.names(columns), "at": view.at(slots), "count": counts})
+    return describe(hits, pl.format(template, "count"), at="at")
+
+
+COVERAGE_CHECKS: tuple[MarketCheck, ...] = (
+    MarketCheck(
+        "ENDS_EARLY",
+        "D21",
+        Severity.WARNING,
+        "history ends early: delisted or renamed?",
+        find=find_early_ends,
+    ),
+    MarketCheck(
+        "LOW_COVERAGE",
+        "D08",
+        Severity.WARNING,
+        "less than 95 % of the expected bars",
+        find=find_low_coverage,
+    ),
+    MarketCheck(
+        "THIN_CROSS_SECTION",
+        "D08",
+        Severity.WARNING,
+        "less than 80 % of the symbols have a bar at a time",
+        find=find_thin_cross_sections,
+    ),
+    MarketCheck(
+        "TRAILING_INCOMPLETE",
+        "D08",
+        Severity.WARNING,
+        "the trailing bars must be complete",
+        find=find_incomplete_trails,
+    ),
+    MarketCheck(
+        "BARS_OVERDUE", "D20", Severity.WARNING, "the last bars are old", find=find_overdue
+    ),
+    MarketCheck(
+        "STARTS_LATE",
+        "",
+        Severity.INFO,
+        "history starts late: listed later?",
+        find=find_late_starts,
+    ),
+)
