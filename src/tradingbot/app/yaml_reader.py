@@ -21,6 +21,7 @@ from tradingbot.domain.errors import ConfigError
 KeyPath = tuple[str | int, ...]
 
 _MAX_BYTES = 1_000_000
+_MAX_DEPTH = 20
 _SECRET_KEY = re.compile(
     r"(^|[_-])(api[_-]?)?(key|keys|secret|secrets|token|tokens|passw(or)?d|credentials?)($|[_-])",
     re.IGNORECASE,
@@ -63,7 +64,7 @@ def read_document(path: Path) -> Document:
     """
     text = _read_text(path)
     try:
-        _refuse_aliases(text, path)
+        _refuse_bombs(text, path)
         root = yaml.compose(text, Loader=_PlainLoader)
         if not isinstance(root, yaml.MappingNode):
             raise ConfigError(
@@ -76,8 +77,6 @@ def read_document(path: Path) -> Document:
         return Document(_construct(root, (), path, places), places)
     except yaml.YAMLError as e:
         raise _describe_syntax(e, path) from e
-    except RecursionError as e:
-        raise ConfigError("configuration must not be nested this deeply", where=str(path)) from e
 
 
 def _read_text(path: Path) -> str:
@@ -113,16 +112,22 @@ for _name, _pattern in _SCALARS:
     _PlainLoader.add_implicit_resolver(_TAG + _name, re.compile(rf"(?:{_pattern})$"), None)
 
 
-def _refuse_aliases(text: str, path: Path) -> None:
-    # A handful of nested aliases can stand for billions of values.
+def _refuse_bombs(text: str, path: Path) -> None:
+    # A handful of nested aliases can stand for billions of values; deep nesting costs minutes.
+    depth = 0
     for event in yaml.parse(text, Loader=_PlainLoader):
+        where = f"{path}:{_line(event.start_mark)}"
         if isinstance(event, yaml.AliasEvent):
             raise ConfigError(
                 "aliases (*name) must not be used",
                 was=f"*{event.anchor}",
-                where=f"{path}:{_line(event.start_mark)}",
+                where=where,
                 remedy="Write the value out, or share it with extends:",
             )
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MAX_DEPTH:
+            raise ConfigError(f"values must be nested at most {_MAX_DEPTH} deep", where=where)
 
 
 def _construct(node: yaml.Node, at: KeyPath, path: Path, places: dict[KeyPath, Place]) -> Any:

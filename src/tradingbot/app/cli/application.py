@@ -11,7 +11,6 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -106,11 +105,12 @@ def _show_version(wanted: bool) -> None:
 def _read_global_options(
     context: typer.Context,
     workspace: Annotated[
-        Path | None,
+        str | None,  # not Path, for which "" is the same as "."
         typer.Option(
             help="Folder for datasets, panels and reports. "
             "[dim]Default: $TRADINGBOT_WORKSPACE, else ./workspace[/dim]",
             show_default=False,
+            metavar="FOLDER",
         ),
     ] = None,
     debug: Annotated[

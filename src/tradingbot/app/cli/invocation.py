@@ -40,13 +40,13 @@ def invocation_of(context: typer.Context) -> Invocation:
     return found
 
 
-def find_workspace(option: Path | None, environment: Mapping[str, str] = os.environ) -> Path | None:
+def find_workspace(option: str | None, environment: Mapping[str, str] = os.environ) -> Path | None:
     """Return the workspace the user chose: the option, else the variable, else None.
 
     Raises:
         ConfigError: If the option or the variable is set to nothing: it is unclear what is meant.
     """
-    text = str(option) if option is not None else environment.get(WORKSPACE_VARIABLE)
+    text = option if option is not None else environment.get(WORKSPACE_VARIABLE)
     if text is None:
         return None
     if not text.strip() or "\0" in text:

@@ -1,0 +1,236 @@
+"""The error boundary: what leaves the process, with which code and how many lines."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import typer
+
+from tradingbot import __version__
+from tradingbot.app.cli import application
+from tradingbot.app.cli.invocation import invocation_of
+from tradingbot.domain.errors import DataError
+
+ENTRY_POINT = Path(sys.executable).parent / "tradingbot"
+
+PLANTED = '''
+import os, signal, sys, time
+import typer
+from tradingbot.app.cli import application
+from tradingbot.app.console import print_json, print_note, print_table
+
+app = typer.Typer()
+
+@app.command("long")
+def long_output():
+    """Print a lot."""
+    for number in range(200_000):
+        print(number)
+
+@app.command("table")
+def long_table():
+    """Print a long table."""
+    print_table("t", ["n"], [(n,) for n in range(4_000)])
+
+@app.command("document")
+def long_document():
+    """Print a long document."""
+    print_json(list(range(200_000)))
+
+@app.command("wait")
+def wait():
+    """Wait to be interrupted."""
+    print_note("ready")
+    time.sleep(30)
+
+application.COMMAND_MODULES = ((None, __name__),)
+application.main()
+'''
+
+
+@pytest.fixture
+def plant(monkeypatch: pytest.MonkeyPatch):
+    """Return a function that makes `tradingbot fail` raise what it is given."""
+
+    def install(error: BaseException) -> None:
+        commands = typer.Typer()
+
+        @commands.command("fail")
+        def fail(context: typer.Context) -> None:
+            """Raise."""
+            invocation_of(context)
+            raise error
+
+        monkeypatch.setitem(sys.modules, "planted_commands", type(sys)("planted_commands"))
+        monkeypatch.setattr(sys.modules["planted_commands"], "app", commands, raising=False)
+        modules = (*application.COMMAND_MODULES, (None, "planted_commands"))
+        monkeypatch.setattr(application, "COMMAND_MODULES", modules)
+
+    return install
+
+
+def test_user_error_gives_one_line_and_2(plant, capsys: pytest.CaptureFixture[str]) -> None:
+    plant(DataError("price must be positive", was=-1, where="a.csv:3", remedy="Mend it"))
+
+    assert application.run(["fail"]) == 2
+
+    captured = capsys.readouterr()
+    assert captured.err == "error: price must be positive, was -1 (a.csv:3). Mend it.\n"
+    assert captured.out == ""
+
+
+def test_bug_gives_70_and_how_to_report(plant, capsys: pytest.CaptureFixture[str]) -> None:
+    plant(KeyError("oops\nsecond line"))
+
+    assert application.run(["fail"]) == 70
+
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: this is a bug in tradingbot {__version__}: KeyError")
+    assert "--debug" in error
+    assert error.count("\n") == 1
+    assert "Traceback" not in error
+
+
+@pytest.mark.parametrize("way", ["option", "variable"])
+def test_debug_shows_the_traceback(
+    way: str, plant, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(ZeroDivisionError("x"))
+    if way == "variable":
+        monkeypatch.setenv("TRADINGBOT_DEBUG", "1")
+
+    assert application.run(["--debug", "fail"] if way == "option" else ["fail"]) == 70
+
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), typer.Abort()])
+def test_interrupt_gives_130(
+    error: BaseException, plant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant(error)
+
+    assert application.run(["fail"]) == 130
+
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("code", [0, 1, 2])
+def test_exit_code_of_a_command_is_kept(code: int, plant) -> None:
+    plant(typer.Exit(code))
+
+    assert application.run(["fail"]) == code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragment"),
+    [
+        (["doctr"], "Did you mean 'doctor'?"),
+        (["doctor", "--jsn"], "--json"),
+        (["config", "shw"], "Did you mean 'show'?"),
+        (["config", "check"], "Missing argument"),
+        (["doctor", "surplus"], "surplus"),
+        (["--workspace"], "--workspace"),
+        (["--workspace", "", "doctor"], "must name a folder"),
+    ],
+)
+def test_usage_error_gives_one_line_and_2(
+    arguments: list[str], fragment: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert application.run(arguments) == 2
+
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
+    assert fragment in error
+
+
+def test_no_arguments_shows_help_and_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert application.run([]) == 2
+
+    captured = capsys.readouterr()
+    assert "Usage: tradingbot" in captured.out
+    assert captured.err == ""
+
+
+def test_version_option_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert application.run(["--version"]) == 0
+
+    assert capsys.readouterr().out == f"tradingbot {__version__}\n"
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from tradingbot.app.cli import application; "
+        "assert application.run(['--help']) == 0; "
+        "heavy = {'torch', 'polars', 'pandas', 'pydantic', 'pyarrow', 'numpy', 'matplotlib'}; "
+        "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    for path in command_paths():
+        assert application.run([*path, "--help"]) == 0, path
+        assert f"tradingbot {' '.join(path)}" in capsys.readouterr().out.split("Usage:")[1][60:], (
+            path
+        )
+
+
+def command_paths() -> list[list[str]]:
+    root = typer.main.get_command(application.build_application())
+    paths = []
+    for name, command in root.commands.items():  # type: ignore[attr-defined]
+        below = getattr(command, "commands", None)
+        paths += [[name, verb] for verb in below] if below else [[name]]
+    return paths
+
+
+@pytest.mark.parametrize("command", ["long", "table", "document"])
+def test_reader_that_leaves_is_no_error(command: str, tmp_path: Path) -> None:
+    script = tmp_path / "planted.py"
+    script.write_text(PLANTED)
+
+    done = subprocess.run(
+        ["bash", "-c", f'"{sys.executable}" {script} {command} | head -1; echo ${{PIPESTATUS[0]}}'],
+        # Unbuffered, Python itself loses what a short write leaves over, and sees no error.
+        env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[-1] == "141"
+
+
+def test_interrupt_signal_gives_130_without_traceback(tmp_path: Path) -> None:
+    script = tmp_path / "planted.py"
+    script.write_text(PLANTED)
+    with subprocess.Popen(
+        [sys.executable, str(script), "wait"], stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "ready\n"
+        time.sleep(0.05)
+        os.kill(process.pid, signal.SIGINT)
+        rest = process.stderr.read()
+
+    assert process.returncode == 130
+    assert "Traceback" not in rest
+    assert rest.count("\n") <= 1
+
+
+def test_installed_entry_point_answers() -> None:
+    done = subprocess.run([ENTRY_POINT, "--version"], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (0, f"tradingbot {__version__}\n")

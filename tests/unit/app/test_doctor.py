@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tradingbot.app import doctor
+from tradingbot.app.cli.application import run
+from tradingbot.app.doctor import (
+    Check,
+    Status,
+    diagnose,
+    is_healthy,
+    look_at_clock,
+    look_at_packages,
+    look_at_threads,
+    look_at_workspace,
+)
+
+
+def test_diagnose_here_covers_every_subject(tmp_path: Path) -> None:
+    names = {check.name for check in diagnose(tmp_path)}
+
+    assert {
+        "tradingbot", "python", "packages", "extra plot", "extra dev", "device", "threads",
+        "memory", "workspace", "disk", "clock", "time zones", "calendar",
+    } <= names  # fmt: skip
+
+
+def test_diagnose_check_that_raises_becomes_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> list[Check]:
+        raise ImportError("libtorch.so is gone")
+
+    monkeypatch.setattr(doctor, "_looks", lambda workspace: [("device", broken)])
+
+    (check,) = diagnose(tmp_path)
+
+    assert check.status is Status.PROBLEM
+    assert "libtorch.so is gone" in check.observed
+    assert check.remedy
+
+
+@pytest.mark.parametrize(
+    ("requirement", "status", "remedy"),
+    [
+        ("numpy>=1.0", Status.OK, ""),
+        ("numpy>=999", Status.PROBLEM, "make install"),
+        ("no-such-package>=1", Status.PROBLEM, "make install"),
+        ('no-such-package>=1; extra == "plot"', Status.ABSENT, "'tradingbot[plot]'"),
+        ('numpy>=999; extra == "plot"', Status.PROBLEM, "'tradingbot[plot]'"),
+    ],
+)
+def test_look_at_packages_judges_versions(requirement: str, status: Status, remedy: str) -> None:
+    check = look_at_packages([requirement])[-1]
+
+    assert check.status is status
+    assert remedy in check.remedy
+
+
+@pytest.mark.parametrize(
+    ("setting", "status"),
+    [
+        (None, Status.OK),
+        ("1", Status.OK),
+        ("", Status.WARNING),
+        ("many", Status.WARNING),
+        ("0", Status.WARNING),
+    ],
+)
+def test_look_at_threads_judges_the_variable(setting: str | None, status: Status) -> None:
+    assert look_at_threads(setting)[0].status is status
+
+
+def test_look_at_threads_more_than_cores_warns(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 10_000)
+
+    assert "more threads than cores" in look_at_threads(None)[0].remedy
+
+
+def test_look_at_workspace_absent_folder_is_not_made(tmp_path: Path) -> None:
+    checks = look_at_workspace(tmp_path / "a" / "b")
+
+    assert checks[0].status is Status.OK
+    assert "will be made" in checks[0].observed
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_look_at_workspace_file_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    (check,) = look_at_workspace(tmp_path / "file" / "inside")
+
+    assert check.status is Status.PROBLEM
+
+
+def test_look_at_workspace_unwritable_is_a_problem(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    unwritable = tmp_path if os.geteuid() else Path("/proc")  # root may write anywhere but there
+
+    (check,) = look_at_workspace(unwritable)
+    tmp_path.chmod(0o700)
+
+    assert check.status is Status.PROBLEM
+    assert "not writable" in check.observed
+
+
+def test_look_at_workspace_full_disk_warns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_DISK_NEEDED_BYTES", 2**80)
+
+    assert look_at_workspace(tmp_path)[1].status is Status.WARNING
+
+
+def test_look_at_clock_in_the_past_is_a_problem() -> None:
+    assert look_at_clock(datetime(1999, 1, 1, tzinfo=UTC))[0].status is Status.PROBLEM
+    assert look_at_clock(datetime.now(UTC))[0].status is Status.OK
+
+
+def test_doctor_json_agrees_with_its_exit_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run(["--workspace", str(tmp_path), "doctor", "--json"])
+
+    report = json.loads(capsys.readouterr().out)
+    assert code == (0 if report["healthy"] else 1)
+    assert all(set(check) == {"name", "status", "observed", "remedy"} for check in report["checks"])
+
+
+def test_doctor_unusable_workspace_exits_1_and_says_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+
+    assert run(["--workspace", str(tmp_path / "file"), "doctor"]) == 1
+
+    assert "Choose another --workspace" in capsys.readouterr().out
+
+
+def test_is_healthy_absent_extra_is_fine() -> None:
+    assert is_healthy([Check("a", Status.OK, ""), Check("b", Status.ABSENT, "")])
+    assert not is_healthy([Check("a", Status.WARNING, "")])
