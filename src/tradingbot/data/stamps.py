@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import zoneinfo
+from datetime import date
 
 import polars as pl
 
 from tradingbot.data.schema import UTC_TIME
 from tradingbot.domain.errors import ConfigError, DataError, SchemaError, suggest
 
+_ERA = (1900, 2200)
 _STAMP = (
     r"^\s*(?P<day>\d{4}-\d{2}-\d{2})(?:[T ](?P<time>\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?))?"
     r"\s*(?P<zone>Z|UTC|[+-]\d{2}:?\d{2})?\s*$"
@@ -31,6 +33,8 @@ def to_utc(column: pl.Series, *, time_zone: str | None, where: str) -> pl.Series
     require_all(column, column.is_not_null(), "a time", where)
     if column.dtype == pl.String:
         return _parse(column, time_zone, where)
+    if column.dtype.is_temporal():
+        _require_era(column, column, where)
     if isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone:
         return column.dt.convert_time_zone("UTC").cast(UTC_TIME)
     if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
@@ -51,11 +55,10 @@ def require_all(column: pl.Series, good: pl.Series, kind: str, where: str) -> No
     """
     if not good.all():
         row = int(good.not_().arg_true()[0])
+        cell = column.slice(row, 1).cast(pl.String)[0]
         raise DataError(
             f"column {column.name!r} must hold {kind}",
-            was=f"{column[row]!r} in row {row + 1}"
-            if column[row] is not None
-            else f"empty in row {row + 1}",
+            was=f"{'empty' if cell is None else repr(cell)} in row {row + 1}",
             where=where,
             remedy="Correct the file or map another column with --map",
         )
@@ -67,12 +70,20 @@ def _parse(column: pl.Series, time_zone: str | None, where: str) -> pl.Series:
     text = text.zip_with(parts["time"].is_null() | (text.str.len_chars() > 16), text + ":00")
     naive = text.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False)
     require_all(column, naive.is_not_null(), "an ISO 8601 time", where)
+    _require_era(column, naive, where)
     has_zone = parts["zone"].is_not_null()
     if has_zone.all():
         return (naive - _offset(parts["zone"])).dt.replace_time_zone("UTC")
     if has_zone.any():
         require_all(column, has_zone, "a time with a zone, like the others", where)
     return _localise(naive, column, time_zone, where)
+
+
+def _require_era(column: pl.Series, times: pl.Series, where: str) -> None:
+    """Refuse years that only damage or a wrong unit can explain."""
+    first, last = _ERA
+    is_sane = times.cast(pl.Date).is_between(date(first, 1, 1), date(last, 1, 1))
+    require_all(column, is_sane, f"a time between {first} and {last}", where)
 
 
 def _offset(zone: pl.Series) -> pl.Series:

@@ -160,7 +160,7 @@ BAD_CONTENT = {
     "binary": (b"\xff\xfe" + TEXT.encode("utf-16-le"), "bars.csv"),
     "other grid": (TEXT.replace(":30:00Z", ":00:00Z"), "must start on the session grid"),
     "bad stamp": (TEXT.replace("2024-06-28T14:30:00Z", "28/06/2024"), "ISO 8601.*row 2"),
-    "far future": (TEXT.replace("2024-", "9999-"), "must be known for these days"),
+    "far future": (TEXT.replace("2024-", "9999-"), "between 1900 and 2200, was '9999-"),
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from tradingbot.data.normalise import (
     to_bars,
     to_float,
 )
-from tradingbot.data.schema import BAR_COLUMNS
+from tradingbot.data.schema import BAR_COLUMNS, UTC_TIME
 from tradingbot.data.stamps import to_utc
 from tradingbot.domain.errors import ConfigError, DataError, SchemaError
 from tradingbot.domain.timeframe import BarGrid, Timeframe
@@ -135,6 +135,8 @@ def test_to_utc_local_time_that_does_not_exist_once_is_refused(text):
 def test_to_utc_unknown_zone_and_plain_numbers_are_refused():
     with pytest.raises(ConfigError, match="Did you mean 'America/New_York'"):
         to_utc(pl.Series(["2024-01-02"]), time_zone="America/NewYork", where="t")
+    with pytest.raises(DataError, match="between 1900 and 2200"):
+        to_utc(pl.Series([2**62]).cast(UTC_TIME), time_zone="UTC", where="t")
     with pytest.raises(SchemaError, match="ISO 8601"):
         to_utc(pl.Series([1704067200]), time_zone="UTC", where="t")
 

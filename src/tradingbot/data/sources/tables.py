@@ -109,7 +109,8 @@ def _read_csv(file: Path, delimiter: str, max_bytes: int) -> pl.DataFrame:
 
 
 def _to_polars(table: Any) -> pl.DataFrame:
-    str(table.schema)  # raises where a name or zone is not UTF-8; polars would panic
+    # Asking raises where a name or zone is not UTF-8; polars would panic.
+    _ = table.schema.names, [getattr(field.type, "tz", None) for field in table.schema]
     frame = pl.from_arrow(table.replace_schema_metadata(None))
     assert isinstance(frame, pl.DataFrame)
     return frame
