@@ -25,6 +25,7 @@ from tradingbot.evaluation.oracle.signal_model import SignalModel, Thresholds
 FloatArray = NDArray[np.float64]
 
 _REACH = 7.0  # standard deviations of the signal that the grid spans on either side
+_REMOTEST = 5.0  # an entry further out happens once in 3 million bars: the same as never
 _TOLERANCE = 1e-15  # in units of return: a hundred-billionth of a basis point
 _MAX_SWEEPS = 200_000
 NODES = 601
@@ -109,8 +110,8 @@ def solve_signal(
     grid, problem = discretise(model, nodes=nodes)
     advantage = solve_advantage(problem, cost_frac=cost_frac)
     gain = float(gain_per_bar(problem, advantage, cost_frac=cost_frac, action_rule=action_rule))
-    if advantage[-1] < cost_frac:
+    enter = float(np.interp(cost_frac, advantage, grid, right=np.inf))
+    if enter > _REMOTEST:
         return Thresholds.never(), 0.0
-    enter = float(np.interp(cost_frac, advantage, grid))
     exit_at = float(np.interp(-cost_frac, advantage, grid))
     return Thresholds(enter, exit_at), gain

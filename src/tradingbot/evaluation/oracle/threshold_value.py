@@ -25,6 +25,7 @@ FloatArray = NDArray[np.float64]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 _FAR = 9.0  # standard deviations beyond which the signal's density is nothing
+_REMOTEST = 5.0  # thresholds further out are not told from never trading
 _erfc: Callable[[FloatArray], FloatArray] = np.vectorize(math.erfc, otypes=[np.float64])
 
 
@@ -94,7 +95,7 @@ def search_thresholds(
             Thresholds(best.enter + step * up, best.exit + step * down)
             for up, down in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))
         ]
-        allowed = [pair for pair in around if -_FAR < pair.exit <= pair.enter < _FAR]
+        allowed = [pair for pair in around if -_REMOTEST <= pair.exit <= pair.enter <= _REMOTEST]
         found = max(allowed, key=lambda pair: _net(model, pair, cost_frac))
         if (value := _net(model, found, cost_frac)) > worth:
             best, worth = found, value

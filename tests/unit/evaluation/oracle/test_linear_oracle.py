@@ -1,0 +1,194 @@
+"""Oracles of the linear markets: the trial's figures come out, and nothing plays better."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tradingbot.domain.errors import ConfigError
+from tradingbot.evaluation.oracle import ActionRule, Information, oracle_for, simulate_targets
+from tradingbot.evaluation.oracle.intervals import intervals_over_symbols
+from tradingbot.evaluation.oracle.known_answers import Question, generate_on, hourly_grid
+from tradingbot.evaluation.oracle.linear_oracle import VIEWS
+from tradingbot.evaluation.oracle.signal_model import Thresholds
+
+COST = 1.2e-4
+GRID = hourly_grid(143, 3528)
+HIDDEN = ("hidden_trend", "hidden_reversion")
+
+
+def make(name, *, seed=7, grid=GRID, **params):
+    return generate_on(grid, Question(name, params), seed)
+
+
+@pytest.mark.parametrize(
+    ("name", "kappa", "trial_bps"),
+    [("planted", 0.10, 2.23), ("planted", 0.05, 1.03), ("opposed", 0.10, 2.17)],
+)
+def test_figures_of_the_trial_come_out_within_the_noise_of_their_sample(name, kappa, trial_bps):
+    result = oracle_for(make(name, kappa=kappa), cost_frac=COST)
+
+    interval = result.simulated.net_bps_per_bar
+    half_width = (interval.high - interval.low) / 2
+    assert (result.bars, result.symbols, result.label) == (3528, 143, "synthetic")
+    assert interval.covers(result.expected_net_bps)
+    assert abs(trial_bps - result.expected_net_bps) <= half_width
+    assert half_width < 0.15
+
+
+@pytest.mark.parametrize("information", list(Information))
+@pytest.mark.parametrize("rule", list(ActionRule))
+@pytest.mark.parametrize("name", [*HIDDEN, "cost_trap", "opposed"])
+def test_simulation_covers_the_expected_net_sharpe_and_turnover(name, rule, information):
+    result = oracle_for(
+        make(name, seed=1), cost_frac=COST, action_rule=rule, information=information
+    )
+
+    simulated = result.simulated
+    assert simulated.net_bps_per_bar.covers(result.expected_net_bps)
+    assert simulated.sharpe_per_bar.covers(result.expected_sharpe_per_bar)
+    assert simulated.turnover_frac == pytest.approx(result.expected_turnover_frac, rel=0.03)
+
+
+def test_intervals_cover_the_expectation_as_often_as_they_say():
+    grid = hourly_grid(20, 700)
+    hits = []
+    for seed in range(60):
+        result = oracle_for(make("planted", grid=grid, seed=seed), cost_frac=COST)
+        hits.append(result.simulated.net_bps_per_bar.covers(result.expected_net_bps))
+
+    assert 0.88 <= np.mean(hits) <= 1.0
+
+
+def test_noise_is_worth_exactly_nothing_and_left_alone():
+    result = oracle_for(make("noise"), cost_frac=COST)
+
+    assert result.expected_net_bps == 0.0
+    assert result.thresholds.is_flat
+    assert result.simulated.net_bps_per_bar == (0.0, 0.0, 0.0)
+    assert result.simulated.turnover_frac == 0.0
+
+
+def test_following_the_sign_in_the_cost_trap_loses_while_the_oracle_does_not():
+    market = make("cost_trap")
+    targets = Thresholds(0.0, 0.0).positions(market.covariates["signal"], lowest=0.0)
+
+    costly = simulate_targets(market.opens, market.closes, targets, cost_frac=COST)[1:]
+    free = simulate_targets(market.opens, market.closes, targets, cost_frac=0.0)[1:]
+
+    result = oracle_for(market, cost_frac=COST)
+    assert intervals_over_symbols(costly)[0].high < 0.0
+    assert intervals_over_symbols(free)[0].low > 0.0  # the signal itself is real
+    assert 0.0 <= result.expected_net_bps < 0.05
+    assert result.simulated.turnover_frac < 0.05
+
+
+def test_no_rival_policy_significantly_beats_the_oracle_on_the_same_bars():
+    market = make("planted", seed=2)
+    signal = market.covariates["signal"]
+    best = Thresholds(0.1518, -0.1518).positions(signal, lowest=0.0)
+    best_net = simulate_targets(market.opens, market.closes, best, cost_frac=COST)
+    rng = np.random.default_rng(8)
+    lost = []
+    for _ in range(25):
+        low, high = np.sort(rng.normal(0.0, 0.6, 2))
+        rival = rng.uniform(0.3, 1.0) * Thresholds(high, low).positions(signal, lowest=0.0)
+        if rng.random() < 0.5:  # a policy that sizes with the signal instead
+            rival = np.clip(rng.uniform(0.2, 2.0) * signal + rng.normal(0.0, 0.3), 0.0, 1.0)
+        net = simulate_targets(market.opens, market.closes, rival, cost_frac=COST)
+        lost.append(intervals_over_symbols((best_net - net)[1:])[0])
+
+    assert all(interval.high > 0.0 for interval in lost)
+    assert sum(interval.low > 0.0 for interval in lost) >= 15
+
+
+def test_opposed_symbols_are_worth_as_much_as_the_others():
+    market = make("opposed")
+    flipped = market.latent["kappa"] < 0
+    targets = Thresholds(0.1518, -0.1518).positions(
+        np.where(flipped, -1.0, 1.0) * market.covariates["signal"], lowest=0.0
+    )
+    net = simulate_targets(market.opens, market.closes, targets, cost_frac=COST)[1:]
+
+    one, other = (intervals_over_symbols(net[:, side])[0] for side in (flipped, ~flipped))
+
+    assert one.low < other.high
+    assert other.low < one.high
+    assert min(one.low, other.low) > 1.5e-4
+    pooled = Thresholds(0.1518, -0.1518).positions(market.covariates["signal"], lowest=0.0)
+    blind = simulate_targets(market.opens, market.closes, pooled, cost_frac=COST)[1:]
+    # Gains and losses cancel; what remains is the cost of 0.0966 turnover per bar.
+    assert intervals_over_symbols(blind)[0].covers(-0.0966 * COST)
+    assert intervals_over_symbols(blind)[0].high < 0.5e-4
+
+
+@pytest.mark.parametrize(
+    ("name", "attainable_bps", "omniscient_bps"),
+    [("hidden_trend", 1.8466, 3.5328), ("hidden_reversion", 1.4672, 3.6362)],
+)
+def test_hidden_edge_is_attainable_in_part(name, attainable_bps, omniscient_bps):
+    market = make(name)
+    attainable = oracle_for(market, cost_frac=COST)
+    omniscient = oracle_for(market, cost_frac=COST, information=Information.OMNISCIENT)
+
+    assert attainable.expected_net_bps == pytest.approx(attainable_bps, abs=2e-4)
+    assert omniscient.expected_net_bps == pytest.approx(omniscient_bps, abs=2e-4)
+    assert attainable.simulated.net_bps_per_bar.low > 0.0
+    assert attainable.simulated.net_bps_per_bar.high < omniscient.simulated.net_bps_per_bar.low
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_attainable_signal_reads_past_prices_only(name):
+    market = make(name, grid=hourly_grid(10, 400))
+    closes, opens = market.closes.copy(), market.opens.copy()
+    closes[200:] *= 3.0
+    opens[200:] *= 2.0
+    blinded = {key: np.full_like(values, np.nan) for key, values in market.latent.items()}
+
+    signal = VIEWS[name](market, Information.ATTAINABLE).signal
+    changed = VIEWS[name](
+        replace(market, opens=opens, closes=closes, latent=blinded), Information.ATTAINABLE
+    ).signal
+
+    assert np.array_equal(signal[:200], changed[:200])
+    assert not np.array_equal(signal[200:], changed[200:])
+
+
+@pytest.mark.parametrize("name", [*HIDDEN, "planted", "opposed"])
+@pytest.mark.parametrize("information", list(Information))
+def test_signal_a_policy_sees_has_unit_variance_and_promised_strength(name, information):
+    market = make(name, seed=4)
+    view = VIEWS[name](market, information)
+    returns = (market.closes / market.opens - 1.0)[1:]
+
+    slope = np.mean(view.signal[:-1] * returns) / np.mean(view.signal[:-1] ** 2)
+
+    assert view.signal.var() == pytest.approx(1.0, abs=0.05)
+    assert slope == pytest.approx(view.model.strength_frac, abs=4 * 0.006 / np.sqrt(returns.size))
+    residual = returns - view.model.strength_frac * view.signal[:-1]
+    assert residual.std() == pytest.approx(view.model.noise_frac, rel=0.005)
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_attainable_answer_with_linked_symbols_is_refused(name):
+    market = make(name, grid=hourly_grid(10, 2000), correlation=0.3)
+
+    with pytest.raises(ConfigError, match="correlation must be 0"):
+        oracle_for(market, cost_frac=COST)
+    result = oracle_for(market, cost_frac=COST, information=Information.OMNISCIENT)
+    assert result.expected_net_bps > 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "params"), [("hidden_trend", {"kappa": 0.0}), ("hidden_reversion", {"share": 0.0})]
+)
+@pytest.mark.parametrize("information", list(Information))
+def test_hidden_market_without_strength_is_worth_nothing(name, params, information):
+    market = make(name, grid=hourly_grid(10, 400), **params)
+
+    result = oracle_for(market, cost_frac=COST, information=information)
+
+    assert result.expected_net_bps == 0.0
+    assert result.simulated.turnover_frac == 0.0
