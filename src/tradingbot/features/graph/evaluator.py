@@ -161,7 +161,7 @@ class Evaluator:
 
         def compute(rows: int) -> None:
             out = values[node] = target(rows)
-            function(*[values[argument] for argument in arguments], out)
+            function(*[values[argument] for argument in arguments], out=out)
 
         return compute
 
