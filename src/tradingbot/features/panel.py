@@ -24,7 +24,7 @@ from tradingbot.domain.errors import DataError, StorageError, UncertifiedPanelEr
 from tradingbot.features.causality.certificate import Certificate
 from tradingbot.features.causality.certificate import require_certificate as find_certificate
 from tradingbot.features.compute import compute_features
-from tradingbot.features.inputs import BAR_FIELDS, BoolArray, MarketInputs
+from tradingbot.features.inputs import BAR_FIELDS, BoolArray, FloatArray, MarketInputs
 from tradingbot.features.registry import covariate_features, regime_features, technical_features
 from tradingbot.features.spec import FeatureSpec, spec_hash
 from tradingbot.features.tensor_files import file_sha256, header_sha256, map_tensors, write_tensors
@@ -203,11 +203,9 @@ def panel_tensors(inputs: MarketInputs, specs: Sequence[FeatureSpec]) -> dict[st
     computed = compute_features(inputs, specs, form="network")
     for family, tensor in FAMILY_TENSORS.items():
         for position, name in enumerate(_names(specs, family)):
-            with np.errstate(over="ignore"):
-                values = computed.pop(name).T.astype(np.float32)
-            defined = np.isfinite(values)
+            values, defined = stored_form(computed.pop(name).T)
             valid &= defined
-            tensors[tensor][:, :, position] = np.where(defined, values, np.float32(0.0))
+            tensors[tensor][:, :, position] = values
     prices = np.empty((width, length, len(BAR_FIELDS)))
     for position, name in enumerate(BAR_FIELDS):
         prices[:, :, position] = inputs.bars[name].T
@@ -218,6 +216,18 @@ def panel_tensors(inputs: MarketInputs, specs: Sequence[FeatureSpec]) -> dict[st
         "valid": valid,
         "closed_at": inputs.closed_at.astype("datetime64[us]").astype(np.int64),
     }
+
+
+def stored_form(values: FloatArray) -> tuple[NDArray[np.float32], BoolArray]:
+    """Return values as a panel stores them, any shape: float32, 0 where undefined; and where not.
+
+    What is infinite, or too large for float32, counts as undefined.
+    """
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32)
+    defined = np.isfinite(single)
+    single[~defined] = 0.0
+    return single, defined
 
 
 def _names(specs: Sequence[FeatureSpec], family: str) -> tuple[str, ...]:

@@ -84,7 +84,9 @@ class Scaler:
                     where=f"N = {len(self.symbols)}",
                 )
             centre, scale = centre[:, None, :], scale[:, None, :]
-        scaled = (features.astype(np.float64) - centre) / scale
+        scaled = features.astype(np.float64)
+        scaled -= centre
+        scaled /= scale
         if self.clip is not None:
             np.clip(scaled, -self.clip, self.clip, out=scaled)
         if valid is not None:

@@ -15,7 +15,7 @@ from tradingbot.domain.errors import UncertifiedPanelError
 from tradingbot.features.causality.report import CausalityReport
 
 CERTIFICATE_FILE = "certificate.json"
-PANEL_SUBJECTS = ("features", "scaling")
+PANEL_SUBJECTS = ("features", "scaling", "every_bar")
 """What must have been proved before a panel may be read."""
 
 _REMEDY = "Run: tradingbot features prove-causal"
@@ -51,8 +51,6 @@ class Certificate(BaseModel):
     outputs: tuple[ProvedOutput, ...]
     common_cuts: tuple[int, ...]
     staggered_cuts: tuple[tuple[int, ...], ...]
-    every_bar: bool
-    """True if streaming was also compared with batch at every bar."""
     perturbations: tuple[str, ...]
     seed: int
     comparisons: int
@@ -81,9 +79,7 @@ class PanelIdentity(BaseModel):
     scaler_sha256: str | None = None
 
 
-def issue_certificate(
-    report: CausalityReport, identity: PanelIdentity, *, every_bar: bool
-) -> Certificate:
+def issue_certificate(report: CausalityReport, identity: PanelIdentity) -> Certificate:
     """Certify a report in which every output was proved causal.
 
     Raises:
@@ -110,7 +106,6 @@ def issue_certificate(
         ),
         common_cuts=report.common_cuts,
         staggered_cuts=report.staggered_cuts,
-        every_bar=every_bar,
         perturbations=report.perturbations,
         seed=report.seed,
         comparisons=report.comparisons,

@@ -23,8 +23,7 @@ def differs(expected: NDArray[Any], got: NDArray[Any]) -> NDArray[np.bool_]:
     if expected.dtype.itemsize not in _WORD or expected.dtype.hasobject:
         return np.asarray(expected != got, dtype=bool)
     word = _WORD[expected.dtype.itemsize]
-    words = (np.ascontiguousarray(values).view(word) for values in (expected, got))
-    marked: NDArray[np.bool_] = np.not_equal(*words).reshape(expected.shape)
+    marked: NDArray[np.bool_] = expected.view(word) != got.view(word)
     if expected.dtype.kind == "f" and marked.any():
         marked &= ~(np.isnan(expected) & np.isnan(got))
     return marked

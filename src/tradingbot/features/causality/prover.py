@@ -75,28 +75,18 @@ def prove_causal(
     if inputs.shape[0] < 4:
         raise DataError("a proof must have at least 4 rows of bars", was=inputs.shape[0])
     rounds = plan_rounds(inputs, plan)
+    total = len(subjects) * (len(rounds) + 2)
     verdicts: list[Verdict] = []
-    recomputations, total = 0, len(subjects) * (len(rounds) + 2)
+    recomputations = 0
+    # One subject at a time: only one set of expected values is held in memory.
     for position, subject in enumerate(subjects):
-        # One subject at a time: only one set of expected values is held in memory.
-        expected = evaluate(subject, copy_inputs(inputs))
-        if isinstance(expected, str):
-            raise DataError("subject must compute", was=expected, where=subject.name)
-        tallies = [
-            Tally.of(subject, name, output, inputs.symbols) for name, output in expected.items()
-        ]
-        recomputations += 1
+        tallies = _begin(inputs, subject)
         for number, planned in enumerate(rounds):
-            if any(tally.takes_part(planned) for tally in tallies):
-                other = other_future(inputs, planned, plan.seed)
-                got = evaluate(subject, other)
-                recomputations += 1
-                for tally in tallies:
-                    tally.compare(planned, got, inputs.closed_at, other.shape[0])
+            recomputations += _examine(inputs, subject, tallies, planned, plan.seed)
             progress(position * (len(rounds) + 2) + number + 1, total, subject.name)
-        got = evaluate(subject, regrow(inputs, -1, stream(plan.seed, "elsewhere")))
-        recomputations += 1
-        verdicts += [tally.verdict(got) for tally in tallies]
+        elsewhere = evaluate(subject, regrow(inputs, -1, stream(plan.seed, "elsewhere")))
+        verdicts += [tally.verdict(elsewhere) for tally in tallies]
+        recomputations += 2  # the expected values and those of another market
         progress((position + 1) * (len(rounds) + 2), total, subject.name)
     return CausalityReport(
         verdicts=tuple(verdicts),
@@ -130,6 +120,27 @@ def other_future(inputs: MarketInputs, planned: Round, seed: int) -> MarketInput
     if planned.kind == "regrow":
         return regrow(inputs, planned.cut, rng)
     return perturb_symbols(inputs, planned.cuts, planned.number, rng)
+
+
+def _begin(inputs: MarketInputs, subject: Subject) -> list[Tally]:
+    """Compute what the subject claims for the market as it was."""
+    expected = evaluate(subject, copy_inputs(inputs))
+    if isinstance(expected, str):
+        raise DataError("subject must compute", was=expected, where=subject.name)
+    return [Tally.of(subject, name, output, inputs.symbols) for name, output in expected.items()]
+
+
+def _examine(
+    inputs: MarketInputs, subject: Subject, tallies: list[Tally], planned: Round, seed: int
+) -> int:
+    """Carry out one round; return how many recomputations it took."""
+    if not any(tally.takes_part(planned) for tally in tallies):
+        return 0
+    other = other_future(inputs, planned, seed)
+    got = evaluate(subject, other)
+    for tally in tallies:
+        tally.compare(planned, got, inputs.closed_at, other.shape[0])
+    return 1
 
 
 def evaluate(subject: Subject, inputs: MarketInputs) -> Mapping[str, Output] | str:

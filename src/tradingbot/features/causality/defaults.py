@@ -1,0 +1,168 @@
+"""What every panel must prove: its features, regimes, joins and mask, and the scalers on them.
+
+Here the prover meets the project's own features; the prover itself knows none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tradingbot.data.sources.source import Progress, silent
+from tradingbot.domain.errors import DataError
+from tradingbot.features.causality.certificate import (
+    CERTIFICATE_FILE,
+    Certificate,
+    PanelIdentity,
+    issue_certificate,
+    write_certificate,
+)
+from tradingbot.features.causality.comparison import differs
+from tradingbot.features.causality.every_bar import prove_every_bar
+from tradingbot.features.causality.prover import ProofPlan, prove_causal
+from tradingbot.features.causality.report import CausalityReport
+from tradingbot.features.causality.subject import (
+    Fitted,
+    Output,
+    ProofContext,
+    Rows,
+    Scope,
+    Subject,
+    registered_subjects,
+)
+from tradingbot.features.compute import compute_features
+from tradingbot.features.inputs import MarketInputs
+from tradingbot.features.panel import Panel, panel_tensors, stored_form
+from tradingbot.features.scaling import SCALER_KINDS, fit_scaler
+from tradingbot.features.spec import FeatureSpec, spec_hash
+
+
+def default_subjects(context: ProofContext) -> tuple[Subject, ...]:
+    """The subjects a panel's certificate must cover (`certificate.PANEL_SUBJECTS`)."""
+    return feature_subject(context), scaling_subject(context)
+
+
+def feature_subject(context: ProofContext) -> Subject:
+    """Every feature, regime and joined covariate in both forms, and the validity mask.
+
+    Outputs: `<family>/<name>` as stored, `raw/<name>` where the raw form differs, `mask/valid`.
+    """
+
+    def compute(inputs: MarketInputs) -> Mapping[str, Output]:
+        raw_specs = [spec for spec in context.specs if spec.raw != spec.network]
+        network = compute_features(inputs, context.specs)
+        raw = compute_features(inputs, raw_specs, form="raw")
+        valid = inputs.present.copy()
+        for values in network.values():
+            valid &= stored_form(values)[1]
+        return {
+            **{f"{s.family}/{s.name}": Rows(network[s.name], _scope(s)) for s in context.specs},
+            **{f"raw/{s.name}": Rows(raw[s.name], _scope(s)) for s in raw_specs},
+            "mask/valid": Rows(valid, "market"),
+        }
+
+    return Subject("features", compute)
+
+
+def scaling_subject(context: ProofContext) -> Subject:
+    """Each kind of scaler fitted on the training rows, and the panel's tensors scaled with it.
+
+    Outputs: `scaler/<kind>`, and per kind `scaled/<kind>`, known from the last training row on.
+    """
+    last = context.train_rows - 1
+    names = [spec.name for spec in context.specs if spec.family == "technical"]
+
+    def compute(inputs: MarketInputs) -> Mapping[str, Output]:
+        tensors = panel_tensors(inputs, context.specs)
+        features, valid = tensors["features"], tensors["valid"]
+        outputs: dict[str, Output] = {}
+        for kind in SCALER_KINDS:
+            scaler = fit_scaler(
+                kind,
+                features,
+                valid,
+                slice(0, context.train_rows),
+                feature_names=names,
+                symbols=inputs.symbols,
+            )
+            scaled = scaler.transform(features, valid, feature_names=names)
+            outputs[f"scaler/{kind}"] = Fitted(np.stack([scaler.centre, scaler.scale]), last)
+            outputs[f"scaled/{kind}"] = Rows(scaled.swapaxes(0, 1), known_from=last)
+        return outputs
+
+    return Subject("scaling", compute)
+
+
+def certify_panel(
+    panel: Panel,
+    inputs: MarketInputs,
+    specs: Sequence[FeatureSpec],
+    *,
+    train_rows: int,
+    plan: ProofPlan | None = None,
+    progress: Progress = silent,
+) -> tuple[CausalityReport, Certificate | None]:
+    """Prove a stored panel causal and write its certificate beside it.
+
+    An older certificate is withdrawn first: a panel that fails has none.
+
+    Args:
+        panel: The panel, opened without asking for a certificate.
+        inputs: The market it was built from.
+        specs: The specs it was built from.
+        train_rows: Rows of the training period; scalers are fitted on them.
+        plan: Cuts; the end of training is always among the boundaries.
+        progress: Told after each recomputation.
+
+    Returns:
+        The report, and the certificate if every output was proved.
+
+    Raises:
+        DataError: If the panel does not hold what `inputs` and `specs` give.
+    """
+    (panel.folder / CERTIFICATE_FILE).unlink(missing_ok=True)
+    _require_same_content(panel, inputs, specs)
+    plan = plan or ProofPlan()
+    boundaries = tuple(sorted({*plan.boundaries, train_rows}))
+    context = ProofContext(tuple(specs), train_rows)
+    subjects = (*default_subjects(context), *registered_subjects(context))
+    report = prove_causal(inputs, subjects, replace(plan, boundaries=boundaries), progress=progress)
+    fed = prove_every_bar(inputs, specs, progress=progress)
+    report = replace(report, verdicts=(*report.verdicts, *fed))
+    if not report.is_causal:
+        return report, None
+    identity = PanelIdentity(
+        dataset_sha256=panel.manifest.dataset_sha256,
+        spec_sha256=panel.manifest.spec_sha256,
+        panel_sha256=panel.manifest.file_sha256,
+    )
+    certificate = issue_certificate(report, identity)
+    write_certificate(panel.folder, certificate)
+    return report, certificate
+
+
+def _scope(spec: FeatureSpec) -> Scope:
+    return "market" if "market" in (spec.raw.clock, spec.network.clock) else "symbol"
+
+
+def _require_same_content(panel: Panel, inputs: MarketInputs, specs: Sequence[FeatureSpec]) -> None:
+    """Compare the stored tensors with fresh ones, so that the proof is about what is stored."""
+    fresh = panel_tensors(inputs, specs)
+    is_same = (
+        panel.manifest.spec_sha256 == spec_hash(specs)
+        and panel.symbols == inputs.symbols
+        and all(
+            values.shape == panel.numpy(name).shape
+            and not differs(values, np.asarray(panel.numpy(name))).any()
+            for name, values in fresh.items()
+        )
+    )
+    if not is_same:
+        raise DataError(
+            "panel must hold what its dataset and specs give",
+            was="other values",
+            where=str(panel.folder),
+            remedy="Delete that folder and run: tradingbot features build",
+        )
