@@ -84,10 +84,15 @@ class QualityConfig(_Section):
 class FeaturesConfig(_Section):
     """Which numbers are computed from bars."""
 
-    sets: Annotated[Names, Field(min_length=1)] = ("base", "regime")
-    """Feature sets of the registry: `tradingbot features list` shows them."""
-    covariates: Names = ("sentiment",)
-    """Point-in-time inputs to join."""
+    sets: Annotated[
+        tuple[Literal["technical", "regime"], ...], Strict(False), Field(min_length=1)
+    ] = (
+        "technical",
+        "regime",
+    )
+    """Feature sets: `technical` (23 per bar, with sentiment), `regime` (10 per bar)."""
+    covariates: Names = ()
+    """Further point-in-time inputs of the dataset to join, such as `signal`."""
 
 
 class ScalingConfig(_Section):
@@ -95,8 +100,8 @@ class ScalingConfig(_Section):
 
     kind: Literal["standard", "minmax", "robust"] = "robust"
     """Mean and deviation, minimum and maximum, or median and quartiles."""
-    per: Literal["symbol", "universe"] = "symbol"
-    """One scaler per symbol, or one for all."""
+    pooling: Literal["pooled", "per_symbol"] = "pooled"
+    """One scaler over all symbols, or one for each."""
 
 
 class SplitsConfig(_Section):
@@ -110,9 +115,9 @@ class SplitsConfig(_Section):
     """Fraction in (0, 1), or last day of validation."""
     test: float | date = 0.15
     """Fraction in (0, 1), or last day of the test."""
-    purge_bars: Annotated[int, Field(ge=0, le=100_000)] = 24
+    purge_bars: Annotated[int, Field(ge=0, le=100_000)] = 7
     """Bars dropped before each boundary, so that no label reaches across."""
-    embargo_bars: Annotated[int, Field(ge=0, le=100_000)] = 24
+    embargo_bars: Annotated[int, Field(ge=0, le=100_000)] = 7
     """Bars dropped after each boundary."""
 
     @model_validator(mode="after")
@@ -138,8 +143,10 @@ class SplitsConfig(_Section):
 class ProofConfig(_Section):
     """How hard the causality prover tries."""
 
-    cuts: Annotated[int, Field(ge=1, le=10_000)] = 32
-    """Cut points at which the future is changed."""
+    common_rounds: Annotated[int, Field(ge=1, le=10_000)] = 13
+    """Cut points at which every symbol's future is changed at once."""
+    staggered_rounds: Annotated[int, Field(ge=0, le=10_000)] = 10
+    """Rounds in which each symbol's future is changed at a cut point of its own."""
     seed: Seed = 11
     """Root of the stream that draws cut points."""
 

@@ -21,25 +21,27 @@ def test_load_config_every_preset_is_valid(preset: str) -> None:
 
 def test_load_config_child_overrides_scalars_and_lists_whole(tmp_path: Path) -> None:
     write(
-        tmp_path, "a.yaml", "features:\n  sets: [base]\n  covariates: [x, y]\nproof:\n  cuts: 3\n"
+        tmp_path,
+        "a.yaml",
+        "features:\n  sets: [regime]\n  covariates: [x, y]\nproof:\n  common_rounds: 3\n",
     )
     child = write(tmp_path, "b.yaml", "extends: a.yaml\nfeatures:\n  covariates: [z]\n")
 
     loaded = load_config(child)
 
     assert loaded.config.features.covariates == ("z",)
-    assert loaded.config.features.sets == ("base",)
-    assert loaded.config.proof.cuts == 3
+    assert loaded.config.features.sets == ("regime",)
+    assert loaded.config.proof.common_rounds == 3
     assert [file.name for file in loaded.files] == ["b.yaml", "a.yaml"]
 
 
 def test_load_config_places_point_to_the_file_that_decided(tmp_path: Path) -> None:
-    parent = write(tmp_path, "a.yaml", "proof:\n  cuts: 3\n  seed: 1\n")
-    child = write(tmp_path, "b.yaml", "extends: a.yaml\nproof:\n\n  cuts: 4\n")
+    parent = write(tmp_path, "a.yaml", "proof:\n  common_rounds: 3\n  seed: 1\n")
+    child = write(tmp_path, "b.yaml", "extends: a.yaml\nproof:\n\n  common_rounds: 4\n")
 
     loaded = load_config(child)
 
-    assert loaded.place_of("proof", "cuts") == f"{child}:4"
+    assert loaded.place_of("proof", "common_rounds") == f"{child}:4"
     assert loaded.place_of("proof", "seed") == f"{parent}:3"
     assert loaded.place_of("costs", "slippage_frac") is None
 
@@ -63,7 +65,7 @@ def test_load_config_long_cycle_names_the_chain(tmp_path: Path) -> None:
 
 
 def test_load_config_error_in_parent_names_the_parent(tmp_path: Path) -> None:
-    parent = write(tmp_path, "a.yaml", "proof:\n  cuts: 0\n")
+    parent = write(tmp_path, "a.yaml", "proof:\n  common_rounds: 0\n")
     child = write(tmp_path, "b.yaml", "extends: a.yaml\n")
 
     with pytest.raises(ConfigError) as caught:
@@ -74,8 +76,12 @@ def test_load_config_error_in_parent_names_the_parent(tmp_path: Path) -> None:
 
 def test_load_config_same_content_in_other_order_has_the_same_hash(tmp_path: Path) -> None:
     one = write(
-        tmp_path, "a.yaml", "proof:\n  cuts: 5\n  seed: 1\ncosts:\n  slippage_frac: 0.001\n"
+        tmp_path,
+        "a.yaml",
+        "proof:\n  common_rounds: 5\n  seed: 1\ncosts:\n  slippage_frac: 0.001\n",
     )
-    two = write(tmp_path, "b.yaml", "costs: {slippage_frac: 1.0e-3}\nproof: {seed: 1, cuts: 5}\n")
+    two = write(
+        tmp_path, "b.yaml", "costs: {slippage_frac: 1.0e-3}\nproof: {seed: 1, common_rounds: 5}\n"
+    )
 
     assert load_config(one).config.config_hash == load_config(two).config.config_hash

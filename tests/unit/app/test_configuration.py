@@ -62,7 +62,7 @@ def test_configuration_cannot_change_while_running() -> None:
     config = PipelineConfig()
 
     with pytest.raises(ValidationError, match="frozen"):
-        config.proof.cuts = 1  # type: ignore[misc]
+        config.proof.common_rounds = 1  # type: ignore[misc]
 
 
 def test_configuration_workspace_expands_home(monkeypatch: pytest.MonkeyPatch) -> None:

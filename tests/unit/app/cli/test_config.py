@@ -18,27 +18,35 @@ MALFORMED = {
     "list_at_top": ("- a\n- b\n", 1, ["must be a mapping"]),
     "bad_yaml": ("market: {name: noise\nproof: 3\n", 2, ["valid YAML"]),
     "tab": ("market:\n\tname: noise\n", 2, ["spaces", "a tab"]),
-    "duplicate_key": ("proof:\n  cuts: 3\n  cuts: 4\n", 3, ["stand once", "'cuts'", "line 2"]),
-    "unknown_key": ("proof:\n  cust: 3\n", 2, ["'cust'", "Did you mean 'cuts'?"]),
+    "duplicate_key": (
+        "proof:\n  common_rounds: 3\n  common_rounds: 4\n",
+        3,
+        ["stand once", "'common_rounds'", "line 2"],
+    ),
+    "unknown_key": (
+        "proof:\n  comon_rounds: 3\n",
+        2,
+        ["'comon_rounds'", "Did you mean 'common_rounds'?"],
+    ),
     "unknown_section": ("marked:\n  name: x\n", 1, ["'marked'", "Did you mean 'market'?"]),
     "unit_percent": ("costs:\n  commission_frac: 20\n", 2, ["at most 0.1", "20", "fraction"]),
     "ratio_in_percent": ("splits:\n  train: 70\n  validation: 15\n  test: 15\n", 1, ["0.70 is 70"]),
     "ratio_sum": ("splits:\n  train: 0.8\n", 1, ["sum to 1", "0.8, 0.15, 0.15"]),
     "yes_is_no_bool": ("quality:\n  strict: yes\n", 2, ["true or false", "'yes'"]),
     "int_is_no_bool": ("quality:\n  strict: 1\n", 2, ["true or false", "was 1"]),
-    "bool_is_no_int": ("proof:\n  cuts: true\n", 2, ["whole number", "True"]),
+    "bool_is_no_int": ("proof:\n  common_rounds: true\n", 2, ["whole number", "True"]),
     "bool_is_no_float": ("costs:\n  slippage_frac: true\n", 2, ["a number", "True"]),
     "exponent_text": ("market:\n  seed: 1e9\n", 2, ["whole number", "'1e9'", "1000000000"]),
-    "quoted_number": ("proof:\n  cuts: '8'\n", 2, ["whole number", "'8'"]),
-    "octal": ("proof:\n  cuts: 010\n", 2, ["whole number", "'010'"]),
-    "sexagesimal": ("proof:\n  cuts: 1:30\n", 2, ["whole number", "'1:30'"]),
-    "float_for_int": ("proof:\n  cuts: 8.5\n", 2, ["whole number", "8.5"]),
+    "quoted_number": ("proof:\n  common_rounds: '8'\n", 2, ["whole number", "'8'"]),
+    "octal": ("proof:\n  common_rounds: 010\n", 2, ["whole number", "'010'"]),
+    "sexagesimal": ("proof:\n  common_rounds: 1:30\n", 2, ["whole number", "'1:30'"]),
+    "float_for_int": ("proof:\n  common_rounds: 8.5\n", 2, ["whole number", "8.5"]),
     "negative": ("costs:\n  slippage_frac: -0.001\n", 2, ["at least 0", "-0.001"]),
     "zero": ("quality:\n  trailing_bars: 0\n", 2, ["at least 1", "was 0"]),
     "nan": ("costs:\n  slippage_frac: .nan\n", 2, ["finite", "nan"]),
     "infinity": ("costs:\n  slippage_frac: .inf\n", 2, ["finite", "inf"]),
     "nan_param": ("market:\n  params:\n    kappa: .nan\n", 3, ["market.params.kappa", "finite"]),
-    "null_value": ("proof:\n  cuts:\n", 2, ["whole number", "None"]),
+    "null_value": ("proof:\n  common_rounds:\n", 2, ["whole number", "None"]),
     "section_is_text": ("proof: many\n", 1, ["proof must be a mapping", "'many'"]),
     "start_after_end": ("market:\n  start: 2026-01-01\n", 1, ["end must be after start"]),
     "impossible_date": ("market:\n  start: 2023-02-30\n", 2, ["date must exist", "2023-02-30"]),
@@ -56,10 +64,11 @@ MALFORMED = {
     "bad_timeframe": ("market:\n  timeframe: hourly\n", 2, ["count and m, h or d", "'hourly'"]),
     "bad_choice": ("scaling:\n  kind: zscore\n", 2, ["'standard', 'minmax' or 'robust'", "zscore"]),
     "bad_grid": ("market:\n  grid: sesion\n", 2, ["'session' or 'clock'", "sesion"]),
+    "unknown_set": ("features:\n  sets: [technical, regimes]\n", 2, ["'regime'", "'regimes'"]),
     "empty_list": ("features:\n  sets: []\n", 2, ["features.sets must not be empty"]),
     "python_object": ("proof: !!python/object:os.system {}\n", 1, ["tags", "python/object"]),
     "python_call": ("x: !!python/object/apply:os.system ['id']\n", 1, ["tags"]),
-    "custom_tag": ("proof:\n  cuts: !env CUTS\n", 2, ["tags", "'!env'"]),
+    "custom_tag": ("proof:\n  common_rounds: !env CUTS\n", 2, ["tags", "'!env'"]),
     "alias_bomb": (BOMB, 2, ["aliases", "*a"]),
     "environment_text": ("workspace: ${HOME}/x\n", 1, ["not expanded", "${HOME}"]),
     "two_documents": ("proof: {}\n---\nproof: {}\n", 2, ["valid YAML"]),
@@ -98,6 +107,7 @@ UNFIT = {
     "param": ("market:\n  name: noise\n  params:\n    phy: 0.5\n", 3, "Did you mean 'phi'?"),
     "param_range": ("market:\n  name: noise\n  params:\n    phi: 2.0\n", 3, "was 2.0"),
     "universe": ("market:\n  name: noise\n  universe: us134\n", 3, "Did you mean 'us143'?"),
+    "covariate": ("market:\n  name: noise\nfeatures:\n  covariates: [rsi_14]\n", 4, "rsi_14"),
     "calendar": ("market:\n  name: noise\n  calendar: XNYX\n", 3, "XNYX"),
     "window_beyond_data": (
         "market:\n  name: noise\n  start: 2025-09-01\nquality:\n  trailing_bars: 9000\n",
@@ -197,7 +207,7 @@ def test_config_show_paths_of_many_kinds_work(
 ) -> None:
     folder = tmp_path / "with spaces" / "día ünïcode"
     folder.mkdir(parents=True)
-    (folder / "base.yaml").write_text("proof:\n  cuts: 5\n")
+    (folder / "base.yaml").write_text("proof:\n  common_rounds: 5\n")
     (folder / "child.yaml").write_text("extends: base.yaml\n")  # beside the child, not the cwd
     (tmp_path / "link.yaml").symlink_to(folder / "base.yaml")
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -205,7 +215,7 @@ def test_config_show_paths_of_many_kinds_work(
 
     for reference in (str(folder / "child.yaml"), "link.yaml", "~/link.yaml", "./link.yaml"):
         assert run(["config", "show", reference, "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["config"]["proof"]["cuts"] == 5
+        assert json.loads(capsys.readouterr().out)["config"]["proof"]["common_rounds"] == 5
 
 
 def test_config_show_output_reads_back_with_the_same_hash(
