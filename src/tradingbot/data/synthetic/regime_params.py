@@ -45,7 +45,7 @@ class RegimesParams(MarketParams):
     turbulent_sessions: Sessions = 12
     overnight_share: Share = 0.33
     """Share of a session's variance in the gap before it; 0 where the market never closes."""
-    leverage: Annotated[float, Field(ge=-0.95, le=0.95)] = -0.6
+    leverage: Annotated[float, Field(ge=-0.95, le=0.95)] = -0.45
     """Correlation of the market's shock with its next volatility; negative: falls excite."""
     market_freedom: Freedom = 6
     """Degrees of freedom of Student's t for common shocks."""
@@ -55,7 +55,7 @@ class RegimesParams(MarketParams):
     """Scales how much log volatility varies; 0 switches clustering off."""
     jumps_per_year: PerYear = 3
     """Overnight jumps of each symbol alone (reports, mostly)."""
-    jump_size: Annotated[float, Field(ge=0, le=0.3)] = 0.05
+    jump_size: Annotated[float, Field(ge=0, le=0.3)] = 0.055
     """σ of such a jump, as a fraction of the price."""
     common_jumps_per_year: PerYear = 2
     """Jumps of the common factor inside a bar."""
@@ -91,7 +91,7 @@ class RegimesParams(MarketParams):
         """Behaviour of the common factor."""
         jumps = JumpModel(self.common_jumps_per_year, self.common_jump_size, overnight=False)
         return ComponentModel(
-            self._clustering(0.35, 0.45, self.leverage), self.market_freedom, jumps
+            self._clustering(0.4, 0.45, self.leverage), self.market_freedom, jumps
         )
 
     @property

@@ -42,7 +42,7 @@ def test_fetch_says_that_bars_are_synthetic_and_how_they_were_made():
     assert provenance.detail["market"] == "regimes"
     assert provenance.detail["universe"] == "three"
     assert provenance.detail["param.idio_volatility"] == 0.5
-    assert provenance.detail["param.leverage"] == -0.6
+    assert provenance.detail["param.leverage"] == -0.45
 
 
 def test_fetch_reports_progress_to_the_end():
