@@ -1,0 +1,140 @@
+"""Bars fed one by one give the same bits as the whole history at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from fixtures.feature_markets import bars_of, closes_of, gappy_market, inputs_of, with_sentiment
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tradingbot.domain.errors import DataError
+from tradingbot.features.as_of import join_as_of
+from tradingbot.features.compute import compute_features
+from tradingbot.features.inputs import MarketInputs
+from tradingbot.features.registry import covariate_features, regime_features, technical_features
+from tradingbot.features.spec import FeatureSpec, Form
+from tradingbot.features.streaming import FeatureStream
+
+ALL = (*technical_features(), *regime_features())
+
+
+def batch_of(inputs: MarketInputs, specs: tuple[FeatureSpec, ...], form: Form) -> np.ndarray:
+    """(T, N, F)."""
+    features = compute_features(inputs, specs, form=form)
+    return np.stack([features[spec.name] for spec in specs], axis=-1)
+
+
+def stream_of(
+    inputs: MarketInputs,
+    specs: tuple[FeatureSpec, ...],
+    form: Form,
+    *,
+    restart_at: frozenset[int] = frozenset(),
+) -> np.ndarray:
+    """(T, N, F); the stream is thrown away and restored from its snapshot at `restart_at`."""
+    joined = {
+        name: join_as_of(events, inputs.closed_at, len(inputs.symbols))
+        for name, events in inputs.covariates.items()
+    }
+    stream = FeatureStream(inputs.symbols, specs, time_zone=inputs.time_zone, form=form)
+    rows = []
+    for t, closed_at in enumerate(inputs.closed_at):
+        if t in restart_at:
+            state = stream.snapshot()
+            stream = FeatureStream(inputs.symbols, specs, time_zone=inputs.time_zone, form=form)
+            stream.restore(state)
+        bars = {name: values[t] for name, values in inputs.bars.items()}
+        covariates = {name: values[t] for name, values in joined.items()}
+        rows.append(stream.push(closed_at, inputs.present[t], bars, covariates))
+    return np.stack(rows)
+
+
+def assert_same_bits(streamed: np.ndarray, batch: np.ndarray) -> None:
+    undefined = np.isnan(batch)
+    np.testing.assert_array_equal(np.isnan(streamed), undefined)
+    same = streamed.view(np.int64) == batch.view(np.int64)
+    wrong = np.argwhere(~(same | undefined))
+    assert not len(wrong), [(t, n, ALL[f].name) for t, n, f in wrong[:5].tolist()]
+
+
+@pytest.mark.parametrize("form", ["raw", "network"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_stream_with_missing_bars_and_late_starters_equals_batch(form: Form, seed: int) -> None:
+    inputs = gappy_market(420, 9, seed=seed)
+
+    streamed = stream_of(inputs, ALL, form, restart_at=frozenset({3, 150, 151, 300}))
+
+    assert_same_bits(streamed, batch_of(inputs, ALL, form))
+
+
+def test_stream_of_complete_bars_equals_batch_across_blocks() -> None:
+    inputs = with_sentiment(inputs_of(bars_of(closes_of("stepped", 400, 150))))
+
+    assert_same_bits(stream_of(inputs, ALL, "network"), batch_of(inputs, ALL, "network"))
+
+
+@settings(max_examples=15, deadline=None)
+@given(length=st.integers(1, 60), n_symbols=st.integers(3, 6), seed=st.integers(0, 10_000))
+def test_stream_of_any_market_equals_batch(length: int, n_symbols: int, seed: int) -> None:
+    inputs = gappy_market(length, n_symbols, seed=seed)
+
+    assert_same_bits(stream_of(inputs, ALL, "network"), batch_of(inputs, ALL, "network"))
+
+
+def test_stream_of_real_bars_equals_batch(real_data: Path) -> None:
+    rows = (
+        pl.scan_parquet(real_data / "us_hourly_2023_2025.parquet")
+        .filter(pl.col("symbol").is_in(["AAPL", "SPY", "XOM", "NVDA", "MCD"]))
+        .collect()
+        .sort("timestamp", "symbol")
+    )
+    grid = rows["timestamp"].unique().sort().head(500)
+    rows = rows.filter(pl.col("timestamp") <= grid[-1])
+    wide = {
+        name: rows.pivot(on="symbol", index="timestamp", values=name)
+        .sort("timestamp")
+        .drop("timestamp")
+        .cast(pl.Float64)
+        .to_numpy()
+        for name in ("open", "high", "low", "close", "volume")
+    }
+    bars = {**wide, "vwap": (wide["high"] + wide["low"] + wide["close"]) / 3}
+    inputs = inputs_of(bars, present=~np.isnan(wide["close"]))
+
+    assert_same_bits(stream_of(inputs, ALL, "network"), batch_of(inputs, ALL, "network"))
+
+
+def test_stream_of_a_covariate_equals_batch() -> None:
+    inputs = gappy_market(50, 4)
+    inputs = replace(inputs, covariates={"signal": inputs.covariates["sentiment"]})
+    specs = covariate_features(["signal"])
+
+    assert_same_bits(stream_of(inputs, specs, "raw"), batch_of(inputs, specs, "raw"))
+
+
+def test_push_of_a_late_bar_is_refused() -> None:
+    stream = FeatureStream(["A"], [technical_features()[0]])
+    bars = {"open": np.ones(1), "close": np.ones(1)}
+    stream.push(np.datetime64("2024-01-02T16:00"), np.array([True]), bars)
+
+    with pytest.raises(DataError, match="in order of their close, was 2024-01-02T15:00"):
+        stream.push(np.datetime64("2024-01-02T15:00"), np.array([True]), bars)
+
+
+def test_push_without_a_needed_field_is_refused() -> None:
+    stream = FeatureStream(["A"], [technical_features()[0]])
+
+    with pytest.raises(DataError, match="'open' must have one value per symbol, was absent"):
+        stream.push(np.datetime64("2024-01-02"), np.array([True]), {"close": np.ones(1)})
+
+
+def test_restore_of_a_snapshot_of_other_symbols_is_refused() -> None:
+    state = FeatureStream(["A"], ALL).snapshot()
+
+    with pytest.raises(DataError, match="same features, form, time zone and symbols"):
+        FeatureStream(["B"], ALL).restore(state)
