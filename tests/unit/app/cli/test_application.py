@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -178,21 +179,21 @@ def test_help_imports_nothing_heavy() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    for path in command_paths():
-        assert application.run([*path, "--help"]) == 0, path
-        assert f"tradingbot {' '.join(path)}" in capsys.readouterr().out.split("Usage:")[1][60:], (
-            path
-        )
+def test_every_command_has_help_with_an_example() -> None:
+    without = [path for path, text in command_helps() if f"tradingbot {path}" not in text]
+
+    assert without == []
 
 
-def command_paths() -> list[list[str]]:
+def command_helps() -> Iterator[tuple[str, str]]:
+    """Every command as typed, and its help text."""
     root = typer.main.get_command(application.build_application())
-    paths = []
     for name, command in root.commands.items():  # type: ignore[attr-defined]
-        below = getattr(command, "commands", None)
-        paths += [[name, verb] for verb in below] if below else [[name]]
-    return paths
+        verbs = getattr(command, "commands", None)
+        if verbs is None:
+            yield name, command.help or ""
+        else:
+            yield from ((f"{name} {verb}", below.help or "") for verb, below in verbs.items())
 
 
 @pytest.mark.parametrize("command", ["long", "table", "document"])
