@@ -37,7 +37,7 @@ def long_output():
 @app.command("table")
 def long_table():
     """Print a long table."""
-    print_table("t", ["n"], [(n,) for n in range(4_000)])
+    print_table("t", ["n"], [("x" * 90,) for n in range(3_000)])
 
 @app.command("document")
 def long_document():
