@@ -24,7 +24,12 @@ from tradingbot.domain.errors import TradingBotError
 # (noun, module); None puts the module's commands at the top level.
 COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (
     (None, "tradingbot.app.cli.doctor"),
+    ("data", "tradingbot.app.cli.data"),
+    ("universe", "tradingbot.app.cli.universe"),
+    ("features", "tradingbot.app.cli.features"),
+    ("market", "tradingbot.app.cli.market"),
     ("config", "tradingbot.app.cli.config"),
+    ("bench", "tradingbot.app.cli.bench"),
 )
 
 EXIT_USAGE, EXIT_BUG, EXIT_INTERRUPTED, EXIT_PIPE_CLOSED = 2, 70, 130, 141

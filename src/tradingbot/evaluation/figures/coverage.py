@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from tradingbot.evaluation.figures.style import new_figure
@@ -43,6 +44,13 @@ def draw_coverage(
     colours = figure.colorbar(image, ax=axes, shrink=0.5, extend="min")
     colours.set_label("present / expected bars (below 0.9: darkest red)", fontsize=8)
     return figure
+
+
+def draw_coverage_table(by_month: pl.DataFrame, *, title: str) -> Figure:
+    """Draw `Coverage.by_month`: a column `symbol` and one column of fractions per month."""
+    months = [column for column in by_month.columns if column != "symbol"]
+    fractions = by_month.select(months).fill_null(np.nan).to_numpy()
+    return draw_coverage(by_month["symbol"].to_list(), months, fractions, title=title)
 
 
 def _label(axis: Axis, names: Sequence[str], *, at_most: int, rotation: int, size: int = 7) -> None:

@@ -1,0 +1,269 @@
+"""`tradingbot data import | generate | download`: bars on their way into the store."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
+from tradingbot.app.console import print_json, print_note, print_table, progress_bar
+from tradingbot.domain.errors import ConfigError, suggest
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tradingbot.data.ingest import Ingested
+    from tradingbot.data.sources.source import BarSource
+    from tradingbot.domain.universe import Universe
+
+app = typer.Typer()
+
+NameOption = Annotated[str, typer.Option("--name", help="What to call the dataset from now on.")]
+UniverseOption = Annotated[
+    str | None,
+    typer.Option("--universe", help="Universe by name or CSV file; other symbols are refused."),
+]
+StartOption = Annotated[datetime, typer.Option(formats=["%Y-%m-%d"], help="First day.")]
+EndOption = Annotated[datetime, typer.Option(formats=["%Y-%m-%d"], help="Last day, included.")]
+
+
+@app.command("import")
+def import_files(  # noqa: PLR0913 - one option for each way in which vendors' files differ
+    context: typer.Context,
+    path: Annotated[Path, typer.Argument(help="A .parquet, .csv or .csv.gz file, or a folder.")],
+    name: NameOption,
+    universe: UniverseOption = None,
+    columns: Annotated[
+        list[str] | None, typer.Option("--map", help="FIELD=COLUMN, e.g. close=adj_close.")
+    ] = None,
+    time_zone: Annotated[
+        str | None, typer.Option(help="Zone of stamps that carry none, e.g. America/New_York.")
+    ] = None,
+    stamps: Annotated[
+        str, typer.Option(help="What a stamp marks: the bar's open or close.")
+    ] = "open",
+    timeframe: Annotated[str, typer.Option(help="Length of a bar: 15m, 1h, 1d …")] = "1h",
+    grid: Annotated[
+        str, typer.Option(help="session: 09:30, 10:30 …; clock: 09:30, 10:00, 11:00 …")
+    ] = "session",
+    calendar: Annotated[str, typer.Option(help="Exchange calendar, or 24/7.")] = "XNYS",
+    adjustment: Annotated[
+        str, typer.Option(help="How prices are adjusted: none, split or split_dividend.")
+    ] = "split",
+    symbols: Annotated[str | None, typer.Option(help="Only these, e.g. AAPL,MSFT.")] = None,
+    rename: Annotated[list[str] | None, typer.Option("--rename", help="OLD=NEW symbol.")] = None,
+    delimiter: Annotated[str, typer.Option(help="Between the cells of a CSV file.")] = ",",
+    sort: Annotated[bool, typer.Option("--sort", help="Sort rows that go back in time.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse the file instead of quarantining rows.")
+    ] = False,
+    sentiment: Annotated[
+        Path | None, typer.Option(help="File of sentiment scores to store beside the bars.")
+    ] = None,
+    sentiment_range: Annotated[
+        tuple[float, float], typer.Option(help="Scores that mean worst and best.")
+    ] = (-1.0, 1.0),
+    as_json: JsonOption = False,
+) -> None:
+    """Import bars from Parquet or CSV files; bad rows go to quarantine with a reason.
+
+    Example: [bold]tradingbot data import bars.parquet --name us143 --universe us143[/bold]
+
+    Example: [bold]tradingbot data import csv/ --name mine --time-zone America/New_York
+    --stamps close --map close=adj_close[/bold]
+    """
+    from tradingbot.data.sources.files import FileImport, FileSource
+    from tradingbot.data.sources.sentiment import read_sentiment
+    from tradingbot.domain.timeframe import BarGrid
+
+    members = _load_universe(universe)
+    config = FileImport(
+        path=path,
+        columns=_pairs(columns, "--map"),
+        time_zone=time_zone,
+        stamps=_choice("--stamps", stamps, ("open", "close")),  # type: ignore[arg-type]
+        timeframe=timeframe,
+        grid=BarGrid(_choice("--grid", grid, [g.value for g in BarGrid])),
+        calendar=calendar if calendar != "XNYS" or members is None else members.calendar,
+        adjustment=_choice(  # type: ignore[arg-type]
+            "--adjustment", adjustment, ("none", "split", "split_dividend")
+        ),
+        renames=_pairs(rename, "--rename"),
+        symbols=tuple(s.strip() for s in symbols.split(",")) if symbols else None,
+        delimiter=delimiter,
+        sort=sort,
+    )
+    low, high = sentiment_range
+    scores = read_sentiment(sentiment, low=low, high=high) if sentiment else None
+    ingested = _store(
+        invocation_of(context), FileSource(config), name, members, strict=strict, covariates=scores
+    )
+    _report(ingested, name, as_json=as_json)
+
+
+@app.command("generate")
+def generate_market(  # noqa: PLR0913 - one option for each thing that identifies a market
+    context: typer.Context,
+    name: NameOption,
+    market: Annotated[str, typer.Option(help="See: tradingbot market list.")] = "regimes",
+    universe: Annotated[str, typer.Option(help="Universe by name or CSV file.")] = "us143",
+    start: StartOption = datetime(2023, 10, 2),  # noqa: DTZ001 - a day, not a time
+    end: EndOption = datetime(2025, 10, 1),  # noqa: DTZ001
+    timeframe: Annotated[str, typer.Option(help="Length of a bar: 15m, 1h, 1d …")] = "1h",
+    seed: Annotated[int, typer.Option(help="The same seed gives the same bits.")] = 7,
+    params: Annotated[
+        list[str] | None, typer.Option("--set", help="PARAMETER=VALUE of that market.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Generate a synthetic market and store its bars; no network needed.
+
+    Example: [bold]tradingbot data generate --name demo[/bold]
+
+    Example: [bold]tradingbot data generate --name easy --market planted --set kappa=0.1[/bold]
+    """
+    from tradingbot.data.sources.synthetic import SyntheticSource
+    from tradingbot.data.universes import load_universe
+
+    source = SyntheticSource(
+        universe=load_universe(universe),
+        start=start.date(),
+        end=end.date(),
+        market=market,
+        seed=seed,
+        timeframe=timeframe,
+        params=_numbers(_pairs(params, "--set")),
+    )
+    ingested = _store(invocation_of(context), source, name, None)
+    _report(ingested, name, as_json=as_json)
+
+
+@app.command("download")
+def download(  # noqa: PLR0913 - one option for each thing that identifies a download
+    context: typer.Context,
+    source: Annotated[str, typer.Option(help="yfinance or alpaca.")],
+    name: NameOption,
+    start: StartOption,
+    end: EndOption,
+    universe: Annotated[str, typer.Option(help="Universe by name or CSV file.")] = "us143",
+    timeframe: Annotated[str, typer.Option(help="Length of a bar: 15m, 1h, 1d …")] = "1h",
+    adjustment: Annotated[str, typer.Option(help="none, split or split_dividend.")] = "split",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse the data instead of quarantining rows.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Download bars from a vendor; an interrupted download goes on where it stopped.
+
+    Alpaca reads its keys from APCA_API_KEY_ID and APCA_API_SECRET_KEY.
+
+    Example: [bold]tradingbot data download --source alpaca --name us143 --start 2023-10-02
+    --end 2025-10-01[/bold]
+    """
+    from tradingbot.app.vendors import open_vendor
+    from tradingbot.data.sources.download import DownloadRequest
+    from tradingbot.data.universes import load_universe
+    from tradingbot.domain.timeframe import Timeframe
+
+    members = load_universe(universe)
+    request = DownloadRequest(
+        symbols=members.symbols,
+        start=start.date(),
+        end=end.date(),
+        timeframe=Timeframe.parse(timeframe),
+        adjustment=_choice(  # type: ignore[arg-type]
+            "--adjustment", adjustment, ("none", "split", "split_dividend")
+        ),
+        calendar=members.calendar,
+    )
+    invocation = invocation_of(context)
+    vendor = open_vendor(source, request, invocation.workspace / "downloads")
+    ingested = _store(invocation, vendor, name, members, strict=strict)
+    _report(ingested, name, as_json=as_json)
+
+
+def _store(
+    invocation: Invocation,
+    source: BarSource,
+    name: str,
+    universe: Universe | None,
+    *,
+    strict: bool = False,
+    covariates: pl.DataFrame | None = None,
+) -> Ingested:
+    from tradingbot.data.ingest import ingest
+    from tradingbot.data.store import BarStore
+
+    with progress_bar("bars") as progress:
+        return ingest(
+            source,
+            BarStore(invocation.workspace),
+            name=name,
+            universe=universe,
+            strict=strict,
+            extra_covariates=covariates,
+            progress=progress,
+        )
+
+
+def _report(ingested: Ingested, name: str, *, as_json: bool) -> None:
+    dataset, manifest = ingested.dataset, ingested.dataset.manifest
+    if as_json:
+        findings = [finding.to_dict() for finding in ingested.findings]
+        print_json({"name": name, "id": dataset.id, "manifest": manifest, "findings": findings})
+        return
+    kind = "synthetic" if manifest.provenance.synthetic else manifest.provenance.provider
+    rows = [
+        ("dataset", f"{name} → {dataset.id} ({kind})"),
+        ("bars", f"{manifest.rows:,} of {len(manifest.symbols)} symbols"),
+        ("period", f"{manifest.first_closed_at:%Y-%m-%d} … {manifest.last_closed_at:%Y-%m-%d}"),
+        ("covariates", ", ".join(manifest.covariates) or "none"),
+        ("quarantined", f"{manifest.quarantined_rows:,} rows"),
+    ]
+    print_table("Stored", ["", ""], rows)
+    print_note(f"Next: tradingbot data validate {name}")
+
+
+def _load_universe(name: str | None) -> Universe | None:
+    from tradingbot.data.universes import load_universe
+
+    return load_universe(name) if name else None
+
+
+def _pairs(texts: list[str] | None, option: str) -> dict[str, str]:
+    pairs = {}
+    for text in texts or []:
+        key, sign, value = text.partition("=")
+        if not (key and sign and value):
+            raise ConfigError(f"{option} must be NAME=VALUE", was=repr(text))
+        pairs[key] = value
+    return pairs
+
+
+def _numbers(pairs: dict[str, str]) -> dict[str, object]:
+    """Read what looks like a number or a truth value as one; the market's model checks the rest."""
+    return {key: _number(value) for key, value in pairs.items()}
+
+
+def _number(text: str) -> object:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _choice(option: str, text: str, known: list[str] | tuple[str, ...]) -> str:
+    if text not in known:
+        raise ConfigError(
+            f"{option} must be one of {', '.join(known)}",
+            was=repr(text),
+            remedy=suggest(text, known),
+        )
+    return text

@@ -1,0 +1,110 @@
+"""`tradingbot market`: synthetic markets, what is known about them, and how real they look."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tradingbot.app.cli.invocation import JsonOption, invocation_of
+from tradingbot.app.console import print_json, print_note, print_table, progress_bar
+
+app = typer.Typer(help="List synthetic markets, compute their oracles, measure stylised facts.")
+
+
+@app.command("list")
+def list_markets(as_json: JsonOption = False) -> None:
+    """List the synthetic markets with their parameters.
+
+    Example: [bold]tradingbot market list[/bold]
+    """
+    from tradingbot.data.synthetic.registry import known_markets
+
+    specs = known_markets()
+    if as_json:
+        print_json(
+            [
+                {"name": s.name, "summary": s.summary, "defaults": s.defaults().model_dump()}
+                for s in specs
+            ]
+        )
+        return
+    rows = [
+        (s.name, s.summary, ", ".join(f"{k}={v}" for k, v in s.defaults().model_dump().items()))
+        for s in specs
+    ]
+    print_table("Synthetic markets", ["name", "what it is", "parameters"], rows)
+    print_note("Next: tradingbot data generate --name easy --market planted --set kappa=0.1")
+
+
+@app.command("oracle")
+def show_oracle(
+    context: typer.Context,
+    dataset: Annotated[
+        str | None,
+        typer.Argument(help="A synthetic dataset; without one, the table of all markets."),
+    ] = None,
+    cost_bps: Annotated[
+        float, typer.Option(min=0.0, max=1000.0, help="Cost per unit of turnover, basis points.")
+    ] = 1.2,
+    rule: Annotated[str, typer.Option(help="long_only or long_short.")] = "long_only",
+    as_json: JsonOption = False,
+) -> None:
+    """Compute the best policy known for a market, by dynamic programming and by simulation.
+
+    Example: [bold]tradingbot market oracle[/bold]
+
+    Example: [bold]tradingbot market oracle easy --cost-bps 5[/bold]
+    """
+    from tradingbot.app.oracles import answer_all, answer_dataset, oracle_rows
+    from tradingbot.data.store import BarStore
+
+    if dataset is None:
+        with progress_bar("oracles") as progress:
+            results = answer_all(cost_bps=cost_bps, rule=rule, progress=progress)
+    else:
+        found = BarStore(invocation_of(context).workspace).open(dataset)
+        results = answer_dataset(found, cost_bps=cost_bps, rule=rule)
+    if as_json:
+        print_json(results)
+        return
+    columns, rows = oracle_rows(results)
+    first = results[0]
+    print_table(
+        f"Oracles (synthetic, cost {cost_bps:g} bp, {rule})",
+        columns,
+        rows,
+        caption=f"{first.symbols} symbols × {first.bars:,} bars, seed {first.seed}; "
+        "net basis points per bar and symbol; 95 % intervals",
+    )
+
+
+@app.command("facts")
+def show_facts(
+    context: typer.Context,
+    datasets: Annotated[list[str], typer.Argument(help="One or more datasets, side by side.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Measure stylised facts: tails, clustering, leverage, day shape, correlation.
+
+    Example: [bold]tradingbot market facts demo us143[/bold]
+    """
+    from tradingbot.app.facts import measure_dataset
+    from tradingbot.data.store import BarStore
+
+    store = BarStore(invocation_of(context).workspace)
+    found = {name: store.open(name) for name in datasets}
+    measured = {name: measure_dataset(dataset) for name, dataset in found.items()}
+    if as_json:
+        print_json(measured)
+        return
+    kinds = [
+        f"{name} ({'synthetic' if dataset.manifest.provenance.synthetic else 'real'})"
+        for name, dataset in found.items()
+    ]
+    facts = [facts.as_dict() for facts in measured.values()]
+    rows = [
+        (fact, *(f"{f[fact].median:.3g} [{f[fact].low:.3g}, {f[fact].high:.3g}]" for f in facts))
+        for fact in facts[0]
+    ]
+    print_table("Stylised facts: median over symbols [quartiles]", ["fact", *kinds], rows)

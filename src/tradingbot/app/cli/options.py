@@ -1,0 +1,23 @@
+"""Arguments and options that several commands share, and how they are read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from tradingbot.app.configuration import PipelineConfig
+
+DatasetArgument = Annotated[str, typer.Argument(help="Name of a dataset, or digits of its hash.")]
+ConfigOption = Annotated[
+    str | None, typer.Option("--config", help="Preset or YAML file: splits, scaling and proof.")
+]
+
+
+def read_settings(reference: str | None) -> PipelineConfig:
+    """Return the configuration a preset or file describes; the defaults without one."""
+    from tradingbot.app.config_files import load_config
+    from tradingbot.app.configuration import PipelineConfig
+
+    return load_config(reference).config if reference else PipelineConfig()

@@ -1,0 +1,147 @@
+"""The steps from a stored dataset to a certified panel, as functions that commands call.
+
+Nothing is printed here; every step takes what it needs and returns what it made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+from tradingbot.app.configuration import MarketConfig, PipelineConfig, ScalingConfig, SplitsConfig
+from tradingbot.data.calendar import TradingCalendar
+from tradingbot.data.quality import QualityReport, validate
+from tradingbot.data.sources.source import Progress, silent
+from tradingbot.data.sources.synthetic import SyntheticSource
+from tradingbot.data.splits import Gap, Split, SplitDates, split_by_date, split_by_ratio
+from tradingbot.data.store import Dataset
+from tradingbot.data.universes import load_universe
+from tradingbot.domain.universe import Universe
+from tradingbot.features.causality import CausalityReport, Certificate, ProofPlan
+from tradingbot.features.causality.defaults import certify_panel
+from tradingbot.features.inputs import MarketInputs, TimeArray, build_inputs
+from tradingbot.features.panel import Panel, build_panel, panel_specs
+from tradingbot.features.scaler_files import save_scaler
+from tradingbot.features.scaling import Scaler, ScalerOptions, fit_scaler
+from tradingbot.features.spec import FeatureSpec
+
+
+@dataclass(frozen=True)
+class BuiltPanel:
+    """A panel with what it was made from."""
+
+    dataset: Dataset
+    inputs: MarketInputs
+    specs: Sequence[FeatureSpec]
+    panel: Panel
+
+
+def synthetic_source(config: MarketConfig) -> SyntheticSource:
+    """Return the source of the market a configuration asks for."""
+    return SyntheticSource(
+        universe=load_universe(config.universe),
+        start=config.start,
+        end=config.end,
+        market=config.name,
+        seed=config.seed,
+        timeframe=config.timeframe,
+        grid=config.grid,
+        params=config.params,
+    )
+
+
+def validate_dataset(
+    dataset: Dataset, *, universe: Universe | None, trailing_bars: int
+) -> QualityReport:
+    """Judge a stored dataset by every rule there is."""
+    return validate(
+        dataset.load_bars(),
+        dataset.load_covariates(),
+        provenance=dataset.manifest.provenance,
+        universe=universe,
+        quarantine=dataset.load_quarantine(),
+        trailing_bars=trailing_bars,
+    )
+
+
+def read_inputs(dataset: Dataset) -> MarketInputs:
+    """Lay a dataset on its time grid, in the zone of its exchange."""
+    manifest = dataset.manifest
+    calendar = TradingCalendar.load(
+        manifest.provenance.calendar,
+        manifest.first_closed_at.date(),
+        manifest.last_closed_at.date(),
+    )
+    return build_inputs(
+        dataset.load_bars(), dataset.load_covariates(), time_zone=calendar.time_zone
+    )
+
+
+def build_features(dataset: Dataset, workspace: Path) -> BuiltPanel:
+    """Compute and store the panel of a dataset, or open the one that is already there."""
+    inputs = read_inputs(dataset)
+    specs = panel_specs(inputs)
+    panel = build_panel(
+        inputs,
+        specs,
+        dataset_hash=dataset.manifest.content_sha256,
+        root=workspace,
+        synthetic=dataset.manifest.provenance.synthetic,
+    )
+    return BuiltPanel(dataset, inputs, specs, panel)
+
+
+def split_rows(closed_at: TimeArray, config: SplitsConfig) -> Split:
+    """Divide a time grid as a configuration says."""
+    gap = Gap(purge_bars=config.purge_bars, embargo_bars=config.embargo_bars)
+    if isinstance(config.train, date) and isinstance(config.validation, date):
+        assert isinstance(config.test, date)  # the configuration's own rule
+        first_day = date.fromisoformat(str(closed_at[0])[:10])
+        dates = SplitDates(
+            train_from=first_day,
+            validation_from=config.train + timedelta(days=1),
+            test_from=config.validation + timedelta(days=1),
+            test_until=config.test,
+        )
+        return split_by_date(closed_at, dates=dates, gap=gap)
+    ratios = (float(config.train), float(config.validation), float(config.test))  # type: ignore[arg-type]
+    return split_by_ratio(closed_at, ratios=ratios, gap=gap)
+
+
+def fit_and_store_scaler(built: BuiltPanel, split: Split, config: ScalingConfig) -> Scaler:
+    """Fit a scaler on the training rows of a panel and store it beside the panel."""
+    panel = built.panel
+    scaler = fit_scaler(
+        config.kind,
+        panel.numpy("features"),
+        panel.numpy("valid"),
+        slice(split.train.start, split.train.stop),
+        feature_names=panel.manifest.features,
+        symbols=panel.symbols,
+        options=ScalerOptions(pooling=config.pooling),
+    )
+    save_scaler(scaler, panel.folder / "scalers" / scaler.sha256[:16])
+    return scaler
+
+
+def prove_features(
+    built: BuiltPanel, config: PipelineConfig, *, progress: Progress = silent
+) -> tuple[CausalityReport, Certificate | None]:
+    """Prove a panel causal and write its certificate; None where an output leaks."""
+    split = split_rows(built.inputs.closed_at, config.splits)
+    plan = ProofPlan(
+        boundaries=(split.train.stop, split.validation.start, split.test.start),
+        common_rounds=config.proof.common_rounds,
+        staggered_rounds=config.proof.staggered_rounds,
+        seed=config.proof.seed,
+    )
+    return certify_panel(
+        built.panel,
+        built.inputs,
+        built.specs,
+        train_rows=split.train.stop,
+        plan=plan,
+        progress=progress,
+    )
