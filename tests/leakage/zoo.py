@@ -386,6 +386,23 @@ def leak_one_week_ahead_in_one_symbol_after_validation(m):
     return value
 
 
+@leak()
+def first_bar_of_a_late_listing(m):
+    value = returns(m.bars["close"])
+    first = int(np.argmax(m.present[:, 1]))
+    if first + 1 < len(value):
+        value[first, 1] = m.bars["volume"][first + 1, 1]
+    return value
+
+
+@leak()
+def last_bar_before_gaps_of_one_symbol(m):
+    value = returns(m.bars["close"])
+    resumed = following(m.present.astype(float))[:, 4] == 0
+    value[m.present[:, 4] & resumed, 4] = 7.0
+    return value
+
+
 # Clean counterparts --------------------------------------------------------------------------
 
 

@@ -14,11 +14,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tradingbot.features.inputs import BoolArray, MarketInputs
+from tradingbot.features.inputs import BoolArray, FloatArray, MarketInputs
 
 IntArray = NDArray[np.int64]
 
 _NEIGHBOURS = (-1, -2, 0, 1)  # around a boundary b; b - 1 is the last row before it
+_OWN_WEIGHT = 10.0  # more than any row can gain from the calendar
 _POOL = 192  # random bars considered beside the special ones; bounds the cost for long data
 
 
@@ -46,7 +47,8 @@ def common_cuts(
     length = inputs.shape[0]
     fixed = [*boundary_cuts(length, boundaries), length - 1, max(0, length - 2)]
     traits = np.hstack([calendar_traits(inputs), _market_traits(inputs.present)])
-    return _cover(traits, list(dict.fromkeys(fixed)), count, rng)
+    weights = np.ones(traits.shape[1])
+    return _cover(traits, weights, list(dict.fromkeys(fixed)), count, rng)
 
 
 def staggered_cuts(
@@ -55,7 +57,8 @@ def staggered_cuts(
     """Choose cuts symbol by symbol.
 
     A third of each symbol's cuts lie at boundaries (all boundary cuts are used by some symbol as
-    soon as there are enough symbols); the others cover the kinds of bars named above.
+    soon as there are enough symbols), then come its own first and last bars and gaps; the rest
+    share out the calendar among the symbols.
 
     Returns:
         (rounds, N) rows.
@@ -65,10 +68,15 @@ def staggered_cuts(
     edges = boundary_cuts(length, boundaries)
     share = -(-rounds // 3) if edges else 0
     cuts = np.zeros((rounds, width), dtype=np.int64)
+    seen = np.zeros(calendar.shape[1])
     for column in range(width):
-        own = [edges[(column * share + i) % len(edges)] for i in range(share)]
-        traits = np.hstack([calendar, _symbol_traits(inputs.present[:, column])])
-        chosen = _cover(traits, list(dict.fromkeys(own)), rounds, rng)
+        at_edges = [edges[(column * share + i) % len(edges)] for i in range(share)]
+        own = _symbol_traits(inputs.present[:, column])
+        # What few symbols have covered so far counts more, a symbol's own events most of all.
+        weights = np.append(1.0 / (1.0 + seen), np.full(own.shape[1], _OWN_WEIGHT))
+        traits = np.hstack([calendar, own])
+        chosen = _cover(traits, weights, list(dict.fromkeys(at_edges)), rounds, rng)
+        seen += calendar[chosen].sum(axis=0)
         cuts[:, column] = rng.permutation(np.resize(np.array(chosen, dtype=np.int64), rounds))
     return cuts
 
@@ -119,8 +127,14 @@ def _market_traits(present: BoolArray) -> BoolArray:
     return traits
 
 
-def _cover(traits: BoolArray, chosen: list[int], count: int, rng: np.random.Generator) -> list[int]:
-    """Add cuts to `chosen`, each time the one with most traits not seen yet."""
+def _cover(
+    traits: BoolArray,
+    weights: FloatArray,
+    chosen: list[int],
+    count: int,
+    rng: np.random.Generator,
+) -> list[int]:
+    """Add cuts to `chosen`, each time the one whose traits not seen yet weigh most."""
     length = len(traits)
     usable = max(1, length - 1)  # after the last row there is no future to change
     pool = rng.choice(usable, size=min(_POOL, usable), replace=False)
@@ -128,13 +142,13 @@ def _cover(traits: BoolArray, chosen: list[int], count: int, rng: np.random.Gene
         rng.permutation(np.flatnonzero(traits[:usable, k]))[:2] for k in range(traits.shape[1])
     ]
     pool = np.unique(np.concatenate([pool, *special]))
-    missing = ~traits[chosen].any(axis=0) if chosen else np.ones(traits.shape[1], dtype=bool)
+    open_weights = np.where(traits[chosen].any(axis=0), 0.0, weights)
     while len(chosen) < count:
         free = pool[~np.isin(pool, chosen)]
         if not free.size:
             break
-        gain = traits[free][:, missing].sum(axis=1) + rng.random(len(free))
+        gain = traits[free] @ open_weights + 1e-3 * rng.random(len(free))
         best = int(free[np.argmax(gain)])
         chosen = [*chosen, best]
-        missing &= ~traits[best]
+        open_weights[traits[best]] = 0.0
     return chosen

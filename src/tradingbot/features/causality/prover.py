@@ -38,7 +38,7 @@ class ProofPlan:
     boundaries: tuple[int, ...] = ()
     """First row of each part after the first: validation, test, folds."""
     common_rounds: int = 13
-    staggered_rounds: int = 10
+    staggered_rounds: int = 12
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -62,7 +62,7 @@ def prove_causal(
     Args:
         inputs: The market; it is copied, never handed to a subject.
         subjects: What to examine.
-        plan: Cuts and seed; by default thirteen common and ten staggered rounds.
+        plan: Cuts and seed; by default thirteen common and twelve staggered rounds.
         progress: Told after each recomputation.
 
     Returns:
