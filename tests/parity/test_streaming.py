@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from fixtures.feature_markets import bars_of, closes_of, gappy_market, inputs_of, with_sentiment
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fixtures.feature_markets import bars_of, closes_of, gappy_market, inputs_of, with_sentiment
 from tradingbot.domain.errors import DataError
 from tradingbot.features.as_of import join_as_of
 from tradingbot.features.compute import compute_features

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import talib
-from fixtures.feature_markets import bars_of, closes_of, inputs_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fixtures.feature_markets import bars_of, closes_of, inputs_of
 from tradingbot.features.compute import compute_features
 from tradingbot.features.registry import technical_features
 

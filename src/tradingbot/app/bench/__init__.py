@@ -1,0 +1,1 @@
+"""Speed measured against named references in the same run."""
