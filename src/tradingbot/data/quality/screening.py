@@ -25,6 +25,7 @@ from tradingbot.data.schema import BAR_COLUMNS, BAR_KEY, UTC_TIME
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.symbol import require_symbol
 
+SYMBOL_UNSAFE = "SYMBOL_UNSAFE"
 QUARANTINE_COLUMNS = {**BAR_COLUMNS, "code": pl.String, "reason": pl.String}
 
 
@@ -57,8 +58,7 @@ def screen(bars: pl.DataFrame, *, strict: bool = False, as_of: datetime | None =
     is_keyless = rows.select(MISSING_KEY.broken).to_series()
     keyless = _condemn(rows.filter(is_keyless), MISSING_KEY) if is_keyless.any() else None
     rows = rows.filter(~is_keyless) if keyless is not None else rows
-    for symbol in rows["symbol"].unique():
-        require_symbol(symbol)
+    _require_safe_symbols(rows)
     _refuse(rows, NEGATIVE_PRICE)
     _refuse(rows, OUT_OF_ORDER)
     rows, findings = _without_repeats(rows.sort(BAR_KEY, maintain_order=True))
@@ -103,6 +103,14 @@ def sift(
             taken = taken | mask
         rows = rows.filter(~guilty)
     return rows.select(*BAR_COLUMNS), condemned
+
+
+def _require_safe_symbols(rows: pl.DataFrame) -> None:
+    for symbol in rows["symbol"].unique().sort():
+        try:
+            require_symbol(symbol)
+        except DataError as e:
+            raise DataError(f"{e.rule} [{SYMBOL_UNSAFE}]", was=e.was, remedy=e.remedy) from e
 
 
 def _condemn(rows: pl.DataFrame, check: RowCheck) -> pl.DataFrame:

@@ -7,6 +7,7 @@ import polars as pl
 
 from tradingbot.data.quality.check import HIT_COLUMNS, MarketCheck, hit, no_hits
 from tradingbot.data.quality.finding import Action, Severity
+from tradingbot.data.quality.screening import SYMBOL_UNSAFE
 from tradingbot.data.quality.view import MarketView
 from tradingbot.data.universes import membership_mask
 from tradingbot.domain.symbol import is_symbol
@@ -59,7 +60,7 @@ def _names(names: list[str], example: str) -> pl.DataFrame:
 
 UNIVERSE_CHECKS: tuple[MarketCheck, ...] = (
     MarketCheck(
-        "SYMBOL_UNSAFE",
+        SYMBOL_UNSAFE,
         "D31",
         Severity.ERROR,
         "symbol must not run as a formula or leave its folder",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
+
 from fixtures.defects import DEFECTS, QUARANTINED, REFUSED
 from fixtures.dirty_market import clean_market, inspect
-
 from tradingbot.data.quality import CHECKS, Action, Severity, screen
 from tradingbot.domain.errors import DataError
 
@@ -72,6 +72,7 @@ def test_file_level_defect_is_refused_in_one_line(name: str) -> None:
     with pytest.raises(DataError) as refusal:
         screen(market.bars, as_of=market.as_of)
 
+    assert f"[{REFUSED[name].code}]" in str(refusal.value)
     assert "\n" not in str(refusal.value)
 
 
