@@ -1,16 +1,18 @@
 """Writes that are whole or absent: temporary name → fsync → rename → fsync of the folder.
 
 A process killed at any instant leaves the old content or the new content, never a mixture; what
-it leaves under a temporary name is swept by the next writer.
+it leaves under a temporary name is swept by the next writer. A writer holds a lock on its temporary
+name, which dies with it, so that nobody sweeps what is still being written.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,9 +24,7 @@ _TEMPORARY = ".tmp-"
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path; on success it becomes `path`, on any failure it vanishes."""
-    with _storage_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.parent / f"{_TEMPORARY}{uuid.uuid4().hex}-{path.name}"
+    with _storage_errors(path), _temporary(path, Path.touch) as temporary:
         try:
             yield temporary
             _fsync(temporary)
@@ -41,17 +41,13 @@ def atomic_directory(path: Path) -> Iterator[Path]:
     If another writer produced `path` meanwhile, theirs is kept: a content-addressed folder of the
     same name has the same content.
     """
-    with _storage_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.parent / f"{_TEMPORARY}{uuid.uuid4().hex}-{path.name}"
-        temporary.mkdir()
+    with _storage_errors(path), _temporary(path, Path.mkdir) as temporary:
         try:
             yield temporary
             for file in sorted(temporary.rglob("*")):
                 _fsync(file)
             _fsync(temporary)
-            if not path.exists():
-                os.rename(temporary, path)
+            _rename_unless_there(temporary, path)
             _fsync(path.parent)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -68,9 +64,53 @@ def sweep_temporaries(folder: Path) -> int:
     if not folder.is_dir():
         return 0
     leftovers = [entry for entry in folder.iterdir() if entry.name.startswith(_TEMPORARY)]
-    for entry in leftovers:
-        shutil.rmtree(entry) if entry.is_dir() else entry.unlink(missing_ok=True)
-    return len(leftovers)
+    return sum(_sweep(entry) for entry in leftovers)
+
+
+def _sweep(entry: Path) -> bool:
+    try:
+        descriptor = os.open(entry, os.O_RDONLY)
+    except FileNotFoundError:
+        return False  # its writer finished meanwhile
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    except (BlockingIOError, FileNotFoundError):
+        return False  # its writer lives, or another sweeper was first
+    finally:
+        os.close(descriptor)
+    return True
+
+
+@contextmanager
+def _temporary(path: Path, create: Callable[[Path], None]) -> Iterator[Path]:
+    """Create a temporary name beside `path` and hold its lock."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        temporary = path.parent / f"{_TEMPORARY}{uuid.uuid4().hex}-{path.name}"
+        create(temporary)
+        try:
+            descriptor = os.open(temporary, os.O_RDONLY)
+        except FileNotFoundError:  # swept between creation and lock
+            continue
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if temporary.exists():
+            break
+        os.close(descriptor)
+    try:
+        yield temporary
+    finally:
+        os.close(descriptor)
+
+
+def _rename_unless_there(temporary: Path, path: Path) -> None:
+    if path.exists():
+        return
+    try:
+        os.rename(temporary, path)
+    except OSError as e:
+        if e.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise  # those two: another writer was first, with the same content
 
 
 def _fsync(path: Path) -> None:
@@ -91,6 +131,10 @@ def _storage_errors(path: Path) -> Iterator[None]:
         errno.EDQUOT: (
             "disk quota must allow the file",
             "Free space or choose another --workspace",
+        ),
+        errno.EFBIG: (
+            "file must be within the system's size limit",
+            "Raise the limit (ulimit -f) or choose another --workspace",
         ),
         errno.EROFS: ("workspace must be writable", "Choose another --workspace"),
         errno.EACCES: ("workspace must be writable", "Choose another --workspace"),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -207,7 +208,13 @@ def _or_empty(covariates: pl.DataFrame | None) -> pl.DataFrame:
 
 
 def _write(path: Path, frame: pl.DataFrame) -> StoredFile:
-    frame.write_parquet(path, compression="zstd", statistics=True)
+    try:
+        frame.write_parquet(path, compression="zstd", statistics=True)
+    except pl.exceptions.PolarsError as e:
+        code = re.search(r"\(os error (\d+)\)", str(e))  # polars hides the disk's refusal in text
+        if code is None:
+            raise
+        raise OSError(int(code[1]), os.strerror(int(code[1])), str(path)) from e
     return StoredFile(sha256=_file_hash(path), bytes=path.stat().st_size, rows=frame.height)
 
 

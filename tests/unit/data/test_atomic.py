@@ -1,0 +1,130 @@
+"""Writes are whole or absent, also when the disk refuses or two writers meet."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tradingbot.data.atomic import atomic_directory, atomic_file, sweep_temporaries, write_text
+from tradingbot.domain.errors import StorageError
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def test_write_text_replaces_the_whole_content(tmp_path):
+    write_text(tmp_path / "deep" / "name", "first, and long\n")
+    write_text(tmp_path / "deep" / "name", "second\n")
+    assert (tmp_path / "deep" / "name").read_text() == "second\n"
+    assert names(tmp_path / "deep") == ["name"]
+
+
+def fail_inside_file(path: Path) -> None:
+    with atomic_file(path) as temporary:
+        temporary.write_text("half")
+        raise RuntimeError("stop")
+
+
+def fail_inside_directory(path: Path) -> None:
+    with atomic_directory(path) as temporary:
+        (temporary / "a").write_text("half")
+        raise RuntimeError("stop")
+
+
+def test_atomic_file_failure_keeps_the_old_content(tmp_path):
+    write_text(tmp_path / "name", "old")
+    with pytest.raises(RuntimeError):
+        fail_inside_file(tmp_path / "name")
+    assert (tmp_path / "name").read_text() == "old"
+    assert names(tmp_path) == ["name"]
+
+
+def test_atomic_directory_failure_leaves_nothing(tmp_path):
+    with pytest.raises(RuntimeError):
+        fail_inside_directory(tmp_path / "set")
+    assert names(tmp_path) == []
+
+
+def test_atomic_directory_appears_only_when_finished(tmp_path):
+    with atomic_directory(tmp_path / "set") as temporary:
+        (temporary / "a").write_text("x")
+        assert not (tmp_path / "set").exists()
+    assert names(tmp_path) == ["set"]
+
+
+def test_atomic_directory_keeps_what_another_writer_finished_first(tmp_path):
+    with atomic_directory(tmp_path / "set") as slow:
+        (slow / "who").write_text("slow")
+        with atomic_directory(tmp_path / "set") as fast:
+            (fast / "who").write_text("fast")
+    assert (tmp_path / "set" / "who").read_text() == "fast"
+    assert names(tmp_path) == ["set"]
+
+
+def test_sweep_removes_leftovers_of_the_dead_only(tmp_path):
+    (tmp_path / ".tmp-dead-set").mkdir()
+    (tmp_path / ".tmp-dead-set" / "a").write_text("x")
+    (tmp_path / ".tmp-dead-name").write_text("x")
+    (tmp_path / "kept").write_text("x")
+    with atomic_directory(tmp_path / "set") as alive, atomic_file(tmp_path / "name") as file:
+        file.write_text("y")
+        assert sweep_temporaries(tmp_path) == 2
+        (alive / "a").write_text("y")
+    assert names(tmp_path) == ["kept", "name", "set"]
+    assert sweep_temporaries(tmp_path / "absent") == 0
+
+
+def test_sweep_after_a_killed_writer_removes_what_it_left(tmp_path):
+    code = (
+        "import os, signal, sys\nfrom pathlib import Path\n"
+        "from tradingbot.data.atomic import atomic_directory\n"
+        "with atomic_directory(Path(sys.argv[1]) / 'set') as t:\n"
+        "    (t / 'a').write_text('x')\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    died = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    assert died.returncode == -9
+    assert len(names(tmp_path)) == 1
+    assert sweep_temporaries(tmp_path) == 1
+    assert names(tmp_path) == []
+
+
+@pytest.fixture
+def tiny_disk(tmp_path):
+    """A real file system of 64 KiB, where mounting is allowed."""
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    if mount is None or os.geteuid() != 0:
+        pytest.skip("mounting a tiny disk needs root")
+    command = [mount, "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("this machine does not let us mount a tiny disk")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_write_on_a_full_disk_is_one_clear_line_and_keeps_the_old(tiny_disk):
+    write_text(tiny_disk / "name", "old")
+    with pytest.raises(StorageError, match=r"must have room.*No space left.*Free space"):
+        write_text(tiny_disk / "name", "x" * 200_000)
+    assert (tiny_disk / "name").read_text() == "old"
+    assert names(tiny_disk) == ["name"]
+
+
+def test_write_where_a_file_stands_for_a_folder_is_not_disguised(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(FileExistsError):
+        write_text(tmp_path / "file" / "name", "y")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_write_in_a_read_only_folder_is_a_storage_error(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(StorageError, match="must be writable"):
+        write_text(tmp_path / "name", "x")
