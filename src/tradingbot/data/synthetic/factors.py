@@ -16,7 +16,7 @@ from tradingbot.data.synthetic.named_draws import StreamName, chi_squares, norma
 from tradingbot.data.synthetic.session_clock import SessionClock
 from tradingbot.data.synthetic.volatility import VolatilityModel, volatility_paths
 
-_MAX_HEAT = 60.0  # bound of the tail: a bar's variance never exceeds this multiple of its mean
+_MAX_HEAT = 30.0  # bound of the tail: a bar's variance never exceeds this multiple of its mean
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class JumpModel:
     """Rare moves on top of the diffusion; signs are symmetric, so the mean is unchanged."""
 
     per_year: float
-    size: float  # standard deviation of a jump, as a simple return
+    size: float  # standard deviation of a jump ÷ the component's σ over a full session
     overnight: bool  # in the gap before a session where there is one; False: inside bars
 
 
@@ -80,7 +80,7 @@ def component_steps(
     variance *= bar_share
     variance *= _heat(model.freedom, seed, names, "bar_heat", bars)
     bar *= np.sqrt(variance)
-    jumps = _jumps(model.jumps, clock, seed, names)
+    jumps = _jumps(model.jumps, clock, seed, names) * scales
     if model.jumps.overnight and not clock.never_closes:
         gap += jumps
     else:
@@ -100,6 +100,7 @@ def _heat(
 def _jumps(
     model: JumpModel, clock: SessionClock, seed: int, names: Sequence[StreamName]
 ) -> FloatArray:
+    """(T, n) jumps in units of the component's σ over a full session; 0 where none happens."""
     bars = len(clock.elapsed)
     if model.overnight and not clock.never_closes:
         chance = clock.opens * (model.per_year / clock.sessions_per_year)

@@ -17,6 +17,7 @@ Sessions = Annotated[float, Field(ge=1, le=10_000)]
 Share = Annotated[float, Field(ge=0, le=0.95)]
 PerYear = Annotated[float, Field(ge=0, le=100)]
 Freedom = Annotated[float, Field(gt=2.1, le=1000)]
+JumpSize = Annotated[float, Field(ge=0, le=20)]
 LogStd = Annotated[float, Field(ge=0, le=1.5)]
 
 
@@ -55,17 +56,18 @@ class RegimesParams(MarketParams):
     """Scales how much log volatility varies; 0 switches clustering off."""
     jumps_per_year: PerYear = 3
     """Overnight jumps of each symbol alone (reports, mostly)."""
-    jump_size: Annotated[float, Field(ge=0, le=0.3)] = 0.055
-    """σ of such a jump, as a fraction of the price."""
+    jump_size: JumpSize = 4.0
+    """σ of such a jump ÷ the σ of the symbol's own moves over a session."""
     common_jumps_per_year: PerYear = 2
     """Jumps of the common factor inside a bar."""
-    common_jump_size: Annotated[float, Field(ge=0, le=0.2)] = 0.012
+    common_jump_size: JumpSize = 1.5
+    """σ of such a jump ÷ the σ of the market over a session."""
     volume_link: Annotated[float, Field(ge=0, le=2)] = 0.6
     """Elasticity of volume to the bar's volatility."""
     sentiment: bool = True
     """Whether the covariate `sentiment` is made."""
     sentiment_per_session: Annotated[float, Field(ge=0, le=50)] = 1.0
-    """Mean number of new values a symbol gets in a full session."""
+    """Mean number of new values at random times in a session; each third session brings one."""
 
     @property
     def drifts_annual(self) -> FloatArray:

@@ -13,6 +13,7 @@ from tradingbot.data.synthetic.regime_params import RegimesParams
 
 _INVENTED_SECTORS = 9
 _LOWEST_BETA, _HIGHEST_BETA = 0.2, 2.5
+_FUND_SHARE = 0.4  # a fund holds many names: less of its moves are its own
 _MEDIAN_PRICE_CCY, _MEDIAN_TURNOVER_CCY = 100.0, 5e8
 
 
@@ -54,7 +55,9 @@ def draw_traits(params: RegimesParams, grid: GridSpec, seed: int) -> SymbolTrait
         ),
         betas=np.clip(1 + params.beta_spread * beta, _LOWEST_BETA, _HIGHEST_BETA),
         sector_betas=np.clip(1 + 0.25 * sector_beta, 0.3, 1.7),
-        own_volatility=params.idio_volatility * np.exp(params.idio_spread * own),
+        own_volatility=params.idio_volatility
+        * np.exp(params.idio_spread * own)
+        * np.array([_FUND_SHARE if sector.startswith("etf") else 1.0 for sector in grid.sectors]),
         first_prices=first_prices,
         session_units=_MEDIAN_TURNOVER_CCY * np.exp(1.0 * turnover) / first_prices,
     )

@@ -12,13 +12,7 @@ from tradingbot.domain.timeframe import BarGrid
 
 NAMES = tuple(f"S{k:02d}" for k in range(40))
 FIELDS = ("opens", "highs", "lows", "closes", "volumes", "vwaps")
-STILL = {
-    "market_volatility": 0,
-    "sector_volatility": 0,
-    "idio_volatility": 0,
-    "jump_size": 0,
-    "common_jump_size": 0,
-}
+STILL = {"market_volatility": 0, "sector_volatility": 0, "idio_volatility": 0}
 
 
 def made(
@@ -72,7 +66,7 @@ def test_regimes_longer_period_leaves_the_past_unchanged():
         {"calendar": "24/7", "timeframe": "1d"},
         {"calendar": "XTKS"},
         {"end": date(2024, 1, 2)},
-        {"idio_volatility": 3.0, "jump_size": 0.3, "jumps_per_year": 100, "idio_freedom": 2.2},
+        {"idio_volatility": 3.0, "jump_size": 20, "jumps_per_year": 100, "idio_freedom": 2.2},
         STILL,
     ],
     ids=str,
@@ -147,7 +141,7 @@ def test_regimes_sentiment_echoes_the_past_and_knows_no_future():
     sentiment = market.covariates["sentiment"]
     published = np.isfinite(sentiment)
     assert ((sentiment[published] >= 0) & (sentiment[published] <= 1)).all()
-    assert 0.5 < published.sum() / (40 * market.latent["after_night"].sum()) < 1.5
+    assert 0.8 < published.sum() / (40 * market.latent["after_night"].sum()) < 1.5
     log_closes = np.log(market.closes)
     past, future = np.full(market.shape, np.nan), np.full(market.shape, np.nan)
     past[14:] = log_closes[14:] - log_closes[:-14]
@@ -157,6 +151,14 @@ def test_regimes_sentiment_echoes_the_past_and_knows_no_future():
     score = sentiment[use]
     assert np.corrcoef(score, (past / spread)[use])[0, 1] > 0.2
     assert abs(np.corrcoef(score, (future / spread)[use])[0, 1]) < 4 / np.sqrt(use.sum())
+
+
+def test_regimes_sentiment_is_never_silent_for_a_week():
+    market = made(symbols=40)
+    for column in np.isfinite(market.covariates["sentiment"]).T:
+        silence = np.diff(market.closed_at[column]).max()
+        assert silence < np.timedelta64(7, "D")
+    assert not np.isfinite(made(sentiment_per_session=0).covariates["sentiment"]).any()
 
 
 def test_regimes_sentiment_switched_off_leaves_bars_unchanged():
