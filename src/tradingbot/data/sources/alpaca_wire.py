@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -88,7 +88,7 @@ class AlpacaWire:
             symbol_or_symbols=symbol,
             timeframe=self._timeframe,
             start=piece.since,
-            end=until - timedelta(microseconds=1),  # the vendor includes a bar at `end`
+            end=until,
             adjustment=self._adjustment,
             feed=DataFeed(self._settings.feed),
         )
@@ -101,6 +101,7 @@ class AlpacaWire:
             others = ", ".join(sorted(set(answer) - {symbol}))
             raise nonsense(self._vendor, f"bars of {others}", where=str(piece))
         rows = self._to_rows(answer.get(symbol) or [], str(piece))
+        # Alpaca includes a bar that starts at `end`; it belongs to the next piece.
         return rows.filter(pl.col("started_at").is_between(piece.since, until, closed="left"))
 
     def _to_rows(self, bars: list[dict[str, Any]], where: str) -> pl.DataFrame:

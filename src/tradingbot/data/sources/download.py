@@ -68,7 +68,7 @@ class DownloadRequest:
     def __post_init__(self) -> None:
         """Refuse what no vendor could answer."""
         if not self.symbols:
-            raise ConfigError("download must name a symbol", was="none", remedy="Use --symbols")
+            raise ConfigError("download must name a symbol", was="none", remedy="Use --universe")
         for symbol in self.symbols:
             require_symbol(symbol, where="download")
         repeated = sorted({s for s in self.symbols if self.symbols.count(s) > 1})

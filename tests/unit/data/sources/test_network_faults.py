@@ -177,6 +177,9 @@ def test_today_has_complete_bars_only_and_is_asked_for_again(
     # 16:40 - 16 min settling = 16:24: the bars that closed at 14:30 and 15:30 are complete.
     assert first.bars["closed_at"].dt.strftime("%H:%M").to_list() == ["14:30", "15:30"]
     assert int(first.provenance.detail["unfinished_rows"]) > 0
+    until = server.asked[0].params["end" if vendor == "alpaca" else "period2"]
+    settled = datetime(2025, 6, 2, 16, 24, tzinfo=UTC)
+    assert until == (settled.isoformat() if vendor == "alpaca" else str(int(settled.timestamp())))
     assert source.fetch().bars.equals(first.bars)
     assert len(server.asked) == 1, "a fresh piece is used again"
     hand.passed_s += 3600

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fixtures.download_rig import WEEK, make_source
-from fixtures.faulty_server import Fault, as_json, local
+from fixtures.faulty_server import HANG, Fault, as_json, local
 from fixtures.yahoo_server import YahooServer, chart, chart_error, starts_on
 from tradingbot.data.schema import require_bars
 from tradingbot.data.sources.download import DownloadRequest
@@ -60,6 +60,19 @@ def test_failing_cookie_and_crumb_do_not_stop_the_download(
     raw = make_source("yfinance", yahoo_server.url, tmp_path).fetch()
     assert raw.bars.height == 35
     assert len(yahoo_server.asked) == 1
+
+
+def test_hanging_cookie_is_given_up_after_our_timeout(
+    yahoo_server: YahooServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    yahoo_server.hang_s = 1.0  # then the connection breaks, which the library reports as such
+    monkeypatch.setattr(yahoo_server, "side_answer", lambda _: HANG)
+    raw = make_source("yfinance", yahoo_server.url, tmp_path, timeout_s=0.2).fetch()
+    assert raw.bars.height == 35
+    assert "Cookie fetch from fc.yahoo.com failed (Timeout)" in caplog.text
 
 
 def test_row_without_any_price_is_left_out_and_counted(
