@@ -26,7 +26,7 @@ from tradingbot.data.manifest import Manifest, Provenance, StoredFile
 from tradingbot.data.schema import COVARIATE_COLUMNS, require_bars, require_covariates
 from tradingbot.domain.errors import DataError, StorageError, suggest
 
-_NAME = re.compile(r"^[a-z0-9][a-z0-9_.-]{0,63}$")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 _DIGITS = 16
 
 
@@ -115,7 +115,7 @@ class BarStore:
             StorageError: If its manifest is damaged.
         """
         named = self._names / reference
-        if _NAME.match(reference) and named.is_file():
+        if _NAME.fullmatch(reference) and named.is_file():
             reference = named.read_text(encoding="utf-8").strip()[:_DIGITS]
         found = [folder for folder in self._folders() if folder.name.startswith(reference)]
         if len(found) != 1 or not reference:
@@ -136,7 +136,7 @@ class BarStore:
         return {
             file.name: file.read_text(encoding="utf-8").strip()[:_DIGITS]
             for file in sorted(self._names.iterdir())
-            if _NAME.match(file.name)
+            if _NAME.fullmatch(file.name)
         }
 
     def datasets(self) -> list[Dataset]:
@@ -176,7 +176,7 @@ class BarStore:
 
 def require_name(name: str) -> str:
     """Return `name` if a dataset may be called so."""
-    if not _NAME.match(name):
+    if not _NAME.fullmatch(name):
         raise DataError(
             "dataset name must be 1-64 of a-z 0-9 . _ - and start with a letter or digit",
             was=repr(name[:70]),

@@ -8,7 +8,7 @@ from tradingbot.domain.errors import DataError
 
 # Letters, digits and the separators real venues use (BRK-B, BTC/USDT, ^VIX, ES=F). No leading
 # "=" "+" "-" "@": spreadsheets run such text as a formula. No "..": it climbs out of a folder.
-_SYMBOL = re.compile(r"^[A-Z0-9^][A-Z0-9./^=_-]{0,19}$")
+_SYMBOL = re.compile(r"[A-Z0-9^][A-Z0-9./^=_-]{0,19}")
 
 
 def is_symbol(text: str) -> bool:
@@ -18,7 +18,7 @@ def is_symbol(text: str) -> bool:
         >>> [is_symbol(s) for s in ("BRK-B", "../etc", "=cmd()", "BTC/USDT")]
         [True, False, False, True]
     """
-    return bool(_SYMBOL.match(text)) and ".." not in text and "//" not in text
+    return bool(_SYMBOL.fullmatch(text)) and ".." not in text and "//" not in text
 
 
 def require_symbol(text: str, *, where: str | None = None) -> str:

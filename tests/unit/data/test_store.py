@@ -134,7 +134,7 @@ def test_save_refuses_frames_that_break_the_schema(store):
     assert store.datasets() == []
 
 
-@pytest.mark.parametrize("name", ["../escape", "UPPER", "", "a/b", ".hidden", "x" * 65])
+@pytest.mark.parametrize("name", ["../escape", "a\n", "UPPER", "", "a/b", ".hidden", "x" * 65])
 def test_save_under_an_unsafe_name_is_refused(store, name):
     with pytest.raises(DataError, match="dataset name must be"):
         store.save(make_bars(), PROVENANCE, name=name)

@@ -1,0 +1,93 @@
+"""From a source to a stored dataset: fetch, screen, set bad rows aside, save atomically."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from tradingbot.data.quality import Finding, screen
+from tradingbot.data.schema import COVARIATE_KEY
+from tradingbot.data.sources.source import BarSource, Progress, RawBars, silent
+from tradingbot.data.store import BarStore, Dataset, require_name
+from tradingbot.domain.errors import DataError, suggest
+from tradingbot.domain.universe import Universe
+
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """A stored dataset and what was noticed on the way in."""
+
+    dataset: Dataset
+    findings: tuple[Finding, ...]
+
+
+def ingest(
+    source: BarSource,
+    store: BarStore,
+    *,
+    name: str,
+    universe: Universe | None = None,
+    strict: bool = False,
+    extra_covariates: pl.DataFrame | None = None,
+    progress: Progress = silent,
+) -> Ingested:
+    """Fetch bars, screen them and store what is usable, with the rest in quarantine.
+
+    All or nothing: on any error, or a kill, the store is as it was, and the same call completes.
+
+    Args:
+        source: Where the bars come from.
+        store: Where they go.
+        name: What the dataset will be called from now on.
+        universe: Symbols that are expected; others are refused. None accepts any.
+        strict: Refuse instead of quarantining.
+        extra_covariates: Frame in the covariate schema, e.g. sentiment, stored beside the bars.
+        progress: Told what is being done.
+
+    Raises:
+        DataError: For an unknown symbol, a file-level defect, or nothing usable left.
+        UserError: Whatever else the source or the disk refuses.
+    """
+    require_name(name)  # before a long download, not after
+    raw = source.fetch(progress)
+    if universe is not None:
+        _require_known(raw.bars, universe)
+    screening = screen(raw.bars, strict=strict)
+    if screening.clean.is_empty():
+        raise DataError(
+            "some row must be usable",
+            was=f"all {screening.quarantine.height} quarantined",
+            where=name,
+            remedy="; ".join(f"{f.message}: {f.count}" for f in screening.findings[:3]) or None,
+        )
+    dataset = store.save(
+        screening.clean,
+        raw.provenance,
+        name=name,
+        covariates=_join_covariates(raw, extra_covariates),
+        quarantine=screening.quarantine,
+    )
+    return Ingested(dataset, screening.findings)
+
+
+def _require_known(bars: pl.DataFrame, universe: Universe) -> None:
+    found = bars["symbol"].drop_nulls().unique().sort()
+    unknown = [symbol for symbol in found if symbol not in set(universe.symbols)]
+    if unknown:
+        hint = suggest(unknown[0], universe.symbols)
+        more = f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else ""
+        raise DataError(
+            f"every symbol must belong to universe {universe.name}",
+            was=", ".join(unknown[:_NAMED]) + more,
+            remedy=hint
+            if hint.startswith("Did you mean")
+            else "Take a subset with --symbols, rename with --rename, or leave out --universe",
+        )
+
+
+def _join_covariates(raw: RawBars, extra: pl.DataFrame | None) -> pl.DataFrame | None:
+    frames = [frame for frame in (raw.covariates, extra) if frame is not None]
+    return pl.concat(frames).sort(COVARIATE_KEY) if frames else None
