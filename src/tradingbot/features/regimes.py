@@ -5,13 +5,16 @@ Raw and network form are the same. Percentiles look back on 168 bars.
 
 from __future__ import annotations
 
-from math import sqrt
-
 from tradingbot.features.graph.nodes import Node, apply, lag, mean, over_symbols, rolling
 from tradingbot.features.price import CLOSE, CLOSE_CHANGE
 from tradingbot.features.spec import FeatureSpec
 from tradingbot.features.trend import SMA_20
-from tradingbot.features.volatility import ATR_14, REALISED_VOLATILITY
+from tradingbot.features.volatility import (
+    ATR_14,
+    LOG_RETURN,
+    REALISED_VOLATILITY,
+    TRUE_RANGE,
+)
 from tradingbot.features.volume import VOLUME_SMA_20
 
 PERCENTILE_BARS = 168
@@ -30,20 +33,35 @@ def _regime(
     clock = " of the grid" if node.clock == "market" else ""
     return FeatureSpec(
         name=name,
-        unit=f"{bounds[0]:g} to {bounds[1]:g}",
+        unit="0 to 1" if bounds[0] == 0.0 else "−1 to 1",
         family="regime",
         raw=node,
         network=node,
         formula=formula,
         network_formula="as is",
         network_range=bounds,
-        nan_policy=f"NaN for the first {node.warm_up_bars} bars{clock}; 0 / 0 counts as 0",
+        nan_policy=f"NaN for the first {node.warm_up_bars} bars{clock}; 0 where all stands still",
         description=description,
     )
 
 
 _BELOW = "share of the last 167 values below the current one, of"
 _LOG_RETURN_24 = apply("log_ratio", CLOSE, lag(CLOSE, TREND_BARS))
+_PATH_LENGTH = apply("sqrt", rolling("sum", LOG_RETURN * LOG_RETURN, TREND_BARS))
+_EFFICIENCY = apply(
+    "divide_or",
+    apply("absolute", CLOSE - lag(CLOSE, TREND_BARS)),
+    rolling("sum", apply("absolute", CLOSE_CHANGE), TREND_BARS),
+    0.0,
+)
+_SLOPE = apply(
+    "divide_or",
+    SMA_20 - mean(CLOSE, SLOW_TREND_BARS),
+    mean(TRUE_RANGE, SLOW_TREND_BARS),  # exactly 0 where nothing moved, unlike a recursion
+    0.0,
+)
+# Compared as sums, since 20 equal closes add up to exactly 20 times the close.
+_ABOVE_AVERAGE = 20.0 * CLOSE - rolling("sum", CLOSE, 20)
 _EARLIER_VOLATILITY = lag(REALISED_VOLATILITY, TREND_BARS)
 
 realised_volatility = _regime(
@@ -62,21 +80,16 @@ volatility_regime = _regime(
 )
 trend_strength = _regime(
     "trend_strength",
-    apply(
-        "divide_or",
-        apply("absolute", CLOSE - lag(CLOSE, TREND_BARS)),
-        rolling("sum", apply("absolute", CLOSE_CHANGE), TREND_BARS),
-        0.0,
-    ),
+    apply("minimum", _EFFICIENCY, 1.0),
     (0.0, 1.0),
     "|close − close 24 bars ago| / sum of |changes| over 24 bars",
     "Efficiency ratio: net movement per distance travelled",
 )
 trend_regime = _regime(
     "trend_regime",
-    apply("squash", apply("divide_or", SMA_20 - mean(CLOSE, SLOW_TREND_BARS), ATR_14, 0.0)),
+    apply("squash", _SLOPE),
     (-1.0, 1.0),
-    "s / √(1 + s²), s = (sma_20 − sma_50) / atr_14",
+    "s / √(1 + s²), s = (sma_20 − sma_50) / mean true range of 50 bars",
     "Direction of the slow trend in units of the usual range",
 )
 volume_regime = _regime(
@@ -95,12 +108,10 @@ atr_regime = _regime(
 )
 momentum_regime = _regime(
     "momentum_regime",
-    apply(
-        "squash", apply("divide_or", _LOG_RETURN_24, REALISED_VOLATILITY * sqrt(TREND_BARS), 0.0)
-    ),
+    apply("squash", apply("divide_or", _LOG_RETURN_24, _PATH_LENGTH, 0.0)),
     (-1.0, 1.0),
-    "m / √(1 + m²), m = ln(close / close 24 bars ago) / (σ √24)",
-    "Return over 24 bars in units of its standard deviation",
+    "m / √(1 + m²), m = ln(close / close 24 bars ago) / √(sum of 24 squared log returns)",
+    "Return over 24 bars in units of its expected size",
 )
 volatility_trend = _regime(
     "volatility_trend",
@@ -116,7 +127,7 @@ volatility_trend = _regime(
 )
 market_breadth = _regime(
     "market_breadth",
-    over_symbols(apply("maximum", apply("sign", CLOSE - SMA_20), 0.0)),
+    over_symbols(apply("maximum", apply("sign", _ABOVE_AVERAGE), 0.0)),
     (0.0, 1.0),
     "share of the symbols with a bar now whose close > sma_20",
     "How many symbols take part in a rise; the same number for every symbol",

@@ -15,6 +15,7 @@ from tradingbot.features import (
     volatility,
     volume,
 )
+from tradingbot.features.inputs import BAR_FIELDS
 from tradingbot.features.spec import FeatureSpec
 
 _TECHNICAL = (
@@ -70,14 +71,14 @@ def covariate_features(names: Iterable[str]) -> tuple[FeatureSpec, ...]:
     """Return one feature per covariate of a dataset, e.g. `signal` of a planted market.
 
     Raises:
-        ConfigError: If a name is that of a registered feature or bar field.
+        ConfigError: If a name is that of a registered feature, a bar field or the weekday.
     """
-    taken = registered_features()
+    taken = {*registered_features(), *BAR_FIELDS, session_time.WEEKDAY.name}
     wanted = tuple(names)
     for name in wanted:
         if name in taken:
             raise ConfigError(
-                "a covariate must not carry the name of a feature",
+                "a covariate must not carry the name of a feature or input",
                 was=name,
                 remedy="Rename it in the dataset",
             )

@@ -19,7 +19,8 @@ TRUE_RANGE = apply(
     apply("maximum", apply("absolute", HIGH - _PREVIOUS), apply("absolute", LOW - _PREVIOUS)),
 )
 ATR_14 = smooth(TRUE_RANGE, 1.0 / RANGE_BARS, start=RANGE_BARS, seed=mean(TRUE_RANGE, RANGE_BARS))
-REALISED_VOLATILITY = rolling("deviation", apply("log_ratio", CLOSE, _PREVIOUS), REALISED_BARS)
+LOG_RETURN = apply("log_ratio", CLOSE, _PREVIOUS)
+REALISED_VOLATILITY = rolling("deviation", LOG_RETURN, REALISED_BARS)
 _BANDWIDTH = 4.0 * rolling("deviation", CLOSE, 20) / SMA_20
 
 atr_14 = FeatureSpec(

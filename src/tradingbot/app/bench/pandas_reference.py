@@ -151,13 +151,16 @@ def _network_form(raw: pd.DataFrame) -> pd.DataFrame:
 def _regimes(raw: pd.DataFrame) -> pd.DataFrame:
     """Eight regime indicators of one symbol, and what the two of the market are made from."""
     import pandas as pd
+    import talib
 
     close = raw["close"]
     log_returns = pd.Series(np.log(close / close.shift(1)))
     volatility = log_returns.rolling(24).std(ddof=0)
     earlier = volatility.shift(24)
-    slope = (raw["sma_20"] - close.rolling(50).mean()) / raw["atr_14"]
-    momentum = np.log(close / close.shift(24)) / (volatility * np.sqrt(24))
+    true_range = pd.Series(talib.TRANGE(*(raw[n].to_numpy() for n in ("high", "low", "close"))))
+    slope = (raw["sma_20"] - close.rolling(50).mean()) / true_range.rolling(50).mean()
+    path_length = np.sqrt((log_returns**2).rolling(24).sum())
+    momentum = np.log(close / close.shift(24)) / path_length
     above = (close > raw["sma_20"]).astype(float).where(raw["sma_20"].notna())
     return pd.DataFrame(
         {

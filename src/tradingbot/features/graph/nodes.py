@@ -106,7 +106,7 @@ class Input(Node):
     optional: bool = False  # an absent covariate reads as NaN instead of failing
 
     def __post_init__(self) -> None:
-        self._describe(self.name, warm_up_bars=0)
+        self._describe(f"{self.name}?" if self.optional else self.name, warm_up_bars=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +210,7 @@ def rolling(function: str, x: Node, bars: int) -> Node:
 
 def mean(x: Node, bars: int) -> Node:
     """Return the simple moving average of x."""
-    return rolling("mean", x, bars)
+    return rolling("sum", x, bars) / float(bars)
 
 
 def since(x: Node, start: int) -> Node:

@@ -76,6 +76,7 @@ ELEMENTWISE: Mapping[str, ElementwiseFunction] = {
     "negative": np.negative,
     "absolute": np.abs,
     "sign": np.sign,
+    "sqrt": np.sqrt,
     "log1p": np.log1p,
     "maximum": np.maximum,
     "minimum": np.minimum,
@@ -127,11 +128,6 @@ def _sum(rows: Array, bars: int, out: Array) -> None:
     for size in powers[1:]:
         total = np.add(total, _runs(levels[size], offset, size, length), out=out)
         offset += size
-
-
-def _mean(rows: Array, bars: int, out: Array) -> None:
-    _sum(rows, bars, out)
-    np.divide(out, bars, out=out)
 
 
 def _deviation(rows: Array, bars: int, out: Array) -> None:
@@ -205,7 +201,6 @@ def _percentile(rows: Array, bars: int, out: Array) -> None:
 
 WINDOWED: Mapping[str, WindowFunction] = {
     "sum": _sum,
-    "mean": _mean,
     "deviation": _deviation,
     "lowest": _extremum(np.minimum),
     "highest": _extremum(np.maximum),
