@@ -7,6 +7,7 @@ from tradingbot.data.quality.check import Check, MarketCheck
 from tradingbot.data.quality.covariate_checks import COVARIATE_CHECKS
 from tradingbot.data.quality.coverage_checks import COVERAGE_CHECKS
 from tradingbot.data.quality.finding import Severity
+from tradingbot.data.quality.jump_checks import JUMP_CHECKS
 from tradingbot.data.quality.neighbour_checks import NEIGHBOUR_CHECKS
 from tradingbot.data.quality.quote_checks import QUOTE_CHECKS
 from tradingbot.data.quality.revision import REVISION_CHECKS
@@ -19,6 +20,7 @@ NO_BARS = Check("NO_BARS", "D23", Severity.ERROR, "no usable bar is left", is_fa
 MARKET_CHECKS: tuple[MarketCheck, ...] = (
     *CALENDAR_CHECKS,
     *COVERAGE_CHECKS,
+    *JUMP_CHECKS,
     *SERIES_CHECKS,
     *COVARIATE_CHECKS,
     *UNIVERSE_CHECKS,

@@ -1,0 +1,178 @@
+"""Rules about a symbol's level of price: splits nobody adjusted for, jumps, splices.
+
+Rows reach these rules only if no rule of `row_checks` or `neighbour_checks` condemned them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+
+from tradingbot.data.quality.check import MarketCheck, as_text, describe, no_hits
+from tradingbot.data.quality.finding import Severity
+from tradingbot.data.quality.neighbour_checks import ROBUST_SIGMA
+from tradingbot.data.quality.view import MarketView
+
+JUMP_FRAC = 0.2
+JUMP_SIGMAS = 10.0
+SPLIT_TOLERANCE_FRAC = 0.02
+SURE_SPLIT = 1.9  # factors below (3:2) also come from news: SNPS fell by a third on 2025-09-10
+LARGE_SPLIT = 3.0  # from here on no market moves by itself, so the open may differ more
+LARGE_SPLIT_TOLERANCE_FRAC = 0.05
+SPLIT_LEVEL_BARS = 7  # the level must have been there as long, and stay as long
+SPLIT_LEVEL_TOLERANCE_FRAC = 0.1
+SPLIT_FACTORS = (1.5, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 50, 100)
+SPLICE_SESSIONS = 5
+SPLICE_LOG_MOVE = math.log(1.5)
+_MOVE = (pl.col("close") / pl.col("prev_close")).log()
+_GAP = (pl.col("open") / pl.col("prev_close")).log()
+_IS_FALL = pl.col("open") < pl.col("prev_close")
+_PERCENT = pl.format("{} %", ((pl.col("close") / pl.col("prev_close") - 1) * 100).round(1))
+_MOVED = pl.format("{} after {}", as_text("open"), as_text("prev_close"))
+
+
+def find_splits(view: MarketView) -> pl.DataFrame:
+    """Price gaps that look like a split nobody adjusted for."""
+    return describe(_split_rows(view).filter(_IS_FALL, pl.col("factor") >= SURE_SPLIT), _MOVED)
+
+
+def find_reverse_splits(view: MarketView) -> pl.DataFrame:
+    """Price gaps that look like a reverse split nobody adjusted for."""
+    return describe(_split_rows(view).filter(~_IS_FALL, pl.col("factor") >= SURE_SPLIT), _MOVED)
+
+
+def find_possible_splits(view: MarketView) -> pl.DataFrame:
+    """Price gaps of 3:2 or 2:3, which news alone can bring about."""
+    return describe(_split_rows(view).filter(pl.col("factor") < SURE_SPLIT), _MOVED)
+
+
+def find_jumps(view: MarketView) -> pl.DataFrame:
+    """Large moves of a real market that no split or splice explains."""
+    if view.provenance.synthetic:
+        return no_hits()
+    jumps = _jump_rows(view)
+    explained = [
+        rows.select("symbol", "closed_at") for rows in (_split_rows(view), _splice_rows(view))
+    ]
+    unexplained = jumps.join(
+        pl.concat(explained), on=["symbol", "closed_at"], how="anti", maintain_order="left"
+    )
+    return describe(unexplained, _PERCENT)
+
+
+def find_generated_jumps(view: MarketView) -> pl.DataFrame:
+    """Large moves of a generated market: its jump process made them, no vendor did."""
+    return describe(_jump_rows(view), _PERCENT) if view.provenance.synthetic else no_hits()
+
+
+def find_splices(view: MarketView) -> pl.DataFrame:
+    """Breaks of level after a long gap: another instrument under the same name?"""
+    return describe(_splice_rows(view), _MOVED)
+
+
+def _jump_rows(view: MarketView) -> pl.DataFrame:
+    """Moves beyond 20 % and ten robust standard deviations of the symbol's moves."""
+    candidates = view.bars.filter((pl.col("close") / pl.col("prev_close") - 1).abs() >= JUMP_FRAC)
+    sigma = view.bars.group_by("column").agg(sigma=ROBUST_SIGMA * _MOVE.abs().median())
+    return candidates.join(sigma, on="column", how="left", maintain_order="left").filter(
+        _MOVE.abs() >= JUMP_SIGMAS * pl.col("sigma")
+    )
+
+
+def _splice_rows(view: MarketView) -> pl.DataFrame:
+    rows = view.bars.filter(_GAP.abs() >= SPLICE_LOG_MOVE, pl.col("prev_slot").is_not_null())
+    rows = rows.filter(pl.col("slot").is_not_null())
+    session = view.session_index
+    skipped = session[rows["slot"].to_numpy()] - session[rows["prev_slot"].to_numpy()]
+    return rows.filter(pl.Series(skipped > SPLICE_SESSIONS, dtype=pl.Boolean))
+
+
+def _split_rows(view: MarketView) -> pl.DataFrame:
+    """Rows that open at a split's ratio of the close before and stay there, with `factor`.
+
+    A generated market has no splits: what looks like one is a jump.
+    """
+    factors = np.log(SPLIT_FACTORS)
+    bars = view.bars.with_row_index("row")
+    rows = bars.filter(_GAP.abs() >= factors[0] - SPLIT_TOLERANCE_FRAC)
+    gap = rows.select(_GAP).to_series().to_numpy()
+    distance = np.abs(np.abs(gap)[:, None] - factors)
+    nearest = factors[distance.argmin(axis=1)] if len(gap) else gap
+    tolerance = np.where(
+        nearest >= math.log(LARGE_SPLIT), LARGE_SPLIT_TOLERANCE_FRAC, SPLIT_TOLERANCE_FRAC
+    )
+    shift = _level_shift(bars, rows["row"].to_numpy().astype(np.int64))
+    holds = np.abs(shift - np.sign(gap) * nearest) <= SPLIT_LEVEL_TOLERANCE_FRAC
+    is_split = (np.abs(np.abs(gap) - nearest) <= tolerance) & holds
+    is_split &= not view.provenance.synthetic
+    rows = rows.with_columns(factor=pl.Series(np.exp(nearest), dtype=pl.Float64)).drop("row")
+    splits = rows.filter(pl.Series(is_split, dtype=pl.Boolean))
+    return splits.join(
+        _splice_rows(view).select("symbol", "closed_at"),
+        on=["symbol", "closed_at"],
+        how="anti",
+        maintain_order="left",
+    )
+
+
+def _level_shift(bars: pl.DataFrame, rows: np.ndarray) -> np.ndarray:
+    """Log ratio of the median close after (from each row on) to the one before, same symbol."""
+    close, column = np.log(bars["close"].to_numpy()), bars["column"].to_numpy()
+
+    def level(offsets: np.ndarray) -> np.ndarray:
+        index = np.clip(rows[:, None] + offsets, 0, len(close) - 1)
+        inside = column[index] == column[rows][:, None]
+        return np.asarray(np.nanmedian(np.where(inside, close[index], np.nan), axis=1))
+
+    if not len(rows):
+        return np.zeros(0)
+    after, before = level(np.arange(SPLIT_LEVEL_BARS)), level(np.arange(-SPLIT_LEVEL_BARS, 0))
+    return np.asarray(after - before)
+
+
+JUMP_CHECKS: tuple[MarketCheck, ...] = (
+    MarketCheck(
+        "SUSPECTED_SPLIT",
+        "D13",
+        Severity.ERROR,
+        "price falls by a split's ratio and stays: adjust for it",
+        find=find_splits,
+    ),
+    MarketCheck(
+        "SUSPECTED_REVERSE_SPLIT",
+        "D14",
+        Severity.ERROR,
+        "price rises by a reverse split's ratio and stays: adjust for it",
+        find=find_reverse_splits,
+    ),
+    MarketCheck(
+        "POSSIBLE_SPLIT",
+        "D13",
+        Severity.WARNING,
+        "price moves by 3:2 or 2:3 and stays: split, or news?",
+        find=find_possible_splits,
+    ),
+    MarketCheck(
+        "GENERATED_JUMP",
+        "D18",
+        Severity.INFO,
+        "price of a generated market moves by 20 % or more in a bar",
+        find=find_generated_jumps,
+    ),
+    MarketCheck(
+        "UNEXPLAINED_JUMP",
+        "D18",
+        Severity.WARNING,
+        "price moves by 20 % or more in a bar: news, or a bad print?",
+        find=find_jumps,
+    ),
+    MarketCheck(
+        "SERIES_SPLICE",
+        "D22",
+        Severity.WARNING,
+        "level breaks after a long gap: another instrument under this name?",
+        find=find_splices,
+    ),
+)
