@@ -247,7 +247,7 @@ def test_killed_download_resumes_without_asking_twice(
         env=environment,
     )
     try:
-        assert server.is_hanging.wait(30), "the download never reached its third request"
+        assert server.is_hanging.wait(120), "the download never reached its third request"
     finally:
         process.kill()
         assert process.wait(10) == -signal.SIGKILL
