@@ -23,6 +23,7 @@ from tradingbot.domain.errors import TradingBotError
 
 # (noun, module); None puts the module's commands at the top level.
 COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (
+    (None, "tradingbot.app.cli.demo"),
     (None, "tradingbot.app.cli.doctor"),
     ("data", "tradingbot.app.cli.data"),
     ("universe", "tradingbot.app.cli.universe"),

@@ -21,7 +21,7 @@ BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
     "#CC79A7",
     "#7F7F7F",
 )
-REGIME_COLOURS = {"bull": GREEN, "bear": RED, "sideways": GREY, "high volatility": PURPLE}
+REGIME_COLOURS = {"bull": GREEN, "bear": RED, "sideways": GREY, "turbulent": PURPLE}
 
 
 def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> Figure:
