@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 
 from tradingbot.domain.errors import DataError
 from tradingbot.features.as_of import join_as_of
-from tradingbot.features.graph.evaluator import Emit, Evaluator
+from tradingbot.features.graph.evaluator import Evaluator
 from tradingbot.features.graph.nodes import CrossSection, Input, Node
 from tradingbot.features.graph.operations import Array, mean_over_symbols
 from tradingbot.features.graph.plan import Plan, split_by_clock
 from tradingbot.features.inputs import BoolArray, FloatArray, MarketInputs, TimeArray
 from tradingbot.features.spec import FeatureSpec, Form
 
-_BLOCK_CELLS = 18_000  # rows × columns per block: a few such float64 arrays fit the L2 cache
+_BLOCK_COLUMNS = 192  # symbols evaluated together: their past fits the cache for any N
+_BLOCK_CELLS = 36_000  # rows × columns per block: a few such float64 arrays fit the cache
 
 
 def compute_features(
@@ -50,7 +51,8 @@ def compute_features(
             for (node, *_) in market_plan.steps
             if isinstance(node, CrossSection)
         }
-        market = _on_market_clock(market_plan, sections, len(inputs.closed_at))
+        market = {node: np.empty((len(inputs.closed_at), 1)) for node in market_plan.outputs}
+        _evaluate(market_plan, sections, market)
     for node, column in market.items():
         values[node] = np.where(inputs.present, column, np.nan)
     return {spec.name: values[node] for spec, node in zip(specs, nodes, strict=True)}
@@ -88,56 +90,61 @@ def _on_symbol_clocks(
     plan: Plan, fields: Mapping[Node, FloatArray], present: BoolArray
 ) -> dict[Node, FloatArray]:
     """Evaluate on each symbol's own bars and return (T, N) on the grid."""
-    length, columns = present.shape
-    cells = length * columns
-    # One spare cell at the end takes what lies beyond a symbol's last bar.
-    flat = {node: np.full(cells + 1, np.nan) for node in plan.outputs}
-    results = {node: values[:cells].reshape(length, columns) for node, values in flat.items()}
-    places = None if present.all() else _places(present)
-    ticks = length if places is None else int(present.sum(axis=0).max(initial=0))
-    rows = max(1, min(_BLOCK_CELLS // max(columns, 1), ticks))
-    evaluator = Evaluator(plan, columns, rows=rows, capacity=rows)
-    for start in range(0, ticks, rows):
-        stop = min(start + rows, ticks)
-        place = slice(start, stop) if places is None else places[start:stop]
-        if isinstance(place, slice):
-            block = {node: values[place] for node, values in fields.items()}
-            emit = _writer(results, place)
+    results = {node: np.empty(present.shape) for node in plan.outputs}
+    for first in range(0, present.shape[1], _BLOCK_COLUMNS):
+        columns = slice(first, first + _BLOCK_COLUMNS)
+        part = {node: values[:, columns] for node, values in fields.items()}
+        outputs = {node: values[:, columns] for node, values in results.items()}
+        if present[:, columns].all():
+            _evaluate(plan, part, outputs)
         else:
-            block = {node: values.take(place, mode="clip") for node, values in fields.items()}
-            emit = _writer(flat, place)
-        evaluator.advance(block, stop - start, emit)
-        evaluator.commit(stop - start)
+            _evaluate_gappy(plan, part, outputs, present[:, columns])
     return results
+
+
+def _evaluate(
+    plan: Plan, fields: Mapping[Node, FloatArray], outputs: Mapping[Node, FloatArray]
+) -> None:
+    """Evaluate (T, N) inputs without gaps into (T, N) outputs, block by block."""
+    length, columns = next(iter(outputs.values())).shape if outputs else (0, 0)
+    rows = max(1, min(_BLOCK_CELLS // max(columns, 1), length))
+    evaluator = Evaluator(plan, columns, rows=rows, capacity=rows)
+    for start in range(0, length, rows):
+        block = slice(start, min(start + rows, length))
+        count = block.stop - start
+
+        def write(node: Node, values: Array, block: slice = block) -> None:
+            outputs[node][block] = values
+
+        evaluator.advance({node: x[block] for node, x in fields.items()}, count, write)
+        evaluator.commit(count)
+
+
+def _evaluate_gappy(
+    plan: Plan,
+    fields: Mapping[Node, FloatArray],
+    outputs: Mapping[Node, FloatArray],
+    present: BoolArray,
+) -> None:
+    """Evaluate each column's present rows as if there were no others; NaN elsewhere."""
+    places = _places(present)
+    packed = {node: x.take(places, mode="clip") for node, x in fields.items()}
+    # One spare cell at the end takes what lies beyond a symbol's last bar.
+    dense = {node: np.empty(places.shape) for node in outputs}
+    _evaluate(plan, packed, dense)
+    grid = np.empty(present.size + 1)
+    for node, values in outputs.items():
+        grid.fill(np.nan)
+        grid[places] = dense[node]
+        values[:] = grid[:-1].reshape(present.shape)
 
 
 def _places(present: BoolArray) -> NDArray[np.int64]:
-    """(T, N) flat grid cell of each symbol's k-th bar; the spare cell T·N beyond its last."""
+    """(K, N) flat grid cell of each symbol's k-th bar; the spare cell T·N beyond its last."""
     length, columns = present.shape
     cells = np.flatnonzero(present)
     ordinal = (np.cumsum(present, axis=0, dtype=np.int64) - 1).ravel()[cells]
-    places = np.full(length * columns, length * columns, dtype=np.int64)
-    places[ordinal * columns + cells % columns] = cells
-    return places.reshape(length, columns)
-
-
-def _on_market_clock(
-    plan: Plan, sections: Mapping[Node, Array], length: int
-) -> dict[Node, FloatArray]:
-    """Evaluate what ticks at every grid time, (T, 1)."""
-    results = {node: np.full((length, 1), np.nan) for node in plan.outputs}
-    rows = max(1, min(length, _BLOCK_CELLS))
-    evaluator = Evaluator(plan, 1, rows=rows, capacity=rows)
-    for start in range(0, length, rows):
-        stop = min(start + rows, length)
-        block = {node: values[start:stop] for node, values in sections.items()}
-        evaluator.advance(block, stop - start, _writer(results, slice(start, stop)))
-        evaluator.commit(stop - start)
-    return results
-
-
-def _writer(results: Mapping[Node, FloatArray], place: slice | NDArray[np.int64]) -> Emit:
-    def write(node: Node, values: Array) -> None:
-        results[node][place] = values
-
-    return write
+    longest = int(present.sum(axis=0).max(initial=0))
+    places = np.full((longest, columns), length * columns, dtype=np.int64)
+    places[ordinal, cells % columns] = cells
+    return places

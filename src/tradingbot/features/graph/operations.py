@@ -192,9 +192,10 @@ def _percentile(rows: Array, bars: int, out: Array) -> None:
         below = np.less(rows[:-1], current).view(np.uint8).sum(axis=0, dtype=counter)
     else:
         below, mask = np.zeros(out.shape, counter), np.empty(out.shape, np.bool_)
+        ones = mask.view(np.uint8)
         for start in range(bars - 1):
             np.less(rows[start : start + length], current, out=mask)
-            np.add(below, mask.view(np.uint8), out=below)
+            np.add(below, ones, out=below)
     np.divide(below, float(bars - 1), out=out)
     np.copyto(out, np.nan, where=np.isnan(rows[:length]) | np.isnan(current))
 
