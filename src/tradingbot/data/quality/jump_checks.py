@@ -75,6 +75,8 @@ def find_splices(view: MarketView) -> pl.DataFrame:
 def _jump_rows(view: MarketView) -> pl.DataFrame:
     """Moves beyond 20 % and ten robust standard deviations of the symbol's moves."""
     candidates = view.bars.filter((pl.col("close") / pl.col("prev_close") - 1).abs() >= JUMP_FRAC)
+    if candidates.is_empty():
+        return candidates
     sigma = view.bars.group_by("column").agg(sigma=ROBUST_SIGMA * _MOVE.abs().median())
     return candidates.join(sigma, on="column", how="left", maintain_order="left").filter(
         _MOVE.abs() >= JUMP_SIGMAS * pl.col("sigma")
@@ -82,8 +84,8 @@ def _jump_rows(view: MarketView) -> pl.DataFrame:
 
 
 def _splice_rows(view: MarketView) -> pl.DataFrame:
-    rows = view.bars.filter(_GAP.abs() >= SPLICE_LOG_MOVE, pl.col("prev_slot").is_not_null())
-    rows = rows.filter(pl.col("slot").is_not_null())
+    on_grid = pl.col("prev_slot").is_not_null() & pl.col("slot").is_not_null()
+    rows = view.breaks.filter((_GAP.abs() >= SPLICE_LOG_MOVE) & on_grid)
     session = view.session_index
     skipped = session[rows["slot"].to_numpy()] - session[rows["prev_slot"].to_numpy()]
     return rows.filter(pl.Series(skipped > SPLICE_SESSIONS, dtype=pl.Boolean))
@@ -95,19 +97,18 @@ def _split_rows(view: MarketView) -> pl.DataFrame:
     A generated market has no splits: what looks like one is a jump.
     """
     factors = np.log(SPLIT_FACTORS)
-    bars = view.bars.with_row_index("row")
-    rows = bars.filter(_GAP.abs() >= factors[0] - SPLIT_TOLERANCE_FRAC)
+    rows = view.breaks
     gap = rows.select(_GAP).to_series().to_numpy()
     distance = np.abs(np.abs(gap)[:, None] - factors)
     nearest = factors[distance.argmin(axis=1)] if len(gap) else gap
     tolerance = np.where(
         nearest >= math.log(LARGE_SPLIT), LARGE_SPLIT_TOLERANCE_FRAC, SPLIT_TOLERANCE_FRAC
     )
-    shift = _level_shift(bars, rows["row"].to_numpy().astype(np.int64))
+    shift = _level_shift(view.bars, rows["row"].to_numpy().astype(np.int64))
     holds = np.abs(shift - np.sign(gap) * nearest) <= SPLIT_LEVEL_TOLERANCE_FRAC
     is_split = (np.abs(np.abs(gap) - nearest) <= tolerance) & holds
     is_split &= not view.provenance.synthetic
-    rows = rows.with_columns(factor=pl.Series(np.exp(nearest), dtype=pl.Float64)).drop("row")
+    rows = rows.with_columns(factor=pl.Series(np.exp(nearest), dtype=pl.Float64))
     splits = rows.filter(pl.Series(is_split, dtype=pl.Boolean))
     return splits.join(
         _splice_rows(view).select("symbol", "closed_at"),
@@ -119,12 +120,12 @@ def _split_rows(view: MarketView) -> pl.DataFrame:
 
 def _level_shift(bars: pl.DataFrame, rows: np.ndarray) -> np.ndarray:
     """Log ratio of the median close after (from each row on) to the one before, same symbol."""
-    close, column = np.log(bars["close"].to_numpy()), bars["column"].to_numpy()
+    close, column = bars["close"].to_numpy(), bars["column"].to_numpy()
 
     def level(offsets: np.ndarray) -> np.ndarray:
         index = np.clip(rows[:, None] + offsets, 0, len(close) - 1)
         inside = column[index] == column[rows][:, None]
-        return np.asarray(np.nanmedian(np.where(inside, close[index], np.nan), axis=1))
+        return np.asarray(np.nanmedian(np.where(inside, np.log(close[index]), np.nan), axis=1))
 
     if not len(rows):
         return np.zeros(0)

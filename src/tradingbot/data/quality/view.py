@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -22,6 +23,7 @@ from tradingbot.domain.universe import Universe
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
+BREAK_FRAC = 0.2
 _DAY = timedelta(days=1)
 
 
@@ -68,6 +70,13 @@ class MarketView:
     def missing(self) -> BoolArray:
         """(T, N) True where a bar is absent between a symbol's first and last bar."""
         return self.lifetime & self.expected & ~self.present
+
+    @cached_property
+    def breaks(self) -> pl.DataFrame:
+        """Bars that open a fifth or more away from the close before, with their `row` in `bars`."""
+        ratio = pl.col("open") / pl.col("prev_close")
+        is_break = (ratio <= 1 - BREAK_FRAC) | (ratio >= 1 / (1 - BREAK_FRAC))
+        return self.bars.with_row_index("row").filter(is_break)
 
     def at(self, slots: NDArray[np.int64]) -> pl.Series:
         """Closing times of slots."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -14,7 +14,7 @@ from fixtures.dirty_market import Market, clean_market, closes, closes_of
 from tradingbot.data.calendar import TradingCalendar
 from tradingbot.data.manifest import Provenance
 from tradingbot.data.quality import QualityReport, Severity, compare_revisions, screen, validate
-from tradingbot.data.schema import BAR_COLUMNS
+from tradingbot.data.schema import BAR_COLUMNS, UTC_TIME
 from tradingbot.domain.errors import SchemaError
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 
@@ -111,6 +111,31 @@ def test_missing_bars_are_counted_per_symbol_with_the_first_time() -> None:
 
     (finding,) = [f for f in report.findings if f.code == "MISSING_BARS"]
     assert (finding.symbol, finding.count, finding.first_at) == ("GGG", 3, gone[0])
+
+
+def test_missing_session_is_not_counted_bar_by_bar_as_well() -> None:
+    codes = {finding.code for finding in report_of(planted("missing_session")).findings}
+
+    assert "MISSING_SESSIONS" in codes
+    assert "MISSING_BARS" not in codes
+
+
+def test_friday_evening_bar_is_off_the_grid_not_on_a_closed_saturday() -> None:
+    saturday_utc = datetime(2024, 12, 14, 1, tzinfo=UTC)
+    evening = (
+        clean_market()
+        .bars.head(1)
+        .with_columns(
+            pl.lit(saturday_utc).cast(UTC_TIME).alias(name) for name in ("closed_at", "known_at")
+        )
+    )
+    bars = pl.concat([clean_market().bars, evening]).sort("symbol", "closed_at")
+
+    report = validate(bars, None, provenance=clean_market().provenance)
+
+    codes = {finding.code for finding in report.findings}
+    assert "BAR_OFF_GRID" in codes
+    assert "BAR_ON_CLOSED_DAY" not in codes
 
 
 def test_trailing_window_decides_what_is_incomplete() -> None:
