@@ -19,6 +19,7 @@ from tradingbot.features.causality.defaults import certify_panel
 from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import MarketInputs, build_inputs
 from tradingbot.features.panel import Panel, build_panel, panel_folder, panel_specs
+from tradingbot.features.scaling import Scaler, ScalerOptions, fit_scaler
 from tradingbot.features.spec import spec_hash
 
 DATASET = "d" * 64
@@ -73,8 +74,19 @@ def certified_once(inputs: MarketInputs, tmp_path_factory: pytest.TempPathFactor
     specs = panel_specs(inputs)
     root = tmp_path_factory.mktemp("certified")
     panel = build_panel(inputs, specs, dataset_hash=DATASET, root=root)
-    report, certificate = certify_panel(panel, inputs, specs, train_rows=TRAIN_ROWS, plan=PLAN)
+    scaler = fit_scaler(
+        "standard",
+        panel.numpy("features"),
+        panel.numpy("valid"),
+        slice(0, TRAIN_ROWS),
+        feature_names=panel.manifest.features,
+        symbols=panel.symbols,
+    )
+    report, certificate = certify_panel(
+        panel, inputs, specs, train_rows=TRAIN_ROWS, plan=PLAN, scaler=scaler
+    )
     assert certificate is not None, report.failures[:3]
+    assert certificate.scaler_sha256 == scaler.sha256
     return panel.folder
 
 
@@ -173,6 +185,25 @@ def test_panel_of_other_values_than_its_inputs_cannot_be_certified(panel: Panel)
 
     with pytest.raises(DataError, match="must hold what its dataset"):
         certify_panel(panel, other, panel_specs(other), train_rows=TRAIN_ROWS, plan=PLAN)
+
+
+@pytest.mark.parametrize("kind", ["robust", "per_symbol"])
+def test_scaler_fitted_past_the_training_rows_is_refused(panel: Panel, inputs, kind) -> None:
+    def fit(rows: int) -> Scaler:
+        return fit_scaler(
+            "robust",
+            panel.numpy("features"),
+            panel.numpy("present"),
+            slice(0, rows),
+            feature_names=panel.manifest.features,
+            symbols=panel.symbols,
+            options=ScalerOptions(pooling="pooled" if kind == "robust" else "per_symbol"),
+        )
+
+    specs = panel_specs(inputs)
+    for wrong in (fit(TRAIN_ROWS + 1), fit(TRAIN_ROWS)):  # too long; and not on valid rows
+        with pytest.raises(DataError, match=r"training rows and no other|valid training row"):
+            certify_panel(panel, inputs, specs, train_rows=TRAIN_ROWS, plan=PLAN, scaler=wrong)
 
 
 def test_failed_proof_withdraws_the_old_certificate(certified, inputs, monkeypatch) -> None:

@@ -35,7 +35,7 @@ from tradingbot.features.causality.subject import (
 from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.panel import Panel, panel_tensors, stored_form
-from tradingbot.features.scaling import SCALER_KINDS, fit_scaler
+from tradingbot.features.scaling import SCALER_KINDS, Scaler, ScalerOptions, fit_scaler
 from tradingbot.features.spec import FeatureSpec, spec_hash
 
 
@@ -102,6 +102,7 @@ def certify_panel(
     *,
     train_rows: int,
     plan: ProofPlan | None = None,
+    scaler: Scaler | None = None,
     progress: Progress = silent,
 ) -> tuple[CausalityReport, Certificate | None]:
     """Prove a stored panel causal and write its certificate beside it.
@@ -114,16 +115,20 @@ def certify_panel(
         specs: The specs it was built from.
         train_rows: Rows of the training period; scalers are fitted on them.
         plan: Cuts; the end of training is always among the boundaries.
+        scaler: The scaler that will be used with the panel; the certificate then names it.
         progress: Told after each recomputation.
 
     Returns:
         The report, and the certificate if every output was proved.
 
     Raises:
-        DataError: If the panel does not hold what `inputs` and `specs` give.
+        DataError: If the panel does not hold what `inputs` and `specs` give, or the scaler was
+            not fitted on this panel's training rows.
     """
     (panel.folder / CERTIFICATE_FILE).unlink(missing_ok=True)
     _require_same_content(panel, inputs, specs)
+    if scaler is not None:
+        _require_train_scaler(scaler, panel, train_rows)
     plan = plan or ProofPlan()
     boundaries = tuple(sorted({*plan.boundaries, train_rows}))
     context = ProofContext(tuple(specs), train_rows)
@@ -137,10 +142,35 @@ def certify_panel(
         dataset_sha256=panel.manifest.dataset_sha256,
         spec_sha256=panel.manifest.spec_sha256,
         panel_sha256=panel.manifest.file_sha256,
+        scaler_sha256=None if scaler is None else scaler.sha256,
     )
     certificate = issue_certificate(report, identity)
     write_certificate(panel.folder, certificate)
     return report, certificate
+
+
+def _require_train_scaler(scaler: Scaler, panel: Panel, train_rows: int) -> None:
+    """Fit the scaler again on the training rows of the stored panel and compare."""
+    refitted = None
+    if scaler.train_last < train_rows:
+        refitted = fit_scaler(
+            scaler.kind,
+            panel.numpy("features"),
+            panel.numpy("valid"),
+            slice(scaler.train_first, scaler.train_last + 1),
+            feature_names=panel.manifest.features,
+            symbols=panel.symbols,
+            options=ScalerOptions(
+                pooling="pooled" if scaler.symbols is None else "per_symbol", clip=scaler.clip
+            ),
+        )
+    if refitted is None or refitted.sha256 != scaler.sha256:
+        raise DataError(
+            "scaler must be fitted on this panel's training rows and no other",
+            was=f"rows {scaler.train_first} to {scaler.train_last}",
+            where=f"training ends before row {train_rows}",
+            remedy="Run: tradingbot features build",
+        )
 
 
 def _scope(spec: FeatureSpec) -> Scope:
