@@ -118,6 +118,7 @@ def test_regimes_mean_return_in_each_regime_is_its_drift():
         bear_sessions=5,
         sideways_sessions=5,
         turbulent_sessions=5,
+        jumps_per_year=50,
     )
     returns = market.closes[1:] / market.closes[:-1] - 1
     for k, drift in enumerate(market.latent["drift_total"][:, 0]):
