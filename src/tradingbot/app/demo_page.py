@@ -118,8 +118,8 @@ def _feature_section(result: DemoResult) -> Section:
         title="3 · Features",
         verdict=f"{len(names)} + {len(panel.manifest.regimes)}",
         text=f"{len(names)} scale-free features and {len(panel.manifest.regimes)} regime "
-        f"indicators as one tensor of {shape} (symbols × bars × features). The {scaler.kind} scaler was "
-        f"fitted on training rows only. Purge {result.split.gap.purge_bars} and embargo "
+        f"indicators as tensors of (symbols × bars × features), {shape}. The {scaler.kind} "
+        f"scaler was fitted on training rows only. Purge {result.split.gap.purge_bars} and embargo "
         f"{result.split.gap.embargo_bars} bars at each boundary.",
         tables=[Table(["part", "bars", "first close", "last close"], rows)],
         pictures=[Picture(figure, "Blank at the left: the warm-up, where nothing is valid yet.")],
@@ -130,15 +130,16 @@ def _proof_section(result: DemoResult) -> Section:
     report, certificate = result.proof, result.certificate
     pairs = sum(map(len, report.staggered_cuts))
     rows = [[v.subject, v.output, v.scope, v.status, f"{v.comparisons:,}"] for v in report.verdicts]
+    columns = ["subject", "output", "scope", "verdict", "past values compared"]
+    issued = certificate.sha256[:16] if certificate else "none"
     return Section(
         title="4 · Free of look-ahead",
         verdict="proved" if certificate else "leaks",
         good=certificate is not None,
         text=f"The future was changed, cut off and poisoned at {len(report.common_cuts)} common "
-        f"cuts and {pairs:,} (symbol, cut) pairs; {report.comparisons:,} past values were compared bit "
-        f"for bit. Certificate: {certificate.sha256[:16] if certificate else 'none'}. Without it "
-        "the panel cannot be opened.",
-        tables=[Table(["subject", "output", "scope", "verdict", "past values compared"], rows)],
+        f"cuts and {pairs:,} (symbol, cut) pairs; {report.comparisons:,} past values were "
+        f"compared bit for bit. Certificate: {issued}. Without it the panel cannot be opened.",
+        tables=[Table(columns, rows, folded_under=f"All {len(rows)} outputs, one by one")],
     )
 
 

@@ -65,12 +65,11 @@ def oracle_rows(results: Sequence[OracleResult]) -> tuple[list[str], list[list[o
     rows: list[list[object]] = []
     for result in results:
         net, sharpe = result.simulated.net_bps_per_bar, result.simulated.sharpe_annual
-        limits = result.thresholds
         rows.append(
             [
                 label_of(result),
                 result.terms.information.value,
-                f"{limits.enter:+.2f} / {limits.exit:+.2f}" if limits else "–",
+                _thresholds(result),
                 f"{result.expected_net_bps:.2f}" if result.expected_net_bps is not None else "–",
                 f"{net.estimate:.2f} [{net.low:.2f}, {net.high:.2f}]",
                 f"{sharpe.estimate:.2f} [{sharpe.low:.2f}, {sharpe.high:.2f}]",
@@ -84,6 +83,13 @@ def label_of(result: OracleResult) -> str:
     """Name a market and the parameters that make it what it is."""
     kappa = result.params.get("kappa")
     return f"{result.market} κ={kappa:g}" if isinstance(kappa, float) else result.market
+
+
+def _thresholds(result: OracleResult) -> str:
+    limits = result.thresholds
+    if limits is None:
+        return "by regime"
+    return "never" if limits.is_flat else f"{limits.enter:+.2f} / {limits.exit:+.2f}"
 
 
 def _parse_rule(text: str) -> ActionRule:

@@ -22,6 +22,8 @@ class Table:
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
+    folded_under: str = ""
+    """Where given, the table is folded away under this line until the reader opens it."""
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ def prove_causal(
         ("recomputations with another future", f"{report.recomputations}"),
         ("common cuts", f"{len(report.common_cuts)}"),
         ("staggered (symbol, cut) pairs", f"{sum(map(len, report.staggered_cuts)):,}"),
-        ("every bar, streaming = batch", "yes" if certificate and certificate.every_bar else "no"),
+        ("every bar, streaming = batch", "yes" if "every_bar" in report.subjects else "no"),
         ("certificate", certificate.sha256[:16] if certificate else "none: the panel stays locked"),
     ]
     print_table(f"Causality of {dataset} ({built.panel.folder.name})", ["", ""], rows)

@@ -27,7 +27,7 @@ def draw_coverage(
         fractions: (N, M) in [0, 1]; NaN where no bar was expected.
         title: What data this is, over which period.
     """
-    figure = new_figure(10, min(14.0, 1.6 + 0.11 * len(symbols)))
+    figure = new_figure(10, min(8.5, 1.6 + 0.12 * len(symbols)))
     axes = figure.axes[0]
     axes.grid(visible=False)
     image = axes.imshow(
@@ -40,7 +40,7 @@ def draw_coverage(
     )
     axes.set_title(title)
     _label(axes.xaxis, months, at_most=26, rotation=90)
-    _label(axes.yaxis, symbols, at_most=150, rotation=0, size=5 if len(symbols) > 60 else 7)
+    _label(axes.yaxis, symbols, at_most=72, rotation=0, size=6 if len(symbols) > 40 else 7)
     colours = figure.colorbar(image, ax=axes, shrink=0.5, extend="min")
     colours.set_label("present / expected bars (below 0.9: darkest red)", fontsize=8)
     return figure

@@ -25,7 +25,7 @@ class AnswerBar:
 
 def draw_known_answers(answers: Sequence[AnswerBar], *, title: str) -> Figure:
     """Draw expected values as bars and simulated ones as points with 95 % intervals."""
-    figure = new_figure(10, 0.9 + 0.38 * len(answers))
+    figure = new_figure(10, 1.2 + 0.36 * len(answers))
     axes = figure.axes[0]
     rows = range(len(answers))
     axes.barh(
@@ -56,5 +56,5 @@ def draw_known_answers(answers: Sequence[AnswerBar], *, title: str) -> Figure:
     axes.invert_yaxis()
     axes.set_xlabel("net basis points per bar and symbol", fontsize=8)
     axes.set_title(title)
-    axes.legend(fontsize=8, loc="lower right")
+    figure.legend(fontsize=8, loc="outside lower center", ncols=2, frameon=False)
     return figure

@@ -66,7 +66,7 @@ def _shade(
             closed_at[start],
             closed_at[end],
             color=REGIME_COLOURS[name],
-            alpha=0.13,
+            alpha=0.22,
             label=label,
             lw=0,
         )
