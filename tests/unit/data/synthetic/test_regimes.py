@@ -125,7 +125,7 @@ def test_regimes_mean_return_in_each_regime_is_its_drift():
         own = returns[market.latent["regime"][1:] == k].ravel()
         error = own.std() / np.sqrt(len(own))
         assert abs(own.mean() - drift) < 4 * error, k
-        assert error < 1e-4  # tight enough to tell ±3 a year (±17 bp a bar) apart
+        assert error < 1.5e-4  # 4 errors tell ±3 a year (±17 bp a bar) and biased jumps (12 bp)
 
 
 def test_regimes_expected_next_return_averages_over_the_next_regime():
