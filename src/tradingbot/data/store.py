@@ -79,6 +79,8 @@ class BarStore:
             SchemaError: If the frames are not as `schema` says.
             StorageError: If the disk refuses.
         """
+        if name is not None:
+            require_name(name)
         require_bars(bars, where="bars to store")
         if bars.is_empty():
             raise DataError("a dataset must have a bar", was="0 rows")
@@ -105,6 +107,7 @@ class BarStore:
     def point(self, name: str, dataset: Dataset) -> None:
         """Let `name` mean `dataset` from now on."""
         require_name(name)
+        sweep_temporaries(self._names)
         write_text(self._names / name, dataset.manifest.content_sha256 + "\n")
 
     def open(self, reference: str) -> Dataset:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tradingbot.data.schema import BAR_COLUMNS
@@ -191,6 +193,15 @@ def test_parquet_damaged_inside_is_refused_or_read_whole(fetch, frame, tmp_path)
             assert "\n" not in str(e)  # noqa: PT017
         else:
             assert rows == 3
+
+
+def test_parquet_with_text_that_is_not_utf8_is_refused(fetch, frame, tmp_path):
+    table = frame.to_arrow()
+    bad = pa.array([b"A\xff"] * 3, pa.binary()).view(pa.string())
+    position = table.column_names.index("symbol")
+    pq.write_table(table.set_column(position, "symbol", bad), tmp_path / "bad.parquet")
+    with pytest.raises(DataError, match=r"readable to its end.*UTF8"):
+        fetch((tmp_path / "bad.parquet").read_bytes(), "bars.parquet")
 
 
 def test_truncated_gz_and_gz_bomb_are_refused(fetch):

@@ -138,7 +138,7 @@ def test_save_refuses_frames_that_break_the_schema(store):
 def test_save_under_an_unsafe_name_is_refused(store, name):
     with pytest.raises(DataError, match="dataset name must be"):
         store.save(make_bars(), PROVENANCE, name=name)
-    assert not (store.root / "escape").exists()
+    assert store.datasets() == []
 
 
 def test_open_unknown_reference_suggests_or_says_what_to_run(store):
@@ -239,7 +239,7 @@ def test_killed_saves_leave_only_whole_datasets_and_the_next_completes(store):
     nursery.stdout.close()
     done = store.save(make_bars(), PROVENANCE, name="latest")
     assert store.open("latest").id == done.id
-    assert not any((store.root / "datasets").glob(".tmp-*"))
+    assert not any(store.root.glob("*/.tmp-*"))
     assert len(verified) >= 32
     assert interrupted, "no kill ever hit a write"
 
