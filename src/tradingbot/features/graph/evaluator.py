@@ -158,10 +158,14 @@ class Evaluator:
     def _elementwise(self, node: Elementwise) -> Compute:
         function, target, values = ELEMENTWISE[node.function], self._target(node), self._values
         arguments = node.arguments
+        pair = arguments if len(arguments) == 2 else None  # the usual case, spelled out for speed
 
         def compute(rows: int) -> None:
             out = values[node] = target(rows)
-            function(*[values[argument] for argument in arguments], out=out)
+            if pair is not None:
+                function(values[pair[0]], values[pair[1]], out=out)
+            else:
+                function(*[values[argument] for argument in arguments], out=out)
 
         return compute
 

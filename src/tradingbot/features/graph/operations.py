@@ -27,16 +27,16 @@ _DAY_COS = np.cos(2 * np.pi * np.arange(_DAYS_PER_WEEK) / _DAYS_PER_WEEK)
 def _divide_or(numerator: Array, denominator: Array, otherwise: float, out: Array) -> None:
     """Divide; where the denominator is 0 give `otherwise`, but keep the numerator's NaN."""
     np.divide(numerator, denominator, out=out)
-    zero = np.equal(denominator, 0.0)
-    if zero.any():
+    if not denominator.all():
+        zero = np.equal(denominator, 0.0)
         np.copyto(out, np.multiply(numerator, 0.0) + otherwise, where=zero)
 
 
 def _log_ratio(numerator: Array, denominator: Array, out: Array) -> None:
     """Take log(numerator / denominator); 0 where either is 0, NaN where either is NaN."""
     np.divide(numerator, denominator, out=out)
-    zero = np.logical_or(np.equal(numerator, 0.0), np.equal(denominator, 0.0))
-    if zero.any():
+    if not (numerator.all() and denominator.all()):
+        zero = np.logical_or(np.equal(numerator, 0.0), np.equal(denominator, 0.0))
         unity = np.multiply(numerator, 0.0) + np.multiply(denominator, 0.0) + 1.0
         np.copyto(out, unity, where=zero)
     np.log(out, out=out)
@@ -138,12 +138,15 @@ def _deviation(rows: Array, bars: int, out: Array) -> None:
     Source: Chan, Golub, LeVeque, 1983, "Algorithms for computing the sample variance".
     """
     length, powers = len(out), _powers(bars)
-    total, squares, size = rows, np.zeros_like(rows), 1
-    levels = {1: (total, squares)}
+    first, second = _pairs(rows, 1, length)
+    gap, total, size = first - second, first + second, 2
+    squares = gap * gap * 0.5
+    levels = {2: (total, squares)}
+    if bars % 2:
+        levels[1] = rows, np.zeros_like(rows)
     while size < powers[0]:
         first, second = _pairs(total, size, length)
-        first_squares, second_squares = _pairs(squares, size, length)
-        squares = _merge_squares(first - second, 2.0 * size, first_squares, second_squares)
+        squares = _merge_squares(first - second, 2.0 * size, *_pairs(squares, size, length))
         total = first + second
         size *= 2
         levels[size] = total, squares
