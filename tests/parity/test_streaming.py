@@ -72,6 +72,15 @@ def test_stream_with_missing_bars_and_late_starters_equals_batch(form: Form, see
     assert_same_bits(streamed, batch_of(inputs, ALL, form))
 
 
+def test_stream_does_not_look_at_what_stands_where_there_is_no_bar() -> None:
+    inputs = gappy_market(220, 5)
+    bars = {name: np.where(inputs.present, x, 1e30) for name, x in inputs.bars.items()}
+
+    streamed = stream_of(replace(inputs, bars=bars), ALL, "network")
+
+    assert_same_bits(streamed, batch_of(inputs, ALL, "network"))
+
+
 def test_stream_of_complete_bars_equals_batch_across_blocks() -> None:
     inputs = with_sentiment(inputs_of(bars_of(closes_of("stepped", 400, 150))))
 

@@ -64,10 +64,10 @@ def test_burst_of_volatility_and_volume_is_at_the_top_of_its_past() -> None:
 
 
 def test_market_that_stands_still_after_moving_is_at_rest() -> None:
-    close = closes_of("random", 1000, 1)
-    close[200:] = close[200] / 3  # a price whose multiples round
+    close = closes_of("random", 1000, 20)  # twenty prices: the multiples of some round
+    close[200:] = close[200]
 
-    regimes = last_regimes(close, volume=np.zeros((1000, 1)))
+    regimes = last_regimes(close, volume=np.zeros((1000, 20)))
 
     atr_regime = regimes.pop("atr_regime")
     assert 0.0 <= atr_regime <= 1.0  # a recursion: still falling towards 0
