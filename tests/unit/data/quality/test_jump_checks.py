@@ -6,9 +6,9 @@ from datetime import datetime
 
 import numpy as np
 import polars as pl
+
 from fixtures.defects import DEFECTS
 from fixtures.dirty_market import clean_market, closes
-
 from tradingbot.data.quality import validate
 
 PRICES = ("open", "high", "low", "close", "vwap")

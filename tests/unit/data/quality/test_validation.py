@@ -210,6 +210,17 @@ def test_quarantine_with_an_unknown_code_is_reported_as_an_error() -> None:
     assert ("OLD_RULE", "why") in {(f.code, f.example) for f in report.findings}
 
 
+def test_sentiment_that_stops_before_the_last_bar_is_stale() -> None:
+    market = clean_market()
+    stops = datetime(2024, 12, 20, tzinfo=UTC)
+    kept = (pl.col("symbol") != "CCC") | (pl.col("available_at") < stops)
+
+    report = validate(market.bars, market.covariates.filter(kept), provenance=market.provenance)
+
+    (finding,) = [f for f in report.findings if f.code == "SENTIMENT_STALE"]
+    assert finding.symbol == "CCC"
+
+
 def test_growth_of_a_history_is_no_revision() -> None:
     bars = clean_market().bars
     old = bars.filter(pl.col("closed_at") < closes()[300])
