@@ -67,7 +67,7 @@ def blocks_of(text: str) -> Iterator[Block]:
 
 
 def _check_words(line: int, words: list[str]) -> None:
-    if words[:1] == ["no-run"]:
+    if words and words[0].rstrip(":") == "no-run":
         if len(words) < 2:
             raise ValueError(f"line {line}: no-run must have a reason")
         return
@@ -102,7 +102,7 @@ def run_page(text: str, folder: Path) -> int:
     namespace: dict[str, object] = {"__name__": "__main__"}
     count = 0
     for block in blocks_of(text):
-        if "no-run" in block.words:
+        if block.words and block.words[0].rstrip(":") == "no-run":
             continue
         if block.language in ("python", "pycon"):
             _run_python(block, namespace)
@@ -205,7 +205,7 @@ def test_page_with_good_examples_counts_them(tmp_path: Path) -> None:
             "console exact", "$ tradingbot --version | cut -c1-10\ntradingbot\n$ rm -rf nothing"
         )
         + fenced("bash exit=2", "make demo\ntradingbot nonsense")
-        + fenced("console no-run needs the network", "$ tradingbot nonsense")
+        + fenced("console no-run: needs the network", "$ tradingbot nonsense")
         + fenced("text", "anything")
     )
 
