@@ -104,8 +104,6 @@ def _temporary(path: Path, create: Callable[[Path], None]) -> Iterator[Path]:
 
 
 def _rename_unless_there(temporary: Path, path: Path) -> None:
-    if path.exists():
-        return
     try:
         os.rename(temporary, path)
     except OSError as e:
