@@ -346,8 +346,8 @@ def leak_in_the_nan_pattern(m):
 
 @leak()
 def leak_in_the_dtype(m):
-    clean_value = np.nan_to_num(returns(m.bars["close"]))
-    return clean_value.astype(np.float32 if np.nanmax(m.bars["close"]) > 500 else np.float64)
+    # The values are exact in both types: only the type tells.
+    return m.present.astype(np.float32 if np.nanmax(m.bars["close"]) > 500 else np.float64)
 
 
 @leak("market")
