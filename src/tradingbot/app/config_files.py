@@ -61,19 +61,15 @@ def check_resources(loaded: LoadedConfig) -> None:
     from tradingbot.data.calendar import TradingCalendar
     from tradingbot.data.synthetic.registry import market, parse_params
     from tradingbot.data.universes import load_universe
-    from tradingbot.features.registry import covariate_features
 
     section = loaded.config.market
     with _placed(loaded, "market", "name"):
         spec = market(section.name)
     with _placed(loaded, "market", "params"):
         parse_params(spec, section.params)
-    with _placed(loaded, "features", "covariates"):
-        covariate_features(loaded.config.features.covariates)
     with _placed(loaded, "market", "universe"):
-        load_universe(section.universe)
-    with _placed(loaded, "market", "calendar"):
-        calendar = TradingCalendar.load(section.calendar, section.start, section.end)
+        universe = load_universe(section.universe)
+        calendar = TradingCalendar.load(universe.calendar, section.start, section.end)
     bars = calendar.bar_closes(Timeframe.parse(section.timeframe), section.grid).height
     _check_windows(loaded, bars)
 

@@ -19,7 +19,6 @@ from tradingbot.domain.timeframe import BarGrid, Timeframe
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 CostFrac = Annotated[float, Field(ge=0.0, le=0.1)]
-Names = Annotated[tuple[Name, ...], Strict(False)]
 ParamValue = bool | int | float | str
 
 
@@ -41,7 +40,7 @@ class MarketConfig(_Section):
     name: Name = "regimes"
     """Synthetic market to generate: `tradingbot market list` shows them."""
     universe: Name = "us143"
-    """Universe by name, or path of a universe CSV file."""
+    """Universe by name, or path of a universe CSV file; it also says which calendar."""
     start: date = date(2023, 10, 2)
     """First day, included."""
     end: date = date(2025, 10, 1)
@@ -50,8 +49,6 @@ class MarketConfig(_Section):
     """Length of a bar: a count and m, h or d."""
     grid: Annotated[BarGrid, Strict(False)] = BarGrid.SESSION
     """Where bars begin: `session` (from the open) or `clock` (on whole units)."""
-    calendar: Name = "XNYS"
-    """Exchange calendar, or `24/7`."""
     seed: Seed = 7
     """Root of every random stream of the market."""
     params: dict[str, ParamValue] = {}
@@ -79,20 +76,6 @@ class QualityConfig(_Section):
     """Refuse a dataset for warnings too, not only for errors."""
     trailing_bars: Annotated[int, Field(ge=1, le=1_000_000)] = 168
     """Bars at the end that must be complete for every symbol."""
-
-
-class FeaturesConfig(_Section):
-    """Which numbers are computed from bars."""
-
-    sets: Annotated[
-        tuple[Literal["technical", "regime"], ...], Strict(False), Field(min_length=1)
-    ] = (
-        "technical",
-        "regime",
-    )
-    """Feature sets: `technical` (23 per bar, with sentiment), `regime` (10 per bar)."""
-    covariates: Names = ()
-    """Further point-in-time inputs of the dataset to join, such as `signal`."""
 
 
 class ScalingConfig(_Section):
@@ -174,8 +157,6 @@ class PipelineConfig(_Section):
     """The market to generate."""
     quality: QualityConfig = QualityConfig()
     """How bars are judged."""
-    features: FeaturesConfig = FeaturesConfig()
-    """What is computed."""
     scaling: ScalingConfig = ScalingConfig()
     """How it is scaled."""
     splits: SplitsConfig = SplitsConfig()

@@ -61,7 +61,12 @@ def run_demo(config: PipelineConfig, workspace: Path, announce: Announce) -> Dem
     name = f"demo-{config.market.name}"
     source = synthetic_source(config.market)
     dataset = steps.run(
-        "generate", lambda progress: ingest(source, store, name=name, progress=progress).dataset
+        "generate",
+        lambda progress: (
+            ingest(
+                source, store, name=name, strict=config.quality.strict, progress=progress
+            ).dataset
+        ),
     )
     universe = load_universe(config.market.universe)
     trailing = config.quality.trailing_bars

@@ -19,18 +19,18 @@ def test_load_config_every_preset_is_valid(preset: str) -> None:
     assert load_config(preset).files[0].stem == preset
 
 
-def test_load_config_child_overrides_scalars_and_lists_whole(tmp_path: Path) -> None:
+def test_load_config_child_overrides_single_values(tmp_path: Path) -> None:
     write(
         tmp_path,
         "a.yaml",
-        "features:\n  sets: [regime]\n  covariates: [x, y]\nproof:\n  common_rounds: 3\n",
+        "scaling:\n  kind: minmax\n  pooling: pooled\nproof:\n  common_rounds: 3\n",
     )
-    child = write(tmp_path, "b.yaml", "extends: a.yaml\nfeatures:\n  covariates: [z]\n")
+    child = write(tmp_path, "b.yaml", "extends: a.yaml\nscaling:\n  kind: standard\n")
 
     loaded = load_config(child)
 
-    assert loaded.config.features.covariates == ("z",)
-    assert loaded.config.features.sets == ("regime",)
+    assert loaded.config.scaling.kind == "standard"
+    assert loaded.config.scaling.pooling == "pooled"
     assert loaded.config.proof.common_rounds == 3
     assert [file.name for file in loaded.files] == ["b.yaml", "a.yaml"]
 

@@ -9,7 +9,12 @@ import typer
 
 from tradingbot.app.cli import data_in
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
-from tradingbot.app.cli.options import ConfigOption, DatasetArgument, read_settings
+from tradingbot.app.cli.options import (
+    ConfigOption,
+    DatasetArgument,
+    choose_workspace,
+    read_settings,
+)
 from tradingbot.app.console import print_json, print_note, print_table, print_text
 
 if TYPE_CHECKING:
@@ -126,9 +131,10 @@ def show_split(
     from tradingbot.app.pipeline import read_inputs, split_rows
     from tradingbot.data.store import BarStore
 
-    found = BarStore(invocation_of(context).workspace).open(dataset)
+    settings = read_settings(config)
+    found = BarStore(choose_workspace(invocation_of(context), settings)).open(dataset)
     closed_at = read_inputs(found).closed_at
-    split = split_rows(closed_at, read_settings(config).splits)
+    split = split_rows(closed_at, settings.splits)
     rows = [
         {
             "part": part,

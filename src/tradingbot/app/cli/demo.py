@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
+from tradingbot.app.cli.options import choose_workspace
 from tradingbot.app.console import (
     Progress,
     print_json,
@@ -42,7 +43,7 @@ def show_demo(
     from tradingbot.data.atomic import write_text
 
     settings = load_config(config).config
-    workspace = invocation_of(context).workspace
+    workspace = choose_workspace(invocation_of(context), settings)
     with ExitStack() as bars:
 
         def announce(step: str) -> Progress:

@@ -5,7 +5,12 @@ from __future__ import annotations
 import typer
 
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
-from tradingbot.app.cli.options import ConfigOption, DatasetArgument, read_settings
+from tradingbot.app.cli.options import (
+    ConfigOption,
+    DatasetArgument,
+    choose_workspace,
+    read_settings,
+)
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
 
 app = typer.Typer(help="List features, build panels, prove them free of look-ahead.")
@@ -60,8 +65,8 @@ def build(
     from tradingbot.app.pipeline import build_features, fit_and_store_scaler, split_rows
     from tradingbot.data.store import BarStore
 
-    workspace = invocation_of(context).workspace
     settings = read_settings(config)
+    workspace = choose_workspace(invocation_of(context), settings)
     with progress_bar("features") as progress:
         progress(0, 2, "compute")
         built = build_features(BarStore(workspace).open(dataset), workspace)
@@ -109,8 +114,8 @@ def prove_causal(
     from tradingbot.app.pipeline import build_features, prove_features
     from tradingbot.data.store import BarStore
 
-    workspace = invocation_of(context).workspace
     settings = read_settings(config)
+    workspace = choose_workspace(invocation_of(context), settings)
     built = build_features(BarStore(workspace).open(dataset), workspace)
     with progress_bar("proof") as progress:
         report, certificate = prove_features(built, settings, progress=progress)

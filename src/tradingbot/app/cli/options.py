@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tradingbot.app.cli.invocation import Invocation
     from tradingbot.app.configuration import PipelineConfig
 
 DatasetArgument = Annotated[str, typer.Argument(help="Name of a dataset, or digits of its hash.")]
@@ -21,3 +24,11 @@ def read_settings(reference: str | None) -> PipelineConfig:
     from tradingbot.app.configuration import PipelineConfig
 
     return load_config(reference).config if reference else PipelineConfig()
+
+
+def choose_workspace(invocation: Invocation, settings: PipelineConfig) -> Path:
+    """Return the workspace: the option or variable before the file's, else the default."""
+    configured = settings.workspace_path()
+    if configured is None or invocation.workspace_is_given:
+        return invocation.workspace
+    return configured

@@ -64,8 +64,7 @@ MALFORMED = {
     "bad_timeframe": ("market:\n  timeframe: hourly\n", 2, ["count and m, h or d", "'hourly'"]),
     "bad_choice": ("scaling:\n  kind: zscore\n", 2, ["'standard', 'minmax' or 'robust'", "zscore"]),
     "bad_grid": ("market:\n  grid: sesion\n", 2, ["'session' or 'clock'", "sesion"]),
-    "unknown_set": ("features:\n  sets: [technical, regimes]\n", 2, ["'regime'", "'regimes'"]),
-    "empty_list": ("features:\n  sets: []\n", 2, ["features.sets must not be empty"]),
+    "unknown_kind": ("scaling:\n  kind: robusst\n", 2, ["'robust'", "'robusst'"]),
     "python_object": ("proof: !!python/object:os.system {}\n", 1, ["tags", "python/object"]),
     "python_call": ("x: !!python/object/apply:os.system ['id']\n", 1, ["tags"]),
     "custom_tag": ("proof:\n  common_rounds: !env CUTS\n", 2, ["tags", "'!env'"]),
@@ -107,8 +106,6 @@ UNFIT = {
     "param": ("market:\n  name: noise\n  params:\n    phy: 0.5\n", 3, "Did you mean 'phi'?"),
     "param_range": ("market:\n  name: noise\n  params:\n    phi: 2.0\n", 3, "was 2.0"),
     "universe": ("market:\n  name: noise\n  universe: us134\n", 3, "Did you mean 'us143'?"),
-    "covariate": ("market:\n  name: noise\nfeatures:\n  covariates: [rsi_14]\n", 4, "rsi_14"),
-    "calendar": ("market:\n  name: noise\n  calendar: XNYX\n", 3, "XNYX"),
     "window_beyond_data": (
         "market:\n  name: noise\n  start: 2025-09-01\nquality:\n  trailing_bars: 9000\n",
         5,
