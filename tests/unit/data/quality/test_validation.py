@@ -113,6 +113,13 @@ def test_missing_bars_are_counted_per_symbol_with_the_first_time() -> None:
     assert (finding.symbol, finding.count, finding.first_at) == ("GGG", 3, gone[0])
 
 
+def test_symbol_unknown_to_the_universe_is_still_expected_to_be_complete() -> None:
+    coverage = report_of(planted("stranger")).coverage.by_symbol
+
+    row = coverage.row(by_predicate=pl.col("symbol") == "DDD", named=True)
+    assert (row["expected"], row["fraction"]) == (len(closes()), 1.0)
+
+
 def test_missing_session_is_not_counted_bar_by_bar_as_well() -> None:
     codes = {finding.code for finding in report_of(planted("missing_session")).findings}
 
