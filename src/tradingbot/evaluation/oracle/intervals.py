@@ -20,6 +20,7 @@ FloatArray = NDArray[np.float64]
 _Z = 1.959963984540054  # 97.5 % point of the normal distribution
 _DRAWS = 2000
 _MIN_REPLICATES = 8
+_BLOCKS = 40
 
 
 class Interval(NamedTuple):
@@ -53,18 +54,20 @@ def intervals_over_symbols(net_returns: FloatArray) -> tuple[Interval, Interval]
 
 
 def intervals_over_blocks(
-    net_returns: FloatArray, *, block_bars: int = 140, seed: int = 0
+    net_returns: FloatArray, *, block_bars: int | None = None, seed: int = 0
 ) -> tuple[Interval, Interval]:
     """Estimate mean and Sharpe ratio per bar where symbols move together: a block bootstrap.
 
     Args:
         net_returns: (T, N).
-        block_bars: Length of a block; the default is 20 sessions of 7 bars.
+        block_bars: Length of a block; by default such that there are about forty, since the
+            width of an interval from fewer is itself uncertain.
         seed: Root of the stream that draws blocks.
 
     Returns:
         Percentile intervals of the mean net return and of the symbols' mean Sharpe ratio.
     """
+    block_bars = block_bars or max(1, len(net_returns) // _BLOCKS)
     blocks = len(net_returns) // block_bars
     _require_replicates(blocks, f"blocks of {block_bars} bars")
     kept = net_returns[: blocks * block_bars].reshape(blocks, block_bars, -1)

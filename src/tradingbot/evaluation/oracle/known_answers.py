@@ -23,6 +23,8 @@ BARS = 3528
 """Two years of hourly bars, as in the trial that the table is compared with."""
 SEED = 7
 _START = date(2023, 1, 3)
+TABLE_BEGIN, TABLE_END = "<!-- table: known answers -->\n", "\n<!-- end -->"
+"""Marks around the table in a page."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,12 @@ def format_table(results: Sequence[OracleResult]) -> str:
         "| simulated net bp/bar (95 %) | turnover per bar | Sharpe per year (95 %) |"
     )
     return "\n".join([head, "|---" * 9 + "|", *(_row(result) for result in results)])
+
+
+def replace_table(page: str, results: Sequence[OracleResult]) -> str:
+    """Put a fresh table between the marks of a page, for when a market changes on purpose."""
+    before, rest = page.split(TABLE_BEGIN)
+    return before + TABLE_BEGIN + format_table(results) + TABLE_END + rest.split(TABLE_END, 1)[1]
 
 
 def _row(result: OracleResult) -> str:

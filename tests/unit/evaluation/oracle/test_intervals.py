@@ -33,12 +33,12 @@ def test_symbol_interval_covers_the_mean_despite_autocorrelation():
 def test_block_interval_covers_the_mean_despite_shared_moves():
     rng = np.random.default_rng(2)
     hits = []
-    for seed in range(200):
+    for seed in range(80):
         common = draw_ar1(rng, (2400, 1), phi=0.8)
         returns = common + rng.standard_normal((2400, 5)) + 0.1
-        hits.append(intervals_over_blocks(returns, block_bars=60, seed=seed)[0].covers(0.1))
+        hits.append(intervals_over_blocks(returns, seed=seed)[0].covers(0.1))
 
-    assert 0.88 <= np.mean(hits) <= 0.98
+    assert 0.85 <= np.mean(hits) <= 0.99
 
 
 def test_symbols_that_move_together_are_not_replicates():
@@ -70,7 +70,7 @@ def test_returns_that_never_move_have_zero_sharpe():
     "interval",
     [
         lambda: intervals_over_symbols(np.zeros((100, 7))),
-        lambda: intervals_over_blocks(np.zeros((140 * 7, 20))),
+        lambda: intervals_over_blocks(np.zeros((140 * 7, 20)), block_bars=140),
     ],
 )
 def test_too_few_replicates_are_refused(interval):

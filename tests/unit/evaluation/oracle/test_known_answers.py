@@ -11,9 +11,12 @@ from tradingbot.evaluation.oracle.known_answers import (
     QUESTIONS,
     SEED,
     SYMBOLS,
+    TABLE_BEGIN,
+    TABLE_END,
     format_table,
     hourly_grid,
     known_answers,
+    replace_table,
 )
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "concepts" / "oracles.md"
@@ -27,9 +30,15 @@ def results():
 def test_table_of_the_page_is_generated_again(results):
     page = PAGE.read_text(encoding="utf-8")
 
-    published = page.split("<!-- table: known answers -->\n")[1].split("\n<!-- end -->")[0]
+    assert replace_table(page, results).splitlines() == page.splitlines()
 
-    assert format_table(results).splitlines() == published.splitlines()
+
+def test_replaced_table_keeps_the_page_around_it(results):
+    page = f"before\n{TABLE_BEGIN}old{TABLE_END}\nafter\n"
+
+    replaced = replace_table(page, results)
+
+    assert replaced == f"before\n{TABLE_BEGIN}{format_table(results)}{TABLE_END}\nafter\n"
 
 
 def test_page_names_size_period_and_seed_of_its_table(results):

@@ -192,3 +192,16 @@ def test_hidden_market_without_strength_is_worth_nothing(name, params, informati
 
     assert result.expected_net_bps == 0.0
     assert result.simulated.turnover_frac == 0.0
+
+
+def test_interval_of_linked_symbols_is_wider_than_that_of_independent_ones():
+    grid = hourly_grid(40, 2000)
+
+    widths = []
+    for correlation in (0.0, 0.8):
+        market = make("planted", grid=grid, correlation=correlation)
+        interval = oracle_for(market, cost_frac=COST).simulated.net_bps_per_bar
+        widths.append(interval.high - interval.low)
+
+    # Half of the symbols are held at a time, so noise shared at 0.8 hardly averages out.
+    assert widths[1] > 2.5 * widths[0]
