@@ -97,68 +97,56 @@ def _powers(bars: int) -> tuple[int, ...]:
     return tuple(1 << bit for bit in reversed(range(bars.bit_length())) if bars >> bit & 1)
 
 
-def _pairs(level: Array, size: int, length: int) -> tuple[Array, Array]:
-    """Neighbouring runs of `size` rows to be merged; for one row of output only those it needs."""
-    if length == 1:
-        even = len(level) // 2 * 2
-        return level[0:even:2], level[1:even:2]
-    return level[:-size], level[size:]
-
-
-def _runs(level: Array, offset: int, size: int, length: int) -> Array:
-    """The runs of `size` rows that begin `offset` rows after each window does."""
-    start = offset // size if length == 1 else offset
-    return level[start : start + length]
-
-
 def _sum(rows: Array, bars: int, out: Array) -> None:
-    """Add up by doubling: sums of 1, 2, 4 … rows, then the powers of two that make `bars`."""
-    length, powers = len(out), _powers(bars)
-    level, size = rows, 1
-    levels = {1: rows}
-    while size < powers[0]:
-        first, second = _pairs(level, size, length)
-        level = first + second
-        size *= 2
-        levels[size] = level
-    offset = size
-    if len(powers) == 1:
-        np.copyto(out, level[:length])
-    total = level[:length]
-    for size in powers[1:]:
-        total = np.add(total, _runs(levels[size], offset, size, length), out=out)
+    """Add up runs of powers of two that make `bars`, each by halving: half the run to the other."""
+    length, offset, powers = len(out), 0, _powers(bars)
+    for size in powers:
+        run, half = rows[offset : offset + size + length - 1], size // 2
+        while half:
+            run = run[:-half] + run[half:]
+            half //= 2
+        if offset:
+            np.add(out, run, out=out)
+        else:
+            np.copyto(out, run)
         offset += size
 
 
 def _deviation(rows: Array, bars: int, out: Array) -> None:
     """Population standard deviation by pairwise merging of sums and squared deviations.
 
-    Exact 0 for a constant window: means of power-of-two parts are then equal bit for bit.
+    Exact 0 for a constant window: means of power-of-two runs are then equal bit for bit.
 
     Source: Chan, Golub, LeVeque, 1983, "Algorithms for computing the sample variance".
     """
-    length, powers = len(out), _powers(bars)
-    first, second = _pairs(rows, 1, length)
-    gap, total, size = first - second, first + second, 2
-    squares = gap * gap * 0.5
-    levels = {2: (total, squares)}
-    if bars % 2:
-        levels[1] = rows, np.zeros_like(rows)
-    while size < powers[0]:
-        first, second = _pairs(total, size, length)
-        squares = _merge_squares(first - second, 2.0 * size, *_pairs(squares, size, length))
-        total = first + second
-        size *= 2
-        levels[size] = total, squares
-    merged, total, squares = size, total[:length], squares[:length]
-    for size in powers[1:]:
-        last, last_squares = (_runs(x, merged, size, length) for x in levels[size])
-        gap = total * size - last * merged
-        squares = _merge_squares(gap, size * merged * (size + merged), squares, last_squares)
-        total = total + last
+    length, merged, powers = len(out), 0, _powers(bars)
+    for size in powers:
+        run, run_squares = _moments(rows[merged : merged + size + length - 1], size)
+        if not merged:
+            total, squares = run, run_squares
+        else:
+            gap = total * size - run * merged
+            squares = _merge_squares(gap, size * merged * (size + merged), squares, run_squares)
+            total = total + run
         merged += size
     np.divide(squares, bars, out=out)
     np.sqrt(out, out=out)
+
+
+def _moments(run: Array, size: int) -> tuple[Array, Array]:
+    """Sums, and sums of squared deviations from the mean, of every `size` rows; a power of two."""
+    if size == 1:
+        return run, np.zeros_like(run)
+    half = size // 2
+    gap = run[:-half] - run[half:]
+    total, squares = run[:-half] + run[half:], np.multiply(gap, gap, out=gap) * 0.5
+    merged, half = 2, half // 2
+    while half:
+        gap = total[:-half] - total[half:]
+        squares = _merge_squares(gap, 2.0 * merged, squares[:-half], squares[half:])
+        total = total[:-half] + total[half:]
+        merged, half = 2 * merged, half // 2
+    return total, squares
 
 
 def _merge_squares(gap: Array, scale: float, first: Array, second: Array) -> Array:
@@ -171,9 +159,6 @@ def _merge_squares(gap: Array, scale: float, first: Array, second: Array) -> Arr
 
 def _extremum(pick: np.ufunc) -> WindowFunction:
     def extremum(rows: Array, bars: int, out: Array) -> None:
-        if len(out) == 1:
-            pick.reduce(rows, axis=0, out=out[0])
-            return
         length, size, level = len(out), 1, rows
         while 2 * size <= bars:
             level = pick(level[:-size], level[size:])
