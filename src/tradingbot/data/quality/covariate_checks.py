@@ -49,7 +49,9 @@ def find_stale_sentiment(view: MarketView) -> pl.DataFrame:
     until = view.bars.group_by("symbol").agg(until=pl.col("closed_at").last())
     values = _sentiment(view).join(until, on="symbol", how="inner", maintain_order="left")
     following = pl.coalesce(pl.col("available_at").shift(-1).over("symbol"), pl.col("until"))
-    silence = following - pl.col("available_at")
+    # As a column: after the filter, the next value would be another one.
+    values = values.with_columns(silence=following - pl.col("available_at"))
+    silence = pl.col("silence")
     example = pl.format("silent for {} days", silence.dt.total_days())
     is_stale = (silence > SENTIMENT_STALE_AFTER) & (pl.col("available_at") < pl.col("until"))
     return describe(values.filter(is_stale), example, at="available_at")

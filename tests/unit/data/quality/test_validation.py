@@ -228,6 +228,21 @@ def test_sentiment_that_stops_before_the_last_bar_is_stale() -> None:
     assert finding.symbol == "CCC"
 
 
+def test_sentiment_silent_in_the_middle_says_how_long() -> None:
+    market = clean_market()
+    values = market.covariates.filter(pl.col("symbol") == "CCC")["available_at"]
+    first, last = values[10], values[10] + timedelta(days=12)
+    kept = (pl.col("symbol") != "CCC") | ~pl.col("available_at").is_between(
+        first, last, closed="right"
+    )
+    following = values.filter(values > last)[0]
+
+    report = validate(market.bars, market.covariates.filter(kept), provenance=market.provenance)
+
+    (finding,) = [f for f in report.findings if f.code == "SENTIMENT_STALE"]
+    assert finding.example == f"silent for {(following - first).days} days"
+
+
 def test_growth_of_a_history_is_no_revision() -> None:
     bars = clean_market().bars
     old = bars.filter(pl.col("closed_at") < closes()[300])
