@@ -6,7 +6,7 @@ stationary AR(1) is reversible, so looking back one bar is looking forward one b
 
     q(x) = P(x' ≥ enter | x) + ∫ k(x, y) q(y) dy      over exit < y < enter
 
-which Gauss-Legendre nodes solve to machine precision; all moments are then integrals.
+which 64 Gauss-Legendre nodes solve; all moments are then integrals. Six digits or better (tested).
 """
 
 from __future__ import annotations
