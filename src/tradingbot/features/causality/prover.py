@@ -75,19 +75,13 @@ def prove_causal(
     if inputs.shape[0] < 4:
         raise DataError("a proof must have at least 4 rows of bars", was=inputs.shape[0])
     rounds = plan_rounds(inputs, plan)
-    total = len(subjects) * (len(rounds) + 2)
     verdicts: list[Verdict] = []
     recomputations = 0
-    # One subject at a time: only one set of expected values is held in memory.
     for position, subject in enumerate(subjects):
-        tallies = _begin(inputs, subject)
-        for number, planned in enumerate(rounds):
-            recomputations += _examine(inputs, subject, tallies, planned, plan.seed)
-            progress(position * (len(rounds) + 2) + number + 1, total, subject.name)
-        elsewhere = evaluate(subject, regrow(inputs, -1, stream(plan.seed, "elsewhere")))
-        verdicts += [tally.verdict(elsewhere) for tally in tallies]
-        recomputations += 2  # the expected values and those of another market
-        progress((position + 1) * (len(rounds) + 2), total, subject.name)
+        step = _Step(position * (len(rounds) + 2), len(subjects) * (len(rounds) + 2), progress)
+        found, count = _prove_subject(inputs, subject, rounds, plan.seed, step)
+        verdicts += found
+        recomputations += count
     return CausalityReport(
         verdicts=tuple(verdicts),
         common_cuts=tuple(r.cut for r in rounds if r.is_common),
@@ -120,6 +114,36 @@ def other_future(inputs: MarketInputs, planned: Round, seed: int) -> MarketInput
     if planned.kind == "regrow":
         return regrow(inputs, planned.cut, rng)
     return perturb_symbols(inputs, planned.cuts, planned.number, rng)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Where one subject stands in the progress of all."""
+
+    finished: int
+    total: int
+    progress: Progress
+
+    def tell(self, count: int, label: str) -> None:
+        self.progress(self.finished + count, self.total, label)
+
+
+def _prove_subject(
+    inputs: MarketInputs, subject: Subject, rounds: Sequence[Round], seed: int, step: _Step
+) -> tuple[list[Verdict], int]:
+    """Examine one subject; everything it computed is let go on return.
+
+    Returns:
+        Its verdicts and the number of recomputations.
+    """
+    tallies = _begin(inputs, subject)
+    recomputations = 2  # the expected values, and those of another market
+    for number, planned in enumerate(rounds):
+        recomputations += _examine(inputs, subject, tallies, planned, seed)
+        step.tell(number + 1, subject.name)
+    elsewhere = evaluate(subject, regrow(inputs, -1, stream(seed, "elsewhere")))
+    step.tell(len(rounds) + 2, subject.name)
+    return [tally.verdict(elsewhere) for tally in tallies], recomputations
 
 
 def _begin(inputs: MarketInputs, subject: Subject) -> list[Tally]:
