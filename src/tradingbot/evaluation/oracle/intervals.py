@@ -102,7 +102,7 @@ def _student(replicates: FloatArray) -> Interval:
 
 
 def _student_point(freedom: int) -> float:
-    """97.5 % point of Student's t by Cornish-Fisher; within 0.2 % from seven degrees on (tested)."""
+    """97.5 % point of Student's t by Cornish-Fisher; within 0.2 % from seven degrees on."""
     first = (_Z**3 + _Z) / 4.0
     second = (5.0 * _Z**5 + 16.0 * _Z**3 + 3.0 * _Z) / 96.0
     third = (3.0 * _Z**7 + 19.0 * _Z**5 + 17.0 * _Z**3 - 15.0 * _Z) / 384.0
