@@ -77,6 +77,7 @@ def scaling_subject(context: ProofContext) -> Subject:
     def compute(inputs: MarketInputs) -> Mapping[str, Output]:
         tensors = panel_tensors(inputs, context.specs)
         features, valid = tensors["features"], tensors["valid"]
+        tensors.clear()  # prices and regimes need not stay in memory meanwhile
         outputs: dict[str, Output] = {}
         for kind in SCALER_KINDS:
             scaler = fit_scaler(
