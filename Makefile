@@ -1,6 +1,6 @@
 # Every verb sets up what it needs (virtual environment, locked packages, this package) and then does its job.
 # The lock is a plain pip constraints file: one version of everything, installed only where an extra asks for it.
-PYTHON ?= python3.11
+PYTHON ?= $(firstword $(shell command -v python3.11 python3 python))
 VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
