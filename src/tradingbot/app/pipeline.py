@@ -129,8 +129,9 @@ def fit_and_store_scaler(built: BuiltPanel, split: Split, config: ScalingConfig)
 def prove_features(
     built: BuiltPanel, config: PipelineConfig, *, progress: Progress = silent
 ) -> tuple[CausalityReport, Certificate | None]:
-    """Prove a panel causal and write its certificate; None where an output leaks."""
+    """Prove a panel and its scaler causal, write the certificate; None where an output leaks."""
     split = split_rows(built.inputs.closed_at, config.splits)
+    scaler = fit_and_store_scaler(built, split, config.scaling)
     plan = ProofPlan(
         boundaries=(split.train.stop, split.validation.start, split.test.start),
         common_rounds=config.proof.common_rounds,
@@ -143,5 +144,6 @@ def prove_features(
         built.specs,
         train_rows=split.train.stop,
         plan=plan,
+        scaler=scaler,
         progress=progress,
     )
