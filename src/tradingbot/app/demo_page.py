@@ -19,6 +19,11 @@ from tradingbot.evaluation.real_facts import load_real_facts
 from tradingbot.evaluation.report import Cell, Picture, Section, Table, render_page
 
 _SHOWN = ("SPY", "QQQ", "AAPL", "NVDA", "JPM", "XOM")
+_SCALED_UNITS = {
+    "standard": "standard deviations from the training mean",
+    "minmax": "0 and 1: smallest and largest training value",
+    "robust": "interquartile ranges from the training median",
+}
 _MAP_BARS = 700  # a hundred sessions: more would be finer than a pixel
 
 
@@ -106,6 +111,7 @@ def _feature_section(result: DemoResult) -> Section:
         np.asarray(panel.numpy("valid")[column, :_MAP_BARS]),
         names,
         title=f"{panel.symbols[column]}: what a network sees, first {_MAP_BARS} bars (synthetic)",
+        unit=_SCALED_UNITS[scaler.kind],
     )
     parts = (("train", result.split.train), ("validation", result.split.validation),
              ("test", result.split.test))  # fmt: skip

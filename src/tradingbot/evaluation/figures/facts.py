@@ -19,7 +19,8 @@ def draw_facts(
 ) -> Figure:
     """Draw each fact's median and quartiles, in units of the real median (1 is a perfect match).
 
-    Facts that are missing on either side, or zero on the real one, are left out.
+    Facts that are missing on either side, or whose real quartiles do not agree in sign (the unit
+    would be noise), are left out.
     """
     pairs = {
         name: (made, real.as_dict()[name])
@@ -45,7 +46,7 @@ def draw_facts(
 
 
 def _comparable(made: Fact, seen: Fact) -> bool:
-    return math.isfinite(made.median) and math.isfinite(seen.median) and abs(seen.median) > 1e-9
+    return math.isfinite(made.median) and math.isfinite(seen.median) and seen.low * seen.high > 0.0
 
 
 def _interval(

@@ -21,6 +21,7 @@ def draw_feature_map(
     names: Sequence[str],
     *,
     title: str,
+    unit: str,
 ) -> Figure:
     """Draw scaled features of one symbol.
 
@@ -29,7 +30,8 @@ def draw_feature_map(
         features: (T, F) scaled features.
         valid: (T,) False during warm-up and where the bar is absent (drawn blank).
         names: F feature names.
-        title: Symbol, data and scaler.
+        title: Symbol and data.
+        unit: What a scaled value of 1 means.
     """
     figure = new_figure(10, 0.9 + 0.19 * len(names))
     axes = figure.axes[0]
@@ -42,7 +44,5 @@ def draw_feature_map(
     axes.set_xticks(ticks, [str(closed_at[i])[:10] for i in ticks], fontsize=7)
     axes.set_yticks(range(len(names)), names, fontsize=7)
     axes.set_title(title)
-    figure.colorbar(image, ax=axes, shrink=0.7, extend="both").set_label(
-        "standard deviations from the training mean", fontsize=8
-    )
+    figure.colorbar(image, ax=axes, shrink=0.7, extend="both").set_label(unit, fontsize=8)
     return figure
