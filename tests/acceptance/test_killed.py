@@ -57,6 +57,12 @@ def timed(arguments: list[str], workspace: Path) -> tuple[dict[str, object], flo
     return run_json(arguments, workspace), time.perf_counter() - start
 
 
+def entries(workspace: Path) -> set[str]:
+    """What stands directly in the folders that commands write to."""
+    folders = (workspace / name for name in ("datasets", "names", "panels"))
+    return {entry for folder in folders if folder.is_dir() for entry in os.listdir(folder)}
+
+
 def kill_during(arguments: list[str], workspace: Path, instant: Instant) -> bool:
     """Start the command and kill it at an instant; tell whether it was still running."""
     with subprocess.Popen(
@@ -65,9 +71,9 @@ def kill_during(arguments: list[str], workspace: Path, instant: Instant) -> bool
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as process:
-        known = set(temporaries(workspace))
+        known = entries(workspace)
         while instant.while_writing and process.poll() is None:
-            if set(temporaries(workspace)) - known:
+            if entries(workspace) - known:
                 break
             time.sleep(0.0005)
         try:
@@ -80,8 +86,8 @@ def kill_during(arguments: list[str], workspace: Path, instant: Instant) -> bool
 def instants(seconds: float, name: str) -> list[Instant]:
     """Half of them anywhere in a run, half in the moment when something is being written."""
     draw = stream(5, "kill", name)
-    anywhere = draw.uniform(0.1, 0.9, KILLS // 2) * seconds
-    writing = draw.uniform(0.0, 0.02, KILLS - KILLS // 2)
+    anywhere = draw.uniform(0.1, 0.8, KILLS // 2) * seconds
+    writing = draw.uniform(0.0, 0.05, KILLS - KILLS // 2)
     return [Instant(float(s), while_writing=False) for s in anywhere] + [
         Instant(float(s), while_writing=True) for s in writing
     ]

@@ -35,7 +35,7 @@ def show_demo(
 
     Example: [bold]tradingbot demo[/bold]
 
-    Example: [bold]tradingbot demo --config prototype10[/bold]
+    Example: [bold]tradingbot demo --config quick[/bold]
     """
     from tradingbot.app.config_files import load_config
     from tradingbot.app.demo import run_demo
