@@ -79,7 +79,10 @@ def broken_links(page: Path) -> list[str]:
 
 
 def reachable_from(index: Path) -> set[Path]:
-    """Pages that can be reached by following links to pages."""
+    """Pages that can be reached by following links of pages in the index's folder or below.
+
+    A page elsewhere counts as reached but leads no further: readers of the index stay there.
+    """
     found, pending = {index}, [index]
     while pending:
         page = pending.pop()
@@ -87,7 +90,7 @@ def reachable_from(index: Path) -> set[Path]:
             there = (page.parent / unquote(target.partition("#")[0])).resolve()
             if there.suffix == ".md" and there.exists() and there not in found:
                 found.add(there)
-                pending.append(there)
+                pending += [there] if there.is_relative_to(index.parent) else []
     return found
 
 
@@ -135,11 +138,15 @@ def test_links_that_lead_somewhere_are_accepted(tmp_path: Path) -> None:
 
 
 def test_page_without_a_link_to_it_is_not_reachable(tmp_path: Path) -> None:
-    (tmp_path / "index.md").write_text("[a](a.md)\n")
-    (tmp_path / "a.md").write_text("[b](b.md#there)\n")
-    (tmp_path / "b.md").write_text("# There\n")
-    (tmp_path / "lost.md").write_text("[index](index.md)\n")
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "index.md").write_text("[a](a.md) [top](../top.md)\n")
+    (docs / "a.md").write_text("[b](b.md#there)\n")
+    (docs / "b.md").write_text("# There\n")
+    (docs / "lost.md").write_text("[index](index.md)\n")
+    (docs / "aside.md").write_text("Only the page above leads here.\n")
+    (tmp_path / "top.md").write_text("[aside](docs/aside.md)\n")
 
-    found = {page.name for page in reachable_from(tmp_path / "index.md")}
+    found = {page.name for page in reachable_from(docs / "index.md")}
 
-    assert found == {"index.md", "a.md", "b.md"}
+    assert found == {"index.md", "a.md", "b.md", "top.md"}
