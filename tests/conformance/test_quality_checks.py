@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from fixtures.defects import DEFECTS
 
+from fixtures.defects import DEFECTS
 from tradingbot.data.quality import CHECKS, Check
 from tradingbot.data.quality.registry import ALL_CHECKS
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from markets import synthetic_inputs
 
+from leakage.markets import synthetic_inputs
 from tradingbot.features.as_of import join_as_of
 from tradingbot.features.causality import ProofContext, ProofPlan, Rows, Subject, prove_causal
 from tradingbot.features.causality.defaults import default_subjects, feature_subject
@@ -69,7 +69,8 @@ def real_inputs(folder: Path) -> MarketInputs:
         )
         .collect()
     )
-    return build_inputs(bars, scores, symbols=symbols)
+    known = bars.with_columns(known_at=pl.col("closed_at"))
+    return build_inputs(known, scores, symbols=symbols)
 
 
 def test_one_bar_of_look_ahead_in_a_shipped_feature_is_caught() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from markets import synthetic_inputs
-from zoo import BOUNDARIES, ZOO
 
+from leakage.markets import synthetic_inputs
+from leakage.zoo import BOUNDARIES, ZOO
 from tradingbot.features.causality import ProofPlan, perturbations, prove_causal, prover, tally
 
 FULL = ProofPlan(boundaries=BOUNDARIES)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from markets import synthetic_inputs
-from zoo import BOUNDARIES, ZOO
 
+from leakage.markets import synthetic_inputs
+from leakage.zoo import BOUNDARIES, ZOO
 from tradingbot.features.causality import CausalityReport, ProofPlan, prove_causal
 
 LEAKS = [name for name, specimen in ZOO.items() if specimen.leaks]

@@ -147,3 +147,21 @@ def test_restore_of_a_snapshot_of_other_symbols_is_refused() -> None:
 
     with pytest.raises(DataError, match="same features, form, time zone and symbols"):
         FeatureStream(["B"], ALL).restore(state)
+
+
+@given(
+    chosen=st.lists(st.sampled_from(ALL), min_size=1, max_size=5, unique_by=lambda spec: spec.name),
+    seed=st.integers(0, 3),
+    complete=st.booleans(),
+    form=st.sampled_from(["raw", "network"]),
+)
+@settings(max_examples=40, deadline=None)
+def test_stream_any_list_of_features_equals_batch(
+    chosen: list[FeatureSpec], seed: int, complete: bool, form: Form
+) -> None:
+    inputs = gappy_market(260, 4, seed=seed)
+    if complete:
+        inputs = inputs_of(bars_of(closes_of("random", 260, 4, seed=seed), seed=seed))
+    specs = tuple(chosen)
+
+    assert_same_bits(stream_of(inputs, specs, form), batch_of(inputs, specs, form))

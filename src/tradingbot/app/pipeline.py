@@ -122,7 +122,7 @@ def fit_and_store_scaler(built: BuiltPanel, split: Split, config: ScalingConfig)
         symbols=panel.symbols,
         options=ScalerOptions(pooling=config.pooling),
     )
-    save_scaler(scaler, panel.folder / "scalers" / scaler.sha256[:16])
+    save_scaler(scaler, panel.folder / "scalers")
     return scaler
 
 

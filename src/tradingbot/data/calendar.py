@@ -58,7 +58,11 @@ class TradingCalendar:
             ConfigError: If the calendar is unknown, or not known for these days.
         """
         if end < start:
-            raise ConfigError("calendar must end on or after its start", was=f"{start} … {end}")
+            raise ConfigError(
+                "the last day must not be before the first",
+                was=f"{start} … {end}",
+                remedy="Swap the two days",
+            )
         return _load(name, start, end)
 
     def sessions(self) -> pl.DataFrame:

@@ -14,6 +14,7 @@ import polars as pl
 
 from tradingbot.data.calendar import TradingCalendar
 from tradingbot.data.schema import BAR_COLUMNS, PRICE_COLUMNS
+from tradingbot.data.stamp_checks import require_closings, require_spacing
 from tradingbot.data.stamps import require_all, to_utc
 from tradingbot.domain.errors import ConfigError, DataError, SchemaError, suggest
 from tradingbot.domain.timeframe import BarGrid, Timeframe
@@ -101,9 +102,11 @@ def to_bars(
     stamps = to_utc(
         table[columns["timestamp"]], time_zone=_zone_for(table, columns, rules, where), where=where
     )
+    symbols = _symbols(table[columns["symbol"]], where=where)
+    require_spacing(stamps, symbols, rules.timeframe, where=where)
     bars = pl.DataFrame(
         {
-            "symbol": _symbols(table[columns["symbol"]], where=where),
+            "symbol": symbols,
             "closed_at": _closes(stamps, table[columns["timestamp"]], rules, where=where),
             **{name: to_float(table[columns[name]], where=where) for name in PRICE_COLUMNS},
             "volume": to_float(table[columns["volume"]], where=where),
@@ -176,13 +179,16 @@ def _are_days(column: pl.Series) -> bool:
 
 
 def _closes(stamps: pl.Series, raw: pl.Series, rules: StampRules, *, where: str) -> pl.Series:
-    is_label = rules.timeframe.is_daily and _are_days(raw)
-    if (rules.stamps == "close" and not is_label) or not len(stamps):
+    if not len(stamps):
         return stamps
     days = stamps.dt.date().sort()
     calendar = TradingCalendar.load(
         rules.calendar, days[0] - timedelta(days=1), days[-1] + timedelta(days=1)
     )
+    is_label = rules.timeframe.is_daily and _are_days(raw)
+    if rules.stamps == "close" and not is_label:
+        require_closings(stamps, calendar, where=where)
+        return stamps
     on_grid = calendar.is_grid_start(stamps, rules.timeframe, rules.grid)
     strays = len(on_grid) - int(on_grid.sum())
     if strays > _OFF_GRID_FRAC * len(on_grid):

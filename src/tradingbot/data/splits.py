@@ -86,6 +86,7 @@ class SplitDates:
             raise ConfigError(
                 "split dates must be in order: train, validation, test, end",
                 was=" ".join(str(day) for day in (*days, self.test_until)),
+                remedy="Choose dates inside the data, or split by ratio",
             )
 
 

@@ -41,7 +41,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Universe:
-    """An ordered, point-in-time set of symbols; the order fixes the agent axis N.
+    """An ordered, point-in-time set of symbols.
 
     Example:
         >>> Universe("two", (Member("AAPL"), Member("SPY", kind="etf"))).symbols

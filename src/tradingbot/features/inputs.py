@@ -35,7 +35,7 @@ class CovariateEvents:
 class MarketInputs:
     """Bars and covariates of N symbols on one grid of T closing times."""
 
-    symbols: tuple[str, ...]  # N, in universe order
+    symbols: tuple[str, ...]  # N; by default in order of name, as datasets are
     closed_at: TimeArray  # (T,) datetime64[us], UTC, strictly increasing
     present: BoolArray  # (T, N) True where the symbol has a bar that closed then
     bars: Mapping[str, FloatArray]  # field → (T, N), NaN where absent; see BAR_FIELDS
@@ -77,8 +77,15 @@ def build_inputs(
         time_zone: IANA name of the exchange's zone.
 
     Raises:
-        DataError: If a wanted symbol has no bar.
+        DataError: If a wanted symbol has no bar, or a bar was known only after its close.
     """
+    late = bars.filter(pl.col("known_at") > pl.col("closed_at"))
+    if late.height:
+        raise DataError(
+            "bars must be known at their close to be decided on",
+            was=f"{late.height} known later, first {late['symbol'][0]} {late['closed_at'][0]}",
+            remedy="Leave late bars out, or stamp bars with the time they were known",
+        )
     order = (
         tuple(symbols) if symbols is not None else tuple(bars["symbol"].unique(maintain_order=True))
     )

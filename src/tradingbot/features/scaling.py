@@ -205,7 +205,7 @@ def _statistics(
             "scaler must have a valid training row",
             was="none",
             where=where,
-            remedy="Lengthen the training period, leave the symbol out, or pool over symbols",
+            remedy="Lengthen the training period, or leave out symbols without history in it",
         )
     values = values.astype(np.float64)
     finite = np.isfinite(values).all(axis=0)

@@ -51,7 +51,10 @@ class FeatureStream:
         nodes = [spec.node(form) for spec in specs]
         symbol_plan, market_plan = split_by_clock(nodes)
         self._inputs = symbol_plan.inputs
-        self._sections = [n for (n, *_) in market_plan.steps if isinstance(n, CrossSection)]
+        self._sections: dict[Node, list[CrossSection]] = {}
+        for node, *_ in market_plan.steps:
+            if isinstance(node, CrossSection):
+                self._sections.setdefault(node.arguments[0], []).append(node)
         self._columns: dict[Node, list[int]] = {}
         for column, node in enumerate(nodes):
             self._columns.setdefault(node, []).append(column)
@@ -91,19 +94,20 @@ class FeatureStream:
             node: self._row(node, closed_at, bars, known) for node in self._inputs
         }
         features = np.full((len(self.specs), len(self.symbols)), np.nan)
-        cross: dict[Node, Array] = {}
+        means: dict[Node, Array] = {}
         everyone = bool(present.all())
 
         def emit(node: Node, values: Array) -> None:
             for column in self._columns.get(node, ()):
                 features[column] = values
-            cross[node] = values if everyone else np.where(present, values, np.nan)
+            # At once, not later: the evaluator reuses the buffer behind `values`.
+            for section in self._sections.get(node, ()):
+                means[section] = mean_over_symbols(
+                    values if everyone else np.where(present, values, np.nan)
+                )
 
         with np.errstate(all="ignore"):
             self._by_symbol.advance(inputs, 1, emit)
-            means: dict[Node, Array] = {
-                node: mean_over_symbols(cross[node.arguments[0]]) for node in self._sections
-            }
             self._by_market.advance(means, 1, emit)
         self._by_symbol.commit(1, None if everyone else present)
         self._by_market.commit(1)

@@ -212,7 +212,7 @@ def test_truncated_gz_and_gz_bomb_are_refused(fetch):
         fetch(b"not gzip at all", "bars.csv.gz")
     bomb = gzip.compress(b"0" * 3_000_000)
     assert len(bomb) < 10_000
-    with pytest.raises(DataError, match=r"more than 1,000,000 bytes.*--max-bytes"):
+    with pytest.raises(DataError, match=r"more than 1,000,000 bytes.*Split the file"):
         fetch(bomb, "bars.csv.gz", max_bytes=1_000_000)
 
 

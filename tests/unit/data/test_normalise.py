@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 import polars as pl
@@ -214,3 +214,40 @@ def test_require_order_allows_interleaved_symbols_but_no_step_back():
     require_order(bars, where="t")
     with pytest.raises(SchemaError, match=r"2 going back, first row 3 \(B 2024-06-28 14:30Z\)"):
         require_order(bars.reverse(), where="t")
+
+
+def hourly(hours: list[int], *, day: int = 2) -> pl.DataFrame:
+    stamps = [datetime(2024, 1, day, 14, 30, tzinfo=UTC) + timedelta(hours=h) for h in hours]
+    rows = len(hours)
+    prices = {name: [10.0] * rows for name in ("open", "high", "low", "close", "volume")}
+    return pl.DataFrame({"timestamp": stamps, "symbol": ["AAPL"] * rows, **prices})
+
+
+@pytest.mark.parametrize("declared", ["15m", "30m", "1d"])
+def test_to_bars_of_another_length_than_declared_are_refused(declared: str) -> None:
+    rules = StampRules(timeframe=Timeframe.parse(declared))
+
+    with pytest.raises(DataError, match=rf"must be {declared} apart, was mostly 1:00:00"):
+        to_bars(hourly(list(range(7))), COLUMNS, rules, where="f")
+
+
+def test_to_bars_declared_closings_that_are_openings_are_refused() -> None:
+    week = pl.concat([hourly(list(range(7)), day=day) for day in (2, 3, 4, 5)])
+
+    with pytest.raises(DataError, match=r"opening of a session.*--stamps open"):
+        to_bars(week, COLUMNS, StampRules(stamps="close"), where="f")
+
+
+def test_to_bars_true_closings_pass() -> None:
+    closes = hourly(list(range(7))).with_columns(pl.col("timestamp") + timedelta(hours=1))
+
+    bars = to_bars(closes, COLUMNS, StampRules(stamps="close"), where="f")
+
+    assert bars["closed_at"].to_list() == closes["timestamp"].to_list()
+
+
+def test_to_bars_closings_around_the_clock_may_fall_on_midnight() -> None:
+    closes = hourly(list(range(72)))
+    rules = StampRules(stamps="close", calendar="24/7")
+
+    assert to_bars(closes, COLUMNS, rules, where="f").height == 72

@@ -48,7 +48,7 @@ def test_read_sentiment_other_column_and_range(write):
 
 
 def test_read_sentiment_stamped_only_with_its_day_is_refused_as_look_ahead(write):
-    with pytest.raises(SchemaError, match=r"available_at.*look-ahead.*--delay"):
+    with pytest.raises(SchemaError, match=r"available_at.*look-ahead.*--sentiment-delay"):
         read_sentiment(write(WITHOUT))
 
 
@@ -86,7 +86,7 @@ def test_read_sentiment_moment_stamp_may_be_available_at_once(write):
         ("0.5", "good", "must hold a number, was 'good' in row 2"),
         ("2024-01-04T00:00:00Z", "2024-01-04T00:00:00", "with a zone"),
         ("2024-01-04T00:00:00Z", "", "must hold a time, was empty in row 2"),
-        ("sentiment", "score", "must have column 'sentiment'.*--column"),
+        ("sentiment", "score", "must have column 'sentiment'.*--sentiment-column"),
         ("symbol", "name", "must have column 'symbol'"),
         (",A,", ",../A,", "symbol must be"),
         ("2024-01-03T00:00:00Z,B,0.5,2024-01-04", "2024-01-02T00:00:00Z,B,0.5,2024-01-03",

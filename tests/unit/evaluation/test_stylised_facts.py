@@ -280,7 +280,13 @@ def real_inputs(folder: Path) -> MarketInputs:
     bars = (
         pl.scan_parquet(folder / "us_hourly_2023_2025.parquet")
         .filter(pl.col("symbol").is_in(SUBSET))
-        .select("symbol", closed_at.alias("closed_at"), *prices, pl.col("close").alias("vwap"))
+        .select(
+            "symbol",
+            closed_at.alias("closed_at"),
+            closed_at.alias("known_at"),
+            *prices,
+            pl.col("close").alias("vwap"),
+        )
         .filter(pl.col("closed_at") >= pl.datetime(2023, 10, 2, time_zone="UTC"))
         .sort("symbol", "closed_at")
         .collect()

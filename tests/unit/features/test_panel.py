@@ -55,7 +55,11 @@ def make_inputs(rows: int = 280, symbols: int = 3) -> MarketInputs:
             "value": [0.9, 0.1, 1.5, -1.5],
         }
     )
-    bars = pl.concat(frames).with_columns(pl.col("closed_at").dt.replace_time_zone("UTC"))
+    bars = (
+        pl.concat(frames)
+        .with_columns(pl.col("closed_at").dt.replace_time_zone("UTC"))
+        .with_columns(known_at=pl.col("closed_at"))
+    )
     return build_inputs(bars, covariates.with_columns(pl.col("available_at")))
 
 

@@ -49,7 +49,9 @@ def import_files(  # noqa: PLR0913 - one option for each way in which vendors' f
     grid: Annotated[
         str, typer.Option(help="session: 09:30, 10:30 …; clock: 09:30, 10:00, 11:00 …")
     ] = "session",
-    calendar: Annotated[str, typer.Option(help="Exchange calendar, or 24/7.")] = "XNYS",
+    calendar: Annotated[
+        str | None, typer.Option(help="Exchange calendar, or 24/7; by default the universe's.")
+    ] = None,
     adjustment: Annotated[
         str, typer.Option(help="How prices are adjusted: none, split or split_dividend.")
     ] = "split",
@@ -66,6 +68,10 @@ def import_files(  # noqa: PLR0913 - one option for each way in which vendors' f
     sentiment_range: Annotated[
         tuple[float, float], typer.Option(help="Scores that mean worst and best.")
     ] = (-1.0, 1.0),
+    sentiment_column: Annotated[str, typer.Option(help="Column of the score.")] = "sentiment",
+    sentiment_delay: Annotated[
+        str | None, typer.Option(help="How long after its stamp a score was known, e.g. 1d.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Import bars from Parquet or CSV files; bad rows go to quarantine with a reason.
@@ -77,7 +83,7 @@ def import_files(  # noqa: PLR0913 - one option for each way in which vendors' f
     """
     from tradingbot.data.sources.files import FileImport, FileSource
     from tradingbot.data.sources.sentiment import read_sentiment
-    from tradingbot.domain.timeframe import BarGrid
+    from tradingbot.domain.timeframe import BarGrid, Timeframe
 
     members = _load_universe(universe)
     config = FileImport(
@@ -87,7 +93,7 @@ def import_files(  # noqa: PLR0913 - one option for each way in which vendors' f
         stamps=_choice("--stamps", stamps, ("open", "close")),  # type: ignore[arg-type]
         timeframe=timeframe,
         grid=BarGrid(_choice("--grid", grid, [g.value for g in BarGrid])),
-        calendar=calendar if calendar != "XNYS" or members is None else members.calendar,
+        calendar=calendar or (members.calendar if members else "XNYS"),
         adjustment=_choice(  # type: ignore[arg-type]
             "--adjustment", adjustment, ("none", "split", "split_dividend")
         ),
@@ -97,7 +103,12 @@ def import_files(  # noqa: PLR0913 - one option for each way in which vendors' f
         sort=sort,
     )
     low, high = sentiment_range
-    scores = read_sentiment(sentiment, low=low, high=high) if sentiment else None
+    delay = Timeframe.parse(sentiment_delay).duration if sentiment_delay else None
+    scores = (
+        read_sentiment(sentiment, column=sentiment_column, low=low, high=high, delay=delay)
+        if sentiment
+        else None
+    )
     ingested = _store(
         invocation_of(context), FileSource(config), name, members, strict=strict, covariates=scores
     )

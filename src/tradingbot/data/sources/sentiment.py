@@ -60,7 +60,7 @@ def read_sentiment(
                 f"sentiment file must have column {name!r}",
                 was=f"columns {', '.join(table.columns)}",
                 where=where,
-                remedy="Say which column holds the score with --column",
+                remedy="Say which column holds the score with --sentiment-column",
             )
     symbols = table["symbol"].cast(pl.String)
     require_all(symbols, symbols.is_not_null(), "a symbol", where)
@@ -104,7 +104,7 @@ def _available_at(table: pl.DataFrame, delay: timedelta | None, where: str) -> p
             was=f"columns {', '.join(table.columns)}",
             where=where,
             remedy=f"{_LOOK_AHEAD}: add available_at, or say how late scores are known, e.g. "
-            "--delay 1d",
+            "--sentiment-delay 1d",
         )
     if stamps is not None:
         _require_later(available_at, stamps, where)
@@ -121,7 +121,7 @@ def _require_later(available_at: pl.Series, stamps: pl.Series, where: str) -> No
             "a score must be available after the time it is about",
             was=f"{available_at[row]} for {stamps[row]} in row {row + 1}",
             where=where,
-            remedy=f"{_LOOK_AHEAD}: correct available_at, or give a --delay",
+            remedy=f"{_LOOK_AHEAD}: correct available_at, or give a --sentiment-delay",
         )
 
 

@@ -127,5 +127,5 @@ def _require_size(size: int, max_bytes: int, file: Path) -> None:
             "uncompressed file must not be larger than the limit",
             was=f"more than {max_bytes:,} bytes",
             where=file.name,
-            remedy="Split the file, or raise --max-bytes if you trust it",
+            remedy="Split the file into several and import their folder",
         )

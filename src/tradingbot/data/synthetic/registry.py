@@ -31,6 +31,7 @@ __all__ = [
     "market",
     "parse_params",
     "register",
+    "unregister",
 ]
 
 _SPECS: tuple[MarketSpec, ...] = (regimes.SPEC, *planted.SPECS, *hidden.SPECS)
@@ -48,6 +49,15 @@ def register(spec: MarketSpec) -> MarketSpec:
         raise ConfigError("market name must be free", was=repr(spec.name))
     _MARKETS[spec.name] = spec
     return spec
+
+
+def unregister(name: str) -> None:
+    """Forget a market again.
+
+    Raises:
+        ConfigError: If there is none of that name.
+    """
+    del _MARKETS[market(name).name]
 
 
 def market(name: str) -> MarketSpec:

@@ -128,6 +128,8 @@ class Lag(Node):
 
     def __post_init__(self) -> None:
         (x,) = self.arguments
+        if self.bars < 1:
+            raise ValueError(f"a lag must look back at least 1 bar, was {self.bars}")
         self._describe(f"lag[{self.bars}]", warm_up_bars=x.warm_up_bars + self.bars)
 
 
