@@ -1,0 +1,77 @@
+"""The demo's steps and its page, on a market of ten symbols."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from tradingbot.app.configuration import MarketConfig, PipelineConfig, ProofConfig
+from tradingbot.app.demo import DemoResult, run_demo
+from tradingbot.app.demo_page import render_demo
+from tradingbot.data.sources.source import silent
+
+CONFIG = PipelineConfig(
+    market=MarketConfig(
+        name="planted",
+        universe="prototype10",
+        start=date(2025, 7, 1),
+        end=date(2025, 9, 5),
+        params={"kappa": 0.1},
+    ),
+    proof=ProofConfig(common_rounds=1, staggered_rounds=0),
+)
+STEPS = ["generate", "validate", "features", "prove causal", "stylised facts", "known answers"]
+
+
+@pytest.fixture(scope="module")
+def announced() -> list[str]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory, announced: list[str]) -> DemoResult:
+    def announce(step: str):
+        announced.append(step)
+        return silent
+
+    return run_demo(CONFIG, tmp_path_factory.mktemp("demo"), announce)
+
+
+def test_demo_announces_and_times_every_step(result: DemoResult, announced: list[str]) -> None:
+    assert announced == STEPS
+    assert list(result.seconds) == STEPS
+    assert all(seconds > 0 for seconds in result.seconds.values())
+
+
+def test_demo_result_hangs_together(result: DemoResult) -> None:
+    manifest = result.dataset.manifest
+    assert manifest.provenance.synthetic
+    assert result.quality.ready
+    assert result.built.panel.manifest.dataset_sha256 == manifest.content_sha256
+    assert result.proof.is_causal
+    assert result.certificate is not None
+    assert result.certificate.dataset_sha256 == manifest.content_sha256
+    assert result.scaler.train_last == result.split.train.stop - 1
+    costs = CONFIG.costs
+    expected = costs.commission_frac + costs.slippage_frac
+    assert result.oracles[0].terms.cost_frac == pytest.approx(expected)
+
+
+def test_page_of_a_market_without_regimes_has_every_section(result: DemoResult) -> None:
+    html = render_demo(result)
+
+    titles = re.findall(r"<h2>(\d) · ([^<]+?)\s*<?", html)
+    assert [number for number, _ in titles] == list("123456")
+    assert html.count("<img ") == 5
+    assert result.dataset.id in html
+
+
+def test_page_of_a_leaking_panel_says_so(result: DemoResult) -> None:
+    html = render_demo(replace(result, certificate=None))
+
+    assert '<span class="badge bad">leaks</span>' in html
+    assert "Certificate: none." in html
+    assert '<span class="badge good">proved</span>' not in html
