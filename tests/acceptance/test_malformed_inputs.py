@@ -106,12 +106,22 @@ def split_beyond_data(folder: Path, workspace: Path) -> list[str]:
     return ["data", "split", "good", "--config", str(config)]
 
 
+def file_as_workspace(folder: Path, workspace: Path) -> list[str]:
+    (folder / "a-file").write_text("not a folder")
+    return ["--workspace", str(folder / "a-file"), "data", "list"]
+
+
 BACKWARDS = csv_text([ROWS[1], ROWS[0], *ROWS[2:]])
 TWICE = csv_text([ROWS[0], [*ROWS[0][:5], "100.05", "7"], *ROWS[1:]])
 NAIVE = csv_text([[row[0].rstrip("Z"), *row[1:]] for row in ROWS])
 SECRET = "PKABCDEF123456"
 
 CASES: dict[str, Case] = {
+    # The workspace
+    "workspace_is_a_file": Case(file_as_workspace, ("must be a folder", "a-file")),
+    "uncertified_panel": calling(
+        "features", "show", "good", fragments=("manifest", "tradingbot features build")
+    ),
     # The file
     "missing_file": calling(
         "data", "import", "gone.csv", "--name", "bad", fragments=("must exist", "gone.csv")

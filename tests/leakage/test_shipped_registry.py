@@ -19,10 +19,10 @@ from tradingbot.features.panel import panel_specs
 
 def complaints(inputs: MarketInputs, seed: int) -> list[str]:
     length = inputs.shape[0]
-    context = ProofContext(panel_specs(inputs), train_rows=int(0.7 * length))
+    context = ProofContext(panel_specs(inputs.covariates), train_rows=int(0.7 * length))
     plan = ProofPlan(boundaries=(int(0.7 * length), int(0.85 * length)), seed=seed)
     report = prove_causal(inputs, default_subjects(context), plan)
-    verdicts = (*report.verdicts, *prove_every_bar(inputs, panel_specs(inputs)))
+    verdicts = (*report.verdicts, *prove_every_bar(inputs, panel_specs(inputs.covariates)))
     assert len(report.verdicts) > 50
     return [f"{v.output}: {v.reason} {v.offence}" for v in verdicts if not v.is_causal]
 
@@ -75,7 +75,7 @@ def real_inputs(folder: Path) -> MarketInputs:
 
 def test_one_bar_of_look_ahead_in_a_shipped_feature_is_caught() -> None:
     inputs = synthetic_inputs(days=60)
-    shipped = feature_subject(ProofContext(panel_specs(inputs), train_rows=200))
+    shipped = feature_subject(ProofContext(panel_specs(inputs.covariates), train_rows=200))
 
     def shifted(market: MarketInputs) -> dict:
         outputs = dict(shipped.compute(market))
@@ -91,7 +91,7 @@ def test_one_bar_of_look_ahead_in_a_shipped_feature_is_caught() -> None:
 
 def test_every_bar_with_one_bar_changed_after_the_fact_names_that_bar(monkeypatch) -> None:
     inputs = synthetic_inputs(days=20, symbols=3, covariates=())
-    specs = panel_specs(inputs)[:6]
+    specs = panel_specs(inputs.covariates)[:6]
     from tradingbot.features.causality import every_bar
 
     def looking_ahead(market: MarketInputs, wanted: object) -> dict:

@@ -98,7 +98,7 @@ class SplitsConfig(_Section):
     """Fraction in (0, 1), or last day of validation."""
     test: float | date = 0.15
     """Fraction in (0, 1), or last day of the test."""
-    purge_bars: Annotated[int, Field(ge=0, le=100_000)] = 7
+    purge_bars: Annotated[int, Field(ge=1, le=100_000)] = 7
     """Bars dropped before each boundary, so that no label reaches across."""
     embargo_bars: Annotated[int, Field(ge=0, le=100_000)] = 7
     """Bars dropped after each boundary."""

@@ -22,10 +22,10 @@ from tradingbot.domain.universe import Universe
 from tradingbot.features.causality import CausalityReport, Certificate, ProofPlan
 from tradingbot.features.causality.defaults import certify_panel
 from tradingbot.features.inputs import MarketInputs, TimeArray, build_inputs
-from tradingbot.features.panel import Panel, build_panel, panel_specs
+from tradingbot.features.panel import Panel, build_panel, panel_folder, panel_specs
 from tradingbot.features.scaler_files import save_scaler
 from tradingbot.features.scaling import Scaler, ScalerOptions, fit_scaler
-from tradingbot.features.spec import FeatureSpec
+from tradingbot.features.spec import FeatureSpec, spec_hash
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def read_inputs(dataset: Dataset) -> MarketInputs:
 def build_features(dataset: Dataset, workspace: Path) -> BuiltPanel:
     """Compute and store the panel of a dataset, or open the one that is already there."""
     inputs = read_inputs(dataset)
-    specs = panel_specs(inputs)
+    specs = panel_specs(inputs.covariates)
     panel = build_panel(
         inputs,
         specs,
@@ -91,6 +91,12 @@ def build_features(dataset: Dataset, workspace: Path) -> BuiltPanel:
         synthetic=dataset.manifest.provenance.synthetic,
     )
     return BuiltPanel(dataset, inputs, specs, panel)
+
+
+def panel_of(dataset: Dataset, workspace: Path) -> Path:
+    """Return where the panel of a dataset is, or would be, stored."""
+    specs = panel_specs(dataset.manifest.covariates)
+    return panel_folder(workspace, dataset.manifest.content_sha256, spec_hash(specs))
 
 
 def split_rows(closed_at: TimeArray, config: SplitsConfig) -> Split:

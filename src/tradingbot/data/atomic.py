@@ -141,9 +141,11 @@ def _storage_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as e:
-        if e.errno not in reasons:
-            raise
-        rule, remedy = reasons[e.errno]
+        unknown = ("workspace must accept the file", "Choose another --workspace")
+        rule, remedy = reasons.get(e.errno or 0, unknown)
         raise StorageError(
-            rule, was=os.strerror(e.errno), where=str(path), remedy=f"{remedy}; nothing was lost"
+            rule,
+            was=e.strerror or type(e).__name__,
+            where=str(path),
+            remedy=f"{remedy}; nothing was lost",
         ) from e

@@ -9,7 +9,7 @@ of absent bars stay NaN: an account that forgot to look at `present` must not tr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -128,11 +128,11 @@ class Panel:
         return {name: torch.from_numpy(values) for name, values in self.arrays.items()}
 
 
-def panel_specs(inputs: MarketInputs) -> tuple[FeatureSpec, ...]:
+def panel_specs(covariates: Iterable[str]) -> tuple[FeatureSpec, ...]:
     """The 23 features, the 10 regimes, and the covariates that no feature is made of."""
     specs = (*technical_features(), *regime_features())
     used = {name for spec in specs for name in (spec.name, *spec.inputs)}
-    return (*specs, *covariate_features(sorted(set(inputs.covariates) - used)))
+    return (*specs, *covariate_features(sorted(set(covariates) - used)))
 
 
 def panel_folder(root: Path, dataset_hash: str, spec_sha256: str) -> Path:

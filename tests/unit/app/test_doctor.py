@@ -137,7 +137,7 @@ def test_doctor_unusable_workspace_exits_1_and_says_what_to_do(
 ) -> None:
     (tmp_path / "file").write_text("")
 
-    assert run(["--workspace", str(tmp_path / "file"), "doctor"]) == 1
+    assert run(["--workspace", str(tmp_path / "file" / "below"), "doctor"]) == 1
 
     assert "Choose another --workspace" in capsys.readouterr().out
 

@@ -117,9 +117,9 @@ def test_write_on_a_full_disk_is_one_clear_line_and_keeps_the_old(tiny_disk):
     assert names(tiny_disk) == ["name"]
 
 
-def test_write_where_a_file_stands_for_a_folder_is_not_disguised(tmp_path):
+def test_write_where_a_file_stands_for_a_folder_is_a_storage_error(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(FileExistsError):
+    with pytest.raises(StorageError, match="must accept the file"):
         write_text(tmp_path / "file" / "name", "y")
 
 

@@ -70,12 +70,12 @@ def inputs() -> MarketInputs:
 
 @pytest.fixture
 def panel(inputs: MarketInputs, tmp_path: Path) -> Panel:
-    return build_panel(inputs, panel_specs(inputs), dataset_hash=DATASET, root=tmp_path)
+    return build_panel(inputs, panel_specs(inputs.covariates), dataset_hash=DATASET, root=tmp_path)
 
 
 @pytest.fixture(scope="module")
 def certified_once(inputs: MarketInputs, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    specs = panel_specs(inputs)
+    specs = panel_specs(inputs.covariates)
     root = tmp_path_factory.mktemp("certified")
     panel = build_panel(inputs, specs, dataset_hash=DATASET, root=root)
     scaler = fit_scaler(
@@ -114,12 +114,12 @@ def test_panel_holds_every_tensor_in_its_shape_and_type(panel: Panel, inputs) ->
     }
     assert panel.manifest.covariates == ("signal",)
     assert panel.folder == panel_folder(
-        panel.folder.parents[1], DATASET, spec_hash(panel_specs(inputs))
+        panel.folder.parents[1], DATASET, spec_hash(panel_specs(inputs.covariates))
     )
 
 
 def test_panel_holds_computed_features_where_defined_and_zero_elsewhere(panel, inputs) -> None:
-    computed = compute_features(inputs, panel_specs(inputs))
+    computed = compute_features(inputs, panel_specs(inputs.covariates))
 
     for tensor, names in (
         ("features", panel.manifest.features),
@@ -132,7 +132,7 @@ def test_panel_holds_computed_features_where_defined_and_zero_elsewhere(panel, i
 
 
 def test_valid_means_present_and_everything_defined(panel, inputs) -> None:
-    computed = compute_features(inputs, panel_specs(inputs))
+    computed = compute_features(inputs, panel_specs(inputs.covariates))
     expected = inputs.present & ~np.any([np.isnan(v) for v in computed.values()], axis=0)
 
     np.testing.assert_array_equal(panel.numpy("valid").T, expected)
@@ -151,7 +151,7 @@ def test_nothing_a_network_reads_is_nan_but_prices_of_absent_bars_are(panel, inp
 
 
 def test_same_content_gives_the_same_bytes(inputs, tmp_path: Path) -> None:
-    specs = panel_specs(inputs)
+    specs = panel_specs(inputs.covariates)
     folders = [
         build_panel(inputs, specs, dataset_hash=DATASET, root=tmp_path / name).folder
         for name in ("one", "two")
@@ -176,7 +176,9 @@ def test_certified_panel_opens(certified: Path) -> None:
 
 def test_certificate_beside_another_panel_is_refused(certified: Path, tmp_path: Path) -> None:
     other = make_inputs(rows=279)
-    panel = build_panel(other, panel_specs(other), dataset_hash=DATASET, root=tmp_path / "other")
+    panel = build_panel(
+        other, panel_specs(other.covariates), dataset_hash=DATASET, root=tmp_path / "other"
+    )
     certificate = (certified / "certificate.json").read_bytes()
     (panel.folder / "certificate.json").write_bytes(certificate)
 
@@ -188,7 +190,7 @@ def test_panel_of_other_values_than_its_inputs_cannot_be_certified(panel: Panel)
     other = make_inputs(rows=279)
 
     with pytest.raises(DataError, match="must hold what its dataset"):
-        certify_panel(panel, other, panel_specs(other), train_rows=TRAIN_ROWS, plan=PLAN)
+        certify_panel(panel, other, panel_specs(other.covariates), train_rows=TRAIN_ROWS, plan=PLAN)
 
 
 @pytest.mark.parametrize("kind", ["robust", "per_symbol"])
@@ -204,7 +206,7 @@ def test_scaler_fitted_past_the_training_rows_is_refused(panel: Panel, inputs, k
             options=ScalerOptions(pooling="pooled" if kind == "robust" else "per_symbol"),
         )
 
-    specs = panel_specs(inputs)
+    specs = panel_specs(inputs.covariates)
     for wrong in (fit(TRAIN_ROWS + 1), fit(TRAIN_ROWS)):  # too long; and not on valid rows
         with pytest.raises(DataError, match=r"training rows and no other|valid training row"):
             certify_panel(panel, inputs, specs, train_rows=TRAIN_ROWS, plan=PLAN, scaler=wrong)
@@ -220,7 +222,11 @@ def test_failed_proof_withdraws_the_old_certificate(certified, inputs, monkeypat
 
     monkeypatch.setattr(defaults, "compute_features", leaking)
     report, certificate = certify_panel(
-        Panel.open(certified), inputs, panel_specs(inputs), train_rows=TRAIN_ROWS, plan=PLAN
+        Panel.open(certified),
+        inputs,
+        panel_specs(inputs.covariates),
+        train_rows=TRAIN_ROWS,
+        plan=PLAN,
     )
 
     assert certificate is None
@@ -276,7 +282,7 @@ def test_panel_with_bad_manifest_is_refused(panel: Panel, text: str) -> None:
 def test_manifest_names_features_with_versions(panel: Panel, inputs) -> None:
     manifest = json.loads((panel.folder / "manifest.json").read_text())
 
-    assert manifest["feature_ids"] == [spec.id for spec in panel_specs(inputs)]
+    assert manifest["feature_ids"] == [spec.id for spec in panel_specs(inputs.covariates)]
     assert manifest["dataset_sha256"] == DATASET
     assert manifest["synthetic"] is None
 
@@ -299,7 +305,7 @@ def fsync(path, real=atomic._fsync):
 
 atomic._fsync = fsync
 inputs = make_inputs()
-build_panel(inputs, panel_specs(inputs), dataset_hash=DATASET, root=Path(sys.argv[1]))
+build_panel(inputs, panel_specs(inputs.covariates), dataset_hash=DATASET, root=Path(sys.argv[1]))
 """
 
 
@@ -310,7 +316,7 @@ def test_killed_build_leaves_no_panel_and_the_rerun_completes(inputs, tmp_path, 
 
     killed = subprocess.run(command, check=False, capture_output=True)
 
-    specs = panel_specs(inputs)
+    specs = panel_specs(inputs.covariates)
     folder = panel_folder(tmp_path, DATASET, spec_hash(specs))
     assert killed.returncode == -9, killed.stderr.decode()
     assert not folder.exists()

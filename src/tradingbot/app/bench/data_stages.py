@@ -72,7 +72,7 @@ def _generate(seconds: dict[str, float], store: BarStore, size: Size) -> Dataset
         "validate",
         lambda: validate(raw.bars, raw.covariates, provenance=raw.provenance),
     )
-    assert report.exit_code == 0, report.summary_rows()
+    assert report.ready, report.summary_rows()
     return _timed(
         seconds,
         "store",
@@ -82,7 +82,7 @@ def _generate(seconds: dict[str, float], store: BarStore, size: Size) -> Dataset
 
 def _features(dataset: Dataset) -> tuple[MarketInputs, dict[str, FloatArray]]:
     inputs = read_inputs(dataset)
-    return inputs, compute_features(inputs, panel_specs(inputs))
+    return inputs, compute_features(inputs, panel_specs(inputs.covariates))
 
 
 def _check_reference(
@@ -99,7 +99,7 @@ def _check_reference(
 def _check_stream(
     seconds: dict[str, float], inputs: MarketInputs, features: dict[str, FloatArray]
 ) -> None:
-    specs = panel_specs(inputs)
+    specs = panel_specs(inputs.covariates)
     stream = FeatureStream(inputs.symbols, specs, time_zone=inputs.time_zone)
     elapsed = []
     length = inputs.shape[0]
@@ -130,7 +130,7 @@ def _joined(inputs: MarketInputs) -> dict[str, FloatArray]:
 def _time_panel(
     seconds: dict[str, float], inputs: MarketInputs, dataset: Dataset, root: Path
 ) -> None:
-    specs = panel_specs(inputs)
+    specs = panel_specs(inputs.covariates)
     digest = dataset.manifest.content_sha256
     panel = _timed(
         seconds,

@@ -141,3 +141,35 @@ def prove_causal(
     ]
     print_table(f"Causality of {dataset} ({built.panel.folder.name})", ["", ""], rows)
     raise typer.Exit(0 if certificate else 1)
+
+
+@app.command("show")
+def show_panel(
+    context: typer.Context, dataset: DatasetArgument, as_json: JsonOption = False
+) -> None:
+    """Open a dataset's panel as learners do: without a valid certificate it is refused.
+
+    Example: [bold]tradingbot features show demo[/bold]
+    """
+    from tradingbot.app.pipeline import panel_of
+    from tradingbot.data.store import BarStore
+    from tradingbot.features.panel import Panel
+
+    workspace = invocation_of(context).workspace
+    panel = Panel.open(panel_of(BarStore(workspace).open(dataset), workspace))
+    manifest, certificate = panel.manifest, panel.certificate
+    if as_json:
+        print_json({"folder": panel.folder, "manifest": manifest, "certificate": certificate})
+        return
+    assert certificate is not None  # the gate above
+    rows = [
+        ("folder", str(panel.folder)),
+        ("kind", "synthetic" if manifest.synthetic else "real"),
+        *((name, " × ".join(map(str, shape))) for name, shape in manifest.shapes.items()),
+        ("features", ", ".join(manifest.features)),
+        ("regimes", ", ".join(manifest.regimes)),
+        ("covariates", ", ".join(manifest.covariates) or "none"),
+        ("certificate", certificate.sha256[:16]),
+        ("proved", f"{len(certificate.outputs)} outputs, {certificate.comparisons:,} comparisons"),
+    ]
+    print_table(f"Panel of {dataset}, certified causal", ["", ""], rows)

@@ -44,7 +44,8 @@ def find_workspace(option: str | None, environment: Mapping[str, str] = os.envir
     """Return the workspace the user chose: the option, else the variable, else None.
 
     Raises:
-        ConfigError: If the option or the variable is set to nothing: it is unclear what is meant.
+        ConfigError: If the option or the variable is set to nothing, for it is unclear what is
+            meant, or names a file.
     """
     text = option if option is not None else environment.get(WORKSPACE_VARIABLE)
     if text is None:
@@ -56,7 +57,12 @@ def find_workspace(option: str | None, environment: Mapping[str, str] = os.envir
             where="command line" if option is not None else "environment",
             remedy=f"Give a folder, or unset {WORKSPACE_VARIABLE} to use ./workspace",
         )
-    return Path(text).expanduser()
+    folder = Path(text).expanduser()
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(
+            "workspace must be a folder", was="a file", where=text, remedy="Choose another folder"
+        )
+    return folder
 
 
 def is_debugging(environment: Mapping[str, str] = os.environ) -> bool:

@@ -126,7 +126,9 @@ def lay_grid(
     bars = calendar.bar_closes(timeframe, grid)
     if bars.is_empty():
         raise DataError(
-            "the period must hold a trading session", was="none", remedy="Choose a longer period"
+            "the period must hold a trading session",
+            was=f"none from {calendar.start} to {calendar.end}",
+            remedy="Choose a longer period",
         )
     session = np.unique(bars["session"].to_numpy(), return_inverse=True)[1]
     return GridSpec(
