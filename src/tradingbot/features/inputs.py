@@ -101,13 +101,12 @@ def build_inputs(
     closed_at = rows["closed_at"].unique().sort().to_numpy().astype("datetime64[us]")
     row = np.searchsorted(closed_at, rows["closed_at"].to_numpy().astype("datetime64[us]"))
     column = rows["column"].to_numpy()
+    cell = row * len(order) + column
     present = np.zeros((len(closed_at), len(order)), dtype=bool)
-    present[row, column] = True
-    arrays = {}
-    for name in BAR_FIELDS:
-        values = np.full(present.shape, np.nan)
-        values[row, column] = rows[name].to_numpy()
-        arrays[name] = values
+    present.reshape(-1)[cell] = True
+    arrays = dict(zip(BAR_FIELDS, np.full((len(BAR_FIELDS), *present.shape), np.nan), strict=True))
+    for name, values in arrays.items():
+        values.reshape(-1)[cell] = rows[name].to_numpy()
     return MarketInputs(order, closed_at, present, arrays, _events(covariates, position), time_zone)
 
 

@@ -200,7 +200,7 @@ def panel_tensors(inputs: MarketInputs, specs: Sequence[FeatureSpec]) -> dict[st
         tensor: np.zeros((width, length, len(_names(specs, family))), dtype=np.float32)
         for family, tensor in FAMILY_TENSORS.items()
     }
-    computed = compute_features(inputs, specs, form="network")
+    computed = compute_features(inputs, specs, dtype=np.float32)
     for family, tensor in FAMILY_TENSORS.items():
         for position, name in enumerate(_names(specs, family)):
             values, defined = stored_form(computed.pop(name).T)

@@ -21,7 +21,7 @@ STREAM_BUDGET_S = 1e-3
 
 
 BASE = Size(143, 2)
-CURVE = (Size(143, 1), Size(143, 5), Size(143, 10), Size(1000, 10, "1d"))
+CURVE = (Size(143, 5), Size(143, 10), Size(1000, 10, "1d"))
 
 Measured = Mapping[Size, Mapping[str, float]]
 

@@ -82,7 +82,7 @@ def _generate(seconds: dict[str, float], store: BarStore, size: Size) -> Dataset
 
 def _features(dataset: Dataset) -> tuple[MarketInputs, dict[str, FloatArray]]:
     inputs = read_inputs(dataset)
-    return inputs, compute_features(inputs, panel_specs(inputs.covariates))
+    return inputs, compute_features(inputs, panel_specs(inputs.covariates), dtype=np.float32)
 
 
 def _check_reference(
@@ -112,7 +112,9 @@ def _check_stream(
         elapsed.append(time.perf_counter() - start)
         if row >= length - _STREAMED_BARS:
             batch = np.stack([features[spec.name][row] for spec in specs], axis=1)
-            assert pushed.tobytes() == batch.tobytes(), f"stream differs from batch at row {row}"
+            assert pushed.astype(np.float32).tobytes() == batch.tobytes(), (
+                f"stream differs from batch at row {row}"
+            )
     seconds["stream_p50"] = float(np.percentile(elapsed[-_STREAMED_BARS:], 50))
     seconds["stream_p95"] = float(np.percentile(elapsed[-_STREAMED_BARS:], 95))
 
