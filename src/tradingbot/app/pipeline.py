@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from tradingbot.app.configuration import MarketConfig, PipelineConfig, ScalingConfig, SplitsConfig
-from tradingbot.data.calendar import TradingCalendar
+from tradingbot.data.calendar import time_zone_of
 from tradingbot.data.quality import QualityReport, validate
 from tradingbot.data.sources.source import Progress, silent
 from tradingbot.data.sources.synthetic import SyntheticSource
@@ -68,14 +68,10 @@ def validate_dataset(
 
 def read_inputs(dataset: Dataset) -> MarketInputs:
     """Lay a dataset on its time grid, in the zone of its exchange."""
-    manifest = dataset.manifest
-    calendar = TradingCalendar.load(
-        manifest.provenance.calendar,
-        manifest.first_closed_at.date(),
-        manifest.last_closed_at.date(),
-    )
     return build_inputs(
-        dataset.load_bars(), dataset.load_covariates(), time_zone=calendar.time_zone
+        dataset.load_bars(),
+        dataset.load_covariates(),
+        time_zone=time_zone_of(dataset.manifest.provenance.calendar),
     )
 
 

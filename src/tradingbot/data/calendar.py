@@ -179,6 +179,17 @@ def closing_day(closed_at: NDArray[np.datetime64]) -> NDArray[np.datetime64]:
     return (closed_at.astype("datetime64[us]") - np.timedelta64(1, "us")).astype("datetime64[D]")
 
 
+def time_zone_of(name: str) -> str:
+    """IANA name of an exchange's zone.
+
+    Example:
+        >>> time_zone_of("XNYS")
+        'America/New_York'
+    """
+    some_day = date(2024, 1, 2)  # any range will do; a short one is quick to load
+    return TradingCalendar.load(name, some_day, some_day).time_zone
+
+
 @lru_cache(maxsize=64)
 def _load(name: str, start: date, end: date) -> TradingCalendar:
     import exchange_calendars  # half a second: only for those who ask for a calendar
