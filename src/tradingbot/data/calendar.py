@@ -24,6 +24,8 @@ _DAY_US = 86_400_000_000
 _DAYS_PER_YEAR = 365.25
 # A range without a session cannot be asked for; no exchange of the last century shut for longer.
 _MARGIN = timedelta(days=30)
+# Zones of the calendars loaded so far: loading one takes a tenth of a second.
+_ZONES: dict[str, str] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,8 +188,10 @@ def time_zone_of(name: str) -> str:
         >>> time_zone_of("XNYS")
         'America/New_York'
     """
-    some_day = date(2024, 1, 2)  # any range will do; a short one is quick to load
-    return TradingCalendar.load(name, some_day, some_day).time_zone
+    if name not in _ZONES:
+        some_day = date(2024, 1, 2)  # any range will do
+        TradingCalendar.load(name, some_day, some_day)
+    return _ZONES[name]
 
 
 @lru_cache(maxsize=64)
@@ -213,11 +217,12 @@ def _load(name: str, start: date, end: date) -> TradingCalendar:
             was=f"{start} … {end}",
             remedy="Choose a shorter range",
         ) from e
+    _ZONES[name] = str(facts.tz)
     return TradingCalendar(
         name,
         start,
         end,
-        str(facts.tz),
+        _ZONES[name],
         sessions.select("session", pl.col("opens_at", "closes_at").cast(UTC_TIME), "is_half_day"),
         _split_at_breaks(sessions),
     )
