@@ -71,14 +71,18 @@ def _show(value: float | None, unit: str) -> str:
 def _draw(measured: Measured, path: Path) -> None:
     from tradingbot.app.bench.data_bench import STAGES
     from tradingbot.data.atomic import atomic_file
-    from tradingbot.evaluation.figures.scaling_curve import draw_scaling
+    from tradingbot.evaluation.figures.scaling_curve import Measurement, draw_scaling
 
-    points = list(measured.values())
-    figure = draw_scaling(
-        {stage: [(p["bars"], p[stage]) for p in points] for stage in STAGES},
-        [(p["bars"], p["peak_bytes"]) for p in points],
-        title="Seconds by stage (synthetic bars, 2 cores)",
-    )
+    points = [
+        Measurement(
+            "daily bars" if size.timeframe == "1d" else "hourly bars",
+            figures["bars"],
+            {stage: figures[stage] for stage in STAGES},
+            figures["peak_bytes"],
+        )
+        for size, figures in measured.items()
+    ]
+    figure = draw_scaling(points, title="Seconds by stage (synthetic bars)")
     with atomic_file(path) as temporary:
         figure.savefig(temporary, format="png", dpi=110)
     print_note(f"Drew {path}")

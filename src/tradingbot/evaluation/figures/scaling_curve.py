@@ -3,56 +3,79 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tradingbot.evaluation.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, new_figure
+from tradingbot.evaluation.figures.style import BLUE, GREEN, ORANGE, PURPLE, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Points = Sequence[tuple[float, float]]
-"""(bars, seconds or bytes), any order."""
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one size of data took."""
+
+    series: str
+    """Sizes of one series are joined by a line, e.g. `hourly bars`."""
+    bars: float
+    seconds: Mapping[str, float]
+    """Stage → wall time."""
+    peak_bytes: float
 
 
-def draw_scaling(seconds: Mapping[str, Points], peak_bytes: Points, *, title: str) -> Figure:
+def draw_scaling(measurements: Sequence[Measurement], *, title: str) -> Figure:
     """Draw seconds of each stage, and peak memory, against bars on log–log axes.
 
-    The grey line rises in proportion to the bars: what runs below it grows no worse than linearly.
+    The dashed line rises in proportion to the bars from the first measurement: what runs below it
+    grows no worse than linearly.
     """
-    figure = new_figure(10, 3.8, columns=2)
+    figure = new_figure(10, 4.0, columns=2)
     time_axes, memory_axes = figure.axes
-    for (stage, points), colour in zip(
-        seconds.items(), (BLUE, ORANGE, GREEN, PURPLE), strict=False
-    ):
-        _draw(time_axes, points, colour, stage)
-    _draw_linear(time_axes, next(iter(seconds.values())))
+    for stage, colour in zip(measurements[0].seconds, (BLUE, ORANGE, GREEN, PURPLE), strict=False):
+        _draw(time_axes, measurements, colour, stage, [m.seconds[stage] for m in measurements])
     time_axes.set(xlabel="bars", ylabel="seconds", title=title)
-    _draw(memory_axes, [(bars, size / 1e9) for bars, size in peak_bytes], BLUE, "peak memory")
-    _draw_linear(memory_axes, [(bars, size / 1e9) for bars, size in peak_bytes])
+    gigabytes = [m.peak_bytes / 1e9 for m in measurements]
+    _draw(memory_axes, measurements, BLUE, "peak memory", gigabytes)
     memory_axes.set(xlabel="bars", ylabel="GB", title="Peak memory of the whole process")
     for axes in figure.axes:
         axes.set_xscale("log")
         axes.set_yscale("log")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(_plain)
+            axis.set_minor_formatter(_plain)
+        axes.tick_params(which="minor", labelsize=7)
         axes.legend(fontsize=8)
     return figure
 
 
-def _draw(axes: Axes, points: Points, colour: str, label: str) -> None:
-    ordered = sorted(points)
-    axes.plot(
-        [x for x, _ in ordered],
-        [y for _, y in ordered],
-        "o-",
-        color=colour,
-        label=label,
-        markersize=4,
-    )
+def _draw(
+    axes: Axes,
+    measurements: Sequence[Measurement],
+    colour: str,
+    label: str,
+    values: Sequence[float],
+) -> None:
+    for number, series in enumerate(dict.fromkeys(m.series for m in measurements)):
+        points = sorted(
+            (m.bars, value)
+            for m, value in zip(measurements, values, strict=True)
+            if m.series == series
+        )
+        axes.plot(
+            [x for x, _ in points],
+            [y for _, y in points],
+            "oDs"[number % 3] + "-",
+            color=colour,
+            fillstyle="none" if number else "full",
+            label=f"{label}, {series}",
+            markersize=5,
+        )
+    ends = (measurements[0].bars, max(m.bars for m in measurements))
+    rising = [values[0] * bars / ends[0] for bars in ends]
+    axes.plot(ends, rising, "--", color=colour, linewidth=0.8, alpha=0.6)
 
 
-def _draw_linear(axes: Axes, points: Points) -> None:
-    first, last = min(points), max(points)
-    ends = (first[0], last[0])
-    axes.plot(
-        ends, [first[1] * x / first[0] for x in ends], "--", color=GREY, label="linear", linewidth=1
-    )
+def _plain(value: float, _: float) -> str:
+    return f"{value / 1e6:g} M" if value >= 1e5 else f"{value:g}"

@@ -18,7 +18,7 @@ from tradingbot.evaluation.figures.facts import draw_facts
 from tradingbot.evaluation.figures.feature_map import draw_feature_map
 from tradingbot.evaluation.figures.known_answers import AnswerBar, draw_known_answers
 from tradingbot.evaluation.figures.prices import draw_prices
-from tradingbot.evaluation.figures.scaling_curve import draw_scaling
+from tradingbot.evaluation.figures.scaling_curve import Measurement, draw_scaling
 from tradingbot.evaluation.figures.style import (
     BLUE,
     GREY,
@@ -211,20 +211,25 @@ def test_known_answers_show_expected_bars_and_simulated_intervals() -> None:
 
 
 def test_scaling_curve_is_sorted_and_has_a_linear_line() -> None:
-    seconds = {"generate": [(2e6, 4.0), (1e6, 1.0)], "features": [(1e6, 2.0), (2e6, 3.0)]}
-    peak = [(1e6, 1e9), (2e6, 1.5e9)]
+    measured = [
+        Measurement("hourly", 1e6, {"generate": 1.0, "features": 2.0}, 1e9),
+        Measurement("hourly", 4e6, {"generate": 8.0, "features": 5.0}, 3e9),
+        Measurement("hourly", 2e6, {"generate": 3.0, "features": 3.0}, 1.5e9),
+        Measurement("daily", 2e6, {"generate": 2.5, "features": 3.5}, 1.6e9),
+    ]
 
-    times, memory = draw_scaling(seconds, peak, title="Seconds (synthetic)").axes
+    times, memory = draw_scaling(measured, title="Seconds (synthetic)").axes
 
     lines = {line.get_label(): line for line in times.lines}
-    assert list(lines) == ["generate", "features", "linear"]
-    np.testing.assert_array_equal(lines["generate"].get_xdata(), [1e6, 2e6])
-    np.testing.assert_array_equal(lines["generate"].get_ydata(), [1.0, 4.0])
-    np.testing.assert_array_equal(lines["linear"].get_ydata(), [1.0, 2.0])
+    np.testing.assert_array_equal(lines["generate, hourly"].get_xdata(), [1e6, 2e6, 4e6])
+    np.testing.assert_array_equal(lines["generate, hourly"].get_ydata(), [1.0, 3.0, 8.0])
+    np.testing.assert_array_equal(lines["features, daily"].get_ydata(), [3.5])
+    dashed = [line.get_ydata() for line in times.lines if line.get_linestyle() == "--"]
+    np.testing.assert_array_equal(dashed, [[1.0, 4.0], [2.0, 8.0]])
     assert (times.get_xscale(), times.get_yscale(), times.get_title()) == (
         "log",
         "log",
         "Seconds (synthetic)",
     )
-    np.testing.assert_array_equal(memory.lines[0].get_ydata(), [1.0, 1.5])
+    np.testing.assert_array_equal(memory.lines[0].get_ydata(), [1.0, 1.5, 3.0])
     assert memory.get_ylabel() == "GB"
