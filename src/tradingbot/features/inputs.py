@@ -79,6 +79,29 @@ def build_inputs(
     Raises:
         DataError: If a wanted symbol has no bar, or a bar was known only after its close.
     """
+    _require_known_at_close(bars)
+    found = bars["symbol"].unique(maintain_order=True)
+    order = tuple(found) if symbols is None else tuple(symbols)
+    missing = set(order) - set(found)
+    if missing:
+        raise DataError(
+            "every symbol must have a bar",
+            was=f"none for {', '.join(sorted(missing)[:5])}",
+            remedy="Choose a dataset that has them or leave them out with --symbols",
+        )
+    rows = _with_column(bars, order)
+    closed_at = rows["closed_at"].unique().sort().to_numpy().astype("datetime64[us]")
+    row = np.searchsorted(closed_at, rows["closed_at"].to_numpy().astype("datetime64[us]"))
+    cell = row * len(order) + rows["column"].to_numpy()
+    present = np.zeros((len(closed_at), len(order)), dtype=bool)
+    present.reshape(-1)[cell] = True
+    arrays = dict(zip(BAR_FIELDS, np.full((len(BAR_FIELDS), *present.shape), np.nan), strict=True))
+    for name, values in arrays.items():
+        values.reshape(-1)[cell] = rows[name].to_numpy()
+    return MarketInputs(order, closed_at, present, arrays, _events(covariates, order), time_zone)
+
+
+def _require_known_at_close(bars: pl.DataFrame) -> None:
     late = bars.filter(pl.col("known_at") > pl.col("closed_at"))
     if late.height:
         raise DataError(
@@ -86,32 +109,17 @@ def build_inputs(
             was=f"{late.height} known later, first {late['symbol'][0]} {late['closed_at'][0]}",
             remedy="Leave late bars out, or stamp bars with the time they were known",
         )
-    order = (
-        tuple(symbols) if symbols is not None else tuple(bars["symbol"].unique(maintain_order=True))
-    )
-    missing = set(order) - set(bars["symbol"].unique())
-    if missing:
-        raise DataError(
-            "every symbol must have a bar",
-            was=f"none for {', '.join(sorted(missing)[:5])}",
-            remedy="Choose a dataset that has them or leave them out with --symbols",
-        )
-    position = pl.DataFrame({"symbol": order, "column": np.arange(len(order))})
-    rows = bars.join(position, on="symbol", how="inner")
-    closed_at = rows["closed_at"].unique().sort().to_numpy().astype("datetime64[us]")
-    row = np.searchsorted(closed_at, rows["closed_at"].to_numpy().astype("datetime64[us]"))
-    column = rows["column"].to_numpy()
-    cell = row * len(order) + column
-    present = np.zeros((len(closed_at), len(order)), dtype=bool)
-    present.reshape(-1)[cell] = True
-    arrays = dict(zip(BAR_FIELDS, np.full((len(BAR_FIELDS), *present.shape), np.nan), strict=True))
-    for name, values in arrays.items():
-        values.reshape(-1)[cell] = rows[name].to_numpy()
-    return MarketInputs(order, closed_at, present, arrays, _events(covariates, position), time_zone)
 
 
-def _events(covariates: pl.DataFrame, position: pl.DataFrame) -> dict[str, CovariateEvents]:
-    rows = covariates.join(position, on="symbol", how="inner").sort(["available_at", "column"])
+def _with_column(frame: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
+    """Add each row's position on the symbol axis; rows of other symbols are left out."""
+    column = frame["symbol"].cast(pl.Enum(list(order)), strict=False).to_physical().cast(pl.Int64)
+    placed = frame.with_columns(column.alias("column"))
+    return placed.drop_nulls("column") if column.null_count() else placed
+
+
+def _events(covariates: pl.DataFrame, order: Sequence[str]) -> dict[str, CovariateEvents]:
+    rows = _with_column(covariates, order).sort(["available_at", "column"])
     return {
         str(name): CovariateEvents(
             group["column"].to_numpy(),
