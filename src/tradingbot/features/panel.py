@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,22 +80,23 @@ class Panel:
 
     @classmethod
     def open(cls, folder: Path, *, require_certificate: bool = True, verify: bool = False) -> Panel:
-        """Map a stored panel into memory without reading its tensors.
+        """Map a stored panel into memory.
+
+        Behind the gate the whole tensor file is hashed first: a certificate is worth nothing for
+        tensors that were changed after the proof.
 
         Args:
             folder: Where it is stored.
             require_certificate: Refuse a panel that was not proved causal. Only the prover and
                 people who look at features may do without.
-            verify: Also read and hash the whole tensor file.
+            verify: Hash the whole file even without the gate; else only size, header and shapes
+                are compared and no tensor is read.
 
         Raises:
             UncertifiedPanelError: If there is no valid certificate for this content.
             StorageError: If a file is missing, damaged or malformed.
         """
         manifest = _read_manifest(folder)
-        path = folder / PANEL_FILE
-        arrays = map_tensors(path)
-        _require_same_file(manifest, path, arrays, verify=verify)
         certificate = None
         if require_certificate:
             certificate = find_certificate(folder, manifest.dataset_sha256, manifest.spec_sha256)
@@ -106,7 +107,9 @@ class Panel:
                     where=str(folder),
                     remedy="Run: tradingbot features prove-causal",
                 )
-        return cls(folder, manifest, certificate, arrays)
+        path = folder / PANEL_FILE
+        _require_same_file(manifest, path, verify=verify or require_certificate)
+        return cls(folder, manifest, certificate, _map_described(manifest, path))
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -247,20 +250,27 @@ def _read_manifest(folder: Path) -> PanelManifest:
         ) from e
 
 
-def _require_same_file(
-    manifest: PanelManifest, path: Path, arrays: Mapping[str, NDArray[Any]], *, verify: bool
-) -> None:
-    shapes = {name: values.shape for name, values in arrays.items()}
+def _require_same_file(manifest: PanelManifest, path: Path, *, verify: bool) -> None:
     is_same = (
-        path.stat().st_size == manifest.file_bytes
-        and header_sha256(path) == manifest.header_sha256
-        and shapes == manifest.shapes
+        header_sha256(path) == manifest.header_sha256
+        and path.stat().st_size == manifest.file_bytes
         and (not verify or file_sha256(path) == manifest.file_sha256)
     )
     if not is_same:
-        raise StorageError(
-            "panel must match its manifest",
-            was="other content",
-            where=str(path),
-            remedy="Delete that folder and run: tradingbot features build",
-        )
+        _refuse_other_content(path)
+
+
+def _map_described(manifest: PanelManifest, path: Path) -> dict[str, NDArray[Any]]:
+    arrays = map_tensors(path)
+    if {name: values.shape for name, values in arrays.items()} != manifest.shapes:
+        _refuse_other_content(path)
+    return arrays
+
+
+def _refuse_other_content(path: Path) -> NoReturn:
+    raise StorageError(
+        "panel must match its manifest",
+        was="other content",
+        where=str(path),
+        remedy="Delete that folder and run: tradingbot features build",
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ from tradingbot.features.inputs import MarketInputs, build_inputs
 from tradingbot.features.panel import Panel, build_panel, panel_folder, panel_specs
 from tradingbot.features.scaling import Scaler, ScalerOptions, fit_scaler
 from tradingbot.features.spec import spec_hash
+from tradingbot.features.tensor_files import header_sha256, write_tensors
 
 DATASET = "d" * 64
 TRAIN_ROWS = 200
@@ -172,6 +174,59 @@ def test_certified_panel_opens(certified: Path) -> None:
     assert panel.certificate is not None
     assert panel.certificate.subjects == ("features", "scaling", "every_bar")
     assert TRAIN_ROWS - 1 in panel.certificate.common_cuts
+
+
+def tamper(folder: Path) -> None:
+    """Show every bar the features of the next one; size and header stay as they were."""
+    mapped = Panel.open(folder, require_certificate=False).arrays
+    arrays = {name: values.copy() for name, values in mapped.items()}
+    shifted = np.roll(arrays["features"], -1, axis=1)
+    write_tensors(folder / "panel.safetensors", {**arrays, "features": shifted})
+
+
+def test_certified_panel_with_features_shifted_by_one_bar_is_refused(certified: Path) -> None:
+    header = header_sha256(certified / "panel.safetensors")
+    tamper(certified)
+
+    assert header_sha256(certified / "panel.safetensors") == header
+    with pytest.raises(StorageError, match="must match its manifest"):
+        Panel.open(certified)
+    Panel.open(certified, require_certificate=False)
+
+
+def test_certified_panel_without_its_tensor_file_is_refused(certified: Path) -> None:
+    (certified / "panel.safetensors").unlink()
+
+    with pytest.raises(StorageError, match="must be readable"):
+        Panel.open(certified)
+
+
+def test_panel_with_two_tensors_renamed_is_refused_by_its_header(panel: Panel) -> None:
+    path = panel.folder / "panel.safetensors"
+    content = path.read_bytes()
+    swapped = content.replace(b'"present"', b'"-"').replace(b'"valid"', b'"present"')
+    path.write_bytes(swapped.replace(b'"-"', b'"valid"'))
+
+    assert path.stat().st_size == len(content)
+    with pytest.raises(StorageError, match="must match its manifest"):
+        Panel.open(panel.folder, require_certificate=False)
+
+
+def test_folder_that_accepts_no_certificate_is_refused_before_the_proof(
+    panel: Panel, inputs, monkeypatch
+) -> None:
+    def read_only(path: Path, *args: object, **options: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(Path, "touch", read_only)
+    told: list[object] = []
+    specs = panel_specs(inputs.covariates)
+
+    with pytest.raises(StorageError, match="workspace must be writable"):
+        certify_panel(
+            panel, inputs, specs, train_rows=TRAIN_ROWS, progress=lambda *a: told.append(a)
+        )
+    assert told == []
 
 
 def test_certificate_beside_another_panel_is_refused(certified: Path, tmp_path: Path) -> None:

@@ -122,6 +122,20 @@ def write_certificate(folder: Path, certificate: Certificate) -> Path:
     return path
 
 
+def withdraw_certificate(folder: Path) -> None:
+    """Take back a panel's certificate, and find out whether another one could be written.
+
+    An empty certificate, which the gate refuses, replaces it for a moment: so a folder that
+    cannot be written to is found before a proof, not after it.
+
+    Raises:
+        StorageError: If the folder does not accept a certificate.
+    """
+    path = folder / CERTIFICATE_FILE
+    write_text(path, "")
+    path.unlink(missing_ok=True)
+
+
 def require_certificate(
     folder: Path,
     dataset_sha256: str,

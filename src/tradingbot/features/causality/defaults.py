@@ -13,10 +13,10 @@ import numpy as np
 from tradingbot.data.sources.source import Progress, silent
 from tradingbot.domain.errors import DataError
 from tradingbot.features.causality.certificate import (
-    CERTIFICATE_FILE,
     Certificate,
     PanelIdentity,
     issue_certificate,
+    withdraw_certificate,
     write_certificate,
 )
 from tradingbot.features.causality.comparison import differs
@@ -125,8 +125,9 @@ def certify_panel(
     Raises:
         DataError: If the panel does not hold what `inputs` and `specs` give, or the scaler was
             not fitted on this panel's training rows.
+        StorageError: Before the proof, if a certificate could not be written beside the panel.
     """
-    (panel.folder / CERTIFICATE_FILE).unlink(missing_ok=True)
+    withdraw_certificate(panel.folder)
     _require_same_content(panel, inputs, specs)
     if scaler is not None:
         _require_train_scaler(scaler, panel, train_rows)
