@@ -10,7 +10,7 @@ JOBS ?= 2
 help:  ## Show the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-install: $(VENV)/.base  ## Install the package alone
+install: $(if $(EXTRA),$(VENV)/.$(EXTRA),$(VENV)/.base)  ## Install the package; EXTRA=alpaca (yfinance, plot, folds, bench, dev) adds an extra
 install-demo: $(VENV)/.plot
 install-bench: $(VENV)/.bench
 install-dev: $(VENV)/.dev
@@ -51,6 +51,7 @@ $(VENV)/.base: $(BIN)/python pyproject.toml requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e .
 	@touch $@
 
-$(VENV)/.plot $(VENV)/.bench $(VENV)/.dev: $(VENV)/.%: $(BIN)/python pyproject.toml requirements.lock
+EXTRAS := plot yfinance alpaca folds bench dev
+$(EXTRAS:%=$(VENV)/.%): $(VENV)/.%: $(BIN)/python pyproject.toml requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[$*]'
 	@touch $@

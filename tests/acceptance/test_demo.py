@@ -26,7 +26,7 @@ market:
   end: 2025-09-05
 proof:
   common_rounds: 1
-  staggered_rounds: 0
+  staggered_rounds: 1
 """
 PNG = b"\x89PNG\r\n\x1a\n"
 

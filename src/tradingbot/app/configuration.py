@@ -128,7 +128,7 @@ class ProofConfig(_Section):
 
     common_rounds: Annotated[int, Field(ge=1, le=10_000)] = 13
     """Cut points at which every symbol's future is changed at once."""
-    staggered_rounds: Annotated[int, Field(ge=0, le=10_000)] = 12
+    staggered_rounds: Annotated[int, Field(ge=1, le=10_000)] = 12
     """Rounds in which each symbol's future is changed at a cut point of its own."""
     seed: Seed = 11
     """Root of the stream that draws cut points."""

@@ -9,6 +9,7 @@ import dataclasses
 import json
 import math
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
@@ -23,16 +24,12 @@ Progress = Callable[[int, int, str], None]
 """Called as (finished, total, label); the shape of `tradingbot.data.sources.source.Progress`."""
 
 _WIDTH_WITHOUT_TERMINAL = 120
+_SECONDS_BETWEEN_LINES = 15.0
 
 
 def print_error(message: str) -> None:
     """Say on stderr, in one line, what went wrong."""
     _write_line(f"error: {message}")
-
-
-def print_warning(message: str) -> None:
-    """Say on stderr, in one line, what the user should know."""
-    _write_line(f"warning: {message}")
 
 
 def print_note(message: str) -> None:
@@ -71,13 +68,13 @@ def print_table(
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Progress]:
-    """Show a progress bar on stderr while the block runs; nothing where stderr is no terminal.
+    """Show a progress bar on stderr while the block runs; off a terminal a line now and then.
 
     Yields:
         A callable (finished, total, label) for `BarSource.fetch` and its like; total 0 is unknown.
     """
     if not sys.stderr.isatty():
-        yield lambda finished, total, step: None
+        yield _occasional_lines(label)
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -99,6 +96,19 @@ def progress_bar(label: str) -> Iterator[Progress]:
             )
 
         yield report
+
+
+def _occasional_lines(label: str) -> Progress:
+    """Report to logs and pipes: nothing for quick work, then a line every so often."""
+    last = time.monotonic()
+
+    def report(finished: int, total: int, step: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
+            last = time.monotonic()
+            print_note(f"{label}: {finished} of {total or '?'} {step}".rstrip())
+
+    return report
 
 
 def as_json(value: Any) -> Any:

@@ -112,7 +112,7 @@ def look_at_packages(requirements: Iterable[str]) -> list[Check]:
 
 def _judge_group(extra: str, group: list[Requirement]) -> list[Check]:
     label = f"extra {extra}" if extra else "packages"
-    install = f"Run: pip install 'tradingbot[{extra}]'" if extra else _REINSTALL
+    install = f"Run in the checkout: make install EXTRA={extra}" if extra else _REINSTALL
     present = {item.name: version for item in group if (version := installed_version(item.name))}
     wrong = [
         f"{item.name} {present[item.name]}, needs {item}"

@@ -5,19 +5,20 @@ Nothing is printed here; every step takes what it needs and returns what it made
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
 from tradingbot.app.configuration import MarketConfig, PipelineConfig, ScalingConfig, SplitsConfig
 from tradingbot.data.calendar import time_zone_of
-from tradingbot.data.quality import QualityReport, validate
+from tradingbot.data.quality import QualityReport, Severity, validate
 from tradingbot.data.sources.source import Progress, silent
 from tradingbot.data.sources.synthetic import SyntheticSource
 from tradingbot.data.splits import Gap, Split, SplitDates, split_by_date, split_by_ratio
 from tradingbot.data.store import Dataset
 from tradingbot.data.universes import load_universe
+from tradingbot.domain.errors import DataError
 from tradingbot.domain.universe import Universe
 from tradingbot.features.causality import CausalityReport, Certificate, ProofPlan
 from tradingbot.features.causality.defaults import certify_panel
@@ -75,8 +76,22 @@ def read_inputs(dataset: Dataset) -> MarketInputs:
     )
 
 
-def build_features(dataset: Dataset, workspace: Path) -> BuiltPanel:
-    """Compute and store the panel of a dataset, or open the one that is already there."""
+def build_features(
+    dataset: Dataset, workspace: Path, *, accept: Collection[str] = ()
+) -> BuiltPanel:
+    """Compute and store the panel of a dataset, or open the one that is already there.
+
+    Args:
+        dataset: What to build from.
+        workspace: Where panels are stored.
+        accept: Codes of errors in the readiness report that were looked at and are no defects.
+
+    Raises:
+        DataError: If the readiness report has an error that is not accepted: stamps that are off
+            by an hour are a look-ahead that no proof could see.
+    """
+    if not panel_of(dataset, workspace).exists():
+        _require_ready(dataset, accept)
     inputs = read_inputs(dataset)
     specs = panel_specs(inputs.covariates)
     panel = build_panel(
@@ -87,6 +102,20 @@ def build_features(dataset: Dataset, workspace: Path) -> BuiltPanel:
         synthetic=dataset.manifest.provenance.synthetic,
     )
     return BuiltPanel(dataset, inputs, specs, panel)
+
+
+def _require_ready(dataset: Dataset, accept: Collection[str]) -> None:
+    report = validate_dataset(dataset, universe=None, trailing_bars=1)
+    errors = {f.code for f in report.findings if f.severity is Severity.ERROR}
+    open_errors = sorted(errors - set(accept))
+    if not report.ready and open_errors:
+        raise DataError(
+            "dataset must be ready before features are built from it",
+            was=f"errors: {', '.join(open_errors)}",
+            where=dataset.id,
+            remedy=f"See tradingbot data validate {dataset.id}; mend the import, or say "
+            f"--accept {open_errors[0]} if you looked and it is no defect",
+        )
 
 
 def panel_of(dataset: Dataset, workspace: Path) -> Path:

@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+_LISTED = 12  # names in a suggestion: more would bury the message
+
 
 class TradingBotError(Exception):
     """Base of everything raised on purpose; the command line prints it as one line."""
@@ -68,15 +70,15 @@ class MissingExtraError(UserError):
     """An optional package is not installed.
 
     Example:
-        >>> str(MissingExtraError("yfinance", package="yfinance"))
-        "package 'yfinance' must be installed for this. Run: pip install 'tradingbot[yfinance]'."
+        >>> str(MissingExtraError("plot", package="jinja2"))
+        "package 'jinja2' must be installed for this. Run in the checkout: make install EXTRA=plot."
     """
 
     def __init__(self, extra: str, *, package: str) -> None:
         self.extra = extra
         super().__init__(
             f"package {package!r} must be installed for this",
-            remedy=f"Run: pip install 'tradingbot[{extra}]'",
+            remedy=f"Run in the checkout: make install EXTRA={extra}",
         )
 
 
@@ -93,4 +95,7 @@ def suggest(unknown: str, known: Iterable[str]) -> str:
     """
     names = sorted(known)
     close = get_close_matches(unknown, names, n=1)
-    return f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(names)}"
+    if close:
+        return f"Did you mean {close[0]!r}?"
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"Known: {', '.join(names[:_LISTED])}{more}"

@@ -21,7 +21,7 @@ CONFIG = PipelineConfig(
         end=date(2025, 9, 5),
         params={"kappa": 0.1},
     ),
-    proof=ProofConfig(common_rounds=1, staggered_rounds=0),
+    proof=ProofConfig(common_rounds=1, staggered_rounds=1),
 )
 STEPS = ["generate", "validate", "features", "prove causal", "stylised facts", "known answers"]
 

@@ -51,8 +51,8 @@ def test_diagnose_check_that_raises_becomes_a_problem(
         ("numpy>=1.0", Status.OK, ""),
         ("numpy>=999", Status.PROBLEM, "make install"),
         ("no-such-package>=1", Status.PROBLEM, "make install"),
-        ('no-such-package>=1; extra == "plot"', Status.ABSENT, "'tradingbot[plot]'"),
-        ('numpy>=999; extra == "plot"', Status.PROBLEM, "'tradingbot[plot]'"),
+        ('no-such-package>=1; extra == "plot"', Status.ABSENT, "make install EXTRA=plot"),
+        ('numpy>=999; extra == "plot"', Status.PROBLEM, "make install EXTRA=plot"),
     ],
 )
 def test_look_at_packages_judges_versions(requirement: str, status: Status, remedy: str) -> None:

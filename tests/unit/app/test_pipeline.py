@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from tradingbot.app.configuration import (
@@ -28,10 +29,10 @@ from tradingbot.app.pipeline import (
 )
 from tradingbot.data.store import BarStore
 from tradingbot.data.universes import load_universe
-from tradingbot.domain.errors import StorageError, UncertifiedPanelError, UserError
+from tradingbot.domain.errors import DataError, StorageError, UncertifiedPanelError, UserError
 from tradingbot.features.panel import Panel
 
-CONFIG = PipelineConfig(proof=ProofConfig(common_rounds=1, staggered_rounds=0))
+CONFIG = PipelineConfig(proof=ProofConfig(common_rounds=1, staggered_rounds=1))
 
 
 @pytest.fixture(scope="module")
@@ -182,3 +183,22 @@ def test_read_inputs_of_damaged_bars_is_refused(synthetic_store: BarStore, tmp_p
 
     with pytest.raises(StorageError, match="match its manifest"):
         read_inputs(dataset)
+
+
+def test_build_features_of_a_dataset_with_errors_is_refused_unless_accepted(
+    synthetic_store: BarStore, tmp_path: Path
+) -> None:
+    """Every bar five hours early: off the grid, and a look-ahead that no proof could see."""
+    source = synthetic_store.open("planted")
+    shift = pl.col("closed_at", "known_at") - timedelta(hours=5)
+    provenance = source.manifest.provenance.model_copy(update={"synthetic": False})
+    store = BarStore(tmp_path)
+    early = store.save(source.load_bars().with_columns(shift), provenance, name="early")
+
+    with pytest.raises(DataError, match=r"must be ready .* was errors: .*--accept") as refused:
+        build_features(early, tmp_path)
+    assert not list(tmp_path.glob("panels/*"))
+
+    codes = str(refused.value.was).removeprefix("errors: ").split(", ")
+    assert build_features(early, tmp_path, accept=codes).panel.folder.is_dir()
+    assert build_features(early, tmp_path).panel.symbols  # it was accepted when it was built

@@ -131,5 +131,5 @@ def test_fold_without_rows_cannot_be_built():
 
 def test_folds_without_skfolio_name_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "skfolio", None)
-    with pytest.raises(MissingExtraError, match=r"tradingbot\[folds\]"):
+    with pytest.raises(MissingExtraError, match="make install EXTRA=folds"):
         walk_forward(100, train_bars=10, test_bars=10)

@@ -52,7 +52,7 @@ def test_missing_extra_says_what_to_install():
     error = MissingExtraError("plot", package="matplotlib")
     assert error.extra == "plot"
     assert "'matplotlib' must be installed" in str(error)
-    assert "pip install 'tradingbot[plot]'" in str(error)
+    assert "make install EXTRA=plot" in str(error)
 
 
 def test_suggest_names_the_near_one_or_all():

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
+from statistics import median
 
 from tradingbot.app.bench.record import BenchRecord, against
 from tradingbot.app.bench.size import Size
@@ -18,6 +19,7 @@ STAGES = ("generate", "validate", "features")
 BUDGETS = {"generate": 5.0, "validate": 3.0, "features": 3.0, "panel_load": 0.5}
 MEMORY_BUDGET_BYTES = 1.5e9
 STREAM_BUDGET_S = 1e-3
+REPEATS = 3
 
 
 BASE = Size(143, 2)
@@ -27,7 +29,7 @@ Measured = Mapping[Size, Mapping[str, float]]
 
 
 def measure(*, curve: bool = True, progress: Progress = silent) -> Measured:
-    """Measure the base size, and the curve if wanted; each size in a fresh process.
+    """Measure the base size, and the curve if wanted: medians of runs in fresh processes.
 
     Raises:
         MissingExtraError: If the packages of the reference loop are not installed.
@@ -39,12 +41,8 @@ def measure(*, curve: bool = True, progress: Progress = silent) -> Measured:
     measured: dict[Size, dict[str, float]] = {}
     for number, size in enumerate(sizes):
         progress(number, len(sizes), size.label)
-        measured[size] = _run(size, reference=False)
-        if size == BASE:
-            # In a process of its own: the reference loop's memory is not ours.
-            measured[size] |= {
-                f"compared_{stage}": value for stage, value in _run(size, reference=True).items()
-            }
+        runs = [_run(size, reference=size == BASE) for _ in range(REPEATS)]
+        measured[size] = {figure: median(run[figure] for run in runs) for figure in runs[0]}
     progress(len(sizes), len(sizes), "measured")
     return measured
 
@@ -57,13 +55,13 @@ def records(measured: Measured) -> list[BenchRecord]:
         BenchRecord("validate_143x2y", base["validate"], "s", BUDGETS["validate"], "budget"),
         against(
             "features_143x2y",
-            base["compared_features"],
+            base["features"],
             "s",
-            base["compared_pandas_loop"],
+            base["pandas_loop"],
             "pandas + TA-Lib loop",
         ),
         BenchRecord("panel_load", base["panel_load"], "s", BUDGETS["panel_load"], "budget"),
-        BenchRecord("stream_bar_143", base["compared_stream_p95"], "s", STREAM_BUDGET_S, "budget"),
+        BenchRecord("stream_bar_143", base["stream_p95"], "s", STREAM_BUDGET_S, "budget"),
         BenchRecord("panel_build_143x2y", base["panel_build"], "s"),
         BenchRecord(
             "peak_memory_143x2y", base["peak_bytes"], "bytes", MEMORY_BUDGET_BYTES, "budget"

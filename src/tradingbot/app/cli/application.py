@@ -6,11 +6,13 @@ Exit codes: 0 fine, 1 findings, 2 a mistake of the user's or unusable input, 70 
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -59,6 +61,9 @@ def build_application() -> typer.Typer:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process with an exit code; the installed entry point."""
+    # A caller may have closed our output; what we would say then goes nowhere.
+    sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115 - open to the end
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -70,21 +75,27 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        return _forget_reader()
+        _forget_reader()
+        return EXIT_PIPE_CLOSED
+    except OSError as e:
+        # Files of ours are written through `data.atomic`, so a full disk here is stdout's.
+        if e.errno == errno.ENOSPC:
+            _forget_reader()
+            print_error("output must fit on its disk, was full. Free space or write elsewhere.")
+            return EXIT_USAGE
+        return _admit_bug(e, invocation)
     except TradingBotError as e:
         _show_traceback(invocation)
         print_error(str(e))
     except typer.TyperException as e:
         message = " ".join(e.format_message().split())
         if message:  # empty where no arguments were given and the help has been shown
-            print_error(message)
+            print_error(message + _hint(message))
     except (KeyboardInterrupt, typer.Abort):
         print_error("interrupted")
         return EXIT_INTERRUPTED
     except Exception as e:
-        _show_traceback(invocation)
-        print_error(_describe_bug(e))
-        return EXIT_BUG
+        return _admit_bug(e, invocation)
     return EXIT_USAGE
 
 
@@ -144,6 +155,18 @@ def _show_traceback(invocation: Invocation) -> None:
         traceback.print_exc(file=sys.stderr)
 
 
+def _hint(message: str) -> str:
+    if "No such option: --workspace" in message or "No such option: --debug" in message:
+        return " It goes before the noun: tradingbot --workspace FOLDER data list"
+    return ""
+
+
+def _admit_bug(error: Exception, invocation: Invocation) -> int:
+    _show_traceback(invocation)
+    print_error(_describe_bug(error))
+    return EXIT_BUG
+
+
 def _describe_bug(error: Exception) -> str:
     text = " ".join(str(error).split())[:200]
     return (
@@ -153,7 +176,6 @@ def _describe_bug(error: Exception) -> str:
     )
 
 
-def _forget_reader() -> int:
+def _forget_reader() -> None:
     # The interpreter flushes stdout once more on its way out and would complain.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return EXIT_PIPE_CLOSED

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tradingbot.app.cli.invocation import JsonOption
+from tradingbot.app.cli.options import require_picture
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def bench_data(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure generating, checking, features, panel and streaming (about two minutes).
+    """Measure generating, checking, features, panel and streaming (two to three minutes).
 
     The features are compared with a per-symbol pandas + TA-Lib loop, the stream with the batch,
     before anything is timed. Needs the extra: bench.
@@ -39,6 +40,8 @@ def bench_data(
     from tradingbot.app.bench.data_bench import measure, records
     from tradingbot.app.bench.record import describe_machine
 
+    if curve is not None:
+        require_picture(curve, "--curve")
     with progress_bar("bench") as progress:
         measured = measure(curve=not quick, progress=progress)
     found = records(measured)
@@ -52,7 +55,7 @@ def bench_data(
         for r in found
     ]
     print_table(
-        "Data benchmark (synthetic bars; every size in a fresh process)",
+        "Data benchmark (synthetic bars; median of three fresh processes)",
         ["what", "measured", "reference", "", "reference ÷ measured"],
         rows,
     )

@@ -14,6 +14,7 @@ from tradingbot.app.cli.options import (
     DatasetArgument,
     choose_workspace,
     read_settings,
+    require_picture,
 )
 from tradingbot.app.console import print_json, print_note, print_table, print_text
 
@@ -105,6 +106,8 @@ def validate_data(
     from tradingbot.data.store import BarStore
     from tradingbot.data.universes import load_universe
 
+    if heat_map is not None:
+        require_picture(heat_map, "--heat-map")
     found = BarStore(invocation_of(context).workspace).open(dataset)
     members = load_universe(universe) if universe else None
     report = validate_dataset(found, universe=members, trailing_bars=trailing_bars)

@@ -37,7 +37,7 @@ def import_files(  # noqa: PLR0913 - one option for each way in which vendors' f
     name: NameOption,
     universe: UniverseOption = None,
     columns: Annotated[
-        list[str] | None, typer.Option("--map", help="FIELD=COLUMN, e.g. close=adj_close.")
+        list[str] | None, typer.Option("--map", help="FIELD=COLUMN, e.g. timestamp=time.")
     ] = None,
     time_zone: Annotated[
         str | None, typer.Option(help="Zone of stamps that carry none, e.g. America/New_York.")
@@ -79,7 +79,7 @@ def import_files(  # noqa: PLR0913 - one option for each way in which vendors' f
     Example: [bold]tradingbot data import bars.parquet --name us143 --universe us143[/bold]
 
     Example: [bold]tradingbot data import csv/ --name mine --time-zone America/New_York
-    --stamps close --map close=adj_close[/bold]
+    --stamps close --map volume=vol[/bold]
     """
     from tradingbot.data.sources.files import FileImport, FileSource
     from tradingbot.data.sources.sentiment import read_sentiment

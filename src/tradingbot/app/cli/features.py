@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
@@ -54,11 +56,15 @@ def build(
     context: typer.Context,
     dataset: DatasetArgument,
     config: ConfigOption = None,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option("--accept", help="Code of an error that you looked at and is no defect."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compute a dataset's panel, and fit the scaler on its training part.
 
-    The panel cannot be used until it is proved causal.
+    Refuses a dataset with open errors. The panel cannot be used until it is proved causal.
 
     Example: [bold]tradingbot features build demo[/bold]
     """
@@ -69,7 +75,7 @@ def build(
     workspace = choose_workspace(invocation_of(context), settings)
     with progress_bar("features") as progress:
         progress(0, 2, "compute")
-        built = build_features(BarStore(workspace).open(dataset), workspace)
+        built = build_features(BarStore(workspace).open(dataset), workspace, accept=accept or ())
         progress(1, 2, "fit scaler on training rows")
         split = split_rows(built.inputs.closed_at, settings.splits)
         scaler = fit_and_store_scaler(built, split, settings.scaling)
@@ -171,5 +177,10 @@ def show_panel(
         ("covariates", ", ".join(manifest.covariates) or "none"),
         ("certificate", certificate.sha256[:16]),
         ("proved", f"{len(certificate.outputs)} outputs, {certificate.comparisons:,} comparisons"),
+        (
+            "cuts",
+            f"{len(certificate.common_cuts)} common, "
+            f"{sum(map(len, certificate.staggered_cuts)):,} (symbol, cut) pairs",
+        ),
     ]
     print_table(f"Panel of {dataset}, certified causal", ["", ""], rows)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tradingbot.domain.errors import ConfigError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -32,3 +34,15 @@ def choose_workspace(invocation: Invocation, settings: PipelineConfig) -> Path:
     if configured is None or invocation.workspace_is_given:
         return invocation.workspace
     return configured
+
+
+def require_picture(path: Path, option: str) -> None:
+    """Refuse a picture's path that is not a PNG file in a folder that exists.
+
+    Raises:
+        ConfigError: Naming the option.
+    """
+    if path.suffix.lower() != ".png" or not path.absolute().parent.is_dir():
+        raise ConfigError(
+            f"{option} must name a .png file in a folder that exists", was=repr(str(path))
+        )

@@ -24,8 +24,7 @@ def test_stages_with_reference_measure_everything_records_need() -> None:
     assert all(0 < found[stage] < 60 for stage in (*STAGES, *times))
     assert found["stream_p50"] <= found["stream_p95"]
     assert 50e6 < found["peak_bytes"] < 20e9
-    compared = {f"compared_{stage}": value for stage, value in found.items()}
-    assert len(records({BASE: {**found, **compared}})) >= 6
+    assert len(records({BASE: found})) >= 6
 
 
 def test_stages_refuse_to_time_a_wrong_result(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -235,3 +235,33 @@ def test_installed_entry_point_answers() -> None:
     done = subprocess.run([ENTRY_POINT, "--version"], capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stdout) == (0, f"tradingbot {__version__}\n")
+
+
+@pytest.mark.parametrize("option", ["--workspace", "--debug"])
+def test_global_option_after_the_noun_says_where_it_goes(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert application.run(["universe", "list", option, "x"]) == 2
+
+    assert "before the noun" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
+def test_output_to_a_full_disk_is_one_line_and_2() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tradingbot.app.cli", "universe", "list"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("error: output must fit on its disk")
+
+
+def test_closed_output_is_no_bug() -> None:
+    command = f"{sys.executable} -m tradingbot.app.cli universe list --json >&- 2>&-"
+
+    assert subprocess.run(command, shell=True, check=False).returncode == 0

@@ -16,7 +16,7 @@ market:
   end: 2025-09-05
 proof:
   common_rounds: 1
-  staggered_rounds: 0
+  staggered_rounds: 1
 """
 
 

@@ -13,7 +13,7 @@ from tradingbot.features.causality.subject import Subject, register_subject, unr
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.panel import Panel
 
-SMALL = "extends: us143\nproof:\n  common_rounds: 1\n  staggered_rounds: 0\n"
+SMALL = "extends: us143\nproof:\n  common_rounds: 1\n  staggered_rounds: 1\n"
 
 
 @pytest.fixture

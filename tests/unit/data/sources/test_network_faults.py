@@ -286,7 +286,7 @@ def test_missing_package_names_the_extra(
     for name in [name for name in sys.modules if name.split(".")[0] == vendor]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, vendor, None)
-    with pytest.raises(MissingExtraError, match=rf"pip install 'tradingbot\[{vendor}\]'"):
+    with pytest.raises(MissingExtraError, match=rf"make install EXTRA={vendor}"):
         make_source(vendor, "http://127.0.0.1:9", tmp_path).fetch()
 
 

@@ -59,7 +59,7 @@ def test_new_figure_without_matplotlib_names_the_extra(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(builtins, "__import__", refuse)
 
-    with pytest.raises(MissingExtraError, match=r"tradingbot\[plot\]"):
+    with pytest.raises(MissingExtraError, match="make install EXTRA=plot"):
         new_figure(1, 1)
 
 

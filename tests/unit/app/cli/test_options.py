@@ -1,0 +1,31 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tradingbot.app.cli.invocation import Invocation
+from tradingbot.app.cli.options import choose_workspace, require_picture
+from tradingbot.app.configuration import PipelineConfig
+from tradingbot.domain.errors import ConfigError
+
+
+@pytest.mark.parametrize("name", ["map.txt", "map", "gone/map.png"])
+def test_require_picture_other_files_and_folders_are_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match=r"--heat-map must name a \.png file"):
+        require_picture(tmp_path / name, "--heat-map")
+
+
+def test_require_picture_png_in_a_folder_passes(tmp_path: Path) -> None:
+    require_picture(tmp_path / "map.PNG", "--heat-map")
+
+
+def test_choose_workspace_option_goes_before_the_file() -> None:
+    settings = PipelineConfig(workspace="from-file")
+
+    assert choose_workspace(Invocation(), settings) == Path("from-file")
+    given = Invocation(workspace=Path("given"), workspace_is_given=True)
+    assert choose_workspace(given, settings) == Path("given")
+    assert choose_workspace(Invocation(), PipelineConfig()) == Path("workspace")
