@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tradingbot.data.ingest import Ingested
+    from tradingbot.data.quality import Finding
     from tradingbot.data.sources.source import BarSource
     from tradingbot.domain.universe import Universe
 
@@ -235,7 +237,19 @@ def _report(ingested: Ingested, name: str, *, as_json: bool) -> None:
         ("quarantined", f"{manifest.quarantined_rows:,} rows"),
     ]
     print_table("Stored", ["", ""], rows)
+    for code, found in _by_code(ingested.findings).items():
+        print_note(
+            f"{found[0].severity.value}: {sum(f.count for f in found):,} × {code}: "
+            f"{found[0].message} ({found[0].action.value})"
+        )
     print_note(f"Next: tradingbot data validate {name}")
+
+
+def _by_code(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
+    grouped: dict[str, list[Finding]] = {}
+    for finding in findings:
+        grouped.setdefault(finding.code, []).append(finding)
+    return grouped
 
 
 def _load_universe(name: str | None) -> Universe | None:
