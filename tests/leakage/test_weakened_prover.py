@@ -76,6 +76,47 @@ def test_prover_without_other_grids_misses_leaks_through_time_stamps(
     assert missed(FULL, "time_to_next_bar", "next_bar_shift") == {"time_to_next_bar"}
 
 
+def test_prover_that_never_shortens_the_history_misses_leaks_through_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(prover, "GRID_KINDS", ("mixed", "regrow"))
+
+    names = {"defined_where_a_label_can_be_made"}
+
+    assert missed(FULL, *names, "time_to_next_bar", "next_bar_shift") == names
+
+
+def test_prover_that_never_puts_other_rows_after_the_cut_misses_leaks_through_their_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(prover, "GRID_KINDS", ("mixed", "truncate"))
+
+    names = {"defined_unless_the_next_row_is_late"}
+
+    assert missed(FULL, *names, "time_to_next_bar", "next_bar_shift") == names
+
+
+def test_prover_that_adds_events_an_hour_after_the_cut_misses_late_joins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(perturbations, "SOON", np.timedelta64(1, "h"))
+
+    names = {"sentiment_up_to_a_minute_late"}
+
+    assert missed(FULL, *names, "sentiment_of_the_next_hour_and_a_half") == names
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_full_prover_misses_none_of_these(seed: int) -> None:
+    names = (
+        "defined_where_a_label_can_be_made",
+        "defined_unless_the_next_row_is_late",
+        "sentiment_up_to_a_minute_late",
+    )
+
+    assert missed(ProofPlan(boundaries=BOUNDARIES, seed=seed), *names) == set()
+
+
 def test_prover_that_leaves_covariates_alone_misses_leaks_through_joins(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -136,8 +136,14 @@ def same_day_sentiment(m):
 
 
 @leak()
-def sentiment_of_the_next_minute(m):
+def sentiment_of_the_next_hour_and_a_half(m):
     return as_of(m, "sentiment", m.closed_at + np.timedelta64(90, "m"))
+
+
+@leak()
+def sentiment_up_to_a_minute_late(m):
+    """No event of this market lies in that minute: only one put there can tell."""
+    return as_of(m, "sentiment", m.closed_at + np.timedelta64(1, "m"))
 
 
 @leak()
@@ -316,6 +322,25 @@ def time_to_next_bar(m):
     gap = np.diff(m.closed_at).astype(float)
     wait[:-1] = gap[:, None]
     return wait
+
+
+@leak()
+def defined_where_a_label_can_be_made(m):
+    """NaN before the test period in a row that is the last: only a shorter history tells."""
+    value = returns(m.bars["close"])
+    if len(value) <= VALIDATION_END:
+        value[-1] = np.nan
+    return value
+
+
+@leak()
+def defined_unless_the_next_row_is_late(m):
+    """NaN where the next row of a session is not 30 or 60 minutes off: only other times tell."""
+    value = returns(m.bars["close"])
+    gap = np.diff(m.closed_at).astype("timedelta64[m]").astype(int)
+    late = ~np.isin(gap, (30, 60)) & ~session_last(m)[:-1]
+    value[:-1][late] = np.nan
+    return value
 
 
 @leak()

@@ -30,6 +30,9 @@ SYMBOL_KINDS = (
 GRID_KINDS = ("mixed", "truncate", "regrow")
 """Futures of the whole market: symbols mixed from the kinds above, none, or other rows."""
 COVARIATE_KINDS = ("change", "remove", "add", "poison")
+SOON = np.timedelta64(1, "us")
+"""From the cut to the first event added after it: the least there is, so that no join is so
+little late that it would not take it in."""
 
 _POISON = {"nan": np.nan, "huge": 1e300, "plus_inf": np.inf, "minus_inf": -np.inf}
 
@@ -175,7 +178,7 @@ def _perturb_events(
     )
     for column in np.flatnonzero(kind_of_symbol == COVARIATE_KINDS.index("add")):
         after = inputs.closed_at[cuts[column] + 1 :]
-        soon = inputs.closed_at[cuts[column]] + np.timedelta64(1, "us")
+        soon = inputs.closed_at[cuts[column]] + SOON
         times = np.concatenate([[soon], after[:2], rng.permutation(after)[:20]])
         changed = _add_events(changed, times, [int(column)], rng)
     return changed
