@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -61,7 +63,7 @@ def ingest(
             "some row must be usable",
             was=f"all {screening.quarantine.height} quarantined",
             where=name,
-            remedy="; ".join(f"{f.message}: {f.count}" for f in screening.findings[:3]) or None,
+            remedy=_reasons(screening.findings),
         )
     dataset = store.save(
         screening.clean,
@@ -71,6 +73,14 @@ def ingest(
         quarantine=screening.quarantine,
     )
     return Ingested(dataset, screening.findings)
+
+
+def _reasons(findings: Sequence[Finding]) -> str | None:
+    """Each reason once, with its rows over all symbols, the most frequent first."""
+    counts: Counter[str] = Counter()
+    for finding in findings:
+        counts[finding.message] += finding.count
+    return "; ".join(f"{reason}: {rows}" for reason, rows in counts.most_common(3)) or None
 
 
 def _require_known(bars: pl.DataFrame, universe: Universe) -> None:

@@ -14,7 +14,12 @@ import polars as pl
 
 from tradingbot.data.calendar import TradingCalendar
 from tradingbot.data.schema import BAR_COLUMNS, PRICE_COLUMNS
-from tradingbot.data.stamp_checks import require_closings, require_spacing
+from tradingbot.data.stamp_checks import (
+    remedy_around_the_clock,
+    require_closings,
+    require_no_openings,
+    require_spacing,
+)
 from tradingbot.data.stamps import require_all, to_utc
 from tradingbot.domain.errors import ConfigError, DataError, SchemaError, suggest
 from tradingbot.domain.timeframe import BarGrid, Timeframe
@@ -99,15 +104,17 @@ def to_bars(
     Raises:
         SchemaError, DataError: Naming the first cell that cannot be read.
     """
-    stamps = to_utc(
-        table[columns["timestamp"]], time_zone=_zone_for(table, columns, rules, where), where=where
-    )
+    # A day alone names a session, in no particular zone.
+    zone = "UTC" if _names_days(table, columns, rules) else rules.time_zone
+    stamps = to_utc(table[columns["timestamp"]], time_zone=zone, where=where)
     symbols = _symbols(table[columns["symbol"]], where=where)
     require_spacing(stamps, symbols, rules.timeframe, where=where)
     bars = pl.DataFrame(
         {
             "symbol": symbols,
-            "closed_at": _closes(stamps, table[columns["timestamp"]], rules, where=where),
+            "closed_at": _closes(
+                stamps, symbols, rules, where=where, is_label=_names_days(table, columns, rules)
+            ),
             **{name: to_float(table[columns[name]], where=where) for name in PRICE_COLUMNS},
             "volume": to_float(table[columns["volume"]], where=where),
         }
@@ -163,13 +170,8 @@ def require_order(bars: pl.DataFrame, *, where: str) -> None:
         )
 
 
-def _zone_for(
-    table: pl.DataFrame, columns: Mapping[str, str], rules: StampRules, where: str
-) -> str | None:
-    """Zone to read naive stamps in: a day alone names a session, in no particular zone."""
-    if rules.timeframe.is_daily and _are_days(table[columns["timestamp"]]):
-        return "UTC"
-    return rules.time_zone
+def _names_days(table: pl.DataFrame, columns: Mapping[str, str], rules: StampRules) -> bool:
+    return rules.timeframe.is_daily and _are_days(table[columns["timestamp"]])
 
 
 def _are_days(column: pl.Series) -> bool:
@@ -178,17 +180,28 @@ def _are_days(column: pl.Series) -> bool:
     return column.dtype == pl.Date
 
 
-def _closes(stamps: pl.Series, raw: pl.Series, rules: StampRules, *, where: str) -> pl.Series:
+def _closes(
+    stamps: pl.Series, symbols: pl.Series, rules: StampRules, *, where: str, is_label: bool
+) -> pl.Series:
     if not len(stamps):
         return stamps
     days = stamps.dt.date().sort()
     calendar = TradingCalendar.load(
         rules.calendar, days[0] - timedelta(days=1), days[-1] + timedelta(days=1)
     )
-    is_label = rules.timeframe.is_daily and _are_days(raw)
     if rules.stamps == "close" and not is_label:
-        require_closings(stamps, calendar, where=where)
+        require_closings(stamps, symbols, calendar, is_computed=False, where=where)
+        require_no_openings(stamps, symbols, calendar, rules.timeframe, where=where)
         return stamps
+    _require_starts(stamps, calendar, rules, where=where)
+    closed_at = calendar.close_of(stamps, rules.timeframe, rules.grid)
+    require_closings(closed_at, symbols, calendar, is_computed=True, where=where)
+    return closed_at
+
+
+def _require_starts(
+    stamps: pl.Series, calendar: TradingCalendar, rules: StampRules, *, where: str
+) -> None:
     on_grid = calendar.is_grid_start(stamps, rules.timeframe, rules.grid)
     strays = len(on_grid) - int(on_grid.sum())
     if strays > _OFF_GRID_FRAC * len(on_grid):
@@ -197,9 +210,9 @@ def _closes(stamps: pl.Series, raw: pl.Series, rules: StampRules, *, where: str)
             f"bars of {rules.timeframe} must start on the {rules.grid} grid of {rules.calendar}",
             was=f"{strays} of {len(on_grid)} elsewhere, first {stamps.filter(~on_grid)[0]}",
             where=where,
-            remedy=f"Try --grid {other}, another --timeframe, or --stamps close",
+            remedy=remedy_around_the_clock(stamps, calendar)
+            or f"Try --grid {other}, another --timeframe, or --stamps close",
         )
-    return calendar.close_of(stamps, rules.timeframe, rules.grid)
 
 
 def _symbols(column: pl.Series, *, where: str) -> pl.Series:
@@ -209,7 +222,7 @@ def _symbols(column: pl.Series, *, where: str) -> pl.Series:
 
 
 def _no_column(subject: str, found: Sequence[str], where: str) -> SchemaError:
-    remedy = "Name it with --map FIELD=COLUMN, e.g. --map close=adj_close"
+    remedy = "Name it with --map FIELD=COLUMN, e.g. --map timestamp=time --map volume=vol"
     only = found[0] if len(found) == 1 else ""
     used = next((mark for mark in (";", "\t", "|", ",") if mark in only), None)
     if used:

@@ -1,22 +1,35 @@
 """Are stamps what the user says they are? A wrong answer would show bars before they were known.
 
-Taking hourly bars for quarter-hourly ones, or opening stamps for closing ones, moves every bar
-into the past: a look-ahead that no later check could see.
+Taking hourly bars for quarter-hourly ones, opening stamps for closing ones, or Chicago's clock for
+New York's moves bars into the past: a look-ahead that no rule about prices could see.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 
+import numpy as np
 import polars as pl
 
 from tradingbot.data.calendar import TradingCalendar
+from tradingbot.data.schema import UTC_TIME
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.timeframe import Timeframe
 
 _MIN_STEPS = 3
-# More openings among closing stamps than this and they are openings.
-_OPENINGS_FRAC = 0.05
+# Bars that close the moment a session opens: more of them than this are no accident.
+_OPENINGS = 5
+_OPENINGS_FRAC = 0.02
+# Sessions of so many bars, of which so few have one at their end: the last bar is never there.
+_FULL_SESSION_BARS = 3
+_MIN_SESSIONS = 20
+_CLOSINGS_FRAC = 0.1
+# Stamps at so many hours of the day, or so often on closed days, come from no exchange.
+_CLOCK_HOURS = 22
+_CLOSED_DAYS_FRAC = 0.1
+_AROUND_THE_CLOCK = (
+    "They lie around the clock: say --calendar 24/7 for crypto and whatever else never closes"
+)
 
 
 def require_spacing(
@@ -51,22 +64,157 @@ def require_spacing(
         )
 
 
-def require_closings(closed_at: pl.Series, calendar: TradingCalendar, *, where: str) -> None:
-    """Refuse closing stamps that fall on the openings of sessions: they mark starts.
+def require_closings(
+    closed_at: pl.Series,
+    symbols: pl.Series,
+    calendar: TradingCalendar,
+    *,
+    is_computed: bool,
+    where: str,
+) -> None:
+    """Refuse closes that fall on openings of sessions, or declared closes that never end one.
+
+    Args:
+        closed_at: UTC times in the file's order.
+        symbols: One for each close.
+        calendar: Whose sessions they belong to.
+        is_computed: True where the closes were computed from opening stamps.
+        where: Names the file in errors.
 
     Raises:
-        DataError: If more than a few sessions have a bar that closes the moment they open.
+        DataError: Naming the symbol and the likely cause.
     """
-    sessions = calendar.sessions()
-    # Where sessions touch, as in 24/7 trading, an opening is a closing too.
-    opens = sessions["opens_at"].filter(
-        ~sessions["opens_at"].is_in(sessions["closes_at"].implode())
-    )
-    hit = closed_at.unique().is_in(opens.implode()).sum()
-    if hit > _OPENINGS_FRAC * len(opens):
+    counts = count_session_edges(closed_at, symbols, calendar.sessions())
+    early = counts.filter(is_early())
+    if early.height:
+        symbol, first, hits, sessions = early.select(
+            "symbol", "first_opening", "openings", "sessions"
+        ).row(0)
         raise DataError(
-            "closing stamps must not fall on the opening of a session",
-            was=f"{hit} of {len(opens)} sessions",
+            "a bar must not close when its session opens",
+            was=f"{symbol} in {hits} of {sessions} sessions, first {first:%Y-%m-%d %H:%M}Z",
             where=where,
-            remedy="They mark the bars' openings: say --stamps open",
+            remedy=_remedy_for_early(closed_at, calendar, is_computed=is_computed),
         )
+    endless = counts.filter(is_endless())
+    if endless.height and not is_computed:
+        symbol, ends, sessions = endless.select("symbol", "closings", "full_sessions").row(0)
+        raise DataError(
+            "sessions must have a bar that closes at their end",
+            was=f"{symbol} in {ends} of {sessions} sessions",
+            where=where,
+            remedy="If stamps mark the bars' openings, say --stamps open; else check --time-zone",
+        )
+
+
+def require_no_openings(
+    stamps: pl.Series,
+    symbols: pl.Series,
+    calendar: TradingCalendar,
+    timeframe: Timeframe,
+    *,
+    where: str,
+) -> None:
+    """Refuse closing stamps around the clock that look like whole days of openings.
+
+    Where one session's end is the next one's start no single stamp can tell an opening from a
+    close; from 00:00 to one bar before midnight is what a file of openings looks like.
+
+    Raises:
+        DataError: Naming the first such symbol.
+    """
+    opens, closes = (set(calendar.sessions()[name]) for name in ("opens_at", "closes_at"))
+    if timeframe.is_daily or not opens & closes:
+        return
+    spans = (
+        pl.DataFrame({"symbol": symbols, "at": stamps})
+        .group_by("symbol", maintain_order=True)
+        .agg(first=pl.col("at").min(), last=pl.col("at").max())
+    )
+    for symbol, first, last in spans.iter_rows():
+        if first in opens and last + timeframe.duration in closes:
+            raise DataError(
+                "closing stamps must not run from a day's opening to the last bar's opening",
+                was=f"{symbol} from {first:%Y-%m-%d %H:%M}Z to {last:%Y-%m-%d %H:%M}Z",
+                where=where,
+                remedy="Say --stamps open; if they are closes, cut the file so that it does not "
+                "look like whole days of openings",
+            )
+
+
+def count_session_edges(
+    closed_at: pl.Series, symbols: pl.Series, sessions: pl.DataFrame
+) -> pl.DataFrame:
+    """Count per symbol in how many sessions a bar closes at the opening and at the end.
+
+    Sessions that touch another, as in 24/7 trading, are left out: there an opening is a close too.
+
+    Args:
+        closed_at: UTC times.
+        symbols: One for each close.
+        sessions: With `opens_at` and `closes_at`; see `TradingCalendar.sessions`.
+
+    Returns:
+        `symbol`, `sessions` (with any bar), `openings` (with a bar at the opening),
+        `first_opening`, `full_sessions` (with three bars or more), `closings` (of the full ones,
+        with a bar at the end); in order of appearance.
+    """
+    opens, closes = sessions["opens_at"], sessions["closes_at"]
+    apart = sessions.filter(~opens.is_in(closes.implode()), ~closes.is_in(opens.implode()))
+    starts, ends = (apart[name].to_physical().to_numpy() for name in ("opens_at", "closes_at"))
+    rows = pl.DataFrame({"symbol": symbols, "at": closed_at}).drop_nulls()
+    at = rows["at"].cast(UTC_TIME).to_physical().to_numpy()
+    number = np.searchsorted(starts, at, side="right") - 1
+    inside = number >= 0
+    inside[inside] &= at[inside] <= ends[number[inside]]
+    known = rows.filter(pl.Series(inside, dtype=pl.Boolean)).with_columns(
+        session=pl.Series(number[inside]),
+        is_opening=pl.Series(at[inside] == starts[number[inside]]),
+        is_closing=pl.Series(at[inside] == ends[number[inside]]),
+    )
+    per_session = known.group_by("symbol", "session", maintain_order=True).agg(
+        is_full=(~pl.col("is_opening")).sum() >= _FULL_SESSION_BARS,
+        is_opening=pl.col("is_opening").any(),
+        is_closing=pl.col("is_closing").any(),
+        opening=pl.col("at").min(),
+    )
+    return per_session.group_by("symbol", maintain_order=True).agg(
+        sessions=pl.len(),
+        openings=pl.col("is_opening").sum(),
+        first_opening=pl.col("opening").filter("is_opening").min(),
+        full_sessions=pl.col("is_full").sum(),
+        closings=(pl.col("is_full") & pl.col("is_closing")).sum(),
+    )
+
+
+def is_early() -> pl.Expr:
+    """True where a row of `count_session_edges` has too many openings to be an accident."""
+    many = (pl.col("openings") > _OPENINGS) | (2 * pl.col("openings") > pl.col("sessions"))
+    return many & (pl.col("openings") > _OPENINGS_FRAC * pl.col("sessions"))
+
+
+def is_endless() -> pl.Expr:
+    """True where a row of `count_session_edges` has enough sessions, and hardly one that ends."""
+    full = pl.col("full_sessions")
+    return (full >= _MIN_SESSIONS) & (pl.col("closings") < _CLOSINGS_FRAC * full)
+
+
+def remedy_around_the_clock(stamps: pl.Series, calendar: TradingCalendar) -> str | None:
+    """Advice for stamps at all hours or on closed days of an exchange; None for others."""
+    days = stamps.dt.convert_time_zone(calendar.time_zone).dt.date()
+    on_closed_days = (~days.is_in(calendar.sessions()["session"].implode())).sum()
+    hours = stamps.dt.hour().n_unique()
+    is_clock = hours >= _CLOCK_HOURS or on_closed_days > _CLOSED_DAYS_FRAC * len(days)
+    return _AROUND_THE_CLOCK if is_clock else None
+
+
+def _remedy_for_early(stamps: pl.Series, calendar: TradingCalendar, *, is_computed: bool) -> str:
+    around = remedy_around_the_clock(stamps, calendar)
+    if around is not None:
+        return around
+    if not is_computed:
+        return "They mark the bars' openings: say --stamps open; or check --time-zone"
+    return (
+        "The stamps are early: check --time-zone (a fixed offset is an hour off for half of the "
+        "year) and --stamps, or cut the bars before the opening"
+    )

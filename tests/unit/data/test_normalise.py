@@ -234,7 +234,7 @@ def test_to_bars_of_another_length_than_declared_are_refused(declared: str) -> N
 def test_to_bars_declared_closings_that_are_openings_are_refused() -> None:
     week = pl.concat([hourly(list(range(7)), day=day) for day in (2, 3, 4, 5)])
 
-    with pytest.raises(DataError, match=r"opening of a session.*--stamps open"):
+    with pytest.raises(DataError, match=r"when its session opens.*--stamps open"):
         to_bars(week, COLUMNS, StampRules(stamps="close"), where="f")
 
 

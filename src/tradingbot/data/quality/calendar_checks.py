@@ -19,7 +19,8 @@ LONG_GAP_SESSIONS = 5
 def find_market_gaps(view: MarketView) -> pl.DataFrame:
     """Sessions of which no symbol has a bar."""
     closed = np.flatnonzero(~any_in_session(view.present, view))
-    return _session_hits(view, closed, np.full(len(view.session_starts), len(view.symbols)))
+    count = len(view.session_starts)
+    return _session_hits(view, closed, np.full(count, len(view.symbols)), np.zeros(count, int))
 
 
 def find_missing_sessions(view: MarketView) -> pl.DataFrame:
@@ -59,7 +60,7 @@ def find_long_gaps(view: MarketView) -> pl.DataFrame:
             "until": view.at(last[keep]),
         }
     )
-    example = pl.format("{} bars until {}", "bars", pl.col("until").dt.to_string("iso"))
+    example = pl.format("{} bars until {}", "bars", pl.col("until").dt.to_string("%Y-%m-%d %H:%M"))
     return describe(hits, example, at="at")
 
 
@@ -125,18 +126,33 @@ def _short_sessions(view: MarketView, kind: str) -> pl.DataFrame:
     mask = view.missing & view.grid[kind].to_numpy()[:, None]
     if not mask.any():
         return no_hits()
-    short = np.logical_or.reduceat(mask, view.session_starts, axis=0).sum(axis=1)
-    return _session_hits(view, np.flatnonzero(short), short)
+    short, aside = (
+        np.logical_or.reduceat(part, view.session_starts, axis=0).sum(axis=1)
+        for part in (mask, mask & view.set_aside)
+    )
+    return _session_hits(view, np.flatnonzero(short), short, aside)
 
 
-def _session_hits(view: MarketView, sessions: np.ndarray, lacking: np.ndarray) -> pl.DataFrame:
-    """Describe sessions by how many symbols lack bars in each, (S,)."""
+def _session_hits(
+    view: MarketView, sessions: np.ndarray, lacking: np.ndarray, aside: np.ndarray
+) -> pl.DataFrame:
+    """Describe sessions by how many symbols lack bars, and for how many they were quarantined.
+
+    Both counts are (S,).
+    """
     slots = view.session_starts[sessions]
-    session = view.grid["session"].gather(slots)
-    hits = pl.DataFrame({"at": view.at(slots), "session": session, "lacking": lacking[sessions]})
-    hits = hits.with_columns(symbol=pl.lit(None, pl.String))
-    example = pl.format(f"{{}}: {{}} of {len(view.symbols)} symbols", "session", "lacking")
-    return describe(hits, example, at="at")
+    hits = pl.DataFrame(
+        {
+            "symbol": pl.repeat(None, len(slots), dtype=pl.String, eager=True),
+            "at": view.at(slots),
+            "session": view.grid["session"].gather(slots),
+            "lacking": lacking[sessions],
+            "aside": aside[sessions],
+        }
+    )
+    count = pl.format(f"{{}}: {{}} of {len(view.symbols)} symbols", "session", "lacking")
+    cause = pl.when(pl.col("aside") > 0).then(pl.format(", {} quarantined", "aside"))
+    return describe(hits, count + cause.otherwise(pl.lit("")), at="at")
 
 
 def absent_bars(view: MarketView, mask: BoolArray) -> pl.DataFrame:

@@ -15,14 +15,17 @@ EARLY_END_SESSIONS = 2
 LOW_COVERAGE_FRAC = 0.95
 THIN_CROSS_SECTION_FRAC = 0.8
 OVERDUE_BARS = 2
+_SHOWN_AFTER = pl.format("{} sessions after the set{}", "count", "cause")
+_SHOWN_BEFORE = pl.format("{} sessions before the set{}", "count", "cause")
 
 
 def find_late_starts(view: MarketView) -> pl.DataFrame:
     """Symbols whose history begins well after the set's (or after they joined)."""
     first = np.minimum(view.first_slot, view.grid.height - 1)
     late = view.session_index[first] - view.session_index[view.expected.argmax(axis=0)]
-    columns = np.flatnonzero(late > LATE_START_SESSIONS)
-    return _column_hits(view, columns, first[columns], late[columns], "{} sessions after the set")
+    before = np.arange(view.grid.height)[:, None] < first
+    hits = _by_column(view, first, late, view.set_aside & before)
+    return describe(hits.filter(pl.col("count") > LATE_START_SESSIONS), _SHOWN_AFTER, at="at")
 
 
 def find_early_ends(view: MarketView) -> pl.DataFrame:
@@ -30,8 +33,9 @@ def find_early_ends(view: MarketView) -> pl.DataFrame:
     last = np.maximum(view.last_slot, 0)
     end = view.grid.height - 1 - view.expected[::-1].argmax(axis=0)
     early = view.session_index[end] - view.session_index[last]
-    columns = np.flatnonzero(early >= EARLY_END_SESSIONS)
-    return _column_hits(view, columns, last[columns], early[columns], "{} sessions before the set")
+    after = np.arange(view.grid.height)[:, None] > last
+    hits = _by_column(view, last, early, view.set_aside & after)
+    return describe(hits.filter(pl.col("count") >= EARLY_END_SESSIONS), _SHOWN_BEFORE, at="at")
 
 
 def find_low_coverage(view: MarketView) -> pl.DataFrame:
@@ -53,7 +57,8 @@ def find_thin_cross_sections(view: MarketView) -> pl.DataFrame:
     slots = np.flatnonzero((present < THIN_CROSS_SECTION_FRAC * alive) & has_session)
     hits = pl.DataFrame({"at": view.at(slots), "p": present[slots], "a": alive[slots]})
     hits = hits.with_columns(symbol=pl.lit(None, pl.String))
-    return describe(hits, pl.format("{} of {} symbols", "p", "a"), at="at")
+    day = pl.col("at").dt.to_string("%Y-%m-%d %H:%M")
+    return describe(hits, pl.format("{}: {} of {} symbols", day, "p", "a"), at="at")
 
 
 def find_incomplete_trails(view: MarketView) -> pl.DataFrame:
@@ -70,11 +75,13 @@ def find_overdue(view: MarketView) -> pl.DataFrame:
     return hit(f"{view.overdue_bars} bars are overdue")
 
 
-def _column_hits(
-    view: MarketView, columns: np.ndarray, slots: np.ndarray, counts: np.ndarray, template: str
+def _by_column(
+    view: MarketView, slots: np.ndarray, counts: np.ndarray, aside: np.ndarray
 ) -> pl.DataFrame:
-    hits = pl.DataFrame({"symbol": view.names(columns), "at": view.at(slots), "count": counts})
-    return describe(hits, pl.format(template, "count"), at="at")
+    """One row per symbol: `at` its slot, `count` of sessions, `cause` where rows were set aside."""
+    cause = np.where(aside.any(axis=0), ", rows there were quarantined", "")
+    columns = {"symbol": view.symbols, "at": view.at(slots), "count": counts, "cause": cause}
+    return pl.DataFrame(columns, schema_overrides={"symbol": pl.String, "cause": pl.String})
 
 
 COVERAGE_CHECKS: tuple[MarketCheck, ...] = (

@@ -7,6 +7,7 @@ from tradingbot.data.quality.check import Check, MarketCheck
 from tradingbot.data.quality.covariate_checks import COVARIATE_CHECKS
 from tradingbot.data.quality.coverage_checks import COVERAGE_CHECKS
 from tradingbot.data.quality.finding import Severity
+from tradingbot.data.quality.import_checks import IMPORT_CHECKS
 from tradingbot.data.quality.jump_checks import JUMP_CHECKS
 from tradingbot.data.quality.neighbour_checks import NEIGHBOUR_CHECKS
 from tradingbot.data.quality.quote_checks import QUOTE_CHECKS
@@ -18,6 +19,7 @@ from tradingbot.data.quality.universe_checks import UNIVERSE_CHECKS
 NO_BARS = Check("NO_BARS", "D23", Severity.ERROR, "no usable bar is left", is_fatal=True)
 
 MARKET_CHECKS: tuple[MarketCheck, ...] = (
+    *IMPORT_CHECKS,
     *CALENDAR_CHECKS,
     *COVERAGE_CHECKS,
     *JUMP_CHECKS,

@@ -90,7 +90,8 @@ def findings_of_quarantine(quarantine: pl.DataFrame) -> list[Finding]:
     for (code,), rows in quarantine.group_by(["code"], maintain_order=True):
         check = _check(str(code))
         hits = describe(rows, pl.col("reason").str.strip_prefix(f"{check.message}: "))
-        findings += check.findings(hits, action=Action.QUARANTINED)
+        is_repeat = check.action is Action.DROPPED
+        findings += check.findings(hits, action=Action.DROPPED if is_repeat else Action.QUARANTINED)
     return findings
 
 

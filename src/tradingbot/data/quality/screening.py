@@ -31,12 +31,12 @@ QUARANTINE_COLUMNS = {**BAR_COLUMNS, "code": pl.String, "reason": pl.String}
 
 @dataclass(frozen=True)
 class Screening:
-    """Rows judged: `clean` + `quarantine` + dropped repeats = rows given."""
+    """Rows judged: `clean` + `quarantine` = rows given."""
 
     clean: pl.DataFrame
     """Bar schema, sorted by symbol and close, unique."""
     quarantine: pl.DataFrame
-    """Bar schema plus `code` and `reason`."""
+    """Bar schema plus `code` and `reason`; dropped repeats are in it as DUPLICATE_ROW."""
     findings: tuple[Finding, ...]
 
 
@@ -46,7 +46,7 @@ def screen(bars: pl.DataFrame, *, strict: bool = False, as_of: datetime | None =
     Args:
         bars: Rows in the columns of the bar schema; cells may be null or NaN, symbols may be
             interleaved, but each symbol's rows must be in order of time.
-        strict: Raise on the first row that would be quarantined.
+        strict: Raise on the first row that would be quarantined or dropped.
         as_of: Now, UTC; rows stamped later are quarantined. By default the clock's time.
 
     Raises:
@@ -61,15 +61,18 @@ def screen(bars: pl.DataFrame, *, strict: bool = False, as_of: datetime | None =
     _require_safe_symbols(rows)
     _refuse(rows, NEGATIVE_PRICE)
     _refuse(rows, OUT_OF_ORDER)
-    rows, findings = _without_repeats(rows.sort(BAR_KEY, maintain_order=True))
+    rows, repeats = _without_repeats(rows.sort(BAR_KEY, maintain_order=True))
     clean, condemned = sift(rows, PASSES, as_of=as_of or datetime.now(UTC))
-    if keyless is not None:
-        condemned = {MISSING_KEY: keyless, **condemned}
+    known = {MISSING_KEY: keyless, DUPLICATE_ROW: repeats}
+    condemned = {check: broken for check, broken in known.items() if broken is not None} | condemned
     if strict and condemned:
         check, broken = next(iter(condemned.items()))
         raise _refusal(broken, check, "Mend the file, or import without --strict to quarantine it")
-    for check, broken in condemned.items():
-        findings += check.findings(check.hits(broken))
+    findings = [
+        finding
+        for check, broken in condemned.items()
+        for finding in check.findings(check.hits(broken))
+    ]
     return Screening(clean, _quarantine(condemned), tuple(findings))
 
 
@@ -135,14 +138,13 @@ def _refusal(broken: pl.DataFrame, check: RowCheck, remedy: str) -> DataError:
     )
 
 
-def _without_repeats(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[Finding]]:
+def _without_repeats(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     is_repeat = rows.select(CONFLICTING_DUPLICATE.broken.fill_null(False)).to_series()
     if not is_repeat.any():
-        return rows, []
+        return rows, None
     unique = rows.unique(maintain_order=True)
     _refuse(unique, CONFLICTING_DUPLICATE)
-    dropped = _condemn(rows, DUPLICATE_ROW).filter(is_repeat)
-    return unique, DUPLICATE_ROW.findings(DUPLICATE_ROW.hits(dropped))
+    return unique, _condemn(rows, DUPLICATE_ROW).filter(is_repeat)
 
 
 def _quarantine(condemned: dict[RowCheck, pl.DataFrame]) -> pl.DataFrame:

@@ -48,6 +48,7 @@ class MarketView:
     timeframe: Timeframe
     covariates: pl.DataFrame
     universe: Universe | None
+    quarantine: pl.DataFrame  # rows set aside at import, with `code`; no columns where none
     trailing_bars: int
 
     @property
@@ -137,6 +138,7 @@ def build_view(bars: pl.DataFrame, question: Question) -> MarketView:
         timeframe=timeframe,
         covariates=question.covariates,
         universe=question.universe,
+        quarantine=question.quarantine,
         trailing_bars=question.trailing_bars,
     )
 

@@ -32,7 +32,7 @@ class FileImport(BaseModel):
     path: Path
     """A .parquet, .csv or .csv.gz file, or a folder of them."""
     columns: Mapping[str, str] = {}
-    """Field → column, for what goes by another name: {"close": "adj_close"}."""
+    """Field → column, for what goes by another name: {"volume": "vol"}."""
     time_zone: str | None = None
     """IANA zone of stamps that carry none; None refuses them."""
     stamps: Literal["open", "close"] = "open"
