@@ -20,7 +20,13 @@ from tradingbot.features.causality import (
     unregister_subject,
 )
 from tradingbot.features.causality.comparison import differs
-from tradingbot.features.causality.cuts import boundary_cuts, common_cuts, staggered_cuts
+from tradingbot.features.causality.cuts import (
+    block_cuts,
+    block_edges,
+    boundary_cuts,
+    common_cuts,
+    staggered_cuts,
+)
 from tradingbot.features.causality.perturbations import (
     SYMBOL_KINDS,
     perturb_symbols,
@@ -130,7 +136,34 @@ def test_common_cuts_have_every_boundary_neighbour_and_the_end(inputs) -> None:
     cuts = common_cuts(inputs, (98, 119), 13, stream(0))
 
     assert {96, 97, 98, 99, 117, 118, 119, 120, T - 2, T - 1} <= set(cuts)
-    assert len(cuts) == len(set(cuts)) == 13
+    assert {63, 127} <= set(cuts)  # the edges of blocks that 140 rows have, besides the thirteen
+    assert len(cuts) == len(set(cuts)) == 15
+
+
+def test_block_edges_are_last_rows_of_blocks_with_the_largest_blocks_first() -> None:
+    assert block_edges(64) == []
+    assert block_edges(130) == [127, 63]
+    assert block_edges(2100)[:4] == [999, 1999, 2047, 1023]
+    assert set(block_edges(2100)) == {*range(63, 2099, 64), 999, 1999}
+
+
+@pytest.mark.parametrize(
+    ("length", "powers"), [(200, 128), (1400, 1024), (4096, 2048), (4097, 4096), (20_000, 4096)]
+)
+def test_block_cuts_have_an_edge_of_every_size_that_fits(length: int, powers: int) -> None:
+    for seed in range(20):
+        cuts = block_cuts(length, stream(seed))
+
+        assert len(cuts) == len(set(cuts)) <= 3
+        assert (cuts[0] + 1) % powers == 0
+        assert length <= 1000 or any((cut + 1) % 1000 == 0 for cut in cuts)
+        assert max(cuts) < length - 1
+
+
+def test_staggered_cuts_share_out_the_edges_of_blocks(inputs) -> None:
+    cuts = staggered_cuts(inputs, (98, 119), 12, stream(0))
+
+    assert all({63, 127} <= set(cuts[:, n].tolist()) for n in range(N))
 
 
 def test_staggered_cuts_cover_boundaries_calendar_and_each_symbols_edges(inputs) -> None:
@@ -271,7 +304,7 @@ def test_report_is_the_same_twice_and_progress_reaches_the_end(inputs) -> None:
     assert first == second
     assert told[-1][0] == told[-1][1]
     assert [done for done, *_ in told] == sorted(done for done, *_ in told)
-    assert first.recomputations == 2 * 27
+    assert first.recomputations == 2 * (13 + 2 + 12 + 2)  # rounds, block cuts; as is, elsewhere
 
 
 def test_proof_of_nothing_is_no_proof(inputs) -> None:

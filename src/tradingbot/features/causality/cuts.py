@@ -3,7 +3,8 @@
 A leak that reads h bars ahead at bar t is seen exactly if a cut falls in [t, t + h). So cuts are
 spread over every kind of bar at which code tends to slip: split boundaries, first and last bars of
 trading sessions, weeks and months, each weekday and hour, each symbol's first and last bar and
-the edges of its gaps, the end of the data, and random bars.
+the edges of its gaps, the end of the data, the last bars of the blocks that code tends to work in,
+and random bars.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tradingbot.features.inputs import BoolArray, FloatArray, MarketInputs
 IntArray = NDArray[np.int64]
 
 _NEIGHBOURS = (-1, -2, 0, 1)  # around a boundary b; b - 1 is the last row before it
+_BLOCK_ROWS = (4096, 1000, 2048, 1024, 512, 256, 128, 64)  # sizes code works in; coarsest first
 _OWN_WEIGHT = 10.0  # more than any row can gain from the calendar
 _POOL = 192  # random bars considered beside the special ones; bounds the cost for long data
 
@@ -29,6 +31,30 @@ def boundary_cuts(length: int, boundaries: Sequence[int]) -> list[int]:
     return [cut for cut in dict.fromkeys(wanted) if 0 <= cut < length - 1]
 
 
+def block_edges(length: int) -> list[int]:
+    """Rows that are the last of a block of 64, 128 … 4096 or 1000 rows, inside the data.
+
+    Edges of large blocks come first; but for 1000 they are edges of all smaller blocks, too.
+    """
+    rows = [row for size in _BLOCK_ROWS for row in range(size - 1, length - 1, size)]
+    return list(dict.fromkeys(rows))
+
+
+def block_cuts(length: int, rng: np.random.Generator) -> list[int]:
+    """At most three edges of blocks: of the largest, of 1000 rows, and any other.
+
+    The first is an edge for every power of two that has one at all.
+    """
+    edges = block_edges(length)
+    largest = max((size for size in _BLOCK_ROWS if size < length and size != 1000), default=0)
+    chosen: list[int] = []
+    for size in (largest, 1000, 1):
+        free = [row for row in edges if size and (row + 1) % size == 0 and row not in chosen]
+        if free:
+            chosen.append(int(rng.choice(free)))
+    return chosen
+
+
 def common_cuts(
     inputs: MarketInputs, boundaries: Sequence[int], count: int, rng: np.random.Generator
 ) -> list[int]:
@@ -37,7 +63,8 @@ def common_cuts(
     Args:
         inputs: The market.
         boundaries: First row of each part after the first (validation, test …).
-        count: How many to return; boundary cuts come first and are never left out.
+        count: How many to return besides block cuts; boundary cuts come first and are never left
+            out.
         rng: Breaks ties.
 
     Returns:
@@ -46,9 +73,11 @@ def common_cuts(
     """
     length = inputs.shape[0]
     fixed = [*boundary_cuts(length, boundaries), length - 1, max(0, length - 2)]
+    blocks = [cut for cut in block_cuts(length, rng) if cut not in fixed]
+    fixed += blocks
     traits = np.hstack([calendar_traits(inputs), _market_traits(inputs.present)])
     weights = np.ones(traits.shape[1])
-    return _cover(traits, weights, list(dict.fromkeys(fixed)), count, rng)
+    return _cover(traits, weights, list(dict.fromkeys(fixed)), count + len(blocks), rng)
 
 
 def staggered_cuts(
@@ -57,20 +86,22 @@ def staggered_cuts(
     """Choose cuts symbol by symbol.
 
     A third of each symbol's cuts lie at boundaries (all boundary cuts are used by some symbol as
-    soon as there are enough symbols), then come its own first and last bars and gaps; the rest
-    share out the calendar among the symbols.
+    soon as there are enough symbols), a sixth at edges of blocks, shared out in the same way; then
+    come its own first and last bars and gaps; the rest share out the calendar among the symbols.
 
     Returns:
         (rounds, N) rows.
     """
     length, width = inputs.shape
     calendar = calendar_traits(inputs)
-    edges = boundary_cuts(length, boundaries)
-    share = -(-rounds // 3) if edges else 0
+    planned = [
+        _shares(boundary_cuts(length, boundaries), -(-rounds // 3), width),
+        _shares(block_edges(length), rounds // 6, width),
+    ]
     cuts = np.zeros((rounds, width), dtype=np.int64)
     seen = np.zeros(calendar.shape[1])
     for column in range(width):
-        at_edges = [edges[(column * share + i) % len(edges)] for i in range(share)]
+        at_edges = [cut for shares in planned for cut in shares[column]]
         own = _symbol_traits(inputs.present[:, column])
         # What few symbols have covered so far counts more, a symbol's own events most of all.
         weights = np.append(1.0 / (1.0 + seen), np.full(own.shape[1], _OWN_WEIGHT))
@@ -79,6 +110,13 @@ def staggered_cuts(
         seen += calendar[chosen].sum(axis=0)
         cuts[:, column] = rng.permutation(np.resize(np.array(chosen, dtype=np.int64), rounds))
     return cuts
+
+
+def _shares(rows: Sequence[int], share: int, width: int) -> list[list[int]]:
+    """Deal rows out to the symbols, `share` to each, from the start again when they run out."""
+    if not rows:
+        return [[] for _ in range(width)]
+    return [[rows[(n * share + i) % len(rows)] for i in range(share)] for n in range(width)]
 
 
 def calendar_traits(inputs: MarketInputs) -> BoolArray:
