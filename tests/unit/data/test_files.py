@@ -118,6 +118,24 @@ def test_delimiter_and_time_zone_options(fetch):
     assert raw.provenance.detail["time_zone"] == "America/New_York"
 
 
+@pytest.mark.parametrize("name", ["tab", "TAB", "\\t", "\t"])
+def test_delimiter_tab_may_be_written_out(fetch, name):
+    assert fetch(TEXT.replace(",", "\t"), delimiter=name).bars.height == 3
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_csv_in_another_encoding_is_told_from_a_damaged_one(fetch, encoding):
+    with pytest.raises(DataError, match="must be UTF-8 text"):
+        fetch(TEXT.encode(encoding))
+
+
+def test_csv_that_is_another_kind_of_file_is_told_so(fetch, frame, tmp_path):
+    with pytest.raises(DataError, match=r"This is a Parquet file.*\.parquet"):
+        fetch(parquet_bytes(frame, tmp_path))
+    with pytest.raises(DataError, match=r"This is a gzip file.*\.csv\.gz"):
+        fetch(gzip.compress(TEXT.encode()))
+
+
 def test_folder_takes_symbols_from_file_names(tmp_path):
     folder = tmp_path / "bars"
     folder.mkdir()

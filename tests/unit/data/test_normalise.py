@@ -50,12 +50,12 @@ def test_resolve_columns_ignores_case_and_knows_time_and_ticker():
 
 
 def test_resolve_columns_mapping_wins_over_the_name():
-    found = ["timestamp", *PRICES, "adj_close"]
-    assert resolve_columns(found, {"close": "adj_close"}, where="t")["close"] == "adj_close"
+    found = ["timestamp", *PRICES, "shares"]
+    assert resolve_columns(found, {"volume": "shares"}, where="t")["volume"] == "shares"
 
 
 def test_resolve_columns_missing_lists_what_was_found():
-    with pytest.raises(SchemaError, match=r"'close'.*columns timestamp, open.*--map"):
+    with pytest.raises(SchemaError, match=r"'close'.*columns timestamp, open.*--map volume=vol"):
         resolve_columns(["timestamp", "open", "high", "low", "volume"], {}, where="t")
 
 

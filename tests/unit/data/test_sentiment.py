@@ -71,6 +71,33 @@ def test_read_sentiment_available_on_its_own_midnight_is_refused(write):
         read_sentiment(write(text))
 
 
+@pytest.mark.parametrize("delay", [timedelta(minutes=5), timedelta(hours=23, minutes=59)])
+def test_read_sentiment_of_days_before_the_day_is_over_is_refused(write, delay):
+    for text in (WITHOUT, WITHOUT.replace("T00:00:00Z", "")):
+        with pytest.raises(DataError, match=r"a day lasts until midnight.*--sentiment-delay 1d"):
+            read_sentiment(write(text), delay=delay)
+
+
+def test_read_sentiment_of_days_published_on_their_day_is_refused(write):
+    text = TEXT.replace(",2024-01-04T00:00:00Z", ",2024-01-03T21:00:00Z")
+    with pytest.raises(DataError, match="in row 2"):
+        read_sentiment(write(text))
+
+
+def test_read_sentiment_of_hours_may_be_known_minutes_later_at_midnight_too(write):
+    stamps = [datetime(2024, 1, 2, tzinfo=UTC) + timedelta(hours=hour) for hour in range(48)]
+    lines = ["timestamp,symbol,sentiment", *(f"{at.isoformat()},A,0" for at in stamps)]
+    covariates = read_sentiment(write("\n".join(lines)), delay=timedelta(minutes=5))
+    assert covariates["available_at"][0] == stamps[0] + timedelta(minutes=5)
+
+
+def test_read_sentiment_missing_file_is_said_to_be_missing(tmp_path):
+    with pytest.raises(DataError, match=r"must exist, was nothing \(.*gone\.csv\)"):
+        read_sentiment(tmp_path / "gone.csv")
+    with pytest.raises(DataError, match="must exist, was a folder"):
+        read_sentiment(tmp_path)
+
+
 def test_read_sentiment_moment_stamp_may_be_available_at_once(write):
     moments = "\n".join([HEADER, "2024-01-02T09:15:00Z,A,0,2024-01-02T09:15:00Z",
                          "2024-01-02T10:15:00Z,A,0,2024-01-02T10:15:00Z"])  # fmt: skip

@@ -22,6 +22,8 @@ NAME = "sentiment"
 _STAMP_NAMES = ("timestamp", "datetime", "date", "time")
 _LOOK_AHEAD = "A score stamped with its own day would be seen before the day is over (look-ahead)"
 _MAX_BYTES = 4 * 1024**3
+_DAY = timedelta(days=1)
+_DAYS_FRAC = 0.95  # more stamps at midnight than this and they name days, not moments
 
 
 def read_sentiment(
@@ -48,7 +50,8 @@ def read_sentiment(
     Raises:
         ConfigError: If low and high are not in order, or the delay is negative.
         SchemaError: If a column is missing or the only stamp is the time the score is about.
-        DataError: If a score is no number or lies outside [low, high], or one moment has two.
+        DataError: If a score is no number or lies outside [low, high], one moment has two, or
+            a score is available before the time or day it is about is over.
     """
     if not low < high:
         raise ConfigError("low must be below high", was=f"{low} and {high}")
@@ -112,17 +115,32 @@ def _available_at(table: pl.DataFrame, delay: timedelta | None, where: str) -> p
 
 
 def _require_later(available_at: pl.Series, stamps: pl.Series, where: str) -> None:
-    """A stamp at midnight stands for the day that begins there, not for a moment."""
-    is_day = stamps.dt.time() == time(0)
-    early = (available_at < stamps) | (is_day & (available_at == stamps))
+    """Refuse scores known before the time, or the day, that they are about is over.
+
+    A stamp at midnight may stand for the day that begins there. Where nearly all are, they do, and
+    a score is known a day later at the earliest.
+    """
+    is_midnight = stamps.dt.time() == time(0)
+    early = (available_at < stamps) | (is_midnight & (available_at == stamps))
     if early.any():
-        row = int(early.arg_true()[0])
-        raise DataError(
-            "a score must be available after the time it is about",
-            was=f"{available_at[row]} for {stamps[row]} in row {row + 1}",
-            where=where,
-            remedy=f"{_LOOK_AHEAD}: correct available_at, or give a --sentiment-delay",
-        )
+        raise _too_early(available_at, stamps, early, where)
+    if is_midnight.sum() >= _DAYS_FRAC * len(stamps):
+        early = is_midnight & (available_at < stamps + _DAY)
+        if early.any():
+            raise _too_early(available_at, stamps, early, where)
+
+
+def _too_early(
+    available_at: pl.Series, stamps: pl.Series, early: pl.Series, where: str
+) -> DataError:
+    row = int(early.arg_true()[0])
+    return DataError(
+        "a score must be available after the time it is about; a day lasts until midnight",
+        was=f"{available_at[row]} for {stamps[row]} in row {row + 1}",
+        where=where,
+        remedy=f"{_LOOK_AHEAD}: say --sentiment-delay 1d or more, correct available_at, or, if "
+        "scores cover less than their day, stamp them with the moment instead of midnight",
+    )
 
 
 def _require_single(covariates: pl.DataFrame, where: str) -> pl.DataFrame:

@@ -14,6 +14,7 @@ from tradingbot.domain.errors import ConfigError, DataError, SchemaError
 
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv.gz": "csv", ".csv": "csv"}
 """File ending → source id."""
+_TABS = ("\\t", "tab")  # what a shell lets people type for a tab
 _MIN_ROWS = 2
 _CHUNK = 1 << 20
 
@@ -23,15 +24,19 @@ def read_table(file: Path, *, delimiter: str = ",", max_bytes: int) -> pl.DataFr
 
     Args:
         file: Ends in one of `FORMATS`.
-        delimiter: Between cells of CSV.
+        delimiter: Between cells of CSV; a tab may also be written as the word `tab`.
         max_bytes: Largest size when uncompressed.
 
     Raises:
-        DataError: If the file is empty, cut short, damaged, too large or unreadable.
+        DataError: If the file is absent, empty, cut short, damaged, too large or unreadable.
         SchemaError: If its lines do not all have as many cells as the header.
     """
+    delimiter = "\t" if delimiter.lower() in _TABS else delimiter
     if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise ConfigError("delimiter must be one character", was=repr(delimiter))
+        raise ConfigError("delimiter must be one character, or tab", was=repr(delimiter))
+    if not file.is_file():
+        was = "a folder" if file.is_dir() else "nothing"
+        raise DataError("file to read must exist", was=was, where=str(file))
     try:
         if not file.stat().st_size:
             raise DataError("file must not be empty", was="0 bytes", where=file.name)
@@ -82,7 +87,7 @@ def _read_csv(file: Path, delimiter: str, max_bytes: int) -> pl.DataFrame:
             size += len(chunk)
             _require_size(size, max_bytes, file)
     with opener(file, "rb") as stream:
-        header = stream.readline().removeprefix(codecs.BOM_UTF8).decode("utf-8").strip("\r\n")
+        header = _header(stream.readline(), file)
         names = [cell.strip().strip('"') for cell in header.split(delimiter)]
         _require_unique(names, file)
         try:
@@ -106,6 +111,34 @@ def _read_csv(file: Path, delimiter: str, max_bytes: int) -> pl.DataFrame:
                 remedy="The file is cut short or has another delimiter: write it again",
             ) from e
     return _to_polars(table)
+
+
+def _header(line: bytes, file: Path) -> str:
+    """First line of a CSV file as text.
+
+    Raises:
+        DataError: If it is that of another kind of file, or of text in another encoding.
+    """
+    for mark, kind, ending in ((b"PAR1", "Parquet", ".parquet"), (b"\x1f\x8b", "gzip", ".csv.gz")):
+        if line.startswith(mark):
+            raise DataError(
+                "file must be what its ending says",
+                was=f"{kind} content",
+                where=file.name,
+                remedy=f"This is a {kind} file: let its name end in {ending}",
+            )
+    try:
+        text = line.removeprefix(codecs.BOM_UTF8).decode("utf-8")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:  # UTF-16 without a mark is valid UTF-8, with zeros
+        raise DataError(
+            "file must be UTF-8 text",
+            was=f"header {line[:12]!r}",
+            where=file.name,
+            remedy="Write it again as UTF-8",
+        )
+    return text.strip("\r\n")
 
 
 def _to_polars(table: Any) -> pl.DataFrame:
