@@ -135,6 +135,30 @@ def test_push_of_a_late_bar_is_refused() -> None:
         stream.push(np.datetime64("2024-01-02T15:00"), np.array([True]), bars)
 
 
+@pytest.mark.parametrize("late", ["2024-01-02T15:00", "2024-01-02T16:00"])
+def test_restored_stream_refuses_a_bar_it_has_had_already(late: str) -> None:
+    bars = {"open": np.ones(1), "close": np.ones(1)}
+    first = FeatureStream(["A"], [technical_features()[0]])
+    first.push(np.datetime64("2024-01-02T16:00"), np.array([True]), bars)
+    restored = FeatureStream(["A"], [technical_features()[0]])
+    restored.restore(first.snapshot())
+
+    with pytest.raises(DataError, match=f"in order of their close, was {late}"):
+        restored.push(np.datetime64(late), np.array([True]), bars)
+    restored.push(np.datetime64("2024-01-02T16:01"), np.array([True]), bars)
+
+
+def test_stream_restored_from_before_the_first_bar_takes_any_bar() -> None:
+    stream = FeatureStream(["A"], [technical_features()[0]])
+    bars = {"open": np.ones(1), "close": np.ones(1)}
+    before = stream.snapshot()
+    stream.push(np.datetime64("2024-01-02T16:00"), np.array([True]), bars)
+
+    stream.restore(before)
+
+    stream.push(np.datetime64("2024-01-02T15:00"), np.array([True]), bars)
+
+
 def test_push_without_a_needed_field_is_refused() -> None:
     stream = FeatureStream(["A"], [technical_features()[0]])
 

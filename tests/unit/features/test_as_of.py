@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,6 +39,20 @@ def test_last_of_several_values_between_two_closes_counts() -> None:
     rows = events((0, "10:10", 1.0), (1, "10:15", 9.0), (0, "10:20", 2.0), (0, "10:20", 3.0))
 
     assert join_as_of(rows, CLOSES, 2)[1].tolist() == [3.0, 9.0]
+
+
+@pytest.mark.parametrize("time", ["10:20", "11:00"])  # between two closes, and exactly on one
+@pytest.mark.parametrize("values", [(1.0, 2.0, 3.0), (3.0, 2.0, 1.0), (2.0, 3.0, 1.0)])
+def test_of_values_available_at_the_same_moment_the_last_in_order_counts(time, values) -> None:
+    rows = events(*((0, time, value) for value in values), (1, time, 9.0))
+
+    assert join_as_of(rows, CLOSES, 2)[1].tolist() == [values[-1], 9.0]
+
+
+def test_correction_to_nan_at_the_same_moment_counts() -> None:
+    rows = events((0, "10:20", 1.0), (0, "10:20", float("nan")))
+
+    assert np.isnan(join_as_of(rows, CLOSES, 1)).all()
 
 
 def test_no_events_leave_everything_undefined() -> None:

@@ -236,6 +236,54 @@ def test_output_that_ignores_its_inputs_is_not_proved(inputs) -> None:
     assert "ignores its inputs" in verdict.reason
 
 
+def row_counter(market: MarketInputs) -> np.ndarray:
+    return np.repeat(np.arange(market.shape[0])[:, None], market.shape[1], axis=1)
+
+
+@pytest.mark.parametrize(
+    "of_grid",
+    [
+        row_counter,
+        lambda market: np.arange(market.shape[0]) >= 50,
+        lambda market: np.log1p(row_counter(market)),
+        lambda market: (market.closed_at - market.closed_at.astype("datetime64[D]")).astype(int),
+    ],
+)
+def test_output_of_row_numbers_and_times_is_proved_in_scope_grid(inputs, of_grid) -> None:
+    verdict = prove_causal(inputs, [one(of_grid, "grid")]).verdicts[0]
+
+    assert verdict.status == "causal", verdict.reason
+    assert verdict.scope == "grid"
+
+
+def test_row_counter_that_does_not_say_so_is_not_proved_and_the_remedy_is_named(inputs) -> None:
+    verdict = prove_causal(inputs, [one(row_counter)]).verdicts[0]
+
+    assert verdict.status == "unproved"
+    assert 'scope "grid"' in verdict.reason
+
+
+@pytest.mark.parametrize("shape", ["per symbol", "market"])
+def test_remembered_prices_in_scope_grid_are_not_proved(inputs, shape: str) -> None:
+    remembered = np.roll(inputs.bars["close"], -1, axis=0)
+
+    def stale(market: MarketInputs) -> np.ndarray:
+        values = np.resize(remembered, market.shape)
+        return values if shape == "per symbol" else np.nanmean(values, axis=1)
+
+    verdict = prove_causal(inputs, [one(stale, "grid")]).verdicts[0]
+
+    assert verdict.status == "unproved"
+    wanted = {"per symbol": "differs between symbols", "market": "ignores its inputs"}
+    assert wanted[shape] in verdict.reason
+
+
+def test_count_from_the_end_in_scope_grid_is_a_leak(inputs) -> None:
+    subject = one(lambda market: row_counter(market)[::-1], "grid")
+
+    assert prove_causal(inputs, [subject]).verdicts[0].status == "leaks"
+
+
 def test_output_that_is_never_defined_is_not_proved(inputs) -> None:
     report = prove_causal(inputs, [one(lambda market: np.full(market.shape, np.nan))])
 

@@ -14,8 +14,12 @@ from numpy.typing import NDArray
 from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.features.inputs import MarketInputs
 
-Scope = Literal["symbol", "market"]
-"""`symbol`: column n uses symbol n only. `market`: a column may use every symbol's past."""
+Scope = Literal["symbol", "market", "grid"]
+"""`symbol`: column n uses symbol n only. `market`: a column may use every symbol's past.
+
+`grid`: rows are made of row numbers and closing times alone (a row counter, a warm-up mask) and are
+the same for every symbol. Such an output may come out the same for another market if it only rises
+or only falls with the row."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,9 @@ class Subject:
     """Something that claims to be causal: a pure function of market inputs.
 
     `compute` must depend on nothing but its argument and must accept any length, any pattern of
-    absent bars and any bar values. A plain array means `Rows(array)`.
+    absent bars and any bar values. What it remembers from elsewhere, the prover cannot change: a
+    statistic of the whole sample has to be computed inside, from the argument. A plain array means
+    `Rows(array)`.
     """
 
     name: str

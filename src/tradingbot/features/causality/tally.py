@@ -16,6 +16,11 @@ from tradingbot.features.causality.report import Offence, Status, Verdict
 from tradingbot.features.causality.subject import Fitted, Output, Rows, Scope, Subject
 from tradingbot.features.inputs import TimeArray
 
+_IGNORES = (
+    "it is the same for another market: it ignores its inputs "
+    '(scope "grid" is for what only rises or only falls with the row number)'
+)
+
 
 @dataclass(frozen=True)
 class Round:
@@ -120,7 +125,8 @@ class Tally:
 
         Args:
             elsewhere: The subject's outputs for a wholly different market. An output that varies
-                but is the same there does not look at its inputs, so nothing was proved.
+                but is the same there does not look at its inputs, so nothing was proved; unless it
+                claims to be made of the grid alone and, like a count of rows, never turns.
         """
         status: Status = "causal"
         reason = ""
@@ -128,8 +134,10 @@ class Tally:
             status = "leaks"
         elif not self.comparisons or not defined_count(self.expected):
             status, reason = "unproved", "no defined value lies before a cut"
-        elif not is_constant(self.expected) and self._ignores_inputs(elsewhere):
-            status, reason = "unproved", "it is the same for another market: it ignores its inputs"
+        elif self.scope == "grid" and not self._is_same_for_all_symbols():
+            status, reason = "unproved", "it differs between symbols: it is not made of the grid"
+        elif self._ignores_inputs(elsewhere) and not (self.scope == "grid" and self._counts()):
+            status, reason = "unproved", _IGNORES
         return Verdict(
             subject=self.subject,
             output=self.output,
@@ -158,8 +166,20 @@ class Tally:
             return f"shape {values.shape} instead of {shape}"
         return values
 
+    def _is_same_for_all_symbols(self) -> bool:
+        if self.expected.ndim < 2:
+            return True
+        first = np.broadcast_to(self.expected[:, :1], self.expected.shape)
+        return not differs(self.expected, np.ascontiguousarray(first)).any()
+
+    def _counts(self) -> bool:
+        """Tell whether values only rise or only fall with the row: prices remembered do not."""
+        steps = np.diff(self.expected.astype(np.float64), axis=0)
+        return not (steps < 0).any() or not (steps > 0).any()
+
     def _ignores_inputs(self, elsewhere: Mapping[str, Output] | str) -> bool:
-        if isinstance(elsewhere, str) or self.output not in elsewhere:
+        """Tell whether another market gives the same; a constant, which tells nothing, may."""
+        if isinstance(elsewhere, str) or self.output not in elsewhere or is_constant(self.expected):
             return False
         output = elsewhere[self.output]
         values = np.asarray(output.values if isinstance(output, Rows | Fitted) else output)
