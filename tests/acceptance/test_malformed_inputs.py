@@ -6,6 +6,7 @@ import gzip
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -77,13 +78,32 @@ def mixed_folder(folder: Path, workspace: Path) -> list[str]:
     return ["data", "import", str(mixed), "--name", "bad"]
 
 
-def same_day_sentiment(folder: Path, workspace: Path) -> list[str]:
-    (folder / "bars.csv").write_text(csv_text(ROWS))
-    (folder / "mood.csv").write_text(
-        "date,symbol,sentiment\n2024-06-24,AAPL,0.1\n2024-06-25,AAPL,0\n"
-    )
-    bars, mood = str(folder / "bars.csv"), str(folder / "mood.csv")
-    return ["data", "import", bars, "--name", "bad", "--sentiment", mood]
+def moved(hours: int) -> str:
+    """The good bars, stamped some hours later."""
+    step = timedelta(hours=hours)
+    stamps = [datetime.fromisoformat(row[0]) + step for row in ROWS]
+    rows = zip(stamps, ROWS, strict=True)
+    return csv_text([[f"{at:%Y-%m-%dT%H:%M:%SZ}", *row[1:]] for at, row in rows])
+
+
+def clock_bars() -> str:
+    """Hourly bars of four whole days, stamped at their start."""
+    stamps = [datetime(2024, 6, 1) + timedelta(hours=hour) for hour in range(96)]  # noqa: DTZ001
+    return csv_text([[f"{at:%Y-%m-%dT%H:%M:%SZ}", *ROWS[0][1:]] for at in stamps])
+
+
+def with_sentiment(content: str | bytes | None, *options: str) -> Prepare:
+    """Import good bars with a sentiment file of this content; None for none."""
+
+    def prepare(folder: Path, workspace: Path) -> list[str]:
+        (folder / "bars.csv").write_text(csv_text(ROWS))
+        if content is not None:
+            data = content.encode() if isinstance(content, str) else content
+            (folder / "mood.csv").write_bytes(data)
+        bars, mood = str(folder / "bars.csv"), str(folder / "mood.csv")
+        return ["data", "import", bars, "--name", "bad", "--sentiment", mood, *options]
+
+    return prepare
 
 
 def damage(file: str, content: bytes | None, *arguments: str) -> Prepare:
@@ -114,6 +134,7 @@ def file_as_workspace(folder: Path, workspace: Path) -> list[str]:
 BACKWARDS = csv_text([ROWS[1], ROWS[0], *ROWS[2:]])
 TWICE = csv_text([ROWS[0], [*ROWS[0][:5], "100.05", "7"], *ROWS[1:]])
 NAIVE = csv_text([[row[0].rstrip("Z"), *row[1:]] for row in ROWS])
+DAILY_MOOD = "date,symbol,sentiment\n2024-06-24,AAPL,0.1\n2024-06-25,AAPL,0\n"
 SECRET = "PKABCDEF123456"
 
 CASES: dict[str, Case] = {
@@ -197,7 +218,44 @@ CASES: dict[str, Case] = {
     "wanted_symbol_absent": importing(
         csv_text(ROWS), "--symbols", "AAPL,MSTF", fragments=("'MSTF'", "Did you mean 'MSFT'?")
     ),
-    "sentiment_of_the_day": Case(same_day_sentiment, ("available_at", "mood.csv", "look-ahead")),
+    "sentiment_of_the_day": Case(
+        with_sentiment(DAILY_MOOD), ("available_at", "mood.csv", "look-ahead")
+    ),
+    "sentiment_minutes_after_midnight": Case(
+        with_sentiment(DAILY_MOOD, "--sentiment-delay", "5m"),
+        ("mood.csv", "2024-06-24 00:05", "--sentiment-delay 1d"),
+    ),
+    "sentiment_missing": Case(with_sentiment(None), ("must exist", "mood.csv")),
+    "sentiment_utf16": Case(
+        with_sentiment(DAILY_MOOD.encode("utf-16")), ("must be UTF-8 text", "mood.csv")
+    ),
+    "sentiment_parquet_called_csv": Case(
+        with_sentiment(parquet_bytes()), ("This is a Parquet file", "mood.csv")
+    ),
+    "bars_an_hour_early": importing(
+        moved(-1), fragments=("when its session opens", "AAPL in 4 of 4", "--time-zone")
+    ),
+    "openings_called_closes": importing(
+        csv_text(ROWS), "--stamps", "close", fragments=("AAPL in 4 of 4", "--stamps open")
+    ),
+    "openings_called_closes_24_7": importing(
+        clock_bars(),
+        "--stamps",
+        "close",
+        "--calendar",
+        "24/7",
+        fragments=("2024-06-01 00:00Z to 2024-06-04 23:00Z", "--stamps open"),
+    ),
+    "crypto_without_calendar": importing(clock_bars(), fragments=("--calendar 24/7", "bad.csv")),
+    "repeated_row_strict": importing(
+        csv_text([ROWS[0], *ROWS]), "--strict", fragments=("DUPLICATE_ROW", "AAPL", "2024-06-24")
+    ),
+    "bars_utf16": importing(
+        csv_text(ROWS).encode("utf-16"), fragments=("must be UTF-8 text", "bad.csv")
+    ),
+    "parquet_called_csv": importing(
+        parquet_bytes(), fragments=("This is a Parquet file", "bad.csv")
+    ),
     # How it was asked for
     "unknown_universe": importing(
         csv_text(ROWS), "--universe", "us134", fragments=("us134", "Did you mean 'us143'?")

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,46 @@ from tradingbot.domain.errors import StorageError
 
 def names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
+
+
+@pytest.fixture
+def calls(monkeypatch) -> list[tuple[str, str]]:
+    """What was flushed and renamed, in order: ("fsync", name) and ("rename", old name)."""
+    seen: list[tuple[str, str]] = []
+
+    def record(function: str, kind: str, name_of: Callable[..., str]) -> None:
+        real = getattr(os, function)
+
+        def recording(*arguments: object) -> object:
+            seen.append((kind, name_of(*arguments)))
+            return real(*arguments)
+
+        monkeypatch.setattr(os, function, recording)
+
+    record("fsync", "fsync", lambda descriptor: Path(f"/proc/self/fd/{descriptor}").readlink().name)
+    record("replace", "rename", lambda source, target: Path(source).name)
+    record("rename", "rename", lambda source, target: Path(source).name)
+    return seen
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs /proc to name descriptors")
+def test_atomic_file_flushes_the_file_before_and_the_folder_after_the_rename(tmp_path, calls):
+    with atomic_file(tmp_path / "name") as temporary:
+        temporary.write_text("x")
+    assert calls == [
+        ("fsync", temporary.name), ("rename", temporary.name), ("fsync", tmp_path.name)
+    ]  # fmt: skip
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs /proc to name descriptors")
+def test_atomic_directory_flushes_all_before_and_the_folder_after_the_rename(tmp_path, calls):
+    with atomic_directory(tmp_path / "set") as temporary:
+        (temporary / "a").write_text("x")
+        (temporary / "b").write_text("y")
+    assert calls == [
+        ("fsync", "a"), ("fsync", "b"), ("fsync", temporary.name), ("rename", temporary.name),
+        ("fsync", tmp_path.name),
+    ]  # fmt: skip
 
 
 def test_write_text_replaces_the_whole_content(tmp_path):

@@ -128,6 +128,22 @@ def test_ingest_nothing_usable_is_refused(store):
         ingest(hopeless, store, name="week")
 
 
+def test_ingest_nothing_usable_names_each_reason_once(store):
+    hopeless = Altered(lambda bars: bars.with_columns(close=pl.lit(float("nan"))))
+    with pytest.raises(DataError) as refusal:
+        ingest(hopeless, store, name="week")
+    assert refusal.value.remedy == "price must be a number: 70"
+
+
+def test_ingest_repeated_rows_are_kept_in_quarantine(store):
+    repeated = Altered(lambda bars: pl.concat([bars, bars.head(1)]).sort("symbol", "closed_at"))
+    dataset = ingest(repeated, store, name="week").dataset
+    assert dataset.load_quarantine()["code"].to_list() == ["DUPLICATE_ROW"]
+    assert dataset.manifest.quarantined_rows == 1
+    with pytest.raises(DataError, match="DUPLICATE_ROW"):
+        ingest(repeated, store, name="week", strict=True)
+
+
 def test_ingest_unknown_symbols_are_refused_with_a_suggestion(store):
     near = Universe("near", (Member("AAPL"), Member("MSFTX")))
     with pytest.raises(DataError, match=r"universe near, was MSFT\. Did you mean 'MSFTX'\?"):

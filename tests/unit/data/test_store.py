@@ -105,6 +105,30 @@ def test_content_hash_changes_with_every_part_of_the_content(change):
     assert content_hash(*change(*original)) != content_hash(*original)
 
 
+def nudged(frame: pl.DataFrame, column: str) -> pl.DataFrame:
+    """The frame with one cell of a column changed a little."""
+    by_kind = {
+        pl.String: pl.col(column) + "X",
+        pl.Datetime: pl.col(column).cast(pl.Int64).add(1).cast(frame.schema[column]),
+        pl.Float64: pl.col(column) + 1e-9,
+    }
+    new = by_kind[frame.schema[column].base_type()]
+    is_last = pl.int_range(pl.len()) == pl.len() - 1
+    return frame.with_columns(pl.when(is_last).then(new).otherwise(pl.col(column)).alias(column))
+
+
+@pytest.mark.parametrize("column", BAR_COLUMNS)
+def test_content_hash_covers_every_column_of_the_bars(column):
+    args = (make_covariates(), PROVENANCE)
+    assert content_hash(nudged(make_bars(), column), *args) != content_hash(make_bars(), *args)
+
+
+@pytest.mark.parametrize("column", COVARIATE_COLUMNS)
+def test_content_hash_covers_every_column_of_the_covariates(column):
+    original = content_hash(make_bars(), make_covariates(), PROVENANCE)
+    assert content_hash(make_bars(), nudged(make_covariates(), column), PROVENANCE) != original
+
+
 def test_content_hash_does_not_depend_on_chunks():
     bars = make_bars()
     chunked = pl.concat([bars.head(3), bars.tail(-3)], rechunk=False)
