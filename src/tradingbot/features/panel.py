@@ -99,7 +99,12 @@ class Panel:
         manifest = _read_manifest(folder)
         certificate = None
         if require_certificate:
-            certificate = find_certificate(folder, manifest.dataset_sha256, manifest.spec_sha256)
+            certificate = find_certificate(
+                folder,
+                manifest.dataset_sha256,
+                manifest.spec_sha256,
+                n_symbols=len(manifest.symbols),
+            )
             if certificate.panel_sha256 != manifest.file_sha256:
                 raise UncertifiedPanelError(
                     "certificate must be for this panel's tensors",
@@ -198,7 +203,7 @@ def build_panel(
 def panel_tensors(inputs: MarketInputs, specs: Sequence[FeatureSpec]) -> dict[str, NDArray[Any]]:
     """Compute every tensor of a panel; see `Panel` for shapes."""
     length, width = inputs.shape
-    valid: BoolArray = np.ascontiguousarray(inputs.present.T)
+    valid: BoolArray = inputs.present.T.copy()  # of one symbol the transpose would be a view
     tensors: dict[str, NDArray[Any]] = {
         tensor: np.zeros((width, length, len(_names(specs, family))), dtype=np.float32)
         for family, tensor in FAMILY_TENSORS.items()

@@ -51,6 +51,7 @@ def test_certificate_comes_back_as_it_was_issued(folder: Path) -> None:
     assert certificate == issue_certificate(make_report(*PANEL_SUBJECTS), IDENTITY)
     assert certificate.comparisons == 10 * len(PANEL_SUBJECTS)
     assert certificate.staggered_cuts == ((1, 2), (3, 4))
+    assert certificate.staggered_pairs == make_report().staggered_pairs == 4
     with pytest.raises(ValidationError):
         certificate.seed = 1  # type: ignore[misc]
 
@@ -91,6 +92,24 @@ def test_certificate_that_lacks_a_subject_is_refused(tmp_path: Path, folder: Pat
     assert "must cover probabilities" in refusal(folder, subjects=["features", "probabilities"])
     write_certificate(tmp_path, issue_certificate(make_report("features"), IDENTITY))
     assert "must cover scaling" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize("n_symbols", [None, 2, 143])
+def test_certificate_without_staggered_rounds_is_refused(tmp_path: Path, n_symbols) -> None:
+    report = replace(make_report(*PANEL_SUBJECTS), staggered_cuts=())
+    write_certificate(tmp_path, issue_certificate(report, IDENTITY))
+
+    message = refusal(tmp_path, n_symbols=n_symbols)
+
+    assert "cut each symbol at rows of its own" in message
+    assert "Set proof.staggered_rounds to 1 or more" in message
+
+
+def test_certificate_of_one_symbol_needs_no_staggered_round(tmp_path: Path) -> None:
+    report = replace(make_report(*PANEL_SUBJECTS), staggered_cuts=())
+    write_certificate(tmp_path, issue_certificate(report, IDENTITY))
+
+    assert require_certificate(tmp_path, "d" * 64, "s" * 64, n_symbols=1).staggered_pairs == 0
 
 
 @pytest.mark.parametrize(

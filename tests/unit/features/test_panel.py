@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -152,6 +153,22 @@ def test_nothing_a_network_reads_is_nan_but_prices_of_absent_bars_are(panel, inp
     np.testing.assert_array_equal(panel.numpy("prices")[..., 3].T, inputs.bars["close"])
 
 
+@pytest.mark.parametrize("symbols", [1, 2])
+def test_build_leaves_its_inputs_alone_and_stores_presence_as_it_is(tmp_path, symbols) -> None:
+    inputs = make_inputs(symbols=2)
+    if symbols == 1:
+        bars = {name: values[:, 1:].copy() for name, values in inputs.bars.items()}
+        inputs = MarketInputs(("B",), inputs.closed_at, inputs.present[:, 1:].copy(), bars)
+    before = inputs.present.copy()
+
+    specs = panel_specs(inputs.covariates)
+    panel = build_panel(inputs, specs, dataset_hash=DATASET, root=tmp_path)
+
+    np.testing.assert_array_equal(inputs.present, before)
+    np.testing.assert_array_equal(panel.numpy("present").T, before)
+    assert panel.numpy("valid").sum() < before.sum()
+
+
 def test_same_content_gives_the_same_bytes(inputs, tmp_path: Path) -> None:
     specs = panel_specs(inputs.covariates)
     folders = [
@@ -265,6 +282,25 @@ def test_scaler_fitted_past_the_training_rows_is_refused(panel: Panel, inputs, k
     for wrong in (fit(TRAIN_ROWS + 1), fit(TRAIN_ROWS)):  # too long; and not on valid rows
         with pytest.raises(DataError, match=r"training rows and no other|valid training row"):
             certify_panel(panel, inputs, specs, train_rows=TRAIN_ROWS, plan=PLAN, scaler=wrong)
+
+
+@pytest.mark.parametrize(("symbols", "opens"), [(3, False), (1, True)])
+def test_panel_proved_without_staggered_rounds_opens_only_if_it_has_one_symbol(
+    tmp_path: Path, symbols: int, opens: bool
+) -> None:
+    inputs = replace(make_inputs(symbols=symbols), covariates={})
+    specs = panel_specs(())
+    panel = build_panel(inputs, specs, dataset_hash=DATASET, root=tmp_path)
+    plan = ProofPlan(common_rounds=1, staggered_rounds=0)
+
+    _, certificate = certify_panel(panel, inputs, specs, train_rows=TRAIN_ROWS, plan=plan)
+
+    assert certificate is not None
+    if opens:
+        assert Panel.open(panel.folder).certificate == certificate
+    else:
+        with pytest.raises(UncertifiedPanelError, match="rows of its own"):
+            Panel.open(panel.folder)
 
 
 def test_failed_proof_withdraws_the_old_certificate(certified, inputs, monkeypatch) -> None:

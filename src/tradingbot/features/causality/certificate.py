@@ -63,6 +63,11 @@ class Certificate(BaseModel):
         """Names of the subjects proved."""
         return tuple(dict.fromkeys(output.subject for output in self.outputs))
 
+    @property
+    def staggered_pairs(self) -> int:
+        """Number of (symbol, cut) pairs of all staggered rounds together."""
+        return sum(map(len, self.staggered_cuts))
+
     def content_sha256(self) -> str:
         """Hash of everything but the hash itself."""
         return hashlib.sha256(self.model_dump_json(exclude={"sha256"}).encode()).hexdigest()
@@ -142,6 +147,7 @@ def require_certificate(
     spec_sha256: str,
     *,
     subjects: Sequence[str] = PANEL_SUBJECTS,
+    n_symbols: int | None = None,
 ) -> Certificate:
     """Return the certificate of a panel.
 
@@ -150,10 +156,11 @@ def require_certificate(
         dataset_sha256: Hash of the dataset the panel was built from.
         spec_sha256: Hash of the feature specs.
         subjects: What must have been proved.
+        n_symbols: N. Unless it is 1, each symbol must have been cut at rows of its own, too.
 
     Raises:
         UncertifiedPanelError: If it is missing, damaged, for other content, by another version of
-            the program, or lacks a subject.
+            the program, lacks a subject, or comes from a plan without staggered rounds.
     """
     path = folder / CERTIFICATE_FILE
     if not path.is_file():
@@ -173,8 +180,11 @@ def require_certificate(
     missing = [name for name in subjects if name not in certificate.subjects]
     if missing:
         _refuse(f"certificate must cover {', '.join(missing)}", certificate.subjects, path)
+    if n_symbols != 1 and not certificate.staggered_pairs:
+        remedy = f"Set proof.staggered_rounds to 1 or more. {_REMEDY}"
+        _refuse("certificate must cut each symbol at rows of its own", "0 rounds", path, remedy)
     return certificate
 
 
-def _refuse(rule: str, was: object, path: Path) -> NoReturn:
-    raise UncertifiedPanelError(rule, was=was, where=str(path), remedy=_REMEDY)
+def _refuse(rule: str, was: object, path: Path, remedy: str = _REMEDY) -> NoReturn:
+    raise UncertifiedPanelError(rule, was=was, where=str(path), remedy=remedy)

@@ -71,6 +71,11 @@ class CausalityReport:
         return sum(verdict.comparisons for verdict in self.verdicts)
 
     @property
+    def staggered_pairs(self) -> int:
+        """Number of (symbol, cut) pairs of all staggered rounds together."""
+        return sum(map(len, self.staggered_cuts))
+
+    @property
     def failures(self) -> tuple[Verdict, ...]:
         """Verdicts of outputs that leak or could not be proved."""
         return tuple(verdict for verdict in self.verdicts if not verdict.is_causal)
