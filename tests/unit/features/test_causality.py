@@ -236,6 +236,18 @@ def test_output_that_ignores_its_inputs_is_not_proved(inputs) -> None:
     assert "ignores its inputs" in verdict.reason
 
 
+def test_statistic_of_the_whole_sample_is_seen_only_if_computed_inside(inputs) -> None:
+    """The limit that docs/concepts/causality.md states."""
+    before = np.nanmean(inputs.bars["close"])
+
+    def inside(market: MarketInputs) -> np.ndarray:
+        return market.bars["close"] - np.nanmean(market.bars["close"])
+
+    report = prove_causal(inputs, [one(lambda m: m.bars["close"] - before), one(inside)])
+
+    assert [verdict.status for verdict in report.verdicts] == ["causal", "leaks"]
+
+
 def row_counter(market: MarketInputs) -> np.ndarray:
     return np.repeat(np.arange(market.shape[0])[:, None], market.shape[1], axis=1)
 
