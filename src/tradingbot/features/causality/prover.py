@@ -33,7 +33,10 @@ from tradingbot.features.inputs import MarketInputs
 
 @dataclass(frozen=True)
 class ProofPlan:
-    """How thorough a proof is; its cost is one recomputation per round and two more."""
+    """How thorough a proof is; it costs a recomputation per round and at most five more.
+
+    Those are the market as it is, another market, and up to three common cuts at edges of blocks.
+    """
 
     boundaries: tuple[int, ...] = ()
     """First row of each part after the first: validation, test, folds."""
@@ -62,7 +65,8 @@ def prove_causal(
     Args:
         inputs: The market; it is copied, never handed to a subject.
         subjects: What to examine.
-        plan: Cuts and seed; by default thirteen common and twelve staggered rounds.
+        plan: Cuts and seed; by default thirteen common and twelve staggered rounds,
+            and up to three common cuts at edges of blocks.
         progress: Told after each recomputation.
 
     Returns:
