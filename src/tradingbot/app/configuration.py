@@ -127,7 +127,7 @@ class ProofConfig(_Section):
     """How hard the causality prover tries."""
 
     common_rounds: Annotated[int, Field(ge=1, le=10_000)] = 13
-    """Cut points at which every symbol's future is changed at once; the edges always count."""
+    """Cut points at which every symbol's future is changed at once; natural edges come on top."""
     staggered_rounds: Annotated[int, Field(ge=1, le=10_000)] = 12
     """Rounds in which each symbol's future is changed at a cut point of its own."""
     seed: Seed = 11

@@ -100,6 +100,7 @@ def build_features(
         dataset_hash=dataset.manifest.content_sha256,
         root=workspace,
         synthetic=dataset.manifest.provenance.synthetic,
+        accepted_findings=accept,
     )
     return BuiltPanel(dataset, inputs, specs, panel)
 

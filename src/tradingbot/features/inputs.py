@@ -119,7 +119,7 @@ def _with_column(frame: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
 
 
 def _events(covariates: pl.DataFrame, order: Sequence[str]) -> dict[str, CovariateEvents]:
-    rows = _with_column(covariates, order).sort(["available_at", "column"])
+    rows = _with_column(covariates, order).sort(["available_at", "column"], maintain_order=True)
     return {
         str(name): CovariateEvents(
             group["column"].to_numpy(),

@@ -9,7 +9,8 @@ of absent bars stay NaN: an account that forgot to look at `present` must not tr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -49,6 +50,8 @@ class PanelManifest(BaseModel):
     spec_sha256: str
     synthetic: bool | None
     """True for generated markets, None where the builder was not told."""
+    accepted_findings: tuple[str, ...] = ()
+    """Errors of the readiness report that somebody answered for when the panel was built."""
     symbols: tuple[str, ...]  # N
     features: tuple[str, ...]  # F names, as are the next two
     regimes: tuple[str, ...]
@@ -61,6 +64,11 @@ class PanelManifest(BaseModel):
     header_sha256: str
     file_bytes: int
     code_version: str
+
+    @property
+    def sha256(self) -> str:
+        """Hash of all of this, and through `file_sha256` of the tensors."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -105,9 +113,9 @@ class Panel:
                 manifest.spec_sha256,
                 n_symbols=len(manifest.symbols),
             )
-            if certificate.panel_sha256 != manifest.file_sha256:
+            if certificate.panel_sha256 != manifest.sha256:
                 raise UncertifiedPanelError(
-                    "certificate must be for this panel's tensors",
+                    "certificate must be for this panel",
                     was=certificate.panel_sha256[:_DIGITS],
                     where=str(folder),
                     remedy="Run: tradingbot features prove-causal",
@@ -155,6 +163,7 @@ def build_panel(
     dataset_hash: str,
     root: Path,
     synthetic: bool | None = None,
+    accepted_findings: Collection[str] = (),
 ) -> Panel:
     """Compute and store a panel; the same content gives the same bytes.
 
@@ -167,6 +176,7 @@ def build_panel(
         dataset_hash: Content hash of the dataset that `inputs` came from.
         root: Workspace folder.
         synthetic: Whether the market was generated.
+        accepted_findings: Codes of errors in the readiness report that somebody answered for.
 
     Returns:
         The panel, opened without asking for a certificate.
@@ -183,6 +193,7 @@ def build_panel(
                 dataset_sha256=dataset_hash,
                 spec_sha256=spec_hash(specs),
                 synthetic=synthetic,
+                accepted_findings=tuple(sorted(accepted_findings)),
                 symbols=inputs.symbols,
                 features=names["technical"],
                 regimes=names["regime"],

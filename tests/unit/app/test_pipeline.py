@@ -200,5 +200,6 @@ def test_build_features_of_a_dataset_with_errors_is_refused_unless_accepted(
     assert not list(tmp_path.glob("panels/*"))
 
     codes = str(refused.value.was).removeprefix("errors: ").split(", ")
-    assert build_features(early, tmp_path, accept=codes).panel.folder.is_dir()
+    panel = build_features(early, tmp_path, accept=codes).panel
+    assert panel.manifest.accepted_findings == tuple(sorted(codes))
     assert build_features(early, tmp_path).panel.symbols  # it was accepted when it was built

@@ -254,7 +254,7 @@ def test_certificate_beside_another_panel_is_refused(certified: Path, tmp_path: 
     certificate = (certified / "certificate.json").read_bytes()
     (panel.folder / "certificate.json").write_bytes(certificate)
 
-    with pytest.raises(UncertifiedPanelError, match="this panel's tensors"):
+    with pytest.raises(UncertifiedPanelError, match="must be for this panel"):
         Panel.open(panel.folder)
 
 
@@ -415,3 +415,13 @@ def test_killed_build_leaves_no_panel_and_the_rerun_completes(inputs, tmp_path, 
     panel = build_panel(inputs, specs, dataset_hash=DATASET, root=tmp_path)
     assert [entry.name for entry in folder.parent.iterdir()] == [folder.name]
     Panel.open(panel.folder, require_certificate=False, verify=True)
+
+
+def test_panel_whose_manifest_swaps_two_symbols_is_refused(certified: Path) -> None:
+    path = certified / "manifest.json"
+    record = json.loads(path.read_text())
+    record["symbols"][:2] = record["symbols"][1::-1]
+    path.write_text(json.dumps(record))
+
+    with pytest.raises(UncertifiedPanelError, match="must be for this panel"):
+        Panel.open(certified)

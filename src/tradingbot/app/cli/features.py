@@ -175,6 +175,7 @@ def show_panel(
         ("features", ", ".join(manifest.features)),
         ("regimes", ", ".join(manifest.regimes)),
         ("covariates", ", ".join(manifest.covariates) or "none"),
+        ("accepted errors", ", ".join(manifest.accepted_findings) or "none"),
         ("certificate", certificate.sha256[:16]),
         ("proved", f"{len(certificate.outputs)} outputs, {certificate.comparisons:,} comparisons"),
         (

@@ -45,7 +45,7 @@ class Certificate(BaseModel):
     dataset_sha256: str
     spec_sha256: str
     panel_sha256: str
-    """Hash of the panel's tensor file."""
+    """Hash of the panel's manifest, which holds the hash of its tensors."""
     scaler_sha256: str | None = None
     """Hash of the scaler fitted on the training rows, where one is stored."""
     outputs: tuple[ProvedOutput, ...]

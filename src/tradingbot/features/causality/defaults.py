@@ -143,7 +143,7 @@ def certify_panel(
     identity = PanelIdentity(
         dataset_sha256=panel.manifest.dataset_sha256,
         spec_sha256=panel.manifest.spec_sha256,
-        panel_sha256=panel.manifest.file_sha256,
+        panel_sha256=panel.manifest.sha256,
         scaler_sha256=None if scaler is None else scaler.sha256,
     )
     certificate = issue_certificate(report, identity)
