@@ -76,8 +76,8 @@ def records(measured: Measured) -> list[BenchRecord]:
 def _growth(
     size: Size, figures: Mapping[str, float], base: Mapping[str, float]
 ) -> list[BenchRecord]:
-    """Compare with proportional growth from the base: a ratio ≥ 1 is no worse than linear."""
-    factor = figures["bars"] / base["bars"]
+    """Compare with growth in proportion to bars and scores: ≥ 1 is no worse than linear."""
+    factor = figures["rows"] / base["rows"]
     return [
         against(
             f"{stage.removesuffix('_bytes')}_{size.label}",

@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 
 
 def measure_stages(size: Size, *, reference: bool) -> dict[str, float]:
-    """Run every stage once, cold, and return seconds by stage, `bars` and `peak_bytes`.
+    """Run every stage once, cold; return seconds by stage, `rows` (bars and scores), `peak_bytes`.
 
     Args:
         size: How much data; 143 symbols take the names of `us143`, other counts made-up names.
@@ -59,8 +59,9 @@ def measure_stages(size: Size, *, reference: bool) -> dict[str, float]:
         if reference:
             _check_reference(seconds, dataset, features)
             _check_stream(seconds, inputs, features)
-        bars = dataset.manifest.rows
-    return {**seconds, "bars": bars, "peak_bytes": peak, "torch_threads": torch.get_num_threads()}
+        scores = dataset.load_covariates().height
+        rows = dataset.manifest.rows + scores
+    return {**seconds, "rows": rows, "peak_bytes": peak, "torch_threads": torch.get_num_threads()}
 
 
 def _generate(seconds: dict[str, float], store: BarStore, size: Size) -> Dataset:

@@ -79,7 +79,7 @@ def _draw(measured: Measured, path: Path) -> None:
     points = [
         Measurement(
             "daily bars" if size.timeframe == "1d" else "hourly bars",
-            figures["bars"],
+            figures["rows"],
             {stage: figures[stage] for stage in STAGES},
             figures["peak_bytes"],
         )

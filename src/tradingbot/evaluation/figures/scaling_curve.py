@@ -19,26 +19,27 @@ class Measurement:
 
     series: str
     """Sizes of one series are joined by a line, e.g. `hourly bars`."""
-    bars: float
+    rows: float
+    """Bars and scores together."""
     seconds: Mapping[str, float]
     """Stage → wall time."""
     peak_bytes: float
 
 
 def draw_scaling(measurements: Sequence[Measurement], *, title: str) -> Figure:
-    """Draw seconds of each stage, and peak memory, against bars on log–log axes.
+    """Draw seconds of each stage, and peak memory, against rows of input on log–log axes.
 
-    The dashed line rises in proportion to the bars from the first measurement: what runs below it
+    The dashed line rises in proportion to the rows from the first measurement: what runs below it
     grows no worse than linearly.
     """
     figure = new_figure(10, 4.0, columns=2)
     time_axes, memory_axes = figure.axes
     for stage, colour in zip(measurements[0].seconds, (BLUE, ORANGE, GREEN, PURPLE), strict=False):
         _draw(time_axes, measurements, colour, stage, [m.seconds[stage] for m in measurements])
-    time_axes.set(xlabel="bars", ylabel="seconds", title=title)
+    time_axes.set(xlabel="bars and scores", ylabel="seconds", title=title)
     gigabytes = [m.peak_bytes / 1e9 for m in measurements]
     _draw(memory_axes, measurements, BLUE, "peak memory", gigabytes)
-    memory_axes.set(xlabel="bars", ylabel="GB", title="Peak memory of the whole process")
+    memory_axes.set(xlabel="bars and scores", ylabel="GB", title="Peak memory of the whole process")
     for axes in figure.axes:
         axes.set_xscale("log")
         axes.set_yscale("log")
@@ -59,7 +60,7 @@ def _draw(
 ) -> None:
     for number, series in enumerate(dict.fromkeys(m.series for m in measurements)):
         points = sorted(
-            (m.bars, value)
+            (m.rows, value)
             for m, value in zip(measurements, values, strict=True)
             if m.series == series
         )
@@ -72,8 +73,8 @@ def _draw(
             label=f"{label}, {series}",
             markersize=5,
         )
-    ends = (measurements[0].bars, max(m.bars for m in measurements))
-    rising = [values[0] * bars / ends[0] for bars in ends]
+    ends = (measurements[0].rows, max(m.rows for m in measurements))
+    rising = [values[0] * rows / ends[0] for rows in ends]
     axes.plot(ends, rising, "--", color=colour, linewidth=0.8, alpha=0.6)
 
 

@@ -18,7 +18,7 @@ FIGURES = {
     "panel_load": 0.25,
     "panel_build": 2.0,
     "stream_p95": 5e-4,
-    "bars": 5e5,
+    "rows": 5e5,
     "peak_bytes": 1e9,
 }
 REQUIRED = ("generate_143x2y", "validate_143x2y", "features_143x2y", "panel_load", "stream_bar_143")
@@ -59,7 +59,7 @@ def test_budgets_are_those_of_the_product() -> None:
 
 
 def test_growth_is_judged_against_proportional_growth() -> None:
-    tenfold = {**FIGURES, "bars": 5e6, "generate": 10.0, "features": 20.0, "peak_bytes": 4e9}
+    tenfold = {**FIGURES, "rows": 5e6, "generate": 10.0, "features": 20.0, "peak_bytes": 4e9}
 
     found = by_name({BASE: FIGURES, Size(143, 10): tenfold})
 

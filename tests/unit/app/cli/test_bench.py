@@ -18,7 +18,7 @@ FIGURES = {
     "panel_load": 0.05,
     "panel_build": 2.0,
     "stream_p95": 5e-4,
-    "bars": 5e5,
+    "rows": 5e5,
     "peak_bytes": 1e9,
 }
 
