@@ -95,15 +95,19 @@ def build_inputs(
     cell = row * len(order) + rows["column"].to_numpy()
     present = np.zeros((len(closed_at), len(order)), dtype=bool)
     present.reshape(-1)[cell] = True
-    arrays = dict(zip(BAR_FIELDS, np.full((len(BAR_FIELDS), *present.shape), np.nan), strict=True))
+    room = np.empty((len(BAR_FIELDS), *present.shape))
+    if len(cell) < present.size:
+        room.fill(np.nan)
+    arrays = dict(zip(BAR_FIELDS, room, strict=True))
     for name, values in arrays.items():
         values.reshape(-1)[cell] = rows[name].to_numpy()
     return MarketInputs(order, closed_at, present, arrays, _events(covariates, order), time_zone)
 
 
 def _require_known_at_close(bars: pl.DataFrame) -> None:
-    late = bars.filter(pl.col("known_at") > pl.col("closed_at"))
-    if late.height:
+    is_late = bars["known_at"] > bars["closed_at"]
+    if is_late.any():
+        late = bars.filter(is_late)
         raise DataError(
             "bars must be known at their close to be decided on",
             was=f"{late.height} known later, first {late['symbol'][0]} {late['closed_at'][0]}",
