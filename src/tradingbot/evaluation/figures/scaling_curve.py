@@ -45,7 +45,7 @@ def draw_scaling(measurements: Sequence[Measurement], *, title: str) -> Figure:
         axes.set_yscale("log")
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(_plain)
-            axis.set_minor_formatter(_plain)
+            axis.set_minor_formatter(_plain_if_round)
         axes.tick_params(which="minor", labelsize=7)
         axes.legend(fontsize=8)
     return figure
@@ -76,6 +76,11 @@ def _draw(
     ends = (measurements[0].rows, max(m.rows for m in measurements))
     rising = [values[0] * rows / ends[0] for rows in ends]
     axes.plot(ends, rising, "--", color=colour, linewidth=0.8, alpha=0.6)
+
+
+def _plain_if_round(value: float, position: float) -> str:
+    # Every digit of a decade would overlap its neighbour.
+    return _plain(value, position) if f"{value:.0e}"[0] in "125" else ""
 
 
 def _plain(value: float, _: float) -> str:
