@@ -13,7 +13,7 @@ from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.oracle.action_rule import Information
 from tradingbot.evaluation.oracle.kalman import HiddenState
-from tradingbot.evaluation.oracle.result import OracleResult, Terms, play
+from tradingbot.evaluation.oracle.result import Answer, OracleResult, Terms, play, report
 from tradingbot.evaluation.oracle.signal_model import SignalModel
 from tradingbot.evaluation.oracle.switching import solve_signal
 from tradingbot.evaluation.oracle.threshold_value import evaluate_thresholds
@@ -39,27 +39,16 @@ def solve_linear(market: SyntheticMarket, terms: Terms) -> OracleResult:
         view.model, thresholds, cost_frac=terms.cost_frac, action_rule=terms.action_rule
     )
     targets = thresholds.positions(view.signal, lowest=terms.action_rule.lowest)
-    return OracleResult(
-        market=market.name,
-        params=market.params,
-        seed=market.seed,
-        terms=terms,
-        first_close=market.closed_at[0],
-        last_close=market.closed_at[-1],
-        bars=market.shape[0],
-        symbols=market.shape[1],
-        expected_net_bps=gain * 1e4,
-        expected_turnover_frac=expected.turnover_frac,
-        expected_sharpe_per_bar=expected.sharpe_per_bar,
-        thresholds=thresholds,
+    answer = Answer(
         is_optimal=True,
-        simulated=play(
-            market,
-            targets,
-            cost_frac=terms.cost_frac,
-            independent=float(market.params["correlation"]) == 0.0,
-        ),
+        net_bps=gain * 1e4,
+        turnover_frac=expected.turnover_frac,
+        sharpe_per_bar=expected.sharpe_per_bar,
+        thresholds=thresholds,
     )
+    independent = float(market.params["correlation"]) == 0.0
+    simulated = play(market, targets, cost_frac=terms.cost_frac, independent=independent)
+    return report(market, terms, answer, simulated)
 
 
 def view_planted(market: SyntheticMarket, information: Information) -> SignalView:

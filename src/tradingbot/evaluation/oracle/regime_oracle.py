@@ -15,7 +15,7 @@ from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.data.synthetic.regime_chain import stationary_shares
 from tradingbot.evaluation.oracle.action_rule import Information
 from tradingbot.evaluation.oracle.regime_filter import filter_regimes
-from tradingbot.evaluation.oracle.result import OracleResult, Terms, play
+from tradingbot.evaluation.oracle.result import Answer, OracleResult, Terms, play, report
 from tradingbot.evaluation.oracle.signal_model import Thresholds
 from tradingbot.evaluation.oracle.switching import (
     SwitchingProblem,
@@ -40,22 +40,9 @@ def solve_regimes(market: SyntheticMarket, terms: Terms) -> OracleResult:
     )
     omniscient = terms.information is Information.OMNISCIENT
     targets = regime_positions(market, advantage, terms)
-    return OracleResult(
-        market=market.name,
-        params=market.params,
-        seed=market.seed,
-        terms=terms,
-        first_close=market.closed_at[0],
-        last_close=market.closed_at[-1],
-        bars=market.shape[0],
-        symbols=market.shape[1],
-        expected_net_bps=float(gain.mean()) * 1e4 if omniscient else None,
-        expected_turnover_frac=None,
-        expected_sharpe_per_bar=None,
-        thresholds=None,
-        is_optimal=omniscient,
-        simulated=play(market, targets, cost_frac=terms.cost_frac, independent=False),
-    )
+    answer = Answer(is_optimal=omniscient, net_bps=float(gain.mean()) * 1e4 if omniscient else None)
+    simulated = play(market, targets, cost_frac=terms.cost_frac, independent=False)
+    return report(market, terms, answer, simulated)
 
 
 def regime_problem(market: SyntheticMarket) -> SwitchingProblem:

@@ -71,6 +71,39 @@ class OracleResult:
     label: str = "synthetic"
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What a solver found, before it is put beside the market it was found for."""
+
+    is_optimal: bool
+    net_bps: float | None = None
+    turnover_frac: float | None = None
+    sharpe_per_bar: float | None = None
+    thresholds: Thresholds | None = None
+
+
+def report(
+    market: SyntheticMarket, terms: Terms, answer: Answer, simulated: Simulated
+) -> OracleResult:
+    """Put an answer and its simulation together with the market, period and terms they are for."""
+    return OracleResult(
+        market=market.name,
+        params=market.params,
+        seed=market.seed,
+        terms=terms,
+        first_close=market.closed_at[0],
+        last_close=market.closed_at[-1],
+        bars=market.shape[0],
+        symbols=market.shape[1],
+        expected_net_bps=answer.net_bps,
+        expected_turnover_frac=answer.turnover_frac,
+        expected_sharpe_per_bar=answer.sharpe_per_bar,
+        thresholds=answer.thresholds,
+        is_optimal=answer.is_optimal,
+        simulated=simulated,
+    )
+
+
 def play(
     market: SyntheticMarket, targets: FloatArray, *, cost_frac: float, independent: bool
 ) -> Simulated:
