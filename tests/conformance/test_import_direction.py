@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,16 +17,18 @@ ALLOWED: dict[str, frozenset[str] | None] = {
     "domain": frozenset(),
     "data": frozenset({"domain"}),
     "features": frozenset({"domain", "data"}),
-    "evaluation": frozenset({"domain", "data", "features"}),
-    "app": frozenset({"domain", "data", "features", "evaluation"}),
-    "market": None,
-    "rewards": None,
-    "risk": None,
+    "risk": frozenset({"domain"}),
+    "market": frozenset({"domain", "risk"}),
+    "rewards": frozenset({"domain", "market"}),
+    "envs": frozenset({"domain", "data", "features", "risk", "market", "rewards"}),
+    "evaluation": frozenset({"domain", "data", "features", "risk", "market", "rewards", "envs"}),
+    "app": frozenset(
+        {"domain", "data", "features", "risk", "market", "rewards", "envs", "evaluation"}
+    ),
     "networks": None,
     "supervised": None,
     "agents": None,
     "learning": None,
-    "envs": None,
     "runtime": None,
     "serving": None,
     "monitoring": None,
@@ -34,7 +37,11 @@ ALLOWED: dict[str, frozenset[str] | None] = {
 
 # Third-party and standard modules that only some places may import: module → path prefixes.
 RESTRICTED: dict[str, tuple[str, ...]] = {
-    "torch": ("features/panel", "app/"),
+    "torch": ("features/panel", "risk/", "market/", "rewards/", "envs/", "evaluation/", "app/"),
+    "gymnasium": ("envs/", "app/"),
+    "stable_baselines3": ("envs/", "app/"),
+    "pettingzoo": ("envs/",),
+    "numba": ("market/scalar/",),
     "random": (),  # use tradingbot.domain.seeding.stream
     "typer": ("app/",),
     "rich": ("app/",),
@@ -68,6 +75,9 @@ FORBIDDEN_IN_DOMAIN = frozenset(
         "exchange_calendars",
     ]
 )
+# The tensor core runs on any machine with torch: it may import these and the standard library.
+TENSOR_CORE = frozenset({"risk", "market", "rewards"})
+ALLOWED_IN_TENSOR_CORE = frozenset({"torch", "numpy", "numba", "tradingbot"})
 # Calls that make a result depend on when or in which order it is computed.
 FORBIDDEN_CALLS = frozenset(
     {"time.time", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
@@ -127,6 +137,10 @@ def _arrow_violations(path: str, tree: ast.Module) -> list[str]:
                 found.append(f"{path}:{line}: {owner or 'the root'} must not import {target}")
         elif owner == "domain" and top in FORBIDDEN_IN_DOMAIN:
             found.append(f"{path}:{line}: domain must not import {top}")
+        elif owner in TENSOR_CORE and not (
+            top in ALLOWED_IN_TENSOR_CORE or top in sys.stdlib_module_names
+        ):
+            found.append(f"{path}:{line}: the tensor core must not import {top}")
         elif top in RESTRICTED and not path.startswith(RESTRICTED[top]):
             found.append(f"{path}:{line}: {top} must not be imported here")
     return list(dict.fromkeys(found))
@@ -193,7 +207,8 @@ def test_every_clock_reader_exists_and_has_a_reason() -> None:
         ("features/x.py", "import datetime\nd = datetime.datetime.now()", "now must not be used"),
         ("features/x.py", "from datetime import date\nd = date.today()", "date.today"),
         ("surprise/x.py", "", "package 'surprise' has no arrows"),
-        ("market/x.py", "", "package 'market' has no arrows"),
+        ("market/x.py", "import polars", "tensor core must not import polars"),
+        ("networks/x.py", "", "package 'networks' has no arrows"),
         ("x.py", "import tradingbot.app", "the root must not import app"),
     ],
 )

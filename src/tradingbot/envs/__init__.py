@@ -1,0 +1,1 @@
+"""Environments: the tensor market behind the interfaces that people use."""

@@ -1,0 +1,64 @@
+"""What every action space comes to: an order, and its code in the common language."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from tradingbot.domain.action import Action
+from tradingbot.market.account import Account
+from tradingbot.market.room import Room
+
+WHOLE_FRAC = 0.99
+"""A sale of at least this share of a position counts as a sale of all."""
+SMALL_FRAC, MEDIUM_FRAC = 1.0 / 2.0, 5.0 / 6.0
+"""Entries up to these shares of the largest position are small, and medium."""
+
+
+class Decision(NamedTuple):
+    """Orders of B accounts before forced exits and the risk gate; every field (B,)."""
+
+    order: Tensor
+    """Signed units wanted."""
+    code: Tensor
+    """int32, the action of `domain.action.Action` that is executed."""
+    selected: Tensor
+    """int32, the code that was asked for; repeats are counted in these."""
+    violation: Tensor
+    """Bool: the action could not be executed as it was given."""
+    smoothed: Tensor
+    """The smoothed action, for the account."""
+    repeats: Tensor
+    """int32, identical codes in a row, with this one."""
+
+
+def smooth(account: Account, action: Tensor, weight: float) -> Tensor:
+    """Move the smoothed action (B,) toward the newest."""
+    return account.smoothed + weight * (action - account.smoothed)
+
+
+def size_class(value: Tensor, largest: Tensor) -> Tensor:
+    """Sort entries (B,) into small 1, medium 2, large 3 by their share of the largest position."""
+    return 1 + (value > SMALL_FRAC * largest).int() + (value > MEDIUM_FRAC * largest).int()
+
+
+def unified_code(account: Account, order: Tensor, room: Room) -> Tensor:
+    """Say which of the seven actions an order (B,) amounts to.
+
+    A short is the mirror of a long: selling into it is BUY_*, buying back is SELL_*.
+    """
+    against = order * account.units < 0.0
+    entry = size_class(order.abs() * account.mark, room.largest)
+    whole = order.abs() >= WHOLE_FRAC * account.units.abs()
+    exit_code = torch.where(whole, int(Action.SELL_ALL), int(Action.SELL_PARTIAL))
+    increase = torch.where(account.units == 0.0, entry, int(Action.ADD_POSITION))
+    code = torch.where(against, exit_code, increase)
+    return torch.where(order == 0.0, int(Action.HOLD), code).int()
+
+
+def count_repeats(account: Account, code: Tensor) -> Tensor:
+    """Count identical codes in a row, with this one; HOLD counts 0."""
+    same = torch.where(code == account.last_action, account.repeats + 1, 1)
+    return torch.where(code == int(Action.HOLD), 0, same).int()

@@ -1,0 +1,34 @@
+"""Target actions in [−1, 1]: the position wanted, as a share of the largest position."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from tradingbot.market.account import Account
+from tradingbot.market.actions.decision import Decision, count_repeats, smooth, unified_code
+from tradingbot.market.room import Room
+from tradingbot.market.rules import ActionRules
+
+
+def decode_target(
+    rules: ActionRules, account: Account, room: Room, action: Tensor, *, lowest: float
+) -> Decision:
+    """Read actions (B,); see `docs/concepts/simulator.md` §1.
+
+    Args:
+        rules: How actions are read.
+        account: B accounts.
+        room: What they could buy and sell.
+        action: (B,) share of the largest position.
+        lowest: 0 in a long-only account, else −1.
+    """
+    known = torch.isfinite(action)
+    clean = torch.where(known, action, account.smoothed).clamp(lowest, 1.0)
+    smoothed = smooth(account, clean, rules.smoothing)
+    wanted = smoothed * room.largest / account.mark - account.units
+    most = (room.short_value + room.buy_room) / account.mark
+    least = -(room.long_value + room.short_room) / account.mark
+    order = torch.where(known, torch.maximum(torch.minimum(wanted, most), least), 0.0)
+    code = unified_code(account, order, room)
+    return Decision(order, code, code, ~known, smoothed, count_repeats(account, code))

@@ -1,0 +1,100 @@
+"""What a fill costs: commission, slippage, spread, square-root impact, and borrowing a short.
+
+Rates are tensors that broadcast against the batch, so one rollout can sweep a whole range of costs
+and a curriculum can raise them without compiling anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from tradingbot.domain.errors import ConfigError, suggest
+
+
+@dataclass(frozen=True)
+class CostProfile:
+    """Named rates of a broker; each a fraction of notional."""
+
+    commission_frac: float = 0.2e-4
+    slippage_frac: float = 1.0e-4
+    spread_frac: float = 0.0
+    """Whole quoted width; a fill pays half."""
+    impact_coef: float = 0.0
+    """Impact = this · volatility per bar · √(filled ÷ volume of the bar)."""
+    borrow_frac_per_bar: float = 0.0
+    """Paid each bar on the value of a short."""
+
+    def __post_init__(self) -> None:
+        for name, rate in self.__dict__.items():
+            ceiling = 10.0 if name == "impact_coef" else 1.0
+            if not 0.0 <= rate < ceiling:
+                raise ConfigError(
+                    f"{name} must lie in [0, {ceiling:g})",
+                    was=rate,
+                    where="CostProfile",
+                    remedy="1 bp is written 0.0001",
+                )
+
+    def rates(
+        self, *, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu"
+    ) -> CostRates:
+        """Return the rates as tensors of one element, for `advance`."""
+        return CostRates(*(torch.tensor(x, dtype=dtype, device=device) for x in astuple(self)))
+
+
+class CostRates(NamedTuple):
+    """The rates of a `CostProfile` as tensors, () or broadcastable to the batch (B,)."""
+
+    commission_frac: Tensor
+    slippage_frac: Tensor
+    spread_frac: Tensor
+    impact_coef: Tensor
+    borrow_frac_per_bar: Tensor
+
+
+COST_PROFILES: dict[str, CostProfile] = {
+    "free": CostProfile(0.0, 0.0),
+    "alpaca": CostProfile(),
+    "retail": CostProfile(10e-4, 5e-4, borrow_frac_per_bar=2e-5),
+    "impact": CostProfile(0.2e-4, 0.0, spread_frac=2e-4, impact_coef=1.0, borrow_frac_per_bar=2e-6),
+}
+
+
+def cost_profile(name: str) -> CostProfile:
+    """Find a profile by name.
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    if name not in COST_PROFILES:
+        raise ConfigError(
+            "cost profile must be known", was=repr(name), remedy=suggest(name, COST_PROFILES)
+        )
+    return COST_PROFILES[name]
+
+
+def fill_price(
+    rates: CostRates, base: Tensor, units: Tensor, volume: Tensor, volatility: Tensor
+) -> Tensor:
+    """Move a base price against the trader.
+
+    Args:
+        rates: Costs.
+        base: (B,) price before costs.
+        units: (B,) signed size of the fill; its sign is the side.
+        volume: (B,) units traded in the bar; 0 means no impact can be told, and nothing fills.
+        volatility: (B,) standard deviation of log returns per bar.
+
+    Returns:
+        (B,) price paid or received per unit.
+    """
+    share = units.abs() / volume.clamp_min(torch.finfo(volume.dtype).tiny)
+    # √ has an infinite slope at 0: keep the argument away from it so that gradients stay finite.
+    root = torch.where(share > 0.0, share, torch.ones_like(share)).sqrt()
+    impact = torch.where(share > 0.0, rates.impact_coef * volatility * root, 0.0)
+    worse = rates.slippage_frac + 0.5 * rates.spread_frac + impact
+    return base * (1.0 + torch.sign(units) * worse)

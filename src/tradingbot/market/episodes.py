@@ -1,0 +1,118 @@
+"""Where episodes begin: a function of seed, lane and episode number, with no generator to carry."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tradingbot.domain.errors import DataError
+from tradingbot.market.account import Account, open_accounts, select
+from tradingbot.market.bars import TensorMarket
+
+_MASK = 0xFFFFFFFF
+_FIRST, _SECOND = 0x7FEB352D, 0x2C1B3C6D  # odd and below 2³¹: no product overflows 63 bits
+
+
+class Starts(NamedTuple):
+    """Where the episodes of B lanes may begin.
+
+    A lane starts at row `offset + choices[hash(key, episode) mod S]`. Lanes of one environment
+    that must share a clock share a key; lanes that draw their symbol have offset 0 and choices
+    over all symbols.
+    """
+
+    choices: Tensor
+    """(S,) int32"""
+    offset: Tensor
+    """(B,) int32"""
+    key: Tensor
+    """(B,) int64 below 2³²"""
+
+
+def mix(number: Tensor) -> Tensor:
+    """Scramble integers (int64, taken modulo 2³²) into [0, 2³²)."""
+    x = number & _MASK
+    x = ((x ^ (x >> 16)) * _FIRST) & _MASK
+    x = ((x ^ (x >> 15)) * _SECOND) & _MASK
+    return x ^ (x >> 16)
+
+
+def mix_number(number: int) -> int:
+    """`mix` of one Python integer."""
+    x = number & _MASK
+    x = ((x ^ (x >> 16)) * _FIRST) & _MASK
+    x = ((x ^ (x >> 15)) * _SECOND) & _MASK
+    return x ^ (x >> 16)
+
+
+def lane_key(seed: int, lane: int) -> int:
+    """Key of a lane, from which all of its episodes follow."""
+    return mix_number(mix_number(seed & _MASK) ^ mix_number((seed >> 32) + 1) ^ (lane + 0x9E3779B9))
+
+
+def start_rows(starts: Starts, episode: Tensor) -> Tensor:
+    """Return the row (B,) int32 at which episode number `episode` (B,) of each lane begins."""
+    draw = mix(starts.key + mix(episode.long() + 1)) % starts.choices.shape[0]
+    return starts.offset + starts.choices[draw]
+
+
+def start_row(choices: NDArray[np.int32], offset: int, key: int, episode: int) -> int:
+    """`start_rows` of one lane, for the scalar simulator."""
+    return offset + int(choices[mix_number(key + mix_number(episode + 1)) % len(choices)])
+
+
+def begin(starts: Starts, market: TensorMarket, cash_ccy: float, episode: Tensor) -> Account:
+    """Open accounts at the beginning of episodes (B,)."""
+    row = start_rows(starts, episode)
+    return open_accounts(cash_ccy, row, market.rows[row.long(), 3], episode)
+
+
+def begin_again(
+    starts: Starts, market: TensorMarket, cash_ccy: float, account: Account, ended: Tensor
+) -> Account:
+    """Open the next episode of every lane that ended (B,), keep the others."""
+    return select(ended, begin(starts, market, cash_ccy, account.episode + 1), account)
+
+
+def possible_starts(
+    usable: NDArray[np.bool_], *, window_bars: int, episode_bars: int
+) -> NDArray[np.bool_]:
+    """Mark the bars (N, T) at whose close an episode may begin.
+
+    The bar itself must be usable; a whole window must lie at or before it, a whole episode after.
+    """
+    length = usable.shape[1]
+    bars = np.arange(length)
+    fits: NDArray[np.bool_] = (bars >= window_bars - 1) & (bars + episode_bars <= length - 1)
+    if not (usable & fits).any():
+        raise DataError(
+            "the data must hold a window and an episode",
+            was=f"{length} bars for a window of {window_bars} and an episode of {episode_bars}",
+            remedy="Use more bars, or a shorter window_bars or episode_bars",
+        )
+    return usable & fits
+
+
+def drawn_symbols(possible: NDArray[np.bool_], n_lanes: int, seed: int) -> Starts:
+    """Let every lane draw symbol and bar from all possible starts (N, T)."""
+    choices = np.flatnonzero(possible.ravel()).astype(np.int32)
+    keys = [lane_key(seed, lane) for lane in range(n_lanes)]
+    return Starts(
+        torch.from_numpy(choices), torch.zeros(n_lanes, dtype=torch.int32), torch.tensor(keys)
+    )
+
+
+def fixed_symbols(possible: NDArray[np.bool_], n_environments: int, seed: int) -> Starts:
+    """Give every environment one lane per symbol, all at the same bar: lane = env · N + symbol.
+
+    A bar is possible where it is for any symbol: absent symbols wait for their first bar.
+    """
+    n_symbols, n_bars = possible.shape
+    choices = np.flatnonzero(possible.any(axis=0)).astype(np.int32)
+    keys = [lane_key(seed, lane) for lane in range(n_environments) for _ in range(n_symbols)]
+    offsets = torch.arange(n_symbols, dtype=torch.int32).mul(n_bars).repeat(n_environments)
+    return Starts(torch.from_numpy(choices), offsets, torch.tensor(keys))

@@ -1,0 +1,50 @@
+"""Positions closed by rule: at the next open (forced) and within the bar (stop, take profit)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from tradingbot.domain.denial import ExitReason
+from tradingbot.market.account import Account
+from tradingbot.market.bars import Bar
+from tradingbot.market.rules import AccountRules
+
+
+def forced_exit(rules: AccountRules, account: Account) -> Tensor:
+    """Say which positions must be closed at the next open, and why: (B,) int32 `ExitReason`."""
+    units = account.units
+    short_value = (-units).clamp_min(0.0) * account.mark
+    move = torch.sign(units) * (account.mark - account.entry)
+    reason = torch.where(
+        account.holding_bars >= rules.max_holding_bars, int(ExitReason.MAX_HOLDING), 0
+    )
+    lost = move <= -rules.position_loss_frac * account.entry
+    reason = torch.where(lost, int(ExitReason.POSITION_LOSS), reason)
+    called = (units < 0.0) & (account.cash < rules.maintenance_frac * short_value)
+    reason = torch.where(called, int(ExitReason.MARGIN_CALL), reason)
+    reason = torch.where(account.halted != 0, int(ExitReason.EMERGENCY), reason)
+    return torch.where(units != 0.0, reason, int(ExitReason.NONE)).int()
+
+
+def stop_within_bar(rules: AccountRules, account: Account, bar: Bar) -> tuple[Tensor, Tensor]:
+    """Find stops and take-profits that a bar touches; where both, the stop.
+
+    Returns:
+        (B,) int32 `ExitReason`, and (B,) the price before costs at which the position leaves.
+    """
+    long, short = account.units > 0.0, account.units < 0.0
+    entry, side = account.entry, torch.sign(account.units)
+    stop = entry * (1.0 - side * rules.stop_loss_frac)
+    stopped = (long & (bar.low <= stop)) | (short & (bar.high >= stop))
+    stop_base = torch.where(long, torch.minimum(bar.open, stop), torch.maximum(bar.open, stop))
+    # An infinite take-profit of a flat account would be 0 · ∞.
+    target = torch.where(long | short, entry * (1.0 + side * rules.take_profit_frac), entry)
+    taken = (long & (bar.high >= target)) | (short & (bar.low <= target))
+    target_base = torch.where(
+        long, torch.maximum(bar.open, target), torch.minimum(bar.open, target)
+    )
+    reason = torch.where(
+        stopped, int(ExitReason.STOP_LOSS), torch.where(taken, int(ExitReason.TAKE_PROFIT), 0)
+    )
+    return reason.int(), torch.where(stopped, stop_base, target_base)

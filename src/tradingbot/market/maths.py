@@ -1,0 +1,121 @@
+"""Arithmetic that reads the same for a batch of tensors and for one plain number.
+
+Rewards and observations are written once against `Maths`; the batched simulator calls them with
+tensors, the single environment with floats.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+T = TypeVar("T", Tensor, float)
+
+
+class Maths(Protocol[T]):
+    """What a formula may use besides the arithmetic operators."""
+
+    def where(self, condition: T | bool, chosen: T | float, other: T | float) -> T:
+        """Take `chosen` where the condition holds, else `other`; both are evaluated."""
+
+    def minimum(self, a: T, b: T | float) -> T:
+        """Return the smaller."""
+
+    def maximum(self, a: T, b: T | float) -> T:
+        """Return the larger."""
+
+    def clip(self, a: T, low: float, high: float) -> T:
+        """Cut to an interval."""
+
+    def absolute(self, a: T) -> T:
+        """Return the magnitude."""
+
+    def sign(self, a: T) -> T:
+        """Return −1, 0 or 1."""
+
+    def sqrt(self, a: T) -> T:
+        """Return the square root."""
+
+    def log(self, a: T) -> T:
+        """Return the natural logarithm."""
+
+
+class TensorMaths:
+    """`Maths` of tensors."""
+
+    def where(
+        self, condition: Tensor | bool, chosen: Tensor | float, other: Tensor | float
+    ) -> Tensor:
+        """Choose element by element."""
+        return torch.where(torch.as_tensor(condition), chosen, other)
+
+    def minimum(self, a: Tensor, b: Tensor | float) -> Tensor:
+        """Return the smaller, element by element."""
+        return torch.minimum(a, b) if isinstance(b, Tensor) else a.clamp_max(b)
+
+    def maximum(self, a: Tensor, b: Tensor | float) -> Tensor:
+        """Return the larger, element by element."""
+        return torch.maximum(a, b) if isinstance(b, Tensor) else a.clamp_min(b)
+
+    def clip(self, a: Tensor, low: float, high: float) -> Tensor:
+        """Cut each element."""
+        return a.clamp(low, high)
+
+    def absolute(self, a: Tensor) -> Tensor:
+        """Return magnitudes."""
+        return a.abs()
+
+    def sign(self, a: Tensor) -> Tensor:
+        """Return signs."""
+        return torch.sign(a)
+
+    def sqrt(self, a: Tensor) -> Tensor:
+        """Return square roots."""
+        return a.sqrt()
+
+    def log(self, a: Tensor) -> Tensor:
+        """Return natural logarithms."""
+        return a.log()
+
+
+class FloatMaths:
+    """`Maths` of one number."""
+
+    def where(self, condition: float | bool, chosen: float, other: float) -> float:
+        """Choose one."""
+        return chosen if condition else other
+
+    def minimum(self, a: float, b: float) -> float:
+        """Return the smaller."""
+        return a if a < b else b
+
+    def maximum(self, a: float, b: float) -> float:
+        """Return the larger."""
+        return a if a > b else b
+
+    def clip(self, a: float, low: float, high: float) -> float:
+        """Cut to an interval."""
+        return low if a < low else min(a, high)
+
+    def absolute(self, a: float) -> float:
+        """Return the magnitude."""
+        return abs(a)
+
+    def sign(self, a: float) -> float:
+        """Return −1, 0 or 1."""
+        return float((a > 0.0) - (a < 0.0))
+
+    def sqrt(self, a: float) -> float:
+        """Return the square root."""
+        return math.sqrt(a)
+
+    def log(self, a: float) -> float:
+        """Return the natural logarithm."""
+        return math.log(a)
+
+
+TENSOR_MATHS = TensorMaths()
+FLOAT_MATHS = FloatMaths()

@@ -1,0 +1,136 @@
+"""What an agent knows of its own account: the private part of an observation.
+
+The market's part is not copied here: an account's `row` says which bar it is at, and whoever needs
+the window gathers it (`market/windows.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Generic, NamedTuple
+
+import torch
+from torch import Tensor
+
+from tradingbot.market.account import Account
+from tradingbot.market.maths import TENSOR_MATHS, Maths, T
+from tradingbot.market.rules import Rules
+
+HOLDING_SCALE_BARS = 24.0
+RATIO_BOUND = 1.0
+"""Sharpe and Sortino per bar are cut to this."""
+
+
+class PrivateFeature(NamedTuple):
+    """Name and bounds of one number of the private observation."""
+
+    name: str
+    low: float
+    high: float
+
+
+POSITION_FEATURES = (
+    PrivateFeature("size", -2.0, 2.0),  # position ÷ largest position
+    PrivateFeature("entry_move", -1.0, 2.0),  # return since entry, in the position's direction
+    PrivateFeature("unrealised", -2.0, 2.0),  # unrealised P&L ÷ initial cash
+    PrivateFeature("holding", 0.0, 1.0),  # bars ÷ (bars + 24)
+    PrivateFeature("stop_distance", -1.0, 1.0),  # way to the stop ÷ price; 1 when flat
+    PrivateFeature("target_distance", -1.0, 1.0),  # way to the take-profit ÷ price; 1 when flat
+    PrivateFeature("adds", 0.0, 1.0),  # adds ÷ (1 + adds)
+    PrivateFeature("last_action", -1.0, 1.0),  # smoothed action, or code ÷ 6 of a discrete one
+)
+PORTFOLIO_FEATURES = (
+    PrivateFeature("total_return", -1.0, 10.0),  # equity ÷ initial cash − 1
+    PrivateFeature("cash", -2.0, 4.0),  # of equity
+    PrivateFeature("exposure", 0.0, 4.0),  # of equity
+    PrivateFeature("drawdown", 0.0, 1.0),  # 1 − equity ÷ peak
+    PrivateFeature("realised", -2.0, 10.0),  # realised P&L ÷ initial cash
+    PrivateFeature("sharpe", -RATIO_BOUND, RATIO_BOUND),  # per bar, since the episode began
+    PrivateFeature("sortino", -RATIO_BOUND, RATIO_BOUND),  # likewise
+    PrivateFeature("win_rate", 0.0, 1.0),  # of closed trades
+    PrivateFeature("repeats", 0.0, 1.0),  # repeats ÷ (1 + repeats)
+    PrivateFeature("stale", 0.0, 1.0),  # bars without a trade ÷ (1 + those)
+)
+PRIVATE_FEATURES = POSITION_FEATURES + PORTFOLIO_FEATURES
+
+
+class PrivateInputs(NamedTuple, Generic[T]):
+    """The fields of an account that the private observation is made of, one number or (B,) each."""
+
+    cash: T
+    units: T
+    entry: T
+    mark: T
+    peak: T
+    realised: T
+    smoothed: T
+    return_sum: T
+    return_squares: T
+    downside_squares: T
+    steps: T
+    holding_bars: T
+    adds: T
+    last_action: T
+    repeats: T
+    n_trades: T
+    n_wins: T
+    stale_bars: T
+
+
+def private_features(rules: Rules, a: PrivateInputs[T], xp: Maths[T]) -> list[T]:
+    """Compute the numbers of `PRIVATE_FEATURES`, in that order, within their bounds."""
+    numbers: tuple[T, ...] = _position(rules, a, xp) + _portfolio(rules, a, xp)
+    return [
+        xp.clip(number, feature.low, feature.high)
+        for number, feature in zip(numbers, PRIVATE_FEATURES, strict=True)
+    ]
+
+
+def _position(rules: Rules, a: PrivateInputs[T], xp: Maths[T]) -> tuple[T, ...]:
+    equity = a.cash + a.units * a.mark
+    safe_equity = xp.where(equity > 0.0, equity, 1.0)
+    side = xp.sign(a.units)
+    held = xp.absolute(side)
+    entry = xp.where(held > 0.0, a.entry, a.mark)
+    account = rules.account
+    stop = entry * (1.0 - side * account.stop_loss_frac)
+    gain = min(account.take_profit_frac, 1.0e6)  # ∞ · 0 is not a number
+    target = entry * (1.0 + side * gain)
+    discrete = rules.action.space == "discrete"
+    return (
+        a.units * a.mark / (rules.limits.max_position_frac * safe_equity),
+        side * (a.mark / entry - 1.0),
+        a.units * (a.mark - entry) / account.initial_cash_ccy,
+        a.holding_bars / (a.holding_bars + HOLDING_SCALE_BARS),
+        xp.where(held > 0.0, side * (a.mark - stop) / a.mark, 1.0),
+        xp.where(held > 0.0, side * (target - a.mark) / a.mark, 1.0),
+        a.adds / (a.adds + 1.0),
+        a.last_action / 6.0 if discrete else a.smoothed,
+    )
+
+
+def _portfolio(rules: Rules, a: PrivateInputs[T], xp: Maths[T]) -> tuple[T, ...]:
+    initial = rules.account.initial_cash_ccy
+    equity = a.cash + a.units * a.mark
+    safe_equity = xp.where(equity > 0.0, equity, 1.0)
+    steps = xp.maximum(a.steps + 0.0, 1.0)
+    mean = a.return_sum / steps
+    spread = xp.sqrt(xp.maximum(a.return_squares / steps - mean * mean, 1.0e-12))
+    downside = xp.sqrt(xp.maximum(a.downside_squares / steps, 1.0e-12))
+    return (
+        equity / initial - 1.0,
+        a.cash / safe_equity,
+        xp.absolute(a.units) * a.mark / safe_equity,
+        1.0 - equity / a.peak,
+        a.realised / initial,
+        mean / spread,
+        mean / downside,
+        a.n_wins / xp.maximum(a.n_trades + 0.0, 1.0),
+        a.repeats / (a.repeats + 1.0),
+        a.stale_bars / (a.stale_bars + 1.0),
+    )
+
+
+def observe_accounts(rules: Rules, account: Account) -> Tensor:
+    """Return the private observation of B accounts, (18, B), in the accounts' number format."""
+    inputs = PrivateInputs(*(getattr(account, name) for name in PrivateInputs._fields))
+    return torch.stack(private_features(rules, inputs, TENSOR_MATHS))

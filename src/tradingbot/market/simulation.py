@@ -1,0 +1,72 @@
+"""The whole step of a batch: advance, reward, observation, ends and automatic reset."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from torch import Tensor
+
+from tradingbot.market.account import Account
+from tradingbot.market.advance import Advanced, advance
+from tradingbot.market.bars import TensorMarket
+from tradingbot.market.costs import CostRates
+from tradingbot.market.episodes import Starts, begin_again
+from tradingbot.market.observation import observe_accounts
+from tradingbot.market.rules import Rules
+
+
+class Reward(Protocol):
+    """What a reward is to the simulator: weighted terms of a step, which sum to the reward."""
+
+    def __call__(self, rules: Rules, advanced: Advanced) -> Tensor:
+        """Return the weighted terms, (K, B)."""
+
+
+class Step(NamedTuple):
+    """One step of B environments, automatically reset where they ended."""
+
+    account: Account
+    """After the reset."""
+    private: Tensor
+    """(18, B) private observation after the reset."""
+    final_private: Tensor
+    """(18, B) private observation before the reset: value targets bootstrap from this one."""
+    reward: Tensor
+    """(B,)"""
+    terms: Tensor
+    """(K, B) weighted reward terms; their sum is the reward."""
+    terminated: Tensor
+    """(B,) bool, ruin."""
+    truncated: Tensor
+    """(B,) bool, the episode's bars are used up; never with `terminated`."""
+    advanced: Advanced
+    """Everything that happened, before the reset."""
+
+
+def step(
+    rules: Rules,
+    reward: Reward,
+    rates: CostRates,
+    market: TensorMarket,
+    starts: Starts,
+    account: Account,
+    action: Tensor,
+) -> Step:
+    """Advance B environments by one bar and begin anew where an episode ended.
+
+    Pure: the same arguments give the same step; nothing is drawn, kept or written.
+    """
+    done = advance(rules, rates, account, market.bar(account.row + 1), action)
+    terms = reward(rules, done)
+    ended = done.terminated | done.truncated
+    after = begin_again(starts, market, rules.account.initial_cash_ccy, done.after, ended)
+    return Step(
+        account=after,
+        private=observe_accounts(rules, after),
+        final_private=observe_accounts(rules, done.after),
+        reward=terms.sum(0),
+        terms=terms,
+        terminated=done.terminated,
+        truncated=done.truncated,
+        advanced=done,
+    )

@@ -1,0 +1,1 @@
+"""Rewards: named terms, one per file, that sum to what an agent is paid."""

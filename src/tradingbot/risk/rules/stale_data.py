@@ -1,0 +1,15 @@
+"""No position is opened or increased on a price that is too old."""
+
+from __future__ import annotations
+
+from tradingbot.domain.denial import Denial
+from tradingbot.risk.limits import RiskLimits
+from tradingbot.risk.rule import OrderView, Rule, Verdict
+
+
+def check(limits: RiskLimits, view: OrderView) -> Verdict:
+    """Deny when more bars than the limit have passed without a trade."""
+    return Verdict(view.stale_bars > limits.max_stale_bars, limits.max_stale_bars, view.stale_bars)
+
+
+RULE = Rule(Denial.STALE_DATA, check)
