@@ -35,7 +35,9 @@ class Decision(NamedTuple):
 
 
 def smooth(account: Account, action: Tensor, weight: float) -> Tensor:
-    """Move the smoothed action (B,) toward the newest."""
+    """Move the smoothed action (B,) toward the newest; at weight 1 it is the newest, exactly."""
+    if weight == 1.0:  # s + (a − s) rounds: −1 would leave a speck of a position in float32
+        return action
     return account.smoothed + weight * (action - account.smoothed)
 
 
