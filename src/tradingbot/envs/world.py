@@ -1,16 +1,30 @@
-"""What environments are made of: bars to trade in, numbers to look at, and where they came from."""
+"""What environments are made of: bars to trade in, numbers to look at, and where they came from.
+
+Building a world from data belongs in `worlds.py`; here is the record, what must hold of it, and how
+to cut it in symbols or time.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tradingbot.domain.errors import DataError, suggest
+from tradingbot.market.bars import require_rising
+
 FloatArray = NDArray[np.float32]
 
+FEATURE_BOUND = 10.0
+"""Scaled features lie in [−this, this]: beyond ten deviations only the sign matters."""
+REGIME_BOUND = 1.0
+_PER_SYMBOL_AND_BAR = ("prices", "present", "features", "regimes", "probabilities", "usable")
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class World:
     """N symbols on a common clock of T bars, with everything an observation shows of the market."""
 
@@ -38,3 +52,103 @@ class World:
     """Data, period and seed in words, for everything that prints a number."""
     synthetic: bool
     """Generated, not observed; said wherever a result is shown."""
+
+    def __post_init__(self) -> None:
+        """Refuse a world without bars, with arrays that disagree, or with numbers out of bounds."""
+        _require_axes(self)
+        require_rising(self.closed_at)
+        _require_bounded("features", self.features, FEATURE_BOUND)
+        _require_bounded("regimes", self.regimes, REGIME_BOUND)
+        _require_bounded("probabilities", self.probabilities, 1.0)
+
+    @property
+    def n_symbols(self) -> int:
+        """N."""
+        return len(self.symbols)
+
+    @property
+    def n_bars(self) -> int:
+        """T."""
+        return len(self.closed_at)
+
+
+def select_symbols(world: World, symbols: Sequence[str]) -> World:
+    """Keep some symbols, in the order given.
+
+    Raises:
+        DataError: If there is none, or one is not in the world; names the closest.
+    """
+    rows = [symbol_index(world, symbol) for symbol in symbols]
+    kept: dict[str, Any] = {name: getattr(world, name)[rows] for name in _PER_SYMBOL_AND_BAR}
+    return replace(world, symbols=tuple(symbols), **kept)
+
+
+def symbol_index(world: World, symbol: str) -> int:
+    """Find a symbol on the first axis.
+
+    Raises:
+        DataError: If it is not in the world; names the closest.
+    """
+    if symbol not in world.symbols:
+        raise DataError(
+            "symbol must be one of the world's",
+            was=repr(symbol),
+            where=world.label,
+            remedy=suggest(str(symbol), world.symbols),
+        )
+    return world.symbols.index(symbol)
+
+
+def between(world: World, first_bar: int, last_bar: int) -> World:
+    """Keep the bars from `first_bar` to `last_bar`, both included.
+
+    Raises:
+        DataError: If they are not bars of the world in this order.
+    """
+    if not 0 <= first_bar <= last_bar < world.n_bars:
+        raise DataError(
+            "bars must be in the world, the first not after the last",
+            was=f"{first_bar} … {last_bar}",
+            where=f"{world.n_bars} bars, {world.label}",
+        )
+    cut = slice(first_bar, last_bar + 1)
+    kept: dict[str, Any] = {name: getattr(world, name)[:, cut] for name in _PER_SYMBOL_AND_BAR}
+    label = f"{world.label}, bars {first_bar} to {last_bar}"
+    return replace(world, closed_at=world.closed_at[cut], label=label, **kept)
+
+
+def _require_axes(world: World) -> None:
+    n, t = len(world.symbols), len(world.closed_at)
+    if not n or not t:
+        raise DataError(
+            "a world must have a symbol and a bar",
+            was=f"{n} symbols and {t} bars",
+            remedy="Choose a period and symbols that the data has",
+        )
+    if len(set(world.symbols)) != n:
+        raise DataError("symbols must be named once each", was=", ".join(world.symbols)[:60])
+    expected: dict[str, tuple[int, ...]] = {
+        "prices": (n, t, 5),
+        "present": (n, t),
+        "features": (n, t, len(world.feature_names)),
+        "regimes": (n, t, len(world.regime_names)),
+        "probabilities": (n, t, 3),
+        "usable": (n, t),
+    }
+    for name, shape in expected.items():
+        if getattr(world, name).shape != shape:
+            raise DataError(
+                f"{name} must have shape {shape}",
+                was=getattr(world, name).shape,
+                where=f"{n} symbols, {t} bars",
+            )
+
+
+def _require_bounded(name: str, values: FloatArray, bound: float) -> None:
+    # max() of a NaN is NaN, and a comparison with NaN is false: both faults are caught at once.
+    if values.size and not (values.max() <= bound and values.min() >= -bound):
+        raise DataError(
+            f"{name} must be finite and lie in [{-bound:g}, {bound:g}]",
+            was=f"{values.min():g} … {values.max():g}",
+            remedy="Scale and clip them; undefined is written 0",
+        )

@@ -1,0 +1,120 @@
+"""What an environment is told besides its world: rules, costs, reward, how it looks and starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.envs.world import World
+from tradingbot.market.costs import COST_PROFILES, CostProfile
+from tradingbot.market.episodes import possible_starts
+from tradingbot.market.rules import AccountRules, ActionSpace, EpisodeRules, Rules
+from tradingbot.risk.limits import RiskLimits
+
+if TYPE_CHECKING:
+    from tradingbot.rewards import RewardStack
+
+ObservationForm = Literal["dict", "flat"]
+StartRule = Literal["random", "first"]
+
+
+@dataclass(frozen=True)
+class EnvConfig:
+    """Everything about an environment that is not the market."""
+
+    rules: Rules = field(default_factory=Rules)
+    costs: CostProfile = field(default_factory=CostProfile)
+    reward: str | RewardStack = "v31"
+    """Name of a preset in `rewards`, or a stack of terms."""
+    observation: ObservationForm = "dict"
+    """Five named arrays, or one row with the same numbers in the same order."""
+    strict: bool = False
+    """Raise on an action that is NaN, infinite or out of range; else it is read as hold or
+    clipped, and what is read as hold is counted in `violations`."""
+    starts: StartRule = "random"
+    """Where episodes begin: anywhere a window lies before and an episode after, or, of each symbol,
+    at the first such bar (then the seed chooses the symbol alone)."""
+
+    def __post_init__(self) -> None:
+        """Refuse words that mean nothing."""
+        _require_word("observation", self.observation, ("dict", "flat"))
+        _require_word("starts", self.starts, ("random", "first"))
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> EnvConfig:
+        """Return a named configuration, with some fields changed.
+
+        Raises:
+            ConfigError: If there is no preset, or no field, of that name.
+        """
+        _require_word("preset", name, tuple(ENV_PRESETS))
+        for key in changes:
+            _require_word("field of EnvConfig", key, tuple(cls.__dataclass_fields__))
+        return replace(ENV_PRESETS[name], **changes)
+
+    def with_space(self, space: ActionSpace) -> EnvConfig:
+        """Return the same with another action space."""
+        return replace(
+            self, rules=replace(self.rules, action=replace(self.rules.action, space=space))
+        )
+
+    @property
+    def reward_stack(self) -> RewardStack:
+        """The reward, looked up if it was given by name."""
+        from tradingbot.rewards import reward_preset
+
+        return reward_preset(self.reward) if isinstance(self.reward, str) else self.reward
+
+
+ENV_PRESETS: Mapping[str, EnvConfig] = {
+    "default": EnvConfig(),
+    # All of the account in one symbol: a sleeve of a larger portfolio.
+    "sleeve": EnvConfig(rules=Rules(limits=RiskLimits(max_position_frac=1.0))),
+    # Longs and shorts, with what borrowing costs at a retail broker.
+    "long_short": EnvConfig(
+        rules=Rules(limits=RiskLimits(max_position_frac=0.5, allow_short=True)),
+        costs=CostProfile(borrow_frac_per_bar=2e-5),
+    ),
+    # Stops as a careful trader would set them.
+    "guarded": EnvConfig(
+        rules=Rules(
+            account=AccountRules(stop_loss_frac=0.02, take_profit_frac=0.04, max_holding_bars=70)
+        )
+    ),
+    # A few steps, for tests and first looks.
+    "short_episodes": EnvConfig(rules=Rules(episode=EpisodeRules(episode_bars=64))),
+    # No cost of any kind: for comparison only.
+    "free": EnvConfig(costs=COST_PROFILES["free"]),
+}
+
+
+def start_mask(world: World, config: EnvConfig) -> NDArray[np.bool_]:
+    """Mark the bars (N, T) at whose close an episode may begin.
+
+    What `market.episodes.drawn_symbols` and `fixed_symbols` take.
+
+    Raises:
+        DataError: If no window and episode fit into the world.
+    """
+    episode = config.rules.episode
+    possible = possible_starts(
+        world.usable, window_bars=episode.window_bars, episode_bars=episode.episode_bars
+    )
+    if config.starts == "random":
+        return possible
+    first = np.zeros_like(possible)
+    rows = np.flatnonzero(possible.any(axis=1))
+    first[rows, possible[rows].argmax(axis=1)] = True
+    return first
+
+
+def _require_word(what: str, word: str, known: tuple[str, ...]) -> None:
+    if word not in known:
+        raise ConfigError(
+            f"{what} must be a known one", was=repr(word), remedy=suggest(str(word), known)
+        )

@@ -1,0 +1,284 @@
+"""Builds worlds: from a stored panel, from a generated market, or from arrays of one's own.
+
+Features are scaled by statistics of training bars alone and cut to `FEATURE_BOUND`; regimes are
+bounded by construction. Cutting a world in symbols or time is in `world.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradingbot.data.splits import IndexRange
+from tradingbot.data.synthetic.market import GridSpec, SyntheticMarket
+from tradingbot.data.synthetic.registry import market as find_market
+from tradingbot.data.synthetic.registry import parse_params
+from tradingbot.data.universes import membership_mask
+from tradingbot.domain.errors import ConfigError, DataError
+from tradingbot.domain.universe import Universe
+from tradingbot.envs.world import FEATURE_BOUND, REGIME_BOUND, World, between
+from tradingbot.features.inputs import BAR_FIELDS, CovariateEvents, MarketInputs
+from tradingbot.features.panel import Panel, panel_specs, panel_tensors
+from tradingbot.features.scaling import Scaler, ScalerOptions, fit_scaler
+from tradingbot.market.bars import require_rising
+
+TRAIN_FRAC = 0.7
+"""Share of the bars, from the first, that a scaler is fitted on unless a range is given."""
+BARS_PER_SESSION = 7
+_FIRST_SESSION = np.datetime64("2016-01-04")
+_OPEN_MINUTES = 14 * 60 + 30  # UTC, of every session of a generated world
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """Names that go with the tensors of a panel."""
+
+    symbols: tuple[str, ...]
+    feature_names: tuple[str, ...]
+    covariate_names: tuple[str, ...]
+    regime_names: tuple[str, ...]
+    label: str
+    synthetic: bool
+
+
+def world_from_panel(
+    panel: Panel,
+    *,
+    period: IndexRange | None = None,
+    train: IndexRange | None = None,
+    scaler: Scaler | None = None,
+    universe: Universe | None = None,
+) -> World:
+    """Make a world of a stored panel.
+
+    Args:
+        panel: What `tradingbot features build` made.
+        period: Bars of the panel that become the world's; all by default. Features keep what they
+            remember of the bars before.
+        train: Bars the scaler is fitted on; by default the first `TRAIN_FRAC` of the panel.
+        scaler: A fitted scaler of the 23 features instead; then `train` is not used for those.
+        universe: Symbols may be traded only while they were members; by default always.
+
+    Raises:
+        DataError: If the period or the training range is not in the panel, or holds nothing.
+    """
+    manifest = panel.manifest
+    word = {True: "synthetic", False: "observed", None: "of unrecorded origin"}[manifest.synthetic]
+    origin = _Origin(
+        symbols=panel.symbols,
+        feature_names=manifest.features,
+        covariate_names=manifest.covariates,
+        regime_names=manifest.regimes,
+        label=f"panel {manifest.dataset_sha256[:8]}, {word}",
+        synthetic=bool(manifest.synthetic),
+    )
+    whole = _assemble(panel.arrays, origin, train=train, scaler=scaler)
+    if universe is not None:
+        whole = _while_member(whole, universe)
+    return whole if period is None else between(whole, period.start, period.stop - 1)
+
+
+def world_from_bars(
+    prices: NDArray[np.float64],
+    present: NDArray[np.bool_],
+    closed_at: NDArray[np.int64],
+    symbols: Sequence[str],
+    *,
+    train: IndexRange | None = None,
+    label: str = "bars from arrays",
+    synthetic: bool = False,
+) -> World:
+    """Make a world of arrays, with the registered features computed from them.
+
+    Args:
+        prices: (N, T, 5 or 6) open, high, low, close, volume and, if there, vwap; else
+            (high + low + close) / 3 stands for it. What is not present is not read.
+        present: (N, T) there is a bar.
+        closed_at: (T,) microseconds since 1970 UTC, rising.
+        symbols: N names.
+        train: Bars the scaler is fitted on; by default the first `TRAIN_FRAC`.
+        label: Where the bars are from.
+        synthetic: They were generated.
+
+    Raises:
+        DataError: If shapes disagree, the clock does not rise, or there is too little to scale by.
+    """
+    n, t = len(symbols), len(closed_at)
+    if prices.ndim != 3 or prices.shape[:2] != (n, t) or prices.shape[2] not in (5, 6):
+        raise DataError(
+            "prices must be (N, T, 5) or (N, T, 6)", was=prices.shape, where=f"{n}, {t}"
+        )
+    if present.shape != (n, t):
+        raise DataError("present must be (N, T)", was=present.shape, where=f"{n}, {t}")
+    require_rising(closed_at)
+    columns = np.where(present[..., None], prices.astype(np.float64), np.nan)
+    if columns.shape[2] == 5:
+        columns = np.concatenate([columns, columns[..., 1:4].mean(-1, keepdims=True)], axis=-1)
+    inputs = MarketInputs(
+        symbols=tuple(symbols),
+        closed_at=np.asarray(closed_at, np.int64).astype("datetime64[us]"),
+        present=np.ascontiguousarray(present.T.astype(bool)),
+        bars={name: np.ascontiguousarray(columns[..., i].T) for i, name in enumerate(BAR_FIELDS)},
+    )
+    return _world_of_inputs(inputs, label=label, synthetic=synthetic, train=train)
+
+
+def synthetic_world(
+    kind: str = "planted",
+    *,
+    n_symbols: int = 4,
+    n_bars: int = 1_000,
+    seed: int = 0,
+    train: IndexRange | None = None,
+    **params: object,
+) -> World:
+    """Generate a market in memory and make a world of it; the same arguments give the same bits.
+
+    Hourly bars, seven to a weekday, without holidays. Covariates of the market (the signal of
+    `planted`) are features behind the 23 registered ones.
+
+    Args:
+        kind: A market of `data.synthetic`: planted, regimes, noise …
+        n_symbols: N, named S000, S001 …
+        n_bars: T; regimes of features are defined after 192 bars.
+        seed: Root of every random stream.
+        train: Bars the scaler is fitted on; by default the first `TRAIN_FRAC`.
+        **params: Parameters of the market.
+
+    Raises:
+        ConfigError: If the market, a parameter or a size is not allowed.
+    """
+    for name, size in (("n_symbols", n_symbols), ("n_bars", n_bars)):
+        if size < 1:
+            raise ConfigError(f"{name} must be 1 or more", was=size, where="synthetic_world")
+    if not 0 <= seed < 2**63:
+        raise ConfigError("seed must lie in [0, 2^63)", was=seed, where="synthetic_world")
+    spec = find_market(kind)
+    symbols = tuple(f"S{index:03d}" for index in range(n_symbols))
+    generated = spec.generate(parse_params(spec, params), _weekday_grid(symbols, n_bars), seed)
+    label = f"synthetic market {kind!r}, {n_symbols} symbols, {n_bars} bars, seed {seed}"
+    return _world_of_inputs(_inputs_of(generated), label=label, synthetic=True, train=train)
+
+
+def _world_of_inputs(
+    inputs: MarketInputs, *, label: str, synthetic: bool, train: IndexRange | None
+) -> World:
+    specs = panel_specs(inputs.covariates)
+    names = {
+        family: tuple(spec.name for spec in specs if spec.family == family)
+        for family in ("technical", "covariate", "regime")
+    }
+    origin = _Origin(
+        symbols=inputs.symbols,
+        feature_names=names["technical"],
+        covariate_names=names["covariate"],
+        regime_names=names["regime"],
+        label=label,
+        synthetic=synthetic,
+    )
+    return _assemble(panel_tensors(inputs, specs), origin, train=train, scaler=None)
+
+
+def _assemble(
+    tensors: Mapping[str, NDArray[Any]],
+    origin: _Origin,
+    *,
+    train: IndexRange | None,
+    scaler: Scaler | None,
+) -> World:
+    """Scale the tensors of a panel and name them."""
+    present, valid = tensors["present"], tensors["valid"]
+    n, t = present.shape
+    rows = train or IndexRange(0, max(1, round(TRAIN_FRAC * t)))
+    if rows.stop > t or not len(rows):
+        raise DataError(
+            "training bars must be in the data",
+            was=f"{rows.start} … {rows.stop - 1}",
+            where=f"{t} bars",
+        )
+    parts = [
+        _scaled(tensors["features"], valid, origin.feature_names, origin.symbols, rows, scaler)
+    ]
+    if origin.covariate_names:
+        covariates, names = tensors["covariates"], origin.covariate_names
+        parts.append(_scaled(covariates, valid, names, origin.symbols, rows, None))
+    return World(
+        symbols=origin.symbols,
+        prices=np.where(present[..., None], tensors["prices"][..., :5], np.nan),
+        present=np.array(present),
+        features=np.ascontiguousarray(np.concatenate(parts, axis=-1), dtype=np.float32),
+        regimes=np.clip(tensors["regimes"], -REGIME_BOUND, REGIME_BOUND),
+        probabilities=np.full((n, t, 3), 1.0 / 3.0, dtype=np.float32),
+        usable=present & valid,
+        closed_at=np.array(tensors["closed_at"]),
+        feature_names=(*origin.feature_names, *origin.covariate_names),
+        regime_names=origin.regime_names,
+        label=origin.label,
+        synthetic=origin.synthetic,
+    )
+
+
+def _scaled(
+    values: NDArray[np.float32],
+    valid: NDArray[np.bool_],
+    names: Sequence[str],
+    symbols: Sequence[str],
+    rows: IndexRange,
+    scaler: Scaler | None,
+) -> NDArray[np.float32]:
+    if scaler is None:
+        scaler = fit_scaler(
+            "standard",
+            values,
+            valid,
+            slice(rows.start, rows.stop),
+            feature_names=names,
+            symbols=symbols,
+            options=ScalerOptions(),
+        )
+    scaled = scaler.transform(values, valid, feature_names=names)
+    return np.clip(scaled, -FEATURE_BOUND, FEATURE_BOUND).astype(np.float32)
+
+
+def _while_member(world: World, universe: Universe) -> World:
+    mask = membership_mask(universe, world.symbols, world.closed_at.astype("datetime64[us]")).T
+    present = world.present & mask
+    return replace(
+        world,
+        prices=np.where(present[..., None], world.prices, np.nan),
+        present=present,
+        usable=world.usable & mask,
+        label=f"{world.label}, members of {universe.name}",
+    )
+
+
+def _weekday_grid(symbols: tuple[str, ...], n_bars: int) -> GridSpec:
+    """Lay symbols on 09:30–16:00 of weekdays: six bars of an hour and one of half an hour."""
+    bar = np.arange(n_bars)
+    session, place = bar // BARS_PER_SESSION, bar % BARS_PER_SESSION
+    day = np.busday_offset(_FIRST_SESSION, session, roll="forward").astype("datetime64[us]")
+    opened = day + (_OPEN_MINUTES + 60 * place).astype("timedelta64[m]")
+    minutes = np.where(place == BARS_PER_SESSION - 1, 30, 60).astype("timedelta64[m]")
+    sectors = ("unknown",) * len(symbols)
+    return GridSpec(symbols, sectors, opened, opened + minutes, session.astype(np.int64))
+
+
+def _inputs_of(market: SyntheticMarket) -> MarketInputs:
+    fields = (
+        market.opens, market.highs, market.lows, market.closes, market.volumes, market.vwaps
+    )  # fmt: skip
+    events = {}
+    for name, values in market.covariates.items():
+        bar, symbol = np.nonzero(~np.isnan(values))
+        events[name] = CovariateEvents(symbol, market.closed_at[bar], values[bar, symbol])
+    return MarketInputs(
+        symbols=market.symbols,
+        closed_at=market.closed_at,
+        present=np.ones(market.shape, dtype=bool),
+        bars=dict(zip(BAR_FIELDS, fields, strict=True)),
+        covariates=events,
+    )
