@@ -71,28 +71,6 @@ class EnvConfig:
         return reward_preset(self.reward) if isinstance(self.reward, str) else self.reward
 
 
-ENV_PRESETS: Mapping[str, EnvConfig] = {
-    "default": EnvConfig(),
-    # All of the account in one symbol: a sleeve of a larger portfolio.
-    "sleeve": EnvConfig(rules=Rules(limits=RiskLimits(max_position_frac=1.0))),
-    # Longs and shorts, with what borrowing costs at a retail broker.
-    "long_short": EnvConfig(
-        rules=Rules(limits=RiskLimits(max_position_frac=0.5, allow_short=True)),
-        costs=CostProfile(borrow_frac_per_bar=2e-5),
-    ),
-    # Stops as a careful trader would set them.
-    "guarded": EnvConfig(
-        rules=Rules(
-            account=AccountRules(stop_loss_frac=0.02, take_profit_frac=0.04, max_holding_bars=70)
-        )
-    ),
-    # A few steps, for tests and first looks.
-    "short_episodes": EnvConfig(rules=Rules(episode=EpisodeRules(episode_bars=64))),
-    # No cost of any kind: for comparison only.
-    "free": EnvConfig(costs=COST_PROFILES["free"]),
-}
-
-
 def start_mask(world: World, config: EnvConfig) -> NDArray[np.bool_]:
     """Mark the bars (N, T) at whose close an episode may begin.
 
@@ -118,3 +96,25 @@ def _require_word(what: str, word: str, known: tuple[str, ...]) -> None:
         raise ConfigError(
             f"{what} must be a known one", was=repr(word), remedy=suggest(str(word), known)
         )
+
+
+ENV_PRESETS: Mapping[str, EnvConfig] = {
+    "default": EnvConfig(),
+    # All of the account in one symbol: a sleeve of a larger portfolio.
+    "sleeve": EnvConfig(rules=Rules(limits=RiskLimits(max_position_frac=1.0))),
+    # Longs and shorts, with what borrowing costs at a retail broker.
+    "long_short": EnvConfig(
+        rules=Rules(limits=RiskLimits(max_position_frac=0.5, allow_short=True)),
+        costs=CostProfile(borrow_frac_per_bar=2e-5),
+    ),
+    # Stops as a careful trader would set them.
+    "guarded": EnvConfig(
+        rules=Rules(
+            account=AccountRules(stop_loss_frac=0.02, take_profit_frac=0.04, max_holding_bars=70)
+        )
+    ),
+    # A few steps, for tests and first looks.
+    "short_episodes": EnvConfig(rules=Rules(episode=EpisodeRules(episode_bars=64))),
+    # No cost of any kind: for comparison only.
+    "free": EnvConfig(costs=COST_PROFILES["free"]),
+}
