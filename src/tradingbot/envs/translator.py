@@ -1,0 +1,155 @@
+"""Between the action spaces: numbers that make the continuous simulator do what codes ask.
+
+Pure functions of an account. Environments that use them belong in `hybrid`.
+
+A code is read by the discrete rules first (mask, sizes, limit on repeats), so what is translated is
+an order, not a name. The continuous simulator then gives that same order, to within rounding (a few
+ε of the order), exactly if the three conditions of `Translation.exact` hold:
+
+* the number that undoes the smoothing lies in [−1, 1] (always, where `smoothing_bars` is 1);
+* the account may not go short, as discrete actions cannot;
+* rules other than `action.space`, costs and account are those that the discrete simulator has.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from tradingbot.domain.action import Action
+from tradingbot.market.account import Account
+from tradingbot.market.actions import (
+    Decision,
+    action_mask,
+    action_values,
+    decode_continuous,
+    decode_discrete,
+)
+from tradingbot.market.costs import CostRates
+from tradingbot.market.maths import TENSOR_MATHS, Maths, T
+from tradingbot.market.room import room_of
+from tradingbot.market.rules import ActionRules, Rules
+
+REST_SHARE = 0.9
+"""Part of the hold zone where a smoothed HOLD comes to rest: rounding must not leave the zone."""
+
+
+class Memory(NamedTuple):
+    """What a discrete agent's last selections were, which a continuous account does not keep."""
+
+    last_action: Tensor
+    """(B,) int32"""
+    repeats: Tensor
+    """(B,) int32"""
+
+
+class Translation(NamedTuple):
+    """Codes of B agents as continuous actions."""
+
+    number: Tensor
+    """(B,) in [−1, 1], in the account's number format."""
+    exact: Tensor
+    """(B,) bool: the continuous simulator gives the order of the discrete one."""
+    decision: Decision
+    """How the discrete simulator reads the code: order, executed code, violation, repeats."""
+    memory: Memory
+    """For the next translation."""
+
+
+def fresh_memory(account: Account) -> Memory:
+    """Return the memory of agents that have not acted yet."""
+    return Memory(torch.zeros_like(account.last_action), torch.zeros_like(account.repeats))
+
+
+def number_for_share(rules: ActionRules, signed_share: T, smoothed: T, xp: Maths[T]) -> T:
+    """Return the action in [−1, 1] that comes nearest to trading a share, after smoothing.
+
+    Args:
+        rules: Hold zone and smoothing.
+        signed_share: In [−1, 1]: of the room (an increase) or of the position (a reduction), with
+            the sign of the order; 0 is no order.
+        smoothed: Smoothed action before this one.
+        xp: Arithmetic of one number or of a batch.
+    """
+    weight, zone = rules.smoothing, rules.hold_zone
+    edge = zone + xp.absolute(signed_share) * (1.0 - zone)
+    rest = xp.clip(smoothed * (1.0 - weight), -REST_SHARE * zone, REST_SHARE * zone)
+    wanted = xp.where(signed_share == 0.0, rest, xp.sign(signed_share) * edge)
+    if weight == 1.0:
+        return xp.clip(wanted, -1.0, 1.0)
+    return xp.clip(smoothed + (wanted - smoothed) / weight, -1.0, 1.0)
+
+
+def is_reached(
+    rules: ActionRules, signed_share: T, smoothed: T, number: T, xp: Maths[T], *, slack: float
+) -> T:
+    """Return 1 where the smoothed number trades the share to within `slack`, else 0."""
+    after = smoothed + rules.smoothing * (number - smoothed)
+    got = (xp.absolute(after) - rules.hold_zone) / (1.0 - rules.hold_zone)
+    got = xp.sign(after) * xp.clip(got, 0.0, 1.0)
+    return xp.where(xp.absolute(got - signed_share) <= slack, 1.0 + 0.0 * smoothed, 0.0)
+
+
+def share_of_order(rules: Rules, rates: CostRates, account: Account, order: Tensor) -> Tensor:
+    """Express orders (B,) in units as signed shares (B,) of the room, or of the position."""
+    room = room_of(rules.limits, rates, account, account.equity)
+    side = torch.sign(order)
+    beyond = torch.where(side > 0.0, room.buy_room, room.short_room)
+    increase = torch.minimum(room.place, beyond) / account.mark
+    whole = torch.where(order * account.units < 0.0, account.units.abs(), increase)
+    share = torch.where(whole > 0.0, order.abs() / torch.where(whole > 0.0, whole, 1.0), 0.0)
+    return side * share.clamp(0.0, 1.0)
+
+
+def number_of_order(rules: Rules, rates: CostRates, account: Account, order: Tensor) -> Tensor:
+    """Return the continuous actions (B,) that give orders (B,) of signed units."""
+    share = share_of_order(rules, rates, account, order)
+    return number_for_share(rules.action, share, account.smoothed, TENSOR_MATHS)
+
+
+def number_of_code(
+    rules: Rules, rates: CostRates, account: Account, memory: Memory, code: Tensor
+) -> Translation:
+    """Translate discrete codes into continuous actions.
+
+    Args:
+        rules: Those of the continuous simulator; sizes, mask and limit on repeats of the discrete
+            one are in them.
+        rates: Costs, () or (B,).
+        account: B accounts in the continuous simulator.
+        memory: Of the last translation, or `fresh_memory` at the start of an episode.
+        code: (B,) codes of `domain.action.Action`; unknown ones are HOLD and a violation.
+    """
+    seen = account._replace(last_action=memory.last_action, repeats=memory.repeats)
+    room = room_of(rules.limits, rates, account, account.equity)
+    decision = decode_discrete(rules.action, rules.limits, seen, room, code)
+    share = share_of_order(rules, rates, account, decision.order)
+    # Exactly −1: the whole position, whatever rounding did to value ÷ mark on the way.
+    share = torch.where(decision.code == int(Action.SELL_ALL), -1.0, share)
+    number = number_for_share(rules.action, share, account.smoothed, TENSOR_MATHS)
+    slack = 16.0 * torch.finfo(number.dtype).eps / (1.0 - rules.action.hold_zone)
+    reached = is_reached(
+        rules.action, share, account.smoothed, number, TENSOR_MATHS, slack=slack
+    ).bool()
+    exact = reached & torch.tensor(not rules.limits.allow_short, device=number.device)
+    return Translation(number, exact, decision, Memory(decision.selected, decision.repeats))
+
+
+def code_of_number(rules: Rules, rates: CostRates, account: Account, number: Tensor) -> Tensor:
+    """Say which of the seven codes continuous actions (B,) amount to: the unified action, int32.
+
+    Sizes are lost: every entry up to half of the largest position is BUY_SMALL, every sale of less
+    than 99 % of the position SELL_PARTIAL. A NaN is HOLD. The discrete mask is not asked; a code it
+    forbids (an add without profit, say) is a violation there.
+    """
+    room = room_of(rules.limits, rates, account, account.equity)
+    return decode_continuous(rules.action, account, room, number).code
+
+
+def code_masks(rules: Rules, rates: CostRates, account: Account) -> Tensor:
+    """Return which codes the discrete rules allow now, (B, 7) bool; HOLD always."""
+    room = room_of(rules.limits, rates, account, account.equity)
+    values = action_values(rules.action, account, room)
+    return action_mask(rules.action, rules.limits, account, values).T
