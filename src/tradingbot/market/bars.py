@@ -13,9 +13,12 @@ from torch import Tensor
 from tradingbot.domain.errors import DataError
 
 BAR_COLUMNS = ("open", "high", "low", "close", "volume", "volatility", "tradable")
+STALE_COLUMN = len(BAR_COLUMNS)
 VOLATILITY_BARS = 24
 UNSEEN_PRICE = 1.0
 """Price of a symbol before its first bar; nothing can be traded at it."""
+UNSEEN_STALE_BARS = 2**30
+"""Age of that price: older than any limit allows."""
 
 
 class Bar(NamedTuple):
@@ -35,8 +38,8 @@ class Bar(NamedTuple):
 class TensorMarket(NamedTuple):
     """N symbols on a common clock of T bars, ready for `advance`.
 
-    `rows` (N·T, 8): the columns of `BAR_COLUMNS`, and one of padding so that a row of float32 is
-    half a cache line. Absent bars repeat the last close and are not tradable.
+    `rows` (N·T, 8): the columns of `BAR_COLUMNS`, and the bars since the symbol last traded; a row
+    of float32 is half a cache line. Absent bars repeat the last close and are not tradable.
     """
 
     rows: Tensor
@@ -56,6 +59,10 @@ class TensorMarket(NamedTuple):
     def bar(self, row: Tensor) -> Bar:
         """Gather rows (B,) of any integer dtype."""
         return Bar(*self.rows[row.long()].unbind(-1)[: len(BAR_COLUMNS)])
+
+    def stale_bars(self, row: Tensor) -> Tensor:
+        """Return the bars since each symbol last traded, (B,) int32, at rows (B,)."""
+        return self.rows[row.long(), STALE_COLUMN].int()
 
     def to(
         self, device: torch.device | str | None = None, dtype: torch.dtype | None = None
@@ -88,11 +95,13 @@ def tensor_market(
     for column in range(4):
         rows[..., column] = np.where(present, prices[..., column], close)
     rows[..., 4] = np.where(present, prices[..., 4], 0.0)
-    rows[..., 5] = _volatility_before(close)
+    rows[..., 5] = _volatility_before(close, present)
     rows[..., 6] = present
+    rows[..., STALE_COLUMN] = _stale_bars(present)
     n_symbols, n_bars = present.shape
-    flat = torch.from_numpy(rows.reshape(n_symbols * n_bars, 8))
-    return TensorMarket(flat.to(device=device, dtype=dtype), n_symbols, n_bars)
+    flat = torch.from_numpy(rows.reshape(n_symbols * n_bars, 8)).to(device=device, dtype=dtype)
+    _require_range(flat)
+    return TensorMarket(flat, n_symbols, n_bars)
 
 
 def _require_bars(prices: NDArray[np.float64], present: NDArray[np.bool_]) -> None:
@@ -121,6 +130,14 @@ def _require_bars(prices: NDArray[np.float64], present: NDArray[np.bool_]) -> No
         )
 
 
+def _require_range(rows: Tensor) -> None:
+    if not bool((torch.isfinite(rows).all(1) & (rows[:, :4] > 0.0).all(1)).all()):
+        raise DataError(
+            f"prices and volumes must be within the range of {rows.dtype}",
+            remedy="Use float64, or other units",
+        )
+
+
 def _last_seen(close: NDArray[np.float64]) -> NDArray[np.float64]:
     """Carry closes (N, T) forward over absent bars."""
     position = np.where(np.isfinite(close), np.arange(close.shape[1]), -1)
@@ -129,9 +146,21 @@ def _last_seen(close: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(seen >= 0, carried, UNSEEN_PRICE)
 
 
-def _volatility_before(close: NDArray[np.float64]) -> NDArray[np.float64]:
+def _stale_bars(present: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Count the bars (N, T) since each symbol last traded."""
+    bars = np.arange(present.shape[1])
+    last = np.maximum.accumulate(np.where(present, bars, -1), axis=1)
+    return np.where(last >= 0, bars - last, UNSEEN_STALE_BARS)
+
+
+def _volatility_before(
+    close: NDArray[np.float64], present: NDArray[np.bool_]
+) -> NDArray[np.float64]:
     """Standard deviation (N, T) of the last log returns that end before each bar; 0 at first."""
-    log_returns = np.diff(np.log(close), axis=1, prepend=np.log(close[:, :1]))
+    log_returns = np.zeros_like(close)
+    # The step from no price at all to the first one is not a return.
+    seen = np.logical_or.accumulate(present, axis=1)[:, :-1]
+    log_returns[:, 1:] = np.where(seen, np.diff(np.log(close), axis=1), 0.0)
     volatility = np.zeros_like(close)
     if close.shape[1] > VOLATILITY_BARS:
         windows = np.lib.stride_tricks.sliding_window_view(log_returns, VOLATILITY_BARS, axis=1)

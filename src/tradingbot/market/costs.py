@@ -14,6 +14,9 @@ from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError, suggest
 
+WORST_FRAC = 0.99
+"""Most that costs move a price: a sale always brings something, however wild the market."""
+
 
 @dataclass(frozen=True)
 class CostProfile:
@@ -97,4 +100,4 @@ def fill_price(
     root = torch.where(share > 0.0, share, torch.ones_like(share)).sqrt()
     impact = torch.where(share > 0.0, rates.impact_coef * volatility * root, 0.0)
     worse = rates.slippage_frac + 0.5 * rates.spread_frac + impact
-    return base * (1.0 + torch.sign(units) * worse)
+    return base * (1.0 + torch.sign(units) * worse.clamp_max(WORST_FRAC))

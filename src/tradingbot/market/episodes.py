@@ -68,7 +68,8 @@ def start_row(choices: NDArray[np.int32], offset: int, key: int, episode: int) -
 def begin(starts: Starts, market: TensorMarket, cash_ccy: float, episode: Tensor) -> Account:
     """Open accounts at the beginning of episodes (B,)."""
     row = start_rows(starts, episode)
-    return open_accounts(cash_ccy, row, market.rows[row.long(), 3], episode)
+    account = open_accounts(cash_ccy, row, market.rows[row.long(), 3], episode)
+    return account._replace(stale_bars=market.stale_bars(row))
 
 
 def begin_again(

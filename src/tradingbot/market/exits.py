@@ -10,6 +10,9 @@ from tradingbot.market.account import Account
 from tradingbot.market.bars import Bar
 from tradingbot.market.rules import AccountRules
 
+NEVER_FRAC = 1.0e30
+"""A gain that no price makes, and that float32 can hold."""
+
 
 def forced_exit(rules: AccountRules, account: Account) -> Tensor:
     """Say which positions must be closed at the next open, and why: (B,) int32 `ExitReason`."""
@@ -38,8 +41,8 @@ def stop_within_bar(rules: AccountRules, account: Account, bar: Bar) -> tuple[Te
     stop = entry * (1.0 - side * rules.stop_loss_frac)
     stopped = (long & (bar.low <= stop)) | (short & (bar.high >= stop))
     stop_base = torch.where(long, torch.minimum(bar.open, stop), torch.maximum(bar.open, stop))
-    # An infinite take-profit of a flat account would be 0 · ∞.
-    target = torch.where(long | short, entry * (1.0 + side * rules.take_profit_frac), entry)
+    # Infinity would make 0 · ∞ of flat accounts and of gradients.
+    target = entry * (1.0 + side * min(rules.take_profit_frac, NEVER_FRAC))
     taken = (long & (bar.high >= target)) | (short & (bar.low <= target))
     target_base = torch.where(
         long, torch.maximum(bar.open, target), torch.minimum(bar.open, target)

@@ -9,6 +9,7 @@ from tradingbot.market.account import Account
 from tradingbot.market.bars import Bar
 from tradingbot.market.costs import CostRates, fill_price
 from tradingbot.market.ledger import Fill
+from tradingbot.risk.rule import slack
 
 
 def execute(
@@ -31,6 +32,10 @@ def execute(
     affordable = account.cash.clamp_min(0.0) / (price * (1.0 + rates.commission_frac)) * keep
     affordable = torch.maximum(affordable, (-account.units).clamp_min(0.0))
     size = torch.where(side > 0.0, torch.minimum(size, affordable), size)
+    held = account.units.abs()
+    # A speck left by rounding goes as well, so that positions end and every unit is accounted for.
+    closes = (side * account.units < 0.0) & ((held - size).abs() <= slack(price) * held)
+    size = torch.where(closes & (size > 0.0), held, size)
     filled = size > 0.0
     units = torch.where(filled, side * size, 0.0)
     price = torch.where(filled, price, 0.0)

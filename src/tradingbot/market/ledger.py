@@ -10,9 +10,6 @@ from torch import Tensor
 from tradingbot.market.account import Account
 from tradingbot.market.actions.decision import size_class
 
-DUST_FRAC = 1.0e-9
-"""What is left of a position counts as nothing up to this share of what it was."""
-
 
 class Fill(NamedTuple):
     """Executions of B accounts; every field (B,), all 0 where nothing was executed."""
@@ -46,19 +43,20 @@ def apply_fill(account: Account, fill: Fill, largest: Tensor) -> Account:
     """
     units, quantity = account.units, fill.units
     filled = quantity != 0.0
-    against = units * quantity < 0.0
+    # Signs, not products: a product of small numbers is 0 in float32.
+    side = torch.sign(units)
+    against = side * quantity < 0.0
     closed = torch.where(against, torch.minimum(quantity.abs(), units.abs()), 0.0)
-    left = units + quantity
-    after = torch.where(against & (left.abs() <= DUST_FRAC * units.abs()), 0.0, left)
-    realised = closed * torch.sign(units) * (fill.price - account.entry) - fill.fee
-    opened = filled & (after != 0.0) & ((units == 0.0) | (units * after < 0.0))
+    after = units + quantity
+    realised = closed * side * (fill.price - account.entry) - fill.fee
+    opened = filled & (after != 0.0) & ((units == 0.0) | (side * after < 0.0))
     added = filled & ~against & (units != 0.0)
     # Dividing by 1 where nothing is held keeps gradients finite.
     size = torch.where(added, after.abs(), 1.0)
     average = (units.abs() * account.entry + quantity.abs() * fill.price) / size
     entry = torch.where(opened, fill.price, torch.where(added, average, account.entry))
     trade_pnl = account.trade_pnl + realised
-    ended = against & (units * after <= 0.0)
+    ended = against & (side * after <= 0.0)
     won = ended & (trade_pnl > 0.0)
     lost = ended & ~won
     fresh = opened | (after == 0.0)

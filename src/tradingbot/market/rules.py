@@ -23,7 +23,8 @@ NEVER_BARS = 2**30
 class AccountRules:
     """Capital of one account and what closes its positions.
 
-    A limit of 1 (losses), infinity or `NEVER_BARS` is switched off.
+    Infinity and `NEVER_BARS` switch a limit off. A loss of 1 does so for longs, which cannot lose
+    more; a short reaches it when its price has doubled.
     """
 
     initial_cash_ccy: float = 100_000.0

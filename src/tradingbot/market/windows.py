@@ -13,6 +13,7 @@ def window_view(features: Tensor, window_bars: int) -> Tensor:
         run of memory, so gathering it costs one copy.
     """
     rows, width = features.shape
+    features = features.contiguous()
     return features.as_strided((rows - window_bars + 1, window_bars * width), (width, 1))
 
 

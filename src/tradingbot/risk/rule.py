@@ -40,7 +40,8 @@ class OrderView(NamedTuple):
     @property
     def reduces(self) -> Tensor:
         """(B,) the order only makes the position smaller and does not turn it."""
-        return (self.order * self.units < 0.0) & (self.order.abs() <= self.units.abs())
+        against = torch.sign(self.order) * self.units < 0.0
+        return against & (self.order.abs() <= self.units.abs())
 
 
 class Verdict(NamedTuple):

@@ -51,7 +51,7 @@ def unified_code(account: Account, order: Tensor, room: Room) -> Tensor:
 
     A short is the mirror of a long: selling into it is BUY_*, buying back is SELL_*.
     """
-    against = order * account.units < 0.0
+    against = torch.sign(order) * account.units < 0.0
     entry = size_class(order.abs() * account.mark, room.largest)
     whole = order.abs() >= WHOLE_FRAC * account.units.abs()
     exit_code = torch.where(whole, int(Action.SELL_ALL), int(Action.SELL_PARTIAL))

@@ -56,6 +56,8 @@ def decode_discrete(
     """Read codes (B,) of any dtype; see `docs/concepts/simulator.md` §1."""
     known = (action >= 0) & (action < N_ACTIONS)
     selected = torch.where(known, action, 0).int()
+    known = known & (selected == action)
+    selected = torch.where(known, selected, 0)
     values = action_values(rules, account, room)
     mask = action_mask(rules, limits, account, values)
     # A sum over seven rows rather than a gather: it fuses with everything around it.

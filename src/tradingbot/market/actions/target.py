@@ -27,8 +27,9 @@ def decode_target(
     clean = torch.where(known, action, account.smoothed).clamp(lowest, 1.0)
     smoothed = smooth(account, clean, rules.smoothing)
     wanted = smoothed * room.largest / account.mark - account.units
-    most = (room.short_value + room.buy_room) / account.mark
-    least = -(room.long_value + room.short_room) / account.mark
+    # Units as they are held: a value divided by its price again would leave a speck of them.
+    most = (-account.units).clamp_min(0.0) + room.buy_room / account.mark
+    least = -(account.units.clamp_min(0.0) + room.short_room / account.mark)
     order = torch.where(known, torch.maximum(torch.minimum(wanted, most), least), 0.0)
     code = unified_code(account, order, room)
     return Decision(order, code, code, ~known, smoothed, count_repeats(account, code))

@@ -10,7 +10,7 @@ from tradingbot.risk.rule import OrderView, Rule, Verdict, slack
 def check(limits: RiskLimits, view: OrderView) -> Verdict:
     """Deny orders below the limit, in account currency, that leave a position open."""
     small = (view.value > 0.0) & (view.value < limits.min_trade_ccy * (1.0 - slack(view.mark)))
-    closes = view.after == 0.0
+    closes = view.after.abs() <= slack(view.mark) * view.units.abs()
     return Verdict(small & ~closes, limits.min_trade_ccy, view.value)
 
 

@@ -9,7 +9,8 @@ from tradingbot.risk.rule import OrderView, Rule, Verdict
 
 def check(limits: RiskLimits, view: OrderView) -> Verdict:
     """Deny when more bars than the limit have passed without a trade."""
-    return Verdict(view.stale_bars > limits.max_stale_bars, limits.max_stale_bars, view.stale_bars)
+    fresh = view.stale_bars <= limits.max_stale_bars  # an age that is not a number is not fresh
+    return Verdict(~fresh, limits.max_stale_bars, view.stale_bars)
 
 
 RULE = Rule(Denial.STALE_DATA, check)
