@@ -1,0 +1,74 @@
+"""Actions of a batch as they come from outside: shape and dtype are checked before any lane moves.
+
+What the numbers mean is the simulator's business (`market/actions/`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tradingbot.domain.action import Action
+from tradingbot.domain.errors import UserError
+from tradingbot.market.rules import ActionSpace
+
+_WHERE = "actions of a step"
+
+
+def read_actions(
+    actions: Tensor | NDArray[np.generic], *, n_lanes: int, space: ActionSpace, strict: bool
+) -> Tensor:
+    """Return actions (B,) as a tensor: int64 codes, or floating point.
+
+    Args:
+        actions: (B,) or (B, 1).
+        n_lanes: B.
+        space: What the numbers are.
+        strict: Refuse what is not finite or out of range; else the simulator holds or clips, and
+            counts it as a violation where it held.
+
+    Raises:
+        UserError: If the shape, the dtype or, in strict environments, a number is wrong.
+    """
+    tensor = _as_tensor(actions)
+    if tensor.shape not in ((n_lanes,), (n_lanes, 1)):
+        raise UserError(
+            f"actions must have shape ({n_lanes},)", was=tuple(tensor.shape), where=_WHERE
+        )
+    discrete = space == "discrete"
+    whole = not tensor.is_floating_point() and not tensor.is_complex()
+    if discrete != whole or tensor.dtype == torch.bool:
+        kind = "whole numbers" if discrete else "floating-point numbers"
+        raise UserError(f"{space} actions must be {kind}", was=tensor.dtype, where=_WHERE)
+    tensor = tensor.reshape(n_lanes)
+    if strict:
+        _require_range(tensor, space)
+    return tensor.long() if discrete else tensor
+
+
+def _as_tensor(actions: Tensor | NDArray[np.generic]) -> Tensor:
+    if isinstance(actions, Tensor):
+        return actions
+    try:
+        return torch.from_numpy(np.ascontiguousarray(actions))
+    except (TypeError, ValueError) as e:
+        raise UserError(
+            "actions must be a tensor or an array of numbers",
+            was=type(actions).__name__,
+            where=_WHERE,
+        ) from e
+
+
+def _require_range(actions: Tensor, space: ActionSpace) -> None:
+    low, high = (0, len(Action) - 1) if space == "discrete" else (-1, 1)
+    inside = (actions >= low) & (actions <= high)  # false for NaN
+    if not bool(inside.all()):
+        lane = int((~inside).int().argmax())
+        raise UserError(
+            f"{space} actions must lie in [{low}, {high}]",
+            was=actions[lane].item(),
+            where=f"lane {lane}",
+            remedy="EnvConfig(strict=False) clips, and counts what it cannot read",
+        )
