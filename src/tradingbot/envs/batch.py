@@ -152,14 +152,14 @@ class BatchSimulator:
             UserError: Before a reset; if shape or dtype are wrong; in a strict environment also
                 if an action is not finite or out of range.
         """
-        account = self.account
-        ready = read_actions(
-            actions,
-            n_lanes=self.n_lanes,
-            space=self.config.rules.action.space,
-            strict=self.config.strict,
+        rules = self.config.rules
+        return self.step_unchecked(
+            read_actions(actions, (self.n_lanes,), rules.action.space, strict=self.config.strict)
         )
-        made = self._advance(account, ready.to(self.device))
+
+    def step_unchecked(self, actions: Tensor) -> Step:
+        """Step with actions (B,) that are known to have the right shape and dtype."""
+        made = self._advance(self.account, actions.to(self.device))
         self._account, self._private = made.account, made.private
         return made
 
@@ -172,9 +172,14 @@ class BatchSimulator:
         """
         return self._laid_out(self.writer.write(self.account.row, self._private, out))
 
+    def before_reset(self, made: Step) -> Account:
+        """Return the accounts (B,) at the end of a step, before any reset."""
+        return made.advanced.after
+
     def observe_before_reset(self, made: Step, lanes: Tensor) -> TensorObservation:
         """Return what the chosen lanes (L,) saw at the end of a step, before any reset."""
-        row = made.advanced.after.row[lanes]
+        lanes = lanes.to(self.device)
+        row = self.before_reset(made).row[lanes]
         return self._laid_out(self.writer.write(row, made.final_private[:, lanes]))
 
     def action_masks(self) -> Tensor:

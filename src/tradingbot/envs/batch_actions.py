@@ -18,13 +18,13 @@ _WHERE = "actions of a step"
 
 
 def read_actions(
-    actions: Tensor | NDArray[np.generic], *, n_lanes: int, space: ActionSpace, strict: bool
+    actions: Tensor | NDArray[np.generic], shape: tuple[int], space: ActionSpace, *, strict: bool
 ) -> Tensor:
     """Return actions (B,) as a tensor: int64 codes, or floating point.
 
     Args:
-        actions: (B,) or (B, 1).
-        n_lanes: B.
+        actions: (B,) or (B, 1); whole numbers for discrete actions.
+        shape: (B,).
         space: What the numbers are.
         strict: Refuse what is not finite or out of range; else the simulator holds or clips, and
             counts it as a violation where it held.
@@ -33,19 +33,24 @@ def read_actions(
         UserError: If the shape, the dtype or, in strict environments, a number is wrong.
     """
     tensor = _as_tensor(actions)
-    if tensor.shape not in ((n_lanes,), (n_lanes, 1)):
-        raise UserError(
-            f"actions must have shape ({n_lanes},)", was=tuple(tensor.shape), where=_WHERE
-        )
+    if tensor.shape not in (shape, (*shape, 1)):
+        raise UserError(f"actions must have shape {shape}", was=tuple(tensor.shape), where=_WHERE)
     discrete = space == "discrete"
-    whole = not tensor.is_floating_point() and not tensor.is_complex()
-    if discrete != whole or tensor.dtype == torch.bool:
-        kind = "whole numbers" if discrete else "floating-point numbers"
+    if not is_number(tensor.dtype, whole=discrete):
+        kind = "whole numbers" if discrete else "numbers"
         raise UserError(f"{space} actions must be {kind}", was=tensor.dtype, where=_WHERE)
-    tensor = tensor.reshape(n_lanes)
+    tensor = tensor.reshape(shape)
+    tensor = tensor.long() if discrete else tensor if tensor.is_floating_point() else tensor.float()
     if strict:
-        _require_range(tensor, space)
-    return tensor.long() if discrete else tensor
+        require_range(tensor, space)
+    return tensor
+
+
+def is_number(dtype: torch.dtype, *, whole: bool) -> bool:
+    """Tell whether a dtype holds numbers that an action may be."""
+    if dtype == torch.bool or dtype.is_complex:
+        return False
+    return not (whole and dtype.is_floating_point)
 
 
 def _as_tensor(actions: Tensor | NDArray[np.generic]) -> Tensor:
@@ -61,7 +66,12 @@ def _as_tensor(actions: Tensor | NDArray[np.generic]) -> Tensor:
         ) from e
 
 
-def _require_range(actions: Tensor, space: ActionSpace) -> None:
+def require_range(actions: Tensor, space: ActionSpace) -> None:
+    """Refuse actions (B,) that are not finite or out of the space's range.
+
+    Raises:
+        UserError: Naming the first such lane.
+    """
     low, high = (0, len(Action) - 1) if space == "discrete" else (-1, 1)
     inside = (actions >= low) & (actions <= high)  # false for NaN
     if not bool(inside.all()):

@@ -1,0 +1,120 @@
+"""`gymnasium.vector.VectorEnv` over a batch: all environments move in one tensor call."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import gymnasium as gym
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tradingbot.envs.batch import BatchSimulator
+from tradingbot.envs.batch_observation import ArrayObservation, as_arrays, lane_of
+from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.spaces import action_space, observation_space
+from tradingbot.envs.world import World
+from tradingbot.market.simulation import Step
+
+Flags = NDArray[np.bool_]
+VectorStep = tuple[ArrayObservation, NDArray[np.float64], Flags, Flags, dict[str, Any]]
+
+
+class TradingVectorEnv(VectorEnv[Any, Any, Any]):
+    """B environments that reset themselves in the step in which they end.
+
+    The observation a step returns is then the first of the next episode; the last of the old one is
+    in `infos["final_obs"]`, and what is known of its account in `infos["final_info"]`, both as
+    Gymnasium defines them for `AutoresetMode.SAME_STEP`.
+
+    `infos` of every step: `equity` (B,) in account currency, after the reset where there was one,
+    and `reward_terms` (B, K), weighted, which sum to the reward.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        config: EnvConfig | None = None,
+        num_envs: int = 1,
+        *,
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
+        compile: bool | Literal["auto"] = "auto",
+    ) -> None:
+        """Make the environments; see `BatchSimulator` for the arguments."""
+        config = config or EnvConfig()
+        self.simulator = BatchSimulator(
+            world, config, num_envs, device=device, dtype=dtype, compile=compile
+        )
+        self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}
+        self.num_envs = num_envs
+        self.single_observation_space = observation_space(world, config)
+        self.single_action_space = action_space(config.rules.action.space)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[ArrayObservation, dict[str, Any]]:
+        """Begin an episode in every environment.
+
+        Args:
+            seed: Root of all starts; None goes on to the next episodes.
+            options: None are known; refused if given, because ignoring them would be a lie.
+        """
+        if options:
+            raise gym.error.Error(f"options must be empty, was {sorted(options)}")
+        self.simulator.reset(seed)
+        observation: ArrayObservation = as_arrays(self.simulator.observe())
+        return observation, self._infos_of(self.simulator.account.equity, None)
+
+    def step(self, actions: NDArray[np.generic] | Tensor) -> VectorStep:
+        """Step every environment by one bar; actions (B,) or (B, 1)."""
+        made = self.simulator.step(actions)
+        observation: ArrayObservation = as_arrays(self.simulator.observe())
+        terminated, truncated = _array(made.terminated), _array(made.truncated)
+        infos = self._infos_of(made.account.equity, made.terms)
+        ended = terminated | truncated
+        if ended.any():
+            infos |= self._final_infos(made, ended)
+        return observation, _array(made.reward).astype(np.float64), terminated, truncated, infos
+
+    def action_masks(self) -> Flags:
+        """Return which codes each environment may execute, (B, 7)."""
+        return _array(self.simulator.action_masks())
+
+    def _infos_of(self, equity: Tensor, terms: Tensor | None) -> dict[str, Any]:
+        infos: dict[str, Any] = {"equity": _array(equity)}
+        if terms is not None:
+            infos["reward_terms"] = _array(terms.T)
+        every = np.ones(self.num_envs, dtype=np.bool_)
+        return infos | {f"_{name}": every for name in infos}
+
+    def _final_infos(self, made: Step, ended: Flags) -> dict[str, Any]:
+        lanes = np.flatnonzero(ended)
+        last = as_arrays(self.simulator.observe_before_reset(made, torch.from_numpy(lanes)))
+        observations = np.full(self.num_envs, None, dtype=object)
+        for place, lane in enumerate(lanes):
+            observations[lane] = lane_of(last, place)
+        account = self.simulator.before_reset(made)
+        known = {
+            "equity": _array(account.equity),
+            "steps": _array(account.steps),
+            "n_trades": _array(account.n_trades),
+            "violations": _array(account.violations),
+        }
+        final = {name: np.where(ended, value, 0) for name, value in known.items()}
+        masks = {f"_{name}": ended for name in known}
+        return {
+            "final_obs": observations,
+            "_final_obs": ended,
+            "final_info": final | masks,
+            "_final_info": ended,
+        }
+
+
+def _array(values: Tensor) -> NDArray[Any]:
+    return values.numpy(force=True)
