@@ -1,0 +1,200 @@
+"""The curriculum: five stages from easy to realistic as data, and the rule that passes a stage.
+
+Everything here is a pure function of plain values. The environment that walks the stages is in
+`curriculum_env`; difficulty that moves both ways within a stage is in `difficulty`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+
+from tradingbot.domain.errors import ConfigError
+from tradingbot.market.costs import CostProfile
+from tradingbot.risk.limits import require
+
+BARS_PER_YEAR = 252 * 7
+"""Hourly bars of the exchange's sessions, by which Sharpe ratios are made annual."""
+COMMISSION_FRAC = 0.2e-4
+"""Part of every stage's cost; the rest is slippage."""
+_ROUNDING = 1.0e-9  # a share of successes that is met but for rounding is met
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage: a synthetic market with a hidden trend, what trading costs, and what passes."""
+
+    name: str
+    trend_strength: float
+    """Standard deviation of the drift of a bar, in units of `vol_frac`; the drift is hidden and
+    persists by `trend_persistence` from bar to bar."""
+    vol_frac: float
+    """Standard deviation of the noise in one bar's return."""
+    cost_bps: float
+    """What a fill costs one way, commission and slippage, in basis points of its value."""
+    min_sharpe: float
+    """Annual Sharpe ratio of an episode, net of costs, that counts as success."""
+    min_trades: int
+    """Closed trades that an episode needs."""
+    min_win_rate_frac: float = 0.45
+    trend_persistence: float = 0.98
+
+    def __post_init__(self) -> None:
+        require(0.0 <= self.trend_strength <= 1.0, "trend_strength must lie in [0, 1]", self)
+        require(0.0 < self.vol_frac <= 0.05, "vol_frac must lie in (0, 0.05]", self)
+        require(
+            COMMISSION_FRAC * 1e4 <= self.cost_bps < 1e4,
+            "cost_bps must lie in [0.2, 10000): the commission alone is 0.2",
+            self,
+        )
+        require(math.isfinite(self.min_sharpe), "min_sharpe must be finite", self)
+        require(self.min_trades >= 0, "min_trades must be 0 or more", self)
+        require(0.0 <= self.min_win_rate_frac <= 1.0, "min_win_rate_frac must lie in [0, 1]", self)
+
+    @property
+    def costs(self) -> CostProfile:
+        """Rates that make a fill cost `cost_bps`."""
+        return CostProfile(COMMISSION_FRAC, self.cost_bps * 1e-4 - COMMISSION_FRAC)
+
+    @property
+    def market_params(self) -> dict[str, float]:
+        """Parameters of the synthetic market `hidden_trend`."""
+        return {
+            "kappa": self.trend_strength,
+            "phi": self.trend_persistence,
+            "vol_frac": self.vol_frac,
+        }
+
+
+STAGES: tuple[Stage, ...] = (
+    Stage("strong trends", 0.60, 0.003, cost_bps=1.0, min_sharpe=0.3, min_trades=4),
+    Stage("clear trends", 0.45, 0.0045, cost_bps=5.0, min_sharpe=0.5, min_trades=4),
+    Stage("fair trends", 0.35, 0.006, cost_bps=10.0, min_sharpe=0.6, min_trades=3),
+    Stage("faint trends", 0.25, 0.008, cost_bps=20.0, min_sharpe=0.7, min_trades=3),
+    Stage("realistic", 0.20, 0.010, cost_bps=30.0, min_sharpe=0.8, min_trades=2),
+)
+
+
+@dataclass(frozen=True)
+class PassRule:
+    """How many episodes, and how many of the last ones well, pass a stage."""
+
+    min_episodes: int = 100
+    recent_episodes: int = 10
+    min_success_frac: float = 0.8
+    """Of the recent episodes."""
+
+    def __post_init__(self) -> None:
+        require(self.recent_episodes >= 1, "recent_episodes must be 1 or more", self)
+        require(
+            self.min_episodes >= self.recent_episodes,
+            "min_episodes must be recent_episodes or more",
+            self,
+        )
+        require(0.0 < self.min_success_frac <= 1.0, "min_success_frac must lie in (0, 1]", self)
+
+
+@dataclass(frozen=True)
+class EpisodeResult:
+    """What an episode is judged by."""
+
+    sharpe_annual: float
+    """Of the returns per bar, net of costs; 0 where nothing moved."""
+    win_rate_frac: float
+    """Of closed trades; 0 without one."""
+    n_trades: int
+    """Closed trades."""
+
+
+@dataclass(frozen=True)
+class CurriculumState:
+    """Where a learner stands."""
+
+    stage: int = 0
+    """Index of the stage that is being learned."""
+    episodes: int = 0
+    """Finished in this stage."""
+    recent: tuple[bool, ...] = ()
+    """Success of the last episodes in this stage, the newest last."""
+    completed: bool = False
+    """The last stage has been passed (and goes on)."""
+
+    def to_json(self) -> dict[str, object]:
+        """Return plain values that JSON can hold."""
+        return asdict(self) | {"recent": list(self.recent)}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, object]) -> CurriculumState:
+        """Read what `to_json` wrote.
+
+        Raises:
+            ConfigError: If a key is missing or unknown, or a value is impossible.
+        """
+        match values:
+            case {
+                "stage": int() as stage,
+                "episodes": int() as episodes,
+                "recent": [*recent],
+                "completed": bool() as completed,
+            } if (
+                len(values) == 4
+                and all(isinstance(x, bool) for x in recent)
+                and min(stage, episodes - len(recent)) >= 0
+            ):
+                return cls(stage, episodes, tuple(x is True for x in recent), completed)
+        raise ConfigError("curriculum state must be what to_json wrote", was=str(dict(values))[:80])
+
+
+def episode_result(
+    return_sum: float, return_squares: float, steps: int, *, n_trades: int, n_wins: int
+) -> EpisodeResult:
+    """Judge an episode by the running sums of its account.
+
+    Args:
+        return_sum: Sum of simple returns per bar.
+        return_squares: Sum of their squares.
+        steps: Bars of the episode.
+        n_trades: Closed trades.
+        n_wins: Those that earned.
+    """
+    mean = return_sum / max(steps, 1)
+    variance = return_squares / max(steps, 1) - mean * mean
+    sharpe = mean / math.sqrt(variance) * math.sqrt(BARS_PER_YEAR) if variance > 1e-16 else 0.0
+    return EpisodeResult(sharpe, n_wins / max(n_trades, 1), n_trades)
+
+
+def is_success(stage: Stage, result: EpisodeResult) -> bool:
+    """Say whether an episode meets a stage's limits; reaching a limit is enough, NaN is not."""
+    return (
+        result.sharpe_annual >= stage.min_sharpe
+        and result.win_rate_frac >= stage.min_win_rate_frac
+        and result.n_trades >= stage.min_trades
+    )
+
+
+def advance_stage(
+    state: CurriculumState,
+    result: EpisodeResult,
+    stages: tuple[Stage, ...] = STAGES,
+    rule: PassRule | None = None,
+) -> CurriculumState:
+    """Take one finished episode into account: at most one stage up, never down.
+
+    A new stage begins with nothing to its credit. After the last one is passed it goes on, with
+    `completed` set for good.
+
+    Raises:
+        ConfigError: If the state is of a curriculum with more stages.
+    """
+    rule = rule or PassRule()
+    if not 0 <= state.stage < len(stages):
+        raise ConfigError("stage must be one of the curriculum's", was=state.stage)
+    recent = (*state.recent, is_success(stages[state.stage], result))[-rule.recent_episodes :]
+    after = replace(state, episodes=state.episodes + 1, recent=recent)
+    enough = sum(recent) >= rule.min_success_frac * rule.recent_episodes - _ROUNDING
+    if not enough or after.episodes < rule.min_episodes:
+        return after
+    if state.stage == len(stages) - 1:
+        return replace(after, completed=True)
+    return CurriculumState(stage=state.stage + 1)
