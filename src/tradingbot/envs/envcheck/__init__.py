@@ -1,0 +1,26 @@
+"""Does a trading environment keep its promises? Known answers on dictated prices, for any of them.
+
+Checks live in `checks/`, one per file; what is needed to talk to an environment in `probe.py`.
+Nothing here trains or trades.
+"""
+
+from tradingbot.envs.envcheck.bars import DictatedBars
+from tradingbot.envs.envcheck.catalogue import CHECKS
+from tradingbot.envs.envcheck.check import Check, Verdict
+from tradingbot.envs.envcheck.loading import load_subject
+from tradingbot.envs.envcheck.probe import CannotTell, Probe
+from tradingbot.envs.envcheck.scorecard import Finding, Scorecard
+from tradingbot.envs.envcheck.suite import run_checks
+
+__all__ = [
+    "CHECKS",
+    "CannotTell",
+    "Check",
+    "DictatedBars",
+    "Finding",
+    "Probe",
+    "Scorecard",
+    "Verdict",
+    "load_subject",
+    "run_checks",
+]

@@ -1,0 +1,1 @@
+"""One check per file: a promise every trading environment makes, and a market that tests it."""

@@ -1,0 +1,64 @@
+"""Fees leave the account, and the learner feels them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from tradingbot.envs.envcheck import bars
+from tradingbot.envs.envcheck.check import Check, Outcome, judged
+from tradingbot.envs.envcheck.probe import INITIAL_CASH_CCY, CannotTell, Intent, Probe
+from tradingbot.envs.envcheck.trace import Trace, build, play
+
+_FEE_FRAC = 0.001
+_FLIPS = 20  # round trips
+# Fee on the value before or after it is taken, in money or in units: the same to first order.
+_TOLERANCE_FRAC = 0.01
+_ALL_IN_TOLERANCE_FRAC = 0.05  # where units are not told, whole shares may be left uninvested
+
+
+def judge(probe: Probe) -> Outcome:
+    """Flip the position at every step on a flat price; compare equity and reward with the fees."""
+    script = (Intent.BUY, Intent.SELL) * _FLIPS
+    trace = play(build(probe, bars.flat(), fee_frac=_FEE_FRAC), probe, script)
+    idle = play(build(probe, bars.flat(), fee_frac=_FEE_FRAC), probe, (Intent.HOLD,) * len(script))
+    before, after = trace.moments[0].account.equity, trace.last.account.equity
+    if before is None or after is None:
+        raise CannotTell("the environment does not tell its equity while flat")
+    expected, tolerance_frac = _known_fees(trace)
+    fall = before - after
+    if not abs(fall - expected) <= tolerance_frac * expected:
+        return judged(
+            False,
+            f"equity fell by {fall:.2f}, fees are {expected:.2f}",
+            limit=expected,
+            observed=fall,
+        )
+    flipping, idling = sum(trace.rewards), sum(idle.rewards)
+    return judged(
+        flipping < idling,
+        f"equity fell by {fall:.2f} of {expected:.2f}; reward {flipping:.4g}, idle {idling:.4g}",
+        limit=idling,
+        observed=flipping,
+    )
+
+
+def _known_fees(trace: Trace) -> tuple[float, float]:
+    """Return the fees of the trades seen, and the tolerance; all-in trades where not seen."""
+    if trace.knows("units"):
+        units = trace.read("units")
+        traded = sum(abs(b - a) for a, b in pairwise(units))
+        if traded == 0.0:
+            raise CannotTell("no trade happened")
+        return _FEE_FRAC * traded * bars.PRICE_CCY, _TOLERANCE_FRAC
+    kept = (1.0 - _FEE_FRAC) ** (len(trace.moments) - 1)
+    return INITIAL_CASH_CCY * (1.0 - kept), _ALL_IN_TOLERANCE_FRAC
+
+
+CHECK = Check(
+    id="fees_charged",
+    promise="Every trade costs its fee, and the reward shows it.",
+    scenario="Flat price, fee 0.1 %, buy all and sell all in turn for 40 steps: equity falls by "
+    "the fees, and the rewards sum to less than those of doing nothing.",
+    remedy="Take the fee off cash at the fill and compute the reward from equity after it.",
+    judge=judge,
+)

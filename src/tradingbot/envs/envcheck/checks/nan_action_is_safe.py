@@ -1,0 +1,60 @@
+"""A broken policy must not break the account."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from tradingbot.envs.envcheck import bars
+from tradingbot.envs.envcheck.check import Check, Outcome, judged
+from tradingbot.envs.envcheck.probe import AnyEnv, CannotTell, Intent, Probe
+from tradingbot.envs.envcheck.trace import build, flatten, play
+
+
+def judge(probe: Probe) -> Outcome:
+    """Buy, then send NaN: it must be refused, or leave position and numbers as they were."""
+    env = build(probe, bars.flat())
+    before = play(env, probe, (Intent.BUY, Intent.HOLD) if probe.dictates else ())
+    try:
+        observation, reward, _, _, info = env.step(_not_a_number(env))
+    except Exception as e:
+        return judged(True, f"refused with {type(e).__name__}")
+    held, units = before.last.account.units, probe.units(env, info)
+    if held is not None and units is not None and not math.isclose(held, units, rel_tol=1e-6):
+        return judged(
+            False,
+            f"NaN changed the position from {held:g} to {units:g}",
+            limit=held,
+            observed=units,
+        )
+    equity = probe.equity(env, info)
+    numbers = [*flatten(observation), float(reward), *([] if equity is None else [equity])]
+    broken = sum(not math.isfinite(number) for number in numbers)
+    return judged(
+        broken == 0,
+        "read as hold" if broken == 0 else f"{broken} numbers are not finite after it",
+        limit=0.0,
+        observed=float(broken),
+    )
+
+
+def _not_a_number(env: AnyEnv) -> Any:
+    space = env.action_space
+    if isinstance(space, gymnasium.spaces.Box):
+        return np.full(space.shape, np.nan, dtype=space.dtype)
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return math.nan
+    raise CannotTell(f"no NaN can be sent to a {type(space).__name__} action space")
+
+
+CHECK = Check(
+    id="nan_action_is_safe",
+    promise="A NaN action is refused or read as hold; it never trades nor spoils a number.",
+    scenario="Flat price, buy, hold, then one action that is NaN.",
+    remedy="Test actions with isfinite before any cast: NaN cast to an integer is a huge sell.",
+    judge=judge,
+    needs_dictation=False,
+)

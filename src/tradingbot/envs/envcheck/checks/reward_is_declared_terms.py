@@ -1,0 +1,81 @@
+"""The reward is what it says it is, at every step, the last included."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+
+from tradingbot.envs.envcheck import bars
+from tradingbot.envs.envcheck.check import Check, Outcome, judged
+from tradingbot.envs.envcheck.probe import Intent, Probe
+from tradingbot.envs.envcheck.trace import Trace, build, play
+
+_FEE_FRAC = 0.001
+_LIMIT_FRAC = 1e-3  # of the median reward: float32 rewards of small differences
+_SCRIPT = (Intent.BUY, *(Intent.HOLD,) * 9, Intent.SELL, Intent.HOLD, Intent.BUY) * 3
+
+_KINDS: dict[str, Callable[[float, float], float]] = {
+    "change of equity": lambda before, after: after - before,
+    "return of equity": lambda before, after: after / before - 1.0,
+    "log return of equity": lambda before, after: math.log(after / before),
+}
+
+
+def judge(probe: Probe) -> Outcome:
+    """Trade and ride a rising price to the last bar; explain every reward."""
+    script = (*_SCRIPT, *(Intent.HOLD,) * bars.N_BARS)
+    trace = play(build(probe, bars.stairs(), fee_frac=_FEE_FRAC), probe, script)
+    if all(moment.reward_terms is not None for moment in trace.moments[1:]):
+        return _judge_terms(trace)
+    return _judge_equity(trace)
+
+
+def _judge_terms(trace: Trace) -> Outcome:
+    worst = 0.0
+    for moment in trace.moments[1:]:
+        total = math.fsum((moment.reward_terms or {}).values())
+        worst = max(worst, abs(moment.reward - total) / max(abs(total), 1.0))
+    return judged(
+        worst <= _LIMIT_FRAC,
+        f"reward and declared terms differ by {worst:.1e} at most",
+        limit=_LIMIT_FRAC,
+        observed=worst,
+    )
+
+
+def _judge_equity(trace: Trace) -> Outcome:
+    """Without terms: one multiple of one measure of equity must explain all rewards."""
+    equity = trace.read("equity")
+    rewards = np.array(trace.rewards)
+    size = float(np.median(np.abs(rewards)))
+    best = (math.inf, "", 0.0)
+    for kind, measure in _KINDS.items():
+        known = np.array([measure(a, b) for a, b in pairwise(equity)])
+        scale = float(np.median(rewards[known != 0.0] / known[known != 0.0])) if known.any() else 0
+        misfit = np.abs(rewards - scale * known) / size if size > 0.0 else np.abs(known)
+        last = rewards[-1] / (scale * known[-1]) if scale * known[-1] else math.nan
+        best = min(best, (float(misfit.max()), kind, float(last)))
+    misfit_frac, kind, last = best
+    if misfit_frac <= _LIMIT_FRAC:
+        return judged(
+            True, f"reward is a multiple of the {kind}", limit=_LIMIT_FRAC, observed=misfit_frac
+        )
+    return judged(
+        False,
+        f"no multiple of the {kind} explains the reward; the last is {last:.3g} × its share",
+        limit=_LIMIT_FRAC,
+        observed=misfit_frac,
+    )
+
+
+CHECK = Check(
+    id="reward_is_declared_terms",
+    promise="The reward is the sum of its declared terms or one multiple of the change of equity, "
+    "and the last step is no exception.",
+    scenario="Buy, ride, sell on a price that rises at every bar, fee 0.1 %, to the last bar.",
+    remedy="Return the terms in info and sum them; add no terminal bonus that is not a term.",
+    judge=judge,
+)

@@ -1,0 +1,84 @@
+"""gym-trading-env's TradingEnv: an action is the position to be in, as a fraction of equity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tradingbot.envs.envcheck.bars import DictatedBars
+from tradingbot.envs.envcheck.peers.installed import frame, hours, load_module, version_of
+from tradingbot.envs.envcheck.probe import AnyEnv, Info, Probe
+
+_PACKAGE = "gym-trading-env"
+_POSITIONS = [-1, 0, 1]
+_SHORT, _FLAT, _LONG = range(3)
+_VARIED_WINDOW_BARS, _VARIED_STEPS = 8, 24
+
+
+def trading_env_probe() -> Probe:
+    """Make the probe; the features shown are the close and its log return.
+
+    Raises:
+        MissingExtraError: If gym-trading-env is not installed.
+    """
+    environment = load_module(_PACKAGE, "gym_trading_env.environments").TradingEnv
+
+    def build_with(bars: DictatedBars, **options: Any) -> AnyEnv:
+        growth = np.diff(np.log(bars.closes), prepend=np.log(bars.closes[0]))
+        market = frame(bars, feature_close=bars.closes, feature_growth=growth)
+        market.index = hours(bars)
+        made: AnyEnv = environment(
+            market, positions=list(_POSITIONS), initial_position=0, verbose=0, **options
+        )
+        return made
+
+    def build(
+        bars: DictatedBars, *, fee_frac: float, borrow_frac: float, initial_cash: float
+    ) -> AnyEnv:
+        return build_with(
+            bars,
+            trading_fees=fee_frac,
+            borrow_interest_rate=borrow_frac,
+            portfolio_initial_value=initial_cash,
+        )
+
+    def build_varied(
+        bars: DictatedBars, *, fee_frac: float, borrow_frac: float, initial_cash: float
+    ) -> AnyEnv:
+        return build_with(
+            bars,
+            trading_fees=fee_frac,
+            borrow_interest_rate=borrow_frac,
+            portfolio_initial_value=initial_cash,
+            windows=_VARIED_WINDOW_BARS,
+            max_episode_duration=_VARIED_STEPS,
+        )
+
+    return Probe(
+        name="gym-trading-env TradingEnv",
+        version=version_of(_PACKAGE),
+        build=build,
+        build_varied=build_varied,
+        hold=_present_position,
+        buy=_LONG,
+        sell=_FLAT,
+        short=_SHORT,
+        cash=lambda env, info: _net(info, "fiat"),
+        units=lambda env, info: _net(info, "asset"),
+        equity=lambda env, info: float(info["portfolio_valuation"]),
+    )
+
+
+def _present_position(env: AnyEnv) -> int:
+    inner: Any = env.unwrapped
+    return _POSITIONS.index(inner._position)
+
+
+def _net(info: Info, what: str) -> float:
+    """Return what is owned less what is borrowed and the interest owed on it."""
+    owned, borrowed, interest = (
+        float(info[f"portfolio_distribution_{part}{what}"])
+        for part in ("", "borrowed_", "interest_")
+    )
+    return owned - borrowed - interest

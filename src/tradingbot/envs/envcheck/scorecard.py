@@ -1,0 +1,96 @@
+"""The result of the suite: findings of one environment, and tables of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tradingbot.envs.envcheck.check import Verdict
+
+_SIGNS = {Verdict.PASS: "pass", Verdict.FAIL: "**FAIL**", Verdict.UNTESTABLE: "–"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check's answer about one environment."""
+
+    check: str
+    promise: str
+    verdict: Verdict
+    says: str
+    """What was seen, in words with numbers."""
+    limit: float | None
+    observed: float | None
+    remedy: str
+    """Empty unless it failed."""
+
+
+@dataclass(frozen=True)
+class Scorecard:
+    """All findings about one environment, in the order of the catalogue."""
+
+    environment: str
+    version: str
+    findings: tuple[Finding, ...]
+
+    def count(self, verdict: Verdict) -> int:
+        """Return how many checks ended so."""
+        return sum(finding.verdict is verdict for finding in self.findings)
+
+    @property
+    def failed(self) -> tuple[Finding, ...]:
+        """The findings that say FAIL."""
+        return tuple(f for f in self.findings if f.verdict is Verdict.FAIL)
+
+    @property
+    def title(self) -> str:
+        """Name and version."""
+        return f"{self.environment} {self.version}".strip()
+
+    def verdict_of(self, check: str) -> Verdict:
+        """Return the verdict of one check by its id."""
+        return next(f.verdict for f in self.findings if f.check == check)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can say."""
+        counts = {verdict.value.lower(): self.count(verdict) for verdict in Verdict}
+        return {
+            "environment": self.environment,
+            "version": self.version,
+            "counts": counts,
+            "findings": [asdict(finding) for finding in self.findings],
+        }
+
+    def to_text(self) -> str:
+        """Write a plain table: check, verdict, what was seen; then remedies of what failed."""
+        width = max(len(finding.check) for finding in self.findings)
+        lines = [f"envcheck: {self.title}", ""]
+        lines += [f"{f.check:<{width}}  {f.verdict.value:<10}  {f.says}" for f in self.findings]
+        if self.failed:
+            lines += ["", "What to do:"]
+            lines += [f"  {f.check}: {f.remedy}" for f in self.failed]
+        return "\n".join([*lines, "", self.summary()])
+
+    def summary(self) -> str:
+        """Return the counts in one line."""
+        return (
+            f"{self.count(Verdict.PASS)} passed, {self.count(Verdict.FAIL)} failed, "
+            f"{self.count(Verdict.UNTESTABLE)} cannot be told"
+        )
+
+
+def markdown_table(cards: Sequence[Scorecard]) -> str:
+    """Write checks × environments as Markdown, and the number behind every FAIL below it."""
+    lines = [
+        "| check | " + " | ".join(card.title for card in cards) + " |",
+        "|---" * (len(cards) + 1) + "|",
+    ]
+    for finding in cards[0].findings:
+        signs = [_SIGNS[card.verdict_of(finding.check)] for card in cards]
+        lines.append(f"| `{finding.check}` | " + " | ".join(signs) + " |")
+    totals = [f"{c.count(Verdict.PASS)} / {len(c.failed)}" for c in cards]
+    lines += ["| **passed / failed** | " + " | ".join(totals) + " |", ""]
+    for card in cards:
+        lines += [f"* {card.title}, `{f.check}`: {f.says}." for f in card.failed]
+    return "\n".join(lines)

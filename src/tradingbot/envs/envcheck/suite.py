@@ -1,0 +1,95 @@
+"""Running the checks: quietly, apart from each other, and without believing anything."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from tradingbot.domain.errors import UserError
+from tradingbot.envs.envcheck.bars import flat
+from tradingbot.envs.envcheck.catalogue import CHECKS
+from tradingbot.envs.envcheck.check import Check, Outcome, Verdict
+from tradingbot.envs.envcheck.probe import AnyEnv, CannotTell, Intent, Probe, generic_probe
+from tradingbot.envs.envcheck.scorecard import Finding, Scorecard
+from tradingbot.envs.envcheck.trace import build, play
+
+_NO_PROBE = "prices cannot be dictated: write a probe"
+
+
+def run_checks(
+    subject: Probe | Callable[[], AnyEnv], *, checks: Sequence[Check] = CHECKS, name: str = ""
+) -> Scorecard:
+    """Run the suite on an environment.
+
+    Args:
+        subject: A probe, or something that returns an environment when called; of the latter only
+            what needs no known prices can be judged.
+        checks: Which checks, in which order.
+        name: Shown instead of the factory's own name.
+
+    Raises:
+        UserError: If the environment cannot be built, reset and stepped once.
+    """
+    if not isinstance(subject, Probe):
+        subject = generic_probe(name or getattr(subject, "__name__", "environment"), subject)
+    with _quiet():
+        _try_out(subject)
+        findings = tuple(run_check(check, subject) for check in checks)
+    return Scorecard(subject.name, subject.version, findings)
+
+
+def run_check(check: Check, probe: Probe) -> Finding:
+    """Run one check; an environment that raises on a lawful action fails it."""
+    if check.needs_dictation and not probe.dictates:
+        outcome = Outcome(Verdict.UNTESTABLE, _NO_PROBE)
+    else:
+        try:
+            outcome = check.judge(probe)
+        except CannotTell as e:
+            outcome = Outcome(Verdict.UNTESTABLE, str(e))
+        except Exception as e:
+            outcome = Outcome(Verdict.FAIL, f"raised {_describe(e)}")
+    failed = outcome.verdict is Verdict.FAIL
+    return Finding(
+        check=check.id,
+        promise=check.promise,
+        verdict=outcome.verdict,
+        says=outcome.says,
+        limit=_plain(outcome.limit),
+        observed=_plain(outcome.observed),
+        remedy=check.remedy if failed else "",
+    )
+
+
+def _try_out(probe: Probe) -> None:
+    try:
+        env = build(probe, flat())
+        play(env, probe, (Intent.HOLD if probe.dictates else Intent.ANY,))
+    except Exception as e:
+        if isinstance(e, UserError):
+            raise
+        raise UserError(
+            "an environment to check must build, reset and take one step",
+            was=_describe(e),
+            where=probe.name,
+            remedy="See docs/environments/envcheck.md for how to write a probe",
+        ) from e
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what environments print and warn of out of our output; filters are put back."""
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _describe(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
+
+
+def _plain(number: Any) -> float | None:
+    return None if number is None else float(number)

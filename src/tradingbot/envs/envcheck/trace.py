@@ -1,0 +1,178 @@
+"""Playing a script in an environment and keeping what was seen."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradingbot.envs.envcheck.bars import DictatedBars, dictate
+from tradingbot.envs.envcheck.probe import (
+    INITIAL_CASH_CCY,
+    AnyEnv,
+    CannotTell,
+    Info,
+    Intent,
+    Probe,
+)
+
+SEED = 7
+
+
+@dataclass(frozen=True)
+class Account:
+    """What the probe could read; None where it cannot be told."""
+
+    cash: float | None
+    equity: float | None
+    units: float | None
+    fees_paid: float | None
+    fill_price: float | None
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a caller sees after `reset` (reward 0) or after a step."""
+
+    observation: Any
+    """A copy: some environments change what they have handed out."""
+    reward: float
+    terminated: bool
+    truncated: bool
+    account: Account
+    reward_terms: Mapping[str, float] | None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Moment 0 is the reset; moment k follows the k-th action."""
+
+    moments: tuple[Moment, ...]
+
+    @property
+    def last(self) -> Moment:
+        """The moment after the last action."""
+        return self.moments[-1]
+
+    @property
+    def ended(self) -> bool:
+        """The environment said that the episode is over."""
+        return self.last.terminated or self.last.truncated
+
+    @property
+    def rewards(self) -> list[float]:
+        """One reward per action."""
+        return [moment.reward for moment in self.moments[1:]]
+
+    def read(self, name: str) -> list[float]:
+        """Return one account number at every moment.
+
+        Raises:
+            CannotTell: If it is unknown at any of them.
+        """
+        values = [getattr(moment.account, name) for moment in self.moments]
+        if any(value is None for value in values):
+            raise CannotTell(f"the environment does not tell its {name.replace('_', ' ')}")
+        return [float(value) for value in values]
+
+    def knows(self, name: str) -> bool:
+        """Tell whether an account number is known at every moment."""
+        return all(getattr(moment.account, name) is not None for moment in self.moments)
+
+
+def build(
+    probe: Probe,
+    prices: Sequence[float],
+    *,
+    fee_frac: float = 0.0,
+    borrow_frac: float = 0.0,
+    varied: bool = False,
+) -> AnyEnv:
+    """Build an environment on dictated prices, with the probe's lead-in before them.
+
+    Args:
+        probe: Whose environment.
+        prices: One per bar from the first observation on.
+        fee_frac: Fraction of traded value.
+        borrow_frac: Fraction of borrowed value, per bar.
+        varied: As it is trained, where the probe knows how.
+    """
+    bars = dictate(prices, lead_bars=probe.lead_bars)
+    make = probe.build_varied if varied and probe.build_varied is not None else probe.build
+    return make(bars, fee_frac=fee_frac, borrow_frac=borrow_frac, initial_cash=INITIAL_CASH_CCY)
+
+
+def play(env: AnyEnv, probe: Probe, intents: Sequence[Intent], *, seed: int = SEED) -> Trace:
+    """Reset with `seed` and carry out the intents until they or the episode are used up."""
+    env.action_space.seed(seed)
+    observation, info = env.reset(seed=seed)
+    moments = [_moment(env, probe, observation, info)]
+    for intent in intents:
+        observation, reward, terminated, truncated, info = env.step(probe.action(intent, env))
+        ends = bool(terminated), bool(truncated)
+        moments.append(_moment(env, probe, observation, info, float(reward), ends))
+        if any(ends):
+            break
+    return Trace(tuple(moments))
+
+
+def flatten(observation: Any) -> NDArray[np.float64]:
+    """Put the numbers of an observation into one vector; dictionaries by sorted key."""
+    if isinstance(observation, Mapping):
+        parts = [flatten(observation[key]) for key in sorted(observation, key=str)]
+    elif isinstance(observation, tuple | list):
+        parts = [flatten(part) for part in observation]
+    else:
+        return np.asarray(observation, dtype=np.float64).ravel()
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def same(first: Any, second: Any) -> bool:
+    """Tell whether two observations hold the same numbers; NaN equals NaN."""
+    a, b = flatten(first), flatten(second)
+    return a.shape == b.shape and bool(np.array_equal(a, b, equal_nan=True))
+
+
+def first_difference(first: Trace, second: Trace) -> int | None:
+    """Return the first moment at which two traces differ in anything seen, or None."""
+    for index, (a, b) in enumerate(zip(first.moments, second.moments, strict=False)):
+        seen_a = (a.reward, a.terminated, a.truncated, a.account)
+        seen_b = (b.reward, b.terminated, b.truncated, b.account)
+        if seen_a != seen_b or not same(a.observation, b.observation):
+            return index
+    if len(first.moments) != len(second.moments):
+        return min(len(first.moments), len(second.moments))
+    return None
+
+
+def mark(bars: DictatedBars, probe: Probe, moment: int) -> float:
+    """Return the close at which an account is marked at a moment; the last once bars are used."""
+    return float(bars.closes[min(probe.lead_bars + moment, len(bars) - 1)])
+
+
+def _moment(
+    env: AnyEnv,
+    probe: Probe,
+    observation: Any,
+    info: Info,
+    reward: float = 0.0,
+    ends: tuple[bool, bool] = (False, False),
+) -> Moment:
+    account = Account(
+        cash=_number(probe.cash(env, info)),
+        equity=_number(probe.equity(env, info)),
+        units=_number(probe.units(env, info)),
+        fees_paid=_number(probe.fees_paid(env, info)),
+        fill_price=_number(probe.fill_price(env, info)),
+    )
+    terms = probe.reward_terms(env, info)
+    declared = None if terms is None else {name: float(value) for name, value in terms.items()}
+    return Moment(copy.deepcopy(observation), reward, *ends, account, declared)
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else float(value)
