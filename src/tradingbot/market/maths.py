@@ -42,6 +42,9 @@ class Maths(Protocol[T]):
     def log(self, a: T) -> T:
         """Return the natural logarithm."""
 
+    def log1p(self, a: T) -> T:
+        """Return the natural logarithm of 1 + a, exact for small a."""
+
 
 class TensorMaths:
     """`Maths` of tensors."""
@@ -80,6 +83,10 @@ class TensorMaths:
         """Return natural logarithms."""
         return a.log()
 
+    def log1p(self, a: Tensor) -> Tensor:
+        """Return natural logarithms of 1 + a."""
+        return a.log1p()
+
 
 class FloatMaths:
     """`Maths` of one number."""
@@ -115,6 +122,10 @@ class FloatMaths:
     def log(self, a: float) -> float:
         """Return the natural logarithm."""
         return math.log(a)
+
+    def log1p(self, a: float) -> float:
+        """Return the natural logarithm of 1 + a."""
+        return math.log1p(a)
 
 
 TENSOR_MATHS = TensorMaths()

@@ -1,1 +1,27 @@
-"""Rewards: named terms, one per file, that sum to what an agent is paid."""
+"""Rewards: named terms of one step, stacked with weights; their sum is the reward.
+
+A new term is one file in `rewards/terms` and a line in `rewards/catalogue.py`. What each means:
+`docs/environments/rewards.md`.
+"""
+
+from tradingbot.rewards.catalogue import register, registered_terms, reward_term
+from tradingbot.rewards.inputs import RewardInputs, reward_inputs
+from tradingbot.rewards.presets import REWARD_PRESETS, RewardConfig, reward_preset
+from tradingbot.rewards.stack import RewardStack, WeightedTerm, reward_stack
+from tradingbot.rewards.term import Bounds, RewardTerm
+
+__all__ = [
+    "REWARD_PRESETS",
+    "Bounds",
+    "RewardConfig",
+    "RewardInputs",
+    "RewardStack",
+    "RewardTerm",
+    "WeightedTerm",
+    "register",
+    "registered_terms",
+    "reward_inputs",
+    "reward_preset",
+    "reward_stack",
+    "reward_term",
+]

@@ -1,0 +1,136 @@
+"""A reward as a weighted stack of terms: what the simulator calls, and what gets logged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tradingbot.domain.errors import ConfigError
+from tradingbot.market.advance import Advanced
+from tradingbot.market.maths import FLOAT_MATHS, TENSOR_MATHS, Maths, T
+from tradingbot.market.rules import Rules
+from tradingbot.rewards.catalogue import registered_terms, reward_term
+from tradingbot.rewards.inputs import RewardInputs, reward_inputs
+from tradingbot.rewards.term import Bounds, RewardTerm, TermOptions
+
+MAX_WEIGHT = 1000.0
+
+
+@dataclass(frozen=True)
+class WeightedTerm:
+    """One layer of a stack."""
+
+    term: RewardTerm
+    weight: float
+    options: TermOptions
+
+    @property
+    def bounds(self) -> Bounds:
+        """The weighted term lies within these."""
+        ends = [self.weight * bound for bound in self.options.bounds]
+        return Bounds(min(ends), max(ends))
+
+
+@dataclass(frozen=True)
+class RewardStack:
+    """Weighted terms whose sum is the reward; satisfies `market.simulation.Reward`.
+
+    Build it with `reward_stack`. Pure and without state: everything a term remembers is in the
+    account.
+    """
+
+    layers: tuple[WeightedTerm, ...]
+
+    def __call__(self, rules: Rules, advanced: Advanced) -> Tensor:
+        """Return the weighted terms, (K, B); their sum over K is the reward."""
+        step = reward_inputs(rules, advanced, TENSOR_MATHS)
+        return torch.stack(self._weighted(step, TENSOR_MATHS))
+
+    def scalar(self, rules: Rules, advanced: Any) -> list[float]:
+        """Return the K weighted terms of one step in plain numbers.
+
+        `advanced` is the scalar simulator's twin of `market.advance.Advanced`.
+        """
+        return self._weighted(reward_inputs(rules, advanced, FLOAT_MATHS), FLOAT_MATHS)
+
+    def clipped(self, rules: Rules, advanced: Advanced) -> Tensor:
+        """Tell where a term left its bounds and was cut, or is not a number: (K, B) bool."""
+        step = reward_inputs(rules, advanced, TENSOR_MATHS)
+        flags = []
+        for layer in self.layers:
+            low, high = layer.options.bounds
+            raw = layer.term.formula(step, layer.options, TENSOR_MATHS)
+            flags.append(~((raw >= low) & (raw <= high)))
+        return torch.stack(flags)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """K names of the terms, in order."""
+        return tuple(layer.term.name for layer in self.layers)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """K names under which the weighted terms are logged."""
+        return tuple(layer.term.metric for layer in self.layers)
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Weight by name of term."""
+        return {layer.term.name: layer.weight for layer in self.layers}
+
+    @property
+    def bounds(self) -> Bounds:
+        """The reward lies within these, up to rounding of the sum."""
+        return Bounds(
+            sum(layer.bounds.low for layer in self.layers),
+            sum(layer.bounds.high for layer in self.layers),
+        )
+
+    def _weighted(self, step: RewardInputs[T], xp: Maths[T]) -> list[T]:
+        return [
+            layer.weight * layer.term.evaluate(step, layer.options, xp) for layer in self.layers
+        ]
+
+
+def reward_stack(
+    weights: Mapping[str, float], options: Mapping[str, Mapping[str, object]] | None = None
+) -> RewardStack:
+    """Stack terms in the order of the catalogue; terms of weight 0 are left out.
+
+    Args:
+        weights: Weight by name of term.
+        options: Changed options by name of term; each must have a weight in `weights`.
+
+    Raises:
+        ConfigError: If a term or option is unknown, a weight is no number of at most 1000 in size,
+            or no weight is left.
+    """
+    options = options or {}
+    for name in (*weights, *options):
+        reward_term(name)
+    layers = tuple(
+        WeightedTerm(term, _checked(weights[name], name), term.make_options(options.get(name, {})))
+        for name, term in registered_terms().items()
+        if weights.get(name, 0.0) != 0.0
+    )
+    if not layers:
+        raise ConfigError(
+            "a reward must have a term whose weight is not 0", was=dict(weights), where="rewards"
+        )
+    return RewardStack(layers)
+
+
+def _checked(weight: float, name: str) -> float:
+    number = isinstance(weight, int | float) and not isinstance(weight, bool)
+    if not (number and math.isfinite(weight) and abs(weight) <= MAX_WEIGHT):
+        raise ConfigError(
+            f"the weight of a reward term must be a number of at most {MAX_WEIGHT:g} in size",
+            was=repr(weight),
+            where=f"reward term {name}",
+        )
+    return float(weight)

@@ -1,0 +1,102 @@
+"""What a reward term is: a named formula over `RewardInputs`, with options, bounds, version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, Protocol
+
+from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.market.maths import Maths, T
+from tradingbot.rewards.inputs import RewardInputs
+
+
+class Bounds(NamedTuple):
+    """The interval a number is cut to."""
+
+    low: float
+    high: float
+
+
+class TermOptions(Protocol):
+    """Options of a term: a frozen dataclass of numbers and flags that knows the term's bounds."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """The term lies within these."""
+
+
+class Formula(Protocol):
+    """The formula of a term, written once for tensors and for plain numbers."""
+
+    def __call__(self, step: RewardInputs[T], options: Any, xp: Maths[T]) -> T:
+        """Return the term before it is cut to its bounds: (B,), or one number."""
+
+
+@dataclass(frozen=True)
+class RewardTerm:
+    """A term of a reward. Its module's docstring is its specification."""
+
+    name: str
+    version: int
+    """Raised whenever the same step can give another number."""
+    formula: Formula
+    options: type[Any]
+    """Frozen dataclass that satisfies `TermOptions`; its defaults are the term's."""
+
+    @property
+    def id(self) -> str:
+        """Name and version, such as `pnl-v1`."""
+        return f"{self.name}-v{self.version}"
+
+    @property
+    def metric(self) -> str:
+        """Name under which the weighted term is logged."""
+        return f"reward/{self.name}"
+
+    def evaluate(self, step: RewardInputs[T], options: TermOptions, xp: Maths[T]) -> T:
+        """Return the term, (B,) or one number, within the bounds of its options."""
+        low, high = options.bounds
+        return xp.clip(self.formula(step, options, xp), low, high)
+
+    def make_options(self, changed: Mapping[str, object]) -> TermOptions:
+        """Return the term's options with some of them changed.
+
+        Raises:
+            ConfigError: If a name is unknown, a value of the wrong kind or out of range.
+        """
+        defaults = {field.name: field.default for field in fields(self.options)}
+        for name, value in changed.items():
+            where = f"reward term {self.name}"
+            if name not in defaults:
+                raise ConfigError(
+                    "an option of a reward term must be known",
+                    was=repr(name),
+                    where=where,
+                    remedy=suggest(name, defaults) if defaults else "This term has none",
+                )
+            _require_kind(name, value, defaults[name], where)
+        options: TermOptions = self.options(**changed)
+        return options
+
+
+def _require_kind(name: str, value: object, default: object, where: str) -> None:
+    """Flags are true or false, everything else is a number."""
+    flag = isinstance(default, bool)
+    fits = isinstance(value, bool) if flag else _is_number(value)
+    if not fits:
+        kind = "true or false" if flag else "a number"
+        raise ConfigError(f"{name} must be {kind}", was=repr(value), where=where)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def require(holds: bool, rule: str, options: object) -> None:
+    """Raise ConfigError unless a rule holds; the first word of the rule names the option."""
+    if not holds:
+        name = rule.split()[0]
+        raise ConfigError(
+            rule, was=getattr(options, name, None), where=f"{type(options).__name__}.{name}"
+        )

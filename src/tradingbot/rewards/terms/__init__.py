@@ -1,0 +1,1 @@
+"""Reward terms, one per file; `rewards/catalogue.py` lists them."""
