@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
 from tradingbot.domain.errors import ConfigError
+from tradingbot.envs.episode_info import EpisodeSummary
 from tradingbot.market.costs import CostProfile
 from tradingbot.risk.limits import require
 
@@ -146,22 +147,13 @@ class CurriculumState:
         raise ConfigError("curriculum state must be what to_json wrote", was=str(dict(values))[:80])
 
 
-def episode_result(
-    return_sum: float, return_squares: float, steps: int, *, n_trades: int, n_wins: int
-) -> EpisodeResult:
-    """Judge an episode by the running sums of its account.
-
-    Args:
-        return_sum: Sum of simple returns per bar.
-        return_squares: Sum of their squares.
-        steps: Bars of the episode.
-        n_trades: Closed trades.
-        n_wins: Those that earned.
-    """
-    mean = return_sum / max(steps, 1)
-    variance = return_squares / max(steps, 1) - mean * mean
-    sharpe = mean / math.sqrt(variance) * math.sqrt(BARS_PER_YEAR) if variance > 1e-16 else 0.0
-    return EpisodeResult(sharpe, n_wins / max(n_trades, 1), n_trades)
+def episode_result(summary: EpisodeSummary) -> EpisodeResult:
+    """Judge an episode by its summary, which every environment's last `info` holds."""
+    return EpisodeResult(
+        sharpe_annual=summary["sharpe"] * math.sqrt(BARS_PER_YEAR),
+        win_rate_frac=summary["win_rate_frac"],
+        n_trades=summary["n_trades"],
+    )
 
 
 def is_success(stage: Stage, result: EpisodeResult) -> bool:

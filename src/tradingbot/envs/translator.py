@@ -4,15 +4,17 @@ Pure functions of an account. Environments that use them belong in `hybrid`.
 
 A code is read by the discrete rules first (mask, sizes, limit on repeats), so what is translated is
 an order, not a name. The continuous simulator then gives that same order, to within rounding (a few
-ε of the order), exactly if the three conditions of `Translation.exact` hold:
+ε of the order; a sale of everything is exact), if
 
-* the number that undoes the smoothing lies in [−1, 1] (always, where `smoothing_bars` is 1);
-* the account may not go short, as discrete actions cannot;
-* rules other than `action.space`, costs and account are those that the discrete simulator has.
+* the number that undoes the smoothing lies in [−1, 1]: always where `smoothing_bars` is 1, and said
+  by `Translation.exact`;
+* limits, costs and account are those that the discrete simulator has. An order of HOLD under
+  smoothing also needs a hold zone above 0 to rest in.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import NamedTuple
 
 import torch
@@ -27,22 +29,16 @@ from tradingbot.market.actions import (
     decode_continuous,
     decode_discrete,
 )
-from tradingbot.market.costs import CostRates
-from tradingbot.market.maths import TENSOR_MATHS, Maths, T
+from tradingbot.market.costs import CostProfile, CostRates
+from tradingbot.market.maths import FLOAT_MATHS, TENSOR_MATHS, Maths, T
 from tradingbot.market.room import room_of
 from tradingbot.market.rules import ActionRules, Rules
+from tradingbot.market.scalar import ScalarAccount
+from tradingbot.market.scalar.actions import ScalarDecision, read_action
+from tradingbot.market.scalar.room import measure_room
 
 REST_SHARE = 0.9
 """Part of the hold zone where a smoothed HOLD comes to rest: rounding must not leave the zone."""
-
-
-class Memory(NamedTuple):
-    """What a discrete agent's last selections were, which a continuous account does not keep."""
-
-    last_action: Tensor
-    """(B,) int32"""
-    repeats: Tensor
-    """(B,) int32"""
 
 
 class Translation(NamedTuple):
@@ -54,13 +50,14 @@ class Translation(NamedTuple):
     """(B,) bool: the continuous simulator gives the order of the discrete one."""
     decision: Decision
     """How the discrete simulator reads the code: order, executed code, violation, repeats."""
-    memory: Memory
-    """For the next translation."""
 
 
-def fresh_memory(account: Account) -> Memory:
-    """Return the memory of agents that have not acted yet."""
-    return Memory(torch.zeros_like(account.last_action), torch.zeros_like(account.repeats))
+class ScalarTranslation(NamedTuple):
+    """`Translation` of one agent, in plain numbers."""
+
+    number: float
+    exact: bool
+    decision: ScalarDecision
 
 
 def number_for_share(rules: ActionRules, signed_share: T, smoothed: T, xp: Maths[T]) -> T:
@@ -109,32 +106,72 @@ def number_of_order(rules: Rules, rates: CostRates, account: Account, order: Ten
     return number_for_share(rules.action, share, account.smoothed, TENSOR_MATHS)
 
 
-def number_of_code(
-    rules: Rules, rates: CostRates, account: Account, memory: Memory, code: Tensor
-) -> Translation:
+def number_of_code(rules: Rules, rates: CostRates, account: Account, code: Tensor) -> Translation:
     """Translate discrete codes into continuous actions.
 
     Args:
         rules: Those of the continuous simulator; sizes, mask and limit on repeats of the discrete
             one are in them.
         rates: Costs, () or (B,).
-        account: B accounts in the continuous simulator.
-        memory: Of the last translation, or `fresh_memory` at the start of an episode.
+        account: B accounts in the continuous simulator, whose `last_action` and `repeats` are the
+            agent's: `remember` every step.
         code: (B,) codes of `domain.action.Action`; unknown ones are HOLD and a violation.
     """
-    seen = account._replace(last_action=memory.last_action, repeats=memory.repeats)
     room = room_of(rules.limits, rates, account, account.equity)
-    decision = decode_discrete(rules.action, rules.limits, seen, room, code)
+    decision = decode_discrete(rules.action, rules.limits, account, room, code)
     share = share_of_order(rules, rates, account, decision.order)
     # Exactly −1: the whole position, whatever rounding did to value ÷ mark on the way.
     share = torch.where(decision.code == int(Action.SELL_ALL), -1.0, share)
     number = number_for_share(rules.action, share, account.smoothed, TENSOR_MATHS)
-    slack = 16.0 * torch.finfo(number.dtype).eps / (1.0 - rules.action.hold_zone)
-    reached = is_reached(
-        rules.action, share, account.smoothed, number, TENSOR_MATHS, slack=slack
-    ).bool()
-    exact = reached & torch.tensor(not rules.limits.allow_short, device=number.device)
-    return Translation(number, exact, decision, Memory(decision.selected, decision.repeats))
+    slack = _slack(rules.action, torch.finfo(number.dtype).eps)
+    reached = is_reached(rules.action, share, account.smoothed, number, TENSOR_MATHS, slack=slack)
+    return Translation(number, reached.bool(), decision)
+
+
+def remember(account: Account, decision: Decision) -> Account:
+    """Write what discrete agents selected into their accounts (B,) after a continuous step.
+
+    A continuous account counts what its orders amount to; the limit on repeats counts what was
+    selected, executed or not.
+    """
+    return account._replace(
+        last_action=decision.selected,
+        repeats=decision.repeats,
+        violations=account.violations + decision.violation.int(),
+    )
+
+
+def scalar_number_of_code(
+    rules: Rules, costs: CostProfile, account: ScalarAccount, code: float
+) -> ScalarTranslation:
+    """Translate one code, as `number_of_code`; the rules must name the discrete space."""
+    room = measure_room(rules.limits, costs, account, account.equity)
+    decision = read_action(rules, account, room, code)
+    order, share = decision.order, 0.0
+    if decision.code == int(Action.SELL_ALL):
+        share = -1.0
+    elif order < 0.0:
+        share = max(order / account.units, -1.0)
+    elif order > 0.0:
+        share = min(order * account.mark / room.more_long, 1.0)
+    number = number_for_share(rules.action, share, account.smoothed, FLOAT_MATHS)
+    slack = _slack(rules.action, sys.float_info.epsilon)
+    reached = is_reached(rules.action, share, account.smoothed, number, FLOAT_MATHS, slack=slack)
+    return ScalarTranslation(number, reached > 0.0, decision)
+
+
+def scalar_remember(account: ScalarAccount, decision: ScalarDecision) -> ScalarAccount:
+    """`remember` of one account."""
+    return account._replace(
+        last_action=decision.selected,
+        repeats=decision.repeats,
+        violations=account.violations + decision.violation,
+    )
+
+
+def _slack(rules: ActionRules, epsilon: float) -> float:
+    """Distance of shares that rounding explains."""
+    return 16.0 * epsilon / (1.0 - rules.hold_zone)
 
 
 def code_of_number(rules: Rules, rates: CostRates, account: Account, number: Tensor) -> Tensor:

@@ -26,9 +26,11 @@ from tradingbot.envs.curriculum import (
     episode_result,
     is_success,
 )
+from tradingbot.envs.episode_info import summarise
 from tradingbot.envs.worlds import synthetic_world
 from tradingbot.evaluation.oracle.market_oracle import oracle_for
 from tradingbot.market import Rules, advance, open_accounts, tensor_market
+from tradingbot.market.scalar import ScalarAccount
 
 GOOD = EpisodeResult(sharpe_annual=5.0, win_rate_frac=0.9, n_trades=20)
 BAD = EpisodeResult(sharpe_annual=-5.0, win_rate_frac=0.1, n_trades=20)
@@ -108,7 +110,7 @@ def test_stages_can_be_passed_by_who_sees_prices_only():
     for stage in STAGES:
         market = generate(
             "hidden_trend",
-            symbols=[f"S{index}" for index in range(6)],
+            symbols=[f"S{index}" for index in range(8)],
             start=date(2022, 1, 3),
             end=date(2023, 12, 29),
             seed=1,
@@ -170,7 +172,15 @@ def test_is_success_exactly_at_the_limits(index):
 
 def test_episode_result_equals_numpy():
     returns = 1e-3 * stream(3, "test", "returns").standard_normal(512) + 1e-4
-    result = episode_result(returns.sum(), (returns**2).sum(), 512, n_trades=8, n_wins=6)
+    account = ScalarAccount(
+        peak=1.0,
+        return_sum=returns.sum(),
+        return_squares=(returns**2).sum(),
+        steps=512,
+        n_trades=8,
+        n_wins=6,
+    )
+    result = episode_result(summarise(Rules(), account))
     assert result.sharpe_annual == pytest.approx(
         returns.mean() / returns.std() * math.sqrt(BARS_PER_YEAR)
     )
@@ -178,7 +188,8 @@ def test_episode_result_equals_numpy():
 
 
 def test_episode_result_without_trades_is_zero():
-    assert episode_result(0.0, 0.0, 512, n_trades=0, n_wins=0) == EpisodeResult(0.0, 0.0, 0)
+    idle = ScalarAccount(peak=1.0, steps=512)
+    assert episode_result(summarise(Rules(), idle)) == EpisodeResult(0.0, 0.0, 0)
 
 
 def test_state_json_round_trip():
