@@ -6,13 +6,18 @@ A new term is one file in `rewards/terms` and a line in `rewards/catalogue.py`. 
 
 from tradingbot.rewards.catalogue import register, registered_terms, reward_term
 from tradingbot.rewards.inputs import RewardInputs, reward_inputs
+from tradingbot.rewards.objectives import sum_by_objective
 from tradingbot.rewards.presets import REWARD_PRESETS, RewardConfig, reward_preset
+from tradingbot.rewards.shaping import Potential, PotentialShaping
 from tradingbot.rewards.stack import RewardStack, WeightedTerm, reward_stack
-from tradingbot.rewards.term import Bounds, RewardTerm
+from tradingbot.rewards.term import OBJECTIVES, Bounds, RewardTerm
 
 __all__ = [
+    "OBJECTIVES",
     "REWARD_PRESETS",
     "Bounds",
+    "Potential",
+    "PotentialShaping",
     "RewardConfig",
     "RewardInputs",
     "RewardStack",
@@ -24,4 +29,5 @@ __all__ = [
     "reward_preset",
     "reward_stack",
     "reward_term",
+    "sum_by_objective",
 ]

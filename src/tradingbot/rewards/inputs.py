@@ -18,6 +18,8 @@ from tradingbot.market.rules import Rules
 
 RATIO_BOUND = 1000.0
 """Ratios are cut to this, so that no product of a few of them overflows in float32."""
+LEAST = 1.0e-12
+"""Equity, prices and quantities up to this count as nothing to divide by."""
 _SUM_BOUND = 1.0e9
 
 
@@ -26,7 +28,7 @@ class RewardInputs(NamedTuple, Generic[T]):
 
     Returns are simple. "Largest position" is `max_position_frac` · equity at the decision, so a
     share of it means the same for a sleeve of 15 % and for one of 100 %. Flags are 0 or 1. Ratios
-    whose denominator is not positive are 0, all ratios are cut to ±`RATIO_BOUND`: finite accounts
+    whose denominator is not above `LEAST` are 0, all are cut to ±`RATIO_BOUND`: finite accounts
     give finite inputs.
     """
 
@@ -102,7 +104,8 @@ def reward_inputs(rules: Rules, advanced: Any, xp: Maths[T]) -> RewardInputs[T]:
     before, after = advanced.before, advanced.after
     equity, equity_after = before.equity, after.equity
     largest_frac = rules.limits.max_position_frac
-    largest = largest_frac * equity
+    per_equity = _reciprocal(equity, xp)
+    per_largest = per_equity / largest_frac
     change = equity_after - equity
     zero: T = before.cash * 0.0  # carries the number format: flags and counts take it on
     side = xp.sign(before.units)
@@ -115,10 +118,10 @@ def reward_inputs(rules: Rules, advanced: Any, xp: Maths[T]) -> RewardInputs[T]:
     filled_as_asked = xp.sign(advanced.decision.order) * advanced.fill.units > 0.0
     age = _age(before.action_ages, advanced.decision.code)
     return RewardInputs(
-        equity_return=_ratio(change, equity, xp),
-        gain=_ratio(change, largest, xp),
-        realised=_ratio(after.realised - before.realised, largest, xp),
-        cost=_ratio(cost, largest, xp),
+        equity_return=_cut(change * per_equity, xp),
+        gain=_cut(change * per_largest, xp),
+        realised=_cut((after.realised - before.realised) * per_largest, xp),
+        cost=_cut(cost * per_largest, xp),
         drawdown=xp.maximum(_ratio(after.peak - equity_after, after.peak, xp), 0.0),
         exposure=_ratio(xp.absolute(after.units) * after.mark, largest_frac * equity_after, xp),
         open_roi_before=_ratio(side * (before.mark - before.entry), before.entry, xp),
@@ -183,10 +186,17 @@ def _closing(advanced: Any, side: T, zero: T, xp: Maths[T]) -> _Closing[T]:
 
 
 def _ratio(top: T, bottom: T, xp: Maths[T]) -> T:
-    """Divide; 0 where `bottom` is not positive, within ±`RATIO_BOUND`."""
-    positive = bottom > 0.0
-    quotient = top / xp.where(positive, bottom, 1.0)
-    return xp.where(positive, xp.clip(quotient, -RATIO_BOUND, RATIO_BOUND), 0.0)
+    return _cut(top * _reciprocal(bottom, xp), xp)
+
+
+def _reciprocal(bottom: T, xp: Maths[T]) -> T:
+    """Return 1 ÷ bottom, 0 where that is not above `LEAST`: times 0 it stays a number."""
+    usable = bottom > LEAST
+    return xp.where(usable, 1.0 / xp.where(usable, bottom, 1.0), 0.0)
+
+
+def _cut(ratio: T, xp: Maths[T]) -> T:
+    return xp.clip(ratio, -RATIO_BOUND, RATIO_BOUND)
 
 
 def _n_recent(ages: Tensor | Sequence[int]) -> Any:
@@ -202,4 +212,4 @@ def _age(ages: Tensor | Sequence[int], code: Any) -> Any:
         # A sum over seven rows rather than a gather: it fuses with everything around it.
         codes = torch.arange(ages.shape[0], dtype=torch.int32, device=ages.device)[:, None]
         return torch.where(codes == code, ages, 0).sum(0, dtype=torch.int32)
-    return ages[int(code)]
+    return ages[code]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.market.maths import Maths, T
@@ -33,6 +33,11 @@ class Formula(Protocol):
         """Return the term before it is cut to its bounds: (B,), or one number."""
 
 
+Objective = Literal["profit", "risk", "activity", "timing", "exploration"]
+"""What a term is for; a learner with several objectives weighs these against each other."""
+OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
+
+
 @dataclass(frozen=True)
 class RewardTerm:
     """A term of a reward. Its module's docstring is its specification."""
@@ -43,6 +48,7 @@ class RewardTerm:
     formula: Formula
     options: type[Any]
     """Frozen dataclass that satisfies `TermOptions`; its defaults are the term's."""
+    objective: Objective
 
     @property
     def id(self) -> str:

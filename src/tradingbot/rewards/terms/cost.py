@@ -47,4 +47,4 @@ def cost(step: RewardInputs[T], options: CostOptions, xp: Maths[T]) -> T:
     return -options.scale * step.cost
 
 
-TERM = RewardTerm("cost", 1, cost, CostOptions)
+TERM = RewardTerm("cost", 1, cost, CostOptions, objective="profit")

@@ -59,4 +59,6 @@ def differential_sharpe(
     return options.scale * top / (variance * xp.sqrt(variance))
 
 
-TERM = RewardTerm("differential_sharpe", 1, differential_sharpe, DifferentialSharpeOptions)
+TERM = RewardTerm(
+    "differential_sharpe", 1, differential_sharpe, DifferentialSharpeOptions, objective="risk"
+)

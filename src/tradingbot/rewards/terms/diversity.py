@@ -48,4 +48,4 @@ def diversity(step: RewardInputs[T], options: DiversityOptions, xp: Maths[T]) ->
     return options.bonus * xp.clip(step.distinct_actions - FREE_ACTIONS, 0.0, TIERS)
 
 
-TERM = RewardTerm("diversity", 1, diversity, DiversityOptions)
+TERM = RewardTerm("diversity", 1, diversity, DiversityOptions, objective="exploration")

@@ -57,4 +57,4 @@ def drawdown(step: RewardInputs[T], options: DrawdownOptions, xp: Maths[T]) -> T
     return -options.knee_penalty * depth * xp.maximum(depth, 1.0)
 
 
-TERM = RewardTerm("drawdown", 1, drawdown, DrawdownOptions)
+TERM = RewardTerm("drawdown", 1, drawdown, DrawdownOptions, objective="risk")

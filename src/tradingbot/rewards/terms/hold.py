@@ -47,4 +47,4 @@ def hold(step: RewardInputs[T], options: HoldOptions, xp: Maths[T]) -> T:
     return xp.where(step.code == float(Action.HOLD), price, 0.0)
 
 
-TERM = RewardTerm("hold", 1, hold, HoldOptions)
+TERM = RewardTerm("hold", 1, hold, HoldOptions, objective="activity")

@@ -52,4 +52,6 @@ def intrinsic_action(step: RewardInputs[T], options: IntrinsicActionOptions, xp:
     )
 
 
-TERM = RewardTerm("intrinsic_action", 1, intrinsic_action, IntrinsicActionOptions)
+TERM = RewardTerm(
+    "intrinsic_action", 1, intrinsic_action, IntrinsicActionOptions, objective="exploration"
+)

@@ -50,4 +50,4 @@ def log_growth(step: RewardInputs[T], options: LogGrowthOptions, xp: Maths[T]) -
     return options.scale * xp.log1p(xp.maximum(step.equity_return, LOWEST_RETURN))
 
 
-TERM = RewardTerm("log_growth", 1, log_growth, LogGrowthOptions)
+TERM = RewardTerm("log_growth", 1, log_growth, LogGrowthOptions, objective="profit")

@@ -105,4 +105,4 @@ def _exit_factor(step: RewardInputs[T], options: PnlOptions) -> T:
     return options.exit_partial + full * step.ended + staged * step.staged
 
 
-TERM = RewardTerm("pnl", 1, pnl, PnlOptions)
+TERM = RewardTerm("pnl", 1, pnl, PnlOptions, objective="profit")

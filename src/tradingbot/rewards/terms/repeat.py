@@ -51,4 +51,4 @@ def repeat(step: RewardInputs[T], options: RepeatOptions, xp: Maths[T]) -> T:
     return -options.grade * xp.maximum(step.repeats - options.free_repeats, 0.0)
 
 
-TERM = RewardTerm("repeat", 1, repeat, RepeatOptions)
+TERM = RewardTerm("repeat", 1, repeat, RepeatOptions, objective="activity")

@@ -2,8 +2,9 @@
 
 Formula:
     `progress(after) − progress(before)` with `progress = clamp(S / target, −1, 1)` and
-    `S = √bars_per_year · mean / deviation · n / (n + warmup_bars)` over the n steps of the episode
-    so far; 0 for n = 0. The deviation is at least 1e-6 per bar.
+    `S = √bars_per_year · mean / rms · n / (n + warmup_bars)` over the n steps of the episode;
+    0 for n = 0. `rms` is the root mean square of returns, at least 1e-6: it differs from the
+    standard deviation by a square of the Sharpe per bar, and unlike it means something at n = 1.
 
 Unit:
     1 is the whole way from Sharpe 0 to the target (annualised, 1.0).
@@ -14,7 +15,8 @@ Bounds:
 Notes:
     Contributions add up to the progress at the end of the episode, so no policy collects more than
     1 in all, and nothing is gained by swinging around the target. The factor
-    `n / (n + warmup_bars)` damps ratios of a few returns.
+    `n / (n + warmup_bars)` damps ratios of a few returns: after 100 hourly bars the annualised
+    Sharpe of a coin is ±4.
 
 Version history:
     1: first.
@@ -29,8 +31,8 @@ from tradingbot.market.maths import Maths, T
 from tradingbot.rewards.inputs import RewardInputs
 from tradingbot.rewards.term import Bounds, RewardTerm, require
 
-VARIANCE_FLOOR = 1.0e-12
-"""Of returns per bar, squared."""
+POWER_FLOOR = 1.0e-12
+"""Least mean square of returns per bar."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +68,10 @@ def sharpe(step: RewardInputs[T], options: SharpeOptions, xp: Maths[T]) -> T:
 def _progress(n: T, total: T, squares: T, options: SharpeOptions, xp: Maths[T]) -> T:
     count = xp.maximum(n, 1.0)
     mean = total / count
-    variance = xp.maximum(squares / count - mean * mean, VARIANCE_FLOOR)
+    power = xp.maximum(squares / count, POWER_FLOOR)
     scale = math.sqrt(options.bars_per_year) / options.target
     trust = n / (count + options.warmup_bars)  # n, not count: nothing is known at n = 0
-    return xp.clip(scale * trust * mean / xp.sqrt(variance), -1.0, 1.0)
+    return xp.clip(scale * trust * mean / xp.sqrt(power), -1.0, 1.0)
 
 
-TERM = RewardTerm("sharpe", 1, sharpe, SharpeOptions)
+TERM = RewardTerm("sharpe", 1, sharpe, SharpeOptions, objective="risk")

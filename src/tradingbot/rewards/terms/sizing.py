@@ -48,4 +48,4 @@ def sizing(step: RewardInputs[T], options: SizingOptions, xp: Maths[T]) -> T:
     return -xp.minimum(step.exposure, 1.0) * strain
 
 
-TERM = RewardTerm("sizing", 1, sizing, SizingOptions)
+TERM = RewardTerm("sizing", 1, sizing, SizingOptions, objective="risk")

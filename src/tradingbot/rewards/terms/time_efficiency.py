@@ -54,4 +54,4 @@ def time_efficiency(step: RewardInputs[T], options: TimeEfficiencyOptions, xp: M
     return step.closed_frac * quality * share
 
 
-TERM = RewardTerm("time_efficiency", 1, time_efficiency, TimeEfficiencyOptions)
+TERM = RewardTerm("time_efficiency", 1, time_efficiency, TimeEfficiencyOptions, objective="timing")
