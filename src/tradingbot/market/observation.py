@@ -132,5 +132,7 @@ def _portfolio(rules: Rules, a: PrivateInputs[T], xp: Maths[T]) -> tuple[T, ...]
 
 def observe_accounts(rules: Rules, account: Account) -> Tensor:
     """Return the private observation of B accounts, (18, B), in the accounts' number format."""
-    inputs = PrivateInputs(*(getattr(account, name) for name in PrivateInputs._fields))
+    # Counts too: a quotient of integers would be float32, whatever the accounts are.
+    dtype = account.cash.dtype
+    inputs = PrivateInputs(*(getattr(account, name).to(dtype) for name in PrivateInputs._fields))
     return torch.stack(private_features(rules, inputs, TENSOR_MATHS))
