@@ -1,0 +1,178 @@
+"""The batched simulator equals the scalar one, step for step, wherever either can be driven."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+
+from fixtures.nasty_streams import nasty_market
+from fixtures.scalar_courses import (
+    ATOL,
+    CASH,
+    N_LANES,
+    OPTIONS,
+    RTOL,
+    SPACES,
+    Course,
+    first_difference,
+    lane_rates,
+    numbers_of,
+    profile_of,
+    restored,
+    rules_of,
+    run,
+    scalar_bars,
+)
+from tradingbot.domain.action import Action
+from tradingbot.domain.denial import Denial, ExitReason
+from tradingbot.domain.seeding import stream
+from tradingbot.market import (
+    Bar,
+    advance,
+)
+from tradingbot.market.bars import STALE_COLUMN
+from tradingbot.market.episodes import begin, begin_again, drawn_symbols, start_row
+from tradingbot.market.scalar import (
+    ScalarAccount,
+    ScalarBar,
+    open_account,
+    scalar_advance,
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("space", SPACES)
+def test_batched_step_equals_scalar_step(space: str, option: str) -> None:
+    course = run(space, option)
+
+    assert first_difference(course.batch, course.scalar) is None
+
+
+def events_of(course: Course) -> Iterator[str]:
+    """Name what happened in a course."""
+    for reason in ExitReason:
+        yield from [reason.name] * int((course["exit_reason"] == reason).any())
+    for denial in Denial:
+        yield from [denial.name] * int((course["denial"] == denial).any())
+    for code in Action:
+        yield from [code.name] * int((course["decision.code"] == code).any())
+    units, fill, order = course["after.units"], course["fill.units"], course["order"]
+    before = np.vstack([np.zeros(N_LANES), units[:-1]])
+    equity = course["after.cash"] + units * course["after.mark"]
+    tried = (order != 0.0) & (course["fill.units"] != 0.0)
+    cut = tried & (np.abs(fill) < 0.999 * np.abs(order))
+    happened = {
+        "violation": course["decision.violation"] == 1.0,
+        "lapsed order": (order != 0.0) & (fill == 0.0),
+        "cut long buy": cut & (fill > 0.0) & (before >= 0.0),
+        "cut sell": cut & (fill < 0.0),
+        "cut stop": (course["exit_fill.units"] != 0.0) & (units != 0.0),
+        "fill and stop": (fill != 0.0) & (course["exit_fill.units"] != 0.0),
+        "flip to short": (before > 0.0) & (units < 0.0),
+        "flip to long": (before < 0.0) & (units > 0.0),
+        "short": units < 0.0,
+        "borrow": course["after.borrow_paid"] > 0.0,
+        "debt": equity < 0.0,
+        "partial exit": course["after.partial_exits"] > 0.0,
+        "three adds": course["after.adds"] >= 3.0,
+        "stale": course["after.stale_bars"] >= 2.0,
+        "win": course["after.n_wins"] > 0.0,
+        "loss": course["after.gross_loss"] > 0.0,
+        "repeats": course["after.repeats"] > 3.0,
+        "terminated": course["terminated"] == 1.0,
+        "truncated": course["truncated"] == 1.0,
+    }
+    happened |= {f"class {k}": course["after.entry_class"] == k for k in (1, 2, 3)}
+    yield from (name for name, where in happened.items() if where.any())
+
+
+UNREACHABLE = {
+    # No action decodes to such an order; `advance_order` and live trading can bring one.
+    *("UNKNOWN_VALUE", "SHORT_NOT_ALLOWED", "MAX_POSITION", "CASH_RESERVE", "MARGIN"),
+}
+ALWAYS = {
+    *(name for kind in (ExitReason, Denial, Action) for name in kind.__members__),
+    *("violation", "lapsed order", "cut sell", "cut long buy", "cut stop", "fill and stop"),
+    *("partial exit", "stale", "win", "loss", "repeats", "terminated", "truncated"),
+    *("three adds", "class 1", "class 2", "class 3"),
+} - UNREACHABLE
+OF_SHORTS = {"flip to short", "flip to long", "short", "borrow", "debt", "MARGIN_CALL"}
+MISSING = {
+    "continuous": OF_SHORTS,
+    "continuous short": {"flip to short", "flip to long"},
+    "target": OF_SHORTS,
+    "target short": set(),
+    "discrete": OF_SHORTS | {"MIN_TRADE_VALUE", "TRADING_HALTED"},
+}
+"""What cannot happen in a space; the mask of discrete actions stops some orders before the gate."""
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_streams_bring_about_everything_that_can_happen(space: str) -> None:
+    seen = {event for option in OPTIONS for event in events_of(run(space, option))}
+
+    assert seen == (ALWAYS | OF_SHORTS) - MISSING[space]
+
+
+def test_codes_of_any_integer_type_are_read_alike() -> None:
+    rules = rules_of("discrete", "defaults")
+    account, singles = restored(run("discrete", "defaults"), 20)
+    codes = stream(7, "codes").integers(-2, 9, N_LANES)
+    bar = ScalarBar(101.0, 103.0, 99.0, 102.0, 1.0e9, 0.01, 1.0)
+    bars = Bar(*(torch.full((N_LANES,), x, dtype=torch.float64) for x in bar))
+    scalar = [
+        scalar_advance(rules, profile_of(lane), one, bar, code)
+        for lane, (one, code) in enumerate(zip(singles, codes.tolist(), strict=True))
+    ]
+    for dtype in (torch.int8, torch.int32, torch.int64, torch.float32, torch.float64):
+        step = advance(rules, lane_rates(), account, bars, torch.tensor(codes).to(dtype))
+
+        batch = torch.stack([column.double() for column in numbers_of(step)]).numpy()
+        numbers = np.array([numbers_of(lane) for lane in scalar], dtype=float).T
+        assert first_difference(batch[None], numbers[None]) is None
+
+
+def test_episodes_begin_anew_alike() -> None:
+    rules = rules_of("continuous short", "losses")
+    rng = stream(7, "resets")
+    market = nasty_market(rng, 160)
+    bars, rates = scalar_bars(market), lane_rates()
+    possible = np.zeros((market.n_symbols, market.n_bars), dtype=bool)
+    possible[:, :110] = True
+    starts = drawn_symbols(possible, N_LANES, seed=11)
+    choices, keys = starts.choices.numpy(), starts.key.tolist()
+
+    def open_single(lane: int, episode: int) -> ScalarAccount:
+        row = start_row(choices, 0, keys[lane], episode)
+        stale = int(market.rows[row, STALE_COLUMN])
+        return open_account(CASH, row, bars[row].close, episode, stale_bars=stale)
+
+    account = begin(starts, market, CASH, torch.zeros(N_LANES, dtype=torch.int32))
+    singles = [open_single(lane, 0) for lane in range(N_LANES)]
+    for action in rng.uniform(-1.0, 1.0, (120, N_LANES)):
+        step = advance(rules, rates, account, market.bar(account.row + 1), torch.tensor(action))
+        ended = step.terminated | step.truncated
+        account = begin_again(starts, market, CASH, step.after, ended)
+        for lane, number in enumerate(action.tolist()):
+            bar = bars[singles[lane].row + 1]
+            single = scalar_advance(rules, profile_of(lane), singles[lane], bar, number)
+            again = single.terminated or single.truncated
+            singles[lane] = open_single(lane, single.after.episode + 1) if again else single.after
+        batch = torch.stack([column.double() for column in account[:-1]]).numpy()
+        np.testing.assert_allclose(
+            batch, np.array([one[:-1] for one in singles]).T, rtol=RTOL, atol=ATOL
+        )
+        assert account.action_ages.T.tolist() == [list(one.action_ages) for one in singles]
+    assert int(account.episode.min()) >= 2
+    assert int(account.episode.max()) > 2
