@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,8 @@ from tradingbot.envs.world import World
 from tradingbot.market.costs import COST_PROFILES, CostProfile
 from tradingbot.market.episodes import possible_starts
 from tradingbot.market.rules import AccountRules, ActionSpace, EpisodeRules, Rules
+from tradingbot.rewards import REWARD_PRESETS, RewardConfig, RewardStack, reward_preset
 from tradingbot.risk.limits import RiskLimits
-
-if TYPE_CHECKING:
-    from tradingbot.rewards import RewardStack
 
 ObservationForm = Literal["dict", "flat"]
 StartRule = Literal["random", "first"]
@@ -29,8 +27,8 @@ class EnvConfig:
 
     rules: Rules = field(default_factory=Rules)
     costs: CostProfile = field(default_factory=CostProfile)
-    reward: str | RewardStack = "v31"
-    """Name of a preset in `rewards`, or a stack of terms."""
+    reward: str | RewardConfig | RewardStack = "v31"
+    """Name of a preset in `rewards`, a preset with changes, or a stack of terms."""
     observation: ObservationForm = "dict"
     """Five named arrays, or one row with the same numbers in the same order."""
     strict: bool = False
@@ -44,6 +42,8 @@ class EnvConfig:
         """Refuse words that mean nothing."""
         _require_word("observation", self.observation, ("dict", "flat"))
         _require_word("starts", self.starts, ("random", "first"))
+        if isinstance(self.reward, str):
+            _require_word("reward", self.reward, tuple(REWARD_PRESETS))
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> EnvConfig:
@@ -65,10 +65,10 @@ class EnvConfig:
 
     @property
     def reward_stack(self) -> RewardStack:
-        """The reward, looked up if it was given by name."""
-        from tradingbot.rewards import reward_preset
-
-        return reward_preset(self.reward) if isinstance(self.reward, str) else self.reward
+        """The reward, built if it was given by name or configuration."""
+        if isinstance(self.reward, str):
+            return reward_preset(self.reward)
+        return self.reward.stack() if isinstance(self.reward, RewardConfig) else self.reward
 
 
 def start_mask(world: World, config: EnvConfig) -> NDArray[np.bool_]:

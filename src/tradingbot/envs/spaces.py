@@ -6,7 +6,7 @@ space. One flat row has the parts of the dict one after another, in the order of
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -77,7 +77,7 @@ def flat_space(world: World, config: EnvConfig) -> gym.spaces.Box:
     return _box(low, high)
 
 
-def observation_space(world: World, config: EnvConfig) -> gym.Space[object]:
+def observation_space(world: World, config: EnvConfig) -> gym.Space[Any]:
     """Return the space of observations in the form that the configuration asks for."""
     return flat_space(world, config) if config.observation == "flat" else dict_space(world, config)
 
@@ -87,7 +87,7 @@ def flatten(observation: Observation) -> NDArray[np.float32]:
     return np.concatenate([observation[part].ravel() for part in PARTS])
 
 
-def action_space(space: ActionSpace) -> gym.Space[object]:
+def action_space(space: ActionSpace) -> gym.Space[Any]:
     """Return the space of actions: a number in [−1, 1], or one of seven codes."""
     if space == "discrete":
         return gym.spaces.Discrete(len(Action))

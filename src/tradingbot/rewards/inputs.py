@@ -158,6 +158,10 @@ class _Closing(NamedTuple, Generic[T]):
 def _closing(advanced: Any, side: T, zero: T, xp: Maths[T]) -> _Closing[T]:
     """Measure what the fill at the open and a stop within the bar closed."""
     before, after, fill, stop = advanced.before, advanced.after, advanced.fill, advanced.exit_fill
+    open_roi = _ratio(xp.sign(after.units) * (after.mark - after.entry), after.entry, xp)
+    if isinstance(zero, float) and fill.units == 0.0 and stop.units == 0.0:
+        # One account that did not trade, as in most steps: the rest would come to the same.
+        return _Closing(open_roi, zero, zero)
     at_open = xp.where(
         side * fill.units < 0.0,
         xp.minimum(xp.absolute(fill.units), xp.absolute(before.units)),
@@ -175,7 +179,6 @@ def _closing(advanced: Any, side: T, zero: T, xp: Maths[T]) -> _Closing[T]:
     stop_gain = realised + paid - open_gain
     stop_basis = within_bar * stop.price + xp.sign(stop.units) * stop_gain
     basis = at_open * before.entry + xp.where(within_bar > 0.0, stop_basis, zero)
-    open_roi = _ratio(xp.sign(after.units) * (after.mark - after.entry), after.entry, xp)
     ended = xp.where(after.n_trades > before.n_trades, 1.0, zero)
     left = _ratio(closed, closed + xp.absolute(after.units), xp)
     return _Closing(
@@ -203,7 +206,7 @@ def _n_recent(ages: Tensor | Sequence[int]) -> Any:
     """Count the actions executed lately: (B,) of ages (7, B), or one number of 7 ages."""
     if isinstance(ages, Tensor):
         return (ages < ACTION_MEMORY).sum(0, dtype=torch.int32)
-    return sum(age < ACTION_MEMORY for age in ages)
+    return len(ages) - ages.count(ACTION_MEMORY)
 
 
 def _age(ages: Tensor | Sequence[int], code: Any) -> Any:

@@ -1,0 +1,140 @@
+"""What environments say beside observation and reward: the typed `info` of a step and of a reset.
+
+Money is in account currency, fractions are of one, prices per unit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NotRequired, TypedDict
+
+from tradingbot.domain.action import Action
+from tradingbot.domain.denial import Denial, ExitReason
+from tradingbot.market.rules import Rules
+from tradingbot.market.scalar import ScalarAccount
+
+ACTION_NAMES = tuple(action.name for action in Action)
+DENIAL_NAMES = tuple(denial.name for denial in Denial)
+EXIT_NAMES = tuple(reason.name for reason in ExitReason)
+
+
+class ResetInfo(TypedDict):
+    """`info` of `reset`."""
+
+    seed: int
+    """Root of this and the following episodes."""
+    episode: int
+    """Episodes begun with this seed before this one."""
+    symbol: str
+    bar: int
+    """Bar of the world at whose close the first decision is made."""
+    closed_at: int
+    """Close of that bar, microseconds since 1970 UTC."""
+    price: float
+    equity: float
+    cash: float
+    units: float
+    label: str
+    """Data, period and seed of the world in words."""
+    synthetic: bool
+
+
+class EpisodeSummary(TypedDict):
+    """What an episode came to."""
+
+    steps: int
+    return_frac: float
+    """Equity ÷ initial cash − 1."""
+    drawdown_frac: float
+    """1 − equity ÷ highest equity, at the end."""
+    sharpe: float
+    """Mean ÷ standard deviation of returns per bar; 0 where nothing moved."""
+    sortino: float
+    """Mean ÷ downside deviation per bar; 0 where nothing was lost."""
+    n_trades: int
+    win_rate_frac: float
+    """Of ended trades; 0 without any."""
+    profit_factor: float
+    """Gross profit ÷ gross loss; infinite without a loss, 0 without a profit."""
+    commission_ccy: float
+    slippage_ccy: float
+    """Slippage, spread and impact."""
+    borrow_ccy: float
+    turnover_ccy: float
+    violations: int
+    """Actions that could not be executed as they were given."""
+    denials: int
+    """Orders that the risk gate denied."""
+
+
+class StepInfo(TypedDict):
+    """`info` of `step`: what the bar did."""
+
+    symbol: str
+    bar: int
+    """Bar of the world at whose close the account stands now."""
+    closed_at: int
+    """Its close, microseconds since 1970 UTC."""
+    price: float
+    """Its close; the account is marked at it."""
+    equity: float
+    cash: float
+    units: float
+    action: str
+    """Name of the executed action, of the seven of `domain.action.Action`."""
+    violation: bool
+    """The action could not be executed as it was given."""
+    denial: str
+    """Name of the risk rule that denied the order, or NONE."""
+    fill: float
+    """Signed units traded at the open; 0 where nothing was."""
+    fill_price: float
+    """Price paid or received, with slippage, spread and impact; 0 without a fill."""
+    exit_fill: float
+    """Signed units traded by a stop or take-profit within the bar."""
+    exit_price: float
+    exit_reason: str
+    """Name of the rule that closed the position, or NONE."""
+    fees: float
+    """Commission of this step."""
+    reward_terms: dict[str, float]
+    """Weighted terms by name; they sum to the reward."""
+    synthetic: bool
+    summary: NotRequired[EpisodeSummary]
+    """Only in the last step of an episode."""
+
+
+def summarise(rules: Rules, account: ScalarAccount) -> EpisodeSummary:
+    """Say what an account has come to, at any time of its episode."""
+    equity = account.equity
+    steps = max(account.steps, 1)
+    mean = account.return_sum / steps
+    variance = account.return_squares / steps - mean * mean
+    downside = account.downside_squares / steps
+    return EpisodeSummary(
+        steps=account.steps,
+        return_frac=equity / rules.account.initial_cash_ccy - 1.0,
+        drawdown_frac=1.0 - equity / account.peak,
+        sharpe=_ratio(mean, variance),
+        sortino=_ratio(mean, downside),
+        n_trades=account.n_trades,
+        win_rate_frac=account.n_wins / max(account.n_trades, 1),
+        profit_factor=_profit_factor(account),
+        commission_ccy=account.commission_paid,
+        slippage_ccy=account.slippage_paid,
+        borrow_ccy=account.borrow_paid,
+        turnover_ccy=account.turnover,
+        violations=account.violations,
+        denials=account.denials,
+    )
+
+
+def _ratio(mean: float, variance: float) -> float:
+    # A variance of rounding errors is no variance.
+    return mean / math.sqrt(variance) if variance > 1.0e-18 else 0.0
+
+
+def _profit_factor(account: ScalarAccount) -> float:
+    if account.gross_loss > 0.0:
+        return account.gross_profit / account.gross_loss
+    return math.inf if account.gross_profit > 0.0 else 0.0

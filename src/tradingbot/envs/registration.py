@@ -1,0 +1,55 @@
+"""The names under which Gymnasium finds the environments of one account."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import gymnasium as gym
+
+from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.single import RenderMode, TradingEnv
+from tradingbot.envs.world import World
+from tradingbot.envs.worlds import synthetic_world
+from tradingbot.market.rules import ActionSpace
+
+ENV_IDS: dict[str, ActionSpace] = {
+    "TradingBot/Continuous-v1": "continuous",
+    "TradingBot/Target-v1": "target",
+    "TradingBot/Discrete-v1": "discrete",
+}
+
+
+@lru_cache(maxsize=1)
+def default_world() -> World:
+    """The market of an environment that was made without one: synthetic, small, always the same."""
+    return synthetic_world("regimes", n_symbols=4, n_bars=2_000, seed=7)
+
+
+def make_env(
+    space: ActionSpace,
+    world: World | None = None,
+    config: EnvConfig | str | None = None,
+    *,
+    render_mode: RenderMode | None = None,
+) -> TradingEnv:
+    """Make the environment of an id; what `gymnasium.make` calls.
+
+    Args:
+        space: Fixed by the id; stronger than what `config` says.
+        world: What is traded; `default_world()` by default.
+        config: A configuration or the name of a preset.
+        render_mode: What `render` returns.
+    """
+    chosen = EnvConfig.preset(config) if isinstance(config, str) else config or EnvConfig()
+    return TradingEnv(world or default_world(), chosen.with_space(space), render_mode=render_mode)
+
+
+def register_environments() -> None:
+    """Tell Gymnasium the ids; once is enough, again does no harm."""
+    for env_id, space in ENV_IDS.items():
+        if env_id not in gym.registry:
+            gym.register(
+                env_id,
+                entry_point="tradingbot.envs.registration:make_env",
+                kwargs={"space": space},
+            )

@@ -1,0 +1,36 @@
+"""The reward of one account: the terms of a stack, written out as one function where possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tradingbot.envs.config import EnvConfig
+from tradingbot.market.scalar import ScalarAdvanced, ScalarBar, open_account, scalar_advance
+from tradingbot.market.tracing import straight_line
+from tradingbot.rewards import reward_inputs
+
+ScalarReward = Callable[[ScalarAdvanced], list[float]]
+
+
+def make_reward(config: EnvConfig) -> ScalarReward:
+    """Return the function that gives the weighted terms of a step; they sum to the reward.
+
+    A stack with a term that cannot be traced, one of somebody's own that branches say, is called
+    as it is: the same numbers, more slowly.
+    """
+    rules, stack = config.rules, config.reward_stack
+
+    def weighted(advanced: Any, maths: Any) -> list[Any]:
+        step = reward_inputs(rules, advanced, maths)
+        return [
+            layer.weight * layer.term.evaluate(step, layer.options, maths) for layer in stack.layers
+        ]
+
+    account = open_account(rules.account.initial_cash_ccy, 0, 1.0)
+    bar = ScalarBar(1.0, 1.0, 1.0, 1.0, volume=1.0, volatility=0.0, tradable=1.0)
+    example = scalar_advance(rules, config.costs, account, bar, 0.0)
+    try:
+        return straight_line(weighted, example)
+    except (TypeError, AttributeError):
+        return lambda advanced: stack.scalar(rules, advanced)

@@ -1,0 +1,65 @@
+"""Where an episode of one account may begin when somebody asks for a symbol or a bar."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradingbot.domain.errors import DataError, UserError, suggest
+from tradingbot.envs.config import EnvConfig, start_mask
+from tradingbot.envs.world import World, symbol_index
+from tradingbot.market.episodes import possible_starts
+
+RESET_OPTIONS = ("symbol", "bar")
+
+
+def start_choices(
+    world: World, config: EnvConfig, options: Mapping[str, Any] | None = None
+) -> NDArray[np.int32]:
+    """Return the rows, symbol · T + bar, at whose close an episode may begin.
+
+    Args:
+        world: What is traded.
+        config: Window, episode and rule of starting.
+        options: `symbol` and `bar`, either or both; None there leaves it open. A bar that is asked
+            for need not be one of `config.starts`.
+
+    Raises:
+        UserError: If there is another option.
+        DataError: If there is no such symbol, or no episode can begin there.
+    """
+    options = options or {}
+    _require_known(options)
+    symbol, bar = options.get("symbol"), options.get("bar")
+    episode = config.rules.episode
+    mask = start_mask(world, config)
+    if bar is not None:
+        anywhere = possible_starts(
+            world.usable, window_bars=episode.window_bars, episode_bars=episode.episode_bars
+        )
+        mask = anywhere & (np.arange(world.n_bars) == bar)
+    if symbol is not None:
+        mask = mask & (np.arange(world.n_symbols) == symbol_index(world, symbol))[:, None]
+    if not mask.any():
+        last = world.n_bars - 1 - episode.episode_bars
+        raise DataError(
+            "an episode must be able to begin there",
+            was=f"symbol {symbol or 'any'}, bar {'any' if bar is None else bar}",
+            where=world.label,
+            remedy=f"A window and an episode fit at bars {episode.window_bars - 1} to {last}, "
+            "where every feature is defined",
+        )
+    return np.flatnonzero(mask.ravel()).astype(np.int32)
+
+
+def _require_known(options: Mapping[str, Any]) -> None:
+    for key in options:
+        if key not in RESET_OPTIONS:
+            raise UserError(
+                "option of reset must be symbol or bar",
+                was=repr(key),
+                remedy=suggest(str(key), RESET_OPTIONS),
+            )
