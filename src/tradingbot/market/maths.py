@@ -105,7 +105,9 @@ class FloatMaths:
 
     def clip(self, a: float, low: float, high: float) -> float:
         """Cut to an interval."""
-        return low if a < low else min(a, high)
+        if a < low:
+            return low
+        return high if a > high else a
 
     def absolute(self, a: float) -> float:
         """Return the magnitude."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -28,12 +28,22 @@ class WeightedTerm:
     term: RewardTerm
     weight: float
     options: TermOptions
+    cut: Bounds = field(init=False)
+    """The term lies within these before it is weighted."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cut", self.options.bounds)
 
     @property
     def bounds(self) -> Bounds:
         """The weighted term lies within these."""
-        ends = [self.weight * bound for bound in self.options.bounds]
+        ends = [self.weight * bound for bound in self.cut]
         return Bounds(min(ends), max(ends))
+
+    def evaluate(self, step: RewardInputs[T], xp: Maths[T]) -> T:
+        """Return the weighted term, (B,) or one number."""
+        low, high = self.cut
+        return self.weight * xp.clip(self.term.formula(step, self.options, xp), low, high)
 
 
 @dataclass(frozen=True)
@@ -63,7 +73,7 @@ class RewardStack:
         step = reward_inputs(rules, advanced, TENSOR_MATHS)
         flags = []
         for layer in self.layers:
-            low, high = layer.options.bounds
+            low, high = layer.cut
             raw = layer.term.formula(step, layer.options, TENSOR_MATHS)
             flags.append(~((raw >= low) & (raw <= high)))
         return torch.stack(flags)
@@ -92,9 +102,7 @@ class RewardStack:
         )
 
     def _weighted(self, step: RewardInputs[T], xp: Maths[T]) -> list[T]:
-        return [
-            layer.weight * layer.term.evaluate(step, layer.options, xp) for layer in self.layers
-        ]
+        return [layer.evaluate(step, xp) for layer in self.layers]
 
 
 def reward_stack(

@@ -60,11 +60,6 @@ class RewardTerm:
         """Name under which the weighted term is logged."""
         return f"reward/{self.name}"
 
-    def evaluate(self, step: RewardInputs[T], options: TermOptions, xp: Maths[T]) -> T:
-        """Return the term, (B,) or one number, within the bounds of its options."""
-        low, high = options.bounds
-        return xp.clip(self.formula(step, options, xp), low, high)
-
     def make_options(self, changed: Mapping[str, object]) -> TermOptions:
         """Return the term's options with some of them changed.
 
