@@ -34,7 +34,8 @@ def stop_within_bar(rules: AccountRules, account: Account, bar: Bar) -> tuple[Te
     """Find stops and take-profits that a bar touches; where both, the stop.
 
     Returns:
-        (B,) int32 `ExitReason`, and (B,) the price before costs at which the position leaves.
+        (B,) int32 `ExitReason`, and (B,) the price before costs at which the position leaves; the
+        open where it stays.
     """
     long, short = account.units > 0.0, account.units < 0.0
     entry, side = account.entry, torch.sign(account.units)
@@ -50,4 +51,5 @@ def stop_within_bar(rules: AccountRules, account: Account, bar: Bar) -> tuple[Te
     reason = torch.where(
         stopped, int(ExitReason.STOP_LOSS), torch.where(taken, int(ExitReason.TAKE_PROFIT), 0)
     )
-    return reason.int(), torch.where(stopped, stop_base, target_base)
+    base = torch.where(stopped, stop_base, torch.where(taken, target_base, bar.open))
+    return reason.int(), base
