@@ -1,0 +1,193 @@
+"""Discrete agents in the continuous environment: one market, two kinds of agents, the same bars.
+
+The simulator always reads continuous actions; `agent_space` says what the agent speaks. Discrete
+codes go through `translator`, and the agent sees, and is limited by, what it would be in the
+discrete environment: its own last action and repeats in the observation, mask, limit on repeats.
+With `smoothing_bars = 1` the fills are those of the discrete environment, step for step.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, SupportsFloat
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tradingbot.domain.errors import ConfigError
+from tradingbot.envs.batch import BatchSimulator
+from tradingbot.envs.batch_actions import read_actions
+from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.episode_info import ACTION_NAMES, summarise
+from tradingbot.envs.single import RenderMode, TradingEnv
+from tradingbot.envs.single_actions import read_action
+from tradingbot.envs.single_observation import ObservationRow, make_observer
+from tradingbot.envs.spaces import Observation, action_space
+from tradingbot.envs.translator import (
+    Translation,
+    code_masks,
+    number_of_code,
+    remember,
+    scalar_number_of_code,
+    scalar_remember,
+)
+from tradingbot.envs.world import World
+from tradingbot.market.observation import observe_accounts
+from tradingbot.market.scalar import scalar_mask
+from tradingbot.market.simulation import Step
+
+AgentSpace = Literal["continuous", "discrete"]
+
+
+class HybridEnv(TradingEnv):
+    """One account that trades continuously, for an agent whose action space is chosen.
+
+    ## Action space
+
+    `agent_space="continuous"`: that of `TradingBot/Continuous-v1`, and nothing else differs.
+    `agent_space="discrete"`: that of `TradingBot/Discrete-v1`, with `action_masks()`; each code is
+    translated into the number that gives the same order.
+
+    ## Observation space, starting state, episode end
+
+    As `TradingEnv`. A discrete agent sees its own last code and repeats.
+
+    ## Rewards
+
+    As `TradingEnv`. Terms that look at codes (repeats, variety) see what the order amounted to: a
+    masked code is a HOLD to them.
+
+    ## Information
+
+    With a discrete agent `info` adds `selected_action` (name of the code asked for),
+    `translated_action` (the number sent) and `translation_exact`; `action` and `violation` are
+    those of the code.
+
+    ## Version history
+
+    * v1: first version.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        config: EnvConfig | None = None,
+        *,
+        agent_space: AgentSpace = "discrete",
+        render_mode: RenderMode | None = None,
+    ) -> None:
+        """Prepare a world; `reset` must follow.
+
+        Args:
+            world: What is traded and seen.
+            config: Rules, costs, reward, observation; its action space is not read.
+            agent_space: What the agent speaks.
+            render_mode: What `render` returns.
+
+        Raises:
+            ConfigError: If the agent's space is unknown, or a discrete agent's account may be
+                short.
+        """
+        _require_space(agent_space)
+        config = config or EnvConfig()
+        super().__init__(world, config.with_space("continuous"), render_mode=render_mode)
+        self.agent_space = agent_space
+        self.action_space = action_space(agent_space)
+        if agent_space == "discrete":
+            as_discrete = config.with_space("discrete")
+            self._discrete_rules = as_discrete.rules
+            self._observe = make_observer(world, as_discrete)
+
+    def step(
+        self, action: Any
+    ) -> tuple[Observation | ObservationRow, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Decide at the close of the current bar and move to the close of the next."""
+        if self.agent_space == "continuous" or self._account is None or self._ended:
+            return super().step(action)
+        code = read_action(action, space="discrete", strict=self.config.strict)
+        translation = scalar_number_of_code(
+            self._discrete_rules, self.config.costs, self._account, code
+        )
+        _, reward, terminated, truncated, info = super().step(translation.number)
+        decision = translation.decision
+        self._account = scalar_remember(self._account, decision)
+        info |= {
+            "action": ACTION_NAMES[decision.code],
+            "violation": decision.violation,
+            "selected_action": ACTION_NAMES[decision.selected],
+            "translated_action": translation.number,
+            "translation_exact": translation.exact,
+        }
+        if self._ended:
+            info["summary"] = summarise(self.config.rules, self._account)
+        return self._observe(self._account), reward, terminated, truncated, info
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Return which of the seven codes a discrete agent may execute now, (7,).
+
+        Raises:
+            UserError: If the agent is not discrete, or there is no episode.
+        """
+        if self.agent_space == "continuous" or self._account is None:
+            return super().action_masks()
+        return np.array(scalar_mask(self._discrete_rules, self.config.costs, self._account))
+
+
+class HybridSimulator(BatchSimulator):
+    """B lanes that trade continuously, stepped by discrete codes: `HybridEnv` for a batch."""
+
+    def __init__(
+        self,
+        world: World,
+        config: EnvConfig,
+        n_environments: int,
+        *,
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
+        compile: bool | Literal["auto"] = "auto",
+    ) -> None:
+        """Bring a world to a device; see `BatchSimulator` for the arguments."""
+        continuous = config.with_space("continuous")
+        super().__init__(
+            world, continuous, n_environments, device=device, dtype=dtype, compile=compile
+        )
+        self._discrete_rules = config.with_space("discrete").rules
+        self.translation: Translation | None = None
+        """Of the last step; None before one."""
+
+    def step(self, actions: Tensor | NDArray[np.generic]) -> Step:
+        """Step every lane by one bar.
+
+        Args:
+            actions: (B,) whole codes of `domain.action.Action`.
+        """
+        account, rules = self.account, self._discrete_rules
+        codes = read_actions(actions, (self.n_lanes,), "discrete", strict=self.config.strict)
+        self.translation = number_of_code(rules, self._rates, account, codes.to(self.device))
+        made = super().step(self.translation.number)
+        decision = self.translation.decision
+        after = remember(made.advanced.after, decision)
+        ended = made.terminated | made.truncated
+        going_on = remember(made.account, decision)
+        kept = {
+            name: torch.where(ended, getattr(made.account, name), getattr(going_on, name))
+            for name in ("last_action", "repeats", "violations")
+        }
+        self._account = made.account._replace(**kept)
+        self._private = observe_accounts(rules, self._account)
+        return made._replace(
+            account=self._account,
+            private=self._private,
+            final_private=observe_accounts(rules, after),
+            advanced=made.advanced._replace(after=after),
+        )
+
+    def action_masks(self) -> Tensor:
+        """Return which of the seven codes each lane may execute, (B, 7) bool."""
+        return code_masks(self._discrete_rules, self._rates, self.account)
+
+
+def _require_space(agent_space: str) -> None:
+    if agent_space not in ("continuous", "discrete"):
+        raise ConfigError("agent_space must be continuous or discrete", was=repr(agent_space))
