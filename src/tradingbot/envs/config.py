@@ -17,7 +17,7 @@ from tradingbot.market.rules import AccountRules, ActionSpace, EpisodeRules, Rul
 from tradingbot.rewards import REWARD_PRESETS, RewardConfig, RewardStack, reward_preset
 from tradingbot.risk.limits import RiskLimits
 
-ObservationForm = Literal["dict", "flat"]
+ObservationForm = Literal["dict", "vectors", "flat"]
 StartRule = Literal["random", "first"]
 
 
@@ -30,7 +30,8 @@ class EnvConfig:
     reward: str | RewardConfig | RewardStack = "v31"
     """Name of a preset in `rewards`, a preset with changes, or a stack of terms."""
     observation: ObservationForm = "dict"
-    """Five named arrays, or one row with the same numbers in the same order."""
+    """`dict`: five named arrays. `vectors`: the same, the window as one row too, for libraries that
+    know only rows and images. `flat`: one row with the same numbers in the same order."""
     strict: bool = False
     """Raise on an action that is NaN, infinite or out of range; else it is read as hold or
     clipped, and what is read as hold is counted in `violations`."""
@@ -40,7 +41,7 @@ class EnvConfig:
 
     def __post_init__(self) -> None:
         """Refuse words that mean nothing."""
-        _require_word("observation", self.observation, ("dict", "flat"))
+        _require_word("observation", self.observation, ("dict", "vectors", "flat"))
         _require_word("starts", self.starts, ("random", "first"))
         if isinstance(self.reward, str):
             _require_word("reward", self.reward, tuple(REWARD_PRESETS))

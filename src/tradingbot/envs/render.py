@@ -23,6 +23,8 @@ WIDTH_POINTS, HEIGHT_POINTS = 900, 700
 _DOTS_PER_INCH = 100
 _LEAD_BARS = 24
 """Bars before the first decision that the picture shows."""
+_CLOCK_BARS = 70
+"""Up to so many bars the axis shows the time of day, beyond only the day."""
 _BLUE, _GREEN, _RED, _GREY, _PURPLE = "#0072B2", "#009E73", "#D55E00", "#7F7F7F", "#CC79A7"
 
 
@@ -109,7 +111,7 @@ def _draw_price(
     high, low, close = (world.prices[symbol, shown, column] for column in (1, 2, 3))
     axes.fill_between(shown, low, high, color=_GREY, alpha=0.25, lw=0, label="low to high")
     axes.plot(shown, close, color="black", lw=1.0, label="close")
-    axes.axvline(first, color=_GREY, lw=0.8, ls=":")
+    axes.axvline(first, color=_GREY, lw=0.8, ls=":", label="first decision")
     fills = [(step, step.fill) for step in history if step.fill.units != 0.0]
     agent = [(s, f) for s, f in fills if s.exit_reason == 0 or s.exit_fill.units != 0.0]
     forced = [(s, f) for s, f in fills if not (s.exit_reason == 0 or s.exit_fill.units != 0.0)]
@@ -127,15 +129,14 @@ def _draw_price(
                 [fill.price for _, fill in marked],
                 marker=marker,
                 color=colour,
-                s=36,
+                s=46,
                 edgecolors="white",
                 linewidths=0.6,
                 zorder=3,
                 label=f"{name} ({len(marked)})",
             )
     axes.set_ylabel("price")
-    axes.legend(loc="upper left", ncols=5, fontsize=8, framealpha=0.85)
-    axes.margins(y=0.18)
+    _legend_above(axes)
 
 
 def _draw_position(
@@ -151,7 +152,10 @@ def _draw_position(
         axes.axhline(side * limit, color=_GREY, lw=0.8, ls="--")
     lowest = -1.15 * limit if rules.limits.allow_short else -0.05 * limit
     axes.set_ylim(min(lowest, exposure.min()), max(1.15 * limit, 1.05 * exposure.max()))
-    axes.set_ylabel("position,\n% of equity")
+    axes.plot([], [], color=_BLUE, lw=6, alpha=0.5, label="position")
+    axes.plot([], [], color=_GREY, lw=0.8, ls="--", label="largest allowed")
+    axes.set_ylabel("% of equity")
+    _legend_above(axes)
 
 
 def _draw_equity(axes: Axes, n_bars: int, accounts: Sequence[ScalarAccount], rules: Rules) -> None:
@@ -161,6 +165,7 @@ def _draw_equity(axes: Axes, n_bars: int, accounts: Sequence[ScalarAccount], rul
     deepest = float(np.max(1.0 - equity / peak))
     axes.fill_between(bars, equity, peak, color=_RED, alpha=0.3, lw=0)
     axes.plot(bars, equity, color=_BLUE, lw=1.3, label="equity")
+    axes.plot(bars[-1:], equity[-1:], "o", color=_BLUE, ms=4)
     axes.plot([], [], color=_RED, alpha=0.3, lw=6, label=f"below its peak, at most {deepest:.2%}")
     initial = rules.account.initial_cash_ccy
     axes.axhline(initial, color=_GREY, lw=0.8, ls="--", label="initial cash")
@@ -168,8 +173,20 @@ def _draw_equity(axes: Axes, n_bars: int, accounts: Sequence[ScalarAccount], rul
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     if np.ptp(equity) < 1.0e-3 * initial:  # else rounding would fill the panel
         axes.set_ylim(0.9985 * initial, 1.0015 * initial)
-    axes.legend(loc="upper left", ncols=3, fontsize=8, framealpha=0.85)
-    axes.margins(y=0.2)
+    _legend_above(axes)
+
+
+def _legend_above(axes: Axes) -> None:
+    """Put the legend over the panel, where it hides no data."""
+    axes.legend(
+        loc="lower left",
+        bbox_to_anchor=(0.0, 0.98),
+        ncols=6,
+        fontsize=8,
+        frameon=False,
+        borderaxespad=0.0,
+        handlelength=1.6,
+    )
 
 
 def _finish(figure: Figure, world: World, rules: Rules, account: ScalarAccount) -> None:
@@ -180,8 +197,12 @@ def _finish(figure: Figure, world: World, rules: Rules, account: ScalarAccount) 
             axes.spines[side].set_visible(False)
         axes.grid(alpha=0.25, lw=0.6)
         axes.tick_params(labelsize=8)
+        axes.yaxis.label.set_fontsize(9)
+    figure.align_ylabels()
     bottom = figure.axes[-1]
-    bottom.xaxis.set_major_formatter(lambda value, _: _day(world, value))
+    first, last = bottom.get_xlim()
+    letters = slice(0, 10) if last - first > _CLOCK_BARS else slice(5, 16)
+    bottom.xaxis.set_major_formatter(lambda value, _: _moment_at(world, value)[letters])
     bottom.locator_params(axis="x", nbins=8, integer=True)
     bottom.set_xlabel("close of the bar, UTC", fontsize=8)
     mark = "SYNTHETIC DATA · " if world.synthetic else ""
@@ -222,6 +243,6 @@ def _moment(world: World, bar: int) -> str:
     return text[:16].replace("T", " ") + " UTC"
 
 
-def _day(world: World, bar: float) -> str:
+def _moment_at(world: World, bar: float) -> str:
     inside = 0 <= bar < world.n_bars and float(bar).is_integer()
-    return _moment(world, int(bar))[:10] if inside else ""
+    return _moment(world, int(bar)) if inside else ""

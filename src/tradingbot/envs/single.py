@@ -68,7 +68,8 @@ class TradingEnv(gym.Env[Observation | ObservationRow, Any]):
     A dict of float32: `technical` (W, F), `probabilities` (3,), `position` (8,), `portfolio`
     (10,), `regime` (10,); by default W = 24 bars, oldest first, and F = 23 features, and behind
     them whatever covariates the data has. `EnvConfig(observation="flat")` gives the same numbers
-    in one row, in this order. Every number lies within the bounds of the space.
+    in one row, in this order; `"vectors"` the dict with the window as one row. Every number lies
+    within the bounds of the space.
 
     ## Rewards
 

@@ -46,7 +46,7 @@ def make_observer(world: World, config: EnvConfig) -> Observer:
 
 def _writer(world: World, config: EnvConfig) -> Callable[[ScalarAccount], ObservationRow]:
     technical, probabilities, position, portfolio, regime = flatten_layout(world, config)
-    rules, window_bars = config.rules, technical.shape[0]
+    rules, window_bars = config.rules, config.rules.episode.window_bars
     features = _by_row(world.features)
     likely, regimes = _by_row(world.probabilities), _by_row(world.regimes)
     width, window_end = regime.stop, technical.stop

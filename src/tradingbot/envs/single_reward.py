@@ -23,9 +23,7 @@ def make_reward(config: EnvConfig) -> ScalarReward:
 
     def weighted(advanced: Any, maths: Any) -> list[Any]:
         step = reward_inputs(rules, advanced, maths)
-        return [
-            layer.weight * layer.term.evaluate(step, layer.options, maths) for layer in stack.layers
-        ]
+        return [layer.evaluate(step, maths) for layer in stack.layers]
 
     account = open_account(rules.account.initial_cash_ccy, 0, 1.0)
     bar = ScalarBar(1.0, 1.0, 1.0, 1.0, volume=1.0, volatility=0.0, tradable=1.0)

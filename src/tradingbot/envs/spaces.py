@@ -45,9 +45,8 @@ def flatten_layout(world: World, config: EnvConfig) -> tuple[Part, ...]:
 
     `technical` is bar by bar, the oldest first: number (w, f) is at w · F + f.
     """
-    window = config.rules.episode.window_bars
     shapes: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
-        "technical": ((window, len(world.feature_names)), world.feature_names),
+        "technical": _window(world, config),
         "probabilities": ((3,), ("down", "flat", "up")),
         "position": ((len(POSITION_FEATURES),), _names(POSITION_FEATURES)),
         "portfolio": ((len(PORTFOLIO_FEATURES),), _names(PORTFOLIO_FEATURES)),
@@ -63,7 +62,7 @@ def flatten_layout(world: World, config: EnvConfig) -> tuple[Part, ...]:
 
 
 def dict_space(world: World, config: EnvConfig) -> gym.spaces.Dict:
-    """Return the space of observations as five named arrays of float32."""
+    """Return the space of observations as five named arrays of float32, for `dict` or `vectors`."""
     layout = flatten_layout(world, config)
     return gym.spaces.Dict({part.name: _box(*_bounds(part)) for part in layout})
 
@@ -92,6 +91,15 @@ def action_space(space: ActionSpace) -> gym.Space[Any]:
     if space == "discrete":
         return gym.spaces.Discrete(len(Action))
     return gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
+
+
+def _window(world: World, config: EnvConfig) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Shape of the window and names of its last axis; as one row, `close@-1` is one bar ago."""
+    bars, names = config.rules.episode.window_bars, world.feature_names
+    if config.observation == "vectors":
+        lagged = tuple(f"{name}@{bar - bars + 1}" for bar in range(bars) for name in names)
+        return (bars * len(names),), lagged
+    return (bars, len(names)), names
 
 
 def _names(features: tuple[PrivateFeature, ...]) -> tuple[str, ...]:

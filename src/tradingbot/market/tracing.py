@@ -32,7 +32,8 @@ def straight_line(formula: Traceable, example: Record) -> Callable[[Record], lis
         A function that takes such a record and returns the formula's results.
 
     Raises:
-        TypeError: If the formula does more with its numbers than `Maths` and operators can.
+        TypeError, AttributeError: If the formula does more with its numbers than `Maths`,
+            operators, indexing and counting.
     """
     tape = _Tape()
     symbols = formula(_symbolise(tape, "record", example), _SYMBOLIC)
@@ -42,7 +43,7 @@ def straight_line(formula: Traceable, example: Record) -> Callable[[Record], lis
     names: dict[str, Any] = {
         "__builtins__": {},
         "sqrt": math.sqrt,
-        "log": math.log,
+        "log1p": math.log1p,
         "inf": math.inf,
         "nan": math.nan,
     }
@@ -147,6 +148,10 @@ class _SymbolicTuple:
             raise IndexError(index)
         return self._tape.write("{}[{}]", self._symbol, index)
 
+    def count(self, value: Any) -> Symbol:
+        """Count how often a value occurs."""
+        return self._tape.write("{}.count({})", self._symbol, value)
+
 
 def _symbolise(tape: _Tape, name: str, example: Any) -> Any:
     if hasattr(example, "_fields"):
@@ -191,9 +196,9 @@ class SymbolicMaths:
         """Return the square root."""
         return _write("sqrt({})", FLOAT_MATHS.sqrt, a)
 
-    def log(self, a: Any) -> Any:
-        """Return the natural logarithm."""
-        return _write("log({})", FLOAT_MATHS.log, a)
+    def log1p(self, a: Any) -> Any:
+        """Return the natural logarithm of 1 + a."""
+        return _write("log1p({})", FLOAT_MATHS.log1p, a)
 
 
 def _write(expression: str, of_floats: Callable[..., float], *operands: Any) -> Any:
