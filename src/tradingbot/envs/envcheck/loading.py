@@ -5,17 +5,29 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-import importlib.util
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
 
 from tradingbot.domain.errors import UserError, suggest
+from tradingbot.envs.envcheck.ours import our_probe
+from tradingbot.envs.envcheck.peers import anytrading, trading_env
 from tradingbot.envs.envcheck.probe import Probe, generic_probe
+from tradingbot.envs.registration import ENV_IDS, register_environments
 
-_FORMS = "Give module:object (a Probe, an environment class or a factory) or a Gymnasium id"
+_FORMS = (
+    "Give module:object (a Probe, an environment class, or a function that returns either) "
+    "or a Gymnasium id"
+)
+# Classes that come with a probe: our own, and peers.
+_PROBED: dict[str, Callable[[], Probe]] = {
+    "tradingbot.envs.single.TradingEnv": functools.partial(our_probe, "continuous"),
+    "gym_anytrading.envs.stocks_env.StocksEnv": anytrading.stocks_probe,
+    "gym_trading_env.environments.TradingEnv": trading_env.trading_env_probe,
+}
 
 
 def load_subject(path: str) -> Probe:
@@ -28,29 +40,33 @@ def load_subject(path: str) -> Probe:
     Raises:
         UserError: If there is no such thing, or it is not an environment.
     """
+    register_environments()
     module_name, colon, name = path.partition(":")
     if not path.strip() or (colon and not (module_name and name)):
         raise UserError("an environment must be named", was=repr(path), remedy=_FORMS)
     if not colon:
         return _from_id(path)
     module = _import(module_name, path)
-    if not hasattr(module, name.split(".")[0]):
+    try:
+        found: Any = functools.reduce(getattr, name.split("."), module)
+    except AttributeError as e:
         if name in gymnasium.registry:
             return _from_id(name)
         public = [entry for entry in vars(module) if not entry.startswith("_")]
         raise UserError(
             f"module {module_name!r} must have {name!r}", where=path, remedy=suggest(name, public)
-        )
-    try:
-        found: Any = functools.reduce(getattr, name.split("."), module)
-    except AttributeError as e:
-        raise UserError(f"{path!r} must exist", was=str(e), remedy=_FORMS) from e
+        ) from e
     return _from_object(found, path)
 
 
 def _from_object(found: Any, path: str) -> Probe:
     if isinstance(found, Probe):
         return found
+    if isinstance(found, type):
+        if not issubclass(found, gymnasium.Env):
+            raise UserError("a class to check must be a gymnasium.Env", was=path, remedy=_FORMS)
+        known = _PROBED.get(f"{found.__module__}.{found.__qualname__}")
+        return known() if known is not None else generic_probe(path, found)
     if isinstance(found, gymnasium.Env):
         raise UserError(
             "an environment must be given as its class or a factory, for checks build it anew",
@@ -58,21 +74,41 @@ def _from_object(found: Any, path: str) -> Probe:
             where=path,
         )
     if not callable(found):
+        raise UserError(f"{path!r} must be an environment", was=type(found).__name__, remedy=_FORMS)
+    return _from_factory(found, path)
+
+
+def _from_factory(factory: Callable[[], Any], path: str) -> Probe:
+    """Call it once, to learn whether it makes a probe or an environment."""
+    try:
+        made = factory()
+    except UserError:
+        raise
+    except Exception as e:
         raise UserError(
-            f"{path!r} must be a Probe, an environment class or a factory",
-            was=type(found).__name__,
+            f"{path!r} must be callable without arguments",
+            was=f"{type(e).__name__}: {e}",
             remedy=_FORMS,
-        )
-    if isinstance(found, type) and not issubclass(found, gymnasium.Env):
-        raise UserError(f"class {path!r} must be a gymnasium.Env", was=found.__name__)
-    return generic_probe(path, found)
+        ) from e
+    if isinstance(made, Probe):
+        return made
+    if isinstance(made, gymnasium.Env):
+        made.close()
+        return generic_probe(path, factory)
+    raise UserError(
+        f"{path!r} must return an environment or a Probe", was=type(made).__name__, remedy=_FORMS
+    )
 
 
 def _from_id(identifier: str) -> Probe:
+    if identifier in ENV_IDS:
+        return our_probe(ENV_IDS[identifier])
     if identifier not in gymnasium.registry:
         raise UserError(
             f"{identifier!r} must be module:object or a registered Gymnasium id",
-            remedy=suggest(identifier, gymnasium.registry),
+            remedy=guess
+            if (guess := suggest(identifier, gymnasium.registry))[-1] == "?"
+            else _FORMS,
         )
     return generic_probe(identifier, functools.partial(gymnasium.make, identifier))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tradingbot.envs.envcheck.check import Verdict
 
+_MARKS = {Verdict.PASS: "pass", Verdict.FAIL: "FAIL", Verdict.UNTESTABLE: "-"}
 _SIGNS = {Verdict.PASS: "pass", Verdict.FAIL: "**FAIL**", Verdict.UNTESTABLE: "–"}
 
 
@@ -78,6 +79,22 @@ class Scorecard:
             f"{self.count(Verdict.PASS)} passed, {self.count(Verdict.FAIL)} failed, "
             f"{self.count(Verdict.UNTESTABLE)} cannot be told"
         )
+
+
+def comparison_text(cards: Sequence[Scorecard]) -> str:
+    """Write checks × environments as plain text, with a letter for each environment."""
+    letters = [chr(ord("A") + index) for index in range(len(cards))]
+    lines = [
+        f"{letter}  {card.title}: {card.summary()}"
+        for letter, card in zip(letters, cards, strict=True)
+    ]
+    width = max(len(finding.check) for finding in cards[0].findings)
+    lines += ["", " " * width + "".join(f"{letter:>6}" for letter in letters)]
+    for finding in cards[0].findings:
+        marks = [_MARKS[card.verdict_of(finding.check)] for card in cards]
+        lines.append(f"{finding.check:<{width}}" + "".join(f"{mark:>6}" for mark in marks))
+    seen = [f"{card.title}, {f.check}: {f.says}" for card in cards for f in card.failed]
+    return "\n".join([*lines, "", *seen]).rstrip()
 
 
 def markdown_table(cards: Sequence[Scorecard]) -> str:

@@ -26,7 +26,10 @@ def judge(probe: Probe) -> Outcome:
         if found < least:
             least, where = found, name
     return judged(
-        least >= -_TOLERANCE_CCY, f"least cash {least:.2f} ({where})", limit=0.0, observed=least
+        least >= -_TOLERANCE_CCY,
+        f"least cash {round(least, 2) + 0.0:.2f} ({where})",
+        limit=0.0,
+        observed=least,
     )
 
 

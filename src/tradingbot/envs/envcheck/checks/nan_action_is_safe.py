@@ -33,9 +33,10 @@ def judge(probe: Probe) -> Outcome:
     equity = probe.equity(env, info)
     numbers = [*flatten(observation), float(reward), *([] if equity is None else [equity])]
     broken = sum(not math.isfinite(number) for number in numbers)
+    kept = "all numbers finite" if units is None else "read as hold"
     return judged(
         broken == 0,
-        "read as hold" if broken == 0 else f"{broken} numbers are not finite after it",
+        kept if broken == 0 else f"{broken} numbers are not finite after it",
         limit=0.0,
         observed=float(broken),
     )

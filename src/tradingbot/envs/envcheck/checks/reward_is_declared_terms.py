@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradingbot.envs.envcheck import bars
 from tradingbot.envs.envcheck.check import Check, Outcome, judged
@@ -22,6 +24,15 @@ _KINDS: dict[str, Callable[[float, float], float]] = {
     "return of equity": lambda before, after: after / before - 1.0,
     "log return of equity": lambda before, after: math.log(after / before),
 }
+
+
+@dataclass(frozen=True)
+class _Fit:
+    kind: str
+    misfit: NDArray[np.float64]
+    """(steps,) distance of reward and explanation, of the median reward."""
+    explained: NDArray[np.float64]
+    """(steps,) what the reward would be."""
 
 
 def judge(probe: Probe) -> Outcome:
@@ -51,24 +62,21 @@ def _judge_equity(trace: Trace) -> Outcome:
     equity = trace.read("equity")
     rewards = np.array(trace.rewards)
     size = float(np.median(np.abs(rewards)))
-    best = (math.inf, "", 0.0)
+    best = _Fit("", np.full(len(rewards), math.inf), rewards)
     for kind, measure in _KINDS.items():
         known = np.array([measure(a, b) for a, b in pairwise(equity)])
-        scale = float(np.median(rewards[known != 0.0] / known[known != 0.0])) if known.any() else 0
-        misfit = np.abs(rewards - scale * known) / size if size > 0.0 else np.abs(known)
-        last = rewards[-1] / (scale * known[-1]) if scale * known[-1] else math.nan
-        best = min(best, (float(misfit.max()), kind, float(last)))
-    misfit_frac, kind, last = best
-    if misfit_frac <= _LIMIT_FRAC:
-        return judged(
-            True, f"reward is a multiple of the {kind}", limit=_LIMIT_FRAC, observed=misfit_frac
-        )
-    return judged(
-        False,
-        f"no multiple of the {kind} explains the reward; the last is {last:.3g} × its share",
-        limit=_LIMIT_FRAC,
-        observed=misfit_frac,
-    )
+        moved = known != 0.0
+        scale = float(np.median(rewards[moved] / known[moved])) if moved.any() else 0.0
+        misfit = np.abs(rewards - scale * known) / (size or 1.0)
+        if np.median(misfit) < np.median(best.misfit):
+            best = _Fit(kind, misfit, scale * known)
+    worst = int(np.argmax(best.misfit))
+    place = "the last step" if worst == len(rewards) - 1 else f"step {worst + 1}"
+    holds = bool(best.misfit[worst] <= _LIMIT_FRAC)
+    says = f"reward is a multiple of the {best.kind}"
+    if not holds:
+        says += f", but at {place}: {rewards[worst]:.4g} for {best.explained[worst] + 0.0:.4g}"
+    return judged(holds, says, limit=_LIMIT_FRAC, observed=float(best.misfit[worst]))
 
 
 CHECK = Check(

@@ -1,0 +1,84 @@
+"""`tradingbot envcheck`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tradingbot.app.cli.invocation import JsonOption
+from tradingbot.app.console import print_json, print_note, print_text
+from tradingbot.domain.errors import UserError
+
+if TYPE_CHECKING:
+    from tradingbot.envs.envcheck.scorecard import Scorecard
+
+app = typer.Typer()
+
+
+@app.command("envcheck")
+def check_environment(
+    environment: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[ENVIRONMENT]",
+            help="module:object (a probe, an environment class or a factory) or a Gymnasium id.",
+            show_default=False,
+        ),
+    ] = None,
+    peers: Annotated[
+        bool, typer.Option("--peers", help="Check ours and every installed peer instead.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Check a Gymnasium trading environment on prices for which the answers are known.
+
+    Cash, equity, fees, borrowing, rewards, fills, seeds, episodes: one verdict per promise, with
+    the number that was seen. Without a probe only what needs no known prices can be told.
+
+    Leaves with 0 where nothing fails, with 1 where something does; with --peers only what ours do
+    counts.
+
+    Example: [bold]tradingbot envcheck TradingBot/Continuous-v1[/bold]
+
+    Example: [bold]tradingbot envcheck my_package.probes:PROBE --json[/bold]
+
+    Example: [bold]tradingbot envcheck --peers[/bold]
+    """
+    if peers == (environment is not None):
+        raise UserError(
+            "either an environment or --peers must be given",
+            was="both" if peers else "neither",
+            remedy="Try: tradingbot envcheck TradingBot/Continuous-v1",
+        )
+    failed = _check_all(as_json) if environment is None else _check_one(environment, as_json)
+    raise typer.Exit(1 if failed else 0)
+
+
+def _check_one(environment: str, as_json: bool) -> bool:
+    from tradingbot.envs.envcheck import load_subject, run_checks
+
+    card = run_checks(load_subject(environment))
+    if as_json:
+        print_json(card.to_dict())
+    else:
+        print_text(card.to_text())
+    return bool(card.failed)
+
+
+def _check_all(as_json: bool) -> bool:
+    from tradingbot.envs.envcheck import run_checks
+    from tradingbot.envs.envcheck.ours import our_probes
+    from tradingbot.envs.envcheck.peers import find_peers
+    from tradingbot.envs.envcheck.scorecard import comparison_text
+
+    probes, absent = find_peers()
+    ours: list[Scorecard] = [run_checks(probe) for probe in our_probes()]
+    cards = [*ours, *(run_checks(probe) for probe in probes)]
+    if as_json:
+        print_json({"scorecards": [card.to_dict() for card in cards], "absent": absent})
+    else:
+        print_text(comparison_text(cards))
+        for peer in absent:
+            print_note(f"{peer.name} is not installed: {peer.reason}")
+    return any(card.failed for card in ours)

@@ -1,0 +1,160 @@
+"""Probes of our own environments: the same account behind every action space and observation form.
+
+Limits that would stand in the way of a known answer (largest position, loss limits, smoothing) are
+set wide; costs are the ones a check asks for. The lead-in bars wiggle, so that features are
+defined and scaled by bars no check looks at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradingbot.data.splits import IndexRange
+from tradingbot.domain.action import Action
+from tradingbot.envs.config import EnvConfig, ObservationForm
+from tradingbot.envs.envcheck.bars import DictatedBars
+from tradingbot.envs.envcheck.probe import AnyEnv, Info, Probe
+from tradingbot.envs.single import TradingEnv
+from tradingbot.envs.world import World
+from tradingbot.envs.worlds import world_from_bars
+from tradingbot.market.costs import CostProfile
+from tradingbot.market.rules import AccountRules, ActionRules, ActionSpace, EpisodeRules, Rules
+from tradingbot.risk.limits import RiskLimits
+
+LEAD_BARS = 256  # features of regimes look back 192 bars
+_VARIED_STEPS = 24
+_WINDOW_BARS = 24
+_HOUR_US = 3_600_000_000
+_WIGGLE_FRAC = 0.01
+
+
+def our_probes() -> list[Probe]:
+    """Return a probe for every action space, and for the flat form of the observation."""
+    return [
+        our_probe("continuous"),
+        our_probe("target"),
+        our_probe("discrete"),
+        our_probe("continuous", observation="flat"),
+        our_probe("discrete", observation="flat"),
+    ]
+
+
+def our_probe(space: ActionSpace, *, observation: ObservationForm = "dict") -> Probe:
+    """Make the probe of one action space and observation form, with the default reward."""
+
+    def build(
+        bars: DictatedBars, *, fee_frac: float, borrow_frac: float, initial_cash: float
+    ) -> AnyEnv:
+        rules = _rules(space, initial_cash, episode_bars=len(bars) - 1 - LEAD_BARS)
+        costs = CostProfile(fee_frac, 0.0, borrow_frac_per_bar=borrow_frac)
+        config = EnvConfig(rules=rules, costs=costs, observation=observation, starts="first")
+        return TradingEnv(_world(bars.closes.tobytes()), config)
+
+    def build_varied(
+        bars: DictatedBars, *, fee_frac: float, borrow_frac: float, initial_cash: float
+    ) -> AnyEnv:
+        rules = _rules(space, initial_cash, episode_bars=_VARIED_STEPS)
+        costs = CostProfile(fee_frac, 0.0, borrow_frac_per_bar=borrow_frac)
+        config = EnvConfig(rules=rules, costs=costs, observation=observation)
+        return TradingEnv(_world(bars.closes.tobytes()), config)
+
+    return Probe(
+        name=f"tradingbot {space}, {observation}",
+        build=build,
+        build_varied=build_varied,
+        lead_bars=LEAD_BARS,
+        **_ACTIONS[space],
+        cash=lambda env, info: info["cash"],
+        equity=lambda env, info: info["equity"],
+        units=lambda env, info: info["units"],
+        fill_price=_fill_price,
+        reward_terms=lambda env, info: info.get("reward_terms"),
+    )
+
+
+def _rules(space: ActionSpace, initial_cash: float, *, episode_bars: int) -> Rules:
+    return Rules(
+        account=AccountRules(
+            initial_cash_ccy=initial_cash,
+            max_participation_frac=1.0,
+            position_loss_frac=1.0,
+            portfolio_loss_frac=1.0,
+        ),
+        limits=RiskLimits(max_position_frac=1.0, allow_short=space != "discrete"),
+        action=ActionRules(space=space, smoothing_bars=1),
+        episode=EpisodeRules(episode_bars=episode_bars, window_bars=_WINDOW_BARS),
+    )
+
+
+@lru_cache(maxsize=64)
+def _world(closes: bytes) -> World:
+    """Make the world of dictated closes; episodes begin at the first bar after the lead-in."""
+    prices = np.frombuffer(closes, dtype=np.float64).copy()
+    phase = np.arange(LEAD_BARS)
+    prices[:LEAD_BARS] *= 1.0 + _WIGGLE_FRAC * np.sin(phase * 0.7) * np.cos(phase * 0.11)
+    columns = np.repeat(prices[:, None], 4, axis=1)
+    columns[:LEAD_BARS, 1] *= 1.0 + _WIGGLE_FRAC / 2
+    columns[:LEAD_BARS, 2] *= 1.0 - _WIGGLE_FRAC / 2
+    volumes = 1e9 * (1.0 + 0.1 * np.sin(np.arange(len(prices)) * 1.3))
+    bars = np.concatenate([columns, volumes[:, None]], axis=1)[None]
+    world = world_from_bars(
+        bars,
+        np.ones((1, len(prices)), dtype=bool),
+        np.arange(1, len(prices) + 1, dtype=np.int64) * _HOUR_US,
+        ("DICTATED",),
+        train=IndexRange(0, LEAD_BARS),
+        label="dictated prices of envcheck",
+        synthetic=True,
+    )
+    usable = np.arange(len(prices))[None] >= LEAD_BARS
+    return replace(world, usable=usable)
+
+
+def _number(share: float) -> NDArray[np.float32]:
+    return np.array([share], dtype=np.float32)
+
+
+def _account(env: AnyEnv) -> Any:
+    inner: Any = env.unwrapped
+    return inner._account
+
+
+def _sell_continuous(env: AnyEnv) -> NDArray[np.float32]:
+    """Sell what is held; without a position the same action would open a short."""
+    return _number(-1.0 if _account(env).units > 0.0 else 0.0)
+
+
+def _present_target(env: AnyEnv) -> NDArray[np.float32]:
+    account = _account(env)
+    return _number(float(np.clip(account.units * account.mark / account.equity, -1.0, 1.0)))
+
+
+def _fill_price(env: AnyEnv, info: Info) -> float | None:
+    return float(info["fill_price"]) if info.get("fill") else None
+
+
+# Values or functions of the environment, as `Probe` takes them.
+_ACTIONS: dict[ActionSpace, dict[str, Any]] = {
+    "continuous": {
+        "hold": _number(0.0),
+        "buy": _number(1.0),
+        "sell": _sell_continuous,
+        "short": _number(-1.0),
+    },
+    "target": {
+        "hold": _present_target,
+        "buy": _number(1.0),
+        "sell": _number(0.0),
+        "short": _number(-1.0),
+    },
+    "discrete": {
+        "hold": int(Action.HOLD),
+        "buy": int(Action.BUY_LARGE),
+        "sell": int(Action.SELL_ALL),
+    },
+}
