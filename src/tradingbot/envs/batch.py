@@ -76,10 +76,10 @@ class BatchSimulator:
             compile: Compile the step; `auto` does where lanes are many enough to repay it.
 
         Raises:
-            ConfigError: If there is no lane, or a symbol would have two agents.
+            ConfigError: If there is no lane.
             DataError: If no episode fits into the world.
         """
-        _require_lanes(world, n_environments, lanes)
+        _require_lanes(n_environments, lanes)
         self.world, self.config, self.lanes = world, config, lanes
         self.n_environments = n_environments
         self.n_lanes = n_environments * (len(world.symbols) if lanes == "per_symbol" else 1)
@@ -231,15 +231,8 @@ def chance_seed() -> int:
     return int(np.random.SeedSequence().generate_state(1)[0])
 
 
-def _require_lanes(world: World, n_environments: int, lanes: str) -> None:
+def _require_lanes(n_environments: int, lanes: str) -> None:
     if n_environments < 1:
         raise ConfigError("n_environments must be 1 or more", was=n_environments)
     if lanes not in ("drawn", "per_symbol"):
         raise ConfigError("lanes must be drawn or per_symbol", was=repr(lanes))
-    twice = sorted({name for name in world.symbols if world.symbols.count(name) > 1})
-    if lanes == "per_symbol" and twice:
-        raise ConfigError(
-            "each symbol must have one agent, or they would share its volume unknowingly",
-            was=f"{twice[0]!r} twice",
-            where=world.label,
-        )

@@ -40,7 +40,10 @@ def read_actions(
         kind = "whole numbers" if discrete else "numbers"
         raise UserError(f"{space} actions must be {kind}", was=tensor.dtype, where=_WHERE)
     tensor = tensor.reshape(shape)
-    tensor = tensor.long() if discrete else tensor if tensor.is_floating_point() else tensor.float()
+    if discrete:
+        tensor = tensor.long()
+    elif not tensor.is_floating_point():
+        tensor = tensor.float()
     if strict:
         require_range(tensor, space)
     return tensor

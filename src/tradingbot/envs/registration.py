@@ -51,5 +51,6 @@ def register_environments() -> None:
             gym.register(
                 env_id,
                 entry_point="tradingbot.envs.registration:make_env",
+                vector_entry_point="tradingbot.envs.vector:make_vector_env",
                 kwargs={"space": space},
             )

@@ -15,8 +15,10 @@ from torch import Tensor
 from tradingbot.envs.batch import BatchSimulator
 from tradingbot.envs.batch_observation import ArrayObservation, as_arrays, lane_of
 from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.registration import default_world
 from tradingbot.envs.spaces import action_space, observation_space
 from tradingbot.envs.world import World
+from tradingbot.market.rules import ActionSpace
 from tradingbot.market.simulation import Step
 
 Flags = NDArray[np.bool_]
@@ -114,6 +116,26 @@ class TradingVectorEnv(VectorEnv[Any, Any, Any]):
             "final_info": final | masks,
             "_final_info": ended,
         }
+
+
+def make_vector_env(
+    space: ActionSpace,
+    num_envs: int = 1,
+    world: World | None = None,
+    config: EnvConfig | str | None = None,
+    **options: Any,
+) -> TradingVectorEnv:
+    """Make the environments of an id; what `gymnasium.make_vec` calls.
+
+    Args:
+        space: Fixed by the id; stronger than what `config` says.
+        num_envs: B.
+        world: What is traded; `default_world()` by default.
+        config: A configuration or the name of a preset.
+        **options: `device`, `dtype` and `compile` of `BatchSimulator`.
+    """
+    chosen = EnvConfig.preset(config) if isinstance(config, str) else config or EnvConfig()
+    return TradingVectorEnv(world or default_world(), chosen.with_space(space), num_envs, **options)
 
 
 def _array(values: Tensor) -> NDArray[Any]:

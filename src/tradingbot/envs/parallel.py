@@ -1,0 +1,157 @@
+"""PettingZoo's `ParallelEnv`: one agent per symbol, all of them in one tensor call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import gymnasium as gym
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tradingbot.domain.errors import MissingExtraError, UserError, suggest
+from tradingbot.envs.batch import BatchSimulator
+from tradingbot.envs.batch_observation import ArrayObservation, as_arrays, lane_of
+from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.single_actions import read_action
+from tradingbot.envs.spaces import action_space, observation_space
+from tradingbot.envs.world import World
+from tradingbot.market.simulation import Step
+
+try:
+    from pettingzoo import ParallelEnv
+except ImportError as e:
+    raise MissingExtraError("train", package="pettingzoo") from e
+
+AgentInfos = dict[str, dict[str, Any]]
+ParallelStep = tuple[
+    dict[str, ArrayObservation], dict[str, float], dict[str, bool], dict[str, bool], AgentInfos
+]
+
+
+class TradingParallelEnv(ParallelEnv):  # type: ignore[misc]
+    """N agents named by their symbols, each with an account of its own, on one clock.
+
+    An agent that ends (ruin, or the end of the episode) leaves `agents` until the next reset; the
+    others go on. One agent per symbol, so together they never take more of a bar than
+    `max_participation_frac`. A living agent that sends no action holds, and that is counted as a
+    violation: silence is not an order. `infos[agent]` has `equity`, and `action_mask` (7,)
+    int8 where actions are discrete.
+    """
+
+    metadata: dict[str, Any] = {"name": "trading_parallel_v0", "render_modes": []}  # noqa: RUF012
+
+    def __init__(
+        self,
+        world: World,
+        config: EnvConfig | None = None,
+        *,
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
+        compile: bool | Literal["auto"] = "auto",
+    ) -> None:
+        """Make one agent for each symbol; see `BatchSimulator` for the arguments."""
+        config = config or EnvConfig()
+        self.simulator = BatchSimulator(
+            world, config, 1, lanes="per_symbol", device=device, dtype=dtype, compile=compile
+        )
+        self.render_mode = None
+        self.possible_agents = list(world.symbols)
+        self.agents: list[str] = []
+        self._lane = {agent: lane for lane, agent in enumerate(world.symbols)}
+        self._space = config.rules.action.space
+        # Spaces draw samples from generators of their own: one object per agent.
+        self._observation_spaces = {a: observation_space(world, config) for a in world.symbols}
+        self._action_spaces = {agent: action_space(self._space) for agent in world.symbols}
+        self._episode = -1
+
+    def observation_space(self, agent: str) -> gym.Space[Any]:
+        """Return the space of an agent's observations, always the same object."""
+        return self._observation_spaces[agent]
+
+    def action_space(self, agent: str) -> gym.Space[Any]:
+        """Return the space of an agent's actions, always the same object."""
+        return self._action_spaces[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, ArrayObservation], AgentInfos]:
+        """Bring all agents back, at one bar.
+
+        Args:
+            seed: Root of all starts; None goes on to the next episode.
+            options: PettingZoo's tests pass some; none has a meaning here.
+        """
+        self._episode = 0 if seed is not None else self._episode + 1
+        self.simulator.reset(seed, episode=self._episode)
+        self.agents = self.possible_agents[:]
+        observation = as_arrays(self.simulator.observe())
+        equity = self.simulator.account.equity.numpy(force=True)
+        observations = {agent: lane_of(observation, self._lane[agent]) for agent in self.agents}
+        return observations, self._infos_of(self.agents, equity)
+
+    def step(self, actions: Mapping[str, Any]) -> ParallelStep:
+        """Step all living agents by one bar.
+
+        Raises:
+            UserError: Before a reset, for an agent that is unknown or has ended, or for an action
+                of the wrong kind; nothing has moved then.
+        """
+        acting = self.agents
+        made = self.simulator.step_unchecked(self._row_of_actions(actions))
+        terminated = made.terminated.numpy(force=True)
+        truncated = made.truncated.numpy(force=True)
+        rewards = made.reward.numpy(force=True)
+        equity = self.simulator.before_reset(made).equity.numpy(force=True)
+        results: ParallelStep = (
+            self._observations(made, acting),
+            {agent: float(rewards[self._lane[agent]]) for agent in acting},
+            {agent: bool(terminated[self._lane[agent]]) for agent in acting},
+            {agent: bool(truncated[self._lane[agent]]) for agent in acting},
+            self._infos_of(acting, equity),
+        )
+        ended = terminated | truncated
+        self.agents = [agent for agent in acting if not ended[self._lane[agent]]]
+        return results
+
+    def close(self) -> None:
+        """Nothing is held but memory."""
+
+    def _observations(self, made: Step, acting: list[str]) -> dict[str, ArrayObservation]:
+        """Show each agent the end of its bar: before the reset, where its lane began anew."""
+        every = torch.arange(self.simulator.n_lanes, device=self.simulator.device)
+        observation = as_arrays(self.simulator.observe_before_reset(made, every))
+        return {agent: lane_of(observation, self._lane[agent]) for agent in acting}
+
+    def _infos_of(self, agents: list[str], equity: NDArray[Any]) -> AgentInfos:
+        infos = {agent: {"equity": float(equity[self._lane[agent]])} for agent in agents}
+        if self._space != "discrete":
+            return infos
+        masks = self.simulator.action_masks().numpy(force=True).astype(np.int8)
+        return {a: info | {"action_mask": masks[self._lane[a]]} for a, info in infos.items()}
+
+    def _row_of_actions(self, actions: Mapping[str, Any]) -> torch.Tensor:
+        """Lay the actions in the order of lanes; who is silent gets what the simulator holds on."""
+        if not self.agents:
+            raise UserError("reset must be called before step, and once all agents have ended")
+        strangers = [agent for agent in actions if agent not in self.agents]
+        if strangers:
+            raise UserError(
+                "actions must be for living agents",
+                was=repr(strangers[0]),
+                remedy=suggest(str(strangers[0]), self.agents),
+            )
+        given = {self._lane[agent]: self._read(agent, action) for agent, action in actions.items()}
+        discrete = self._space == "discrete"
+        row = np.zeros(len(self.possible_agents), dtype=np.int64 if discrete else np.float64)
+        silent = [self._lane[agent] for agent in self.agents if agent not in actions]
+        row[silent] = -1 if discrete else np.nan
+        row[list(given)] = list(given.values())
+        return torch.from_numpy(row)
+
+    def _read(self, agent: str, action: Any) -> float:
+        try:
+            return read_action(action, space=self._space, strict=self.simulator.config.strict)
+        except UserError as e:
+            raise UserError(e.rule, was=e.was, where=f"agent {agent!r}", remedy=e.remedy) from e
