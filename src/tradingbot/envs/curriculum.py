@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.episode_info import EpisodeSummary
@@ -59,7 +60,7 @@ class Stage:
         return CostProfile(COMMISSION_FRAC, self.cost_bps * 1e-4 - COMMISSION_FRAC)
 
     @property
-    def market_params(self) -> dict[str, float]:
+    def market_params(self) -> dict[str, Any]:
         """Parameters of the synthetic market `hidden_trend`."""
         return {
             "kappa": self.trend_strength,
