@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tradingbot.domain.errors import UserError
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.registration import default_world, read_config
 from tradingbot.envs.single import RenderMode, TradingEnv
 from tradingbot.envs.spaces import flat_space
 from tradingbot.envs.world import World
@@ -75,6 +76,17 @@ def goal_reward(
     missing = np.maximum(desired[..., 0] - achieved[..., 0], 0.0) / rules.return_range_frac[1]
     excess = np.maximum(achieved[..., 1] - desired[..., 1], 0.0) / rules.drawdown_range_frac[1]
     return -np.minimum(missing + excess, 1.0).astype(np.float32)
+
+
+def make_goal_env(
+    world: World | None = None,
+    config: EnvConfig | str | None = None,
+    goals: GoalRules | None = None,
+    *,
+    render_mode: RenderMode | None = None,
+) -> GoalEnv:
+    """Make `TradingBot/Goal-v1`; world and configuration as the other ids take them."""
+    return GoalEnv(world or default_world(), read_config(config), goals, render_mode=render_mode)
 
 
 class GoalEnv(gym.Env[GoalObservation, Any]):

@@ -20,6 +20,7 @@ from tradingbot.envs.batch import BatchSimulator
 from tradingbot.envs.batch_actions import read_actions
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.episode_info import ACTION_NAMES, summarise
+from tradingbot.envs.registration import default_world, read_config
 from tradingbot.envs.single import RenderMode, TradingEnv
 from tradingbot.envs.single_actions import read_action
 from tradingbot.envs.single_observation import ObservationRow, make_observer
@@ -38,6 +39,22 @@ from tradingbot.market.scalar import scalar_mask
 from tradingbot.market.simulation import Step
 
 AgentSpace = Literal["continuous", "discrete"]
+
+
+def make_hybrid_env(
+    world: World | None = None,
+    config: EnvConfig | str | None = None,
+    *,
+    agent_space: AgentSpace = "discrete",
+    render_mode: RenderMode | None = None,
+) -> HybridEnv:
+    """Make `TradingBot/Hybrid-v1`; world and configuration as the other ids take them."""
+    return HybridEnv(
+        world or default_world(),
+        read_config(config),
+        agent_space=agent_space,
+        render_mode=render_mode,
+    )
 
 
 class HybridEnv(TradingEnv):

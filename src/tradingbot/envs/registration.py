@@ -17,6 +17,12 @@ ENV_IDS: dict[str, ActionSpace] = {
     "TradingBot/Target-v1": "target",
     "TradingBot/Discrete-v1": "discrete",
 }
+VARIANT_IDS: dict[str, str] = {
+    "TradingBot/Hybrid-v1": "tradingbot.envs.hybrid:make_hybrid_env",
+    "TradingBot/Goal-v1": "tradingbot.envs.goal:make_goal_env",
+    "TradingBot/Curriculum-v1": "tradingbot.envs.curriculum_env:CurriculumEnv",
+}
+"""Environments with arguments of their own: id → where they are made."""
 
 
 @lru_cache(maxsize=1)
@@ -40,8 +46,13 @@ def make_env(
         config: A configuration or the name of a preset.
         render_mode: What `render` returns.
     """
-    chosen = EnvConfig.preset(config) if isinstance(config, str) else config or EnvConfig()
-    return TradingEnv(world or default_world(), chosen.with_space(space), render_mode=render_mode)
+    chosen = read_config(config).with_space(space)
+    return TradingEnv(world or default_world(), chosen, render_mode=render_mode)
+
+
+def read_config(config: EnvConfig | str | None) -> EnvConfig:
+    """Return a configuration as it was given, by the name of a preset, or the default."""
+    return EnvConfig.preset(config) if isinstance(config, str) else config or EnvConfig()
 
 
 def register_environments() -> None:
@@ -54,3 +65,6 @@ def register_environments() -> None:
                 vector_entry_point="tradingbot.envs.vector:make_vector_env",
                 kwargs={"space": space},
             )
+    for env_id, entry_point in VARIANT_IDS.items():
+        if env_id not in gym.registry:
+            gym.register(env_id, entry_point=entry_point)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env as check_gymnasium
@@ -183,3 +184,11 @@ def test_env_discrete_agent_has_masks():
     env = CurriculumEnv(config_of(env=SHORT.with_space("discrete")))
     env.reset(seed=1)
     assert env.action_masks().tolist() == [True, True, True, True, False, False, False]
+
+
+def test_id_makes_the_environment():
+    env = gym.make("TradingBot/Curriculum-v1")
+    assert isinstance(env.unwrapped, CurriculumEnv)
+    observation, _ = env.reset(seed=1)
+    assert env.observation_space.contains(observation)
+    env.step(env.action_space.sample())

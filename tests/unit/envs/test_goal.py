@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -145,7 +146,8 @@ def test_sb3_with_hindsight_replay_runs_unchanged(world, algorithm):
     import stable_baselines3 as sb3
 
     torch.set_num_threads(1)
-    env = GoalEnv(world, CONFIG, GoalRules(return_range_frac=(0.5, 0.6)))
+    goals = GoalRules(return_range_frac=(0.5, 0.6))
+    env = gym.make("TradingBot/Goal-v1", world=world, config=CONFIG, goals=goals)
     learner = getattr(sb3, algorithm)(
         "MultiInputPolicy",
         env,
@@ -164,3 +166,11 @@ def test_sb3_with_hindsight_replay_runs_unchanged(world, algorithm):
     # Far goals are never met in fact: whatever is rewarded here was relabelled in hindsight.
     assert float(learner.replay_buffer.rewards[:300].max()) == -1.0
     assert float((sampled.rewards == 0.0).float().mean()) > 0.05
+
+
+def test_id_makes_the_environment():
+    env = gym.make("TradingBot/Goal-v1")
+    assert isinstance(env.unwrapped, GoalEnv)
+    observation, _ = env.reset(seed=1)
+    assert env.observation_space.contains(observation)
+    env.step(env.action_space.sample())

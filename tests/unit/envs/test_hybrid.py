@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -168,3 +169,11 @@ def test_hybrid_step_before_reset_and_masks_of_continuous_are_refused(world):
         hybrid.step(0)
     with pytest.raises(UserError, match="masks"):
         HybridEnv(world, config_of(), agent_space="continuous").action_masks()
+
+
+def test_id_makes_the_environment():
+    env = gym.make("TradingBot/Hybrid-v1")
+    assert isinstance(env.unwrapped, HybridEnv)
+    observation, _ = env.reset(seed=1)
+    assert env.observation_space.contains(observation)
+    env.step(env.action_space.sample())
