@@ -112,7 +112,7 @@ def reward_stack(
 
     Args:
         weights: Weight by name of term.
-        options: Changed options by name of term; each must have a weight in `weights`.
+        options: Changed options by name of term; each must have a weight, or they would do nothing.
 
     Raises:
         ConfigError: If a term or option is unknown, a weight is no number of at most 1000 in size,
@@ -121,6 +121,14 @@ def reward_stack(
     options = options or {}
     for name in (*weights, *options):
         reward_term(name)
+    for name in options:
+        if weights.get(name, 0.0) == 0.0:
+            raise ConfigError(
+                "a reward term whose options are changed must have a weight",
+                was=repr(name),
+                where="rewards",
+                remedy="Give it a weight other than 0, or leave its options out",
+            )
     layers = tuple(
         WeightedTerm(term, _checked(weights[name], name), term.make_options(options.get(name, {})))
         for name, term in registered_terms().items()
