@@ -206,7 +206,7 @@ class BatchSimulator:
             costs: A profile for all lanes, or rates () or (B,). Going from () to (B,) is another
                 shape, and compiles once more.
         """
-        rates = costs.rates() if isinstance(costs, CostProfile) else costs
+        rates = costs.rates(dtype=self.dtype) if isinstance(costs, CostProfile) else costs
         self._rates = CostRates(*(rate.to(device=self.device, dtype=self.dtype) for rate in rates))
 
     def _advance(self, account: Account, actions: Tensor) -> Step:
