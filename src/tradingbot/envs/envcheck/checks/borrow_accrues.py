@@ -19,12 +19,9 @@ def judge(probe: Probe) -> Outcome:
     env = build(probe, bars.flat(_STEPS + 8), borrow_frac=_BORROW_FRAC)
     trace = play(env, probe, script)
     equity = trace.read("equity")
-    if trace.knows("units"):
-        short = [max(-units, 0.0) * bars.PRICE_CCY for units in trace.read("units")]
-        if max(short) == 0.0:
-            raise CannotTell("no short was opened")
-    else:
-        short = [0.0, *equity[1:]]
+    short = [max(-units, 0.0) * bars.PRICE_CCY for units in trace.read("units")]
+    if max(short) == 0.0:
+        raise CannotTell("no short was opened")
     expected, fall = _BORROW_FRAC * sum(short), equity[0] - equity[-1]
     steps = len(equity) - 1
     return judged(

@@ -11,6 +11,7 @@ from tradingbot.envs.envcheck.trace import Trace, build, play
 
 _FEE_FRAC = 0.001
 _FLIPS = 20  # round trips
+_MATERIAL_FRAC = 1e-6  # of what a ride on rising prices earns: less is rounding
 # Fee on the value before or after it is taken, in money or in units: the same to first order.
 _TOLERANCE_FRAC = 0.01
 _ALL_IN_TOLERANCE_FRAC = 0.05  # where units are not told, whole shares may be left uninvested
@@ -35,12 +36,18 @@ def judge(probe: Probe) -> Outcome:
         )
     paying, spared = sum(trace.rewards), sum(free.rewards)
     return judged(
-        paying < spared,
+        spared - paying > _MATERIAL_FRAC * _usual_reward(probe),
         f"equity fell by {fall:.2f} of {expected:.2f}; rewards sum to {paying:.4g}, "
         f"without fees to {spared:.4g}",
         limit=spared,
         observed=paying,
     )
+
+
+def _usual_reward(probe: Probe) -> float:
+    """Return the size of the rewards of one ride on a rising price, the unit to judge others by."""
+    script = (Intent.BUY, *(Intent.HOLD,) * _FLIPS, Intent.SELL)
+    return sum(abs(reward) for reward in play(build(probe, bars.stairs()), probe, script).rewards)
 
 
 def _known_fees(trace: Trace) -> tuple[float, float]:

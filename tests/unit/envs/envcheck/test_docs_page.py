@@ -1,0 +1,73 @@
+"""docs/environments/envcheck.md says what the checks say and shows the score card they give.
+
+Regenerate its two generated parts with: .venv/bin/python tests/unit/envs/envcheck/test_docs_page.py
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tradingbot.envs.envcheck import CHECKS, Scorecard, run_checks
+from tradingbot.envs.envcheck.ours import our_probes
+from tradingbot.envs.envcheck.peers import PEERS
+from tradingbot.envs.envcheck.scorecard import markdown_table
+
+ROOT = Path(__file__).resolve().parents[4]
+PAGE = ROOT / "docs" / "environments" / "envcheck.md"
+REGENERATE = ".venv/bin/python tests/unit/envs/envcheck/test_docs_page.py"
+# How many starts differ is a draw of the peers' unseeded generators.
+_DRAWN = re.compile(r"(?<=[ (])\d+(?= (of|different))")
+
+
+def render_checks() -> str:
+    """Write one section per check."""
+    sections = [
+        f"### `{check.id}`\n\n{check.promise}\n\n"
+        f"*Known answer.* {check.scenario}\n\n*Where it fails.* {check.remedy}\n"
+        for check in CHECKS
+    ]
+    return "\n".join(sections)
+
+
+def part(name: str) -> re.Pattern[str]:
+    """The text between the markers of a generated part."""
+    return re.compile(
+        rf"(?<=<!-- {name}: generated -->\n)(.*?)(?=\n<!-- end of {name} -->)", re.DOTALL
+    )
+
+
+def found(name: str) -> str:
+    match = part(name).search(PAGE.read_text(encoding="utf-8"))
+    assert match is not None, name
+    return match.group(1).strip()
+
+
+def test_page_explains_every_check_in_its_own_words() -> None:
+    assert found("checks") == render_checks().strip(), f"run {REGENERATE}"
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="NaN casts to another integer there")
+def test_page_shows_the_score_card(card_of: Callable[[str], Scorecard]) -> None:
+    names = [*(probe.name for probe in our_probes()), *PEERS]
+
+    fresh = markdown_table([card_of(name) for name in names]).strip()
+
+    assert _DRAWN.sub("N", found("scores")) == _DRAWN.sub("N", fresh), f"run {REGENERATE}"
+
+
+def main() -> None:
+    """Write both parts anew."""
+    cards = [run_checks(probe) for probe in (*our_probes(), *(make() for make in PEERS.values()))]
+    page = PAGE.read_text(encoding="utf-8")
+    for name, text in (("checks", render_checks()), ("scores", markdown_table(cards))):
+        page = part(name).sub(lambda _, text=text: "\n" + text.strip() + "\n", page)
+    PAGE.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
