@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import gymnasium as gym
 import numpy as np
 import torch
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -12,6 +11,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 from torch import Tensor
 
+from tradingbot.domain.errors import UserError
 from tradingbot.envs.batch import BatchSimulator
 from tradingbot.envs.batch_observation import ArrayObservation, as_arrays, lane_of
 from tradingbot.envs.config import EnvConfig
@@ -65,10 +65,13 @@ class TradingVectorEnv(VectorEnv[Any, Any, Any]):
 
         Args:
             seed: Root of all starts; None goes on to the next episodes.
-            options: None are known; refused if given, because ignoring them would be a lie.
+            options: Must be empty: an option that is ignored would be a lie.
+
+        Raises:
+            UserError: If there are options.
         """
         if options:
-            raise gym.error.Error(f"options must be empty, was {sorted(options)}")
+            raise UserError("options must be empty", was=repr(next(iter(options))))
         self.simulator.reset(seed)
         observation: ArrayObservation = as_arrays(self.simulator.observe())
         return observation, self._infos_of(self.simulator.account.equity, None)
