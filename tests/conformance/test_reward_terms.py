@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +13,17 @@ import torch
 
 from fixtures.reward_steps import rollout, scalar_of, wild_step
 from tradingbot.market import Advanced, Rules
-from tradingbot.rewards import OBJECTIVES, RewardStack, registered_terms, reward_stack, reward_term
+from tradingbot.rewards import (
+    OBJECTIVES,
+    REWARD_PRESETS,
+    RewardStack,
+    registered_terms,
+    reward_stack,
+    reward_term,
+)
 
 NAMES = tuple(registered_terms())
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "environments" / "rewards.md"
 SPACES = ("continuous", "target", "discrete")
 HEADINGS = ("Formula:", "Unit:", "Bounds:", "Version history:")
 
@@ -118,3 +127,34 @@ def test_options_are_frozen_and_have_defaults(name: str) -> None:
     for field in dataclasses.fields(options):  # type: ignore[arg-type]
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(options, field.name, 0.0)
+
+
+def test_page_states_the_weights_of_every_preset() -> None:
+    rows = {
+        cells[0].strip("`"): cells[2:]
+        for cells in table_rows(PAGE.read_text(encoding="utf-8"))
+        if len(cells) == 2 + len(REWARD_PRESETS)
+    }
+
+    assert set(rows) == {"term", *NAMES}
+    assert [cell.strip("`") for cell in rows["term"]] == list(REWARD_PRESETS)
+    for name in NAMES:
+        stated = [float(cell or 0.0) for cell in rows[name]]
+        assert stated == [weights.get(name, 0.0) for weights in REWARD_PRESETS.values()], name
+
+
+def test_page_states_the_bounds_and_objective_of_every_term() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    bounds = {cells[0].strip("`"): cells[3] for cells in table_rows(text) if len(cells) == 4}
+    objectives = {cells[0].strip("`"): cells[1] for cells in table_rows(text) if len(cells) == 7}
+
+    for name in NAMES:
+        low, high = alone(name).bounds
+        assert bounds[name] == f"[{low:g}, {high:g}]".replace("-", "−"), name
+        assert objectives[name] == reward_term(name).objective, name
+
+
+def table_rows(text: str) -> list[list[str]]:
+    """Cells of every row of every table, without the lines under headings."""
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
