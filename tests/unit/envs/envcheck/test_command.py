@@ -67,7 +67,7 @@ def test_peers_reports_all_but_only_ours_decide(
         lambda: [replace(reference_probe(ours), name="ours")],
     )
     monkeypatch.setattr(
-        "tradingbot.envs.envcheck.peers.PEERS",
+        "tradingbot.envs.envcheck.peers.catalogue.PEERS",
         {"theirs": lambda: replace(reference_probe(Free), name="theirs"), "absent": absent},
     )
 
