@@ -6,7 +6,7 @@ Money is in account currency, fractions are of one, prices per unit.
 from __future__ import annotations
 
 import math
-from typing import NotRequired, TypedDict
+from typing import TypedDict
 
 from tradingbot.domain.action import Action
 from tradingbot.domain.denial import Denial, ExitReason
@@ -100,8 +100,12 @@ class StepInfo(TypedDict):
     reward_terms: dict[str, float]
     """Weighted terms by name; they sum to the reward."""
     synthetic: bool
-    summary: NotRequired[EpisodeSummary]
-    """Only in the last step of an episode."""
+
+
+class LastStepInfo(StepInfo):
+    """`info` of the last step of an episode."""
+
+    summary: EpisodeSummary
 
 
 def summarise(rules: Rules, account: ScalarAccount) -> EpisodeSummary:

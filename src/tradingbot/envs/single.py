@@ -20,6 +20,7 @@ from tradingbot.envs.episode_info import (
     DENIAL_NAMES,
     EXIT_NAMES,
     EpisodeSummary,
+    LastStepInfo,
     ResetInfo,
     StepInfo,
     summarise,
@@ -254,7 +255,7 @@ class TradingEnv(gym.Env[Observation | ObservationRow, Any]):
             "synthetic": world.synthetic,
         }
 
-    def _info(self, advanced: ScalarAdvanced, terms: Sequence[float]) -> StepInfo:
+    def _info(self, advanced: ScalarAdvanced, terms: Sequence[float]) -> StepInfo | LastStepInfo:
         account, fill, exit_fill = advanced.after, advanced.fill, advanced.exit_fill
         world, decision = self.world, advanced.decision
         symbol, bar = divmod(account.row, self._n_bars)
@@ -279,7 +280,7 @@ class TradingEnv(gym.Env[Observation | ObservationRow, Any]):
             "synthetic": world.synthetic,
         }
         if self._ended:
-            info["summary"] = summarise(self.config.rules, account)
+            return LastStepInfo(**info, summary=summarise(self.config.rules, account))
         return info
 
 

@@ -61,6 +61,10 @@ class World:
         _require_bounded("regimes", self.regimes, REGIME_BOUND)
         _require_bounded("probabilities", self.probabilities, 1.0)
 
+    def __deepcopy__(self, memo: object) -> World:
+        """Return the world itself: nothing in it changes, and copies would fill the memory."""
+        return self
+
     @property
     def n_symbols(self) -> int:
         """N."""

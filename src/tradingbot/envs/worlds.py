@@ -193,7 +193,7 @@ def _assemble(
     """Scale the tensors of a panel and name them."""
     present, valid = tensors["present"], tensors["valid"]
     n, t = present.shape
-    rows = train or IndexRange(0, max(1, round(TRAIN_FRAC * t)))
+    rows = IndexRange(0, max(1, round(TRAIN_FRAC * t))) if train is None else train
     if rows.stop > t or not len(rows):
         raise DataError(
             "training bars must be in the data",

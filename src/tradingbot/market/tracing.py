@@ -43,6 +43,7 @@ def straight_line(formula: Traceable, example: Record) -> Callable[[Record], lis
     names: dict[str, Any] = {
         "__builtins__": {},
         "sqrt": math.sqrt,
+        "log": math.log,
         "log1p": math.log1p,
         "inf": math.inf,
         "nan": math.nan,
@@ -195,6 +196,10 @@ class SymbolicMaths:
     def sqrt(self, a: Any) -> Any:
         """Return the square root."""
         return _write("sqrt({})", FLOAT_MATHS.sqrt, a)
+
+    def log(self, a: Any) -> Any:
+        """Return the natural logarithm."""
+        return _write("log({})", FLOAT_MATHS.log, a)
 
     def log1p(self, a: Any) -> Any:
         """Return the natural logarithm of 1 + a."""
