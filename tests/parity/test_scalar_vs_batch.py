@@ -70,6 +70,7 @@ def events_of(course: Course) -> Iterator[str]:
     units, fill, order = course["after.units"], course["fill.units"], course["order"]
     before = np.vstack([np.zeros(N_LANES), units[:-1]])
     equity = course["after.cash"] + units * course["after.mark"]
+    base = course["fill.base"]
     tried = (order != 0.0) & (course["fill.units"] != 0.0)
     cut = tried & (np.abs(fill) < 0.999 * np.abs(order))
     happened = {
@@ -79,6 +80,7 @@ def events_of(course: Course) -> Iterator[str]:
         "cut sell": cut & (fill < 0.0),
         "cut stop": (course["exit_fill.units"] != 0.0) & (units != 0.0),
         "fill and stop": (fill != 0.0) & (course["exit_fill.units"] != 0.0),
+        "worst price": np.abs(course["fill.price"] - base) > 0.9899 * np.maximum(base, 1e-9),
         "flip to short": (before > 0.0) & (units < 0.0),
         "flip to long": (before < 0.0) & (units > 0.0),
         "short": units < 0.0,
@@ -104,6 +106,7 @@ UNREACHABLE = {
 ALWAYS = {
     *(name for kind in (ExitReason, Denial, Action) for name in kind.__members__),
     *("violation", "lapsed order", "cut sell", "cut long buy", "cut stop", "fill and stop"),
+    "worst price",
     *("partial exit", "stale", "win", "loss", "repeats", "terminated", "truncated"),
     *("three adds", "class 1", "class 2", "class 3"),
 } - UNREACHABLE
@@ -141,6 +144,28 @@ def test_codes_of_any_integer_type_are_read_alike() -> None:
         batch = torch.stack([column.double() for column in numbers_of(step)]).numpy()
         numbers = np.array([numbers_of(lane) for lane in scalar], dtype=float).T
         assert first_difference(batch[None], numbers[None]) is None
+
+
+@pytest.mark.parametrize("left_frac", [1.0e-8, 2.0e-9, 1.0e-10])
+def test_speck_of_a_position_is_closed_alike(left_frac: float) -> None:
+    rules = rules_of("continuous", "defaults")
+    account, singles = restored(run("continuous", "defaults"), 20)
+    smoothed = -1.0 + 2.0 * left_frac * (1.0 - rules.action.hold_zone)
+    account = account._replace(smoothed=torch.full_like(account.cash, smoothed))
+    bar = ScalarBar(101.0, 103.0, 99.0, 102.0, 1.0e12, 0.01, 1.0)
+    bars = Bar(*(torch.full((N_LANES,), x, dtype=torch.float64) for x in bar))
+
+    step = advance(rules, lane_rates(), account, bars, torch.full_like(account.cash, -1.0))
+
+    lanes = [
+        scalar_advance(rules, profile_of(lane), one._replace(smoothed=smoothed), bar, -1.0)
+        for lane, one in enumerate(singles)
+    ]
+    batch = torch.stack([column.double() for column in numbers_of(step)]).numpy()
+    numbers = np.array([numbers_of(lane) for lane in lanes], dtype=float).T
+    assert first_difference(batch[None], numbers[None]) is None
+    assert any(one.units for one in singles)
+    assert all(one.after.units == 0.0 for one in lanes) == (left_frac < 1.0e-9)
 
 
 def test_episodes_begin_anew_alike() -> None:
