@@ -20,7 +20,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tradingbot.domain.action import Action
 from tradingbot.market.account import Account
 from tradingbot.market.actions import (
     Decision,
@@ -120,8 +119,6 @@ def number_of_code(rules: Rules, rates: CostRates, account: Account, code: Tenso
     room = room_of(rules.limits, rates, account, account.equity)
     decision = decode_discrete(rules.action, rules.limits, account, room, code)
     share = share_of_order(rules, rates, account, decision.order)
-    # Exactly −1: the whole position, whatever rounding did to value ÷ mark on the way.
-    share = torch.where(decision.code == int(Action.SELL_ALL), -1.0, share)
     number = number_for_share(rules.action, share, account.smoothed, TENSOR_MATHS)
     slack = _slack(rules.action, torch.finfo(number.dtype).eps)
     reached = is_reached(rules.action, share, account.smoothed, number, TENSOR_MATHS, slack=slack)
@@ -148,9 +145,7 @@ def scalar_number_of_code(
     room = measure_room(rules.limits, costs, account, account.equity)
     decision = read_action(rules, account, room, code)
     order, share = decision.order, 0.0
-    if decision.code == int(Action.SELL_ALL):
-        share = -1.0
-    elif order < 0.0:
+    if order < 0.0:
         share = max(order / account.units, -1.0)
     elif order > 0.0:
         share = min(order * account.mark / room.more_long, 1.0)
