@@ -26,6 +26,7 @@ test-slow: install-dev  ## The long tests as well
 
 bench: install-bench  ## Measure speed against references in the same run
 	$(BIN)/tradingbot bench data
+	$(BIN)/tradingbot bench simulator
 
 lint: install-dev
 	$(BIN)/ruff check src tests benchmarks

@@ -11,15 +11,21 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class BenchRecord:
-    """One measured figure; `ratio` is reference ÷ value where both are times (> 1 is faster)."""
+    """One measured figure; `ratio` above 1 is better than the reference.
+
+    It is reference ÷ value where less is better (times, bytes), value ÷ reference of speeds.
+    """
 
     name: str
     value: float
+    """NaN, null in JSON, where it could not be measured; `note` says why."""
     unit: str
     reference: float | None = None
     """The same work done by `reference_name` in the same run, or a budget; same unit as value."""
     reference_name: str = ""
     ratio: float | None = None
+    note: str = ""
+    """What exactly was measured, or why it was not."""
 
 
 def against(name: str, value: float, unit: str, reference: float, what: str) -> BenchRecord:

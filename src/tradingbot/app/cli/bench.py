@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,9 @@ from tradingbot.app.console import print_json, print_note, print_table, progress
 
 if TYPE_CHECKING:
     from tradingbot.app.bench.data_bench import Measured
+    from tradingbot.app.bench.record import BenchRecord
+
+_PLAIN_UNITS = ("steps/s", "×", "frac", "ms")
 
 app = typer.Typer(help="Measure speed and memory; results are checked for equality first.")
 
@@ -63,9 +67,89 @@ def bench_data(
         print_note(f"{key}: {value}")
 
 
+@app.command("simulator")
+def bench_simulator(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Leave out growth and the learner's share.")
+    ] = False,
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw speed against environments as a PNG file.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure the simulator, its growth and its peers (six minutes; a minute with --quick).
+
+    Every rule and the whole default reward are switched on, actions are random and drawn within the
+    timed loop, and the observation is made. Before timing, the compiled program is compared with
+    its parts and the batch with the scalar simulator. Needs the extra: bench; peers that are not
+    installed are named as such.
+
+    Example: [bold]tradingbot bench simulator --json[/bold]
+    """
+    from tradingbot.app.bench.record import describe_machine
+    from tradingbot.app.bench.simulator_bench import records
+    from tradingbot.app.bench.simulator_measure import measure
+    from tradingbot.app.bench.simulator_results import say_limits
+    from tradingbot.app.bench.simulator_scale import FULL, QUICK
+
+    if figure is not None:
+        require_picture(figure, "--figure")
+    with progress_bar("bench") as progress:
+        measured = measure(QUICK if quick else FULL, progress)
+    found = records(measured)
+    if figure is not None:
+        _draw_simulator(found, figure)
+    if as_json:
+        print_json(found)
+        return
+    _print_simulator(found)
+    print_note(say_limits(found))
+    print_note(f"threads: {measured.threads}")
+    for key, value in describe_machine().items():
+        print_note(f"{key}: {value}")
+
+
+def _print_simulator(found: list[BenchRecord]) -> None:
+    rows = [
+        (
+            r.name,
+            _show(r.value, r.unit),
+            _show(r.reference, r.unit),
+            r.reference_name,
+            r.ratio,
+            r.note,
+        )
+        for r in found
+    ]
+    print_table(
+        "Simulator benchmark (synthetic bars; medians; every rule, reward v31, random actions)",
+        ["what", "measured", "reference", "", "better by", "note"],
+        rows,
+    )
+
+
+def _draw_simulator(found: list[BenchRecord], path: Path) -> None:
+    from tradingbot.app.bench.simulator_results import speed_curves
+    from tradingbot.data.atomic import atomic_file
+    from tradingbot.evaluation.figures.simulator_speed import draw_simulator_speed
+
+    drawn = draw_simulator_speed(speed_curves(found))
+    with atomic_file(path) as temporary:
+        drawn.savefig(temporary, format="png", dpi=110)
+    print_note(f"Drew {path}")
+
+
 def _show(value: float | None, unit: str) -> str:
     if value is None:
         return ""
+    if not math.isfinite(value):
+        return "–"
+    if unit in _PLAIN_UNITS:
+        return f"{value:,.4g} {unit}" if value < 1e4 else f"{value:,.0f} {unit}"
+    if unit == "bytes/s":
+        return f"{value / 1e9:.1f} GB/s"
+    if unit == "bytes" and abs(value) < 1e5:
+        return f"{value:,.0f} B"
     if unit == "bytes":
         return f"{value / 1e6:,.0f} MB"
     return f"{value:.3f} s" if value >= 0.1 else f"{value * 1e3:.3f} ms"

@@ -1,0 +1,171 @@
+"""What the simulator benchmark steps: a synthetic world, every rule switched on, random actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tradingbot.envs.batch_observation import ObservationWriter
+from tradingbot.envs.config import EnvConfig, start_mask
+from tradingbot.envs.world import World
+from tradingbot.envs.worlds import synthetic_world
+from tradingbot.market.advance import Advanced
+from tradingbot.market.bars import TensorMarket, tensor_market
+from tradingbot.market.compiled import (
+    PackedStep,
+    PackedStepFunction,
+    compiled_step,
+    packed_step,
+)
+from tradingbot.market.costs import COST_PROFILES
+from tradingbot.market.episodes import Starts, begin, drawn_symbols, fixed_symbols
+from tradingbot.market.packing import PackedAccount, pack, pack_rates
+from tradingbot.market.rules import AccountRules, Rules
+from tradingbot.market.simulation import Reward
+from tradingbot.risk.limits import RiskLimits
+
+SEED = 7
+COSTS = COST_PROFILES["impact"]
+"""Commission, spread, impact and borrow; rates are tensors, so a cost of 0 would be no faster."""
+
+EVERY_RULE = EnvConfig(
+    rules=Rules(
+        account=AccountRules(
+            stop_loss_frac=0.02,
+            take_profit_frac=0.04,
+            max_holding_bars=70,
+            position_loss_frac=0.05,
+            portfolio_loss_frac=0.20,
+        ),
+        limits=RiskLimits(max_position_frac=0.5, reserve_frac=0.02, allow_short=True),
+    ),
+    costs=COSTS,
+    reward="v31",
+)
+"""Stops, holding limit, loss limits, reserve, shorts with margin, all costs; the default reward."""
+
+BARE_RULES = replace(
+    EVERY_RULE,
+    rules=Rules(account=AccountRules(position_loss_frac=1.0, portfolio_loss_frac=1.0)),
+)
+"""Everything off that has an off; actions, gate, fills and ledger remain."""
+
+
+def bare_reward(rules: Rules, advanced: Advanced) -> Tensor:
+    """Pay the return of equity and nothing else: one term (1, B)."""
+    return (advanced.after.equity / advanced.before.equity - 1.0)[None]
+
+
+StepMaker = Callable[[Rules, Reward], PackedStepFunction]
+
+
+def with_window(window_bars: int) -> EnvConfig:
+    """Return the configuration with windows of another length, flat."""
+    episode = replace(EVERY_RULE.rules.episode, window_bars=window_bars)
+    rules = replace(EVERY_RULE.rules, episode=episode)
+    return replace(EVERY_RULE, rules=rules, observation="flat")
+
+
+def bench_world(n_symbols: int, n_bars: int) -> World:
+    """Generate the world of the benchmark: synthetic hourly bars, 23 features, 10 regimes."""
+    return synthetic_world("regimes", n_symbols=n_symbols, n_bars=n_bars, seed=SEED)
+
+
+def step_maker(*, compiled: bool) -> StepMaker:
+    """Choose between the compiled program and the same functions called one by one."""
+    return compiled_step if compiled else packed_step
+
+
+@dataclass
+class Batch:
+    """B environments that random actions are put to; `advance` is what is timed."""
+
+    step: PackedStepFunction
+    market: TensorMarket
+    starts: Starts
+    rates: Tensor
+    account: PackedAccount
+    action: Tensor
+    """(B,) written anew at every step."""
+    generator: torch.Generator
+    last: PackedStep | None = None
+
+    @property
+    def n_lanes(self) -> int:
+        """B."""
+        return len(self.action)
+
+    def advance(self) -> None:
+        """Draw actions, step every environment, keep the private observation and the row."""
+        self.action.uniform_(-1.0, 1.0, generator=self.generator)
+        self.last = self.step(self.market, self.starts, self.rates, self.account, self.action)
+        self.account = self.last.account
+
+
+def draw_batch(
+    world: World,
+    step: PackedStepFunction,
+    n_environments: int,
+    config: EnvConfig = EVERY_RULE,
+    *,
+    dtype: torch.dtype = torch.float32,
+) -> Batch:
+    """Lay out environments that each draw symbol and bar of every episode."""
+    starts = drawn_symbols(start_mask(world, config), n_environments, SEED)
+    return _batch(world, step, starts, config, dtype)
+
+
+def market_batch(
+    world: World, step: PackedStepFunction, n_environments: int, config: EnvConfig = EVERY_RULE
+) -> Batch:
+    """Lay out environments of one lane per symbol, all symbols of one at the same bar."""
+    starts = fixed_symbols(start_mask(world, config), n_environments, SEED)
+    return _batch(world, step, starts, config, torch.float32)
+
+
+def _batch(
+    world: World, step: PackedStepFunction, starts: Starts, config: EnvConfig, dtype: torch.dtype
+) -> Batch:
+    market = tensor_market(world.prices, world.present, dtype=dtype)
+    lanes = len(starts.key)
+    cash = config.rules.account.initial_cash_ccy
+    account = begin(starts, market, cash, torch.zeros(lanes, dtype=torch.int32))
+    return Batch(
+        step,
+        market,
+        starts,
+        pack_rates(COSTS.rates(dtype=dtype)),
+        pack(account),
+        torch.zeros(lanes, dtype=dtype),
+        torch.Generator().manual_seed(SEED),
+    )
+
+
+def among_symbols(batch: Batch, n_symbols: int) -> Batch:
+    """Confine the episodes of drawn environments to the first symbols, with unchanged shapes.
+
+    Shapes are part of a compiled program: with as many choices as before, repeated, nothing is
+    compiled anew and only the memory that is read differs.
+    """
+    choices = batch.starts.choices.numpy()
+    inside = choices[choices < n_symbols * batch.market.n_bars]
+    starts = batch.starts._replace(choices=torch.from_numpy(np.resize(inside, choices.shape)))
+    cash = EVERY_RULE.rules.account.initial_cash_ccy
+    account = begin(starts, batch.market, cash, torch.zeros(batch.n_lanes, dtype=torch.int32))
+    return replace(batch, starts=starts, account=pack(account), last=None)
+
+
+def with_observation(batch: Batch, writer: ObservationWriter) -> Callable[[], None]:
+    """Return a step that also writes the flat observation (B, D), each number once."""
+    out = torch.empty((batch.n_lanes, writer.width))
+
+    def advance() -> None:
+        batch.advance()
+        assert batch.last is not None
+        writer.write(batch.account.row, batch.last.private, out)
+
+    return advance
