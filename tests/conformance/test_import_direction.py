@@ -45,7 +45,7 @@ RESTRICTED: dict[str, tuple[str, ...]] = {
     "random": (),  # use tradingbot.domain.seeding.stream
     "typer": ("app/",),
     "rich": ("app/",),
-    "matplotlib": ("evaluation/", "app/"),
+    "matplotlib": ("envs/render", "evaluation/", "app/"),
     "jinja2": ("evaluation/", "app/"),
     "yfinance": ("data/sources/",),
     "alpaca": ("data/sources/",),
