@@ -1,0 +1,63 @@
+"""Rules that cannot be are refused by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from tradingbot.domain.errors import ConfigError
+from tradingbot.market import AccountRules, ActionRules, EpisodeRules, Rules
+from tradingbot.risk import RiskLimits
+
+NAN = math.nan
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "values"),
+    [
+        (AccountRules, "initial_cash_ccy", [0.0, -1.0, math.inf, NAN]),
+        (AccountRules, "maintenance_frac", [1.0, 0.0, math.inf, NAN]),
+        (AccountRules, "max_participation_frac", [0.0, 1.1, NAN]),
+        (AccountRules, "stop_loss_frac", [0.0, -0.1, NAN]),
+        (AccountRules, "take_profit_frac", [0.0, -1.0, NAN]),
+        (AccountRules, "max_holding_bars", [0, -1, NAN]),
+        (AccountRules, "position_loss_frac", [0.0, -0.1, NAN]),
+        (AccountRules, "portfolio_loss_frac", [0.0, 1.1, NAN]),
+        (ActionRules, "space", ["both", ""]),
+        (ActionRules, "hold_zone", [-0.1, 1.0, NAN]),
+        (ActionRules, "smoothing_bars", [0, -3, NAN]),
+        (ActionRules, "entry_fracs", [(0.5, 0.5, 1.0), (0.1, 0.2), (0.5, 0.7, 1.1), (0, 0.5, 1)]),
+        (ActionRules, "sell_partial_frac", [0.0, 1.0, NAN]),
+        (ActionRules, "add_frac", [0.0, 1.1, NAN]),
+        (ActionRules, "max_adds", [-1, NAN]),
+        (ActionRules, "add_min_profit_frac", [-0.1, NAN]),
+        (ActionRules, "max_repeats", [0, NAN]),
+        (EpisodeRules, "episode_bars", [0, -1, NAN]),
+        (EpisodeRules, "window_bars", [0, NAN]),
+        (EpisodeRules, "fill_at", ["close", None]),
+    ],
+)
+def test_rule_out_of_its_range_is_refused_by_name(
+    make: Callable[..., object], name: str, values: list[object]
+) -> None:
+    for value in values:
+        with pytest.raises(ConfigError, match=name):
+            make(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("rules", "name"),
+    [
+        (
+            {"action": ActionRules("discrete"), "limits": RiskLimits(allow_short=True)},
+            "allow_short",
+        ),
+        ({"limits": RiskLimits(0.1, min_trade_ccy=10_001.0)}, "min_trade_ccy"),
+        ({"account": AccountRules(maintenance_frac=1.6)}, "maintenance_frac"),
+    ],
+)
+def test_rules_that_contradict_each_other_are_refused(rules: dict[str, object], name: str) -> None:
+    with pytest.raises(ConfigError, match=name):
+        Rules(**rules)
