@@ -10,93 +10,89 @@ from tradingbot.market.scalar.fill import ScalarFill
 def book_fill(book: Book, fill: ScalarFill, largest: float) -> Book:
     """Book a fill that is not empty; `largest` is the largest position at the decision."""
     if book.units == 0.0:
-        changed = _opened(book, fill, largest)
-    elif (fill.units > 0.0) == (book.units > 0.0):
-        changed = _increased(book, fill)
-    else:
-        changed = _reduced(book, fill, largest)
-    return changed
-
-
-def _paid(book: Book, fill: ScalarFill) -> tuple[float, float, float, float]:
-    """Return cash and the running sums of commission, slippage and turnover after a fill."""
-    return (
-        book.cash - fill.units * fill.price - fill.fee,
-        book.commission_paid + fill.fee,
-        book.slippage_paid + fill.slippage,
-        book.turnover + fill.value,
-    )
+        return _opened(book, fill, largest)
+    if (fill.units > 0.0) == (book.units > 0.0):
+        return _increased(book, fill)
+    return _reduced(book, fill, largest)
 
 
 def _opened(book: Book, fill: ScalarFill, largest: float) -> Book:
-    cash, commission, slippage, turnover = _paid(book, fill)
-    return book._replace(
-        cash=cash,
-        units=fill.units,
-        entry=fill.price,
-        realised=book.realised - fill.fee,
-        trade_pnl=book.trade_pnl - fill.fee,
-        commission_paid=commission,
-        slippage_paid=slippage,
-        turnover=turnover,
+    quantity, price, base, fee = fill
+    value = abs(quantity) * price
+    return Book(
+        book.cash - quantity * price - fee,
+        quantity,
+        price,
+        book.realised - fee,
+        book.trade_pnl - fee,
+        book.gross_profit,
+        book.gross_loss,
+        book.commission_paid + fee,
+        book.slippage_paid + abs(quantity) * abs(price - base),
+        book.turnover + value,
         holding_bars=0,
         adds=0,
         partial_exits=0,
-        entry_class=size_class(fill.value, largest),
+        entry_class=size_class(value, largest),
+        n_trades=book.n_trades,
+        n_wins=book.n_wins,
     )
 
 
 def _increased(book: Book, fill: ScalarFill) -> Book:
-    cash, commission, slippage, turnover = _paid(book, fill)
-    units = book.units + fill.units
-    return book._replace(
-        cash=cash,
-        units=units,
-        entry=(book.units * book.entry + fill.units * fill.price) / units,
-        realised=book.realised - fill.fee,
-        trade_pnl=book.trade_pnl - fill.fee,
-        commission_paid=commission,
-        slippage_paid=slippage,
-        turnover=turnover,
-        adds=book.adds + 1,
+    quantity, price, base, fee = fill
+    units = book.units + quantity
+    return Book(
+        book.cash - quantity * price - fee,
+        units,
+        (book.units * book.entry + quantity * price) / units,
+        book.realised - fee,
+        book.trade_pnl - fee,
+        book.gross_profit,
+        book.gross_loss,
+        book.commission_paid + fee,
+        book.slippage_paid + abs(quantity) * abs(price - base),
+        book.turnover + abs(quantity) * price,
+        book.holding_bars,
+        book.adds + 1,
+        book.partial_exits,
+        book.entry_class,
+        book.n_trades,
+        book.n_wins,
     )
 
 
 def _reduced(book: Book, fill: ScalarFill, largest: float) -> Book:
-    cash, commission, slippage, turnover = _paid(book, fill)
-    held, traded = abs(book.units), abs(fill.units)
-    side = 1.0 if book.units > 0.0 else -1.0
-    gained = side * (fill.price - book.entry) * min(held, traded) - fill.fee
-    changed = book._replace(
-        cash=cash,
-        realised=book.realised + gained,
-        trade_pnl=book.trade_pnl + gained,
-        commission_paid=commission,
-        slippage_paid=slippage,
-        turnover=turnover,
-    )
-    if traded == held:
-        return _ended(changed, 0.0, 0.0, 0)
-    left = book.units + fill.units
-    if traded > held:
-        return _ended(changed, left, fill.price, size_class(abs(left) * fill.price, largest))
-    return changed._replace(units=left, partial_exits=book.partial_exits + 1)
-
-
-def _ended(book: Book, units: float, entry: float, entry_class: int) -> Book:
-    """End the trade; `units` opened at `entry` are what the fill turned it into."""
-    pnl = book.trade_pnl
-    won = pnl > 0.0
-    return book._replace(
-        units=units,
-        entry=entry,
-        trade_pnl=0.0,
-        gross_profit=book.gross_profit + (pnl if won else 0.0),
-        gross_loss=book.gross_loss - (0.0 if won else pnl),
-        holding_bars=0,
-        adds=0,
-        partial_exits=0,
-        entry_class=entry_class,
-        n_trades=book.n_trades + 1,
-        n_wins=book.n_wins + won,
+    quantity, price, base, fee = fill
+    held, traded = abs(book.units), abs(quantity)
+    closed = held if held < traded else traded
+    move = price - book.entry if book.units > 0.0 else book.entry - price
+    gained = closed * move - fee
+    trade_pnl = book.trade_pnl + gained
+    ended = traded >= held
+    won = ended and trade_pnl > 0.0
+    lost = ended and not won
+    left = book.units + quantity
+    entry, entry_class = book.entry, book.entry_class
+    if traded > held:  # through zero: the rest opens the other way
+        entry, entry_class = price, size_class(abs(left) * price, largest)
+    elif ended:
+        entry, entry_class = 0.0, 0
+    return Book(
+        book.cash - quantity * price - fee,
+        left,
+        entry,
+        book.realised + gained,
+        0.0 if ended else trade_pnl,
+        book.gross_profit + trade_pnl if won else book.gross_profit,
+        book.gross_loss - trade_pnl if lost else book.gross_loss,
+        book.commission_paid + fee,
+        book.slippage_paid + traded * abs(price - base),
+        book.turnover + traded * price,
+        0 if ended else book.holding_bars,
+        0 if ended else book.adds,
+        0 if ended else book.partial_exits + 1,
+        entry_class,
+        book.n_trades + ended,
+        book.n_wins + won,
     )

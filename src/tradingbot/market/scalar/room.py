@@ -28,15 +28,25 @@ def measure_room(
     limits: RiskLimits, costs: CostProfile, account: ScalarAccount, equity: float
 ) -> ScalarRoom:
     """Measure the room of an account at its last close."""
-    value = account.units * account.mark
+    cash, value = account.cash, account.units * account.mark
     long_value, short_value = (value, 0.0) if value > 0.0 else (0.0, -value)
     largest = limits.max_position_frac * equity if equity > 0.0 else 0.0
-    place = max(largest - abs(value), 0.0)
-    buffer = costs.commission_frac + costs.slippage_frac + costs.spread_frac / 2.0
-    free_cash = account.cash - short_value - limits.reserve_frac * equity
-    buy_room = free_cash / (1.0 + buffer) if free_cash > 0.0 else 0.0
+    place = largest - long_value - short_value
+    if place < 0.0:
+        place = 0.0
+    buy_room = cash - short_value - limits.reserve_frac * equity
+    if buy_room > 0.0:
+        buy_room /= 1.0 + costs.commission_frac + costs.slippage_frac + costs.spread_frac / 2.0
+    else:
+        buy_room = 0.0
     short_room = 0.0
     if limits.allow_short:
-        spare = account.cash + long_value - limits.margin_frac * short_value
-        short_room = max(spare, 0.0) / (limits.margin_frac - 1.0)
-    return ScalarRoom(largest, buy_room, short_room, min(place, buy_room), min(place, short_room))
+        spare = cash + long_value - limits.margin_frac * short_value
+        short_room = spare / (limits.margin_frac - 1.0) if spare > 0.0 else 0.0
+    return ScalarRoom(
+        largest,
+        buy_room,
+        short_room,
+        place if place < buy_room else buy_room,
+        place if place < short_room else short_room,
+    )
