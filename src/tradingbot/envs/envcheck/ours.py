@@ -7,6 +7,7 @@ defined and scaled by bars no check looks at.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -18,6 +19,7 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.domain.action import Action
 from tradingbot.envs.config import EnvConfig, ObservationForm
 from tradingbot.envs.envcheck.bars import DictatedBars
+from tradingbot.envs.envcheck.lane import LaneEnv
 from tradingbot.envs.envcheck.probe import AnyEnv, Info, Probe
 from tradingbot.envs.single import TradingEnv
 from tradingbot.envs.world import World
@@ -41,11 +43,23 @@ def our_probes() -> list[Probe]:
         our_probe("discrete"),
         our_probe("continuous", observation="flat"),
         our_probe("discrete", observation="flat"),
+        our_probe("continuous", make=LaneEnv),
     ]
 
 
-def our_probe(space: ActionSpace, *, observation: ObservationForm = "dict") -> Probe:
-    """Make the probe of one action space and observation form, with the default reward."""
+def our_probe(
+    space: ActionSpace,
+    *,
+    observation: ObservationForm = "dict",
+    make: Callable[[World, EnvConfig], AnyEnv] = TradingEnv,
+) -> Probe:
+    """Make the probe of one action space and observation form, with the default reward.
+
+    Args:
+        space: What an action means.
+        observation: Five named arrays or one row.
+        make: The scalar environment, or a lane of the tensor simulator (`LaneEnv`).
+    """
 
     def build(
         bars: DictatedBars, *, fee_frac: float, borrow_frac: float, initial_cash: float
@@ -53,7 +67,7 @@ def our_probe(space: ActionSpace, *, observation: ObservationForm = "dict") -> P
         rules = _rules(space, initial_cash, episode_bars=len(bars) - 1 - LEAD_BARS)
         costs = CostProfile(fee_frac, 0.0, borrow_frac_per_bar=borrow_frac)
         config = EnvConfig(rules=rules, costs=costs, observation=observation, starts="first")
-        return TradingEnv(_world(bars.closes.tobytes()), config)
+        return make(_world(bars.closes.tobytes()), config)
 
     def build_varied(
         bars: DictatedBars, *, fee_frac: float, borrow_frac: float, initial_cash: float
@@ -61,10 +75,10 @@ def our_probe(space: ActionSpace, *, observation: ObservationForm = "dict") -> P
         rules = _rules(space, initial_cash, episode_bars=_VARIED_STEPS)
         costs = CostProfile(fee_frac, 0.0, borrow_frac_per_bar=borrow_frac)
         config = EnvConfig(rules=rules, costs=costs, observation=observation)
-        return TradingEnv(_world(bars.closes.tobytes()), config)
+        return make(_world(bars.closes.tobytes()), config)
 
     return Probe(
-        name=f"tradingbot {space}, {observation}",
+        name=f"tradingbot {space}, {'tensor lane' if make is LaneEnv else observation}",
         build=build,
         build_varied=build_varied,
         lead_bars=LEAD_BARS,
@@ -119,18 +133,16 @@ def _number(share: float) -> NDArray[np.float32]:
     return np.array([share], dtype=np.float32)
 
 
-def _account(env: AnyEnv) -> Any:
-    inner: Any = env.unwrapped
-    return inner._account
-
-
 def _sell_continuous(env: AnyEnv) -> NDArray[np.float32]:
     """Sell what is held; without a position the same action would open a short."""
-    return _number(-1.0 if _account(env).units > 0.0 else 0.0)
+    inner: Any = env.unwrapped
+    units = inner.units if isinstance(inner, LaneEnv) else inner._account.units
+    return _number(-1.0 if units > 0.0 else 0.0)
 
 
 def _present_target(env: AnyEnv) -> NDArray[np.float32]:
-    account = _account(env)
+    inner: Any = env.unwrapped
+    account = inner._account
     return _number(float(np.clip(account.units * account.mark / account.equity, -1.0, 1.0)))
 
 
