@@ -15,6 +15,7 @@ from tradingbot.market.scalar import ScalarAccount, open_account
 from tradingbot.market.tracing import straight_line
 
 ObservationRow = NDArray[np.float32]
+_FLOAT32 = np.dtype(np.float32)
 Observer = Callable[[ScalarAccount], Observation | ObservationRow]
 
 
@@ -46,8 +47,9 @@ def make_observer(world: World, config: EnvConfig) -> Observer:
 
 def _writer(world: World, config: EnvConfig) -> Callable[[ScalarAccount], ObservationRow]:
     technical, probabilities, position, portfolio, regime = flatten_layout(world, config)
-    rules, window_bars = config.rules, config.rules.episode.window_bars
-    features = _by_row(world.features)
+    rules = config.rules
+    n_features = len(world.feature_names)
+    features = _by_row(world.features).reshape(-1)  # a window is one run of it
     likely, regimes = _by_row(world.probabilities), _by_row(world.regimes)
     width, window_end = regime.stop, technical.stop
     private = slice(position.start, portfolio.stop)
@@ -58,8 +60,9 @@ def _writer(world: World, config: EnvConfig) -> Callable[[ScalarAccount], Observ
 
     def write(account: ScalarAccount) -> ObservationRow:
         at = account.row
-        row = np.empty(width, np.float32)
-        row[:window_end] = features[at - window_bars + 1 : at + 1].reshape(window_end)
+        row = np.empty(width, _FLOAT32)
+        after = (at + 1) * n_features
+        row[:window_end] = features[after - window_end : after]
         row[likely_columns] = likely[at]
         row[private] = private_numbers(account)
         row[regime_columns] = regimes[at]

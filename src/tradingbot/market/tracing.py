@@ -9,11 +9,16 @@ equal those of `FLOAT_MATHS` bit for bit, at a fraction of the time.
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tradingbot.market.maths import FLOAT_MATHS
 
+_NAME = re.compile(r"\bv\d+\b")
+_LONGEST = 300
+"""Characters of an expression that is still written inside another."""
 Record = Any
 """A named tuple of numbers, plain tuples and further records."""
 Traceable = Callable[[Any, Any], Sequence[Any]]
@@ -77,12 +82,26 @@ class _Tape:
 
     def needed(self, results: Sequence[str]) -> list[str]:
         """Return the lines that the results depend on, in order."""
-        wanted, lines = set(results), []
+        wanted, kept = set(results), []
         for text, name in reversed(self._names.items()):
             if name in wanted:
                 wanted.update(self._operands[text])
-                lines.append(f"{name} = {text}")
-        return lines[::-1]
+                kept.append((name, text))
+        return _inlined(kept[::-1], results)
+
+
+def _inlined(steps: Sequence[tuple[str, str]], results: Sequence[str]) -> list[str]:
+    """Write what is used once where it is used: a name costs a store and a load."""
+    uses = Counter(_NAME.findall(" ".join([text for _, text in steps] + list(results) * 2)))
+    written: dict[str, str] = {}
+    lines = []
+    for name, text in steps:
+        whole = _NAME.sub(lambda found: written.get(found[0], found[0]), text)
+        if uses[name] == 1 and len(whole) <= _LONGEST:
+            written[name] = whole
+        else:
+            lines.append(f"{name} = {whole}")
+    return lines
 
 
 class Symbol:
