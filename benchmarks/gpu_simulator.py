@@ -26,11 +26,17 @@ import numpy as np
 import torch
 
 from tradingbot.market.bars import TensorMarket, tensor_market
-from tradingbot.market.compiled import PackedStep, compiled_step, packed_step
+from tradingbot.market.compiled import (
+    PackedStep,
+    PackedStepFunction,
+    compiled_step,
+    packed_step,
+)
 from tradingbot.market.costs import COST_PROFILES
 from tradingbot.market.episodes import Starts, begin, drawn_symbols, possible_starts
 from tradingbot.market.packing import PackedAccount, pack, pack_rates
 from tradingbot.market.rules import AccountRules, Rules
+from tradingbot.market.simulation import Reward
 from tradingbot.rewards import reward_preset
 from tradingbot.risk.limits import RiskLimits
 
@@ -54,10 +60,13 @@ RULES = Rules(
 )
 
 
+StepMaker = Callable[[Rules, Reward, TensorMarket, Starts], PackedStepFunction]
+
+
 class Lanes:
     """B environments on a device, and the step that advances them."""
 
-    def __init__(self, market: TensorMarket, n_lanes: int, step: object) -> None:
+    def __init__(self, market: TensorMarket, n_lanes: int, make: StepMaker) -> None:
         device = market.device
         usable = np.ones((market.n_symbols, market.n_bars), dtype=bool)
         episode = RULES.episode
@@ -65,8 +74,8 @@ class Lanes:
             usable, window_bars=episode.window_bars, episode_bars=episode.episode_bars
         )
         starts = drawn_symbols(possible, n_lanes, SEED)
-        self.step, self.market = step, market
-        self.starts = Starts(*(part.to(device) for part in starts))
+        self.market, self.starts = market, Starts(*(part.to(device) for part in starts))
+        self.step = make(RULES, reward_preset("v31"), market, self.starts)
         self.rates = pack_rates(COST_PROFILES["impact"].rates(device=device))
         first = torch.zeros(n_lanes, dtype=torch.int32, device=device)
         cash = RULES.account.initial_cash_ccy
@@ -82,7 +91,7 @@ class Lanes:
 
     def call(self, account: PackedAccount) -> PackedStep:
         """Step given accounts with the actions drawn last."""
-        return self.step(self.market, self.starts, self.rates, account, self.action)  # type: ignore[operator]
+        return self.step(self.rates, account, self.action)
 
 
 def synthetic_bars() -> TensorMarket:
@@ -105,9 +114,8 @@ def require_equal(device: torch.device, market: TensorMarket, n_lanes: int) -> f
 
     Every step starts from the CPU's state, so that rounding cannot add up over steps.
     """
-    reward = reward_preset("v31")
-    ours = Lanes(market.to(device), n_lanes, compiled_step(RULES, reward))
-    theirs = Lanes(market, n_lanes, packed_step(RULES, reward))
+    ours = Lanes(market.to(device), n_lanes, compiled_step)
+    theirs = Lanes(market, n_lanes, packed_step)
     worst = 0.0
     for _ in range(CHECKED_STEPS):
         before = theirs.account
@@ -204,8 +212,7 @@ def measure(
     device: torch.device, market: TensorMarket, n_lanes: int, bandwidth: float, seconds: float
 ) -> list[dict[str, object]]:
     """Measure one number of lanes with every program the device has."""
-    torch.compiler.reset()
-    lanes = Lanes(market.to(device), n_lanes, compiled_step(RULES, reward_preset("v31")))
+    lanes = Lanes(market.to(device), n_lanes, compiled_step)
     made = lanes.advance()
     moved = bytes_per_step(lanes, made)
     speeds = {"compiled": calls_per_second(lanes.advance, device, seconds) * n_lanes}

@@ -40,7 +40,7 @@ def check_compiled(batch: Batch, eager: PackedStepFunction) -> None:
         before = batch.account
         batch.advance()
         assert batch.last is not None
-        expected = eager(batch.market, batch.starts, batch.rates, before, batch.action)
+        expected = eager(batch.rates, before, batch.action)
         odd = odd_lanes(batch.last, expected)
         assert odd <= ODD_LANES, f"compiled differs from eager in {odd:.2%} of lanes, step {number}"
 
@@ -76,8 +76,7 @@ def check_scalar(world: World, config: EnvConfig = EVERY_RULE) -> None:
     Raises:
         AssertionError: If an account differs by more than 1e-9.
     """
-    step = packed_step(config.rules, config.reward_stack)
-    batch = draw_batch(world, step, SCALAR_LANES, config, dtype=torch.float64)
+    batch = draw_batch(world, packed_step, SCALAR_LANES, config, dtype=torch.float64)
     rows = batch.market.rows.numpy()[:, : len(BAR_COLUMNS)]
     for number in range(SCALAR_STEPS):
         twins = _scalar_accounts(batch)

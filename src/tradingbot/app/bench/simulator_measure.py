@@ -36,12 +36,12 @@ from tradingbot.app.bench.simulator_timing import (
 from tradingbot.data.sources.source import Progress, silent
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.batch_observation import ObservationWriter
-from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.world import World
 from tradingbot.market.compiled import packed_step
 from tradingbot.market.simulation import Reward
 
 _WARM_STEPS = 500
+COPY_SECONDS = 0.05
 
 
 @dataclass
@@ -75,8 +75,6 @@ def measure(scale: Scale, progress: Progress = silent) -> Measured:
     for number, (label, stage) in enumerate(stages):
         progress(number, len(stages), label)
         stage(found, world)
-        # Programs of one function are limited in number, and the next stage needs others.
-        torch.compiler.reset()
     progress(len(stages), len(stages), "measured")
     return found
 
@@ -145,9 +143,9 @@ def _measure_headline(found: Measured, world: World) -> None:
     for window_bars in scale.windows:
         _add_window(found, batch, world, window_bars)
     for n_symbols in scale.symbols:
-        confined = among_symbols(batch, n_symbols)
-        speed = _steps_per_s(found, confined, confined.advance)
-        found.growth.append(_point(confined, "symbols", str(n_symbols), speed))
+        with among_symbols(batch, n_symbols):
+            speed = _steps_per_s(found, batch, batch.advance)
+        found.growth.append(_point(batch, "symbols", str(n_symbols), speed))
 
 
 def _measure_wide(found: Measured, world: World) -> None:
@@ -172,24 +170,21 @@ def _measure_markets(found: Measured, world: World) -> None:
     if found.scale.lone_market:
         sizes["parallel_143_alone"] = 1
     for name, n_environments in sizes.items():
-        step = make(EVERY_RULE.rules, EVERY_RULE.reward_stack)
-        batch = market_batch(world, step, n_environments)
+        batch = market_batch(world, make, n_environments)
         found.speeds[name] = _steps_per_s(found, batch, batch.advance)
 
 
 def _measure_bare_rules(found: Measured, world: World) -> None:
-    _measure_variant(found, world, BARE_RULES, BARE_RULES.reward_stack, "optional rules off")
+    _measure_variant(found, world, "optional rules off", None)
 
 
 def _measure_bare_reward(found: Measured, world: World) -> None:
-    _measure_variant(found, world, BARE_RULES, bare_reward, "and one reward term")
+    _measure_variant(found, world, "and one reward term", bare_reward)
 
 
-def _measure_variant(
-    found: Measured, world: World, config: EnvConfig, reward: Reward, label: str
-) -> None:
-    step = step_maker(compiled=found.scale.compiled)(config.rules, reward)
-    batch = draw_batch(world, step, found.scale.headline, config)
+def _measure_variant(found: Measured, world: World, label: str, reward: Reward | None) -> None:
+    make = step_maker(compiled=found.scale.compiled)
+    batch = draw_batch(world, make, found.scale.headline, BARE_RULES, reward=reward)
     found.growth.append(_point(batch, "rules", label, _steps_per_s(found, batch, batch.advance)))
 
 
@@ -246,22 +241,19 @@ def _point(
 ) -> GrowthPoint:
     moved = bytes_per_step(batch) + extra
     # Half of the bytes are read and half written, as by a copy of half their number.
-    bandwidth = copy_bandwidth(int(moved * batch.n_lanes / 2), seconds=0.05)
+    bandwidth = copy_bandwidth(int(moved * batch.n_lanes / 2), seconds=COPY_SECONDS)
     return GrowthPoint(axis, at, batch.n_lanes, speed, moved, bandwidth, eager)
 
 
 def _checked_batch(found: Measured, world: World, n_environments: int) -> Batch:
-    rules, reward = EVERY_RULE.rules, EVERY_RULE.reward_stack
-    batch = draw_batch(
-        world, step_maker(compiled=found.scale.compiled)(rules, reward), n_environments
-    )
-    check_compiled(batch, packed_step(rules, reward))
+    batch = draw_batch(world, step_maker(compiled=found.scale.compiled), n_environments)
+    eager = packed_step(EVERY_RULE.rules, EVERY_RULE.reward_stack, batch.market, batch.starts)
+    check_compiled(batch, eager)
     return batch
 
 
 def _eager_speed(found: Measured, world: World, n_environments: int) -> float:
-    step = packed_step(EVERY_RULE.rules, EVERY_RULE.reward_stack)
-    batch = draw_batch(world, step, n_environments)
+    batch = draw_batch(world, packed_step, n_environments)
     return _steps_per_s(found, batch, batch.advance)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -60,7 +61,7 @@ def bare_reward(rules: Rules, advanced: Advanced) -> Tensor:
     return (advanced.after.equity / advanced.before.equity - 1.0)[None]
 
 
-StepMaker = Callable[[Rules, Reward], PackedStepFunction]
+StepMaker = Callable[[Rules, Reward, TensorMarket, Starts], PackedStepFunction]
 
 
 def with_window(window_bars: int) -> EnvConfig:
@@ -102,61 +103,77 @@ class Batch:
     def advance(self) -> None:
         """Draw actions, step every environment, keep the private observation and the row."""
         self.action.uniform_(-1.0, 1.0, generator=self.generator)
-        self.last = self.step(self.market, self.starts, self.rates, self.account, self.action)
+        self.last = self.step(self.rates, self.account, self.action)
         self.account = self.last.account
 
 
 def draw_batch(
     world: World,
-    step: PackedStepFunction,
+    make: StepMaker,
     n_environments: int,
     config: EnvConfig = EVERY_RULE,
     *,
+    reward: Reward | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> Batch:
-    """Lay out environments that each draw symbol and bar of every episode."""
+    """Lay out environments that each draw symbol and bar of every episode.
+
+    Args:
+        world: What is traded.
+        make: Compiles the step, or does not.
+        n_environments: B.
+        config: Rules and reward.
+        reward: Instead of the configuration's.
+        dtype: Number format of accounts.
+    """
     starts = drawn_symbols(start_mask(world, config), n_environments, SEED)
-    return _batch(world, step, starts, config, dtype)
-
-
-def market_batch(
-    world: World, step: PackedStepFunction, n_environments: int, config: EnvConfig = EVERY_RULE
-) -> Batch:
-    """Lay out environments of one lane per symbol, all symbols of one at the same bar."""
-    starts = fixed_symbols(start_mask(world, config), n_environments, SEED)
-    return _batch(world, step, starts, config, torch.float32)
-
-
-def _batch(
-    world: World, step: PackedStepFunction, starts: Starts, config: EnvConfig, dtype: torch.dtype
-) -> Batch:
     market = tensor_market(world.prices, world.present, dtype=dtype)
-    lanes = len(starts.key)
-    cash = config.rules.account.initial_cash_ccy
-    account = begin(starts, market, cash, torch.zeros(lanes, dtype=torch.int32))
+    step = make(config.rules, reward or config.reward_stack, market, starts)
+    return _begun(step, market, starts)
+
+
+def market_batch(world: World, make: StepMaker, n_environments: int) -> Batch:
+    """Lay out environments of one lane per symbol, all symbols of one at the same bar."""
+    starts = fixed_symbols(start_mask(world, EVERY_RULE), n_environments, SEED)
+    market = tensor_market(world.prices, world.present)
+    step = make(EVERY_RULE.rules, EVERY_RULE.reward_stack, market, starts)
+    return _begun(step, market, starts)
+
+
+def _begun(step: PackedStepFunction, market: TensorMarket, starts: Starts) -> Batch:
     return Batch(
         step,
         market,
         starts,
-        pack_rates(COSTS.rates(dtype=dtype)),
-        pack(account),
-        torch.zeros(lanes, dtype=dtype),
+        pack_rates(COSTS.rates(dtype=market.dtype)),
+        _first_accounts(market, starts),
+        torch.zeros(len(starts.key), dtype=market.dtype),
         torch.Generator().manual_seed(SEED),
     )
 
 
-def among_symbols(batch: Batch, n_symbols: int) -> Batch:
-    """Confine the episodes of drawn environments to the first symbols, with unchanged shapes.
-
-    Shapes are part of a compiled program: with as many choices as before, repeated, nothing is
-    compiled anew and only the memory that is read differs.
-    """
-    choices = batch.starts.choices.numpy()
-    inside = choices[choices < n_symbols * batch.market.n_bars]
-    starts = batch.starts._replace(choices=torch.from_numpy(np.resize(inside, choices.shape)))
+def _first_accounts(market: TensorMarket, starts: Starts) -> PackedAccount:
     cash = EVERY_RULE.rules.account.initial_cash_ccy
-    account = begin(starts, batch.market, cash, torch.zeros(batch.n_lanes, dtype=torch.int32))
-    return replace(batch, starts=starts, account=pack(account), last=None)
+    return pack(begin(starts, market, cash, torch.zeros(len(starts.key), dtype=torch.int32)))
+
+
+@contextmanager
+def among_symbols(batch: Batch, n_symbols: int) -> Iterator[None]:
+    """Confine the episodes of drawn environments to the first symbols for a while.
+
+    The compiled program holds the tensor of choices, so that one is overwritten: nothing is
+    compiled anew, and only the memory that is read differs.
+    """
+    choices = batch.starts.choices
+    before = choices.clone()
+    inside = before[before < n_symbols * batch.market.n_bars].numpy()
+    choices.copy_(torch.from_numpy(np.resize(inside, len(before))))
+    batch.account = _first_accounts(batch.market, batch.starts)
+    try:
+        yield
+    finally:
+        choices.copy_(before)
+        batch.account = _first_accounts(batch.market, batch.starts)
 
 
 def with_observation(batch: Batch, writer: ObservationWriter) -> Callable[[], None]:

@@ -1,4 +1,4 @@
-"""`tradingbot bench data`: records for machines, a table and a curve for people."""
+"""`tradingbot bench`: records for machines, tables and curves for people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tradingbot.app.bench import data_bench
+from fixtures.simulator_figures import fabricated as fabricated_run
+from tradingbot.app.bench import data_bench, simulator_measure
+from tradingbot.app.bench.simulator_measure import Measured
+from tradingbot.app.bench.simulator_scale import FULL, QUICK, Scale
 from tradingbot.app.bench.size import Size
 from tradingbot.app.cli.bench import _show
 
@@ -70,7 +73,71 @@ def test_curve_is_drawn_where_asked(call, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("value", "unit", "shown"),
-    [(None, "s", ""), (2.5, "s", "2.500 s"), (5e-4, "s", "0.500 ms"), (1.5e9, "bytes", "1,500 MB")],
+    [
+        (None, "s", ""),
+        (2.5, "s", "2.500 s"),
+        (5e-4, "s", "0.500 ms"),
+        (1.5e9, "bytes", "1,500 MB"),
+        (164.0, "bytes", "164 B"),
+        (float("nan"), "steps/s", "–"),
+        (10.24e6, "steps/s", "10,240,000 steps/s"),
+        (40.0, "×", "40 ×"),
+        (12e9, "bytes/s", "12.0 GB/s"),
+    ],
 )
 def test_figures_are_shown_in_units_people_read(value: float | None, unit: str, shown: str) -> None:
     assert _show(value, unit) == shown
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Scale]:
+    """The scales that a run of `bench simulator` asks for; the run itself is fabricated."""
+    scales: list[Scale] = []
+
+    def measured(scale: Scale, progress: object) -> Measured:
+        scales.append(scale)
+        return fabricated_run()
+
+    monkeypatch.setattr(simulator_measure, "measure", measured)
+    return scales
+
+
+def test_simulator_json_is_a_list_of_records_with_the_names_asked_for(call, asked) -> None:
+    records = {record["name"]: record for record in call("bench", "simulator", "--json").document}
+
+    required = ["batch_4096", "batch_65536", "single_env", "parallel_143"]
+    ratios = ["vs_gym_anytrading", "vs_gym_trading_env", "vs_finrl"]
+    assert {records[name]["unit"] for name in required} == {"steps/s"}
+    assert [records[name]["value"] for name in ratios] == pytest.approx([40.0, 160.0, 1000.0])
+    assert asked == [FULL]
+
+
+def test_simulator_quick_measures_less(call, asked) -> None:
+    assert call("bench", "simulator", "--quick", "--json").code == 0
+
+    assert asked == [QUICK]
+
+
+def test_simulator_table_says_synthetic_limits_and_machine(call, asked) -> None:
+    answer = call("bench", "simulator")
+
+    assert "synthetic bars" in answer.out
+    assert "At 64 environments calling takes most of a step" in answer.err
+    assert "threads: 2" in answer.err
+    assert "processor:" in answer.err
+
+
+def test_simulator_figure_is_drawn_where_asked(call, asked, tmp_path: Path) -> None:
+    file = tmp_path / "speed.png"
+
+    assert call("bench", "simulator", "--figure", str(file)).code == 0
+
+    assert file.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_simulator_figure_that_is_no_png_is_refused_before_measuring(call, asked) -> None:
+    answer = call("bench", "simulator", "--figure", "speed.txt")
+
+    assert answer.code == 2
+    assert "--figure must name a .png file" in answer.err
+    assert asked == []
