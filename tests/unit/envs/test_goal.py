@@ -69,25 +69,28 @@ def test_compute_reward_batch_equals_one_by_one(world, form):
 
 def test_step_achieved_goal_is_return_and_largest_drawdown(world):
     env = GoalEnv(world, CONFIG)
-    env.reset(seed=4)
     rng = stream(5, "test", "actions")
-    equities, ended = [100_000.0], False
-    while not ended:
-        observation, reward, terminated, truncated, info = env.step(
-            rng.uniform(-1, 1, 1).astype(np.float32)
-        )
-        equities.append(info["equity"])
-        curve = np.array(equities)
-        depth = (1.0 - curve / np.maximum.accumulate(curve)).max()
-        np.testing.assert_allclose(
-            observation["achieved_goal"], [curve[-1] / 1e5 - 1.0, depth], rtol=1e-5, atol=1e-7
-        )
-        again = env.compute_reward(observation["achieved_goal"], observation["desired_goal"], info)
-        assert reward == again
-        assert info["reward_terms"] == {"goal": reward}
-        assert info["is_success"] == (reward == 0.0)
-        ended = terminated or truncated
-    assert depth > 0.0
+    depths = []
+    for seed in (4, None, None):  # three episodes: nothing is carried over
+        env.reset(seed=seed)
+        equities, ended = [100_000.0], False
+        while not ended:
+            observation, reward, terminated, truncated, info = env.step(
+                rng.uniform(-0.2, 1, 1).astype(np.float32)
+            )
+            equities.append(info["equity"])
+            curve = np.array(equities)
+            depth = (1.0 - curve / np.maximum.accumulate(curve)).max()
+            achieved = observation["achieved_goal"]
+            expected = [curve[-1] / 1e5 - 1.0, depth]
+            np.testing.assert_allclose(achieved, expected, rtol=1e-5, atol=1e-7)
+            assert reward == env.compute_reward(achieved, observation["desired_goal"], info)
+            assert info["reward_terms"] == {"goal": reward}
+            assert info["is_success"] == (reward == 0.0)
+            ended = terminated or truncated
+        depths.append((depth, curve.max()))
+    assert min(depth for depth, _ in depths) > 0.0
+    assert max(peak for _, peak in depths[:2]) > 100_500.0  # else nothing could be carried over
 
 
 def test_hindsight_own_achievement_as_goal_is_success(world):

@@ -59,9 +59,15 @@ def rules_of(space: str, *, hold_zone: float = 0.1, position: float = 0.15) -> R
     )
 
 
-@pytest.mark.parametrize("position", [0.15, 1.0])
-@pytest.mark.parametrize("hold_zone", [0.0, 0.1, 0.5])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    ("dtype", "hold_zone", "position"),
+    [
+        (torch.float32, 0.0, 1.0),
+        (torch.float32, 0.1, 0.15),
+        (torch.float32, 0.5, 1.0),
+        (torch.float64, 0.1, 1.0),
+    ],
+)
 def test_translated_codes_random_stream_fill_as_discrete(dtype, hold_zone, position):
     torch.set_num_threads(1)
     market = rough_market(3, dtype)

@@ -1,0 +1,261 @@
+"""The master's environment: capital weights over N symbol sleeves and cash, one shared clock.
+
+A sleeve is one symbol's account in the simulator, traded by a frozen policy that knows nothing of
+the master. The portfolio holds shares of sleeves. The master decides at the close of bar t; capital
+moves at the open of t + 1, where the sleeves' own orders fill, and everything is marked at the
+close of t + 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, SupportsFloat
+
+import gymnasium as gym
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tradingbot.domain.errors import UserError
+from tradingbot.envs.batch import chance_seed
+from tradingbot.envs.batch_observation import ObservationWriter
+from tradingbot.envs.config import EnvConfig, start_mask
+from tradingbot.envs.world import World
+from tradingbot.market.account import Account
+from tradingbot.market.advance import Advanced, advance
+from tradingbot.market.bars import tensor_market
+from tradingbot.market.episodes import begin, fixed_symbols
+from tradingbot.market.observation import PRIVATE_FEATURES, observe_accounts
+
+FloatArray = NDArray[np.float64]
+SleevePolicy = Callable[[Tensor], Tensor]
+"""Flat observations (N, D) float32 of all sleeves → actions (N,) of the sleeves' space; pure."""
+
+_PORTFOLIO_LOW, _PORTFOLIO_HIGH = (-1.0, 0.0, -1.0), (10.0, 1.0, 10.0)
+
+
+class SleeveMoves(NamedTuple):
+    """What one bar did to N sleeves, every field (N,)."""
+
+    gap: FloatArray
+    """Value at the open ÷ value at the last close."""
+    within: FloatArray
+    """Value at the close ÷ value at the open, net of the sleeve's own costs."""
+    exposure_frac: FloatArray
+    """Position after the sleeve's own fill ÷ value, at the open; moving capital trades so much."""
+
+
+class Rebalanced(NamedTuple):
+    """What one bar did to the portfolio; factors of its value."""
+
+    growth: float
+    """Of the sleeves, over the gap and within the bar."""
+    cost: float
+    """1 − what moving capital took, of the value at the open."""
+    weights: FloatArray
+    """(N + 1,) at the close, cash last; they sum to 1."""
+    turnover_frac: float
+    """Traded notional ÷ value."""
+
+
+def rebalance(
+    weights: FloatArray, wanted: FloatArray, moves: SleeveMoves, cost_frac: float
+) -> Rebalanced:
+    """Carry a portfolio over one bar: gap on old weights, move capital at the open, trade on.
+
+    Args:
+        weights: (N + 1,) at the last close, cash last.
+        wanted: (N + 1,) at the open, on the simplex.
+        moves: Of the sleeves.
+        cost_frac: One way, of the notional traded to move capital; it is taken of all sleeves in
+            proportion (an error of second order in the cost).
+    """
+    gap = np.append(moves.gap, 1.0)
+    grown = weights * gap
+    at_open = grown / grown.sum()
+    turnover = float((moves.exposure_frac * np.abs(wanted - at_open)[:-1]).sum())
+    held = wanted * np.append(moves.within, 1.0)
+    return Rebalanced(
+        growth=float(grown.sum() * held.sum()),
+        cost=1.0 - cost_frac * turnover,
+        weights=held / held.sum(),
+        turnover_frac=turnover,
+    )
+
+
+def on_simplex(action: NDArray[np.generic], n_sleeves: int) -> FloatArray:
+    """Read an action (N + 1,) as weights: divided by their sum; all zeros is all cash.
+
+    Raises:
+        UserError: If the shape is wrong, or a number is negative or not finite.
+    """
+    numbers = np.asarray(action, np.float64)
+    if numbers.shape != (n_sleeves + 1,):
+        raise UserError(f"weights must have shape ({n_sleeves + 1},)", was=numbers.shape)
+    if not (np.isfinite(numbers) & (numbers >= 0.0)).all():
+        raise UserError("weights must be 0 or more and finite", was=numbers.round(4).tolist())
+    total = numbers.sum()
+    if total == 0.0:
+        return np.append(np.zeros(n_sleeves), 1.0)
+    return np.asarray(numbers / total)
+
+
+def sleeve_moves(advanced: Advanced, open_price: Tensor) -> SleeveMoves:
+    """Split what a bar did to N sleeves at its open; a sleeve without equity stands still."""
+    before, after, fill = advanced.before, advanced.after, advanced.fill
+    start, end = before.equity, after.equity
+    alive = (start > 0.0) & (end > 0.0)
+    at_open = before.cash + before.units * open_price
+    alive &= at_open > 0.0
+    exposure = (before.units + fill.units).abs() * open_price / torch.where(alive, at_open, 1.0)
+    parts = (
+        torch.where(alive, at_open / torch.where(alive, start, 1.0), 1.0),
+        torch.where(alive, end / torch.where(alive, at_open, 1.0), 1.0),
+        torch.where(alive, exposure, 0.0),
+    )
+    return SleeveMoves(*(part.double().numpy(force=True) for part in parts))
+
+
+class PortfolioEnv(gym.Env[dict[str, Any], Any]):
+    """A master that gives capital to the sleeves of N symbols.
+
+    ## Action space
+
+    `Box(0, 1, (N + 1,), float32)`: weights of the sleeves in the world's order, then cash; divided
+    by their sum.
+
+    ## Observation space
+
+    A dict of float32: `sleeves` (N, 18), what each sleeve's own agent sees of its account;
+    `weights` (N + 1,), as they are now; `portfolio` (3,): total return, drawdown, last return.
+
+    ## Rewards
+
+    Log growth of the portfolio over the bar; `info["reward_terms"]`: `growth` of the sleeves and
+    `rebalancing`, what moving capital cost.
+
+    ## Starting state
+
+    All cash; sleeves flat, all at the same bar, by seed and number of the episode.
+
+    ## Episode end
+
+    `terminated`: the portfolio lost `portfolio_loss_frac`. `truncated`: the bars are used up.
+
+    ## Version history
+
+    * v1: first version.
+    """
+
+    metadata = {"render_modes": []}  # noqa: RUF012 - as Gymnasium's
+
+    def __init__(self, world: World, policy: SleevePolicy, config: EnvConfig | None = None) -> None:
+        """Prepare a world of N symbols and what trades their sleeves.
+
+        Args:
+            world: What is traded.
+            policy: Frozen; sees flat observations of all sleeves.
+            config: Rules and costs of the sleeves; the preset `sleeve` by default. Moving capital
+                costs the same commission, slippage and half spread.
+        """
+        self.world, self.policy = world, policy
+        self.config = config or EnvConfig.preset("sleeve")
+        self._market = tensor_market(world.prices, world.present, dtype=torch.float64)
+        self._rates = self.config.costs.rates(dtype=torch.float64)
+        self._writer = ObservationWriter(world, self.config)
+        self._possible = start_mask(world, self.config)
+        n = world.n_symbols
+        low = np.array([f.low for f in PRIVATE_FEATURES], np.float32)
+        high = np.array([f.high for f in PRIVATE_FEATURES], np.float32)
+        lowest, highest = np.array(_PORTFOLIO_LOW), np.array(_PORTFOLIO_HIGH)
+        self.observation_space = gym.spaces.Dict(
+            {
+                "sleeves": gym.spaces.Box(np.tile(low, (n, 1)), np.tile(high, (n, 1))),
+                "weights": gym.spaces.Box(0.0, 1.0, (n + 1,)),
+                "portfolio": gym.spaces.Box(lowest, highest, dtype=np.float32),
+            }
+        )
+        self.action_space = gym.spaces.Box(0.0, 1.0, (n + 1,))
+        self._seed: int | None = None
+        self._episode, self._ended = 0, True
+        self._account: Account
+        self._private: Tensor
+        self._weights = np.append(np.zeros(n), 1.0)
+        self._value = self._peak = self._initial = self.config.rules.account.initial_cash_ccy
+        self._last_growth = 1.0
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Begin an episode; without a seed the next one of the seed before."""
+        super().reset(seed=seed)
+        if options:
+            raise UserError("options must be empty", was=sorted(options), where="reset")
+        self._episode += 1
+        if seed is not None or self._seed is None:
+            self._seed, self._episode = chance_seed() if seed is None else seed, 0
+        starts = fixed_symbols(self._possible, 1, self._seed)
+        number = torch.full((self.world.n_symbols,), self._episode, dtype=torch.int32)
+        self._account = begin(starts, self._market, self._initial, number)
+        self._private = observe_accounts(self.config.rules, self._account)
+        self._weights = np.append(np.zeros(self.world.n_symbols), 1.0)
+        self._value = self._peak = self._initial
+        self._last_growth, self._ended = 1.0, False
+        label = {"label": self.world.label, "synthetic": self.world.synthetic}
+        return self._observation(), {"seed": self._seed, "episode": self._episode, **label}
+
+    def step(self, action: Any) -> tuple[dict[str, Any], SupportsFloat, bool, bool, dict[str, Any]]:
+        """Move capital at the next open and trade every sleeve over the bar.
+
+        Raises:
+            UserError: If there is no episode to continue, or the weights cannot be read.
+        """
+        if self._ended:
+            raise UserError("an episode must have begun and not ended", remedy="Call reset() first")
+        wanted = on_simplex(action, self.world.n_symbols)
+        advanced, open_price = self._trade_sleeves()
+        costs = self.config.costs
+        one_way = costs.commission_frac + costs.slippage_frac + 0.5 * costs.spread_frac
+        made = rebalance(self._weights, wanted, sleeve_moves(advanced, open_price), one_way)
+        self._weights, self._last_growth = made.weights, made.growth * made.cost
+        self._value *= self._last_growth
+        self._peak = max(self._peak, self._value)
+        rules = self.config.rules
+        terminated = self._value <= (1.0 - rules.account.portfolio_loss_frac) * self._initial
+        steps = int(self._account.steps[0])
+        truncated = steps >= rules.episode.episode_bars and not terminated
+        self._ended = terminated or truncated
+        terms = {"growth": math.log(made.growth), "rebalancing": math.log(made.cost)}
+        info = {
+            "equity": self._value,
+            "weights": self._weights.copy(),
+            "turnover_frac": made.turnover_frac,
+            "sleeve_equity": self._account.equity.numpy().copy(),
+            "reward_terms": terms,
+            "synthetic": self.world.synthetic,
+        }
+        return self._observation(), sum(terms.values()), terminated, truncated, info
+
+    def _trade_sleeves(self) -> tuple[Advanced, Tensor]:
+        rules = self.config.rules
+        with torch.no_grad():
+            actions = self.policy(self._writer.write(self._account.row, self._private))
+            bar = self._market.bar(self._account.row + 1)
+            advanced = advance(rules, self._rates, self._account, bar, actions)
+            self._account = advanced.after
+            self._private = observe_accounts(rules, self._account)
+        return advanced, bar.open
+
+    def _observation(self) -> dict[str, Any]:
+        portfolio = (
+            self._value / self._initial - 1.0,
+            1.0 - self._value / self._peak,
+            self._last_growth - 1.0,
+        )
+        return {
+            "sleeves": self._private.T.float().numpy().copy(),
+            "weights": self._weights.astype(np.float32),
+            "portfolio": np.clip(portfolio, _PORTFOLIO_LOW, _PORTFOLIO_HIGH).astype(np.float32),
+        }
