@@ -57,6 +57,8 @@ class World:
         """Refuse a world without bars, with arrays that disagree, or with numbers out of bounds."""
         _require_axes(self)
         require_rising(self.closed_at)
+        if (self.usable & ~self.present).any():
+            raise DataError("usable bars must be present", was="an absent one", where=self.label)
         _require_bounded("features", self.features, FEATURE_BOUND)
         _require_bounded("regimes", self.regimes, REGIME_BOUND)
         _require_bounded("probabilities", self.probabilities, 1.0)

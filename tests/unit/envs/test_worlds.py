@@ -260,6 +260,7 @@ def test_unknown_symbol_is_answered_with_the_closest(world: World) -> None:
         ({"features": np.zeros((3, N_BARS, 2), np.float32)}, "features must have shape"),
         ({"usable": np.zeros((3, 2), bool)}, "usable must have shape"),
         ({"symbols": ("A", "A", "B")}, "named once"),
+        ({"present": np.zeros((3, N_BARS), bool)}, "usable bars must be present"),
         ({"regimes": np.full((3, N_BARS, 10), np.nan, np.float32)}, "regimes must be finite"),
         ({"features": np.full((3, N_BARS, 24), 11.0, np.float32)}, r"lie in \[-10, 10\]"),
         ({"features": np.full((3, N_BARS, 24), -np.inf, np.float32)}, "must be finite"),
