@@ -169,12 +169,13 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
         n = world.n_symbols
         low = np.array([f.low for f in PRIVATE_FEATURES], np.float32)
         high = np.array([f.high for f in PRIVATE_FEATURES], np.float32)
-        lowest, highest = np.array(_PORTFOLIO_LOW), np.array(_PORTFOLIO_HIGH)
+        lowest = np.array(_PORTFOLIO_LOW, np.float32)
+        highest = np.array(_PORTFOLIO_HIGH, np.float32)
         self.observation_space = gym.spaces.Dict(
             {
                 "sleeves": gym.spaces.Box(np.tile(low, (n, 1)), np.tile(high, (n, 1))),
                 "weights": gym.spaces.Box(0.0, 1.0, (n + 1,)),
-                "portfolio": gym.spaces.Box(lowest, highest, dtype=np.float32),
+                "portfolio": gym.spaces.Box(lowest, highest),
             }
         )
         self.action_space = gym.spaces.Box(0.0, 1.0, (n + 1,))
