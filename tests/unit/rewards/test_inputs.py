@@ -103,13 +103,14 @@ def test_position_that_was_added_to_is_pyramided_when_closed() -> None:
         [
             (Action.BUY_SMALL, 100.0, 110.0),
             (Action.ADD_POSITION, 110.0, 112.0),
+            (Action.HOLD, 112.0, 113.0),
             (Action.SELL_ALL, 115.0, 115.0),
         ],
     )
 
-    assert [step.pyramided for step in steps] == [0, 0, 1]
-    assert [step.closed_class for step in steps] == [0, 1, 1]
-    assert [step.staged for step in steps] == [0, 0, 0]
+    assert [step.pyramided for step in steps] == [0, 0, 0, 1]
+    assert [step.closed_class for step in steps] == [0, 1, 1, 1]
+    assert [step.staged for step in steps] == [0, 0, 0, 0]
 
 
 def test_stop_in_the_bar_of_entry_knows_what_was_paid() -> None:
@@ -139,6 +140,18 @@ def test_turn_and_stop_in_one_bar_adds_both_entry_values() -> None:
     realised = 150 * 4.0 - 75 * 5.2
     assert turn.roi == pytest.approx(realised / (150 * 100 + 75 * 104))
     assert (turn.closed_frac, turn.ended, turn.voluntary) == (1, 1, 1)
+
+
+def test_turned_position_was_closed_whole() -> None:
+    rules = Rules(
+        limits=RiskLimits(allow_short=True), action=ActionRules(space="target", smoothing_bars=1)
+    )
+
+    _, turn = play(rules, [(1.0, 100.0, 100.0), (-0.5, 104.0, 104.0)], CostProfile(0.0, 0.0))
+
+    assert (turn.closed_frac, turn.ended) == (1, 1)
+    assert turn.roi == pytest.approx(0.04)
+    assert turn.exposure == pytest.approx(0.5, rel=0.05)
 
 
 def test_short_gains_when_the_price_falls() -> None:

@@ -2,8 +2,8 @@
 
 Formula:
     `progress(after) − progress(before)` with `progress = clamp(S / target, −1, 1)` and
-    `S = √bars_per_year · mean / rms · n / (n + warmup_bars)` over the n steps of the episode;
-    0 for n = 0. `rms` is the root mean square of returns, at least 1e-6: it differs from the
+    `S = √bars_per_year · mean / rms · n / (n + warmup_bars)` over the n steps of the episode
+    (0 before the first). `rms`, the root mean square of returns, at least 1e-6, differs from the
     standard deviation by a square of the Sharpe per bar, and unlike it means something at n = 1.
 
 Unit:
@@ -70,7 +70,7 @@ def _progress(n: T, total: T, squares: T, options: SharpeOptions, xp: Maths[T]) 
     mean = total / count
     power = xp.maximum(squares / count, POWER_FLOOR)
     scale = math.sqrt(options.bars_per_year) / options.target
-    trust = n / (count + options.warmup_bars)  # n, not count: nothing is known at n = 0
+    trust = count / (count + options.warmup_bars)
     return xp.clip(scale * trust * mean / xp.sqrt(power), -1.0, 1.0)
 
 
