@@ -17,10 +17,12 @@ from fixtures.scalar_courses import (
     RTOL,
     SPACES,
     Course,
+    drive,
     first_difference,
     lane_rates,
     numbers_of,
     profile_of,
+    random_rules,
     restored,
     rules_of,
     run,
@@ -33,8 +35,9 @@ from tradingbot.market import (
     Bar,
     advance,
 )
+from tradingbot.market.account import select
 from tradingbot.market.bars import STALE_COLUMN
-from tradingbot.market.episodes import begin, begin_again, drawn_symbols, start_row
+from tradingbot.market.episodes import begin, begin_next, drawn_symbols, start_row
 from tradingbot.market.scalar import (
     ScalarAccount,
     ScalarBar,
@@ -57,6 +60,17 @@ def test_batched_step_equals_scalar_step(space: str, option: str) -> None:
     course = run(space, option)
 
     assert first_difference(course.batch, course.scalar) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_batched_step_equals_scalar_step_by_random_rules(seed: int) -> None:
+    rng = stream(seed, "random rules")
+    for _ in range(10):
+        rules = random_rules(rng)
+        course = drive(rules, rng)
+
+        assert first_difference(course.batch, course.scalar) is None, rules
 
 
 def events_of(course: Course) -> Iterator[str]:
@@ -188,7 +202,7 @@ def test_episodes_begin_anew_alike() -> None:
     for action in rng.uniform(-1.0, 1.0, (120, N_LANES)):
         step = advance(rules, rates, account, market.bar(account.row + 1), torch.tensor(action))
         ended = step.terminated | step.truncated
-        account = begin_again(starts, market, CASH, step.after, ended)
+        account = select(ended, begin_next(starts, market, CASH, step.after, ended), step.after)
         for lane, number in enumerate(action.tolist()):
             bar = bars[singles[lane].row + 1]
             single = scalar_advance(rules, profile_of(lane), singles[lane], bar, number)

@@ -10,6 +10,7 @@ from torch import Tensor
 from tradingbot.domain.action import Action
 from tradingbot.market.account import Account
 from tradingbot.market.room import Room
+from tradingbot.risk.rule import slack
 
 WHOLE_FRAC = 0.99
 """A sale of at least this share of a position counts as a sale of all."""
@@ -43,7 +44,8 @@ def smooth(account: Account, action: Tensor, weight: float) -> Tensor:
 
 def size_class(value: Tensor, largest: Tensor) -> Tensor:
     """Sort entries (B,) into small 1, medium 2, large 3 by their share of the largest position."""
-    return 1 + (value > SMALL_FRAC * largest).int() + (value > MEDIUM_FRAC * largest).int()
+    limit = largest * (1.0 + slack(value))
+    return 1 + (value > SMALL_FRAC * limit).int() + (value > MEDIUM_FRAC * limit).int()
 
 
 def unified_code(account: Account, order: Tensor, room: Room) -> Tensor:

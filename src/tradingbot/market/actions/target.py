@@ -9,6 +9,7 @@ from tradingbot.market.account import Account
 from tradingbot.market.actions.decision import Decision, count_repeats, smooth, unified_code
 from tradingbot.market.room import Room
 from tradingbot.market.rules import ActionRules
+from tradingbot.risk.rule import slack
 
 
 def decode_target(
@@ -30,6 +31,8 @@ def decode_target(
     # Units as they are held: a value divided by its price again would leave a speck of them.
     most = (-account.units).clamp_min(0.0) + room.buy_room / account.mark
     least = -(account.units.clamp_min(0.0) + room.short_room / account.mark)
-    order = torch.where(known, torch.maximum(torch.minimum(wanted, most), least), 0.0)
+    # What rounding leaves between a position and the same position wanted is no order.
+    still = wanted.abs() <= slack(wanted) * account.units.abs()
+    order = torch.where(known & ~still, torch.maximum(torch.minimum(wanted, most), least), 0.0)
     code = unified_code(account, order, room)
     return Decision(order, code, code, ~known, smoothed, count_repeats(account, code))

@@ -9,6 +9,7 @@ from tradingbot.domain.action import Action
 from tradingbot.market.costs import CostProfile
 from tradingbot.market.rules import Rules
 from tradingbot.market.scalar.account import ScalarAccount
+from tradingbot.market.scalar.gate import SLACK
 from tradingbot.market.scalar.room import ScalarRoom, measure_room
 
 # Plain integers: looking a member up in its enumeration costs more than the arithmetic around it.
@@ -56,9 +57,10 @@ def scalar_mask(rules: Rules, costs: CostProfile, account: ScalarAccount) -> tup
 
 def size_class(value: float, largest: float) -> int:
     """Sort an entry into small 1, medium 2, large 3 by its share of the largest position."""
-    if value <= largest / 2.0:
+    limit = largest * (1.0 + SLACK)
+    if value <= limit / 2.0:
         return 1
-    return 2 if value <= 5.0 / 6.0 * largest else 3
+    return 2 if value <= 5.0 / 6.0 * limit else 3
 
 
 def unified_code(account: ScalarAccount, order: float, largest: float) -> int:
@@ -100,6 +102,8 @@ def _read_target(
     smoothed = _smooth(rules, account, lowest, action)
     mark, units = account.mark, account.units
     order = smoothed * room.largest / mark - units
+    if abs(order) <= SLACK * abs(units):
+        return 0.0, smoothed
     if order > 0.0:
         return min(order, max(-units, 0.0) + room.buy_room / mark), smoothed
     return max(order, -(max(units, 0.0) + room.short_room / mark)), smoothed
