@@ -38,6 +38,12 @@ STRETCHED = Rules(
     EpisodeRules(episode_bars=40, window_bars=1),
 )
 """Shorts as large as margin allows: what a margin call needs."""
+ALL_IN = Rules(
+    limits=RiskLimits(max_position_frac=1.0, max_stale_bars=100),
+    action=ActionRules(space="target", smoothing_bars=1),
+    episode=EpisodeRules(episode_bars=40, window_bars=1),
+)
+"""Buys for all cash, which costs and gaps make dearer than they looked."""
 
 seeds = st.integers(0, 2**32 - 1)
 quick = settings(max_examples=EXAMPLES, deadline=None, derandomize=True, database=None)
@@ -54,6 +60,7 @@ def test_accounting_over_random_streams_adds_up() -> None:
 
     @quick
     @example(rules=STRETCHED, profile="retail", seed=2)
+    @example(rules=ALL_IN, profile="retail", seed=2)
     @given(rules=random_rules(), profile=profile_names(), seed=seeds)
     def check(rules: Rules, profile: str, seed: int) -> None:
         check_stream(scene(rules, profile, seed, n_lanes=LANES, n_steps=STEPS), seen)
@@ -100,6 +107,7 @@ class Seen:
         filled = fill.units != 0.0
         self.counts["actions"] += was.cash.shape[0]
         self.counts["fills"] += int(filled.sum())
+        self.counts["spent"] += int((filled & (now.cash < 1e-9 * was.equity)).sum())
         self.counts["shorts"] += int((now.units < 0).sum())
         self.counts["flips"] += int((was.units * now.units < 0).sum())
         self.counts["halted"] += int(now.halted.sum())
