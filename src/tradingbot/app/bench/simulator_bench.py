@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from tradingbot.app.bench.record import BenchRecord
 from tradingbot.app.bench.simulator_bound import GrowthPoint, call_seconds
-from tradingbot.app.bench.simulator_measure import Measured
+from tradingbot.app.bench.simulator_measure import LEFT_OUT, Measured
 from tradingbot.app.bench.simulator_peers import PEERS, PeerSpeed
 
 SPEED_GOALS = {
@@ -23,7 +23,6 @@ LEARNER_GOAL_FRAC = 0.10
 MEMORY_GOAL_BYTES = 4e6
 """Growth that counts as none: what an allocator keeps."""
 
-ABSENT_LONE = "left out of a quick run"
 NOTES = {
     "batch_4096": "compiled; private observation and row of the market window",
     "batch_65536": "compiled; private observation and row of the market window",
@@ -38,7 +37,7 @@ NOTES = {
 def records(measured: Measured) -> list[BenchRecord]:
     """Turn measurements into records; a figure that could not be measured says why."""
     return [
-        *(_speed(name, measured.speeds.get(name)) for name in NOTES),
+        *(_speed(name, measured) for name in NOTES),
         *_single(measured),
         *_peers(measured),
         *_costs(measured),
@@ -46,10 +45,14 @@ def records(measured: Measured) -> list[BenchRecord]:
     ]
 
 
-def _speed(name: str, value: float | None) -> BenchRecord:
+def _speed(name: str, measured: Measured) -> BenchRecord:
+    value, note = measured.speeds.get(name), NOTES[name]
     if value is None:
-        return absent(name, "steps/s", ABSENT_LONE)
-    return beyond(name, value, "steps/s", SPEED_GOALS.get(name), "goal", note=NOTES[name])
+        return absent(name, "steps/s", LEFT_OUT)
+    if name == "parallel_143":
+        note = f"{note}, {measured.scale.market_environments} environments"
+        note += "" if measured.scale.market_compiled else "; not compiled in a quick run"
+    return beyond(name, value, "steps/s", SPEED_GOALS.get(name), "goal", note=note)
 
 
 def _single(measured: Measured) -> Iterable[BenchRecord]:
@@ -61,17 +64,17 @@ def _single(measured: Measured) -> Iterable[BenchRecord]:
 def _peers(measured: Measured) -> Iterable[BenchRecord]:
     ours = measured.speeds["batch_4096"]
     written = measured.speeds["batch_4096_window24"]
+    peers = {name: measured.peers.get(name, PeerSpeed(None, LEFT_OUT)) for name in PEERS}
     for name, peer in PEERS.items():
-        found = measured.peers[name]
+        found = peers[name]
         yield _ratio(f"vs_{name}", ours, found, RATIO_GOALS.get(name), peer.setting)
         yield _ratio(f"vs_{name}_window24", written, found, None, "our window written out too")
     for name, peer in PEERS.items():
-        speed = measured.peers[name].symbol_steps_per_s
-        unit = "steps/s"
+        speed = peers[name].symbol_steps_per_s
         if speed is None:
-            yield absent(f"peer_{name}", unit, measured.peers[name].reason)
+            yield absent(f"peer_{name}", "steps/s", peers[name].reason)
         else:
-            yield BenchRecord(f"peer_{name}", speed, unit, note=peer.setting)
+            yield BenchRecord(f"peer_{name}", speed, "steps/s", note=peer.setting)
 
 
 def _ratio(name: str, ours: float, peer: PeerSpeed, goal: float | None, note: str) -> BenchRecord:

@@ -40,6 +40,7 @@ from tradingbot.envs.world import World
 from tradingbot.market.compiled import packed_step
 from tradingbot.market.simulation import Reward
 
+LEFT_OUT = "left out of a quick run"
 _WARM_STEPS = 500
 COPY_SECONDS = 0.05
 
@@ -95,7 +96,7 @@ def _stages(scale: Scale) -> list[tuple[str, Stage]]:
     if scale.rules:
         stages.append(("optional rules off", _measure_bare_rules))
         stages.append(("bare reward", _measure_bare_reward))
-    stages += [(peer.package, _peer_stage(name)) for name, peer in PEERS.items()]
+    stages += [(PEERS[name].package, _peer_stage(name)) for name in scale.peers]
     return [*stages, ("share of a learner's time", _measure_learner)]
 
 
@@ -165,7 +166,7 @@ def _growth_stage(n_environments: int) -> Stage:
 
 
 def _measure_markets(found: Measured, world: World) -> None:
-    make = step_maker(compiled=found.scale.compiled)
+    make = step_maker(compiled=found.scale.compiled and found.scale.market_compiled)
     sizes = {"parallel_143": found.scale.market_environments}
     if found.scale.lone_market:
         sizes["parallel_143_alone"] = 1
@@ -197,7 +198,7 @@ def _peer_stage(name: str) -> Stage:
 
 def _measure_learner(found: Measured, world: World) -> None:
     if not found.scale.learner:
-        found.learner_reason = "left out of a quick run"
+        found.learner_reason = LEFT_OUT
         return
     if importlib.util.find_spec("stable_baselines3") is None:
         found.learner_reason = NOT_INSTALLED

@@ -29,6 +29,8 @@ class Scale:
     """Two years of hourly bars."""
     market_environments: int = 32
     """Environments of one lane per symbol in `parallel_143`."""
+    market_compiled: bool = True
+    """Compile the step of `parallel_143`; a program takes some twenty seconds."""
     lone_market: bool = True
     """Also step one environment of all symbols."""
     seconds: float = 0.4
@@ -37,6 +39,8 @@ class Scale:
     """Odd, so that the median is a measurement."""
     single_steps: int = 20_000
     """Steps of the lone environment of which each is timed."""
+    peers: tuple[str, ...] = ("gym_anytrading", "gym_trading_env", "finrl", "finrl_short")
+    """Names of `simulator_peers.PEERS`."""
     peer_seconds: float = 4.0
     memory_batch_steps: int = 2500
     """Batch steps between two readings of the process's memory."""
@@ -53,11 +57,13 @@ QUICK = Scale(
     windows=(24,),
     symbols=(143,),
     rules=False,
+    market_compiled=False,
     lone_market=False,
     seconds=0.2,
     repeats=3,
     single_steps=5000,
-    peer_seconds=1.0,
+    peers=("gym_anytrading", "gym_trading_env", "finrl"),
+    peer_seconds=0.6,
     memory_batch_steps=250,
     learner=False,
 )

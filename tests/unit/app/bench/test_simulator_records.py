@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,7 @@ from tradingbot.app.bench.simulator_bench import RATIO_GOALS, SPEED_GOALS, recor
 from tradingbot.app.bench.simulator_bound import GrowthPoint, call_seconds
 from tradingbot.app.bench.simulator_measure import Measured
 from tradingbot.app.bench.simulator_peers import PEERS, PeerSpeed, measure_peer
+from tradingbot.app.bench.simulator_scale import FULL, QUICK
 from tradingbot.app.console import as_json
 
 REQUIRED = (
@@ -95,6 +97,18 @@ def test_absent_figures_are_null_in_json_and_say_why() -> None:
     assert found["vs_gym_anytrading"]["value"] == pytest.approx(40.0)
 
 
+def test_quick_run_says_what_it_left_out_or_did_not_compile() -> None:
+    measured = replace(fabricated(), scale=QUICK)
+    del measured.peers["finrl_short"]
+
+    found = by_name(measured)
+
+    assert math.isnan(found["vs_finrl_short"].value)
+    assert found["vs_finrl_short"].note == "left out of a quick run"
+    assert "not compiled" in found["parallel_143"].note
+    assert "not compiled" not in by_name(fabricated())["parallel_143"].note
+
+
 def test_growth_is_set_beside_the_memory_bound() -> None:
     found = by_name(fabricated())
 
@@ -144,6 +158,8 @@ def test_peer_steps_in_a_process_of_its_own() -> None:
 
 
 def test_peers_have_the_settings_that_are_asked_for() -> None:
+    assert set(QUICK.peers) == set(RATIO_GOALS)
+    assert set(FULL.peers) == set(PEERS)
     assert "window 24" in PEERS["gym_anytrading"].setting
     assert "23 features" in PEERS["gym_trading_env"].setting
     assert "143 tickers" in PEERS["finrl"].setting
