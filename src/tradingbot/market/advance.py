@@ -20,7 +20,7 @@ from tradingbot.market.bars import Bar
 from tradingbot.market.costs import CostRates
 from tradingbot.market.exits import forced_exit, stop_within_bar
 from tradingbot.market.fills import execute, volume_cap
-from tradingbot.market.ledger import Fill, apply_fill
+from tradingbot.market.ledger import Fill, apply_fill, no_fill
 from tradingbot.market.marking import episode_ends, mark_to_close
 from tradingbot.market.room import Room, room_of
 from tradingbot.market.rules import Rules
@@ -98,15 +98,16 @@ def advance_order(
     cap = volume_cap(bar, rules.account.max_participation_frac)
     fill = execute(rates, account, order, base, bar, cap)
     held = apply_fill(account, fill, largest)
-    stopped, exit_base = stop_within_bar(rules.account, held, bar)
-    exit_order = torch.where(stopped != int(ExitReason.NONE), -held.units, 0.0)
-    exit_fill = execute(rates, held, exit_order, exit_base, bar, cap - fill.units.abs())
-    exited = exit_fill.units != 0.0
-    held = apply_fill(held, exit_fill, largest)
+    reason, exit_fill = forced, no_fill(order)
+    if rules.account.watches_bars:
+        stopped, exit_base = stop_within_bar(rules.account, held, bar)
+        exit_order = torch.where(stopped != int(ExitReason.NONE), -held.units, 0.0)
+        exit_fill = execute(rates, held, exit_order, exit_base, bar, cap - fill.units.abs())
+        held = apply_fill(held, exit_fill, largest)
+        reason = torch.where(exit_fill.units != 0.0, stopped, forced)
     after = mark_to_close(rules.account, rates, held, bar, equity)
     after = _remember(after, decision, denial)
     terminated, truncated = episode_ends(after, rules.episode.episode_bars)
-    reason = torch.where(exited, stopped, forced)
     return Advanced(
         account,
         after,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tradingbot.domain.errors import DataError
-from tradingbot.market.account import Account, open_accounts, select
+from tradingbot.market.account import Account, open_accounts
 from tradingbot.market.bars import TensorMarket
 
 _MASK = 0xFFFFFFFF
@@ -20,7 +20,7 @@ _FIRST, _SECOND = 0x7FEB352D, 0x2C1B3C6D  # odd and below 2³¹: no product over
 class Starts(NamedTuple):
     """Where the episodes of B lanes may begin.
 
-    A lane starts at row `offset + choices[hash(key, episode) mod S]`. Lanes of one environment
+    A lane starts at row `offset + choices[hash(key, episode) · S / 2³²]`. Lanes of one environment
     that must share a clock share a key; lanes that draw their symbol have offset 0 and choices
     over all symbols.
     """
@@ -54,29 +54,42 @@ def lane_key(seed: int, lane: int) -> int:
     return mix_number(mix_number(seed & _MASK) ^ mix_number((seed >> 32) + 1) ^ (lane + 0x9E3779B9))
 
 
-def start_rows(starts: Starts, episode: Tensor) -> Tensor:
-    """Return the row (B,) int32 at which episode number `episode` (B,) of each lane begins."""
-    draw = mix(starts.key + mix(episode.long() + 1)) % starts.choices.shape[0]
+def start_rows(starts: Starts, episode: Tensor, needed: Tensor | None = None) -> Tensor:
+    """Return the row (B,) int32 at which episode number `episode` (B,) of each lane begins.
+
+    Where `needed` (B,) is False the answer is that of the first choice, and costs nothing.
+    """
+    # Multiply and shift, not modulo: no division of 64-bit integers is fast.
+    draw = (mix(starts.key + mix(episode.long() + 1)) * starts.choices.shape[0]) >> 32
+    if needed is not None:
+        draw = torch.where(needed, draw, 0)
     return starts.offset + starts.choices[draw]
 
 
 def start_row(choices: NDArray[np.int32], offset: int, key: int, episode: int) -> int:
     """`start_rows` of one lane, for the scalar simulator."""
-    return offset + int(choices[mix_number(key + mix_number(episode + 1)) % len(choices)])
+    draw = (mix_number(key + mix_number(episode + 1)) * len(choices)) >> 32
+    return offset + int(choices[draw])
 
 
 def begin(starts: Starts, market: TensorMarket, cash_ccy: float, episode: Tensor) -> Account:
     """Open accounts at the beginning of episodes (B,)."""
-    row = start_rows(starts, episode)
-    account = open_accounts(cash_ccy, row, market.rows[row.long(), 3], episode)
-    return account._replace(stale_bars=market.stale_bars(row))
+    return _open(market, cash_ccy, start_rows(starts, episode), episode)
 
 
-def begin_again(
+def begin_next(
     starts: Starts, market: TensorMarket, cash_ccy: float, account: Account, ended: Tensor
 ) -> Account:
-    """Open the next episode of every lane that ended (B,), keep the others."""
-    return select(ended, begin(starts, market, cash_ccy, account.episode + 1), account)
+    """Open the next episode of every lane that ended (B,); what the others get means nothing."""
+    episode = account.episode + 1
+    # Lanes that go on would fetch bars from all over memory for nothing: send them to one place.
+    row = torch.where(ended, start_rows(starts, episode, ended), 0)
+    return _open(market, cash_ccy, row, episode)
+
+
+def _open(market: TensorMarket, cash_ccy: float, row: Tensor, episode: Tensor) -> Account:
+    account = open_accounts(cash_ccy, row, market.rows[row.long(), 3], episode)
+    return account._replace(stale_bars=market.stale_bars(row))
 
 
 def possible_starts(

@@ -8,10 +8,7 @@ from torch import Tensor
 from tradingbot.domain.denial import ExitReason
 from tradingbot.market.account import Account
 from tradingbot.market.bars import Bar
-from tradingbot.market.rules import AccountRules
-
-NEVER_FRAC = 1.0e30
-"""A gain that no price makes, and that float32 can hold."""
+from tradingbot.market.rules import NEVER_FRAC, AccountRules
 
 
 def forced_exit(rules: AccountRules, account: Account) -> Tensor:
@@ -22,7 +19,7 @@ def forced_exit(rules: AccountRules, account: Account) -> Tensor:
     reason = torch.where(
         account.holding_bars >= rules.max_holding_bars, int(ExitReason.MAX_HOLDING), 0
     )
-    lost = move <= -rules.position_loss_frac * account.entry
+    lost = move <= -min(rules.position_loss_frac, NEVER_FRAC) * account.entry
     reason = torch.where(lost, int(ExitReason.POSITION_LOSS), reason)
     called = (units < 0.0) & (account.cash < rules.maintenance_frac * short_value)
     reason = torch.where(called, int(ExitReason.MARGIN_CALL), reason)
@@ -39,10 +36,9 @@ def stop_within_bar(rules: AccountRules, account: Account, bar: Bar) -> tuple[Te
     """
     long, short = account.units > 0.0, account.units < 0.0
     entry, side = account.entry, torch.sign(account.units)
-    stop = entry * (1.0 - side * rules.stop_loss_frac)
+    stop = entry * (1.0 - side * min(rules.stop_loss_frac, NEVER_FRAC))
     stopped = (long & (bar.low <= stop)) | (short & (bar.high >= stop))
     stop_base = torch.where(long, torch.minimum(bar.open, stop), torch.maximum(bar.open, stop))
-    # Infinity would make 0 · ∞ of flat accounts and of gradients.
     target = entry * (1.0 + side * min(rules.take_profit_frac, NEVER_FRAC))
     taken = (long & (bar.high >= target)) | (short & (bar.low <= target))
     target_base = torch.where(

@@ -33,6 +33,11 @@ class Fill(NamedTuple):
         return self.units.abs() * self.price
 
 
+def no_fill(order: Tensor) -> Fill:
+    """Return fills (B,) in which nothing was executed."""
+    return Fill(*(torch.zeros_like(order) for _ in Fill._fields))
+
+
 def apply_fill(account: Account, fill: Fill, largest: Tensor) -> Account:
     """Book fills.
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tradingbot.market.account import Account
 from tradingbot.market.maths import TENSOR_MATHS, Maths, T
-from tradingbot.market.rules import Rules
+from tradingbot.market.rules import NEVER_FRAC, Rules
 
 HOLDING_SCALE_BARS = 24.0
 RATIO_BOUND = 1.0
@@ -92,9 +92,8 @@ def _position(rules: Rules, a: PrivateInputs[T], xp: Maths[T]) -> tuple[T, ...]:
     held = xp.absolute(side)
     entry = xp.where(held > 0.0, a.entry, a.mark)
     account = rules.account
-    stop = entry * (1.0 - side * account.stop_loss_frac)
-    gain = min(account.take_profit_frac, 1.0e6)  # ∞ · 0 is not a number
-    target = entry * (1.0 + side * gain)
+    stop = entry * (1.0 - side * min(account.stop_loss_frac, NEVER_FRAC))
+    target = entry * (1.0 + side * min(account.take_profit_frac, NEVER_FRAC))
     discrete = rules.action.space == "discrete"
     return (
         a.units * a.mark / (rules.limits.max_position_frac * safe_equity),

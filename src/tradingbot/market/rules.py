@@ -17,14 +17,15 @@ FillAt = Literal["next_open", "this_close"]
 
 NEVER_BARS = 2**30
 """More bars than any history has: a limit in bars that is switched off."""
+NEVER_FRAC = 1.0e30
+"""What formulas use for an infinite fraction: 0 · ∞ of a flat account would not be a number."""
 
 
 @dataclass(frozen=True)
 class AccountRules:
     """Capital of one account and what closes its positions.
 
-    Infinity and `NEVER_BARS` switch a limit off. A loss of 1 does so for longs, which cannot lose
-    more; a short reaches it when its price has doubled.
+    Infinity and `NEVER_BARS` switch a limit off.
     """
 
     initial_cash_ccy: float = 100_000.0
@@ -32,7 +33,8 @@ class AccountRules:
     """Cash below which a short is closed, of the short's value."""
     max_participation_frac: float = 0.1
     """Largest fill, of the bar's volume."""
-    stop_loss_frac: float = 1.0
+    stop_loss_frac: float = math.inf
+    """Loss of a position, of its entry price, at which it is closed within the bar."""
     take_profit_frac: float = math.inf
     max_holding_bars: int = NEVER_BARS
     position_loss_frac: float = 0.05
@@ -48,13 +50,18 @@ class AccountRules:
             "max_participation_frac must lie in (0, 1]",
             self,
         )
-        require(0.0 < self.stop_loss_frac <= 1.0, "stop_loss_frac must lie in (0, 1]", self)
+        require(self.stop_loss_frac > 0.0, "stop_loss_frac must be above 0", self)
         require(self.take_profit_frac > 0.0, "take_profit_frac must be above 0", self)
         require(self.max_holding_bars >= 1, "max_holding_bars must be 1 or more", self)
-        require(0.0 < self.position_loss_frac <= 1.0, "position_loss_frac must lie in (0, 1]", self)
+        require(self.position_loss_frac > 0.0, "position_loss_frac must be above 0", self)
         require(
             0.0 < self.portfolio_loss_frac <= 1.0, "portfolio_loss_frac must lie in (0, 1]", self
         )
+
+    @property
+    def watches_bars(self) -> bool:
+        """Whether a stop or a take-profit is set, so that the inside of bars matters."""
+        return self.stop_loss_frac < math.inf or self.take_profit_frac < math.inf
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+import torch
 from torch import Tensor
 
-from tradingbot.market.account import Account
+from tradingbot.market.account import Account, select
 from tradingbot.market.advance import Advanced, advance
 from tradingbot.market.bars import TensorMarket
 from tradingbot.market.costs import CostRates
-from tradingbot.market.episodes import Starts, begin_again
+from tradingbot.market.episodes import Starts, begin_next
 from tradingbot.market.observation import observe_accounts
 from tradingbot.market.rules import Rules
 
@@ -56,17 +57,19 @@ def step(
 
     Pure: the same arguments give the same step; nothing is drawn, kept or written.
     """
-    done = advance(rules, rates, account, market.bar(account.row + 1), action)
-    terms = reward(rules, done)
-    ended = done.terminated | done.truncated
-    after = begin_again(starts, market, rules.account.initial_cash_ccy, done.after, ended)
+    advanced = advance(rules, rates, account, market.bar(account.row + 1), action)
+    terms = reward(rules, advanced)
+    ended = advanced.terminated | advanced.truncated
+    cash_ccy = rules.account.initial_cash_ccy
+    begun = begin_next(starts, market, cash_ccy, advanced.after, ended)
+    final_private = observe_accounts(rules, advanced.after)
     return Step(
-        account=after,
-        private=observe_accounts(rules, after),
-        final_private=observe_accounts(rules, done.after),
+        account=select(ended, begun, advanced.after),
+        private=torch.where(ended, observe_accounts(rules, begun), final_private),
+        final_private=final_private,
         reward=terms.sum(0),
         terms=terms,
-        terminated=done.terminated,
-        truncated=done.truncated,
-        advanced=done,
+        terminated=advanced.terminated,
+        truncated=advanced.truncated,
+        advanced=advanced,
     )

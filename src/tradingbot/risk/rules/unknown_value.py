@@ -10,10 +10,12 @@ from tradingbot.risk.rule import OrderView, Rule, Verdict
 
 
 def check(limits: RiskLimits, view: OrderView) -> Verdict:
-    """Deny orders that rest on a number nobody can vouch for; observed is how many are bad."""
-    numbers = torch.stack((view.order, view.units, view.mark, view.cash, view.equity))
-    bad = (~torch.isfinite(numbers)).sum(0) + (view.mark <= 0.0) + (view.equity <= 0.0)
-    return Verdict(bad > 0, 0.0, bad)
+    """Deny orders that rest on a number nobody can vouch for; observed is the worst of them."""
+    # A sum is finite only if all of its parts are: one test instead of five.
+    total = view.order + view.units + view.mark + view.cash + view.equity
+    known = torch.isfinite(total)
+    least = torch.minimum(view.mark, view.equity)
+    return Verdict(~known | (least <= 0.0), 0.0, torch.where(known, least, total))
 
 
 RULE = Rule(Denial.UNKNOWN_VALUE, check, judges_reducing=True)
