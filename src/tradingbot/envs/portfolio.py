@@ -44,7 +44,8 @@ class SleeveMoves(NamedTuple):
     within: FloatArray
     """Value at the close ÷ value at the open, net of the sleeve's own costs."""
     exposure_frac: FloatArray
-    """Position after the sleeve's own fill ÷ value, at the open; moving capital trades so much."""
+    """Position ÷ value at the open, before the sleeve's own order: capital that moves trades
+    so much of itself, and shares in the cost of that order afterwards."""
 
 
 class Rebalanced(NamedTuple):
@@ -104,12 +105,12 @@ def on_simplex(action: NDArray[np.generic], n_sleeves: int) -> FloatArray:
 
 def sleeve_moves(advanced: Advanced, open_price: Tensor) -> SleeveMoves:
     """Split what a bar did to N sleeves at its open; a sleeve without equity stands still."""
-    before, after, fill = advanced.before, advanced.after, advanced.fill
+    before, after = advanced.before, advanced.after
     start, end = before.equity, after.equity
     alive = (start > 0.0) & (end > 0.0)
     at_open = before.cash + before.units * open_price
     alive &= at_open > 0.0
-    exposure = (before.units + fill.units).abs() * open_price / torch.where(alive, at_open, 1.0)
+    exposure = before.units.abs() * open_price / torch.where(alive, at_open, 1.0)
     parts = (
         torch.where(alive, at_open / torch.where(alive, start, 1.0), 1.0),
         torch.where(alive, end / torch.where(alive, at_open, 1.0), 1.0),

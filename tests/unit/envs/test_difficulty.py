@@ -198,6 +198,18 @@ def test_harder_bars_past_does_not_know_the_future(trending, cut):
     np.testing.assert_array_equal(part, whole[:, :cut])
 
 
+def test_harder_bars_without_clarity_do_not_know_their_own_move(trending):
+    """Noise has the size of the moves before a bar, not of the bar's own."""
+    knobs = Knobs(trend_clarity=0.0)
+    shocked = trending.prices.copy()
+    shocked[:, 300:, :4] *= 1.2
+    shocked[:, 300, 0], shocked[:, 300, 2] = trending.prices[:, 300, 0], trending.prices[:, 300, 2]
+    before = harder_bars(trending.prices, trending.present, knobs, seed=3)[:, :, 3]
+    after = harder_bars(shocked, trending.present, knobs, seed=3)[:, :, 3]
+    np.testing.assert_array_equal(after[:, 300], before[:, 300])
+    assert (after[:, 301] != before[:, 301]).all()
+
+
 def test_harder_bars_with_gaps_stay_absent_and_finite(trending):
     present = trending.present & (stream(4, "test", "gaps").random(trending.present.shape) > 0.1)
     prices = np.where(present[..., None], trending.prices, np.nan)
