@@ -245,10 +245,14 @@ def test_number_may_come_in_any_usual_wrapping(world: World, action: Any) -> Non
     assert env.step(action)[1] == expected.step(0.5)[1]
 
 
+@pytest.mark.parametrize("stop_frac", [1.0, 0.002])
 @pytest.mark.parametrize("space", SPACES)
-def test_info_is_typed_whole_and_adds_up(world: World, space: str) -> None:
-    env = TradingEnv(world, config_of(space))
+def test_info_is_typed_whole_and_adds_up(world: World, space: str, stop_frac: float) -> None:
+    rules = Rules(account=AccountRules(stop_loss_frac=stop_frac), episode=SHORT)
+    env = TradingEnv(world, EnvConfig(rules=rules).with_space(space))  # type: ignore[arg-type]
     begun, *steps = play(env, 5)
+    stops = [step[4]["exit_fill"] for step in steps if len(step) == 5]
+    assert any(stops) == (stop_frac < 1.0)
     assert set(begun[1]) == set(ResetInfo.__annotations__)
     cash, units = begun[1]["cash"], 0.0
     for step in steps:
