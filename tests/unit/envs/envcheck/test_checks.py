@@ -151,10 +151,10 @@ class ReturnsDoubles(ReferenceEnv):
         return super().observe().astype(np.float64)
 
 
-class ShowsNan(ReferenceEnv):
+class ShowsInfinity(ReferenceEnv):
     def observe(self) -> Any:
         observation = super().observe()
-        observation[0] = np.nan if self.bar == 9 else observation[0]
+        observation[0] = np.inf if self.bar == 9 else observation[0]
         return observation
 
 
@@ -218,7 +218,7 @@ FAULTS: tuple[tuple[str, type[ReferenceEnv], Callable[[Probe], Probe]], ...] = (
     ("future_not_in_observation", ScalesByTheWholeSample, as_it_is),
     ("position_in_observation", HidesThePosition, as_it_is),
     ("observation_in_space", ReturnsDoubles, as_it_is),
-    ("observation_in_space", ShowsNan, as_it_is),
+    ("observation_in_space", ShowsInfinity, as_it_is),
     ("seed_determinism", IgnoresTheSeed, as_it_is),
     ("seed_determinism", SlipsAtRandom, as_it_is),
     ("no_bleeding_between_episodes", KeepsUnits, as_it_is),

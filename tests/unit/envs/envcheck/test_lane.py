@@ -17,7 +17,7 @@ from tradingbot.envs.envcheck.trace import build, first_difference, flatten, pla
 SCRIPT = (Intent.BUY, Intent.HOLD, Intent.SELL, Intent.SHORT, Intent.HOLD, Intent.BUY) * 4
 
 
-@pytest.mark.parametrize("prices", [stairs(), alternate()])
+@pytest.mark.parametrize("prices", [stairs(), alternate(), stairs(9)], ids=["up", "both", "end"])
 def test_lane_equals_the_scalar_environment(prices: list[float]) -> None:
     probes = our_probe("continuous"), our_probe("continuous", make=LaneEnv)
 
@@ -25,7 +25,8 @@ def test_lane_equals_the_scalar_environment(prices: list[float]) -> None:
         play(build(p, prices, fee_frac=0.001, borrow_frac=0.001), p, SCRIPT) for p in probes
     )
 
-    assert len(scalar.moments) == len(lane.moments) == len(SCRIPT) + 1
+    assert len(scalar.moments) == len(lane.moments) == min(len(SCRIPT) + 1, len(prices))
+    assert scalar.ended == lane.ended == (len(prices) == 9)
     np.testing.assert_allclose(lane.read("equity"), scalar.read("equity"), rtol=2e-6)
     np.testing.assert_allclose(lane.rewards, scalar.rewards, rtol=1e-3, atol=1e-5)
     for a, b in zip(scalar.moments, lane.moments, strict=True):

@@ -50,6 +50,7 @@ def test_environment_without_probe_is_judged_only_where_prices_do_not_matter() -
     for check, finding in zip(CHECKS, card.findings, strict=True):
         wanted = Verdict.UNTESTABLE if check.needs_dictation else Verdict.PASS
         assert finding.verdict is wanted, finding
+        assert ("write a probe" in finding.says) is check.needs_dictation
     assert card.environment == "make_reference"
 
 
