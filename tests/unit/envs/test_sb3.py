@@ -121,6 +121,20 @@ def test_end_of_an_episode_is_told_as_sb3_wants_it() -> None:
         assert not np.array_equal(info["terminal_observation"], observation[lane])
 
 
+def test_episode_statistics_begin_anew_with_each_episode() -> None:
+    env = vec_env()
+    env.seed(3)
+    env.reset()
+    total = np.zeros(4)
+    for bar in range(24):
+        _, rewards, ended, infos = env.step(np.full((4, 1), 0.9, np.float32))
+        total = rewards.astype(float) if bar == 12 else total + rewards
+
+    assert ended.all()
+    assert [info["episode"]["r"] for info in infos] == pytest.approx(total.tolist())
+    assert [info["episode"]["l"] for info in infos] == [12] * 4
+
+
 def test_ruin_is_not_told_as_a_time_limit() -> None:
     world = small_world()
     config = replace(short_config("target", smoothing_bars=1), starts="first")
