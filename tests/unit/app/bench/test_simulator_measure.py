@@ -162,7 +162,8 @@ def test_odd_lanes_counts_a_difference_in_any_field(batch: Batch, field: str) ->
     batch.advance()
     assert batch.last is not None
     changed = getattr(batch.last, field).clone()
-    changed[..., 3] = ~changed[..., 3] if changed.dtype == torch.bool else changed[..., 3] + 5.0
+    number = changed.view(-1, batch.n_lanes)[0, 3]  # one number of one lane
+    number.copy_(~number if changed.dtype == torch.bool else number + 5.0)
 
     assert odd_lanes(batch.last, batch.last) == 0.0
     assert odd_lanes(batch.last._replace(**{field: changed}), batch.last) == 1 / 16

@@ -81,6 +81,16 @@ def test_limits_split_a_step_into_shares_that_sum_to_one() -> None:
     assert found[4096]["arithmetic"] == pytest.approx(1 - 0.24 - 0.512)
 
 
+def test_limits_of_a_step_faster_than_a_copy_leave_no_arithmetic() -> None:
+    found = [
+        BenchRecord("growth_environments_64", 64e4, "steps/s", 32e4, "memory bound", 2.0),
+        BenchRecord("call_overhead", 4e-5, "s"),
+    ]
+
+    expected = {"calling": 0.4, "moving bytes": 0.6, "arithmetic": 0.0}
+    assert limits_of(found)[64] == pytest.approx(expected)
+
+
 def test_limits_are_said_by_what_takes_most() -> None:
     said = say_limits(records(fabricated()))
 
