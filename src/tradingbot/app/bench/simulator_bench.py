@@ -100,6 +100,8 @@ def _costs(measured: Measured) -> Iterable[BenchRecord]:
         yield BenchRecord(name, growth, "bytes", MEMORY_GOAL_BYTES, "goal, at most", note=note)
     note = f"read and written by a copy of {measured.scale.copied_bytes / 2**20:,.0f} MiB"
     yield BenchRecord("copy_bandwidth", measured.copy_bandwidth, "bytes/s", note=note)
+    note = "of torch; a busy neighbour stalls more than one"
+    yield BenchRecord("threads", measured.threads, "threads", note=note)
 
 
 def _growth(points: Sequence[GrowthPoint]) -> list[BenchRecord]:

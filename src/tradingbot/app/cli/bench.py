@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tradingbot.app.bench.data_bench import Measured
     from tradingbot.app.bench.record import BenchRecord
 
-_PLAIN_UNITS = ("steps/s", "×", "frac", "ms")
+_PLAIN_UNITS = ("steps/s", "×", "frac", "ms", "threads")
 
 app = typer.Typer(help="Measure speed and memory; results are checked for equality first.")
 
@@ -104,7 +104,6 @@ def bench_simulator(
         return
     _print_simulator(found)
     print_note(say_limits(found))
-    print_note(f"threads: {measured.threads}")
     for key, value in describe_machine().items():
         print_note(f"{key}: {value}")
 

@@ -123,7 +123,7 @@ def test_simulator_table_says_synthetic_limits_and_machine(call, asked) -> None:
 
     assert "synthetic bars" in answer.out
     assert "At 64 environments calling takes most of a step" in answer.err
-    assert "threads: 2" in answer.err
+    assert "2 threads" in answer.out
     assert "processor:" in answer.err
 
 
