@@ -40,5 +40,5 @@ def test_page_names_every_id_preset_and_shape() -> None:
     for preset in ENV_PRESETS:
         assert f"`{preset}`" in TEXT
     world = synthetic_world("regimes", n_symbols=1, n_bars=300)
-    for part in flatten_layout(world, EnvConfig()):
+    for part in flatten_layout(world, EnvConfig(observation="dict")):
         assert f"| `{part.name}` | {part.shape} |" in TEXT

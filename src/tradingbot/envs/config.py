@@ -29,9 +29,9 @@ class EnvConfig:
     costs: CostProfile = field(default_factory=CostProfile)
     reward: str | RewardConfig | RewardStack = "v31"
     """Name of a preset in `rewards`, a preset with changes, or a stack of terms."""
-    observation: ObservationForm = "dict"
-    """`dict`: five named arrays. `vectors`: the same, the window as one row too, for libraries that
-    know only rows and images. `flat`: one row with the same numbers in the same order."""
+    observation: ObservationForm = "vectors"
+    """`vectors`: five named rows, the window bar by bar. `dict`: the same with the window as a
+    (W, F) matrix. `flat`: one row with the same numbers in the same order."""
     strict: bool = False
     """Raise on an action that is NaN, infinite or out of range; else it is read as hold or
     clipped, and what is read as hold is counted in `violations`."""

@@ -33,7 +33,7 @@ from tradingbot.envs.spaces import Observation, action_space
 from tradingbot.envs.spaces import observation_space as space_of_observations
 from tradingbot.envs.starting import start_choices
 from tradingbot.envs.world import World
-from tradingbot.market.bars import BAR_COLUMNS, tensor_market
+from tradingbot.market.bars import BAR_COLUMNS, STALE_COLUMN, tensor_market
 from tradingbot.market.episodes import lane_key, start_row
 from tradingbot.market.scalar import (
     ScalarAccount,
@@ -125,7 +125,8 @@ class TradingEnv(gym.Env[Observation | ObservationRow, Any]):
         self.observation_space = space_of_observations(world, self.config)
         self.action_space = action_space(self.config.rules.action.space)
         market = tensor_market(world.prices, world.present, dtype=torch.float64)
-        self._bars = market.rows.numpy()[:, : len(BAR_COLUMNS)]
+        rows = market.rows.numpy()
+        self._bars, self._stale_bars = rows[:, : len(BAR_COLUMNS)], rows[:, STALE_COLUMN]
         self._closed_at: list[int] = world.closed_at.tolist()
         self._n_bars = world.n_bars
         self._observe = make_observer(world, self.config)
@@ -160,7 +161,9 @@ class TradingEnv(gym.Env[Observation | ObservationRow, Any]):
         choices = start_choices(self.world, self.config, options) if options else self._choices
         row = start_row(choices, 0, lane_key(self._seed, 0), self._episode)
         cash = self.config.rules.account.initial_cash_ccy
-        account = open_account(cash, row, float(self._bars[row, 3]), self._episode)
+        stale_bars = int(self._stale_bars[row])
+        mark = float(self._bars[row, 3])
+        account = open_account(cash, row, mark, self._episode, stale_bars=stale_bars)
         self._account, self._ended, self._history = account, False, []
         return self._observe(account), cast(dict[str, Any], self._begun(account, self._seed))
 

@@ -24,7 +24,7 @@ def test_preset_can_be_changed_in_part() -> None:
     assert config.rules.limits.max_position_frac == 1.0
     assert config.observation == "flat"
     assert config.strict
-    assert ENV_PRESETS["sleeve"].observation == "dict"
+    assert ENV_PRESETS["sleeve"].observation == "vectors"
 
 
 @pytest.mark.parametrize("name", sorted(ENV_PRESETS))

@@ -58,7 +58,7 @@ def test_observation_in_every_form_holds_the_same_numbers(world: World) -> None:
 
 
 def test_window_ends_at_the_bar_of_the_decision(world: World) -> None:
-    env = TradingEnv(world, config_of())
+    env = TradingEnv(world, config_of(observation="dict"))
     observation, info = env.reset(seed=1, options={"symbol": "S002", "bar": 300})
 
     assert info["bar"] == 300

@@ -27,7 +27,7 @@ def world() -> World:
 
 
 def test_dict_space_has_the_five_parts_of_the_specification(world: World) -> None:
-    space = dict_space(world, EnvConfig())
+    space = dict_space(world, EnvConfig(observation="dict"))
 
     shapes = {name: part.shape for name, part in space.spaces.items()}
     assert shapes == {
