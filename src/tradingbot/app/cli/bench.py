@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from tradingbot.app.bench.data_bench import Measured
     from tradingbot.app.bench.record import BenchRecord
 
+_BUSY_LOAD = 0.7  # processes that want to run, over the last minute
 _PLAIN_UNITS = ("steps/s", "×", "frac", "ms", "threads")
 
 app = typer.Typer(help="Measure speed and memory; results are checked for equality first.")
@@ -94,6 +96,11 @@ def bench_simulator(
 
     if figure is not None:
         require_picture(figure, "--figure")
+    load = os.getloadavg()[0]
+    if load > _BUSY_LOAD:
+        print_note(
+            f"The machine is busy (load {load:.1f}): a neighbour stalls steps of many threads."
+        )
     with progress_bar("bench") as progress:
         measured = measure(QUICK if quick else FULL, progress)
     found = records(measured)

@@ -141,3 +141,14 @@ def test_simulator_figure_that_is_no_png_is_refused_before_measuring(call, asked
     assert answer.code == 2
     assert "--figure must name a .png file" in answer.err
     assert asked == []
+
+
+@pytest.mark.parametrize(("load", "warned"), [(0.1, False), (1.4, True)])
+def test_simulator_warns_of_a_busy_machine(
+    call, asked, monkeypatch: pytest.MonkeyPatch, *, load: float, warned: bool
+) -> None:
+    monkeypatch.setattr("os.getloadavg", lambda: (load, load, load))
+
+    answer = call("bench", "simulator", "--json")
+
+    assert ("The machine is busy (load 1.4)" in answer.err) is warned
