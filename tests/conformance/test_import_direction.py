@@ -21,13 +21,15 @@ ALLOWED: dict[str, frozenset[str] | None] = {
     "market": frozenset({"domain", "risk"}),
     "rewards": frozenset({"domain", "market"}),
     "envs": frozenset({"domain", "data", "features", "risk", "market", "rewards"}),
-    "evaluation": frozenset({"domain", "data", "features", "risk", "market", "rewards", "envs"}),
+    "agents": frozenset({"domain", "risk", "market"}),
+    "evaluation": frozenset(
+        {"domain", "data", "features", "risk", "market", "rewards", "envs", "agents"}
+    ),
     "app": frozenset(
-        {"domain", "data", "features", "risk", "market", "rewards", "envs", "evaluation"}
+        {"domain", "data", "features", "risk", "market", "rewards", "envs", "agents", "evaluation"}
     ),
     "networks": None,
     "supervised": None,
-    "agents": None,
     "learning": None,
     "runtime": None,
     "serving": None,
@@ -37,7 +39,10 @@ ALLOWED: dict[str, frozenset[str] | None] = {
 
 # Third-party and standard modules that only some places may import: module → path prefixes.
 RESTRICTED: dict[str, tuple[str, ...]] = {
-    "torch": ("features/panel", "risk/", "market/", "rewards/", "envs/", "evaluation/", "app/"),
+    "torch": (
+        *("features/panel", "risk/", "market/", "rewards/", "envs/"),
+        *("agents/", "evaluation/", "app/"),
+    ),
     "gymnasium": ("envs/", "app/"),
     "stable_baselines3": ("envs/", "app/"),
     "pettingzoo": ("envs/",),
@@ -76,7 +81,7 @@ FORBIDDEN_IN_DOMAIN = frozenset(
     ]
 )
 # The tensor core runs on any machine with torch: it may import these and the standard library.
-TENSOR_CORE = frozenset({"risk", "market", "rewards"})
+TENSOR_CORE = frozenset({"risk", "market", "rewards", "agents"})
 ALLOWED_IN_TENSOR_CORE = frozenset({"torch", "numpy", "numba", "tradingbot"})
 # Calls that make a result depend on when or in which order it is computed.
 FORBIDDEN_CALLS = frozenset(

@@ -1,0 +1,52 @@
+"""What a policy is: a pure function from what B accounts see to the positions they want."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from tradingbot.market.account import Account
+from tradingbot.market.observation import PRIVATE_FEATURES
+
+_SIZE = [feature.name for feature in PRIVATE_FEATURES].index("size")
+SETTLED_FRAC = 0.05
+"""A position this near to the wanted one, of the largest position, is left as it is."""
+
+
+class Seen(NamedTuple):
+    """What B accounts may look at when they decide at the close of their bar; nothing later."""
+
+    row: Tensor
+    """(B,) int64 row of the market: symbol · T + bar."""
+    features: Tensor
+    """(B, F) scaled features at that bar; 0 where undefined."""
+    regimes: Tensor
+    """(B, R) regime indicators at that bar, in [−1, 1]; 0 where undefined."""
+    private: Tensor
+    """(18, B) private observation, as `market.observation` writes it."""
+    account: Account
+    """B accounts."""
+
+    @property
+    def size(self) -> Tensor:
+        """(B,) position ÷ largest position."""
+        return self.private[_SIZE]
+
+
+class Policy(Protocol):
+    """Decides for B accounts at once; the same `Seen` gives the same actions."""
+
+    def __call__(self, seen: Seen) -> Tensor:
+        """Return target positions (B,), fractions of the largest position."""
+
+
+def settled(target: Tensor, size: Tensor) -> Tensor:
+    """Ask for the position that is held (B,) where it is near enough to the target (B,).
+
+    Prices move every bar, so a target of 0.5 would mean an order at every bar: costs for nothing.
+    A target of 0 is always taken literally.
+    """
+    near = (target != 0.0) & ((target - size).abs() <= SETTLED_FRAC)
+    return torch.where(near, size, target)

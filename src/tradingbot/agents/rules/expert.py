@@ -1,0 +1,79 @@
+"""A trend follower as a textbook has it: simple, causal, and the same on every market.
+
+It reads regime indicators only: those have fixed units, so that no scaler decides what it does.
+Behaviour cloning may imitate it. That it earns anything is not claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tradingbot.agents.policy import Seen, settled
+from tradingbot.domain.errors import ConfigError
+
+USED_REGIMES = ("momentum_regime", "trend_regime", "volatility_regime")
+
+
+@dataclass(frozen=True)
+class ExpertLimits:
+    """Where the expert enters and leaves; units of the regime indicators."""
+
+    enter_momentum: float = 0.45
+    """Return of 24 bars from which on to buy: m / √(1 + m²) with m = 0.5 of its usual size."""
+    exit_momentum: float = -0.2
+    """The same at which to sell; below the entry, or noise around one value would trade."""
+    enter_trend: float = 0.0
+    """sma_20 must lie above sma_50 by more than this, as squashed multiples of the true range."""
+    calm_volatility: float = 0.95
+    """Volatility percentile among the last 168 bars above which nothing is bought."""
+
+
+@dataclass(frozen=True)
+class Expert:
+    """Buys what rises in both the fast and the slow trend while it is calm; sells when it falls.
+
+    Flat: buy the largest position if momentum ≥ `enter_momentum`, trend > `enter_trend` and
+    volatility ≤ `calm_volatility`. Long: sell all if momentum ≤ `exit_momentum`; else hold.
+    Undefined indicators are 0, which is neither an entry nor an exit.
+    """
+
+    regime_names: tuple[str, ...]
+    limits: ExpertLimits = ExpertLimits()
+
+    def __post_init__(self) -> None:
+        """Refuse a market that does not show what the rule reads."""
+        for name in USED_REGIMES:
+            if name not in self.regime_names:
+                raise ConfigError(
+                    "the expert rule must see its regime indicators",
+                    was=f"no {name}",
+                    where=", ".join(self.regime_names) or "no regimes",
+                )
+
+    def __call__(self, seen: Seen) -> Tensor:
+        """Return targets (B,): 0 or 1, or the position that is held."""
+        momentum, trend, volatility = (
+            seen.regimes[:, self.regime_names.index(name)] for name in USED_REGIMES
+        )
+        limits = self.limits
+        enters = (
+            (momentum >= limits.enter_momentum)
+            & (trend > limits.enter_trend)
+            & (volatility <= limits.calm_volatility)
+        )
+        is_long = seen.size > 0.0
+        wants = torch.where(is_long, momentum > limits.exit_momentum, enters)
+        return settled(wants.to(seen.size.dtype), seen.size)
+
+
+def expert_of(regime_names: Sequence[str]) -> Expert:
+    """Return the expert for a market that shows these regimes, in this order.
+
+    Raises:
+        ConfigError: If one that it reads is not among them.
+    """
+    return Expert(tuple(regime_names))
