@@ -20,6 +20,12 @@ from tradingbot.app.pipeline import (
     synthetic_source,
     validate_dataset,
 )
+from tradingbot.app.rollouts import (
+    RolloutReport,
+    RolloutTerms,
+    roll_out_policies,
+    subject_of_panel,
+)
 from tradingbot.data.ingest import ingest
 from tradingbot.data.quality import QualityReport
 from tradingbot.data.sources.source import Progress
@@ -50,12 +56,14 @@ class DemoResult:
     certificate: Certificate | None
     facts: StylisedFacts
     oracles: list[OracleResult]
+    rollout: RolloutReport | None
+    """None where the panel is not proved: policies may not look at it."""
     seconds: dict[str, float]
     """Step → wall time."""
 
 
 def run_demo(config: PipelineConfig, workspace: Path, announce: Announce) -> DemoResult:
-    """Generate, check, build, prove, measure; every step is stored and can be run on its own."""
+    """Generate, check, build, prove, measure, trade; every step can be run on its own."""
     steps = _Steps(announce)
     store = BarStore(workspace)
     name = f"demo-{config.market.name}"
@@ -88,9 +96,19 @@ def run_demo(config: PipelineConfig, workspace: Path, announce: Announce) -> Dem
         "known answers",
         lambda progress: answer_all(cost_bps=cost_bps, rule="long_only", progress=progress),
     )
+    rollout = None
+    if certificate is not None:
+        rollout = steps.run(
+            "rollout",
+            lambda progress: roll_out_policies(
+                subject_of_panel(built.panel, dataset.manifest.provenance),
+                RolloutTerms(seed=config.market.seed),
+                progress=progress,
+            ),
+        )
     return DemoResult(
         config, dataset, quality, built, split, scaler, proof, certificate, facts, oracles,
-        steps.seconds,
+        rollout, steps.seconds,
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from tradingbot import __version__
 from tradingbot.app.demo import DemoResult
 from tradingbot.app.oracles import label_of, oracle_rows
+from tradingbot.app.rollout_page import rollout_section
 from tradingbot.data.quality import Severity
 from tradingbot.data.sources.synthetic import regenerate
 from tradingbot.evaluation.figures.coverage import draw_coverage_table
@@ -51,6 +52,7 @@ def render_demo(result: DemoResult) -> str:
             _proof_section(result),
             _facts_section(result),
             _answers_section(result),
+            _rollout_section(result),
         ],
     )
 
@@ -191,3 +193,15 @@ def _answers_section(result: DemoResult) -> Section:
         pictures=[Picture(draw_known_answers(bars, title="Oracles (synthetic markets)"),
                           "Basis points per bar and symbol after costs.")],
     )  # fmt: skip
+
+
+def _rollout_section(result: DemoResult) -> Section:
+    title = "7 · Policies side by side"
+    if result.rollout is None:
+        return Section(
+            title=title,
+            verdict="not run",
+            good=False,
+            text="The panel is not proved free of look-ahead, so no policy may look at it.",
+        )
+    return rollout_section(result.rollout, title=title)

@@ -24,6 +24,8 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     folded_under: str = ""
     """Where given, the table is folded away under this line until the reader opens it."""
+    numeric_columns: Sequence[str] = ()
+    """Names of columns whose texts are numbers (with units, with intervals): right-aligned too."""
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,8 @@ class Rollout:
     symbols: tuple[str, ...]
     closed_at: NDArray[np.int64]
     """(S + 1,) microseconds since 1970 UTC: the first decision's close, then every bar's."""
+    closes: FloatArray
+    """(S + 1, N) prices at those closes; NaN where there is no bar."""
     equity: FloatArray
     """(S + 1, P, N) at those closes."""
     exposure_frac: FloatArray
@@ -214,6 +216,7 @@ class _Recorder:
             policies=self._policies,
             symbols=world.symbols,
             closed_at=closed_at,
+            closes=world.prices[:, self._first :, 3].T,
             equity=per_sleeve(self._equity),
             exposure_frac=per_sleeve(self._exposure / self.n_steps),
             reward_names=self._config.reward_stack.names,

@@ -23,7 +23,10 @@ CONFIG = PipelineConfig(
     ),
     proof=ProofConfig(common_rounds=1, staggered_rounds=1),
 )
-STEPS = ["generate", "validate", "features", "prove causal", "stylised facts", "known answers"]
+STEPS = [
+    *("generate", "validate", "features", "prove causal"),
+    *("stylised facts", "known answers", "rollout"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +67,8 @@ def test_page_of_a_market_without_regimes_has_every_section(result: DemoResult) 
     html = render_demo(result)
 
     titles = re.findall(r"<h2>(\d) · ([^<]+?)\s*<?", html)
-    assert [number for number, _ in titles] == list("123456")
-    assert html.count("<img ") == 5
+    assert [number for number, _ in titles] == list("1234567")
+    assert html.count("<img ") == 8
     assert result.dataset.id in html
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
+from tradingbot.app.cli.options import read_pairs, read_values
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
 from tradingbot.domain.errors import ConfigError, suggest
 
@@ -90,7 +91,7 @@ def import_files(  # noqa: PLR0913 - one option for each way in which vendors' f
     members = _load_universe(universe)
     config = FileImport(
         path=path,
-        columns=_pairs(columns, "--map"),
+        columns=read_pairs(columns, "--map"),
         time_zone=time_zone,
         stamps=_choice("--stamps", stamps, ("open", "close")),  # type: ignore[arg-type]
         timeframe=timeframe,
@@ -99,7 +100,7 @@ def import_files(  # noqa: PLR0913 - one option for each way in which vendors' f
         adjustment=_choice(  # type: ignore[arg-type]
             "--adjustment", adjustment, ("none", "split", "split_dividend")
         ),
-        renames=_pairs(rename, "--rename"),
+        renames=read_pairs(rename, "--rename"),
         symbols=tuple(s.strip() for s in symbols.split(",")) if symbols else None,
         delimiter=delimiter,
         sort=sort,
@@ -148,7 +149,7 @@ def generate_market(  # noqa: PLR0913 - one option for each thing that identifie
         market=market,
         seed=seed,
         timeframe=timeframe,
-        params=_numbers(_pairs(params, "--set")),
+        params=read_values(read_pairs(params, "--set")),
     )
     ingested = _store(invocation_of(context), source, name, None)
     _report(ingested, name, as_json=as_json)
@@ -256,32 +257,6 @@ def _load_universe(name: str | None) -> Universe | None:
     from tradingbot.data.universes import load_universe
 
     return load_universe(name) if name else None
-
-
-def _pairs(texts: list[str] | None, option: str) -> dict[str, str]:
-    pairs = {}
-    for text in texts or []:
-        key, sign, value = text.partition("=")
-        if not (key and sign and value):
-            raise ConfigError(f"{option} must be NAME=VALUE", was=repr(text))
-        pairs[key] = value
-    return pairs
-
-
-def _numbers(pairs: dict[str, str]) -> dict[str, object]:
-    """Read what looks like a number or a truth value as one; the market's model checks the rest."""
-    return {key: _number(value) for key, value in pairs.items()}
-
-
-def _number(text: str) -> object:
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def _choice(option: str, text: str, known: list[str] | tuple[str, ...]) -> str:

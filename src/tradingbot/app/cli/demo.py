@@ -29,7 +29,9 @@ def show_demo(
     config: Annotated[str, typer.Option(help="Preset or YAML file.")] = "demo",
     as_json: JsonOption = False,
 ) -> None:
-    """Generate a market, check it, build features, prove them causal, write a page with pictures.
+    """Generate a market, check it, build features, prove them causal, let policies trade on it.
+
+    Writes a page with pictures.
 
     Needs the extra: plot. Takes about a minute on two cores.
 
@@ -81,6 +83,12 @@ def _print_summary(result: DemoResult, page: str) -> None:
         ("known answers", f"planted κ=0.10: {planted.expected_net_bps:.2f} bp/bar expected, "
          f"{net.estimate:.2f} [{net.low:.2f}, {net.high:.2f}] simulated"),
     ]  # fmt: skip
+    if result.rollout is not None:
+        returns = [
+            f"{each.policy.replace('_', ' ')} {each.total_return_frac:+.1%}"
+            for each in result.rollout.statistics
+        ]
+        rows.append(("rollout", f"{', '.join(returns)} net of costs"))
     print_table(
         "Demo (synthetic market)",
         ["step", "result", "seconds"],
@@ -99,5 +107,6 @@ def _as_record(result: DemoResult, page: str) -> dict[str, object]:
         "certificate_sha256": result.certificate.sha256 if result.certificate else None,
         "seconds": result.seconds,
         "oracles": result.oracles,
+        "rollout": result.rollout.statistics if result.rollout else None,
         "page": page,
     }

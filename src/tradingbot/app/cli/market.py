@@ -1,4 +1,4 @@
-"""`tradingbot market`: synthetic markets, what is known about them, and how real they look."""
+"""`tradingbot market`: synthetic markets, what is known about them, and what policies do there."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
+from tradingbot.app.cli import rollout
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
 
-app = typer.Typer(help="List synthetic markets, compute their oracles, measure stylised facts.")
+app = typer.Typer(help="List synthetic markets, compute oracles, measure facts, roll out policies.")
+app.add_typer(rollout.app)
 
 
 @app.command("list")

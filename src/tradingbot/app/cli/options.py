@@ -46,3 +46,34 @@ def require_picture(path: Path, option: str) -> None:
         raise ConfigError(
             f"{option} must name a .png file in a folder that exists", was=repr(str(path))
         )
+
+
+def read_pairs(texts: list[str] | None, option: str) -> dict[str, str]:
+    """Read NAME=VALUE texts.
+
+    Raises:
+        ConfigError: Naming the option, if a side is missing.
+    """
+    pairs = {}
+    for text in texts or []:
+        key, sign, value = text.partition("=")
+        if not (key and sign and value):
+            raise ConfigError(f"{option} must be NAME=VALUE", was=repr(text))
+        pairs[key] = value
+    return pairs
+
+
+def read_values(pairs: dict[str, str]) -> dict[str, object]:
+    """Read what looks like a number or a truth value as one; the market's model checks the rest."""
+    return {key: _value(text) for key, text in pairs.items()}
+
+
+def _value(text: str) -> object:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

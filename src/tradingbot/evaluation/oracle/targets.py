@@ -15,8 +15,6 @@ from tradingbot.evaluation.oracle.switching import solve_advantage, solve_signal
 
 FloatArray = NDArray[np.float64]
 REGIMES = "regimes"
-HIDDEN_MARKETS = ("hidden_trend", "hidden_reversion", REGIMES)
-"""Markets whose latent state says more than bars and covariates do."""
 
 
 def oracle_targets(

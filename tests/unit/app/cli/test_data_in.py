@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tradingbot.app.cli.data_in import _numbers, _pairs
+from tradingbot.app.cli.options import read_pairs, read_values
 from tradingbot.data.store import BarStore
 from tradingbot.domain.errors import ConfigError
 
@@ -138,15 +138,15 @@ def test_generate_parameters_are_read_as_numbers(call, workspace: Path) -> None:
 def test_numbers_are_told_from_text() -> None:
     pairs = {"a": "1", "b": "0.5", "c": "true", "d": "False", "e": "word", "f": "-2e-3"}
 
-    assert _numbers(pairs) == {"a": 1, "b": 0.5, "c": True, "d": False, "e": "word", "f": -0.002}
+    assert read_values(pairs) == {"a": 1, "b": 0.5, "c": True, "d": False, "e": "word", "f": -0.002}
 
 
 @pytest.mark.parametrize("text", ["close", "=x", "close=", ""])
 def test_pairs_without_both_sides_are_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="--map must be NAME=VALUE"):
-        _pairs([text], "--map")
+        read_pairs([text], "--map")
 
 
 def test_pairs_keep_further_signs_in_the_value() -> None:
-    assert _pairs(["a=b=c"], "--map") == {"a": "b=c"}
-    assert _pairs(None, "--map") == {}
+    assert read_pairs(["a=b=c"], "--map") == {"a": "b=c"}
+    assert read_pairs(None, "--map") == {}

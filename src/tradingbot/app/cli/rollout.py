@@ -1,0 +1,185 @@
+"""`tradingbot market rollout`: policies side by side on one market."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
+from tradingbot.app.cli.options import read_pairs, read_values
+from tradingbot.app.console import print_json, print_note, print_table, progress_bar
+from tradingbot.domain.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tradingbot.app.rollouts import RolloutReport, Subject
+
+app = typer.Typer()
+
+Days = tuple[date | None, date | None]
+_START, _END = date(2024, 10, 1), date(2025, 10, 1)
+
+
+@app.command("rollout")
+def roll_out_market(  # noqa: PLR0913 - one option for each thing that identifies a rollout
+    context: typer.Context,
+    dataset: Annotated[
+        str | None,
+        typer.Argument(help="A dataset whose panel is proved causal.", show_default=False),
+    ] = None,
+    market: Annotated[
+        str | None, typer.Option(help="A synthetic market instead; see: tradingbot market list.")
+    ] = None,
+    policies: Annotated[
+        str | None,
+        typer.Option(help="random,buy_and_hold,expert,oracle,omniscient; by default what fits."),
+    ] = None,
+    costs: Annotated[str, typer.Option(help="free, alpaca, retail or impact.")] = "alpaca",
+    reward: Annotated[str, typer.Option(help="Preset whose terms are added up.")] = "v31",
+    start: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d"], help="First day; the first there is, or 2024-10-01 of a --market."
+        ),
+    ] = None,
+    end: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], help="Last day, included; 2025-10-01 of a --market."),
+    ] = None,
+    universe: Annotated[
+        str, typer.Option(help="Universe of a --market, by name or CSV file.")
+    ] = "prototype10",
+    seed: Annotated[int, typer.Option(min=0, help="Of a --market, and of random.")] = 7,
+    params: Annotated[
+        list[str] | None, typer.Option("--set", help="PARAMETER=VALUE of a --market.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write a page with pictures (.html); needs extra plot.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Roll out policies on a market: equity, trades, costs and reward terms of each.
+
+    Every policy gets one long-only account per symbol. Rules: random, buy_and_hold, expert. The
+    oracle knows a synthetic market by heart; it cannot be asked about observed bars.
+
+    Example: [bold]tradingbot market rollout us143 --start 2025-08-01 --out page.html[/bold]
+
+    Example: [bold]tradingbot market rollout --market planted --set kappa=0.1[/bold]
+
+    Example: [bold]tradingbot market rollout us143 --policies expert,buy_and_hold --json[/bold]
+    """
+    from tradingbot.app.rollouts import RolloutTerms, roll_out_policies
+    from tradingbot.data.atomic import write_text
+
+    _require_page(out)
+    names = tuple(name.strip() for name in policies.split(",")) if policies is not None else ()
+    terms = RolloutTerms(policies=names, costs=costs, reward=reward, seed=seed)
+    days = (start.date() if start else None, end.date() if end else None)
+    if dataset is not None and market is None and not params:
+        subject = _stored(invocation_of(context), dataset, days)
+    elif market is not None and dataset is None:
+        subject = _generated(market, universe, days, seed, read_values(read_pairs(params, "--set")))
+    else:
+        raise ConfigError(
+            "either a dataset or --market must be given, and --set only with --market",
+            was="neither" if dataset is None else "a dataset and more",
+            remedy="Try: tradingbot market rollout --market planted",
+        )
+    with progress_bar("rollout") as progress:
+        report = roll_out_policies(subject, terms, progress=progress)
+    if out is not None:
+        from tradingbot.app.rollout_page import render_rollout
+
+        write_text(out, render_rollout(report))
+    if as_json:
+        print_json(_as_record(report, out))
+    else:
+        _print_report(report, out)
+
+
+def _stored(invocation: Invocation, dataset: str, days: Days) -> Subject:
+    from tradingbot.app.rollouts import subject_of_dataset
+    from tradingbot.data.store import BarStore
+
+    start, end = days
+    workspace = invocation.workspace
+    return subject_of_dataset(BarStore(workspace).open(dataset), workspace, start=start, end=end)
+
+
+def _generated(
+    market: str, universe: str, days: Days, seed: int, params: dict[str, object]
+) -> Subject:
+    from tradingbot.app.rollouts import subject_of_source
+    from tradingbot.data.sources.synthetic import SyntheticSource
+    from tradingbot.data.universes import load_universe
+
+    start, end = days
+    return subject_of_source(
+        SyntheticSource(
+            universe=load_universe(universe),
+            start=start or _START,
+            end=end or _END,
+            market=market,
+            seed=seed,
+            params=params,
+        )
+    )
+
+
+def _require_page(out: Path | None) -> None:
+    if out is not None and (out.suffix != ".html" or not out.absolute().parent.is_dir()):
+        raise ConfigError(
+            "--out must name an .html file in a folder that exists", was=repr(str(out))
+        )
+
+
+def _print_report(report: RolloutReport, out: Path | None) -> None:
+    from tradingbot.app.rollout_page import (
+        STATISTICS_COLUMNS,
+        describe,
+        reward_rows,
+        statistics_rows,
+    )
+
+    word = "synthetic" if report.rollout.synthetic else "observed bars, simulated trading"
+    print_table(
+        f"Policies side by side ({word}, net of costs)",
+        STATISTICS_COLUMNS,
+        statistics_rows(report),
+        caption=describe(report),
+    )
+    columns, rows = reward_rows(report)
+    print_table(f"Reward {report.reward!r} per 1,000 bars, mean of the accounts", columns, rows)
+    if out is not None:
+        print_note(f"Page with pictures: {out}")
+
+
+def _as_record(report: RolloutReport, out: Path | None) -> dict[str, object]:
+    from tradingbot.app.rollout_page import describe
+
+    rollout = report.rollout
+    total = rollout.equity[-1] / rollout.initial_cash_ccy - 1.0
+    terms = rollout.reward_terms.mean(axis=2)
+    return {
+        "synthetic": rollout.synthetic,
+        "label": rollout.label,
+        "terms": describe(report),
+        "bars": rollout.n_bars,
+        "costs": report.costs,
+        "reward": report.reward,
+        "seed": report.seed,
+        "bars_per_year": report.bars_per_year,
+        "statistics": report.statistics,
+        "reward_terms": {
+            policy: dict(zip(rollout.reward_names, terms[:, index].tolist(), strict=True))
+            for index, policy in enumerate(rollout.policies)
+        },
+        "total_return_by_symbol": {
+            policy: dict(zip(rollout.symbols, total[index].tolist(), strict=True))
+            for index, policy in enumerate(rollout.policies)
+        },
+        "page": out,
+    }
