@@ -98,10 +98,11 @@ def open_accounts(
         mark: (B,) close of that bar; its dtype is that of the account.
         episode: (B,) int32 number of the episode; 0 by default.
     """
-    money = {name: torch.zeros_like(mark) for name in FLOAT_FIELDS}
-    counts = {name: torch.zeros_like(row) for name in COUNT_FIELDS}
+    # Fields may share a tensor: nothing writes into an account, a step makes a new one.
+    money = dict.fromkeys(FLOAT_FIELDS, torch.zeros_like(mark))
+    counts = dict.fromkeys(COUNT_FIELDS, torch.zeros_like(row))
     cash = torch.full_like(mark, initial_cash_ccy)
-    money |= {"cash": cash, "peak": cash.clone(), "mark": mark}
+    money |= {"cash": cash, "peak": cash, "mark": mark}
     counts |= {"row": row}
     if episode is not None:
         counts |= {"episode": episode}

@@ -25,17 +25,17 @@ def mark_to_close(
     change = torch.where(solvent, equity / torch.where(solvent, equity_before, 1.0) - 1.0, 0.0)
     held = account.units != 0.0
     loss_limit = (1.0 - rules.portfolio_loss_frac) * rules.initial_cash_ccy
-    square = change * change
+    square, loss = change * change, change.clamp_max(0.0)
     return account._replace(
         cash=cash,
         mark=bar.close,
         peak=torch.maximum(account.peak, equity),
         realised=account.realised - borrow,
-        trade_pnl=account.trade_pnl - torch.where(held, borrow, 0.0),
+        trade_pnl=account.trade_pnl - borrow,
         borrow_paid=account.borrow_paid + borrow,
         return_sum=account.return_sum + change,
         return_squares=account.return_squares + square,
-        downside_squares=account.downside_squares + torch.where(change < 0.0, square, 0.0),
+        downside_squares=account.downside_squares + loss * loss,
         return_mean=account.return_mean + MOMENT_RATE * (change - account.return_mean),
         return_power=account.return_power + MOMENT_RATE * (square - account.return_power),
         row=account.row + 1,

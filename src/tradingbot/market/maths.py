@@ -53,7 +53,9 @@ class TensorMaths:
         self, condition: Tensor | bool, chosen: Tensor | float, other: Tensor | float
     ) -> Tensor:
         """Choose element by element."""
-        return torch.where(torch.as_tensor(condition), chosen, other)
+        if not isinstance(condition, Tensor):
+            condition = torch.as_tensor(condition)
+        return torch.where(condition, chosen, other)
 
     def minimum(self, a: Tensor, b: Tensor | float) -> Tensor:
         """Return the smaller, element by element."""

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tradingbot.market.account import Account
-from tradingbot.market.maths import TENSOR_MATHS, Maths, T
+from tradingbot.market.maths import FLOAT_MATHS, TENSOR_MATHS, Maths, T
 from tradingbot.market.rules import NEVER_FRAC, Rules
 
 HOLDING_SCALE_BARS = 24.0
@@ -135,3 +135,18 @@ def observe_accounts(rules: Rules, account: Account) -> Tensor:
     dtype = account.cash.dtype
     inputs = PrivateInputs(*(getattr(account, name).to(dtype) for name in PrivateInputs._fields))
     return torch.stack(private_features(rules, inputs, TENSOR_MATHS))
+
+
+def observe_opened(rules: Rules, account: Account) -> Tensor:
+    """Return the private observation of B accounts that have just been opened, (18, B).
+
+    What `observe_accounts` would return, at next to no cost: only `stale` differs between them.
+    """
+    cash = rules.account.initial_cash_ccy
+    zeros = dict.fromkeys(PrivateInputs._fields, 0.0)
+    opened = PrivateInputs(**(zeros | {"cash": cash, "peak": cash, "mark": 1.0}))
+    numbers = private_features(rules, opened, FLOAT_MATHS)
+    like = account.cash
+    shared = torch.tensor(numbers[:-1], dtype=like.dtype, device=like.device)[:, None]
+    stale = account.stale_bars.to(like.dtype)
+    return torch.cat((shared.expand(-1, len(like)), (stale / (stale + 1.0))[None]))

@@ -12,7 +12,7 @@ from tradingbot.market.advance import Advanced, advance
 from tradingbot.market.bars import TensorMarket
 from tradingbot.market.costs import CostRates
 from tradingbot.market.episodes import Starts, begin_next
-from tradingbot.market.observation import observe_accounts
+from tradingbot.market.observation import observe_accounts, observe_opened
 from tradingbot.market.rules import Rules
 
 
@@ -65,7 +65,7 @@ def step(
     final_private = observe_accounts(rules, advanced.after)
     return Step(
         account=select(ended, begun, advanced.after),
-        private=torch.where(ended, observe_accounts(rules, begun), final_private),
+        private=torch.where(ended, observe_opened(rules, begun), final_private),
         final_private=final_private,
         reward=terms.sum(0),
         terms=terms,
