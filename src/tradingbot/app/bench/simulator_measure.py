@@ -36,6 +36,8 @@ from tradingbot.app.bench.simulator_timing import (
 from tradingbot.data.sources.source import Progress, silent
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.batch_observation import ObservationWriter
+from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.single import TradingEnv
 from tradingbot.envs.world import World
 from tradingbot.market.compiled import packed_step
 from tradingbot.market.simulation import Reward
@@ -43,6 +45,8 @@ from tradingbot.market.simulation import Reward
 LEFT_OUT = "left out of a quick run"
 _WARM_STEPS = 500
 COPY_SECONDS = 0.05
+LONE_THREAD_ENVIRONMENTS = 16_384
+"""Up to so many environments an operation is too small for two threads: waiting costs more."""
 
 
 @dataclass
@@ -101,8 +105,6 @@ def _stages(scale: Scale) -> list[tuple[str, Stage]]:
 
 
 def _measure_single(found: Measured, world: World) -> None:
-    from tradingbot.envs.single import TradingEnv
-
     env = TradingEnv(world, EVERY_RULE)
     env.reset(seed=SEED)
     actions = _single_actions()
@@ -136,10 +138,12 @@ def _measure_headline(found: Measured, world: World) -> None:
     scale = found.scale
     batch = _checked_batch(found, world, scale.headline)
     found.speeds["batch_4096"] = _steps_per_s(found, batch, batch.advance)
-    found.speeds["eager_4096"] = _eager_speed(found, world, scale.headline)
+    found.speeds["eager_4096"] = _eager_speed(found, world, scale.headline, EnvConfig())
+    found.speeds["eager_4096_every_rule"] = _eager_speed(found, world, scale.headline)
     found.copy_bandwidth = copy_bandwidth(scale.copied_bytes)
     found.state_bytes = batch.account.bytes_per_account
-    _add_environments(found, batch, found.speeds["batch_4096"], found.speeds["eager_4096"])
+    eager = found.speeds["eager_4096_every_rule"]
+    _add_environments(found, batch, found.speeds["batch_4096"], eager)
     _measure_memory(found, batch)
     for window_bars in scale.windows:
         _add_window(found, batch, world, window_bars)
@@ -253,9 +257,17 @@ def _checked_batch(found: Measured, world: World, n_environments: int) -> Batch:
     return batch
 
 
-def _eager_speed(found: Measured, world: World, n_environments: int) -> float:
-    batch = draw_batch(world, packed_step, n_environments)
-    return _steps_per_s(found, batch, batch.advance)
+def _eager_speed(
+    found: Measured, world: World, n_environments: int, config: EnvConfig = EVERY_RULE
+) -> float:
+    batch = draw_batch(world, packed_step, n_environments, config)
+    threads = torch.get_num_threads()
+    if n_environments <= LONE_THREAD_ENVIRONMENTS:
+        torch.set_num_threads(1)
+    try:
+        return _steps_per_s(found, batch, batch.advance)
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _steps_per_s(found: Measured, batch: Batch, advance: Callable[[], None]) -> float:

@@ -35,7 +35,7 @@ def test_rules_costs_and_bytes_are_those_of_the_benchmark(script: ModuleType) ->
     batch.advance()
 
     assert EVERY_RULE.rules == script.RULES
-    assert torch.equal(lanes.rates, pack_rates(COSTS.rates()))
+    assert torch.equal(lanes.rates, pack_rates(COSTS.rates(dtype=torch.float64)))
     assert script.bytes_per_step(lanes, lanes.advance()) == bytes_per_step(batch)
 
 
