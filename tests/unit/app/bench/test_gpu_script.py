@@ -30,12 +30,12 @@ def script() -> ModuleType:
 
 
 def test_rules_costs_and_bytes_are_those_of_the_benchmark(script: ModuleType) -> None:
-    lanes = script.Lanes(script.synthetic_bars(), 8, packed_step)
+    lanes = script.Lanes(script.synthetic_bars().to(dtype=torch.float32), 8, packed_step)
     batch = draw_batch(bench_world(2, 900), packed_step, 8)
     batch.advance()
 
     assert EVERY_RULE.rules == script.RULES
-    assert torch.equal(lanes.rates, pack_rates(COSTS.rates(dtype=torch.float64)))
+    assert torch.equal(lanes.rates, pack_rates(COSTS.rates()))
     assert script.bytes_per_step(lanes, lanes.advance()) == bytes_per_step(batch)
 
 
