@@ -113,7 +113,7 @@ def rollout_section(report: RolloutReport, *, title: str) -> Section:
                 draw_trades(
                     rollout, shown, title=f"Trades in {rollout.symbols[shown]} ({word}), last bars"
                 ),
-                "When each policy held the symbol: green the trades that won, orange those that lost.",
+                "When each policy held the symbol; green: the trade won, orange: it lost.",
             ),
             Picture(
                 draw_reward_terms(rollout, title=f"Reward {report.reward!r} by term ({word})"),

@@ -12,7 +12,6 @@ from tradingbot.evaluation.oracle.intervals import Interval, intervals_over_bloc
 from tradingbot.evaluation.rollout import Rollout
 
 FloatArray = NDArray[np.float64]
-_YEAR_US = 365.25 * 86_400e6
 
 
 @dataclass(frozen=True)
@@ -70,11 +69,6 @@ def portfolio_equity(rollout: Rollout) -> FloatArray:
 def drawdown_of(equity: FloatArray) -> FloatArray:
     """Return the share lost since the highest worth so far, ≥ 0, along the first axis."""
     return 1.0 - equity / np.maximum.accumulate(equity, axis=0)
-
-
-def bars_per_year_of(closed_at: NDArray[np.int64]) -> float:
-    """Count the bars of an average year on a clock, for markets that have no calendar."""
-    return (len(closed_at) - 1) / max(float(closed_at[-1] - closed_at[0]) / _YEAR_US, 1e-9)
 
 
 def _measure(rollout: Rollout, index: int, *, bars_per_year: float) -> PolicyStatistics:
