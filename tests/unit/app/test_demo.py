@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
 import pytest
 
+from tradingbot.app import demo
 from tradingbot.app.configuration import MarketConfig, PipelineConfig, ProofConfig
 from tradingbot.app.demo import DemoResult, run_demo
 from tradingbot.app.demo_page import render_demo
@@ -70,6 +72,34 @@ def test_page_of_a_market_without_regimes_has_every_section(result: DemoResult) 
     assert [number for number, _ in titles] == list("1234567")
     assert html.count("<img ") == 8
     assert result.dataset.id in html
+
+
+def test_demo_rolls_out_every_kind_of_policy(result: DemoResult) -> None:
+    report = result.rollout
+    assert report is not None
+    assert report.rollout.policies == ("random", "buy_and_hold", "expert", "oracle")
+    assert report.rollout.synthetic
+    assert report.rollout.symbols == result.built.panel.symbols
+
+    html = render_demo(result)
+
+    assert "SYNTHETIC: panel" in html
+    assert f"seed {CONFIG.market.seed}" in html
+    for figures in report.statistics:
+        assert f">{figures.total_return_frac:+.1%}<" in html
+
+
+def test_leaking_panel_is_not_traded_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, result: DemoResult
+) -> None:
+    monkeypatch.setattr(demo, "prove_features", lambda *_, **__: (result.proof, None))
+    monkeypatch.setattr(demo, "answer_all", lambda **_: result.oracles)
+
+    leaking = run_demo(CONFIG, tmp_path, lambda _: silent)
+
+    assert leaking.rollout is None
+    assert "rollout" not in leaking.seconds
+    assert "no policy may look at it" in render_demo(leaking)
 
 
 def test_page_of_a_leaking_panel_says_so(result: DemoResult) -> None:

@@ -47,6 +47,19 @@ def test_page_aligns_numbers_and_not_text() -> None:
     assert re.findall(r"<th>(\w)</th>", html) == ["a", "b", "c"]
 
 
+def test_page_aligns_texts_of_columns_that_are_said_to_be_numbers() -> None:
+    table = Table(["a", "b"], [["x", "1.2 [0.3, 2.1]"]], numeric_columns=["b"])
+
+    html = page(Section("s", tables=[table]))
+
+    assert re.findall(r"<t[dh][^>]*>[^<]*</t[dh]>", html) == [
+        "<th>a</th>",
+        '<th class="number">b</th>',
+        "<td>x</td>",
+        '<td class="number">1.2 [0.3, 2.1]</td>',
+    ]
+
+
 def test_page_folds_only_tables_that_say_so() -> None:
     plain, folded = Table(["a"], [["x"]]), Table(["b"], [["y"]], folded_under="All 1 rows")
 
