@@ -7,7 +7,6 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from tradingbot.market.account import Account
 from tradingbot.market.observation import PRIVATE_FEATURES
 
 _SIZE = [feature.name for feature in PRIVATE_FEATURES].index("size")
@@ -25,9 +24,7 @@ class Seen(NamedTuple):
     regimes: Tensor
     """(B, R) regime indicators at that bar, in [−1, 1]; 0 where undefined."""
     private: Tensor
-    """(18, B) private observation, as `market.observation` writes it."""
-    account: Account
-    """B accounts."""
+    """(18, B) what the accounts know of themselves, as `market.observation` writes it."""
 
     @property
     def size(self) -> Tensor:

@@ -178,7 +178,7 @@ class _Sight:
     def of(self, rules: Rules, account: Account) -> Seen:
         row = account.row.long()
         private = observe_accounts(rules, account)
-        return Seen(row, self._features[row], self._regimes[row], private, account)
+        return Seen(row, self._features[row], self._regimes[row], private)
 
 
 class _Recorder:
@@ -256,9 +256,8 @@ def _open_sleeves(market: TensorMarket, rules: Rules, first: int, n_policies: in
 
 def _lanes(seen: Seen, lanes: slice) -> Seen:
     """See the lanes of one policy only; nothing is copied."""
-    row, features, regimes, private, account = seen
-    own = Account(*(field[..., lanes] for field in account))
-    return Seen(row[lanes], features[lanes], regimes[lanes], private[:, lanes], own)
+    row, features, regimes, private = seen
+    return Seen(row[lanes], features[lanes], regimes[lanes], private[:, lanes])
 
 
 def _label(world: World, closed_at: NDArray[np.int64]) -> str:

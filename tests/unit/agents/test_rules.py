@@ -12,7 +12,6 @@ from tradingbot.agents.rules.buy_and_hold import buy_and_hold
 from tradingbot.agents.rules.expert import USED_REGIMES, Expert, expert_of
 from tradingbot.agents.rules.random_targets import LEVELS, RandomTargets
 from tradingbot.domain.errors import ConfigError
-from tradingbot.market.account import open_accounts
 from tradingbot.market.observation import PRIVATE_FEATURES
 
 
@@ -24,9 +23,8 @@ def seen_by(
     private = torch.zeros(len(PRIVATE_FEATURES), count, dtype=torch.float64)
     private[0] = torch.tensor(size, dtype=torch.float64)
     rows = torch.arange(count) if row is None else row
-    account = open_accounts(1_000.0, rows.int(), torch.ones(count, dtype=torch.float64))
     shown = torch.tensor(regimes if regimes is not None else [[0.0] * 3] * count)
-    return Seen(rows, torch.zeros(count, 1), shown, private, account)
+    return Seen(rows, torch.zeros(count, 1), shown, private)
 
 
 def test_settled_keeps_what_is_near_and_takes_zero_literally() -> None:

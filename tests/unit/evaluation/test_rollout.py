@@ -217,7 +217,7 @@ def test_rollout_is_the_same_simulation_as_the_environments(world: World) -> Non
 
     for step in range(made.n_bars):
         account = lanes.account
-        seen = Seen(account.row.long(), *[size] * 2, size[None], account)
+        seen = Seen(account.row.long(), size, size, size[None])
         taken = lanes.step(random(seen))
         size, terms = taken.final_private[0], terms + taken.terms
         equity = lanes.before_reset(taken).equity
@@ -274,7 +274,7 @@ def test_policy_sees_its_own_lanes_and_the_bar_at_hand(world: World) -> None:
         symbol, bar = seen.row // some.n_bars, seen.row % some.n_bars
         assert np.array_equal(seen.regimes.numpy(), some.regimes[symbol, bar])
         assert np.array_equal(seen.features.numpy(), some.features[symbol, bar])
-        assert np.array_equal(seen.account.mark.numpy(), some.prices[symbol, bar, 3])
+        assert seen.private.shape == (18, 2)
         return torch.zeros_like(seen.size)
 
     roll_out(some, sleeve_config(), {"random": RandomTargets(), "look": look})
