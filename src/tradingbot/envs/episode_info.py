@@ -5,13 +5,14 @@ Money is in account currency, fractions are of one, prices per unit.
 
 from __future__ import annotations
 
-import math
 from typing import TypedDict
 
 from tradingbot.domain.action import Action
 from tradingbot.domain.denial import Denial, ExitReason
+from tradingbot.market.maths import FLOAT_MATHS
 from tradingbot.market.rules import Rules
 from tradingbot.market.scalar import ScalarAccount
+from tradingbot.market.statistics import account_statistics
 
 ACTION_NAMES = tuple(action.name for action in Action)
 DENIAL_NAMES = tuple(denial.name for denial in Denial)
@@ -47,6 +48,8 @@ class EpisodeSummary(TypedDict):
     """Equity ÷ initial cash − 1."""
     drawdown_frac: float
     """1 − equity ÷ highest equity, at the end."""
+    exposure_frac: float
+    """Value of the position ÷ equity."""
     sharpe: float
     """Mean ÷ standard deviation of returns per bar; 0 where nothing moved."""
     sortino: float
@@ -110,20 +113,17 @@ class LastStepInfo(StepInfo):
 
 def summarise(rules: Rules, account: ScalarAccount) -> EpisodeSummary:
     """Say what an account has come to, at any time of its episode."""
-    equity = account.equity
-    steps = max(account.steps, 1)
-    mean = account.return_sum / steps
-    variance = account.return_squares / steps - mean * mean
-    downside = account.downside_squares / steps
+    statistics = account_statistics(rules, account, FLOAT_MATHS)
     return EpisodeSummary(
         steps=account.steps,
-        return_frac=equity / rules.account.initial_cash_ccy - 1.0,
-        drawdown_frac=1.0 - equity / account.peak,
-        sharpe=_ratio(mean, variance),
-        sortino=_ratio(mean, downside),
+        return_frac=statistics.return_frac,
+        drawdown_frac=statistics.drawdown_frac,
+        exposure_frac=statistics.exposure_frac,
+        sharpe=statistics.sharpe,
+        sortino=statistics.sortino,
         n_trades=account.n_trades,
-        win_rate_frac=account.n_wins / max(account.n_trades, 1),
-        profit_factor=_profit_factor(account),
+        win_rate_frac=statistics.win_rate_frac,
+        profit_factor=statistics.profit_factor,
         commission_ccy=account.commission_paid,
         slippage_ccy=account.slippage_paid,
         borrow_ccy=account.borrow_paid,
@@ -131,14 +131,3 @@ def summarise(rules: Rules, account: ScalarAccount) -> EpisodeSummary:
         violations=account.violations,
         denials=account.denials,
     )
-
-
-def _ratio(mean: float, variance: float) -> float:
-    # A variance of rounding errors is no variance.
-    return mean / math.sqrt(variance) if variance > 1.0e-18 else 0.0
-
-
-def _profit_factor(account: ScalarAccount) -> float:
-    if account.gross_loss > 0.0:
-        return account.gross_profit / account.gross_loss
-    return math.inf if account.gross_profit > 0.0 else 0.0
