@@ -157,6 +157,23 @@ def test_random_with_costs_pays_turnover_times_rate(rollout: Rollout) -> None:
     assert paid == pytest.approx(COST_FRAC * rollout.turnover_ccy, rel=2e-4)
 
 
+def test_sleeves_are_invested_as_their_policies_want(rollout: Rollout) -> None:
+    invested = dict(zip(rollout.policies, rollout.exposure_frac.mean(axis=1), strict=True))
+
+    assert invested["buy_and_hold"] > 0.995
+    assert invested["random"] == pytest.approx(0.5, abs=0.02)
+    assert 0.1 < invested["expert"] < 0.9
+    assert (rollout.denials[1] == 0).all()
+
+
+def test_closes_and_stamps_are_those_of_the_equity(world: World, rollout: Rollout) -> None:
+    first = first_ready_bar(world)
+
+    assert np.array_equal(rollout.closed_at, world.closed_at[first:])
+    assert np.array_equal(rollout.closes, world.prices[:, first:, 3].T)
+    assert len(rollout.equity) == len(rollout.closed_at) == rollout.n_bars + 1
+
+
 STOPS = AccountRules(
     stop_loss_frac=0.01,
     take_profit_frac=0.015,

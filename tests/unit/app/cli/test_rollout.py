@@ -71,12 +71,13 @@ def test_stored_panel_needs_its_certificate(call, config: str) -> None:
     unproved = call("market", "rollout", "planted")
     assert call("features", "prove-causal", "planted", "--config", config).code == 0
 
-    answer = call("market", "rollout", "planted", "--start", "2025-08-15", "--json")
+    days = ("--start", "2025-08-15", "--end", "2025-09-12")
+    answer = call("market", "rollout", "planted", *days, "--json")
 
     assert locked.code == unproved.code == 2
     assert "prove-causal" in unproved.err
     assert answer.code == 0
-    assert answer.document["label"].endswith("2025-08-15 … 2025-09-30")
+    assert answer.document["label"].endswith("2025-08-15 … 2025-09-12")
     assert [each["policy"] for each in answer.document["statistics"]][-1] == "oracle"
     outside = call("market", "rollout", "planted", "--start", "2026-01-01")
     assert outside.code == 2
