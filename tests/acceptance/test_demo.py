@@ -100,7 +100,7 @@ def test_demo_ends_well_and_says_where_the_page_is(demo: Demo) -> None:
 def test_demo_page_needs_no_other_file_and_no_network(demo: Demo) -> None:
     references = References(demo.page)
 
-    assert [(tag, name) for tag, name, _ in references.found] == [("img", "src")] * 5
+    assert [(tag, name) for tag, name, _ in references.found] == [("img", "src")] * 8
     assert all(value.startswith("data:image/png;base64,") for _, _, value in references.found)
     assert re.search(r"https?://|@import|url\(|<script|<link|<iframe", demo.page) is None
 
@@ -125,14 +125,17 @@ def test_demo_page_says_synthetic_and_what_was_proved(demo: Demo) -> None:
     assert str(record["config_hash"])[:16] in text
     for title in ("Readiness", "Features", "Free of look-ahead", "How real", "Known answers"):
         assert title in text
+    assert "Policies side by side" in text
 
 
 def test_demo_json_is_one_document_with_everything(demo: Demo) -> None:
     record = demo.record
 
     assert record["synthetic"] is record["ready"] is record["causal"] is True
-    steps = ["generate", "validate", "features", "prove causal", "stylised facts", "known answers"]
-    assert list(record["seconds"]) == steps  # type: ignore[call-overload]
+    steps = "generate, validate, features, prove causal, stylised facts, known answers, rollout"
+    assert list(record["seconds"]) == steps.split(", ")  # type: ignore[call-overload]
+    policies = [each["policy"] for each in record["rollout"]]  # type: ignore[attr-defined]
+    assert policies == ["random", "buy_and_hold", "expert", "oracle"]
     assert {oracle["label"] for oracle in record["oracles"]} == {"synthetic"}  # type: ignore[attr-defined]
 
 
