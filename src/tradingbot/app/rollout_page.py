@@ -20,7 +20,7 @@ STATISTICS_COLUMNS = (
 )
 _TRADES_SHOWN = 4
 _TRADE_COLUMNS = (
-    *("policy", "symbol", "entered", "left", "bars", "units"),
+    *("policy", "symbol", "entered, UTC", "left, UTC", "bars", "units"),
     *("entry", "exit", "fees", "P&L", "ended by"),
 )
 _PREFERRED = ("AAPL", "SPY")
