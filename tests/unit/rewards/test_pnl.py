@@ -9,17 +9,17 @@ from fixtures.reward_steps import term_of
 
 def test_marked_gain_is_scaled_without_multiplier() -> None:
     # 1 % of the largest position; the position's ROI of 30 % multiplies nothing yet.
-    assert term_of("pnl", gain=0.01, roi=0.3, closed_class=3.0) == pytest.approx(0.1)
+    assert term_of("pnl", gain=0.01, roi=0.3, closed_class=3.0) == pytest.approx(0.5)
 
 
 def test_marked_loss_counts_in_full() -> None:
-    assert term_of("pnl", gain=-0.02, roi=-0.4) == pytest.approx(-0.2)
+    assert term_of("pnl", gain=-0.02, roi=-0.4) == pytest.approx(-1.0)
 
 
 def test_realised_only_ignores_the_mark() -> None:
     assert term_of("pnl", {"realised_only": True}, gain=0.05) == 0.0
     fee = term_of("pnl", {"realised_only": True}, gain=0.05, realised=-0.0001)
-    assert fee == pytest.approx(-0.001)
+    assert fee == pytest.approx(-0.005)
 
 
 @pytest.mark.parametrize(
@@ -29,14 +29,14 @@ def test_realised_only_ignores_the_mark() -> None:
 def test_roi_multiplier_is_clamped(roi: float, multiplier: float) -> None:
     full = {"closed_frac": 1.0, "ended": 1.0, "closed_class": 2.0}
     value = term_of("pnl", {"realised_only": True}, realised=0.02, roi=roi, **full)
-    assert value == pytest.approx(10 * 0.02 * multiplier)
+    assert value == pytest.approx(50 * 0.02 * multiplier)
 
 
 @pytest.mark.parametrize(("size", "multiplier"), [(0, 1.0), (1, 1.2), (2, 1.0), (3, 0.8)])
 def test_entry_size_multiplies_a_realised_gain(size: int, multiplier: float) -> None:
     full = {"closed_frac": 1.0, "ended": 1.0}
     value = term_of("pnl", {"realised_only": True}, realised=0.01, closed_class=size, **full)
-    assert value == pytest.approx(0.1 * multiplier)
+    assert value == pytest.approx(0.5 * multiplier)
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ def test_kind_of_exit_multiplies(
         staged=staged,
         closed_frac=closed_frac,
     )
-    assert value == pytest.approx(0.1 * multiplier)
+    assert value == pytest.approx(0.5 * multiplier)
 
 
 def test_pyramiding_multiplies() -> None:
     full = {"closed_frac": 1.0, "ended": 1.0, "pyramided": 1.0}
     value = term_of("pnl", {"realised_only": True}, realised=0.01, **full)
-    assert value == pytest.approx(0.13)
+    assert value == pytest.approx(0.65)
 
 
 def test_all_multipliers_together() -> None:
@@ -76,18 +76,18 @@ def test_all_multipliers_together() -> None:
         staged=1.0,
         pyramided=1.0,
     )
-    assert value == pytest.approx(10 * (-0.005 + 0.8876 * 0.01))
+    assert value == pytest.approx(50 * (-0.005 + 0.8876 * 0.01))
 
 
 def test_realised_loss_is_not_multiplied_unless_asked() -> None:
     lost = {"realised": -0.01, "roi": -0.2, "closed_class": 3.0, "closed_frac": 1.0, "ended": 1.0}
 
-    assert term_of("pnl", gain=-0.01, **lost) == pytest.approx(-0.1)
+    assert term_of("pnl", gain=-0.01, **lost) == pytest.approx(-0.5)
     # 0.6 (ROI) · 0.8 (large) = 0.48
     multiplied = term_of("pnl", {"multiply_losses": True}, gain=-0.01, **lost)
-    assert multiplied == pytest.approx(-0.1 - 0.1 * (0.48 - 1.0))
+    assert multiplied == pytest.approx(-0.5 - 0.5 * (0.48 - 1.0))
 
 
 def test_commission_of_an_entry_is_not_multiplied() -> None:
     value = term_of("pnl", {"multiply_losses": True}, gain=-0.0001, realised=-0.0001, roi=0.9)
-    assert value == pytest.approx(-0.001)
+    assert value == pytest.approx(-0.005)

@@ -36,7 +36,8 @@ def test_row_is_weight_times_term() -> None:
 
     step = reward_inputs(rules, done, TENSOR_MATHS)
     assert terms.shape == (2, 32)
-    assert torch.equal(terms[1], 0.2 * (step.distinct_actions - 2.0).clamp(0.0, 3.0))
+    expected = 0.2 / 50 * (step.distinct_actions - 2.0).clamp(0.0, 3.0)
+    torch.testing.assert_close(terms[1], expected)
 
 
 def test_options_reach_the_term() -> None:

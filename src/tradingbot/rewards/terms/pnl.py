@@ -10,7 +10,8 @@ Formula:
     A gain marked bar by bar and then realised is paid `scale · m · gain` in all, either way.
 
 Unit:
-    1 is a gain of 10 % on the largest position allowed (`scale` = 10).
+    1 is a gain of 2 % on the largest position allowed (`scale` = 50): some three standard
+    deviations of an hourly bar.
 
 Bounds:
     [−1, 1].
@@ -36,7 +37,7 @@ from tradingbot.rewards.term import Bounds, RewardTerm, require
 class PnlOptions:
     """How P&L is counted."""
 
-    scale: float = 10.0
+    scale: float = 50.0
     """Reward per gain of one largest position."""
     realised_only: bool = False
     """Count P&L when it is realised, not as it is marked."""

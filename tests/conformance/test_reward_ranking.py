@@ -1,0 +1,57 @@
+"""Every preset pays the best policy best: a reward that prefers noise to edge teaches noise."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+import pytest
+import torch
+
+from tradingbot.agents import rule_policy
+from tradingbot.data.synthetic.registry import generate
+from tradingbot.envs.world import World
+from tradingbot.envs.worlds import world_from_bars
+from tradingbot.evaluation.oracle.action_rule import DEFAULT_COST_FRAC, Information
+from tradingbot.evaluation.oracle_policy import TargetTable, oracle_policy
+from tradingbot.evaluation.rollout import roll_out, sleeve_config
+from tradingbot.rewards import REWARD_PRESETS
+
+RIVALS = ("random", "buy_and_hold", "expert")
+IDLE_IS_BEST = {"prototype"}  # its weight on drawdown outweighs this much edge; see the docs
+
+
+@pytest.fixture(scope="module")
+def scene() -> tuple[World, TargetTable]:
+    torch.set_num_threads(1)
+    symbols = [f"S{index:02d}" for index in range(24)]
+    market = generate(
+        "planted", symbols=symbols, start=date(2024, 1, 2), end=date(2024, 10, 1), seed=1
+    )
+    columns = (market.opens, market.highs, market.lows, market.closes, market.volumes)
+    world = world_from_bars(
+        np.stack(columns, axis=-1).swapaxes(0, 1),
+        np.ones(market.shape[::-1], dtype=bool),
+        market.closed_at.astype("datetime64[us]").astype(np.int64),
+        market.symbols,
+        label="synthetic market 'planted'",
+        synthetic=True,
+    )
+    oracle = oracle_policy(
+        market, world, cost_frac=DEFAULT_COST_FRAC, information=Information.ATTAINABLE
+    )
+    return world, oracle
+
+
+@pytest.mark.parametrize("preset", sorted(REWARD_PRESETS))
+def test_preset_pays_the_oracle_more_than_anyone_else(
+    preset: str, scene: tuple[World, TargetTable]
+) -> None:
+    world, oracle = scene
+    rules = {name: rule_policy(name, seed=3, regime_names=world.regime_names) for name in RIVALS}
+
+    rollout = roll_out(world, sleeve_config(reward=preset), {**rules, "oracle": oracle})
+
+    rewards = dict(zip(rollout.policies, rollout.reward_terms.sum(0).mean(-1), strict=True))
+    assert rewards["oracle"] > max(rewards[name] for name in RIVALS), rewards
+    assert (rewards["oracle"] < 0.0) == (preset in IDLE_IS_BEST), rewards
