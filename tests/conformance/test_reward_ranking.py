@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 
 import numpy as np
@@ -21,20 +22,17 @@ RIVALS = ("random", "buy_and_hold", "expert")
 IDLE_IS_BEST = {"prototype"}  # its weight on drawdown outweighs this much edge; see the docs
 
 
-@pytest.fixture(scope="module")
-def scene() -> tuple[World, TargetTable]:
+def scene_of(kind: str) -> tuple[World, TargetTable]:
     torch.set_num_threads(1)
     symbols = [f"S{index:02d}" for index in range(24)]
-    market = generate(
-        "planted", symbols=symbols, start=date(2024, 1, 2), end=date(2024, 10, 1), seed=1
-    )
+    market = generate(kind, symbols=symbols, start=date(2024, 1, 2), end=date(2024, 10, 1), seed=1)
     columns = (market.opens, market.highs, market.lows, market.closes, market.volumes)
     world = world_from_bars(
         np.stack(columns, axis=-1).swapaxes(0, 1),
         np.ones(market.shape[::-1], dtype=bool),
         market.closed_at.astype("datetime64[us]").astype(np.int64),
         market.symbols,
-        label="synthetic market 'planted'",
+        label=f"synthetic market {kind!r}",
         synthetic=True,
     )
     oracle = oracle_policy(
@@ -43,15 +41,32 @@ def scene() -> tuple[World, TargetTable]:
     return world, oracle
 
 
+@pytest.fixture(scope="module")
+def planted() -> tuple[World, TargetTable]:
+    return scene_of("planted")
+
+
+def rewards_of(
+    scene: tuple[World, TargetTable], rivals: Sequence[str], preset: str
+) -> dict[str, float]:
+    world, oracle = scene
+    rules = {name: rule_policy(name, seed=3, regime_names=world.regime_names) for name in rivals}
+    rollout = roll_out(world, sleeve_config(reward=preset), {**rules, "oracle": oracle})
+    return dict(zip(rollout.policies, rollout.reward_terms.sum(0).mean(-1).tolist(), strict=True))
+
+
 @pytest.mark.parametrize("preset", sorted(REWARD_PRESETS))
 def test_preset_pays_the_oracle_more_than_anyone_else(
-    preset: str, scene: tuple[World, TargetTable]
+    preset: str, planted: tuple[World, TargetTable]
 ) -> None:
-    world, oracle = scene
-    rules = {name: rule_policy(name, seed=3, regime_names=world.regime_names) for name in RIVALS}
+    rewards = rewards_of(planted, RIVALS, preset)
 
-    rollout = roll_out(world, sleeve_config(reward=preset), {**rules, "oracle": oracle})
-
-    rewards = dict(zip(rollout.policies, rollout.reward_terms.sum(0).mean(-1), strict=True))
     assert rewards["oracle"] > max(rewards[name] for name in RIVALS), rewards
     assert (rewards["oracle"] < 0.0) == (preset in IDLE_IS_BEST), rewards
+
+
+@pytest.mark.parametrize("kind", ["opposed", "hidden_trend", "hidden_reversion", "regimes"])
+def test_default_reward_pays_no_market_s_noise_like_its_oracle(kind: str) -> None:
+    rewards = rewards_of(scene_of(kind), ("random",), "v31")
+
+    assert rewards["oracle"] > rewards["random"], rewards

@@ -8,6 +8,7 @@ With `smoothing_bars = 1` the fills are those of the discrete environment, step 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, SupportsFloat
 
 import numpy as np
@@ -48,13 +49,26 @@ def make_hybrid_env(
     agent_space: AgentSpace = "discrete",
     render_mode: RenderMode | None = None,
 ) -> HybridEnv:
-    """Make `TradingBot/Hybrid-v1`; world and configuration as the other ids take them."""
+    """Make `TradingBot/Hybrid-v1`; world and configuration as the other ids take them.
+
+    Without a configuration of its own the environment does not smooth: a code is no noisy number,
+    and what is smoothed is executed only in part.
+    """
+    chosen = read_config(config)
+    if not isinstance(config, EnvConfig):
+        chosen = unsmoothed(chosen)
     return HybridEnv(
         world or default_world(),
-        read_config(config),
+        chosen,
         agent_space=agent_space,
         render_mode=render_mode,
     )
+
+
+def unsmoothed(config: EnvConfig) -> EnvConfig:
+    """Return the same configuration with every action executed at once."""
+    action = replace(config.rules.action, smoothing_bars=1)
+    return replace(config, rules=replace(config.rules, action=action))
 
 
 class HybridEnv(TradingEnv):

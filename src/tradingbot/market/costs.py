@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.risk.limits import require_kinds
 
 WORST_FRAC = 0.99
 """Most that costs move a price: a sale always brings something, however wild the market."""
@@ -32,6 +33,7 @@ class CostProfile:
     """Paid each bar on the value of a short."""
 
     def __post_init__(self) -> None:
+        require_kinds(self)
         for name, rate in self.__dict__.items():
             ceiling = 10.0 if name == "impact_coef" else 1.0
             if not 0.0 <= rate < ceiling:

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tradingbot.risk.limits import RiskLimits, require
+from tradingbot.risk.limits import RiskLimits, require, require_kinds
 
 ActionSpace = Literal["continuous", "target", "discrete"]
 FillAt = Literal["next_open", "this_close"]
@@ -43,6 +43,7 @@ class AccountRules:
     """Loss of the account, of its initial cash, at which everything is closed and trading ends."""
 
     def __post_init__(self) -> None:
+        require_kinds(self)
         require(0.0 < self.initial_cash_ccy < math.inf, "initial_cash_ccy must be above 0", self)
         require(1.0 < self.maintenance_frac < math.inf, "maintenance_frac must be above 1", self)
         require(
@@ -84,6 +85,7 @@ class ActionRules:
     """Identical codes in a row, other than HOLD, that are executed."""
 
     def __post_init__(self) -> None:
+        require_kinds(self)
         require(
             self.space in ("continuous", "target", "discrete"),
             "space must be continuous, target or discrete",
@@ -120,6 +122,7 @@ class EpisodeRules:
     fill_at: FillAt = "next_open"
 
     def __post_init__(self) -> None:
+        require_kinds(self)
         require(self.episode_bars >= 1, "episode_bars must be 1 or more", self)
         require(self.window_bars >= 1, "window_bars must be 1 or more", self)
         require(
@@ -154,4 +157,9 @@ class Rules:
             self.account.maintenance_frac <= self.limits.margin_frac,
             "maintenance_frac must not exceed margin_frac",
             self.account,
+        )
+        require(
+            self.limits.min_trade_ccy <= self.limits.max_order_frac * self.account.initial_cash_ccy,
+            "max_order_frac must allow the smallest trade",
+            self.limits,
         )

@@ -10,6 +10,7 @@ import pytest
 import torch
 from gymnasium.utils.env_checker import check_env as check_gymnasium
 
+from tradingbot.domain.action import Action
 from tradingbot.domain.errors import ConfigError, UserError
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.batch import BatchSimulator
@@ -177,3 +178,18 @@ def test_id_makes_the_environment():
     observation, _ = env.reset(seed=1)
     assert env.observation_space.contains(observation)
     env.step(env.action_space.sample())
+
+
+@pytest.mark.parametrize("config", [None, "sleeve"])
+def test_registered_hybrid_executes_codes_at_once(config: str | None) -> None:
+    env = gym.make("TradingBot/Hybrid-v1", config=config).unwrapped
+    assert isinstance(env, HybridEnv)
+    env.reset(seed=1)
+
+    _, _, _, _, bought = env.step(int(Action.BUY_LARGE))
+    _, _, _, _, sold = env.step(int(Action.SELL_ALL))
+
+    assert bought["translation_exact"]
+    assert sold["translation_exact"]
+    assert bought["units"] > 0.0
+    assert sold["units"] == 0.0

@@ -61,8 +61,10 @@ class TestContinuous:
 
     @pytest.mark.parametrize("action", [math.nan, math.inf, -math.inf])
     def test_action_that_is_no_number_is_a_violation_and_holds(self, action: float) -> None:
-        decision = decided(LONG, action)
+        wanting_more = LONG._replace(smoothed=torch.full_like(LONG.smoothed, 0.8))
+        decision = decided(wanting_more, action, smoothing_bars=3)
         assert money(decision.order) == [0.0]
+        assert decision.smoothed.item() == 0.8
         assert decision.violation.item()
 
     def test_smoothing_moves_half_way_at_a_span_of_three(self) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 
 import pytest
 
 from tradingbot.domain.errors import ConfigError
-from tradingbot.market import AccountRules, ActionRules, EpisodeRules, Rules
+from tradingbot.market import AccountRules, ActionRules, CostProfile, EpisodeRules, Rules
 from tradingbot.risk import RiskLimits
 
 NAN = math.nan
@@ -61,3 +62,25 @@ def test_rule_out_of_its_range_is_refused_by_name(
 def test_rules_that_contradict_each_other_are_refused(rules: dict[str, object], name: str) -> None:
     with pytest.raises(ConfigError, match=name):
         Rules(**rules)
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda: RiskLimits(allow_short="no"), "allow_short must be of type bool, was 'no'"),
+        (lambda: RiskLimits(max_stale_bars=1.5), "max_stale_bars must be of type int, was 1.5"),
+        (lambda: RiskLimits(max_position_frac="0.5"), "max_position_frac must be of type float"),
+        (lambda: RiskLimits(max_position_frac=True), "max_position_frac must be of type float"),
+        (lambda: AccountRules(max_holding_bars=2.5), "max_holding_bars must be of type int"),
+        (lambda: EpisodeRules(episode_bars=5.5), "episode_bars must be of type int, was 5.5"),
+        (lambda: ActionRules(max_repeats=None), "max_repeats must be of type int, was None"),
+        (lambda: CostProfile(slippage_frac="1bp"), "slippage_frac must be of type float"),
+        (
+            lambda: Rules(limits=RiskLimits(max_order_frac=1e-6)),
+            "max_order_frac must allow the smallest trade, was 1e-06",
+        ),
+    ],
+)
+def test_rule_of_the_wrong_kind_is_refused(make, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(complaint)):
+        make()

@@ -1,4 +1,4 @@
-"""P&L: marked or realised, and multipliers that act on realised gains alone."""
+"""P&L: marked or realised, and multipliers that act on what is realised."""
 
 from __future__ import annotations
 
@@ -79,15 +79,15 @@ def test_all_multipliers_together() -> None:
     assert value == pytest.approx(50 * (-0.005 + 0.8876 * 0.01))
 
 
-def test_realised_loss_is_not_multiplied_unless_asked() -> None:
+def test_realised_loss_is_multiplied_unless_told_otherwise() -> None:
     lost = {"realised": -0.01, "roi": -0.2, "closed_class": 3.0, "closed_frac": 1.0, "ended": 1.0}
 
-    assert term_of("pnl", gain=-0.01, **lost) == pytest.approx(-0.5)
+    assert term_of("pnl", {"multiply_losses": False}, gain=-0.01, **lost) == pytest.approx(-0.5)
     # 0.6 (ROI) · 0.8 (large) = 0.48
-    multiplied = term_of("pnl", {"multiply_losses": True}, gain=-0.01, **lost)
+    multiplied = term_of("pnl", gain=-0.01, **lost)
     assert multiplied == pytest.approx(-0.5 - 0.5 * (0.48 - 1.0))
 
 
 def test_commission_of_an_entry_is_not_multiplied() -> None:
-    value = term_of("pnl", {"multiply_losses": True}, gain=-0.0001, realised=-0.0001, roi=0.9)
+    value = term_of("pnl", gain=-0.0001, realised=-0.0001, roi=0.9)
     assert value == pytest.approx(-0.005)

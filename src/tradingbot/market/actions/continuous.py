@@ -14,7 +14,7 @@ from tradingbot.market.rules import ActionRules
 def decode_continuous(rules: ActionRules, account: Account, room: Room, action: Tensor) -> Decision:
     """Read actions (B,); see the module and `docs/concepts/simulator.md` §1."""
     known = torch.isfinite(action)
-    clean = torch.where(known, action, 0.0).clamp(-1.0, 1.0)
+    clean = torch.where(known, action, account.smoothed).clamp(-1.0, 1.0)
     smoothed = smooth(account, clean, rules.smoothing)
     share = ((smoothed.abs() - rules.hold_zone) / (1.0 - rules.hold_zone)).clamp(0.0, 1.0)
     side = torch.sign(smoothed)
@@ -25,5 +25,6 @@ def decode_continuous(rules: ActionRules, account: Account, room: Room, action: 
     )
     against = account.units * side < 0.0
     order = torch.where(against, -share * account.units, side * share * increase / account.mark)
+    order = torch.where(known, order, 0.0)
     code = unified_code(account, order, room)
     return Decision(order, code, code, ~known, smoothed, count_repeats(account, code))

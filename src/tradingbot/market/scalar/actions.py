@@ -39,10 +39,12 @@ def read_action(
     if space == "discrete":
         return _read_discrete(rules, account, room, action)
     known = math.isfinite(action)
-    if space == "target":
-        order, smoothed = _read_target(rules, account, room, action if known else None)
+    if not known:
+        order, smoothed = 0.0, account.smoothed
+    elif space == "target":
+        order, smoothed = _read_target(rules, account, room, action)
     else:
-        order, smoothed = _read_continuous(rules, account, room, action if known else 0.0)
+        order, smoothed = _read_continuous(rules, account, room, action)
     code = unified_code(account, order, room.largest)
     return ScalarDecision(order, code, code, not known, smoothed, _repeats(account, code))
 
@@ -94,10 +96,8 @@ def _read_continuous(
 
 
 def _read_target(
-    rules: Rules, account: ScalarAccount, room: ScalarRoom, action: float | None
+    rules: Rules, account: ScalarAccount, room: ScalarRoom, action: float
 ) -> tuple[float, float]:
-    if action is None:
-        return 0.0, account.smoothed
     lowest = -1.0 if rules.limits.allow_short else 0.0
     smoothed = _smooth(rules, account, lowest, action)
     mark, units = account.mark, account.units

@@ -1,13 +1,13 @@
-"""Profit and loss of the step, with multipliers on gains that are realised.
+"""Profit and loss of the step, with multipliers on what is realised.
 
 Formula:
     `scale · (p + (m − 1) · g)` with `p` the change of equity, or of realised P&L if
-    `realised_only`; `g` the realised gain of what was closed in the step (losses count 0 unless
-    `multiply_losses`); both as shares of the largest position. The multiplier is
+    `realised_only`; `g` the realised P&L of what was closed in the step (gains only, if
+    `multiply_losses` is off); both as shares of the largest position. The multiplier is
     `m = clamp(1 + 2 · ROI, 0.5, 3) · entry · exit · pyramiding`: `entry` 1.2, 1.0, 0.8 for a
     position opened small, medium, large; `exit` 0.8 for a partial exit, 1.0 for a full one, 1.1 for
     the last of several; `pyramiding` 1.3 if the position had been added to.
-    A gain marked bar by bar and then realised is paid `scale · m · gain` in all, either way.
+    What is marked bar by bar and then realised is paid `scale · m · P&L` in all, unless it was cut.
 
 Unit:
     1 is a gain of 2 % on the largest position allowed (`scale` = 50): some three standard
@@ -17,8 +17,8 @@ Bounds:
     [−1, 1].
 
 Notes:
-    Multipliers act on gains only. Were losses multiplied by less than 1, closing a loss would be
-    paid. Costs are in the P&L already; the term `cost` weighs them once more.
+    Gains and losses are multiplied alike. Were only gains, a trader without any edge would earn a
+    reward by trading. Costs are in the P&L already; the term `cost` weighs them once more.
 
 Version history:
     1: first.
@@ -53,7 +53,8 @@ class PnlOptions:
     exit_staged: float = 1.1
     """Exit that ends a trade after partial exits."""
     pyramiding: float = 1.3
-    multiply_losses: bool = False
+    multiply_losses: bool = True
+    """Multiply realised losses as well; if not, chance alone earns a reward."""
 
     def __post_init__(self) -> None:
         require(0.0 < self.scale <= 1e6, "scale must lie in (0, 1e6]", self)
