@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tradingbot.data.splits import IndexRange
 from tradingbot.data.synthetic.market import GridSpec, SyntheticMarket
@@ -20,11 +20,12 @@ from tradingbot.data.synthetic.registry import parse_params
 from tradingbot.data.universes import membership_mask
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.domain.universe import Universe
+from tradingbot.envs.clock import read_clock
+from tradingbot.envs.warm_up import require_warm
 from tradingbot.envs.world import FEATURE_BOUND, REGIME_BOUND, World, between
 from tradingbot.features.inputs import BAR_FIELDS, CovariateEvents, MarketInputs
 from tradingbot.features.panel import Panel, panel_specs, panel_tensors
 from tradingbot.features.scaling import Scaler, ScalerOptions, fit_scaler
-from tradingbot.market.bars import require_rising
 
 TRAIN_FRAC = 0.7
 """Share of the bars, from the first, that a scaler is fitted on unless a range is given."""
@@ -85,7 +86,7 @@ def world_from_panel(
 def world_from_bars(
     prices: NDArray[np.float64],
     present: NDArray[np.bool_],
-    closed_at: NDArray[np.int64],
+    closed_at: ArrayLike,
     symbols: Sequence[str],
     *,
     train: IndexRange | None = None,
@@ -98,29 +99,30 @@ def world_from_bars(
         prices: (N, T, 5 or 6) open, high, low, close, volume and, if there, vwap; else
             (high + low + close) / 3 stands for it. What is not present is not read.
         present: (N, T) there is a bar.
-        closed_at: (T,) microseconds since 1970 UTC, rising.
+        closed_at: (T,) rising: datetime64 of any unit, or whole microseconds since 1970 UTC.
         symbols: N names.
         train: Bars the scaler is fitted on; by default the first `TRAIN_FRAC`.
         label: Where the bars are from.
         synthetic: They were generated.
 
     Raises:
-        DataError: If shapes disagree, the clock does not rise, or there is too little to scale by.
+        DataError: If shapes disagree, the clock does not rise or is in another unit, or there is
+            too little to scale by.
     """
-    n, t = len(symbols), len(closed_at)
+    clock = read_clock(closed_at)
+    n, t = len(symbols), len(clock)
     if prices.ndim != 3 or prices.shape[:2] != (n, t) or prices.shape[2] not in (5, 6):
         raise DataError(
             "prices must be (N, T, 5) or (N, T, 6)", was=prices.shape, where=f"{n}, {t}"
         )
     if present.shape != (n, t):
         raise DataError("present must be (N, T)", was=present.shape, where=f"{n}, {t}")
-    require_rising(closed_at)
     columns = np.where(present[..., None], prices.astype(np.float64), np.nan)
     if columns.shape[2] == 5:
         columns = np.concatenate([columns, columns[..., 1:4].mean(-1, keepdims=True)], axis=-1)
     inputs = MarketInputs(
         symbols=tuple(symbols),
-        closed_at=np.asarray(closed_at, np.int64).astype("datetime64[us]"),
+        closed_at=clock.astype("datetime64[us]"),
         present=np.ascontiguousarray(present.T.astype(bool)),
         bars={name: np.ascontiguousarray(columns[..., i].T) for i, name in enumerate(BAR_FIELDS)},
     )
@@ -200,6 +202,8 @@ def _assemble(
             was=f"{rows.start} … {rows.stop - 1}",
             where=f"{t} bars",
         )
+    if scaler is None and not valid[:, rows.start : rows.stop].any():
+        require_warm(present, rows, origin.covariate_names, train_frac=TRAIN_FRAC)
     parts = [
         _scaled(tensors["features"], valid, origin.feature_names, origin.symbols, rows, scaler)
     ]

@@ -109,8 +109,10 @@ def test_synthetic_world_of_wrong_arguments_is_refused(
 
 
 def test_world_too_short_to_scale_says_what_to_do() -> None:
-    with pytest.raises(DataError, match="Lengthen the training period"):
+    with pytest.raises(DataError, match=r"need 192 bars.*was 70 by.*Use 275 bars or more"):
         synthetic_world(n_bars=100)
+
+    assert synthetic_world(n_bars=275).usable.any()  # what the message promises
 
 
 def test_scaler_sees_only_the_training_bars(world: World) -> None:
