@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.picklable import Remade
 from tradingbot.envs.spaces import Observation, flatten_layout
 from tradingbot.envs.world import World
 from tradingbot.market.observation import private_features
@@ -24,6 +25,10 @@ def make_observer(world: World, config: EnvConfig) -> Observer:
 
     Its result shares no memory with the world or with any result before.
     """
+    return Remade(_observer, world, config)
+
+
+def _observer(world: World, config: EnvConfig) -> Observer:
     write, layout = _writer(world, config), flatten_layout(world, config)
     if config.observation == "flat":
         return write

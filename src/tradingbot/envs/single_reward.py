@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.picklable import Remade
 from tradingbot.market.scalar import ScalarAdvanced, ScalarBar, open_account, scalar_advance
 from tradingbot.market.tracing import straight_line
 from tradingbot.rewards import reward_inputs
@@ -19,6 +20,10 @@ def make_reward(config: EnvConfig) -> ScalarReward:
     A stack with a term that cannot be traced, one of somebody's own that branches say, is called
     as it is: the same numbers, more slowly.
     """
+    return Remade(_weighted_terms, config)
+
+
+def _weighted_terms(config: EnvConfig) -> ScalarReward:
     rules, stack = config.rules, config.reward_stack
 
     def weighted(advanced: Any, maths: Any) -> list[Any]:
