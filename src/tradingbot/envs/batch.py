@@ -18,10 +18,11 @@ from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError, UserError
 from tradingbot.envs.batch_actions import read_actions
+from tradingbot.envs.batch_costs import read_costs
 from tradingbot.envs.batch_observation import ObservationWriter, TensorObservation
 from tradingbot.envs.compilation import compiled_or_eager
-from tradingbot.envs.config import EnvConfig, start_mask
-from tradingbot.envs.world import World
+from tradingbot.envs.config import EnvConfig, read_config, start_mask
+from tradingbot.envs.world import World, require_world
 from tradingbot.market.account import Account
 from tradingbot.market.actions import action_mask, action_values
 from tradingbot.market.bars import TensorMarket, tensor_market
@@ -54,7 +55,7 @@ class BatchSimulator:
     def __init__(
         self,
         world: World,
-        config: EnvConfig,
+        config: EnvConfig | str | None,
         n_environments: int,
         *,
         lanes: Lanes = "drawn",
@@ -66,7 +67,7 @@ class BatchSimulator:
 
         Args:
             world: What is traded and seen.
-            config: Rules, costs, reward, observation.
+            config: Rules, costs, reward, observation, or the name of a preset.
             n_environments: Lanes; with `per_symbol` each environment is one lane per symbol.
             lanes: `drawn`: every episode draws its symbol and bar. `per_symbol`: lane
                 environment · N + symbol trades that symbol, and the lanes of an environment begin
@@ -76,10 +77,12 @@ class BatchSimulator:
             compile: Compile the step; `auto` does where lanes are many enough to repay it.
 
         Raises:
-            ConfigError: If there is no lane.
+            ConfigError: If there is no lane, or the configuration is none.
             DataError: If no episode fits into the world.
         """
         _require_lanes(n_environments, lanes)
+        require_world(world)
+        config = read_config(config)
         self.world, self.config, self.lanes = world, config, lanes
         self.n_environments = n_environments
         self.n_lanes = n_environments * (len(world.symbols) if lanes == "per_symbol" else 1)
@@ -183,7 +186,11 @@ class BatchSimulator:
         return self._laid_out(self.writer.write(row, made.final_private[:, lanes]))
 
     def action_masks(self) -> Tensor:
-        """Return which of the seven codes each lane may execute, (B, 7) bool.
+        """Return which of the seven codes the rules of actions allow each lane, (B, 7) bool.
+
+        Position, cash, profit and number of adds, smallest trade and halt are in it. The limit on
+        repeats and the risk gate's other rules (largest order, stale data) are not: a code it
+        allows may still be held, or denied.
 
         Raises:
             UserError: If the action space is not discrete.
@@ -199,15 +206,17 @@ class BatchSimulator:
         values = action_values(rules.action, account, room)
         return action_mask(rules.action, rules.limits, account, values).T
 
-    def set_costs(self, costs: CostProfile | CostRates) -> None:
+    def set_costs(self, costs: CostProfile | CostRates | str) -> None:
         """Change what fills cost from the next step on; the step is not compiled again.
 
         Args:
-            costs: A profile for all lanes, or rates () or (B,). Going from () to (B,) is another
-                shape, and compiles once more.
+            costs: A profile for all lanes, its name, or rates () or (B,). Going from () to (B,) is
+                another shape, and compiles once more.
+
+        Raises:
+            ConfigError: If they are none of these, or out of range; nothing has changed then.
         """
-        rates = costs.rates(dtype=self.dtype) if isinstance(costs, CostProfile) else costs
-        self._rates = CostRates(*(rate.to(device=self.device, dtype=self.dtype) for rate in rates))
+        self._rates = read_costs(costs, self.n_lanes, dtype=self.dtype, device=self.device)
 
     def _advance(self, account: Account, actions: Tensor) -> Step:
         """Call the pure step: the one place that does."""
@@ -218,8 +227,13 @@ class BatchSimulator:
         return flat if self.config.observation == "flat" else self.writer.named(flat)
 
     def _starts_of(self, seed: int) -> Starts:
-        if seed < 0:
-            raise ConfigError("seed must be 0 or more", was=seed, where="reset")
+        if not is_whole(seed) or seed < 0:
+            raise ConfigError(
+                "seed must be one whole number, 0 or more",
+                was=repr(seed),
+                where="reset",
+                remedy="All lanes follow from it",
+            )
         lay_out = fixed_symbols if self.lanes == "per_symbol" else drawn_symbols
         starts = lay_out(self._possible, self.n_environments, seed)
         self._seed = seed
@@ -231,8 +245,15 @@ def chance_seed() -> int:
     return int(np.random.SeedSequence().generate_state(1)[0])
 
 
+def is_whole(number: object) -> bool:
+    """Tell whole numbers, NumPy's too, from everything else; a truth value is none."""
+    return isinstance(number, int | np.integer) and not isinstance(number, bool)
+
+
 def _require_lanes(n_environments: int, lanes: str) -> None:
-    if n_environments < 1:
-        raise ConfigError("n_environments must be 1 or more", was=n_environments)
+    if not is_whole(n_environments) or n_environments < 1:
+        raise ConfigError(
+            "n_environments must be a whole number, 1 or more", was=repr(n_environments)
+        )
     if lanes not in ("drawn", "per_symbol"):
         raise ConfigError("lanes must be drawn or per_symbol", was=repr(lanes))

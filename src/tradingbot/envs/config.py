@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.envs.world import World
-from tradingbot.market.costs import COST_PROFILES, CostProfile
+from tradingbot.market.costs import COST_PROFILES, CostProfile, cost_profile
 from tradingbot.market.episodes import possible_starts
 from tradingbot.market.rules import AccountRules, ActionSpace, EpisodeRules, Rules
 from tradingbot.rewards import REWARD_PRESETS, RewardConfig, RewardStack, reward_preset
@@ -27,6 +27,7 @@ class EnvConfig:
 
     rules: Rules = field(default_factory=Rules)
     costs: CostProfile = field(default_factory=CostProfile)
+    """A profile; the name of one is replaced by it."""
     reward: str | RewardConfig | RewardStack = "v31"
     """Name of a preset in `rewards`, a preset with changes, or a stack of terms."""
     observation: ObservationForm = "vectors"
@@ -40,7 +41,13 @@ class EnvConfig:
     at the first such bar (then the seed chooses the symbol alone)."""
 
     def __post_init__(self) -> None:
-        """Refuse words that mean nothing."""
+        """Refuse words that mean nothing and values of the wrong kind."""
+        if isinstance(self.costs, str):
+            object.__setattr__(self, "costs", cost_profile(self.costs))
+        _require_kind("rules", self.rules, Rules)
+        _require_kind("costs", self.costs, CostProfile)
+        _require_kind("strict", self.strict, bool)
+        _require_kind("reward", self.reward, str, RewardConfig, RewardStack)
         _require_word("observation", self.observation, ("dict", "vectors", "flat"))
         _require_word("starts", self.starts, ("random", "first"))
         if isinstance(self.reward, str):
@@ -90,6 +97,34 @@ def start_mask(world: World, config: EnvConfig) -> NDArray[np.bool_]:
     rows = np.flatnonzero(possible.any(axis=1))
     first[rows, possible[rows].argmax(axis=1)] = True
     return first
+
+
+def read_config(config: EnvConfig | str | None) -> EnvConfig:
+    """Return a configuration as it was given, by the name of a preset, or the default.
+
+    Raises:
+        ConfigError: If it is anything else.
+    """
+    if config is None:
+        return EnvConfig()
+    if isinstance(config, str):
+        return EnvConfig.preset(config)
+    if not isinstance(config, EnvConfig):
+        raise ConfigError(
+            "config must be an EnvConfig or the name of a preset",
+            was=type(config).__name__,
+            remedy="Use EnvConfig(rules=…, costs=…, reward=…)",
+        )
+    return config
+
+
+def _require_kind(name: str, value: object, *kinds: type) -> None:
+    if not isinstance(value, kinds):
+        raise ConfigError(
+            f"{name} must be {' or '.join(kind.__name__ for kind in kinds)}",
+            was=repr(value)[:60],
+            where=f"EnvConfig.{name}",
+        )
 
 
 def _require_word(what: str, word: str, known: tuple[str, ...]) -> None:

@@ -141,11 +141,12 @@ class CurriculumState:
                 "completed": bool() as completed,
             } if (
                 len(values) == 4
+                and type(stage) is type(episodes) is int  # true is an int to Python
                 and all(isinstance(x, bool) for x in recent)
                 and min(stage, episodes - len(recent)) >= 0
             ):
                 return cls(stage, episodes, tuple(x is True for x in recent), completed)
-        raise ConfigError("curriculum state must be what to_json wrote", was=str(dict(values))[:80])
+        raise ConfigError("curriculum state must be what to_json wrote", was=str(values)[:80])
 
 
 def episode_result(summary: EpisodeSummary) -> EpisodeResult:

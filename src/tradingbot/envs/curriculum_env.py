@@ -60,6 +60,7 @@ class CurriculumConfig:
     """Root of the markets."""
 
     def __post_init__(self) -> None:
+        require(isinstance(self.env, EnvConfig), "env must be an EnvConfig", self)
         require(len(self.stages) >= 1, "stages must be one or more", self)
         require(self.n_symbols >= 1, "n_symbols must be 1 or more", self)
         require(self.episodes_per_world >= 1, "episodes_per_world must be 1 or more", self)
@@ -94,7 +95,7 @@ class Progress:
                 return cls(
                     CurriculumState.from_json(curriculum), DifficultyState.from_json(difficulty)
                 )
-        raise ConfigError("progress must be what to_json wrote", was=str(dict(values))[:80])
+        raise ConfigError("progress must be what to_json wrote", was=str(values)[:80])
 
 
 def progress_after(config: CurriculumConfig, progress: Progress, result: EpisodeResult) -> Progress:
@@ -174,10 +175,13 @@ class CurriculumEnv(gym.Env[Any, Any]):
         """Prepare the market of the stage that `progress` is in; `reset` must follow.
 
         Raises:
-            ConfigError: If the progress is of a curriculum with more stages.
+            ConfigError: If the progress is of a curriculum with more stages, or an argument of
+                another kind.
             DataError: If no episode fits into `n_bars`.
         """
-        self.config, self.progress = config or CurriculumConfig(), progress or Progress()
+        self.config = CurriculumConfig() if config is None else config
+        self.progress = Progress() if progress is None else progress
+        _require_kinds(self.config, self.progress)
         self.render_mode = self._render_mode = render_mode
         if self.progress.curriculum.stage >= len(self.config.stages):
             raise ConfigError(
@@ -198,14 +202,14 @@ class CurriculumEnv(gym.Env[Any, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in the market of the current stage; arguments as `TradingEnv.reset`."""
-        super().reset(seed=seed)
-        if self._key != self._market_key():
-            self._key = self._market_key()
-            self.trading = self._make()
+        trading, key, root = self.trading, self._market_key(), seed
+        if self._key != key:
+            trading = self._make()
             if seed is None and self._seed is not None:
-                seed = int(stream(self._seed, "episodes", *self._key).integers(2**31))
-                return self.trading.reset(seed=seed, options=options)
-        observation, info = self.trading.reset(seed=seed, options=options)
+                root = int(stream(self._seed, "episodes", *key).integers(2**31))
+        observation, info = trading.reset(seed=root, options=options)
+        super().reset(seed=seed)
+        self.trading, self._key = trading, key
         if seed is not None or self._seed is None:
             self._seed = info["seed"]
         return observation, info
@@ -222,7 +226,7 @@ class CurriculumEnv(gym.Env[Any, Any]):
         return self.trading.render()
 
     def action_masks(self) -> Any:
-        """Return which discrete actions may be executed now, as `TradingEnv.action_masks`."""
+        """Return which discrete actions are allowed now, as `TradingEnv.action_masks`."""
         return self.trading.action_masks()
 
     def _finish(self, result: EpisodeResult) -> dict[str, Any]:
@@ -253,4 +257,21 @@ class CurriculumEnv(gym.Env[Any, Any]):
             stage_world(self.config, self.progress),
             replace(self.config.env, costs=costs),
             render_mode=self._render_mode,
+        )
+
+
+def _require_kinds(config: object, progress: object) -> None:
+    if not isinstance(config, CurriculumConfig):
+        raise ConfigError(
+            "config must be a CurriculumConfig",
+            was=repr(config) if isinstance(config, str) else type(config).__name__,
+            where="CurriculumEnv",
+            remedy="Use CurriculumConfig(env=EnvConfig(…))",
+        )
+    if not isinstance(progress, Progress):
+        raise ConfigError(
+            "progress must be a Progress",
+            was=type(progress).__name__,
+            where="CurriculumEnv",
+            remedy="Use Progress.from_json",
         )

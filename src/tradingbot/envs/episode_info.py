@@ -9,8 +9,9 @@ from typing import TypedDict
 
 from tradingbot.domain.action import Action
 from tradingbot.domain.denial import Denial, ExitReason
+from tradingbot.envs.world import World
 from tradingbot.market.maths import FLOAT_MATHS
-from tradingbot.market.rules import Rules
+from tradingbot.market.rules import FillAt, Rules
 from tradingbot.market.scalar import ScalarAccount
 from tradingbot.market.statistics import account_statistics
 
@@ -38,6 +39,8 @@ class ResetInfo(TypedDict):
     label: str
     """Data, period and seed of the world in words."""
     synthetic: bool
+    fill_at: FillAt
+    """Where orders fill; `this_close` is the close that was seen, and not attainable."""
 
 
 class EpisodeSummary(TypedDict):
@@ -68,6 +71,8 @@ class EpisodeSummary(TypedDict):
     """Actions that could not be executed as they were given."""
     denials: int
     """Orders that the risk gate denied."""
+    fill_at: FillAt
+    """Where orders filled; with `this_close` nothing above is attainable."""
 
 
 class StepInfo(TypedDict):
@@ -111,6 +116,25 @@ class LastStepInfo(StepInfo):
     summary: EpisodeSummary
 
 
+def first_info(world: World, rules: Rules, account: ScalarAccount, seed: int) -> ResetInfo:
+    """Say where an account begins that holds cash only."""
+    symbol, bar = divmod(account.row, world.n_bars)
+    return ResetInfo(
+        seed=seed,
+        episode=account.episode,
+        symbol=world.symbols[symbol],
+        bar=bar,
+        closed_at=int(world.closed_at[bar]),
+        price=account.mark,
+        equity=account.cash,
+        cash=account.cash,
+        units=0.0,
+        label=world.label,
+        synthetic=world.synthetic,
+        fill_at=rules.episode.fill_at,
+    )
+
+
 def summarise(rules: Rules, account: ScalarAccount) -> EpisodeSummary:
     """Say what an account has come to, at any time of its episode."""
     statistics = account_statistics(rules, account, FLOAT_MATHS)
@@ -130,4 +154,5 @@ def summarise(rules: Rules, account: ScalarAccount) -> EpisodeSummary:
         turnover_ccy=account.turnover,
         violations=account.violations,
         denials=account.denials,
+        fill_at=rules.episode.fill_at,
     )

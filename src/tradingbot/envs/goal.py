@@ -13,10 +13,10 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from tradingbot.domain.errors import UserError
+from tradingbot.domain.errors import ConfigError, UserError
 from tradingbot.domain.seeding import stream
-from tradingbot.envs.config import EnvConfig
-from tradingbot.envs.registration import default_world, read_config
+from tradingbot.envs.config import EnvConfig, read_config
+from tradingbot.envs.registration import default_world
 from tradingbot.envs.single import RenderMode, TradingEnv
 from tradingbot.envs.spaces import flat_space
 from tradingbot.envs.world import World
@@ -86,7 +86,8 @@ def make_goal_env(
     render_mode: RenderMode | None = None,
 ) -> GoalEnv:
     """Make `TradingBot/Goal-v1`; world and configuration as the other ids take them."""
-    return GoalEnv(world or default_world(), read_config(config), goals, render_mode=render_mode)
+    chosen_world = default_world() if world is None else world
+    return GoalEnv(chosen_world, config, goals, render_mode=render_mode)
 
 
 class GoalEnv(gym.Env[GoalObservation, Any]):
@@ -130,7 +131,7 @@ class GoalEnv(gym.Env[GoalObservation, Any]):
     def __init__(
         self,
         world: World,
-        config: EnvConfig | None = None,
+        config: EnvConfig | str | None = None,
         goals: GoalRules | None = None,
         *,
         render_mode: RenderMode | None = None,
@@ -143,9 +144,11 @@ class GoalEnv(gym.Env[GoalObservation, Any]):
             goals: Which goals, which reward.
             render_mode: What `render` returns.
         """
-        flat = replace(config or EnvConfig(), observation="flat")
+        flat = replace(read_config(config), observation="flat")
         self.trading = TradingEnv(world, flat, render_mode=render_mode)
-        self.goals = goals or GoalRules()
+        self.goals = GoalRules() if goals is None else goals
+        if not isinstance(self.goals, GoalRules):
+            raise ConfigError("goals must be GoalRules", was=type(goals).__name__, where="GoalEnv")
         self.render_mode = render_mode
         self.action_space = self.trading.action_space
         goal = gym.spaces.Box(np.array(_GOAL_LOW, np.float32), np.array(_GOAL_HIGH, np.float32))
@@ -173,11 +176,11 @@ class GoalEnv(gym.Env[GoalObservation, Any]):
         Raises:
             UserError: If the goal is not two numbers within the bounds of its space.
         """
-        super().reset(seed=seed)
         options = dict(options or {})
         goal = options.pop("goal", None)
         wanted = None if goal is None else self._read_goal(goal)
         row, info = self.trading.reset(seed=seed, options=options)
+        super().reset(seed=seed)
         if wanted is None:
             wanted = draw_goal(self.goals, info["seed"], info["episode"])
         self._peak_ccy = self._initial_ccy

@@ -8,15 +8,15 @@ from typing import Any, Literal
 import gymnasium as gym
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from tradingbot.domain.errors import MissingExtraError, UserError, suggest
 from tradingbot.envs.batch import BatchSimulator
 from tradingbot.envs.batch_observation import ArrayObservation, as_arrays, lane_of
-from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.config import EnvConfig, read_config
 from tradingbot.envs.single_actions import read_action
 from tradingbot.envs.spaces import action_space, observation_space
 from tradingbot.envs.world import World
+from tradingbot.market.account import Account
 from tradingbot.market.simulation import Step
 
 try:
@@ -36,8 +36,8 @@ class TradingParallelEnv(ParallelEnv):  # type: ignore[misc]
     An agent that ends (ruin, or the end of the episode) leaves `agents` until the next reset; the
     others go on. One agent per symbol, so together they never take more of a bar than
     `max_participation_frac`. A living agent that sends no action holds, and that is counted as a
-    violation: silence is not an order. `infos[agent]` has `equity`, and `action_mask` (7,)
-    int8 where actions are discrete.
+    violation: silence is not an order. `infos[agent]` has `equity`, `violations` of the episode so
+    far and, where actions are discrete, `action_mask` (7,) int8; that of `reset` has `fill_at`.
     """
 
     metadata: dict[str, Any] = {"name": "trading_parallel_v0", "render_modes": []}  # noqa: RUF012
@@ -45,14 +45,14 @@ class TradingParallelEnv(ParallelEnv):  # type: ignore[misc]
     def __init__(
         self,
         world: World,
-        config: EnvConfig | None = None,
+        config: EnvConfig | str | None = None,
         *,
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
         compile: bool | Literal["auto"] = "auto",
     ) -> None:
         """Make one agent for each symbol; see `BatchSimulator` for the arguments."""
-        config = config or EnvConfig()
+        config = read_config(config)
         self.simulator = BatchSimulator(
             world, config, 1, lanes="per_symbol", device=device, dtype=dtype, compile=compile
         )
@@ -83,13 +83,15 @@ class TradingParallelEnv(ParallelEnv):  # type: ignore[misc]
             seed: Root of all starts; None goes on to the next episode.
             options: PettingZoo's tests pass some; none has a meaning here.
         """
-        self._episode = 0 if seed is not None else self._episode + 1
-        self.simulator.reset(seed, episode=self._episode)
+        episode = 0 if seed is not None else self._episode + 1
+        self.simulator.reset(seed, episode=episode)
+        self._episode = episode
         self.agents = self.possible_agents[:]
         observation = as_arrays(self.simulator.observe())
-        equity = self.simulator.account.equity.numpy(force=True)
         observations = {agent: lane_of(observation, self._lane[agent]) for agent in self.agents}
-        return observations, self._infos_of(self.agents, equity)
+        fill_at = {"fill_at": self.simulator.config.rules.episode.fill_at}
+        infos = self._infos_of(self.agents, self.simulator.account)
+        return observations, {agent: info | fill_at for agent, info in infos.items()}
 
     def step(self, actions: Mapping[str, Any]) -> ParallelStep:
         """Step all living agents by one bar.
@@ -103,13 +105,12 @@ class TradingParallelEnv(ParallelEnv):  # type: ignore[misc]
         terminated = made.terminated.numpy(force=True)
         truncated = made.truncated.numpy(force=True)
         rewards = made.reward.numpy(force=True)
-        equity = self.simulator.before_reset(made).equity.numpy(force=True)
         results: ParallelStep = (
             self._observations(made, acting),
             {agent: float(rewards[self._lane[agent]]) for agent in acting},
             {agent: bool(terminated[self._lane[agent]]) for agent in acting},
             {agent: bool(truncated[self._lane[agent]]) for agent in acting},
-            self._infos_of(acting, equity),
+            self._infos_of(acting, self.simulator.before_reset(made)),
         )
         ended = terminated | truncated
         self.agents = [agent for agent in acting if not ended[self._lane[agent]]]
@@ -124,8 +125,13 @@ class TradingParallelEnv(ParallelEnv):  # type: ignore[misc]
         observation = as_arrays(self.simulator.observe_before_reset(made, every))
         return {agent: lane_of(observation, self._lane[agent]) for agent in acting}
 
-    def _infos_of(self, agents: list[str], equity: NDArray[Any]) -> AgentInfos:
-        infos = {agent: {"equity": float(equity[self._lane[agent]])} for agent in agents}
+    def _infos_of(self, agents: list[str], account: Account) -> AgentInfos:
+        equity, violations = account.equity.tolist(), account.violations.tolist()
+        lanes = {agent: self._lane[agent] for agent in agents}
+        infos: AgentInfos = {
+            agent: {"equity": equity[lane], "violations": violations[lane]}
+            for agent, lane in lanes.items()
+        }
         if self._space != "discrete":
             return infos
         masks = self.simulator.action_masks().numpy(force=True).astype(np.int8)

@@ -18,11 +18,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tradingbot.domain.errors import UserError
+from tradingbot.domain.errors import ConfigError, UserError
 from tradingbot.envs.batch import chance_seed
 from tradingbot.envs.batch_observation import ObservationWriter
-from tradingbot.envs.config import EnvConfig, start_mask
-from tradingbot.envs.world import World
+from tradingbot.envs.config import EnvConfig, read_config, start_mask
+from tradingbot.envs.portfolio_actions import on_simplex, read_answer
+from tradingbot.envs.world import World, require_world
 from tradingbot.market.account import Account
 from tradingbot.market.advance import Advanced, advance
 from tradingbot.market.bars import tensor_market
@@ -30,7 +31,7 @@ from tradingbot.market.episodes import begin, fixed_symbols
 from tradingbot.market.observation import PRIVATE_FEATURES, observe_accounts
 
 FloatArray = NDArray[np.float64]
-SleevePolicy = Callable[[Tensor], Tensor]
+SleevePolicy = Callable[[Tensor], Tensor | NDArray[np.generic]]
 """Flat observations (N, D) float32 of all sleeves → actions (N,) of the sleeves' space; pure."""
 
 _PORTFOLIO_LOW, _PORTFOLIO_HIGH = (-1.0, 0.0, -1.0), (10.0, 1.0, 10.0)
@@ -86,23 +87,6 @@ def rebalance(
     )
 
 
-def on_simplex(action: NDArray[np.generic], n_sleeves: int) -> FloatArray:
-    """Read an action (N + 1,) as weights: divided by their sum; all zeros is all cash.
-
-    Raises:
-        UserError: If the shape is wrong, or a number is negative or not finite.
-    """
-    numbers = np.asarray(action, np.float64)
-    if numbers.shape != (n_sleeves + 1,):
-        raise UserError(f"weights must have shape ({n_sleeves + 1},)", was=numbers.shape)
-    if not (np.isfinite(numbers) & (numbers >= 0.0)).all():
-        raise UserError("weights must be 0 or more and finite", was=numbers.round(4).tolist())
-    total = numbers.sum()
-    if total == 0.0:
-        return np.append(np.zeros(n_sleeves), 1.0)
-    return np.asarray(numbers / total)
-
-
 def sleeve_moves(advanced: Advanced, open_price: Tensor) -> SleeveMoves:
     """Split what a bar did to N sleeves at its open; a sleeve without equity stands still."""
     before, after = advanced.before, advanced.after
@@ -152,7 +136,9 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
 
     metadata = {"render_modes": []}  # noqa: RUF012 - as Gymnasium's
 
-    def __init__(self, world: World, policy: SleevePolicy, config: EnvConfig | None = None) -> None:
+    def __init__(
+        self, world: World, policy: SleevePolicy, config: EnvConfig | str | None = None
+    ) -> None:
         """Prepare a world of N symbols and what trades their sleeves.
 
         Args:
@@ -160,9 +146,18 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
             policy: Frozen; sees flat observations of all sleeves.
             config: Rules and costs of the sleeves; the preset `sleeve` by default. Moving capital
                 costs the same commission, slippage and half spread.
+
+        Raises:
+            ConfigError: If the policy cannot be called, or the configuration is none.
+            DataError: If no window and episode fit into the world.
         """
+        require_world(world)
+        if not callable(policy):
+            raise ConfigError(
+                "policy must be callable", was=repr(policy)[:40], where="PortfolioEnv"
+            )
         self.world, self.policy = world, policy
-        self.config = config or EnvConfig.preset("sleeve")
+        self.config = read_config("sleeve" if config is None else config)
         self._market = tensor_market(world.prices, world.present, dtype=torch.float64)
         self._rates = self.config.costs.rates(dtype=torch.float64)
         self._writer = ObservationWriter(world, self.config)
@@ -192,9 +187,9 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Begin an episode; without a seed the next one of the seed before."""
-        super().reset(seed=seed)
         if options:
             raise UserError("options must be empty", was=sorted(options), where="reset")
+        super().reset(seed=seed)
         self._episode += 1
         if seed is not None or self._seed is None:
             self._seed, self._episode = chance_seed() if seed is None else seed, 0
@@ -205,14 +200,21 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
         self._weights = np.append(np.zeros(self.world.n_symbols), 1.0)
         self._value = self._peak = self._initial
         self._last_growth, self._ended = 1.0, False
-        label = {"label": self.world.label, "synthetic": self.world.synthetic}
-        return self._observation(), {"seed": self._seed, "episode": self._episode, **label}
+        info = {
+            "seed": self._seed,
+            "episode": self._episode,
+            "label": self.world.label,
+            "synthetic": self.world.synthetic,
+            "fill_at": self.config.rules.episode.fill_at,
+        }
+        return self._observation(), info
 
     def step(self, action: Any) -> tuple[dict[str, Any], SupportsFloat, bool, bool, dict[str, Any]]:
         """Move capital at the next open and trade every sleeve over the bar.
 
         Raises:
-            UserError: If there is no episode to continue, or the weights cannot be read.
+            UserError: If there is no episode to continue, or weights or the policy's actions
+                cannot be read; nothing has moved then.
         """
         if self._ended:
             raise UserError("an episode must have begun and not ended", remedy="Call reset() first")
@@ -243,7 +245,8 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
     def _trade_sleeves(self) -> tuple[Advanced, Tensor]:
         rules = self.config.rules
         with torch.no_grad():
-            actions = self.policy(self._writer.write(self._account.row, self._private))
+            answer = self.policy(self._writer.write(self._account.row, self._private))
+            actions = read_answer(answer, self.config, self.world.n_symbols)
             bar = self._market.bar(self._account.row + 1)
             advanced = advance(rules, self._rates, self._account, bar, actions)
             self._account = advanced.after

@@ -6,11 +6,20 @@ from functools import lru_cache
 
 import gymnasium as gym
 
-from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.config import EnvConfig, read_config
 from tradingbot.envs.single import RenderMode, TradingEnv
 from tradingbot.envs.world import World
 from tradingbot.envs.worlds import synthetic_world
 from tradingbot.market.rules import ActionSpace
+
+__all__ = [
+    "ENV_IDS",
+    "VARIANT_IDS",
+    "default_world",
+    "make_env",
+    "read_config",
+    "register_environments",
+]
 
 ENV_IDS: dict[str, ActionSpace] = {
     "TradingBot/Continuous-v1": "continuous",
@@ -47,12 +56,8 @@ def make_env(
         render_mode: What `render` returns.
     """
     chosen = read_config(config).with_space(space)
-    return TradingEnv(world or default_world(), chosen, render_mode=render_mode)
-
-
-def read_config(config: EnvConfig | str | None) -> EnvConfig:
-    """Return a configuration as it was given, by the name of a preset, or the default."""
-    return EnvConfig.preset(config) if isinstance(config, str) else config or EnvConfig()
+    chosen_world = default_world() if world is None else world
+    return TradingEnv(chosen_world, chosen, render_mode=render_mode)
 
 
 def register_environments() -> None:

@@ -25,6 +25,7 @@ _LEAD_BARS = 24
 """Bars before the first decision that the picture shows."""
 _CLOCK_BARS = 70
 """Up to so many bars the axis shows the time of day, beyond only the day."""
+_UNATTAINABLE = "fills at the close that was seen: not attainable"
 _BLUE, _GREEN, _RED, _GREY, _PURPLE = "#0072B2", "#009E73", "#D55E00", "#7F7F7F", "#CC79A7"
 
 
@@ -55,6 +56,8 @@ def write_lines(
     ]
     if history:
         lines.append("last     " + _told(history[-1]))
+    if rules.episode.fill_at == "this_close":
+        lines.append(_UNATTAINABLE)
     return "\n".join(lines)
 
 
@@ -210,7 +213,8 @@ def _finish(figure: Figure, world: World, rules: Rules, account: ScalarAccount) 
         f"{world.symbols[symbol]} · {mark}{_moment(world, bar)} · step {account.steps}\n"
         f"return {summary['return_frac']:+.2%}, {summary['n_trades']} trades ended, "
         f"costs {account.commission_paid + account.slippage_paid + account.borrow_paid:,.0f}, "
-        f"sharpe {summary['sharpe']:+.3f} a bar",
+        f"sharpe {summary['sharpe']:+.3f} a bar"
+        + (f"\n{_UNATTAINABLE}" if rules.episode.fill_at == "this_close" else ""),
         fontsize=11,
     )
 

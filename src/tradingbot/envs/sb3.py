@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tradingbot.domain.errors import MissingExtraError, UserError
 from tradingbot.envs.batch import BatchSimulator
 from tradingbot.envs.batch_observation import as_arrays, lane_of
-from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.config import EnvConfig, read_config
 from tradingbot.envs.spaces import action_space, observation_space
 from tradingbot.envs.world import World
 from tradingbot.market.simulation import Step
@@ -37,13 +37,13 @@ class TradingVecEnv(VecEnv):
 
     `infos[lane]` is empty but for lanes that ended: `terminal_observation` (before the reset),
     `TimeLimit.truncated`, and `episode` {r, l, t} as SB3's Monitor writes it, so no `VecMonitor`
-    is needed.
+    is needed. `reset_infos[lane]` has `fill_at`.
     """
 
     def __init__(
         self,
         world: World,
-        config: EnvConfig | None = None,
+        config: EnvConfig | str | None = None,
         n_envs: int = 1,
         *,
         device: torch.device | str = "cpu",
@@ -54,7 +54,7 @@ class TradingVecEnv(VecEnv):
 
         Observations are flat unless a configuration says otherwise: `MlpPolicy` wants them so.
         """
-        config = config or EnvConfig(observation="flat")
+        config = EnvConfig(observation="flat") if config is None else read_config(config)
         self.simulator = BatchSimulator(
             world, config, n_envs, device=device, dtype=dtype, compile=compile
         )
@@ -73,9 +73,21 @@ class TradingVecEnv(VecEnv):
         self._reset_options()
         self._reward_sums[:] = 0.0
         self._actions = None
-        self.reset_infos = [{} for _ in range(self.num_envs)]
+        fill_at = self.simulator.config.rules.episode.fill_at
+        self.reset_infos = [{"fill_at": fill_at} for _ in range(self.num_envs)]
         observation: VecEnvObs = as_arrays(self.simulator.observe())
         return observation
+
+    def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
+        """Refuse options of reset: there is none, and one that is ignored would be a lie.
+
+        Raises:
+            UserError: If there is any.
+        """
+        given = options if isinstance(options, list) else [options]
+        for option in given:
+            if option:
+                raise UserError("options must be empty", was=repr(option), where="set_options")
 
     def step_async(self, actions: NDArray[Any]) -> None:
         """Take the actions (B,) or (B, 1) of the next step."""
@@ -117,7 +129,7 @@ class TradingVecEnv(VecEnv):
         self._reward_sums[lanes] = 0.0
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Return which codes each lane may execute, (B, 7)."""
+        """Return which codes each lane is allowed, as `BatchSimulator`; (B, 7)."""
         return self.simulator.action_masks().numpy(force=True)
 
     def close(self) -> None:

@@ -14,15 +14,15 @@ import torch
 from numpy.typing import NDArray
 
 from tradingbot.domain.errors import UserError
-from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.config import EnvConfig, read_config
 from tradingbot.envs.episode_info import (
     ACTION_NAMES,
     DENIAL_NAMES,
     EXIT_NAMES,
     EpisodeSummary,
     LastStepInfo,
-    ResetInfo,
     StepInfo,
+    first_info,
     summarise,
 )
 from tradingbot.envs.render import draw_picture, write_lines
@@ -32,7 +32,7 @@ from tradingbot.envs.single_reward import make_reward
 from tradingbot.envs.spaces import Observation, action_space
 from tradingbot.envs.spaces import observation_space as space_of_observations
 from tradingbot.envs.starting import start_choices
-from tradingbot.envs.world import World
+from tradingbot.envs.world import World, require_world
 from tradingbot.market.bars import BAR_COLUMNS, STALE_COLUMN, tensor_market
 from tradingbot.market.episodes import lane_key, start_row
 from tradingbot.market.scalar import (
@@ -62,7 +62,7 @@ class TradingEnv(gym.Env[Observation | ObservationRow, Any]):
     possible, with a hold zone and smoothing. `TradingBot/Target-v1`: the same box, the wanted
     position as a fraction of the largest; below 0 is flat in a long-only account.
     `TradingBot/Discrete-v1`: `Discrete(7)`, the codes of `domain.action.Action`;
-    `action_masks()` says which may be executed.
+    `action_masks()` says which position, cash and rules of adding allow.
 
     ## Observation space
 
@@ -103,7 +103,7 @@ class TradingEnv(gym.Env[Observation | ObservationRow, Any]):
     def __init__(
         self,
         world: World,
-        config: EnvConfig | None = None,
+        config: EnvConfig | str | None = None,
         *,
         render_mode: RenderMode | None = None,
     ) -> None:
@@ -111,16 +111,18 @@ class TradingEnv(gym.Env[Observation | ObservationRow, Any]):
 
         Args:
             world: What is traded and seen.
-            config: Rules, costs, reward, observation; `EnvConfig()` by default.
+            config: Rules, costs, reward, observation, or the name of a preset.
             render_mode: What `render` returns: lines of text, or a picture (H, W, 3) uint8.
 
         Raises:
+            ConfigError: If the configuration is none.
             DataError: If no window and episode fit into the world.
             UserError: If the render mode is not one of those.
         """
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise UserError("render_mode must be ansi, rgb_array or None", was=repr(render_mode))
-        self.world, self.config = world, config or EnvConfig()
+        require_world(world)
+        self.world, self.config = world, read_config(config)
         self.render_mode = render_mode
         self.observation_space = space_of_observations(world, self.config)
         self.action_space = action_space(self.config.rules.action.space)
@@ -151,21 +153,27 @@ class TradingEnv(gym.Env[Observation | ObservationRow, Any]):
                 seed.
 
         Raises:
-            DataError: If there is no such symbol, or no episode can begin at such a bar.
+            DataError: If there is no such symbol, or no episode can begin at such a bar; the
+                episode and the seed are then what they were.
         """
+        choices = start_choices(self.world, self.config, options) if options else self._choices
         super().reset(seed=seed)
         self._episode += 1
         if seed is not None or self._seed is None:
             self._seed = int(self.np_random.integers(2**63)) if seed is None else int(seed)
             self._episode = 0
-        choices = start_choices(self.world, self.config, options) if options else self._choices
         row = start_row(choices, 0, lane_key(self._seed, 0), self._episode)
-        cash = self.config.rules.account.initial_cash_ccy
-        stale_bars = int(self._stale_bars[row])
-        mark = float(self._bars[row, 3])
-        account = open_account(cash, row, mark, self._episode, stale_bars=stale_bars)
+        rules, mark = self.config.rules, float(self._bars[row, 3])
+        account = open_account(
+            rules.account.initial_cash_ccy,
+            row,
+            mark,
+            self._episode,
+            stale_bars=int(self._stale_bars[row]),
+        )
         self._account, self._ended, self._history = account, False, []
-        return self._observe(account), cast(dict[str, Any], self._begun(account, self._seed))
+        info = first_info(self.world, rules, account, self._seed)
+        return self._observe(account), cast(dict[str, Any], info)
 
     def step(
         self, action: Any
@@ -199,7 +207,11 @@ class TradingEnv(gym.Env[Observation | ObservationRow, Any]):
         )
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Return which of the seven discrete actions may be executed now, (7,).
+        """Return which of the seven discrete actions the rules of actions allow now, (7,).
+
+        Position, cash, profit and number of adds, smallest trade and halt are in it. The limit on
+        repeats and the risk gate's other rules (largest order, stale data) are not: a code it
+        allows may still be held, or denied.
 
         Raises:
             UserError: If actions are not discrete, or there is no episode.
@@ -240,23 +252,6 @@ class TradingEnv(gym.Env[Observation | ObservationRow, Any]):
             raise _out_of_order(begun=False)
         draw = write_lines if self.render_mode == "ansi" else draw_picture
         return draw(self.world, self.config.rules, self._account, self._history)
-
-    def _begun(self, account: ScalarAccount, seed: int) -> ResetInfo:
-        world, row = self.world, account.row
-        symbol, bar = divmod(row, world.n_bars)
-        return {
-            "seed": seed,
-            "episode": account.episode,
-            "symbol": world.symbols[symbol],
-            "bar": bar,
-            "closed_at": self._closed_at[bar],
-            "price": account.mark,
-            "equity": account.cash,
-            "cash": account.cash,
-            "units": 0.0,
-            "label": world.label,
-            "synthetic": world.synthetic,
-        }
 
     def _info(self, advanced: ScalarAdvanced, terms: Sequence[float]) -> StepInfo | LastStepInfo:
         account, fill, exit_fill = advanced.after, advanced.fill, advanced.exit_fill

@@ -51,7 +51,7 @@ def _require_range(number: float, space: ActionSpace) -> None:
     if not low <= number <= high:  # true for NaN
         raise UserError(
             f"{space} action must lie in [{low}, {high}]",
-            was=f"{number:g}",
+            was=int(number) if number.is_integer() else number,  # every digit: 1.0000001 is not 1
             where="step",
             remedy="EnvConfig(strict=False) clips, and counts what it cannot read",
         )

@@ -14,7 +14,7 @@ from torch import Tensor
 from tradingbot.domain.errors import UserError
 from tradingbot.envs.batch import BatchSimulator
 from tradingbot.envs.batch_observation import ArrayObservation, as_arrays, lane_of
-from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.config import EnvConfig, read_config
 from tradingbot.envs.registration import default_world
 from tradingbot.envs.spaces import action_space, observation_space
 from tradingbot.envs.world import World
@@ -33,13 +33,13 @@ class TradingVectorEnv(VectorEnv[Any, Any, Any]):
     Gymnasium defines them for `AutoresetMode.SAME_STEP`.
 
     `infos` of every step: `equity` (B,) in account currency, after the reset where there was one,
-    and `reward_terms` (B, K), weighted, which sum to the reward.
+    and `reward_terms` (B, K), weighted, which sum to the reward. `reset` adds `fill_at` (B,).
     """
 
     def __init__(
         self,
         world: World,
-        config: EnvConfig | None = None,
+        config: EnvConfig | str | None = None,
         num_envs: int = 1,
         *,
         device: torch.device | str = "cpu",
@@ -47,7 +47,7 @@ class TradingVectorEnv(VectorEnv[Any, Any, Any]):
         compile: bool | Literal["auto"] = "auto",
     ) -> None:
         """Make the environments; see `BatchSimulator` for the arguments."""
-        config = config or EnvConfig()
+        config = read_config(config)
         self.simulator = BatchSimulator(
             world, config, num_envs, device=device, dtype=dtype, compile=compile
         )
@@ -64,37 +64,39 @@ class TradingVectorEnv(VectorEnv[Any, Any, Any]):
         """Begin an episode in every environment.
 
         Args:
-            seed: Root of all starts; None goes on to the next episodes.
+            seed: Root of all starts, one whole number: environments differ by their place, so a
+                list is refused. None goes on to the next episodes.
             options: Must be empty: an option that is ignored would be a lie.
 
         Raises:
-            UserError: If there are options.
+            UserError: If there are options, or the seed is not one whole number.
         """
         if options:
             raise UserError("options must be empty", was=repr(next(iter(options))))
         self.simulator.reset(seed)
         observation: ArrayObservation = as_arrays(self.simulator.observe())
-        return observation, self._infos_of(self.simulator.account.equity, None)
+        fill_at = self.simulator.config.rules.episode.fill_at
+        told = {"equity": _array(self.simulator.account.equity)}
+        return observation, self._for_all(told | {"fill_at": np.full(self.num_envs, fill_at)})
 
     def step(self, actions: NDArray[np.generic] | Tensor) -> VectorStep:
         """Step every environment by one bar; actions (B,) or (B, 1)."""
         made = self.simulator.step(actions)
         observation: ArrayObservation = as_arrays(self.simulator.observe())
         terminated, truncated = _array(made.terminated), _array(made.truncated)
-        infos = self._infos_of(made.account.equity, made.terms)
+        told = {"equity": _array(made.account.equity), "reward_terms": _array(made.terms.T)}
+        infos = self._for_all(told)
         ended = terminated | truncated
         if ended.any():
             infos |= self._final_infos(made, ended)
         return observation, _array(made.reward).astype(np.float64), terminated, truncated, infos
 
     def action_masks(self) -> Flags:
-        """Return which codes each environment may execute, (B, 7)."""
+        """Return which codes each environment is allowed, as `BatchSimulator`; (B, 7)."""
         return _array(self.simulator.action_masks())
 
-    def _infos_of(self, equity: Tensor, terms: Tensor | None) -> dict[str, Any]:
-        infos: dict[str, Any] = {"equity": _array(equity)}
-        if terms is not None:
-            infos["reward_terms"] = _array(terms.T)
+    def _for_all(self, infos: dict[str, Any]) -> dict[str, Any]:
+        """Mark infos as known of every environment, as Gymnasium does."""
         every = np.ones(self.num_envs, dtype=np.bool_)
         return infos | {f"_{name}": every for name in infos}
 
@@ -137,8 +139,9 @@ def make_vector_env(
         config: A configuration or the name of a preset.
         **options: `device`, `dtype` and `compile` of `BatchSimulator`.
     """
-    chosen = EnvConfig.preset(config) if isinstance(config, str) else config or EnvConfig()
-    return TradingVectorEnv(world or default_world(), chosen.with_space(space), num_envs, **options)
+    chosen = read_config(config).with_space(space)
+    chosen_world = default_world() if world is None else world
+    return TradingVectorEnv(chosen_world, chosen, num_envs, **options)
 
 
 def _array(values: Tensor) -> NDArray[Any]:

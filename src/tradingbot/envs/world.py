@@ -123,6 +123,20 @@ def between(world: World, first_bar: int, last_bar: int) -> World:
     return replace(world, closed_at=world.closed_at[cut], label=label, **kept)
 
 
+def require_world(world: object) -> None:
+    """Refuse what is not a world.
+
+    Raises:
+        DataError: Saying how worlds are made.
+    """
+    if not isinstance(world, World):
+        raise DataError(
+            "world must be a World",
+            was=repr(world)[:40],
+            remedy="Make one with synthetic_world, world_from_bars or world_from_panel",
+        )
+
+
 def _require_axes(world: World) -> None:
     n, t = len(world.symbols), len(world.closed_at)
     if not n or not t:

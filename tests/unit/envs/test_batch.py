@@ -25,6 +25,7 @@ from tradingbot.market.advance import Advanced
 from tradingbot.market.costs import CostProfile, CostRates, cost_profile
 from tradingbot.market.rules import ActionSpace, Rules
 from tradingbot.market.simulation import Step
+from tradingbot.rewards import RewardStack, reward_preset
 
 B = 5
 
@@ -308,24 +309,24 @@ def test_step_before_reset_is_refused() -> None:
         sim.observe()
 
 
-class BreaksOnce:
+class BreaksOnce(RewardStack):
     """A reward that raises in its third call and never again."""
 
-    def __init__(self) -> None:
-        self.calls = 0
+    def __init__(self, *, calls: int = 0) -> None:
+        super().__init__(reward_preset("v31").layers)
+        self.__dict__["calls"] = calls
 
     def __call__(self, rules: Rules, advanced: Advanced) -> Tensor:
-        self.calls += 1
-        if self.calls == 3:
+        self.__dict__["calls"] += 1
+        if self.__dict__["calls"] == 3:
             raise RuntimeError("broken pipe")
         return (advanced.after.equity - advanced.before.equity)[None]
 
 
 def test_step_that_raises_may_be_tried_again_and_gives_what_it_would_have() -> None:
     actions = random_actions("continuous", (20, B))
-    sound = simulator(replace(short_config(), reward=BreaksOnce()))  # type: ignore[arg-type]
-    sound.config.reward.calls = 100  # type: ignore[union-attr]
-    broken = simulator(replace(short_config(), reward=BreaksOnce()))  # type: ignore[arg-type]
+    sound = simulator(replace(short_config(), reward=BreaksOnce(calls=100)))
+    broken = simulator(replace(short_config(), reward=BreaksOnce()))
     steps = []
     for row in actions:
         try:
@@ -358,10 +359,61 @@ def test_state_bytes_per_lane_are_those_of_the_account() -> None:
     assert simulator(dtype=torch.float64).bytes_per_lane == 8 * 19 + 4 * (15 + 7)
 
 
-@pytest.mark.parametrize(("n", "complaint"), [(0, "n_environments must be 1 or more")])
-def test_simulator_without_lanes_is_refused(n: int, complaint: str) -> None:
-    with pytest.raises(ConfigError, match=complaint):
+@pytest.mark.parametrize("n", [0, -1, "4", 1.5, None, True])
+def test_number_of_lanes_that_is_none_is_refused(n: int) -> None:
+    with pytest.raises(ConfigError, match="n_environments must be a whole number, 1 or more"):
         simulator(n=n)
+
+
+@pytest.mark.parametrize("seed", [-1, [1, 2, 3], "7", 1.5])
+def test_seed_that_is_not_one_whole_number_is_refused_and_nothing_changes(seed: int) -> None:
+    sim = simulator()
+    before = sim.account
+
+    with pytest.raises(ConfigError, match="seed must be one whole number, 0 or more, was"):
+        sim.reset(seed=seed)
+
+    assert sim.account is before
+
+
+def rates_with(**changed: object) -> CostRates:
+    return CostProfile().rates()._replace(**changed)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("costs", "complaint"),
+    [
+        (rates_with(slippage_frac=torch.tensor(-1e-4)), r"slippage_frac must lie in \[0, 1\)"),
+        (rates_with(commission_frac=torch.full((B,), 1.0)), r"commission_frac .* was 1\.0"),
+        (rates_with(impact_coef=torch.tensor(10.0)), r"impact_coef must lie in \[0, 10\)"),
+        (rates_with(spread_frac=torch.tensor([0.0] * (B - 1) + [torch.nan])), "spread_frac.*nan"),
+        (rates_with(spread_frac=torch.zeros(B, 1)), r"shape \(\) or \(5,\), was \(5, 1\)"),
+        (rates_with(spread_frac=torch.zeros(B + 1)), r"shape \(\) or \(5,\), was \(6,\)"),
+        (rates_with(spread_frac=torch.tensor(False)), "tensor of numbers, was torch.bool"),
+        (rates_with(spread_frac=0.1), "tensor of numbers, was float"),
+        ("retial", "Did you mean 'retail'"),
+        (0.001, "CostProfile, its name or CostRates, was float"),
+    ],
+)
+def test_costs_that_cannot_be_are_refused_and_nothing_changes(
+    costs: CostRates, complaint: str
+) -> None:
+    sim, same = simulator(), simulator()
+
+    with pytest.raises(ConfigError, match=complaint):
+        sim.set_costs(costs)
+
+    actions = random_actions("continuous", (10, B))
+    assert_same(numbers_of(roll(sim, actions)), numbers_of(roll(same, actions)))
+
+
+def test_costs_by_name_are_those_of_the_profile() -> None:
+    named, given = simulator(), simulator()
+    named.set_costs("retail")
+    given.set_costs(cost_profile("retail"))
+
+    actions = random_actions("continuous", (10, B))
+    assert_same(numbers_of(roll(named, actions)), numbers_of(roll(given, actions)))
 
 
 def test_compile_without_a_compiler_warns_once_and_runs_eager(

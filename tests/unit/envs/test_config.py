@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.envs import ENV_PRESETS, EnvConfig, World, start_mask, synthetic_world
+from tradingbot.market.costs import cost_profile
 from tradingbot.market.rules import EpisodeRules, Rules
 from tradingbot.rewards import RewardConfig, reward_preset
 
@@ -47,6 +49,26 @@ def test_every_preset_can_be_played_in_continuous_and_target_space(name: str) ->
 def test_word_that_means_nothing_is_refused(make: object, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         make()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"rules": EpisodeRules()}, "rules must be Rules, was EpisodeRules"),
+        ({"rules": None}, r"rules must be Rules, was None \(EnvConfig.rules\)"),
+        ({"reward": None}, "reward must be str or RewardConfig or RewardStack, was None"),
+        ({"costs": 0.001}, "costs must be CostProfile, was 0.001"),
+        ({"costs": "retial"}, "cost profile must be known.*Did you mean 'retail'"),
+        ({"strict": "no"}, "strict must be bool, was 'no'"),
+    ],
+)
+def test_field_of_the_wrong_kind_is_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        EnvConfig(**fields)
+
+
+def test_costs_by_name_are_the_profile() -> None:
+    assert EnvConfig(costs="retail").costs == cost_profile("retail")  # type: ignore[arg-type]
 
 
 def test_reward_can_be_a_name_a_configuration_or_a_stack() -> None:

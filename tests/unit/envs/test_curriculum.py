@@ -199,11 +199,25 @@ def test_state_json_round_trip():
 
 @pytest.mark.parametrize(
     "change",
-    [{"stage": -1}, {"stage": "2"}, {"recent": [1]}, {"recent": [True]}, {"other": 0}],
+    [
+        {"stage": -1},
+        {"stage": "2"},
+        {"stage": True},
+        {"episodes": True},
+        {"recent": [1]},
+        {"recent": [True]},
+        {"other": 0},
+    ],
 )
 def test_state_from_malformed_json_is_refused(change):
     with pytest.raises(ConfigError, match="to_json"):
         CurriculumState.from_json(CurriculumState().to_json() | change)
+
+
+@pytest.mark.parametrize("values", ["{}", [], None, 3, {}])
+def test_state_from_what_is_no_json_object_is_refused(values):
+    with pytest.raises(ConfigError, match="curriculum state must be what to_json wrote, was"):
+        CurriculumState.from_json(values)
 
 
 def test_advance_stage_beyond_the_stages_is_refused():

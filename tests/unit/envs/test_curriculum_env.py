@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env as check_gymnasium
 
-from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.curriculum import STAGES, CurriculumState, EpisodeResult, PassRule
 from tradingbot.envs.curriculum_env import (
@@ -174,10 +174,33 @@ def test_env_beyond_its_stages_is_refused():
         CurriculumEnv(config_of(), progress=Progress(CurriculumState(stage=5)))
 
 
-@pytest.mark.parametrize("values", [{}, {"curriculum": {}}, {"curriculum": 1, "difficulty": 2}])
+@pytest.mark.parametrize(
+    "values", ["{}", [], None, {}, {"curriculum": {}}, {"curriculum": 1, "difficulty": 2}]
+)
 def test_progress_from_malformed_json_is_refused(values):
     with pytest.raises(ConfigError, match="to_json"):
         Progress.from_json(values)
+
+
+def test_reset_that_fails_keeps_market_and_seed():
+    env, same = CurriculumEnv(config_of()), CurriculumEnv(config_of())
+    for each in (env, same):
+        for _ in range(4):  # into the next stage: another market at the next reset
+            play_episode(each, seed=4 if each._seed is None else None)
+    with pytest.raises(DataError):
+        env.reset(seed=9, options={"bar": 10**6})
+    with pytest.raises(DataError):
+        env.reset(options={"bar": 10**6})
+
+    np.testing.assert_equal(env.reset(), same.reset())
+    assert env.stage is ANYTHING_PASSES[1]
+
+
+def test_env_of_the_wrong_kind_is_refused():
+    with pytest.raises(ConfigError, match="env must be an EnvConfig, was sleeve"):
+        config_of(env="sleeve")
+    with pytest.raises(ConfigError, match="progress must be a Progress, was dict"):
+        CurriculumEnv(config_of(), progress={})
 
 
 def test_env_discrete_agent_has_masks():

@@ -16,6 +16,7 @@ RULES = Rules(account=AccountRules(initial_cash_ccy=1000.0))
 def test_summary_of_a_fresh_account_is_zero_everywhere() -> None:
     summary = summarise(RULES, open_account(1000.0, 0, 10.0))
 
+    assert summary.pop("fill_at") == "next_open"
     assert set(summary.values()) == {0}
 
 

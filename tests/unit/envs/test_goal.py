@@ -177,3 +177,19 @@ def test_id_makes_the_environment():
     observation, _ = env.reset(seed=1)
     assert env.observation_space.contains(observation)
     env.step(env.action_space.sample())
+
+
+def test_reset_that_fails_keeps_the_seed(world):
+    env, same = GoalEnv(world, CONFIG), GoalEnv(world, CONFIG)
+    env.reset(seed=4)
+    same.reset(seed=4)
+
+    with pytest.raises(UserError):
+        env.reset(seed=9, options={"bar": 10**6})
+
+    np.testing.assert_equal(env.reset(), same.reset())
+
+
+def test_goals_of_the_wrong_kind_are_refused(world):
+    with pytest.raises(ConfigError, match="goals must be GoalRules, was tuple"):
+        GoalEnv(world, CONFIG, (0.1, 0.1))

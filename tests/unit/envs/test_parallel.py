@@ -136,9 +136,10 @@ def test_silent_agent_holds_and_it_is_counted(space: ActionSpace, entry: float) 
     units = env.simulator.account.units.clone()
     assert (units > 0).all()
 
-    env.step({"S000": entry, "S002": entry})
+    infos = env.step({"S000": entry, "S002": entry})[4]
 
     account = env.simulator.account
+    assert infos["S001"]["violations"] == 1
     assert account.units[1] == units[1]
     assert account.violations[1] == 1
     assert env.agents == env.possible_agents
@@ -221,3 +222,21 @@ def test_discrete_agents_are_told_their_mask() -> None:
 
     assert infos["S000"]["action_mask"][5] == 1
     assert infos["S000"]["action_mask"].dtype == np.int8
+
+
+def test_reset_tells_every_agent_where_orders_fill_and_counts_from_zero() -> None:
+    infos = parallel_env().reset(seed=1)[1]
+
+    assert {info["fill_at"] for info in infos.values()} == {"next_open"}
+    assert {info["violations"] for info in infos.values()} == {0}
+
+
+def test_reset_that_fails_keeps_the_episode() -> None:
+    env, same = parallel_env(), parallel_env()
+    env.reset(seed=4)
+    same.reset(seed=4)
+
+    with pytest.raises(UserError, match="seed must be one whole number"):
+        env.reset(seed=[1])  # type: ignore[arg-type]
+
+    np.testing.assert_equal(env.reset(), same.reset())

@@ -10,10 +10,11 @@ import pytest
 import torch
 from gymnasium.utils.env_checker import check_env as check_gymnasium
 
-from tradingbot.domain.errors import UserError
+from tradingbot.domain.errors import ConfigError, UserError
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.config import EnvConfig
-from tradingbot.envs.portfolio import PortfolioEnv, SleeveMoves, on_simplex, rebalance
+from tradingbot.envs.portfolio import PortfolioEnv, SleeveMoves, rebalance
+from tradingbot.envs.portfolio_actions import on_simplex
 from tradingbot.envs.worlds import synthetic_world
 from tradingbot.market import COST_PROFILES, EpisodeRules, Rules
 from tradingbot.risk.limits import RiskLimits
@@ -188,3 +189,60 @@ def test_ruin_terminates(world):
 
 def test_passes_gymnasium_checker(world):
     check_gymnasium(PortfolioEnv(world, momentum, CONFIG), skip_render_check=True)
+
+
+@pytest.mark.parametrize(
+    "action", ["cash", None, {"S000": 1.0}, [[1.0], [1.0, 2.0]], ["0.5"] * (N + 1), 1j, [True] * 4]
+)
+def test_weights_of_the_wrong_kind_are_refused(world, action):
+    env = PortfolioEnv(world, always_in, CONFIG)
+    env.reset(seed=1)
+
+    with pytest.raises(UserError, match="weights must be an array of numbers, was"):
+        env.step(action)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (torch.tensor([0.0, torch.nan, 0.0]), "actions must be finite"),
+        (torch.zeros(N, 2), r"actions must have shape \(3,\), was \(3, 2\)"),
+        (torch.zeros(N + 1), r"actions must have shape \(3,\), was \(4,\)"),
+        (None, "policy of the sleeves"),
+        (torch.zeros(N, dtype=torch.bool), "continuous actions must be numbers"),
+    ],
+)
+def test_policy_whose_answer_cannot_be_read_is_refused_and_nothing_moves(world, answer, message):
+    answers = [answer, torch.ones(N)]
+    env = PortfolioEnv(world, lambda _: answers.pop(0), CONFIG)
+    same = PortfolioEnv(world, always_in, CONFIG)
+    env.reset(seed=1)
+    same.reset(seed=1)
+
+    with pytest.raises(UserError, match=message):
+        env.step(np.ones(N + 1))
+
+    np.testing.assert_equal(env.step(np.ones(N + 1)), same.step(np.ones(N + 1)))
+
+
+def test_policy_may_answer_with_an_array(world):
+    arrays = PortfolioEnv(world, lambda seen: np.ones(len(seen)), CONFIG)
+    tensors = PortfolioEnv(world, always_in, CONFIG)
+
+    even = fixed(1, 1, 1, 1)
+    np.testing.assert_equal(roll(arrays, even), roll(tensors, even))
+
+
+def test_policy_that_cannot_be_called_is_refused(world):
+    with pytest.raises(ConfigError, match="policy must be callable, was 'buy'"):
+        PortfolioEnv(world, "buy", CONFIG)
+
+
+def test_reset_tells_where_orders_fill_and_keeps_the_seed_when_refused(world):
+    env = PortfolioEnv(world, always_in, CONFIG)
+    assert env.reset(seed=1)[1]["fill_at"] == "next_open"
+
+    with pytest.raises(UserError, match="options must be empty"):
+        env.reset(seed=9, options={"bar": 3})
+
+    assert env.reset()[1]["seed"] == 1

@@ -115,3 +115,24 @@ def _halted(world: World) -> np.ndarray:
     present = world.present.copy()
     present[:, 301:] = False
     return present
+
+
+def test_fills_at_the_seen_close_are_called_unattainable(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figure = pytest.importorskip("matplotlib.figure", reason="the extra `plot` is not installed")
+    titles: list[str] = []
+    write = figure.Figure.suptitle
+    monkeypatch.setattr(
+        figure.Figure,
+        "suptitle",
+        lambda self, title, **style: (titles.append(title), write(self, title, **style))[1],
+    )
+    words = "fills at the close that was seen: not attainable"
+    seen = EnvConfig(rules=Rules(episode=EpisodeRules(episode_bars=60, fill_at="this_close")))
+
+    assert words in traded(world, "ansi", config=seen).render()
+    assert words not in traded(world, "ansi").render()
+    traded(world, "rgb_array", config=seen).render()
+    traded(world, "rgb_array").render()
+    assert [words in title for title in titles] == [True, False]

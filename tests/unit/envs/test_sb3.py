@@ -224,3 +224,26 @@ def test_attributes_belong_to_all_lanes_and_cannot_be_set_for_one() -> None:
         env.set_attr("num_envs", 3, indices=0)
     with pytest.raises(AttributeError, match="action_masks only, not fly"):
         env.env_method("fly")
+
+
+def test_options_of_reset_are_refused_and_none_is_none() -> None:
+    env = vec_env()
+    env.set_options(None)
+    env.set_options([{} for _ in range(4)])
+
+    for options in ({"bar": 300}, [{}, {"symbol": "S001"}, {}, {}]):
+        with pytest.raises(UserError, match="options must be empty"):
+            env.set_options(options)  # type: ignore[arg-type]
+
+
+def test_reset_tells_every_lane_where_orders_fill() -> None:
+    env = vec_env()
+    env.reset()
+
+    assert env.reset_infos == [{"fill_at": "next_open"}] * 4
+
+
+@pytest.mark.parametrize("n", ["4", 1.5, None, 0])
+def test_number_of_environments_that_is_none_is_refused(n: Any) -> None:
+    with pytest.raises(UserError, match="must be a whole number, 1 or more"):
+        vec_env(n=n)

@@ -347,3 +347,37 @@ def test_world_without_room_for_an_episode_is_refused(world: World) -> None:
 def test_wrong_render_mode_is_refused(world: World) -> None:
     with pytest.raises(UserError, match="ansi, rgb_array or None"):
         TradingEnv(world, config_of(), render_mode="human")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("options", [{"bar": 10**6}, {"symbol": "nobody"}, {"day": 3}])
+def test_reset_that_fails_leaves_episode_and_seed_as_they_were(
+    world: World, options: dict[str, Any]
+) -> None:
+    env, same = TradingEnv(world, config_of()), TradingEnv(world, config_of())
+    for each in (env, same):
+        each.reset(seed=4)
+        each.step(1.0)
+
+    with pytest.raises(UserError):
+        env.reset(seed=9, options=options)
+
+    np.testing.assert_equal(env.step(1.0), same.step(1.0))
+    np.testing.assert_equal(env.reset(), same.reset())
+
+
+def test_strict_refusal_shows_every_digit(world: World) -> None:
+    env = TradingEnv(world, config_of(strict=True))
+    env.reset(seed=1)
+
+    with pytest.raises(UserError, match=r"was 1\.0000001 "):
+        env.step(1.0000001)
+
+
+@pytest.mark.parametrize("fill_at", ["next_open", "this_close"])
+def test_reset_and_summary_tell_where_orders_fill(world: World, fill_at: Any) -> None:
+    rules = Rules(episode=EpisodeRules(episode_bars=2, fill_at=fill_at))
+    env = TradingEnv(world, EnvConfig(rules=rules))
+
+    assert env.reset(seed=1)[1]["fill_at"] == fill_at
+    env.step(1.0)
+    assert env.step(1.0)[4]["summary"]["fill_at"] == fill_at

@@ -143,3 +143,21 @@ def test_vector_masks_are_those_of_discrete_actions() -> None:
 def test_vector_reset_with_options_is_refused() -> None:
     with pytest.raises(UserError, match="options must be empty, was 'bar'"):
         TradingVectorEnv(small_world(), short_config(), B).reset(seed=1, options={"bar": 7})
+
+
+def test_vector_reset_tells_where_orders_fill() -> None:
+    config = short_config()
+    episode = replace(config.rules.episode, fill_at="this_close")
+    seen = replace(config, rules=replace(config.rules, episode=episode))
+
+    for each, word in ((config, "next_open"), (seen, "this_close")):
+        infos = TradingVectorEnv(small_world(), each, 3, compile=False).reset(seed=1)[1]
+        assert infos["fill_at"].tolist() == [word] * 3
+        assert infos["_fill_at"].all()
+
+
+def test_vector_reset_with_a_list_of_seeds_is_refused() -> None:
+    env = TradingVectorEnv(small_world(), short_config(), 2, compile=False)
+
+    with pytest.raises(UserError, match=r"seed must be one whole number, .*was \[1, 2\]"):
+        env.reset(seed=[1, 2])  # type: ignore[arg-type]
