@@ -160,8 +160,8 @@ def test_codes_of_any_integer_type_are_read_alike() -> None:
         assert first_difference(batch[None], numbers[None]) is None
 
 
-@pytest.mark.parametrize("left_frac", [1.0e-8, 2.0e-9, 1.0e-10])
-def test_speck_of_a_position_is_closed_alike(left_frac: float) -> None:
+@pytest.mark.parametrize("left_frac", [0.02, 0.0101, 0.0099, 1.0e-10])
+def test_rest_of_a_position_is_closed_alike(left_frac: float) -> None:
     rules = rules_of("continuous", "defaults")
     account, singles = restored(run("continuous", "defaults"), 20)
     smoothed = -1.0 + 2.0 * left_frac * (1.0 - rules.action.hold_zone)
@@ -179,7 +179,7 @@ def test_speck_of_a_position_is_closed_alike(left_frac: float) -> None:
     numbers = np.array([numbers_of(lane) for lane in lanes], dtype=float).T
     assert first_difference(batch[None], numbers[None]) is None
     assert any(one.units for one in singles)
-    assert all(one.after.units == 0.0 for one in lanes) == (left_frac < 1.0e-9)
+    assert all(one.after.units == 0.0 for one in lanes) == (left_frac < 0.01)
 
 
 def test_episodes_begin_anew_alike() -> None:

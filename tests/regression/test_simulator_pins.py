@@ -37,7 +37,7 @@ def scripted(space: str) -> list[float]:
 @pytest.mark.parametrize(
     ("space", "short", "costs", "n_trades", "equity_ccy", "fills"),
     [
-        ("continuous", False, "alpaca", 11, 102968.78, "189d77a2b8e7a36a"),
+        ("continuous", False, "alpaca", 11, 102968.22, "ab19a0e70b57816b"),
         ("target", True, "impact", 30, 101488.19, "9f3cc0f24b09504f"),
         ("discrete", False, "retail", 44, 97362.81, "452eda7664153d78"),
     ],

@@ -96,7 +96,8 @@ def advance_order(
     denial = torch.where(forced != int(ExitReason.NONE), int(Denial.NONE), denial)
     base = bar.open if rules.episode.fill_at == "next_open" else account.mark
     cap = volume_cap(bar, rules.account.max_participation_frac)
-    fill = execute(rates, account, order, base, bar, cap)
+    reserve = rules.limits.reserve_frac * equity
+    fill = execute(rates, account, order, base, bar, cap, reserve)
     held = apply_fill(account, fill, largest)
     reason, exit_fill = forced, no_fill(order)
     if rules.account.watches_bars:
@@ -141,6 +142,7 @@ def _gated(
 def _remember(account: Account, decision: Decision, denial: Tensor) -> Account:
     """Keep what the next decision and the rewards need to know of this one."""
     codes = torch.arange(len(Action), dtype=torch.int32, device=denial.device)[:, None]
+    executed = torch.where(denial == int(Denial.NONE), decision.code, int(Action.HOLD))
     ages = (account.action_ages + 1).clamp_max(ACTION_MEMORY)
     return account._replace(
         smoothed=decision.smoothed,
@@ -148,5 +150,5 @@ def _remember(account: Account, decision: Decision, denial: Tensor) -> Account:
         repeats=decision.repeats,
         violations=account.violations + decision.violation.int(),
         denials=account.denials + (denial != int(Denial.NONE)).int(),
-        action_ages=torch.where(codes == decision.code, 0, ages),
+        action_ages=torch.where(codes == executed, 0, ages),
     )

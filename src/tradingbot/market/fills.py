@@ -13,7 +13,13 @@ from tradingbot.risk.rule import slack
 
 
 def execute(
-    rates: CostRates, account: Account, order: Tensor, base: Tensor, bar: Bar, cap: Tensor
+    rates: CostRates,
+    account: Account,
+    order: Tensor,
+    base: Tensor,
+    bar: Bar,
+    cap: Tensor,
+    reserve_ccy: Tensor | float = 0.0,
 ) -> Fill:
     """Fill orders against a bar.
 
@@ -24,12 +30,14 @@ def execute(
         base: (B,) price before costs.
         bar: The bar they are executed in.
         cap: (B,) most units that may be executed; 0 where nothing can be.
+        reserve_ccy: Cash that buys must leave, () or (B,).
     """
     size = torch.minimum(order.abs(), cap)
     side = torch.sign(order)
     price = fill_price(rates, base, side * size, bar.volume, bar.volatility)
     keep = 1.0 - 8.0 * torch.finfo(price.dtype).eps
-    affordable = account.cash.clamp_min(0.0) / (price * (1.0 + rates.commission_frac)) * keep
+    payable = (account.cash - reserve_ccy).clamp_min(0.0)
+    affordable = payable / (price * (1.0 + rates.commission_frac)) * keep
     affordable = torch.maximum(affordable, (-account.units).clamp_min(0.0))
     size = torch.where(side > 0.0, torch.minimum(size, affordable), size)
     held = account.units.abs()

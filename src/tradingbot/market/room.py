@@ -12,7 +12,7 @@ from tradingbot.risk.limits import RiskLimits
 
 
 class Room(NamedTuple):
-    """Values in account currency, every field (B,) and 0 or more."""
+    """Values in account currency, 0 or more, every field (B,) but the last."""
 
     long_value: Tensor
     """Value of a long position."""
@@ -26,6 +26,8 @@ class Room(NamedTuple):
     """What the largest position leaves."""
     largest: Tensor
     """The largest position."""
+    min_trade_ccy: float
+    """The smallest order that is sent."""
 
 
 def room_of(limits: RiskLimits, rates: CostRates, account: Account, equity: Tensor) -> Room:
@@ -44,4 +46,5 @@ def room_of(limits: RiskLimits, rates: CostRates, account: Account, equity: Tens
         short_room=permitted * short_room.clamp_min(0.0) / (limits.margin_frac - 1.0),
         place=(largest - long_value - short_value).clamp_min(0.0),
         largest=largest,
+        min_trade_ccy=limits.min_trade_ccy,
     )

@@ -205,3 +205,32 @@ class TestDiscrete:
 def test_order_of_any_space_has_a_code(account: Account, action: float, code: Action) -> None:
     decision = decided(account, action, space="target", allow_short=True)
     assert Action(decision.code.item()) is code
+
+
+class TestRemainder:
+    """What would be left of a position and is too little to sell goes with the order."""
+
+    # LONG holds 10 units at 100.
+    @pytest.mark.parametrize(("kept_units", "sold"), [(0.3, -9.7), (0.24, -10.0)])
+    def test_rest_below_the_smallest_trade_is_sold_too(
+        self, kept_units: float, sold: float
+    ) -> None:
+        share = 1.0 - kept_units / 10.0
+        action = -(0.1 + 0.9 * share)
+        assert money(decided(LONG, action).order) == [pytest.approx(sold, abs=1e-4)]
+
+    @pytest.mark.parametrize(("share", "sold"), [(0.985, -9.85), (0.991, -10.0)])
+    def test_sale_of_nearly_all_is_a_sale_of_all(self, share: float, sold: float) -> None:
+        account = LONG._replace(mark=LONG.mark * 100.0, cash=LONG.cash * 100.0)
+        action = -(0.1 + 0.9 * share)
+        assert money(decided(account, action).order) == [pytest.approx(sold, abs=1e-4)]
+
+    def test_smoothed_sales_end_a_position_within_a_few_bars(self) -> None:
+        account, bars_needed = LONG._replace(smoothed=torch.ones_like(LONG.smoothed)), 0
+        while account.units.item() != 0.0:
+            decision = decided(account, -1.0, smoothing_bars=3)
+            account = account._replace(
+                units=account.units + decision.order, smoothed=decision.smoothed
+            )
+            bars_needed += 1
+        assert bars_needed <= 6

@@ -6,7 +6,13 @@ import torch
 from torch import Tensor
 
 from tradingbot.market.account import Account
-from tradingbot.market.actions.decision import Decision, count_repeats, smooth, unified_code
+from tradingbot.market.actions.decision import (
+    Decision,
+    count_repeats,
+    sell_remainder,
+    smooth,
+    unified_code,
+)
 from tradingbot.market.room import Room
 from tradingbot.market.rules import ActionRules
 
@@ -25,6 +31,6 @@ def decode_continuous(rules: ActionRules, account: Account, room: Room, action: 
     )
     against = account.units * side < 0.0
     order = torch.where(against, -share * account.units, side * share * increase / account.mark)
-    order = torch.where(known, order, 0.0)
+    order = sell_remainder(account, torch.where(known, order, 0.0), room)
     code = unified_code(account, order, room)
     return Decision(order, code, code, ~known, smoothed, count_repeats(account, code))

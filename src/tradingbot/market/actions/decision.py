@@ -48,6 +48,18 @@ def size_class(value: Tensor, largest: Tensor) -> Tensor:
     return 1 + (value > SMALL_FRAC * limit).int() + (value > MEDIUM_FRAC * limit).int()
 
 
+def sell_remainder(account: Account, order: Tensor, room: Room) -> Tensor:
+    """Turn orders (B,) that would leave next to nothing of a position into orders for all of it.
+
+    Smoothed actions sell in shares that never reach 1, and what they leave is soon too small to be
+    sold at all: a position would never end.
+    """
+    reduces = (torch.sign(order) * account.units < 0.0) & (order.abs() < account.units.abs())
+    left = (account.units + order).abs() * account.mark
+    rest = (left < room.min_trade_ccy) | (order.abs() >= WHOLE_FRAC * account.units.abs())
+    return torch.where(reduces & rest, -account.units, order)
+
+
 def unified_code(account: Account, order: Tensor, room: Room) -> Tensor:
     """Say which of the seven actions an order (B,) amounts to.
 

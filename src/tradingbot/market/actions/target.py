@@ -6,7 +6,13 @@ import torch
 from torch import Tensor
 
 from tradingbot.market.account import Account
-from tradingbot.market.actions.decision import Decision, count_repeats, smooth, unified_code
+from tradingbot.market.actions.decision import (
+    Decision,
+    count_repeats,
+    sell_remainder,
+    smooth,
+    unified_code,
+)
 from tradingbot.market.room import Room
 from tradingbot.market.rules import ActionRules
 from tradingbot.risk.rule import slack
@@ -34,5 +40,6 @@ def decode_target(
     # What rounding leaves between a position and the same position wanted is no order.
     still = wanted.abs() <= slack(wanted) * account.units.abs()
     order = torch.where(known & ~still, torch.maximum(torch.minimum(wanted, most), least), 0.0)
+    order = sell_remainder(account, order, room)
     code = unified_code(account, order, room)
     return Decision(order, code, code, ~known, smoothed, count_repeats(account, code))

@@ -45,6 +45,7 @@ def read_action(
         order, smoothed = _read_target(rules, account, room, action)
     else:
         order, smoothed = _read_continuous(rules, account, room, action)
+    order = _with_remainder(rules, account, order)
     code = unified_code(account, order, room.largest)
     return ScalarDecision(order, code, code, not known, smoothed, _repeats(account, code))
 
@@ -75,6 +76,16 @@ def unified_code(account: ScalarAccount, order: float, largest: float) -> int:
     if (order > 0.0) == (units > 0.0):
         return ADD_POSITION
     return SELL_ALL if abs(order) >= 0.99 * abs(units) else SELL_PARTIAL
+
+
+def _with_remainder(rules: Rules, account: ScalarAccount, order: float) -> float:
+    """Sell all of a position of which an order would leave next to nothing."""
+    units = account.units
+    if order * units >= 0.0 or abs(order) >= abs(units):
+        return order
+    left_ccy = abs(units + order) * account.mark
+    is_rest = left_ccy < rules.limits.min_trade_ccy or abs(order) >= 0.99 * abs(units)
+    return -units if is_rest else order
 
 
 def _read_continuous(

@@ -64,7 +64,8 @@ def scalar_advance(
     cap_units = rules.account.max_participation_frac * bar.volume if bar.tradable > 0.0 else 0.0
     if order != 0.0 and cap_units > 0.0:
         base = bar.open if rules.episode.fill_at == "next_open" else account.mark
-        fill = execute_order(costs, book, order, base, bar, cap_units)
+        reserve_ccy = limits.reserve_frac * equity
+        fill = execute_order(costs, book, order, base, bar, cap_units, reserve_ccy)
         if fill.units != 0.0:
             book = book_fill(book, fill, room.largest)
 

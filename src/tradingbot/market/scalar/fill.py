@@ -39,9 +39,18 @@ NO_FILL = ScalarFill(0.0, 0.0, 0.0, 0.0)
 
 
 def execute_order(
-    costs: CostProfile, book: Book, order: float, base: float, bar: ScalarBar, cap_units: float
+    costs: CostProfile,
+    book: Book,
+    order: float,
+    base: float,
+    bar: ScalarBar,
+    cap_units: float,
+    reserve_ccy: float = 0.0,
 ) -> ScalarFill:
-    """Fill an order at `base` and costs, up to `cap_units`, which is 0 where nothing can be."""
+    """Fill an order at `base` and costs, up to `cap_units`, which is 0 where nothing can be.
+
+    A buy leaves `reserve_ccy` of the cash.
+    """
     size = min(abs(order), cap_units)
     if size <= 0.0:
         return NO_FILL
@@ -52,7 +61,7 @@ def execute_order(
     side = 1.0 if order > 0.0 else -1.0
     price = base * (1.0 + side * worse)
     if order > 0.0:
-        payable = max(book.cash, 0.0) / (price * (1.0 + costs.commission_frac)) * KEEP
+        payable = max(book.cash - reserve_ccy, 0.0) / (price * (1.0 + costs.commission_frac)) * KEEP
         size = min(size, max(payable, -book.units))
         if size <= 0.0:
             return NO_FILL

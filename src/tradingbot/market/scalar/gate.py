@@ -41,7 +41,8 @@ def _judge_exposure(limits: RiskLimits, account: ScalarAccount, order: float, eq
     mark = account.mark
     after = account.units + order
     after_value = abs(after) * mark
-    grows = abs(after) > abs(account.units)
+    turns = after != 0.0 and account.units != 0.0 and (after > 0.0) != (account.units > 0.0)
+    grows = turns or abs(after) > abs(account.units)
     cash_left = account.cash - order * mark
     if account.stale_bars > limits.max_stale_bars:
         return int(Denial.STALE_DATA)

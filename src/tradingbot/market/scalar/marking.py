@@ -7,7 +7,7 @@ from tradingbot.market.costs import CostProfile
 from tradingbot.market.marking import MOMENT_RATE
 from tradingbot.market.rules import AccountRules
 from tradingbot.market.scalar.account import ScalarAccount
-from tradingbot.market.scalar.actions import ScalarDecision
+from tradingbot.market.scalar.actions import HOLD, ScalarDecision
 from tradingbot.market.scalar.bar import ScalarBar
 from tradingbot.market.scalar.book import Book
 
@@ -65,7 +65,7 @@ def close_bar(
         book.n_wins,
         0 if bar.tradable > 0.0 else before.stale_bars + 1,
         1 if lost else before.halted,
-        _aged(before.action_ages, decision.code),
+        _aged(before.action_ages, decision.code if denial == 0 else HOLD),
     )
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import torch
+
 from tradingbot.domain.denial import Denial
 from tradingbot.risk.limits import RiskLimits
 from tradingbot.risk.rule import OrderView, Rule, Verdict, slack
 
 
 def check(limits: RiskLimits, view: OrderView) -> Verdict:
-    """Deny orders that increase a position beyond the limit, in account currency."""
+    """Deny orders that increase or turn a position beyond the limit, in account currency."""
     limit = limits.max_position_frac * view.equity
     value = view.after.abs() * view.mark
-    grows = view.after.abs() > view.units.abs()
+    turns = torch.sign(view.after) * view.units < 0.0
+    grows = turns | (view.after.abs() > view.units.abs())
     return Verdict(grows & (value > limit * (1.0 + slack(view.mark))), limit, value)
 
 
