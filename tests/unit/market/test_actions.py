@@ -234,3 +234,8 @@ class TestRemainder:
             )
             bars_needed += 1
         assert bars_needed <= 6
+
+
+def test_target_of_a_long_only_account_never_goes_below_nothing_even_smoothed() -> None:
+    decision = decided(accounts(smoothed=0.5), -1.0, space="target", smoothing_bars=3)
+    assert decision.smoothed.item() == pytest.approx(0.25)  # halfway to 0, not to −1

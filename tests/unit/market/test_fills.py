@@ -70,3 +70,12 @@ def test_fill_that_leaves_a_little_leaves_it() -> None:
 def test_order_of_nothing_fills_nothing() -> None:
     for part in filled(accounts(units=5.0, entry=90.0), 0.0):
         assert money(part) == [0.0]
+
+
+def test_buy_at_a_higher_open_leaves_the_reserve() -> None:
+    bar = bars(130.0)
+    orders = torch.tensor([80.0], dtype=torch.float64)
+
+    fill = execute(costs(), accounts(), orders, bar.open, bar, volume_cap(bar, 0.1), 2_000.0)
+
+    assert fill.units.item() == pytest.approx(8_000.0 / 130.0)

@@ -111,3 +111,9 @@ def test_tiny_float32_positions_are_closed_not_added_to() -> None:
     assert torch.equal(now.n_trades, row)
     turned = booked(single, -3e-30, 2.0, fee=0.0)
     assert (turned.entry.item(), turned.n_trades.item()) == (2.0, 1)
+
+
+def test_turning_begins_a_new_trade() -> None:
+    old = accounts(cash=9_000.0, units=10.0, entry=100.0, holding_bars=7, adds=2, partial_exits=1)
+    now = booked(old, -15.0, 101.0)
+    assert (now.holding_bars.item(), now.adds.item(), now.partial_exits.item()) == (0, 0, 0)

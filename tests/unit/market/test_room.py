@@ -49,3 +49,9 @@ def test_room_of_an_account_in_debt_is_nothing() -> None:
     room = room_of(RiskLimits(1.0, allow_short=True), FREE, broke, broke.equity)
     assert money(room.largest) == money(room.place) == [0.0, 0.0]
     assert money(room.buy_room) == money(room.short_room) == [0.0, 0.0]
+
+
+def test_room_to_sell_short_counts_what_selling_the_long_brings() -> None:
+    long = accounts(cash=9_000.0, units=10.0, entry=100.0)
+    room = room_of(RiskLimits(1.0, allow_short=True, margin_frac=1.5), FREE, long, long.equity)
+    assert money(room.short_room) == [20_000.0]  # (9,000 + 1,000) / 0.5

@@ -43,6 +43,12 @@ CASES = [
         {"units": 15.0, "order": 5.0},
         {"units": 15.0, "order": 5.001},
     ),
+    (  # turned from 3,000 long: a short of 2,000 is allowed, whatever the long was
+        Denial.MAX_POSITION,
+        RiskLimits(max_position_frac=0.2, max_order_frac=5.0, allow_short=True),
+        {"units": 30.0, "order": -50.0},
+        {"units": 30.0, "order": -50.01},
+    ),
     (
         Denial.CASH_RESERVE,
         LIMITS,
@@ -203,3 +209,11 @@ def test_limit_that_cannot_be_is_refused_by_name(name: str, values: list[float])
     for value in values:
         with pytest.raises(ConfigError, match=name):
             RiskLimits(**{name: value})
+
+
+def test_covering_a_short_may_use_the_reserve() -> None:
+    limits = RiskLimits(1.0, max_order_frac=5.0, reserve_frac=0.3, allow_short=True)
+    short = {"units": -30.0, "cash": 3_100.0, "equity": 10_000.0}
+
+    assert judge(limits, view(**short, order=30.0)).item() == Denial.NONE
+    assert judge(limits, view(**short, order=31.0)).item() == Denial.CASH_RESERVE
