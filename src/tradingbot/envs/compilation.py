@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import shutil
 import warnings
 from collections.abc import Callable
 from typing import Literal, ParamSpec, TypeVar, cast
 
 import torch
+
+from tradingbot.market.compiled import missing_compiler
 
 AUTO_LANES = 256
 """From so many lanes on, `auto` compiles: below, the seconds it takes are rarely repaid."""
@@ -41,13 +40,3 @@ def compiled_or_eager(
         )
         return function
     return cast("Callable[P, R]", torch.compile(function, fullgraph=True, dynamic=False))
-
-
-def missing_compiler(device: torch.device) -> str | None:
-    """Name what compiling for a device would need and is not there; None if nothing is."""
-    names = (os.environ.get("CXX"), "c++", "g++", "clang++")
-    if not any(name and shutil.which(name) for name in names):
-        return "a C++ compiler"
-    if device.type == "cuda" and importlib.util.find_spec("triton") is None:
-        return "package 'triton'"
-    return None

@@ -8,6 +8,8 @@ a thousand accounts.
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import shutil
 from collections.abc import Callable
 from typing import NamedTuple
@@ -97,9 +99,14 @@ def compiled_step(
     return advance_compiled
 
 
-def can_compile() -> bool:
-    """Tell whether this machine has the C++ compiler that compiling for the CPU needs."""
-    return any(shutil.which(name) for name in ("g++", "clang++", "c++"))
+def missing_compiler(device: torch.device) -> str | None:
+    """Name what compiling for a device would need and is not there; None if nothing is."""
+    names = (os.environ.get("CXX"), "c++", "g++", "clang++")
+    if not any(name and shutil.which(name) for name in names):
+        return "a C++ compiler"
+    if device.type == "cuda" and importlib.util.find_spec("triton") is None:
+        return "package 'triton'"
+    return None
 
 
 def _compile(

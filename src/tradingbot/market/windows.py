@@ -15,8 +15,3 @@ def window_view(features: Tensor, window_bars: int) -> Tensor:
     rows, width = features.shape
     features = features.contiguous()
     return features.as_strided((rows - window_bars + 1, window_bars * width), (width, 1))
-
-
-def gather_windows(windows: Tensor, row: Tensor, window_bars: int) -> Tensor:
-    """Copy the windows that end at `row` (B,), from `window_view`; (B, W·F)."""
-    return windows.index_select(0, row.long() - (window_bars - 1))
