@@ -8,9 +8,8 @@ close of t + 1.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, SupportsFloat
+from typing import Any, SupportsFloat
 
 import gymnasium as gym
 import numpy as np
@@ -22,85 +21,19 @@ from tradingbot.domain.errors import ConfigError, UserError
 from tradingbot.envs.batch import chance_seed
 from tradingbot.envs.batch_observation import ObservationWriter
 from tradingbot.envs.config import EnvConfig, read_config, start_mask
+from tradingbot.envs.portfolio_accounting import rebalance, sleeve_moves
 from tradingbot.envs.portfolio_actions import on_simplex, read_answer
 from tradingbot.envs.world import World, require_world
 from tradingbot.market.account import Account
 from tradingbot.market.advance import Advanced, advance
-from tradingbot.market.bars import tensor_market
+from tradingbot.market.bars import Bar, tensor_market
 from tradingbot.market.episodes import begin, fixed_symbols
 from tradingbot.market.observation import PRIVATE_FEATURES, observe_accounts
 
-FloatArray = NDArray[np.float64]
 SleevePolicy = Callable[[Tensor], Tensor | NDArray[np.generic]]
 """Flat observations (N, D) float32 of all sleeves → actions (N,) of the sleeves' space; pure."""
 
 _PORTFOLIO_LOW, _PORTFOLIO_HIGH = (-1.0, 0.0, -1.0), (10.0, 1.0, 10.0)
-
-
-class SleeveMoves(NamedTuple):
-    """What one bar did to N sleeves, every field (N,)."""
-
-    gap: FloatArray
-    """Value at the open ÷ value at the last close."""
-    within: FloatArray
-    """Value at the close ÷ value at the open, net of the sleeve's own costs."""
-    exposure_frac: FloatArray
-    """Position ÷ value at the open, before the sleeve's own order: capital that moves trades
-    so much of itself, and shares in the cost of that order afterwards."""
-
-
-class Rebalanced(NamedTuple):
-    """What one bar did to the portfolio; factors of its value."""
-
-    growth: float
-    """Of the sleeves, over the gap and within the bar."""
-    cost: float
-    """1 − what moving capital took, of the value at the open."""
-    weights: FloatArray
-    """(N + 1,) at the close, cash last; they sum to 1."""
-    turnover_frac: float
-    """Traded notional ÷ value."""
-
-
-def rebalance(
-    weights: FloatArray, wanted: FloatArray, moves: SleeveMoves, cost_frac: float
-) -> Rebalanced:
-    """Carry a portfolio over one bar: gap on old weights, move capital at the open, trade on.
-
-    Args:
-        weights: (N + 1,) at the last close, cash last.
-        wanted: (N + 1,) at the open, on the simplex.
-        moves: Of the sleeves.
-        cost_frac: One way, of the notional traded to move capital; it is taken of all sleeves in
-            proportion (an error of second order in the cost).
-    """
-    gap = np.append(moves.gap, 1.0)
-    grown = weights * gap
-    at_open = grown / grown.sum()
-    turnover = float((moves.exposure_frac * np.abs(wanted - at_open)[:-1]).sum())
-    held = wanted * np.append(moves.within, 1.0)
-    return Rebalanced(
-        growth=float(grown.sum() * held.sum()),
-        cost=1.0 - cost_frac * turnover,
-        weights=held / held.sum(),
-        turnover_frac=turnover,
-    )
-
-
-def sleeve_moves(advanced: Advanced, open_price: Tensor) -> SleeveMoves:
-    """Split what a bar did to N sleeves at its open; a sleeve without equity stands still."""
-    before, after = advanced.before, advanced.after
-    start, end = before.equity, after.equity
-    alive = (start > 0.0) & (end > 0.0)
-    at_open = before.cash + before.units * open_price
-    alive &= at_open > 0.0
-    exposure = before.units.abs() * open_price / torch.where(alive, at_open, 1.0)
-    parts = (
-        torch.where(alive, at_open / torch.where(alive, start, 1.0), 1.0),
-        torch.where(alive, end / torch.where(alive, at_open, 1.0), 1.0),
-        torch.where(alive, exposure, 0.0),
-    )
-    return SleeveMoves(*(part.double().numpy(force=True) for part in parts))
 
 
 class PortfolioEnv(gym.Env[dict[str, Any], Any]):
@@ -114,12 +47,13 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
     ## Observation space
 
     A dict of float32: `sleeves` (N, 18), what each sleeve's own agent sees of its account;
-    `weights` (N + 1,), as they are now; `portfolio` (3,): total return, drawdown, last return.
+    `weights` (N + 1,), as they are now, cut to [0, 1]; `portfolio` (3,): total return, drawdown,
+    last return.
 
     ## Rewards
 
     Log growth of the portfolio over the bar; `info["reward_terms"]`: `growth` of the sleeves and
-    `rebalancing`, what moving capital cost.
+    `rebalancing`, what moving capital cost. Ruin is rewarded as a loss of all but a millionth.
 
     ## Starting state
 
@@ -127,7 +61,8 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
 
     ## Episode end
 
-    `terminated`: the portfolio lost `portfolio_loss_frac`. `truncated`: the bars are used up.
+    `terminated`: the portfolio lost `portfolio_loss_frac`, or more than it had. `truncated`: the
+    bars are used up.
 
     ## Version history
 
@@ -219,11 +154,11 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
         if self._ended:
             raise UserError("an episode must have begun and not ended", remedy="Call reset() first")
         wanted = on_simplex(action, self.world.n_symbols)
-        advanced, open_price = self._trade_sleeves()
+        advanced, bar = self._trade_sleeves()
         costs = self.config.costs
         one_way = costs.commission_frac + costs.slippage_frac + 0.5 * costs.spread_frac
-        made = rebalance(self._weights, wanted, sleeve_moves(advanced, open_price), one_way)
-        self._weights, self._last_growth = made.weights, made.growth * made.cost
+        made = rebalance(self._weights, wanted, sleeve_moves(advanced, bar), one_way)
+        self._weights, self._last_growth = made.weights, made.total
         self._value *= self._last_growth
         self._peak = max(self._peak, self._value)
         rules = self.config.rules
@@ -231,7 +166,7 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
         steps = int(self._account.steps[0])
         truncated = steps >= rules.episode.episode_bars and not terminated
         self._ended = terminated or truncated
-        terms = {"growth": math.log(made.growth), "rebalancing": math.log(made.cost)}
+        terms = made.reward_terms
         info = {
             "equity": self._value,
             "weights": self._weights.copy(),
@@ -242,7 +177,7 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
         }
         return self._observation(), sum(terms.values()), terminated, truncated, info
 
-    def _trade_sleeves(self) -> tuple[Advanced, Tensor]:
+    def _trade_sleeves(self) -> tuple[Advanced, Bar]:
         rules = self.config.rules
         with torch.no_grad():
             answer = self.policy(self._writer.write(self._account.row, self._private))
@@ -251,7 +186,7 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
             advanced = advance(rules, self._rates, self._account, bar, actions)
             self._account = advanced.after
             self._private = observe_accounts(rules, self._account)
-        return advanced, bar.open
+        return advanced, bar
 
     def _observation(self) -> dict[str, Any]:
         portfolio = (
@@ -261,6 +196,6 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
         )
         return {
             "sleeves": self._private.T.float().numpy().copy(),
-            "weights": self._weights.astype(np.float32),
+            "weights": np.clip(self._weights, 0.0, 1.0).astype(np.float32),
             "portfolio": np.clip(portfolio, _PORTFOLIO_LOW, _PORTFOLIO_HIGH).astype(np.float32),
         }

@@ -13,10 +13,10 @@ from gymnasium.utils.env_checker import check_env as check_gymnasium
 from tradingbot.domain.errors import ConfigError, UserError
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.config import EnvConfig
-from tradingbot.envs.portfolio import PortfolioEnv, SleeveMoves, rebalance
+from tradingbot.envs.portfolio import PortfolioEnv
 from tradingbot.envs.portfolio_actions import on_simplex
-from tradingbot.envs.worlds import synthetic_world
-from tradingbot.market import COST_PROFILES, EpisodeRules, Rules
+from tradingbot.envs.worlds import synthetic_world, world_from_bars
+from tradingbot.market import COST_PROFILES, ActionRules, CostProfile, EpisodeRules, Rules
 from tradingbot.risk.limits import RiskLimits
 
 N = 3
@@ -114,30 +114,6 @@ def test_more_cost_never_raises_equity(world):
         return roll(PortfolioEnv(world, always_in, config), lambda env: rng.random(N + 1))[-1]
 
     assert final("free")["equity"] > final("alpaca")["equity"] > final("retail")["equity"]
-
-
-def test_rebalance_hand_computed():
-    # Half in a sleeve that gaps up 10 %, half in cash: 1.05, of which 0.55 / 1.05 in the sleeve.
-    moves = SleeveMoves(np.array([1.1]), np.array([1.2]), np.array([0.8]))
-    made = rebalance(np.array([0.5, 0.5]), np.array([1.0, 0.0]), moves, cost_frac=0.01)
-    moved = 1.0 - 0.55 / 1.05
-    assert made.turnover_frac == pytest.approx(0.8 * moved)
-    assert made.cost == pytest.approx(1.0 - 0.008 * moved)
-    assert made.growth == pytest.approx(1.05 * 1.2)
-    assert made.weights.tolist() == [1.0, 0.0]
-
-
-def test_rebalance_weights_drift_within_the_bar():
-    moves = SleeveMoves(np.array([1.0]), np.array([1.2]), np.array([0.0]))
-    made = rebalance(np.array([0.5, 0.5]), np.array([0.5, 0.5]), moves, cost_frac=0.01)
-    assert made.weights.tolist() == pytest.approx([0.6 / 1.1, 0.5 / 1.1])
-
-
-def test_new_weights_do_not_earn_the_gap():
-    """Capital that is moved at the open must not have earned from the close before."""
-    moves = SleeveMoves(np.array([1.5, 1.0]), np.array([1.0, 1.0]), np.zeros(2))
-    made = rebalance(np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0]), moves, cost_frac=0.0)
-    assert made.growth == 1.0
 
 
 def test_same_seed_same_episode_next_episode_another(world):
@@ -246,3 +222,111 @@ def test_reset_tells_where_orders_fill_and_keeps_the_seed_when_refused(world):
         env.reset(seed=9, options={"bar": 3})
 
     assert env.reset()[1]["seed"] == 1
+
+
+def short_world(*, jump_bar: int, factor: float, n_symbols: int = 2):
+    """Quiet prices; that of the first symbol is multiplied between two bars."""
+    n_bars = 300
+    noise = stream(1, "test", "quiet").normal(0.0, 1e-3, (n_symbols, n_bars))
+    close = 100.0 * np.exp(np.cumsum(noise, axis=1))
+    close[0, jump_bar:] *= factor
+    open_ = np.concatenate([close[:, :1], close[:, :-1]], axis=1)
+    open_[0, jump_bar] = close[0, jump_bar]
+    high, low = np.maximum(open_, close), np.minimum(open_, close)
+    prices = np.stack((open_, high, low, close, np.full_like(close, 1e9)), -1)
+    clock = np.arange(n_bars) * 3_600_000_000 + 1_577_836_800_000_000
+    names = [f"S{i}" for i in range(n_symbols)]
+    present = np.ones((n_symbols, n_bars), bool)
+    return world_from_bars(prices, present, clock, names, synthetic=True)
+
+
+SHORT = EnvConfig(
+    rules=Rules(
+        limits=RiskLimits(max_position_frac=1.0, allow_short=True),
+        action=ActionRules(space="target", smoothing_bars=1),
+        episode=EpisodeRules(episode_bars=40),
+    ),
+    costs=COST_PROFILES["free"],
+    starts="first",
+)
+
+
+def always_short(observations: torch.Tensor) -> torch.Tensor:
+    return -torch.ones(len(observations))
+
+
+def roll_short(weights, loss_frac=0.2, factor=6.0):
+    account = replace(SHORT.rules.account, portfolio_loss_frac=loss_frac)
+    config = replace(SHORT, rules=replace(SHORT.rules, account=account))
+    return roll(
+        PortfolioEnv(short_world(jump_bar=205, factor=factor), always_short, config),
+        fixed(*weights),
+    )
+
+
+def test_bankrupt_sleeve_with_all_capital_leaves_its_debt_and_terminates():
+    infos = roll_short((1, 0, 0))
+
+    assert infos[-1]["equity"] < -300_000.0
+    assert infos[-1]["equity"] == pytest.approx(infos[-1]["sleeve_equity"][0], rel=1e-9)
+    assert len(infos) < 40
+    assert infos[-1]["reward"] == pytest.approx(math.log(1e-6))
+
+
+def test_bankrupt_sleeve_with_a_tenth_of_the_capital_costs_half_of_it():
+    infos = roll_short((0.1, 0, 0.9), loss_frac=0.9)
+    worst = min(infos, key=lambda info: info["reward"])
+    later = infos[infos.index(worst) + 1 :]
+
+    assert worst["equity"] == pytest.approx(50_000.0, rel=0.02)
+    assert worst["weights"].tolist() == [0.0, 0.0, 1.0]  # paid of the cash
+    assert later  # the portfolio goes on, in cash: nothing joins a sleeve that has ended
+    assert {info["equity"] for info in later} == {worst["equity"]}
+
+
+def test_debt_beyond_cash_is_paid_by_the_other_sleeves():
+    infos = roll_short((0.1, 0.9, 0), loss_frac=0.9)
+    worst = min(range(len(infos)), key=lambda i: infos[i]["reward"])
+
+    assert infos[worst]["equity"] == pytest.approx(50_000.0, rel=0.02)
+    assert infos[worst]["turnover_frac"] == pytest.approx(0.9, abs=0.02)  # half of the other, sold
+    assert infos[worst]["weights"].tolist() == pytest.approx([0.0, 0.9, 0.1], abs=0.01)
+
+
+@pytest.mark.parametrize("how", ["absent", "without volume"])
+def test_capital_stays_in_positions_that_have_no_market(world, how):
+    config = replace(CONFIG, starts="first")
+    first = PortfolioEnv(world, always_in, config)
+    first.reset(seed=1)
+    bar = int(first._account.row[0]) % world.n_bars + 4
+    prices, present = world.prices.copy(), world.present.copy()
+    if how == "absent":
+        present[0, bar] = False
+        prices[0, bar] = np.nan
+    else:
+        prices[0, bar, 4] = 0.0
+    halted = replace(world, prices=prices, present=present, usable=world.usable & present)
+    env = PortfolioEnv(halted, always_in, config)
+    env.reset(seed=1)
+    for _ in range(3):
+        *_, before = env.step(np.array([1, 1, 0, 0]))
+    *_, info = env.step(np.array([0, 1, 0, 0]))
+    *_, after = env.step(np.array([0, 1, 0, 0]))
+
+    assert info["weights"][0] == pytest.approx(before["weights"][0], rel=0.02)
+    assert info["turnover_frac"] == pytest.approx(0.0, abs=0.02)
+    assert after["weights"][0] == 0.0
+    assert after["turnover_frac"] > 0.5
+
+
+def test_moving_capital_pays_half_of_the_spread(world):
+    config = replace(CONFIG, costs=CostProfile(1e-4, 2e-4, spread_frac=6e-4))
+    env = PortfolioEnv(world, always_in, config)
+    env.reset(seed=1)
+    for _ in range(3):
+        env.step(np.array([0, 0, 0, 1]))
+    *_, info = env.step(np.array([1, 0, 0, 0]))
+
+    paid = -math.expm1(info["reward_terms"]["rebalancing"])
+    assert info["turnover_frac"] > 0.3
+    assert paid == pytest.approx(6e-4 * info["turnover_frac"], rel=1e-9)
