@@ -128,7 +128,7 @@ class BatchSimulator:
 
         Args:
             seed: Root of all starts; the same seed gives the same episodes. None keeps the seed
-                and goes on to each lane's next episode (the first time: a seed of chance).
+                and goes on to each environment's next episode (the first time: a seed of chance).
             episode: Number of the episode to begin, the same in all lanes.
         """
         first = self._seed is None
@@ -138,7 +138,9 @@ class BatchSimulator:
         if episode is not None:
             begun += episode
         elif seed is None and not first:
-            begun = self._account.episode + 1
+            # A lane that ended early is ahead: all of an environment go on from the one farthest.
+            of_environment = self._account.episode.reshape(self.n_environments, -1)
+            begun = (of_environment.amax(1) + 1).repeat_interleave(of_environment.shape[1])
         cash = self.config.rules.account.initial_cash_ccy
         self._account = begin(self._starts, self._market, cash, begun)
         self._private = observe_accounts(self.config.rules, self._account)

@@ -206,6 +206,27 @@ def test_lanes_per_symbol_share_a_clock_and_trade_their_symbol() -> None:
     assert len(set(bar.tolist())) > 1  # environments differ
 
 
+def test_reset_without_seed_after_one_lane_ended_keeps_the_shared_clock() -> None:
+    world, config = small_world(), short_config("target", smoothing_bars=1)
+    first = BatchSimulator(world, config, 2, lanes="per_symbol", compile=False)
+    first.reset(seed=5)
+    bar = int(first.account.row[1]) % world.n_bars
+    sim = BatchSimulator(crashed(world, 1, bar + 3), config, 2, lanes="per_symbol", compile=False)
+    sim.reset(seed=5)
+    roll(sim, torch.ones(8, 6))
+    ended = sim.account.episode.reshape(2, 3)
+    assert len(set(ended[0].tolist())) > 1  # one lane is an episode ahead of its environment
+
+    sim.reset()
+
+    assert (
+        sim.account.episode.reshape(2, 3).tolist()
+        == (ended.amax(1)[:, None] + 1).repeat(1, 3).tolist()
+    )
+    bars = (sim.account.row % world.n_bars).reshape(2, 3)
+    assert (bars == bars[:, :1]).all()
+
+
 def test_masks_allow_what_a_flat_and_a_long_account_may_do() -> None:
     sim = simulator(short_config("discrete"))
     assert sim.action_masks().tolist() == [[True, True, True, True, False, False, False]] * B
