@@ -14,7 +14,13 @@ from tradingbot.envs.world import World
 from tradingbot.market.costs import COST_PROFILES, CostProfile, cost_profile
 from tradingbot.market.episodes import possible_starts
 from tradingbot.market.rules import AccountRules, ActionSpace, EpisodeRules, Rules
-from tradingbot.rewards import REWARD_PRESETS, RewardConfig, RewardStack, reward_preset
+from tradingbot.rewards import (
+    REWARD_PRESETS,
+    PotentialShaping,
+    RewardConfig,
+    RewardStack,
+    reward_preset,
+)
 from tradingbot.risk.limits import RiskLimits
 
 ObservationForm = Literal["dict", "vectors", "flat"]
@@ -28,8 +34,9 @@ class EnvConfig:
     rules: Rules = field(default_factory=Rules)
     costs: CostProfile = field(default_factory=CostProfile)
     """A profile; the name of one is replaced by it."""
-    reward: str | RewardConfig | RewardStack = "v31"
-    """Name of a preset in `rewards`, a preset with changes, or a stack of terms."""
+    reward: str | RewardConfig | RewardStack | PotentialShaping = "v31"
+    """Name of a preset in `rewards`, a preset with changes, or a stack of terms; that of vector
+    environments may be shaped by a potential."""
     observation: ObservationForm = "vectors"
     """`vectors`: five named rows, the window bar by bar. `dict`: the same with the window as a
     (W, F) matrix. `flat`: one row with the same numbers in the same order."""
@@ -47,7 +54,7 @@ class EnvConfig:
         _require_kind("rules", self.rules, Rules)
         _require_kind("costs", self.costs, CostProfile)
         _require_kind("strict", self.strict, bool)
-        _require_kind("reward", self.reward, str, RewardConfig, RewardStack)
+        _require_kind("reward", self.reward, str, RewardConfig, RewardStack, PotentialShaping)
         _require_word("observation", self.observation, ("dict", "vectors", "flat"))
         _require_word("starts", self.starts, ("random", "first"))
         if isinstance(self.reward, str):
@@ -72,7 +79,7 @@ class EnvConfig:
         )
 
     @property
-    def reward_stack(self) -> RewardStack:
+    def reward_stack(self) -> RewardStack | PotentialShaping:
         """The reward, built if it was given by name or configuration."""
         if isinstance(self.reward, str):
             return reward_preset(self.reward)

@@ -56,7 +56,10 @@ def test_word_that_means_nothing_is_refused(make: object, message: str) -> None:
     [
         ({"rules": EpisodeRules()}, "rules must be Rules, was EpisodeRules"),
         ({"rules": None}, r"rules must be Rules, was None \(EnvConfig.rules\)"),
-        ({"reward": None}, "reward must be str or RewardConfig or RewardStack, was None"),
+        (
+            {"reward": None},
+            "reward must be str or RewardConfig or RewardStack or PotentialShaping, was",
+        ),
         ({"costs": 0.001}, "costs must be CostProfile, was 0.001"),
         ({"costs": "retial"}, "cost profile must be known.*Did you mean 'retail'"),
         ({"strict": "no"}, "strict must be bool, was 'no'"),
