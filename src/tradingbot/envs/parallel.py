@@ -81,8 +81,16 @@ class TradingParallelEnv(ParallelEnv):  # type: ignore[misc]
 
         Args:
             seed: Root of all starts; None goes on to the next episode.
-            options: PettingZoo's tests pass some; none has a meaning here.
+            options: Must be empty: an option that is ignored would be a lie. The key `options`,
+                which PettingZoo's own test of this method passes, is let through.
+
+        Raises:
+            UserError: If there are options, or the seed is not one whole number; agents and
+                episode are then what they were.
         """
+        unknown = sorted(str(option) for option in options or () if option != "options")
+        if unknown:
+            raise UserError("options must be empty", was=repr(unknown[0]), where="reset")
         episode = 0 if seed is not None else self._episode + 1
         self.simulator.reset(seed, episode=episode)
         self._episode = episode

@@ -56,6 +56,17 @@ def test_parallel_passes_pettingzoos_tests_without_a_warning(space: ActionSpace,
     parallel_seed_test(lambda: TradingParallelEnv(small_world(), config), num_cycles=30)
 
 
+def test_parallel_reset_with_options_is_refused_and_nothing_changes() -> None:
+    env, same = parallel_env(), parallel_env()
+    for each in (env, same):
+        each.reset(seed=1)
+
+    with pytest.raises(UserError, match="options must be empty, was 'bar'"):
+        env.reset(seed=2, options={"bar": 7})
+
+    np.testing.assert_equal(env.reset(), same.reset())
+
+
 def test_parallel_agents_are_the_symbols_on_one_clock() -> None:
     env = parallel_env()
     observations, infos = env.reset(seed=1)
