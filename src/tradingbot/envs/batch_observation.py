@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,9 @@ class ObservationWriter:
         self._columns = {name: part.columns for name, part in parts.items()}
         self._private = slice(parts["position"].start, parts["portfolio"].stop)
         self._window_shape = parts["technical"].shape
-        self._windows = window_view(_rows(world.features, device), self.window_bars)
-        self._probabilities = _rows(world.probabilities, device)
-        self._regimes = _rows(world.regimes, device)
+        self._windows = window_view(rows_of(world.features, device), self.window_bars)
+        self._probabilities = rows_of(world.probabilities, device)
+        self._regimes = rows_of(world.regimes, device)
 
     def write(self, row: Tensor, private: Tensor, out: Tensor | None = None) -> Tensor:
         """Return the flat observation (B, D) at rows (B,) with private numbers (18, B).
@@ -76,6 +77,10 @@ def lane_of(observation: ArrayObservation, lane: int) -> ArrayObservation:
     return np.array(observation[lane])
 
 
-def _rows(values: NDArray[np.float32], device: torch.device | str) -> Tensor:
+def rows_of(values: NDArray[np.float32], device: torch.device | str = "cpu") -> Tensor:
+    """See an array (N, T, K) of a world as rows (N·T, K), sharing memory on the CPU: read only."""
     flat = np.ascontiguousarray(values, dtype=np.float32).reshape(-1, values.shape[-1])
-    return torch.from_numpy(flat).to(device)
+    with warnings.catch_warnings():
+        # A world is read-only, and PyTorch cannot promise not to write; a copy would double it.
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.from_numpy(flat).to(device)

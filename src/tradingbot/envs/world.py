@@ -26,7 +26,11 @@ _PER_SYMBOL_AND_BAR = ("prices", "present", "features", "regimes", "probabilitie
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """N symbols on a common clock of T bars, with everything an observation shows of the market."""
+    """N symbols on a common clock of T bars, with everything an observation shows of the market.
+
+    Arrays are read-only views of those it was made of: nothing is copied, so their owner must not
+    write to them either. To change a world, copy an array and use `dataclasses.replace`.
+    """
 
     symbols: tuple[str, ...]
     """N names, in the order of the first axis."""
@@ -62,6 +66,10 @@ class World:
         _require_bounded("features", self.features, FEATURE_BOUND)
         _require_bounded("regimes", self.regimes, REGIME_BOUND)
         _require_bounded("probabilities", self.probabilities, 1.0)
+        for name in (*_PER_SYMBOL_AND_BAR, "closed_at"):
+            view = getattr(self, name).view()
+            view.setflags(write=False)
+            object.__setattr__(self, name, view)
 
     def __deepcopy__(self, memo: object) -> World:
         """Return the world itself: nothing in it changes, and copies would fill the memory."""

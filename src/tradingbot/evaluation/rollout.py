@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tradingbot.agents.policy import Policy, Seen
 from tradingbot.domain.errors import ConfigError, DataError
+from tradingbot.envs.batch_observation import rows_of
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.world import World
 from tradingbot.evaluation.rollout_trades import FillLog, Trades, trades_of
@@ -172,8 +173,8 @@ class _Sight:
     """The market's part of what policies see, as tensors."""
 
     def __init__(self, world: World) -> None:
-        self._features = torch.from_numpy(world.features.reshape(-1, world.features.shape[-1]))
-        self._regimes = torch.from_numpy(world.regimes.reshape(-1, world.regimes.shape[-1]))
+        self._features = rows_of(world.features)
+        self._regimes = rows_of(world.regimes)
 
     def of(self, rules: Rules, account: Account) -> Seen:
         row = account.row.long()

@@ -24,12 +24,14 @@ from tradingbot.envs import (
     world_from_bars,
     world_from_panel,
 )
-from tradingbot.envs.world import FEATURE_BOUND
+from tradingbot.envs.world import _PER_SYMBOL_AND_BAR, FEATURE_BOUND
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.panel import Panel, build_panel, panel_specs
 from tradingbot.features.scaling import fit_scaler
 
 N_BARS = 320
+TRAIN_BARS = 224
+"""70 % of them."""
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +41,10 @@ def world() -> World:
 
 @pytest.fixture(scope="module")
 def panel(tmp_path_factory: pytest.TempPathFactory, world: World) -> Panel:
+    return panel_of(world, tmp_path_factory.mktemp("panels"))
+
+
+def panel_of(world: World, root: Path) -> Panel:
     columns = [np.ascontiguousarray(world.prices[..., i].T) for i in range(5)]
     names = ("open", "high", "low", "close", "volume")
     inputs = MarketInputs(
@@ -47,7 +53,6 @@ def panel(tmp_path_factory: pytest.TempPathFactory, world: World) -> Panel:
         present=np.ascontiguousarray(world.present.T),
         bars={**dict(zip(names, columns, strict=True)), "vwap": columns[3]},
     )
-    root = tmp_path_factory.mktemp("panels")
     return build_panel(inputs, panel_specs(()), dataset_hash="a" * 64, root=root, synthetic=True)
 
 
@@ -129,6 +134,42 @@ def test_scaler_sees_only_the_training_bars(world: World) -> None:
     trained = calm.features[:, :250][calm.usable[:, :250]]
     assert np.allclose(trained[:, 3].mean(), 0.0, atol=1e-4)
     assert np.allclose(trained[:, 3].std(), 1.0, atol=1e-3)
+
+
+def shaken_after_training(world: World) -> World:
+    """Another market in the last 30 % of the bars, the same before."""
+    prices = world.prices.copy()
+    prices[:, TRAIN_BARS:, :4] *= 3.0
+    return replace(world, prices=prices)
+
+
+def test_default_training_bars_of_arrays_do_not_reach_the_later_ones(world: World) -> None:
+    calm, shaken = (
+        world_from_bars(each.prices, world.present, world.closed_at, world.symbols)
+        for each in (world, shaken_after_training(world))
+    )
+
+    assert np.array_equal(calm.features[:, :TRAIN_BARS], shaken.features[:, :TRAIN_BARS])
+    assert not np.array_equal(calm.features[:, TRAIN_BARS:], shaken.features[:, TRAIN_BARS:])
+
+
+def test_default_training_bars_of_a_panel_do_not_reach_the_later_ones(
+    panel: Panel, world: World, tmp_path: Path
+) -> None:
+    calm = world_from_panel(panel)
+    shaken = world_from_panel(panel_of(shaken_after_training(world), tmp_path))
+
+    assert np.array_equal(calm.features[:, :TRAIN_BARS], shaken.features[:, :TRAIN_BARS])
+    assert not np.array_equal(calm.features[:, TRAIN_BARS:], shaken.features[:, TRAIN_BARS:])
+
+
+def test_default_training_bars_of_a_generated_world_are_the_first_70_percent(world: World) -> None:
+    def trained_on(n_bars: int) -> World:
+        train = IndexRange(0, n_bars)
+        return synthetic_world("planted", n_symbols=3, n_bars=N_BARS, seed=5, train=train)
+
+    assert np.array_equal(world.features, trained_on(TRAIN_BARS).features)
+    assert not np.array_equal(world.features, trained_on(TRAIN_BARS + 1).features)
 
 
 def test_features_beyond_the_bound_are_cut_to_it(world: World) -> None:
@@ -277,6 +318,19 @@ def test_record_that_contradicts_itself_is_refused(
 
 def test_world_is_not_copied_with_what_holds_it(world: World) -> None:
     assert copy.deepcopy({"world": world})["world"] is world
+
+
+def test_world_is_read_only_and_leaves_the_arrays_of_its_maker_alone(world: World) -> None:
+    prices, clock = world.prices.copy(), world.closed_at.copy()
+    made = replace(world, prices=prices, closed_at=clock)
+
+    for name in (*_PER_SYMBOL_AND_BAR, "closed_at"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(made, name)[...] = 0
+
+    assert prices.flags.writeable
+    assert clock.flags.writeable
+    assert np.shares_memory(made.prices, prices)  # a view, as the class says
 
 
 def test_real_bars_become_a_world_one_can_trade(real_data: Path) -> None:
