@@ -66,11 +66,11 @@ class TradingEnv(gym.Env[Observation | ObservationRow, Any]):
 
     ## Observation space
 
-    A dict of float32: `technical` (W, F), `probabilities` (3,), `position` (8,), `portfolio`
-    (10,), `regime` (10,); by default W = 24 bars, oldest first, and F = 23 features, and behind
-    them whatever covariates the data has. `EnvConfig(observation="flat")` gives the same numbers
-    in one row, in this order; `"vectors"` the dict with the window as one row. Every number lies
-    within the bounds of the space.
+    A dict of float32 rows: `technical` (W·F,), bar by bar, oldest first; `probabilities` (3,),
+    `position` (8,), `portfolio` (10,), `regime` (10,). That is `EnvConfig(observation="vectors")`,
+    the default; `"dict"` gives `technical` as a matrix (W, F), `"flat"` all in one row, in this
+    order. By default W = 24 bars and F = 23 features, and behind these whatever covariates the
+    data has. Every number lies within the bounds of the space.
 
     ## Rewards
 
