@@ -49,6 +49,21 @@ def test_stages_five_with_the_limits_of_the_specification():
     assert (STAGES[0].cost_bps, STAGES[-1].cost_bps) == (1.0, 30.0)
 
 
+def test_stages_table_is_the_one_in_the_documentation():
+    table = [
+        (s.name, s.trend_strength, s.vol_frac, s.cost_bps, s.min_sharpe, s.min_trades)
+        for s in STAGES
+    ]
+    assert table == [
+        ("strong trends", 0.60, 0.0030, 1.0, 0.3, 4),
+        ("clear trends", 0.45, 0.0045, 5.0, 0.5, 4),
+        ("fair trends", 0.35, 0.0060, 10.0, 0.6, 3),
+        ("faint trends", 0.25, 0.0080, 20.0, 0.7, 3),
+        ("realistic", 0.20, 0.0100, 30.0, 0.8, 2),
+    ]
+    assert {stage.trend_persistence for stage in STAGES} == {0.98}
+
+
 def test_stages_each_harder_than_the_one_before():
     for easier, harder in itertools.pairwise(STAGES):
         assert harder.trend_strength < easier.trend_strength

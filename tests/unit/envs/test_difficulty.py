@@ -50,6 +50,15 @@ def test_adapt_losses_after_rise_falls_by_half_a_step():
     assert after(TEN_WINS + TEN_LOSSES).level == pytest.approx(0.05)
 
 
+@pytest.mark.parametrize(("outcomes", "move"), [(TEN_WINS, 1), (TEN_LOSSES, -1)])
+def test_adapt_going_on_doubles_the_step_up_to_the_largest(outcomes, move):
+    state = DifficultyState(level=0.5, step=0.03, last_move=move)
+    once = after(outcomes, state)
+    assert once.step == pytest.approx(0.06)
+    assert once.level == pytest.approx(0.5 + move * 0.06)
+    assert after(outcomes, once).step == pytest.approx(0.1)
+
+
 @pytest.mark.parametrize(
     ("wins", "moves"), [(10, 1), (7, 1), (6, 0), (5, 0), (4, -1), (0, -1)]
 )  # the limits themselves count

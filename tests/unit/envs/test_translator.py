@@ -200,6 +200,16 @@ def test_number_for_share_smoothed_reaches_or_says_so(smoothed, share):
     assert exact or abs(number) == 1.0  # only the bounds of the space stand in the way
 
 
+def test_number_for_share_of_hold_rests_inside_the_zone_whatever_the_rounding():
+    rules = ActionRules(smoothing_bars=5, hold_zone=0.1)
+    smoothed = torch.linspace(-0.6, 0.6, 20_001)  # float32
+    number = number_for_share(rules, torch.zeros(20_001), smoothed, TENSOR_MATHS)
+    rest = smoothed + rules.smoothing * (number - smoothed)
+    assert float(number.abs().max()) <= 1.0
+    assert float(rest.abs().max()) == pytest.approx(0.09, rel=1e-5)
+    assert int((rest.abs() > 0.1).sum()) == 0
+
+
 def test_number_for_share_single_equals_batch():
     rules = ActionRules(smoothing_bars=3)
     rng = stream(7, "test", "shares")

@@ -63,10 +63,26 @@ class ForgetsInterest(ReferenceEnv):
         return 0.0
 
 
+class ForgetsAFifthOfInterest(ReferenceEnv):
+    def interest(self) -> float:
+        return 0.8 * super().interest()
+
+
 class IgnoresTheSeed(ReferenceEnv):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.starts = itertools.cycle((1, 5, 9, 13, 17))
+
+    def draw_start(self) -> int:
+        return next(self.starts)
+
+
+class IgnoresTheSeedNowAndThen(ReferenceEnv):
+    """Every fourth reset begins elsewhere."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.starts = itertools.cycle((1, 1, 1, 5))
 
     def draw_start(self) -> int:
         return next(self.starts)
@@ -87,6 +103,12 @@ class TerminatesAtTheEnd(ReferenceEnv):
     def step(self, action: Any) -> Any:
         observation, reward, _, truncated, info = super().step(action)
         return observation, reward, truncated, False, info
+
+
+class EndsBothWays(ReferenceEnv):
+    def step(self, action: Any) -> Any:
+        observation, reward, _, truncated, info = super().step(action)
+        return observation, reward, truncated, truncated, info
 
 
 class KeepsUnits(ReferenceEnv):
@@ -128,6 +150,13 @@ class AddsAnUndeclaredBonus(ReferenceEnv):
 class FillsAtTheSeenClose(ReferenceEnv):
     def fill_price(self) -> float:
         return float(self.bars.closes[self.bar])
+
+
+class FillsNearTheSeenClose(ReferenceEnv):
+    """Nine parts of the price that was seen, one of the next."""
+
+    def fill_price(self) -> float:
+        return 0.9 * float(self.bars.closes[self.bar]) + 0.1 * super().fill_price()
 
 
 class HidesThePosition(ReferenceEnv):
@@ -207,6 +236,7 @@ FAULTS: tuple[tuple[str, type[ReferenceEnv], Callable[[Probe], Probe]], ...] = (
     ("fees_charged", HidesFeesFromReward, as_it_is),
     ("borrow_accrues", ChargesInterestOnce, as_it_is),
     ("borrow_accrues", ForgetsInterest, as_it_is),
+    ("borrow_accrues", ForgetsAFifthOfInterest, as_it_is),
     ("reward_is_declared_terms", PaysTheSumAtTheEnd, as_it_is),
     ("reward_is_declared_terms", PaysTheSumAtTheEnd, without_terms),
     ("reward_is_declared_terms", AddsAnUndeclaredBonus, as_it_is),
@@ -215,15 +245,18 @@ FAULTS: tuple[tuple[str, type[ReferenceEnv], Callable[[Probe], Probe]], ...] = (
     ("no_fill_before_next_bar", FillsAtTheSeenClose, as_it_is),
     ("no_fill_before_next_bar", FillsAtTheSeenClose, by_cash_and_units),
     ("no_fill_before_next_bar", FillsAtTheSeenClose, by_equity),
+    ("no_fill_before_next_bar", FillsNearTheSeenClose, as_it_is),
     ("future_not_in_observation", ScalesByTheWholeSample, as_it_is),
     ("position_in_observation", HidesThePosition, as_it_is),
     ("observation_in_space", ReturnsDoubles, as_it_is),
     ("observation_in_space", ShowsInfinity, as_it_is),
     ("seed_determinism", IgnoresTheSeed, as_it_is),
+    ("seed_determinism", IgnoresTheSeedNowAndThen, as_it_is),
     ("seed_determinism", SlipsAtRandom, as_it_is),
     ("no_bleeding_between_episodes", KeepsUnits, as_it_is),
     ("no_bleeding_between_episodes", RemembersWindows, as_it_is),
     ("truncated_is_not_terminated", TerminatesAtTheEnd, as_it_is),
+    ("truncated_is_not_terminated", EndsBothWays, as_it_is),
     ("truncated_is_not_terminated", NeverEnds, as_it_is),
     ("step_after_end_refused", StepsPastTheEnd, as_it_is),
     ("nan_action_is_safe", SellsOnNan, as_it_is),
