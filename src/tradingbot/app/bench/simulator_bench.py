@@ -24,10 +24,9 @@ MEMORY_GOAL_BYTES = 4e6
 """Growth that counts as none: what an allocator keeps."""
 
 NOTES = {
-    "batch_4096": "compiled, every rule on; private observation and row of the market window",
-    "batch_65536": "compiled, every rule on; private observation and row of the market window",
-    "eager_4096": "the same functions, not compiled; default rules, one thread",
-    "eager_4096_every_rule": "the same functions, not compiled; one thread",
+    "batch_4096": "compiled; private observation and row of the market window",
+    "batch_65536": "compiled; private observation and row of the market window",
+    "eager_4096": "the same functions, not compiled; one thread",
     "batch_4096_window24": "compiled, and the flat observation with a window of 24 bars written",
     "single_env": "gymnasium TradingEnv, dict observation with a window of 24 bars",
     "parallel_143": "symbol-steps; 143 lanes per environment on a common clock",

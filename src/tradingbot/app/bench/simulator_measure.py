@@ -16,6 +16,7 @@ from tradingbot.app.bench.simulator_peers import NOT_INSTALLED, PEERS, PeerSpeed
 from tradingbot.app.bench.simulator_scale import Scale
 from tradingbot.app.bench.simulator_setup import (
     BARE_RULES,
+    DEFAULT,
     EVERY_RULE,
     SEED,
     Batch,
@@ -98,14 +99,14 @@ def _stages(scale: Scale) -> list[tuple[str, Stage]]:
     sizes = [size for size in scale.environments if size not in (scale.headline, scale.wide)]
     stages += [(f"{size:,} environments", _growth_stage(size)) for size in sizes]
     if scale.rules:
-        stages.append(("optional rules off", _measure_bare_rules))
+        stages.append(("every rule on", _measure_every_rule))
         stages.append(("bare reward", _measure_bare_reward))
     stages += [(PEERS[name].package, _peer_stage(name)) for name in scale.peers]
     return [*stages, ("share of a learner's time", _measure_learner)]
 
 
 def _measure_single(found: Measured, world: World) -> None:
-    env = TradingEnv(world, EVERY_RULE)
+    env = TradingEnv(world, DEFAULT)
     env.reset(seed=SEED)
     actions = _single_actions()
     seconds = np.empty(found.scale.single_steps)
@@ -138,12 +139,10 @@ def _measure_headline(found: Measured, world: World) -> None:
     scale = found.scale
     batch = _checked_batch(found, world, scale.headline)
     found.speeds["batch_4096"] = _steps_per_s(found, batch, batch.advance)
-    found.speeds["eager_4096"] = _eager_speed(found, world, scale.headline, EnvConfig())
-    found.speeds["eager_4096_every_rule"] = _eager_speed(found, world, scale.headline)
+    found.speeds["eager_4096"] = _eager_speed(found, world, scale.headline)
     found.copy_bandwidth = copy_bandwidth(scale.copied_bytes)
     found.state_bytes = batch.account.bytes_per_account
-    eager = found.speeds["eager_4096_every_rule"]
-    _add_environments(found, batch, found.speeds["batch_4096"], eager)
+    _add_environments(found, batch, found.speeds["batch_4096"], found.speeds["eager_4096"])
     _measure_memory(found, batch)
     for window_bars in scale.windows:
         _add_window(found, batch, world, window_bars)
@@ -179,17 +178,19 @@ def _measure_markets(found: Measured, world: World) -> None:
         found.speeds[name] = _steps_per_s(found, batch, batch.advance)
 
 
-def _measure_bare_rules(found: Measured, world: World) -> None:
-    _measure_variant(found, world, "optional rules off", None)
+def _measure_every_rule(found: Measured, world: World) -> None:
+    _measure_variant(found, world, "every rule on", EVERY_RULE, None)
 
 
 def _measure_bare_reward(found: Measured, world: World) -> None:
-    _measure_variant(found, world, "and one reward term", bare_reward)
+    _measure_variant(found, world, "loss limits off and one reward term", BARE_RULES, bare_reward)
 
 
-def _measure_variant(found: Measured, world: World, label: str, reward: Reward | None) -> None:
+def _measure_variant(
+    found: Measured, world: World, label: str, config: EnvConfig, reward: Reward | None
+) -> None:
     make = step_maker(compiled=found.scale.compiled)
-    batch = draw_batch(world, make, found.scale.headline, BARE_RULES, reward=reward)
+    batch = draw_batch(world, make, found.scale.headline, config, reward=reward)
     found.growth.append(_point(batch, "rules", label, _steps_per_s(found, batch, batch.advance)))
 
 
@@ -229,7 +230,7 @@ def _add_environments(found: Measured, batch: Batch, speed: float, eager: float)
 def _add_window(found: Measured, batch: Batch, world: World, window_bars: int) -> None:
     writer = ObservationWriter(world, with_window(window_bars))
     speed = _steps_per_s(found, batch, with_observation(batch, writer))
-    if window_bars == EVERY_RULE.rules.episode.window_bars:
+    if window_bars == DEFAULT.rules.episode.window_bars:
         found.speeds[f"batch_4096_window{window_bars}"] = speed
     extra = observation_bytes(writer)
     found.growth.append(_point(batch, "window", str(window_bars), speed, extra=extra))
@@ -252,15 +253,13 @@ def _point(
 
 def _checked_batch(found: Measured, world: World, n_environments: int) -> Batch:
     batch = draw_batch(world, step_maker(compiled=found.scale.compiled), n_environments)
-    eager = packed_step(EVERY_RULE.rules, EVERY_RULE.reward_stack, batch.market, batch.starts)
+    eager = packed_step(DEFAULT.rules, DEFAULT.reward_stack, batch.market, batch.starts)
     check_compiled(batch, eager)
     return batch
 
 
-def _eager_speed(
-    found: Measured, world: World, n_environments: int, config: EnvConfig = EVERY_RULE
-) -> float:
-    batch = draw_batch(world, packed_step, n_environments, config)
+def _eager_speed(found: Measured, world: World, n_environments: int) -> float:
+    batch = draw_batch(world, packed_step, n_environments)
     threads = torch.get_num_threads()
     if n_environments <= LONE_THREAD_ENVIRONMENTS:
         torch.set_num_threads(1)

@@ -21,10 +21,11 @@ _PEER_NAMES = {
     "peer_finrl": "FinRL",
 }
 _REMARKS = """\
-* Every rule is on (stop-loss, take-profit, holding limit, loss limits, reserve, shorts with
-  margin, spread, impact, borrow), the reward is the whole of `v31`, actions are continuous, random
-  and drawn within the timed loop; accounts are float32. Compiled is compared with eager, and the
-  batch with the scalar simulator, before anything is timed.
+* Rules and reward are the defaults (long-only, loss limits, every risk rule, all of `v31`), costs
+  with spread and impact, actions continuous, random and drawn within the timed loop; accounts are
+  float32. "Every rule on" adds stop-loss, take-profit, holding limit, reserve and shorts with
+  margin. Compiled is compared with eager, and the batch with the scalar simulator, before anything
+  is timed.
 * `batch_…` makes what our learners take: the private observation, and the row of the market
   window, which stays in one tensor. `…_window24` also writes the flat observation (24 × 23 window
   and the rest). Peers return views of arrays, or rows, that they made before.

@@ -1,4 +1,4 @@
-"""What the simulator benchmark steps: a synthetic world, every rule switched on, random actions."""
+"""What the simulator benchmark steps: a synthetic world, default rules and more, random actions."""
 
 from __future__ import annotations
 
@@ -33,6 +33,9 @@ SEED = 7
 COSTS = COST_PROFILES["impact"]
 """Commission, spread, impact and borrow; rates are tensors, so a cost of 0 would be no faster."""
 
+DEFAULT = EnvConfig(costs=COSTS)
+"""Rules and reward as an environment has them that nobody configured."""
+
 EVERY_RULE = EnvConfig(
     rules=Rules(
         account=AccountRules(
@@ -50,7 +53,7 @@ EVERY_RULE = EnvConfig(
 """Stops, holding limit, loss limits, reserve, shorts with margin, all costs; the default reward."""
 
 BARE_RULES = replace(
-    EVERY_RULE,
+    DEFAULT,
     rules=Rules(account=AccountRules(position_loss_frac=1.0, portfolio_loss_frac=1.0)),
 )
 """Everything off that has an off; actions, gate, fills and ledger remain."""
@@ -66,9 +69,9 @@ StepMaker = Callable[[Rules, Reward, TensorMarket, Starts], PackedStepFunction]
 
 def with_window(window_bars: int) -> EnvConfig:
     """Return the configuration with windows of another length, flat."""
-    episode = replace(EVERY_RULE.rules.episode, window_bars=window_bars)
-    rules = replace(EVERY_RULE.rules, episode=episode)
-    return replace(EVERY_RULE, rules=rules, observation="flat")
+    episode = replace(DEFAULT.rules.episode, window_bars=window_bars)
+    rules = replace(DEFAULT.rules, episode=episode)
+    return replace(DEFAULT, rules=rules, observation="flat")
 
 
 def bench_world(n_symbols: int, n_bars: int) -> World:
@@ -111,7 +114,7 @@ def draw_batch(
     world: World,
     make: StepMaker,
     n_environments: int,
-    config: EnvConfig = EVERY_RULE,
+    config: EnvConfig = DEFAULT,
     *,
     reward: Reward | None = None,
     dtype: torch.dtype = torch.float32,
@@ -134,9 +137,9 @@ def draw_batch(
 
 def market_batch(world: World, make: StepMaker, n_environments: int) -> Batch:
     """Lay out environments of one lane per symbol, all symbols of one at the same bar."""
-    starts = fixed_symbols(start_mask(world, EVERY_RULE), n_environments, SEED)
+    starts = fixed_symbols(start_mask(world, DEFAULT), n_environments, SEED)
     market = tensor_market(world.prices, world.present)
-    step = make(EVERY_RULE.rules, EVERY_RULE.reward_stack, market, starts)
+    step = make(DEFAULT.rules, DEFAULT.reward_stack, market, starts)
     return _begun(step, market, starts)
 
 
@@ -153,7 +156,7 @@ def _begun(step: PackedStepFunction, market: TensorMarket, starts: Starts) -> Ba
 
 
 def _first_accounts(market: TensorMarket, starts: Starts) -> PackedAccount:
-    cash = EVERY_RULE.rules.account.initial_cash_ccy
+    cash = DEFAULT.rules.account.initial_cash_ccy
     return pack(begin(starts, market, cash, torch.zeros(len(starts.key), dtype=torch.int32)))
 
 

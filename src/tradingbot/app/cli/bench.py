@@ -81,8 +81,8 @@ def bench_simulator(
 ) -> None:
     """Measure the simulator, its growth and its peers (six minutes; a minute with --quick).
 
-    Every rule and the whole default reward are switched on, actions are random and drawn within the
-    timed loop, and the observation is made. Before timing, the compiled program is compared with
+    Rules and reward are the defaults, actions are random and drawn within the timed loop, and the
+    observation is made. Before timing, the compiled program is compared with
     its parts and the batch with the scalar simulator. Needs the extra: bench; peers that are not
     installed are named as such.
 
@@ -128,7 +128,7 @@ def _print_simulator(found: list[BenchRecord]) -> None:
         for r in found
     ]
     print_table(
-        "Simulator benchmark (synthetic bars; medians; every rule, reward v31, random actions)",
+        "Simulator benchmark (synthetic bars; medians; default rules and reward, random actions)",
         ["what", "measured", "reference", "", "better by", "note"],
         rows,
     )
