@@ -42,7 +42,9 @@ def check_compiled(batch: Batch, eager: PackedStepFunction) -> None:
         assert batch.last is not None
         expected = eager(batch.rates, before, batch.action)
         odd = odd_lanes(batch.last, expected)
-        assert odd <= ODD_LANES, f"compiled differs from eager in {odd:.2%} of lanes, step {number}"
+        # One lane may always tip: of a small batch it is a large share.
+        allowed = max(ODD_LANES, 1.5 / batch.n_lanes)
+        assert odd <= allowed, f"compiled differs from eager in {odd:.2%} of lanes, step {number}"
 
 
 def odd_lanes(found: PackedStep, expected: PackedStep) -> float:
