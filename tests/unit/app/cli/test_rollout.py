@@ -98,7 +98,7 @@ def test_stored_panel_needs_its_certificate(call, config: str) -> None:
         (("--market", "noise", "--set", "phi"), "--set must be NAME=VALUE"),
         (("--market", "noise", "--out", "page.pdf"), "--out must name an .html file"),
         (("--market", "noise", "--out", "/nowhere/page.html"), "folder that exists"),
-        (("--market", "noise", "--start", "2025-09-20"), "Lengthen the training period"),
+        (("--market", "noise", "--start", "2025-09-20"), "they need 192 bars of a symbol"),
         (("absent",), "absent"),
     ],
 )
