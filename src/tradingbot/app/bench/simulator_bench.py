@@ -28,7 +28,7 @@ NOTES = {
     "batch_65536": "compiled; private observation and row of the market window",
     "eager_4096": "the same functions, not compiled; one thread",
     "batch_4096_window24": "compiled, and the flat observation with a window of 24 bars written",
-    "single_env": "gymnasium TradingEnv, dict observation with a window of 24 bars",
+    "single_env": "gymnasium TradingEnv, named observation with a window of 24 bars",
     "parallel_143": "symbol-steps; 143 lanes per environment on a common clock",
     "parallel_143_alone": "symbol-steps of one environment",
 }

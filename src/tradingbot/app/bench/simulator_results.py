@@ -35,8 +35,10 @@ _REMARKS = """\
 * *memory bound*: bytes that a step must read and write (sizes of the real tensors, each once) ÷
   bandwidth of copying tensors as large as the step's. The part of a step that is neither the call
   nor this is arithmetic.
-* `growth_symbols_…`: episodes drawn from so many symbols. `growth_rules_…`: with optional rules
-  off, then with one reward term; the state is the same.
+* `growth_symbols_…`: episodes drawn from so many symbols. `growth_rules_…`: with every rule on,
+  and with the loss limits off and one reward term; the state is the same.
+* `growth_symbols_143` is the program of `batch_4096` measured again later: how far they lie apart
+  is how steady the machine was.
 * `memory_growth_1e6_steps`: resident memory of the process before and after; the number of steps
   is in its note."""
 
@@ -104,9 +106,8 @@ def _number(value: float, unit: str) -> str:
 
 
 def _gpu_lines(gpu: Mapping[str, object]) -> list[str]:
-    head = (
-        f"GPU: {gpu['device']}, {gpu['versions']}; command: `python benchmarks/gpu_simulator.py`."
-    )
+    command = "`python benchmarks/gpu_simulator.py`; every rule on."
+    head = f"GPU: {gpu['device']}, {gpu['versions']}; command: {command}"
     lines = ["", head, "", "| record | steps/s | memory bound | share of it |", "|---|---|---|---|"]
     for point in _gpu_points(gpu):
         speed, bound = float(point["steps_per_s"]), float(point["bound_steps_per_s"])

@@ -63,7 +63,7 @@ def draw_simulator_speed(curves: SpeedCurves) -> Figure:
     left.set(
         xlabel="environments stepped together",
         ylabel="steps per second",
-        title="Steps per second (synthetic bars, every rule, reward v31)",
+        title="Steps per second (synthetic bars, reward v31)",
     )
     _plot(right, curves.windows, "bars in the window written", BLUE, "o-")
     _plot(right, curves.symbols, "symbols drawn from", GREEN, "s-")
