@@ -20,17 +20,21 @@ ALLOWED: dict[str, frozenset[str] | None] = {
     "risk": frozenset({"domain"}),
     "market": frozenset({"domain", "risk"}),
     "rewards": frozenset({"domain", "market"}),
-    "envs": frozenset({"domain", "data", "features", "risk", "market", "rewards"}),
-    "agents": frozenset({"domain", "risk", "market"}),
+    "networks": frozenset({"domain"}),
+    "learning": frozenset({"domain", "networks"}),
+    "envs": frozenset({"domain", "data", "features", "risk", "market", "rewards", "learning"}),
+    "agents": frozenset({"domain", "risk", "market", "networks"}),
+    "runs": frozenset({"domain", "data", "features"}),
     "evaluation": frozenset(
-        {"domain", "data", "features", "risk", "market", "rewards", "envs", "agents"}
+        {"domain", "data", "features", "risk", "market", "rewards", "envs", "agents", "learning"}
     ),
     "app": frozenset(
-        {"domain", "data", "features", "risk", "market", "rewards", "envs", "agents", "evaluation"}
+        {
+            *("domain", "data", "features", "risk", "market", "rewards", "networks", "learning"),
+            *("envs", "agents", "runs", "evaluation"),
+        }
     ),
-    "networks": None,
     "supervised": None,
-    "learning": None,
     "runtime": None,
     "serving": None,
     "monitoring": None,
@@ -41,7 +45,7 @@ ALLOWED: dict[str, frozenset[str] | None] = {
 RESTRICTED: dict[str, tuple[str, ...]] = {
     "torch": (
         *("features/panel", "risk/", "market/", "rewards/", "envs/"),
-        *("agents/", "evaluation/", "app/"),
+        *("agents/", "evaluation/", "app/", "networks/", "learning/", "runs/"),
     ),
     "gymnasium": ("envs/", "app/"),
     "stable_baselines3": ("envs/", "app/"),
@@ -80,8 +84,10 @@ FORBIDDEN_IN_DOMAIN = frozenset(
         "exchange_calendars",
     ]
 )
+# Learning does not know that it trades: of our vocabulary it may use these modules only.
+NEUTRAL_VOCABULARY = ("domain.errors", "domain.checks", "domain.seeding")
 # The tensor core runs on any machine with torch: it may import these and the standard library.
-TENSOR_CORE = frozenset({"risk", "market", "rewards", "agents"})
+TENSOR_CORE = frozenset({"risk", "market", "rewards", "agents", "networks", "learning"})
 ALLOWED_IN_TENSOR_CORE = frozenset({"torch", "numpy", "numba", "tradingbot"})
 # Calls that make a result depend on when or in which order it is computed.
 FORBIDDEN_CALLS = frozenset(
@@ -140,6 +146,12 @@ def _arrow_violations(path: str, tree: ast.Module) -> list[str]:
         if top == "tradingbot" and target in ALLOWED and target != owner:
             if owner is None or target not in (ALLOWED[owner] or ()):
                 found.append(f"{path}:{line}: {owner or 'the root'} must not import {target}")
+            elif (
+                owner in ("networks", "learning")
+                and target == "domain"
+                and not rest.startswith(NEUTRAL_VOCABULARY)
+            ):
+                found.append(f"{path}:{line}: {owner} must not import {rest}: it knows no trading")
         elif owner == "domain" and top in FORBIDDEN_IN_DOMAIN:
             found.append(f"{path}:{line}: domain must not import {top}")
         elif owner in TENSOR_CORE and not (
@@ -213,7 +225,9 @@ def test_every_clock_reader_exists_and_has_a_reason() -> None:
         ("features/x.py", "from datetime import date\nd = date.today()", "date.today"),
         ("surprise/x.py", "", "package 'surprise' has no arrows"),
         ("market/x.py", "import polars", "tensor core must not import polars"),
-        ("networks/x.py", "", "package 'networks' has no arrows"),
+        ("supervised/x.py", "", "package 'supervised' has no arrows"),
+        ("learning/x.py", "from tradingbot.domain.action import Action", "knows no trading"),
+        ("networks/x.py", "from tradingbot.market import rules", "networks must not import market"),
         ("x.py", "import tradingbot.app", "the root must not import app"),
     ],
 )

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from tradingbot.domain.checks import require
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.episode_info import EpisodeSummary
 from tradingbot.market.costs import CostProfile
-from tradingbot.risk.limits import require
 
 BARS_PER_YEAR = 252 * 7
 """Hourly bars of the exchange's sessions, by which Sharpe ratios are made annual."""

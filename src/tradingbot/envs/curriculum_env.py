@@ -12,6 +12,7 @@ from typing import Any, SupportsFloat
 
 import gymnasium as gym
 
+from tradingbot.domain.checks import require
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.config import EnvConfig
@@ -38,7 +39,6 @@ from tradingbot.envs.spaces import observation_space
 from tradingbot.envs.world import World
 from tradingbot.envs.worlds import synthetic_world
 from tradingbot.market.costs import CostProfile
-from tradingbot.risk.limits import require
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from tradingbot.domain.checks import require
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.world import World
 from tradingbot.envs.worlds import world_from_bars
 from tradingbot.market.bars import VOLATILITY_BARS
 from tradingbot.market.costs import CostRates
-from tradingbot.risk.limits import require
 
 FloatArray = NDArray[np.float64]
 

@@ -13,6 +13,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from tradingbot.domain.checks import require
 from tradingbot.domain.errors import ConfigError, UserError
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.config import EnvConfig, read_config
@@ -20,7 +21,6 @@ from tradingbot.envs.registration import default_world
 from tradingbot.envs.single import RenderMode, TradingEnv
 from tradingbot.envs.spaces import flat_space
 from tradingbot.envs.world import World
-from tradingbot.risk.limits import require
 
 GoalReward = Literal["sparse", "dense"]
 GoalObservation = dict[str, Any]

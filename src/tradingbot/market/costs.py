@@ -12,8 +12,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from tradingbot.domain.checks import require_kinds
 from tradingbot.domain.errors import ConfigError, suggest
-from tradingbot.risk.limits import require_kinds
 
 WORST_FRAC = 0.99
 """Most that costs move a price: a sale always brings something, however wild the market."""

@@ -10,7 +10,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tradingbot.risk.limits import RiskLimits, require, require_kinds
+from tradingbot.domain.checks import require, require_kinds
+from tradingbot.risk.limits import RiskLimits
 
 ActionSpace = Literal["continuous", "target", "discrete"]
 FillAt = Literal["next_open", "this_close"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.checks import require, require_kinds
 
 
 @dataclass(frozen=True)
@@ -33,33 +33,3 @@ class RiskLimits:
         require(0.0 <= self.min_trade_ccy < math.inf, "min_trade_ccy must be 0 or more", self)
         require(1.0 < self.margin_frac < math.inf, "margin_frac must be above 1", self)
         require(self.max_stale_bars >= 0, "max_stale_bars must be 0 or more", self)
-
-
-_KINDS: dict[str, tuple[type, ...]] = {"bool": (bool,), "int": (int,), "float": (int, float)}
-
-
-def require_kinds(rules: object) -> None:
-    """Refuse a field that is declared as truth value or number and holds something else.
-
-    "no" is true to Python, and half a bar is none.
-    """
-    for name, kind in type(rules).__annotations__.items():
-        value, kinds = getattr(rules, name), _KINDS.get(kind)
-        if kinds is None or (
-            isinstance(value, kinds) and (kind == "bool") == (value is True or value is False)
-        ):
-            continue
-        raise ConfigError(
-            f"{name} must be of type {kind}",
-            was=repr(value),
-            where=f"{type(rules).__name__}.{name}",
-        )
-
-
-def require(holds: bool, rule: str, rules: object) -> None:
-    """Raise ConfigError unless a rule holds; the first word of the rule names the field."""
-    if not holds:
-        name = rule.split()[0]
-        raise ConfigError(
-            rule, was=getattr(rules, name, None), where=f"{type(rules).__name__}.{name}"
-        )

@@ -1,0 +1,79 @@
+"""What a learner is to the trainer, the recorder and checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from torch import Tensor, nn
+
+from tradingbot.learning.task import Observation, Task
+
+Metrics = dict[str, Tensor]
+"""Name (`loss/policy`, `policy/entropy` …) → (N,) or () on the learner's device; each name is
+explained in `docs/metrics.md`."""
+
+
+class Experience(NamedTuple):
+    """What the flight recorder reads of one update's experience; S steps of B environments."""
+
+    selected: Tensor
+    """(S, N, B) actions the policy chose, with its exploration; codes or numbers."""
+    executed: Tensor
+    """(S, N, B) int64 codes that were carried out."""
+    traded: Tensor
+    """(S, N, B) bool"""
+    reward: Tensor
+    """(S, N, B)"""
+    terms: Tensor
+    """(K, N, B) reward terms, summed over the steps."""
+
+
+class Update(NamedTuple):
+    """What one update reports."""
+
+    metrics: Metrics
+    experience: Experience
+
+
+class Learner(Protocol):
+    """Learns a task; the same seed and task give the same bits on a CPU."""
+
+    name: str
+    """`ppo`, `sac` or `direct`."""
+    task: Task
+    steps: int
+    """Environment steps per agent so far."""
+    updates: int
+    """Calls of `update` so far."""
+
+    def update(self) -> Update:
+        """Collect experience and learn from it once."""
+
+    def act(self, observation: Observation) -> Tensor:
+        """Return deterministic actions (N, B)."""
+
+    def sample(self, observation: Observation) -> Tensor:
+        """Return actions (N, B) drawn from the policy with the learner's own generator."""
+
+    def networks(self) -> Mapping[str, nn.Module]:
+        """What acting needs, by name; the weights that checkpoints call the agent."""
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything that resuming bit for bit needs, as named tensors.
+
+        Weights, optimiser, generators, replay, the task's state, counters, schedules.
+        """
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from what `state` returned.
+
+        Raises:
+            ConfigError: If a tensor is missing, superfluous, or of another shape or format.
+        """
+
+    def set_entropy_scale(self, scale: Tensor) -> None:
+        """Multiply the entropy bonus of each agent, (N,), until told otherwise; part of `state`."""
+
+    def set_learning_rate_scale(self, scale: float) -> None:
+        """Multiply the learning rate until told otherwise; part of `state`."""

@@ -1,0 +1,3 @@
+"""Networks: encoders, stacked heads, distributions. Torch only; nothing here knows of trading."""
+
+__all__: list[str] = []

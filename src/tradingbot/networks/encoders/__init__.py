@@ -1,0 +1,3 @@
+"""Encoders: the history of a series in, one embedding per bar out, causal."""
+
+__all__: list[str] = []

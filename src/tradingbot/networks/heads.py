@@ -1,0 +1,161 @@
+"""Heads of N agents as one tensor program, with three ways to share strength between agents.
+
+`pooled`: one head for all. `independent`: weights of its own for each agent. `partial`: one head
+for all, which also offers K directions in which agents may differ; agent i adds its own mixture,
+
+    output_i(x) = shared(h) + Σ_k z_ik · direction_k(h),   h = hidden layers of x, common to all.
+
+All agents together learn in which ways agents differ; one agent has only K numbers to learn. The z
+are shrunk to zero (`penalty`), so an agent departs from the others only where its data pay for it.
+This is a random-effects model (Laird & Ware 1982) on learned features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tradingbot.domain.checks import require, require_kinds
+from tradingbot.networks.initialisation import Initialisation, draw_weight
+
+Pooling = Literal["partial", "pooled", "independent"]
+_ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
+    "tanh": torch.tanh,
+    "relu": functional.relu,
+    "gelu": functional.gelu,
+}
+_HIDDEN_GAIN = 2.0**0.5
+
+
+@dataclass(frozen=True)
+class HeadConfig:
+    """Size of a head, and how agents share it."""
+
+    hidden: tuple[int, ...] = (128,)
+    """Width of each hidden layer."""
+    activation: Literal["tanh", "relu", "gelu"] = "tanh"
+    pooling: Pooling = "partial"
+    n_directions: int = 4
+    """K, in which partially pooled agents may differ."""
+    deviation_scale: float = 0.1
+    """Standard deviation of the z at first; at 0 symmetric agents could never begin to differ."""
+    initialisation: Initialisation = "orthogonal"
+    output_gain: float = 0.1
+    """Scale of the last layer at first: small, so that policies begin undecided."""
+
+    def __post_init__(self) -> None:
+        """Refuse a head that cannot be."""
+        require_kinds(self)
+        require(bool(self.hidden), "hidden must have a layer", self)
+        require(
+            all(width >= 1 for width in self.hidden), "hidden must be widths of 1 or more", self
+        )
+        require(self.activation in _ACTIVATIONS, "activation must be tanh, relu or gelu", self)
+        require(
+            self.pooling in ("partial", "pooled", "independent"),
+            "pooling must be partial, pooled or independent",
+            self,
+        )
+        require(self.n_directions >= 1, "n_directions must be 1 or more", self)
+        require(self.deviation_scale > 0.0, "deviation_scale must be above 0", self)
+        require(self.output_gain > 0.0, "output_gain must be above 0", self)
+
+
+class StackedHead(nn.Module):
+    """(N, B, I) → (N, B, O) for N agents at once.
+
+    Weights are (I, O) where agents share them, (N, I, O) where they do not: `x @ weight` is right
+    for both. Parameters of single agents, and only those, have N as their first axis; their names
+    are in `own_names`.
+    """
+
+    def __init__(
+        self,
+        n_agents: int,
+        n_inputs: int,
+        n_outputs: int,
+        config: HeadConfig,
+        generator: torch.Generator,
+    ) -> None:
+        """Draw weights from a CPU generator; move the module to a device afterwards."""
+        super().__init__()
+        self.n_agents, self.n_outputs, self.config = n_agents, n_outputs, config
+        widths = (n_inputs, *config.hidden, n_outputs)
+        gains = (*[_HIDDEN_GAIN] * len(config.hidden), config.output_gain)
+        self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
+        for fan_in, fan_out, gain in zip(widths[:-1], widths[1:], gains, strict=True):
+            self.weights.append(self._draw(fan_in, fan_out, gain, generator))
+            self.biases.append(self._zeros(fan_out))
+        if config.pooling == "partial":
+            count = config.n_directions * n_outputs
+            self.directions = nn.Parameter(
+                draw_weight(config.initialisation, widths[-2], count, generator)
+            )
+            z = torch.empty(n_agents, config.n_directions)
+            self.deviations = nn.Parameter(
+                z.normal_(0.0, config.deviation_scale, generator=generator)
+            )
+
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        """Names of parameters (N, …) that belong to single agents."""
+        if self.config.pooling == "independent":
+            return tuple(name for name, _ in self.named_parameters())
+        return ("deviations",) if self.config.pooling == "partial" else ()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map inputs (N, B, I) to outputs (N, B, O)."""
+        hidden = self.features(x)
+        output = _affine(hidden, self.weights[-1], self.biases[-1])
+        if self.config.pooling != "partial":
+            return output
+        return output + self._deviate(hidden)
+
+    def features(self, x: Tensor) -> Tensor:
+        """Return the last hidden layer, (N, B, H)."""
+        activation = _ACTIVATIONS[self.config.activation]
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = activation(_affine(x, weight, bias))
+        return x
+
+    def deviation(self, x: Tensor) -> Tensor:
+        """Return what agents add to the shared output, (N, B, O); 0 unless partially pooled."""
+        if self.config.pooling != "partial":
+            return x.new_zeros(*x.shape[:-1], self.n_outputs)
+        return self._deviate(self.features(x))
+
+    def penalty(self) -> Tensor:
+        """Return Σ_k z² of each agent, (N,); 0 unless partially pooled."""
+        if self.config.pooling != "partial":
+            return self.weights[0].new_zeros(self.n_agents)
+        return torch.sum(self.deviations.square(), dim=-1)
+
+    def _deviate(self, hidden: Tensor) -> Tensor:
+        # Mix the directions first: one small (H, O) matrix per agent instead of K outputs per row.
+        directions = self.directions.view(-1, self.config.n_directions, self.n_outputs)
+        mixture = torch.einsum("nk,hko->nho", self.deviations, directions)
+        return hidden @ mixture
+
+    def _draw(
+        self, fan_in: int, fan_out: int, gain: float, generator: torch.Generator
+    ) -> nn.Parameter:
+        kind = self.config.initialisation
+        if self.config.pooling != "independent":
+            return nn.Parameter(draw_weight(kind, fan_in, fan_out, generator, gain))
+        drawn = [draw_weight(kind, fan_in, fan_out, generator, gain) for _ in range(self.n_agents)]
+        return nn.Parameter(torch.stack(drawn))
+
+    def _zeros(self, width: int) -> nn.Parameter:
+        own = self.config.pooling == "independent"
+        return nn.Parameter(torch.zeros(self.n_agents, 1, width) if own else torch.zeros(width))
+
+
+def _affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    if weight.dim() == 3:
+        return torch.baddbmm(bias, x, weight)
+    return functional.linear(x, weight.t(), bias)
