@@ -132,7 +132,7 @@ class StackedHead(nn.Module):
     def penalty(self) -> Tensor:
         """Return Σ_k z² of each agent, (N,); 0 unless partially pooled."""
         if self.config.pooling != "partial":
-            return self.weights[0].new_zeros(self.n_agents)
+            return torch.zeros(self.n_agents, device=self.weights[0].device)
         return torch.sum(self.deviations.square(), dim=-1)
 
     def _deviate(self, hidden: Tensor) -> Tensor:
