@@ -1,0 +1,58 @@
+"""How a number changes while training goes on: pure functions of the steps made so far."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from tradingbot.domain.checks import require, require_kinds
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A number that is held, then moves from `first` to `last`, then stays there.
+
+    Example:
+        >>> entropy = Schedule("linear", 0.08, 0.03, hold=10_000, over=40_000)
+        >>> entropy.at(0), entropy.at(10_000), round(entropy.at(30_000), 4), entropy.at(90_000)
+        (0.08, 0.08, 0.055, 0.03)
+    """
+
+    kind: Literal["constant", "linear", "cosine"] = "constant"
+    first: float = 0.0
+    """The number at the beginning."""
+    last: float = 0.0
+    """The number at the end; a constant never gets there."""
+    hold: int = 0
+    """Steps per agent during which nothing changes."""
+    over: int = 1
+    """Steps per agent that the change takes."""
+
+    def __post_init__(self) -> None:
+        """Refuse a schedule that cannot be followed."""
+        require_kinds(self)
+        require(
+            self.kind in ("constant", "linear", "cosine"),
+            "kind must be constant, linear or cosine",
+            self,
+        )
+        require(math.isfinite(self.first), "first must be a finite number", self)
+        require(math.isfinite(self.last), "last must be a finite number", self)
+        require(self.hold >= 0, "hold must be 0 steps or more", self)
+        require(self.over >= 1, "over must be 1 step or more", self)
+
+    def at(self, steps: float) -> float:
+        """Return the number after so many steps."""
+        if self.kind == "constant":
+            return self.first
+        progress = min(max((steps - self.hold) / self.over, 0.0), 1.0)
+        if self.kind == "cosine":
+            progress = 0.5 * (1.0 - math.cos(math.pi * progress))
+        # Written so that both ends are met to the last bit.
+        return (1.0 - progress) * self.first + progress * self.last
+
+
+def constant(number: float) -> Schedule:
+    """Return a number that never changes."""
+    return Schedule("constant", number, number)
