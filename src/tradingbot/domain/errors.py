@@ -8,6 +8,7 @@ TradingBotError
     ├── SourceError           a data vendor refused, failed or answered nonsense
     ├── MissingExtraError     an optional package is not installed
     ├── UncertifiedPanelError a panel has no valid causality certificate
+    ├── TrainingError         training collapsed or diverged, and its remedies did not help
     └── StorageError          the disk refused: full, read-only, or a stored file is damaged
 """
 
@@ -64,6 +65,10 @@ class SourceError(UserError):
 
 class UncertifiedPanelError(UserError):
     """A panel has no causality certificate, or one for other content."""
+
+
+class TrainingError(UserError):
+    """Training collapsed or diverged, and the remedies that were tried did not help."""
 
 
 class MissingExtraError(UserError):

@@ -1,0 +1,296 @@
+"""The trainer: update, watch, evaluate, save; roll back or stop where a guard says so.
+
+Everything it decides depends on updates, never on time, and everything it remembers is in
+`Trainer.state`: a run that is killed and resumed makes the same weights bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from tradingbot.domain.errors import TrainingError, UserError
+from tradingbot.learning.early_stopping import EarlyStopping
+from tradingbot.learning.learner import Learner, Metrics
+from tradingbot.learning.learner_state import collect_state, restore_state
+from tradingbot.learning.trainer_events import (
+    AgentsStopped,
+    Began,
+    Decision,
+    Ended,
+    Ending,
+    Evaluated,
+    Figures,
+    Guard,
+    Hooks,
+    Intervened,
+    Saved,
+    Snapshot,
+    Updated,
+    Warned,
+)
+from tradingbot.learning.trainer_plan import TrainPlan
+
+_LEARNER, _TRAINER = "learner/", "trainer/"
+
+
+class Trainer:
+    """Trains one population by a plan."""
+
+    def __init__(self, learner: Learner, plan: TrainPlan, hooks: Hooks, guard: Guard) -> None:
+        """Take a learner that has not learned yet, or `load` a snapshot before `run`."""
+        self.learner, self.plan, self._hooks, self._guard = learner, plan, hooks, guard
+        self._names = learner.task.agent_names
+        self.stopping = EarlyStopping(learner.networks(), len(self._names), plan.stopping)
+        self._sequence, self._rollbacks, self._evaluated_at = 0, 0, 0
+        self._is_healthy, self._is_final = True, False
+        self._score, self._best_score = math.nan, -math.inf
+        self._boost = torch.ones(len(self._names), dtype=torch.float64)
+        self._best = {name: tensor.clone() for name, tensor in self._weights().items()}
+
+    def run(self) -> Ended:
+        """Train until the budget is spent, every agent has stopped, or someone interrupts.
+
+        Raises:
+            TrainingError: If a guard halts, or rolling back did not help.
+            UserError: If the device's memory does not suffice.
+        """
+        self._hooks.emit(Began(self._names, self.learner.steps, self.plan.steps_per_agent))
+        if not self._sequence:
+            self._save()  # there must always be somewhere to return to
+        while (ending := self._ending()) is None:
+            self._advance()
+        if ending == "interrupted":
+            self._save()
+        elif not self._is_final:
+            self._finish()
+        ended = Ended(self._sequence, self.learner.steps, ending, self._best_score, self._rollbacks)
+        self._hooks.emit(ended)
+        return ended
+
+    @property
+    def best_weights(self) -> Mapping[str, Tensor]:
+        """The networks' tensors at the best evaluation so far, named `network/tensor`."""
+        return self._best
+
+    def use_best(self) -> None:
+        """Put the best weights into the learner's networks, for a report; training is over."""
+        for name, network in self.learner.networks().items():
+            network.load_state_dict(
+                {key: self._best[f"{name}/{key}"] for key in network.state_dict()}
+            )
+
+    def state(self) -> dict[str, Tensor]:
+        """Return everything that resuming bit for bit needs."""
+        return {
+            **{_LEARNER + name: tensor for name, tensor in self.learner.state().items()},
+            **{_TRAINER + name: tensor for name, tensor in self._own_state().items()},
+        }
+
+    def load(self, tensors: Mapping[str, Tensor]) -> None:
+        """Continue from what `state` returned.
+
+        Raises:
+            ConfigError: If it is the state of another learner, plan or guard.
+        """
+        self.learner.load_state(_below(tensors, _LEARNER))
+        own = _below(tensors, _TRAINER)
+        self.stopping.load_state(_below(own, "stopping/"))
+        self._guard.load_state(_below(own, "guard/"))
+        rest = {
+            name: tensor
+            for name, tensor in own.items()
+            if not name.startswith(("stopping/", "guard/"))
+        }
+        made = restore_state(self._parts(), rest)
+        self._sequence, self._rollbacks = made["sequence"], made["rollbacks"]
+        self._evaluated_at, self._score = made["evaluated_at"], made["score"]
+        self._best_score, self._boost = made["best_score"], made["boost"]
+        self._is_healthy, self._is_final = bool(made["is_healthy"]), bool(made["is_final"])
+        self._best = {name: made[f"best/{name}"] for name in self._best}
+
+    def _advance(self) -> None:
+        if not self._update():
+            return
+        is_best = False
+        if self.learner.updates - self._evaluated_at >= self.plan.evaluate_every:
+            is_best = self._evaluate()
+        if is_best or self._sequence % self.plan.save_every == 0:
+            self._save(*(("best",) if is_best else ()))
+
+    def _update(self) -> bool:
+        """Make one update; false where it had to be taken back."""
+        began = time.perf_counter()
+        try:
+            update = self.learner.update()
+        except torch.OutOfMemoryError as e:
+            raise UserError(
+                "training must fit into the device's memory",
+                was="out of memory",
+                where=str(self.learner.task.table.device),
+                remedy="Lower budget.n_envs or the learner's batch, or take fewer symbols",
+            ) from e
+        self.stopping.hold()
+        self._sequence += 1
+        finite = self._weights_are_finite()
+        metrics = to_host({**update.metrics, "guard/finite": finite})
+        learner = self.learner
+        self._hooks.emit(
+            Updated(
+                self._sequence,
+                learner.updates,
+                learner.steps,
+                metrics,
+                time.perf_counter() - began,
+            )
+        )
+        decision = self._guard.watch(update, updates=learner.updates, steps=learner.steps)
+        if not metrics["guard/finite"].item():
+            reason = "a weight is not a finite number after this update"
+            decision = decision._replace(kind="roll_back", reason=reason, is_healthy=False)
+        return self._obey(decision)
+
+    def _obey(self, decision: Decision) -> bool:
+        """Carry out a decision; return whether the update stands."""
+        for agent, text in decision.warnings:
+            self._hooks.emit(Warned(self._sequence, text, agent))
+        self._is_healthy = decision.is_healthy
+        if decision.kind == "halt":
+            raise TrainingError("training must stay healthy", was=decision.reason)
+        if decision.kind == "roll_back":
+            self._roll_back(decision.reason)
+            return False
+        if decision.kind == "boost" and decision.entropy_scale is not None:
+            self._boost = decision.entropy_scale.detach().double().cpu()
+            self._set_scales()
+            self._hooks.emit(Intervened(self._sequence, "boost", decision.reason))
+        return True
+
+    def _roll_back(self, reason: str) -> None:
+        if self._rollbacks >= self.plan.max_rollbacks:
+            raise TrainingError(
+                f"training must recover within {self.plan.max_rollbacks} returns to a checkpoint",
+                was=reason,
+                remedy="Lower the learning rate, or look at the reward: see the flight recorder",
+            )
+        self._rollbacks += 1
+        tensors = self._hooks.load_healthy()
+        self.learner.load_state(_below(tensors, _LEARNER))
+        own = _below(tensors, _TRAINER)
+        self.stopping.load_state(_below(own, "stopping/"))
+        self._guard.load_state(_below(own, "guard/"))
+        self._evaluated_at = int(own["evaluated_at"].item())
+        self._is_healthy = True
+        self._set_scales()
+        self._hooks.emit(Intervened(self._sequence, "roll_back", self._describe(reason)))
+        self._save()
+
+    def _describe(self, reason: str) -> str:
+        rate = self.plan.rollback_rate_factor**self._rollbacks
+        return (
+            f"{reason}; back at update {self.learner.updates}, learning rate × {rate:.3g}, "
+            f"return {self._rollbacks} of {self.plan.max_rollbacks}"
+        )
+
+    def _set_scales(self) -> None:
+        plan, device = self.plan, self.learner.task.table.device
+        entropy = self._boost * plan.rollback_entropy_factor**self._rollbacks
+        self.learner.set_entropy_scale(entropy.float().to(device))
+        self.learner.set_learning_rate_scale(plan.rollback_rate_factor**self._rollbacks)
+
+    def _evaluate(self) -> bool:
+        """Play on the validation part; return whether the weights are the best so far."""
+        scores = to_host(dict(self._hooks.evaluate()))
+        self._evaluated_at = self.learner.updates
+        score = scores[self.plan.score]
+        self._score = float(score.double().mean())
+        stopped = self.stopping.judge(score, updates=self.learner.updates)
+        # A NaN is never better; unhealthy weights are never the best, whatever they score.
+        is_best = self._is_healthy and self._score > self._best_score
+        if is_best:
+            self._best_score = self._score
+            self._best = {name: tensor.clone() for name, tensor in self._weights().items()}
+        self._hooks.emit(
+            Evaluated(self._sequence, self.learner.steps, scores, self._score, is_best)
+        )
+        if stopped.any():
+            names = tuple(name for name, gone in zip(self._names, stopped, strict=True) if gone)
+            self._hooks.emit(AgentsStopped(self._sequence, names))
+        return is_best
+
+    def _finish(self) -> None:
+        is_best = self._evaluated_at != self.learner.updates and self._evaluate()
+        self._is_final = True
+        self._save("final", *(("best",) if is_best else ()))
+
+    def _ending(self) -> Ending | None:
+        if self._is_final or self.learner.steps >= self.plan.steps_per_agent:
+            return "budget" if not self.stopping.stopped.all() else "all_stopped"
+        if self.stopping.stopped.all():
+            return "all_stopped"
+        return "interrupted" if self._hooks.interrupted() else None
+
+    def _save(self, *labels: str) -> None:
+        marks = ("last", *labels, *(("healthy",) if self._is_healthy else ()))
+        learner = self.learner
+        self._hooks.save(
+            Snapshot(
+                self._sequence, learner.updates, learner.steps, self.state(), marks, self._score
+            )
+        )
+        self._hooks.emit(Saved(self._sequence, marks))
+
+    def _own_state(self) -> dict[str, Tensor]:
+        return {
+            **{f"stopping/{name}": tensor for name, tensor in self.stopping.state().items()},
+            **{f"guard/{name}": tensor for name, tensor in self._guard.state().items()},
+            **collect_state(self._parts()),
+        }
+
+    def _parts(self) -> dict[str, int | float | Tensor]:
+        return {
+            "sequence": self._sequence,
+            "rollbacks": self._rollbacks,
+            "evaluated_at": self._evaluated_at,
+            "is_healthy": int(self._is_healthy),
+            "is_final": int(self._is_final),
+            "score": self._score,
+            "best_score": self._best_score,
+            "boost": self._boost,
+            **{f"best/{name}": tensor for name, tensor in self._best.items()},
+        }
+
+    def _weights(self) -> dict[str, Tensor]:
+        return {
+            f"{name}/{key}": tensor.detach()
+            for name, network in self.learner.networks().items()
+            for key, tensor in network.state_dict().items()
+        }
+
+    def _weights_are_finite(self) -> Tensor:
+        floats = [tensor for tensor in self._weights().values() if tensor.is_floating_point()]
+        # A sum is finite where every part is, short of an overflow, which is no good sign either.
+        sums = torch.stack([tensor.double().sum() for tensor in floats])
+        return torch.isfinite(sums.sum())
+
+
+def to_host(figures: Metrics) -> Figures:
+    """Bring figures to the CPU as float64 in one transfer."""
+    flat = [figure.detach().double().reshape(-1) for figure in figures.values()]
+    parts = torch.split(torch.cat(flat).cpu(), [len(part) for part in flat]) if flat else ()
+    return {
+        name: part.view(figure.shape)
+        for (name, figure), part in zip(figures.items(), parts, strict=True)
+    }
+
+
+def _below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }

@@ -1,0 +1,162 @@
+"""What the trainer says and asks: events for those who watch, hooks for what it cannot do itself.
+
+The trainer touches no file and no clock but a stopwatch; whoever builds it passes in how to
+evaluate, where to keep checkpoints, and who listens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+from torch import Tensor
+
+from tradingbot.learning.learner import Update
+
+Figures = Mapping[str, Tensor]
+"""Name → (N,), () or (N, bins), on the CPU."""
+Ending = Literal["budget", "all_stopped", "interrupted"]
+
+
+@dataclass(frozen=True)
+class Began:
+    """Training begins, or goes on after a restart."""
+
+    agents: tuple[str, ...]
+    steps: int
+    """Per agent, done before."""
+    steps_per_agent: int
+    """The budget."""
+
+
+@dataclass(frozen=True, eq=False)
+class Updated:
+    """One update was made."""
+
+    sequence: int
+    """Updates made in this run, those that were rolled back included: it only ever rises."""
+    updates: int
+    """Updates behind the present weights."""
+    steps: int
+    """Environment steps per agent behind the present weights."""
+    metrics: Figures
+    seconds: float
+    """Wall time of the update; part of no result."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluated:
+    """The deterministic policy was played on the validation part."""
+
+    sequence: int
+    steps: int
+    scores: Figures
+    mean_score: float
+    """Mean over the agents of the score that counts."""
+    is_best: bool
+
+
+@dataclass(frozen=True)
+class Warned:
+    """A guard has something to say; nothing was changed."""
+
+    sequence: int
+    text: str
+    agent: str = ""
+    """Empty where it concerns all."""
+
+
+@dataclass(frozen=True)
+class Intervened:
+    """A guard's remedy was carried out."""
+
+    sequence: int
+    action: Literal["boost", "roll_back"]
+    text: str
+
+
+@dataclass(frozen=True)
+class AgentsStopped:
+    """Agents whose score no longer rises."""
+
+    sequence: int
+    agents: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A checkpoint was written."""
+
+    sequence: int
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Ended:
+    """Training ended."""
+
+    sequence: int
+    steps: int
+    ending: Ending
+    best_mean_score: float
+    rollbacks: int
+
+
+Event = Began | Updated | Evaluated | Warned | Intervened | AgentsStopped | Saved | Ended
+
+
+class Snapshot(NamedTuple):
+    """What a checkpoint holds."""
+
+    sequence: int
+    updates: int
+    steps: int
+    tensors: dict[str, Tensor]
+    """`learner/…` and `trainer/…`: everything that resuming bit for bit needs."""
+    labels: tuple[str, ...]
+    """`last`, and `best` or `final` where it is one; `healthy` where training may return to it."""
+    score: float
+    """Mean score of the last evaluation; NaN before the first."""
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """What the trainer asks of its surroundings."""
+
+    evaluate: Callable[[], Figures]
+    """Play the deterministic policy on the validation part; must change nothing that learning
+    depends on."""
+    save: Callable[[Snapshot], None]
+    load_healthy: Callable[[], Mapping[str, Tensor]]
+    """Return the tensors of the newest checkpoint that is labelled healthy."""
+    emit: Callable[[Event], None]
+    interrupted: Callable[[], bool] = lambda: False
+    """Asked between updates; true makes the trainer save and leave."""
+
+
+class Decision(NamedTuple):
+    """What a guard wants done after an update."""
+
+    kind: Literal["go_on", "boost", "roll_back", "halt"]
+    warnings: tuple[tuple[str, str], ...] = ()
+    """(agent or "", words) to be said."""
+    reason: str = ""
+    """Why anything is to be done, in words."""
+    entropy_scale: Tensor | None = None
+    """(N,) for `boost`."""
+    is_healthy: bool = True
+    """Whether training may later return to the weights as they are now."""
+
+
+class Guard(Protocol):
+    """Looks at every update; `learning/guards` has the real one."""
+
+    def watch(self, update: Update, *, updates: int, steps: int) -> Decision:
+        """Take one update and decide."""
+
+    def state(self) -> dict[str, Tensor]:
+        """Return what resuming needs."""
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from what `state` returned."""
