@@ -35,3 +35,28 @@ def draw_weight(
     if kind == "xavier":
         return nn.init.xavier_uniform_(weight, gain=gain, generator=generator)
     return weight.normal_(0.0, gain * math.sqrt(2.0 / n_inputs), generator=generator)
+
+
+def drawn_linear(
+    n_inputs: int,
+    n_outputs: int,
+    generator: torch.Generator,
+    *,
+    kind: Initialisation = "xavier",
+    blocks: int = 1,
+) -> nn.Linear:
+    """Make a linear layer with drawn weights and zero biases; the global generator stays put.
+
+    Args:
+        n_inputs: I.
+        n_outputs: O, a multiple of `blocks`.
+        generator: On the CPU.
+        kind: See `draw_weight`.
+        blocks: Matrices side by side that are drawn each for itself (gates, keys and values).
+    """
+    layer: nn.Linear = nn.utils.skip_init(nn.Linear, n_inputs, n_outputs)  # type: ignore[no-untyped-call]
+    drawn = [draw_weight(kind, n_inputs, n_outputs // blocks, generator) for _ in range(blocks)]
+    with torch.no_grad():
+        layer.weight.copy_(torch.cat(drawn, dim=1).t())
+        layer.bias.zero_()
+    return layer

@@ -3,11 +3,47 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Literal
 
 from torch import Tensor, nn
 
+from tradingbot.domain.checks import require, require_kinds
+
 Memory = tuple[Tensor, ...]
 """What streaming carries from bar to bar; first axis B."""
+EncoderKind = Literal["transformer", "lstm", "mlp", "row"]
+_KINDS = ("transformer", "lstm", "mlp", "row")
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """Kind and size of an encoder."""
+
+    kind: EncoderKind = "transformer"
+    """`row` hands rows on as they are and has no other setting."""
+    n_layers: int = 4
+    """Attention blocks, LSTM cells or hidden layers on top of each other."""
+    width: int = 256
+    """D, of every layer and of the embedding."""
+    n_heads: int = 8
+    """Of the transformer's attention; divides the width."""
+    lookback_bars: int = 24
+    """W: bars that an embedding depends on, its own included."""
+    feedforward_factor: int = 4
+    """Width of the transformer's hidden layers ÷ D."""
+
+    def __post_init__(self) -> None:
+        """Refuse an encoder that cannot be."""
+        require_kinds(self)
+        require(self.kind in _KINDS, f"kind must be one of {', '.join(_KINDS)}", self)
+        for name in ("n_layers", "width", "n_heads", "lookback_bars", "feedforward_factor"):
+            require(getattr(self, name) >= 1, f"{name} must be 1 or more", self)
+        require(
+            self.kind != "transformer" or self.width % self.n_heads == 0,
+            "width must be a multiple of n_heads",
+            self,
+        )
 
 
 class Encoder(nn.Module, ABC):
@@ -26,12 +62,29 @@ class Encoder(nn.Module, ABC):
     """W."""
 
     @abstractmethod
-    def forward(self, table: Tensor) -> Tensor:
-        """Encode whole histories (M, T, F) → (M, T, D), each bar once."""
+    def forward(
+        self, table: Tensor, first: Tensor | None = None, n_last: int | None = None
+    ) -> Tensor:
+        """Encode histories (M, T, F) → (M, T, D), each bar once.
 
-    @abstractmethod
-    def window(self, window: Tensor) -> Tensor:
-        """Encode the last bar of windows (B, W, F) → (B, D)."""
+        Args:
+            table: (M, T, F).
+            first: (M,) number of the first bar of each series that exists, below T; None: 0 for
+                all. Embeddings of bars that do not exist are finite and mean nothing.
+            n_last: Encode the last so many bars only, (M, n_last, D); what nobody asked for is
+                not computed.
+        """
+
+    def window(self, window: Tensor, known: Tensor | None = None) -> Tensor:
+        """Encode the last bar of windows (B, W, F) → (B, D).
+
+        Args:
+            window: (B, W, F); a shorter one is the beginning of a series.
+            known: (B,) how many of the last bars exist, at least 1; None: all of them.
+        """
+        first = None if known is None else window.shape[1] - known
+        embedding: Tensor = self(window, first, 1)
+        return embedding.squeeze(1)
 
     @abstractmethod
     def begin_stream(self, n_series: int) -> Memory:
@@ -40,3 +93,9 @@ class Encoder(nn.Module, ABC):
     @abstractmethod
     def stream(self, memory: Memory, row: Tensor) -> tuple[Memory, Tensor]:
         """Take the next bar (B, F) of every series; return the memory and embeddings (B, D)."""
+
+    def extra_repr(self) -> str:
+        """Say what weights alone do not tell; part of `weights_hash`."""
+        return (
+            f"n_features={self.n_features}, width={self.width}, lookback_bars={self.lookback_bars}"
+        )

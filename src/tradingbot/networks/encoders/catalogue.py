@@ -1,0 +1,68 @@
+"""Encoders by name: configurations that have one, and how to build an encoder from its config."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import torch
+
+from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.networks.encoders.encoder import Encoder, EncoderConfig, EncoderKind
+from tradingbot.networks.encoders.mlp import WindowMLP
+from tradingbot.networks.encoders.recurrent import RecurrentEncoder
+from tradingbot.networks.encoders.row import RowEncoder
+from tradingbot.networks.encoders.transformer import TransformerEncoder
+
+__all__ = ["ENCODER_PRESETS", "EncoderConfig", "build_encoder", "encoder_preset"]
+
+ENCODER_PRESETS: Mapping[str, EncoderConfig] = MappingProxyType(
+    {
+        "full": EncoderConfig(),
+        "small": EncoderConfig(n_layers=2, width=64, n_heads=4),
+        "tiny": EncoderConfig(n_layers=2, width=32, n_heads=2),
+        "lstm": EncoderConfig(kind="lstm", n_layers=1, width=64),
+        "mlp": EncoderConfig(kind="mlp", n_layers=2, width=64),
+        "row": EncoderConfig(kind="row", n_layers=1, width=1, n_heads=1, lookback_bars=1),
+    }
+)
+"""`full` is the product's encoder, for a GPU; `small` and `tiny` are for processors."""
+
+_Builder = Callable[[EncoderConfig, int, torch.Generator], Encoder]
+_BUILDERS: Mapping[EncoderKind, _Builder] = {
+    "transformer": TransformerEncoder,
+    "lstm": RecurrentEncoder,
+    "mlp": WindowMLP,
+    "row": lambda config, n_features, generator: RowEncoder(n_features),
+}
+
+
+def encoder_preset(name: str) -> EncoderConfig:
+    """Return a preset by name.
+
+    Raises:
+        ConfigError: If there is none of that name; it says which there are.
+    """
+    if name not in ENCODER_PRESETS:
+        raise ConfigError(
+            f"encoder must be one of {', '.join(ENCODER_PRESETS)}",
+            was=name,
+            remedy=suggest(name, ENCODER_PRESETS),
+        )
+    return ENCODER_PRESETS[name]
+
+
+def build_encoder(config: EncoderConfig, n_features: int, generator: torch.Generator) -> Encoder:
+    """Build an encoder of rows of F numbers, on the CPU.
+
+    Args:
+        config: Kind and size.
+        n_features: F.
+        generator: Weights are drawn from it; on the CPU.
+
+    Example:
+        >>> encoder = build_encoder(ENCODER_PRESETS["full"], 33, torch.Generator().manual_seed(0))
+        >>> sum(parameter.numel() for parameter in encoder.parameters())
+        3168472
+    """
+    return _BUILDERS[config.kind](config, n_features, generator)
