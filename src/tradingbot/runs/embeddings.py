@@ -1,0 +1,85 @@
+"""Embeddings on disk, by what they were made of: weights of the encoder and the table encoded.
+
+    <folder>/<encoder, 16 digits>-<table, 16 digits>.safetensors
+
+The whole keys and the hash of the content are in the file. A file that is damaged, or is not what
+its name says, is made anew: it is only a copy of what can be computed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tradingbot.data.atomic import atomic_file, sweep_temporaries
+from tradingbot.domain.errors import StorageError
+from tradingbot.features.tensor_files import map_tensors, read_header, write_tensors
+
+_DIGITS = 16
+_NAME = "embeddings"
+
+
+def embeddings_path(folder: Path, encoder_sha256: str, table_sha256: str) -> Path:
+    """Return where the embeddings of a table are, or would be."""
+    name = f"{encoder_sha256[:_DIGITS]}-{table_sha256[:_DIGITS]}.safetensors"
+    return folder / name
+
+
+def cached_embeddings(
+    folder: Path, encoder_sha256: str, table_sha256: str, compute: Callable[[], Tensor]
+) -> Tensor:
+    """Return embeddings (M, T, D) on the CPU, from disk where whole ones are there.
+
+    Args:
+        folder: Where embeddings are kept; made if absent.
+        encoder_sha256: `networks.embedding.weights_hash` of the encoder. Where precision is a
+            choice, hash it too: embeddings in bfloat16 are others.
+        table_sha256: Hash of the table encoded: the panel's, and of what was done to it.
+        compute: Makes the embeddings, float32 or float64.
+
+    Raises:
+        StorageError: If the disk refuses a new file.
+    """
+    path = embeddings_path(folder, encoder_sha256, table_sha256)
+    keys = {"encoder_sha256": encoder_sha256, "table_sha256": table_sha256}
+    found = _read(path, keys)
+    if found is not None:
+        return torch.from_numpy(found)
+    made = compute().detach().cpu().contiguous()
+    array = made.numpy()
+    sweep_temporaries(folder)
+    with atomic_file(path) as temporary:
+        metadata = {**keys, "content_sha256": _content_sha256(array)}
+        write_tensors(temporary, {_NAME: array}, metadata)
+    return made
+
+
+def _read(path: Path, keys: dict[str, str]) -> NDArray[Any] | None:
+    """Map a stored file; None if it is absent or anything about it is wrong."""
+    if not path.is_file():
+        return None
+    try:
+        header, _ = read_header(path)
+        metadata = header.get("__metadata__")
+        if not isinstance(metadata, dict):
+            return None
+        found = map_tensors(path).get(_NAME)
+    except StorageError:
+        return None
+    if found is None or found.ndim != 3 or found.dtype.kind != "f":
+        return None
+    expected = {**keys, "content_sha256": _content_sha256(found)}
+    return np.asarray(found) if metadata == expected else None
+
+
+def _content_sha256(array: NDArray[Any]) -> str:
+    digest = hashlib.sha256(f"{array.dtype.str} {array.shape}\n".encode())
+    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
