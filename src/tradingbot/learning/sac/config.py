@@ -1,0 +1,80 @@
+"""How SAC is set up: SPEC's figures as defaults, and presets for what is known to work."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from tradingbot.domain.checks import require, require_kinds
+from tradingbot.learning.schedules import Schedule, constant
+from tradingbot.networks.heads import HeadConfig
+
+PAPER_SPREAD = math.exp(-1.0) / 2.0
+"""Entropy of −1 nat on [−1, 1], the paper's target for one number, as a share of the range."""
+
+
+def _head() -> HeadConfig:
+    return HeadConfig(hidden=(256, 256, 128), activation="relu")
+
+
+@dataclass(frozen=True)
+class SACConfig:
+    """Everything about SAC that is not the task."""
+
+    actor: HeadConfig = field(default_factory=_head)
+    critic: HeadConfig = field(default_factory=_head)
+    """Of each of the two critics."""
+    learning_rate: Schedule = field(default_factory=lambda: constant(3e-4))
+    """Of actor and critics, by steps per agent."""
+    temperature_rate: float = 3e-4
+    """Learning rate of the logarithm of the temperature."""
+    buffer_size: int = 100_000
+    """Transitions of each agent that are kept."""
+    warm_up: int = 1_000
+    """Steps per agent with random actions, before anything is learned."""
+    batch_size: int = 256
+    """Transitions of each agent in a gradient step."""
+    target_rate: float = 0.005
+    """τ, how far target critics move towards the critics in each gradient step."""
+    discount: float = 0.99
+    """γ per step."""
+    steps_per_update: int = 64
+    """Steps of all environments that one update makes."""
+    gradient_steps: int = 1
+    """After each step of all environments."""
+    temperature: float = 1.0
+    """α at the beginning, or for good; in units of the (scaled) reward per nat."""
+    tune_temperature: bool = True
+    """Each agent's temperature follows its target entropy; else it stays."""
+    target_spread: float = PAPER_SPREAD
+    """Entropy the temperature aims at, as `policy/spread`: share of the action range in use."""
+    scale_rewards: bool = True
+    """Divide each agent's rewards by their running standard deviation; a return of 1 bp is else
+    too small for critics, temperature and Adam to see."""
+    deviation_penalty: float = 0.1
+    """Weight of Σ z² of each agent, actor and critics, where heads are partially pooled."""
+    weight_decay: float = 0.0
+    """Of actor and critics; L2, as Adam adds it to the gradient."""
+    max_gradient_norm: float = 0.0
+    """Of actor and of critics, over all agents together; 0 does not clip."""
+    act_levels: int = 0
+    """Deterministic actions are rounded to so many levels from low to high, 2 being the two ends;
+    0 does not round. Small changes cost more than they earn."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be learned with."""
+        require_kinds(self)
+        for name in ("buffer_size", "batch_size", "steps_per_update", "gradient_steps"):
+            require(getattr(self, name) >= 1, f"{name} must be 1 or more", self)
+        for name in ("warm_up", "deviation_penalty", "weight_decay", "max_gradient_norm"):
+            require(getattr(self, name) >= 0, f"{name} must be 0 or more", self)
+        for name in ("temperature_rate", "temperature"):
+            require(getattr(self, name) > 0.0, f"{name} must be above 0", self)
+        require(0.0 < self.target_rate <= 1.0, "target_rate must lie in (0, 1]", self)
+        require(0.0 <= self.discount < 1.0, "discount must lie in [0, 1)", self)
+        require(0.0 < self.target_spread < 1.0, "target_spread must lie in (0, 1)", self)
+        require(
+            self.act_levels == 0 or self.act_levels >= 2,
+            "act_levels must be 0, or 2 or more",
+            self,
+        )

@@ -1,0 +1,105 @@
+"""Two critics of N agents as one tensor program.
+
+The observation's part of the first layer is a step of its own: it is computed once for all actions
+that are judged at the same observation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.initialisation import draw_weight
+
+_N_COPIES = 2
+_HIDDEN_GAIN = 2.0**0.5
+_ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
+    "tanh": torch.tanh,
+    "relu": functional.relu,
+    "gelu": functional.gelu,
+}
+
+
+class TwinCritic(nn.Module):
+    """(N, M, I) and (N, M) → (2, N, M): what two critics think an action is worth.
+
+    Sizes and pooling as `StackedHead`, with all weights (C, I, O): C is 2 where agents share them
+    and 2 N where they do not. Partially pooled agents mix directions of their own in each copy.
+    """
+
+    def __init__(
+        self, n_agents: int, n_inputs: int, config: HeadConfig, generator: torch.Generator
+    ) -> None:
+        """Draw weights from a CPU generator; move the module to a device afterwards."""
+        super().__init__()
+        self.n_agents, self.config = n_agents, config
+        self.n_stacked = _N_COPIES * (n_agents if config.pooling == "independent" else 1)
+        widths = (n_inputs, *config.hidden)
+        # The first layer is drawn with its column for the action, then cut in two.
+        first = self._draw(n_inputs + 1, widths[1], _HIDDEN_GAIN, generator)
+        self.observation_weight = nn.Parameter(first[:, :-1].clone())
+        self.action_weight = nn.Parameter(first[:, -1:].clone())
+        self.weights = nn.ParameterList(
+            self._draw(fan_in, fan_out, _HIDDEN_GAIN, generator)
+            for fan_in, fan_out in pairwise(widths[1:])
+        )
+        self.biases = nn.ParameterList(
+            torch.zeros(self.n_stacked, 1, width) for width in widths[1:]
+        )
+        self.output_weight = nn.Parameter(self._draw(widths[-1], 1, config.output_gain, generator))
+        self.output_bias = nn.Parameter(torch.zeros(self.n_stacked, 1, 1))
+        if config.pooling == "partial":
+            directions = self._draw(widths[-1], config.n_directions, 1.0, generator)
+            self.directions = nn.Parameter(directions)
+            z = torch.empty(_N_COPIES, n_agents, config.n_directions)
+            z.normal_(0.0, config.deviation_scale, generator=generator)
+            self.deviations = nn.Parameter(z)
+
+    def forward(self, x: Tensor, action: Tensor) -> Tensor:
+        """Judge actions (N, M), scaled to [−1, 1], at observations (N, M, I)."""
+        return self.judge(self.observe(x), action)
+
+    def observe(self, x: Tensor) -> Tensor:
+        """Return the observation's part of the first layer, (C, rows, H), of (N, M, I)."""
+        return torch.baddbmm(self.biases[0], self._stack(x), self.observation_weight)
+
+    def judge(self, observed: Tensor, action: Tensor) -> Tensor:
+        """Judge actions (N, M), scaled to [−1, 1], at what `observe` returned: (2, N, M)."""
+        activation = _ACTIVATIONS[self.config.activation]
+        number = self._stack(action[..., None])
+        hidden = activation(torch.baddbmm(observed, number, self.action_weight))
+        for weight, bias in zip(self.weights, list(self.biases)[1:], strict=True):
+            hidden = activation(torch.baddbmm(bias, hidden, weight))
+        return self._output(hidden).view(_N_COPIES, *action.shape)
+
+    def penalty(self) -> Tensor:
+        """Return Σ z² of each agent over both copies, (N,); 0 unless partially pooled."""
+        if self.config.pooling != "partial":
+            return torch.zeros(self.n_agents, device=self.output_weight.device)
+        return self.deviations.square().sum((0, 2))
+
+    def _output(self, hidden: Tensor) -> Tensor:
+        if self.config.pooling != "partial":
+            return torch.baddbmm(self.output_bias, hidden, self.output_weight)
+        # (2, N, H): the shared output and each agent's mixture of directions are one weight.
+        mixed = self.output_weight.mT + self.deviations @ self.directions.mT
+        by_agent = hidden.view(_N_COPIES * self.n_agents, -1, hidden.shape[-1])
+        output = by_agent @ mixed.reshape(_N_COPIES * self.n_agents, -1, 1)
+        return output.view(_N_COPIES, -1, 1) + self.output_bias
+
+    def _stack(self, x: Tensor) -> Tensor:
+        """Return (C, rows, I) of (N, M, I): all agents in the rows, or one after the other."""
+        if self.config.pooling == "independent":
+            return x.expand(_N_COPIES, *x.shape).reshape(self.n_stacked, *x.shape[1:])
+        return x.reshape(1, -1, x.shape[-1]).expand(_N_COPIES, -1, -1)
+
+    def _draw(self, fan_in: int, fan_out: int, gain: float, generator: torch.Generator) -> Tensor:
+        kind = self.config.initialisation
+        return torch.stack(
+            [draw_weight(kind, fan_in, fan_out, generator, gain) for _ in range(self.n_stacked)]
+        )

@@ -1,0 +1,301 @@
+"""SAC: collects, remembers and learns, for all agents at once and without leaving the device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import torch
+from torch import Tensor, nn
+
+from tradingbot.domain.errors import ConfigError
+from tradingbot.learning.generators import make_generator
+from tradingbot.learning.learner import Experience, Metrics, Update
+from tradingbot.learning.learner_state import Part, collect_state, restore_state
+from tradingbot.learning.replay import Replay, Transitions, transitions_of
+from tradingbot.learning.sac.config import SACConfig
+from tradingbot.learning.sac.networks import WIDEST_SPREAD, Batch, Losses, SoftNetworks
+from tradingbot.learning.sac.reward_scale import RewardScale
+from tradingbot.learning.task import Observation, Task, TaskStep
+from tradingbot.networks.distributions import SquashedGaussian
+from tradingbot.networks.view import View
+
+_MEASURED = (
+    *("loss/critic", "loss/policy", "loss/temperature"),
+    *("value/mean", "value/target", "value/gap", "value/explained_variance"),
+    "policy/entropy",
+)
+"""What each gradient step measures, (N,) each; an update reports means."""
+
+
+class SAC:
+    """Soft actor-critic with two critics and a temperature for each agent."""
+
+    name = "sac"
+
+    def __init__(self, task: Task, view: View, config: SACConfig, *, seed: int) -> None:
+        """Draw weights and open the task's environments.
+
+        Args:
+            task: With numeric actions.
+            view: How rows of the task's table are seen; learns with the critics if it can.
+            config: Settings.
+            seed: Root of all random streams.
+
+        Raises:
+            ConfigError: If the actions of the task are codes.
+        """
+        if task.action.kind != "box":
+            raise ConfigError(
+                "actions must be numbers for SAC",
+                was=task.action.kind,
+                remedy="Use PPO, or the task with continuous or target actions",
+            )
+        self.task, self.config, self.steps, self.updates = task, config, 0, 0
+        self._view = view
+        self._device = device = task.table.device
+        self._n_agents = n_agents = len(task.agent_names)
+        n_inputs = view.width + task.n_private
+        weights = make_generator(seed, "sac", "weights")
+        self._networks = SoftNetworks(n_agents, n_inputs, task.action, config, weights).to(device)
+        self._optimiser = self._make_optimiser()
+        self._replay = Replay(
+            n_agents, task.n_envs, task.n_private, capacity=config.buffer_size, device=device
+        )
+        self._reward_scale = RewardScale(n_agents, device)
+        self._policy_draws = make_generator(seed, "sac", "policy", device=device)
+        self._replay_draws = make_generator(seed, "sac", "replay", device=device)
+        self._entropy_scale = torch.ones(n_agents, device=device)
+        self._rate_scale = 1.0
+        self._state, self._observation = task.begin()
+
+    def update(self) -> Update:
+        """Make `steps_per_update` steps of all environments, each with its gradient steps."""
+        made = []
+        sums = torch.zeros(len(_MEASURED), self._n_agents, device=self._device)
+        n_learned = 0
+        self._set_rates()
+        for _ in range(self.config.steps_per_update):
+            warm = self.steps < self.config.warm_up
+            action = self._random_action() if warm else self.sample(self._observation)
+            made.append((action, self._advance(action)))
+            if self.steps < self.config.warm_up:
+                continue
+            for _ in range(self.config.gradient_steps):
+                sums += self._learn()
+                n_learned += 1
+        self._view.refresh()
+        self.updates += 1
+        experience = _experience(made)
+        return Update(self._metrics(sums, n_learned, experience), experience)
+
+    @torch.no_grad()
+    def act(self, observation: Observation) -> Tensor:
+        """Return the actions of the mean (N, B), rounded to `act_levels` where there are any."""
+        action = self._policy(observation).mode()
+        if not self.config.act_levels:
+            return action
+        low, high = self.task.action.low, self.task.action.high
+        step = (high - low) / (self.config.act_levels - 1)
+        return low + step * torch.round((action - low) / step)
+
+    @torch.no_grad()
+    def sample(self, observation: Observation) -> Tensor:
+        """Return actions (N, B) drawn from the policy with the learner's own generator."""
+        policy = self._policy(observation)
+        return policy.squash(policy.sample(self._policy_draws))
+
+    def networks(self) -> Mapping[str, nn.Module]:
+        """Return the actor, and the view where it has weights."""
+        acting: dict[str, nn.Module] = {"actor": self._networks.actor}
+        return acting | ({"view": self._view} if list(self._view.parameters()) else {})
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything that resuming needs; most of it is the replay (`replay_bytes`)."""
+        return collect_state(self._parts())
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from what `state` returned.
+
+        Raises:
+            ConfigError: If a tensor is missing, superfluous, or of another shape or format.
+        """
+        values = restore_state(self._parts(), state)
+        self.steps, self.updates = values["steps"], values["updates"]
+        self._entropy_scale, self._rate_scale = values["entropy_scale"], values["rate_scale"]
+        self._state = values["task"]
+        self._observation = self.task.observe(self._state)
+        self._view.refresh()
+
+    def set_entropy_scale(self, scale: Tensor) -> None:
+        """Multiply each agent's target spread, (N,), up to `WIDEST_SPREAD`.
+
+        Where the temperature is not tuned, multiply the temperature instead. A factor on a tuned
+        temperature would do nothing for long: tuning would undo it.
+        """
+        self._entropy_scale = scale.to(self._device, torch.float32, copy=True)
+
+    def set_learning_rate_scale(self, scale: float) -> None:
+        """Multiply the learning rates of actor, critics and temperature."""
+        self._rate_scale = scale
+
+    @property
+    def replay_bytes(self) -> int:
+        """Memory of the replay, which is also most of what saving costs."""
+        return self._replay.state_bytes
+
+    def _policy(self, observation: Observation) -> SquashedGaussian:
+        return self._networks.policy(self._see(observation.row, observation.private))
+
+    def _see(self, row: Tensor, private: Tensor) -> Tensor:
+        return torch.cat([self._view.look(row), private], dim=-1)
+
+    def _random_action(self) -> Tensor:
+        shape, action = self._observation.row.shape, self.task.action
+        share = torch.rand(shape, generator=self._policy_draws, device=self._device)
+        return action.low + (action.high - action.low) * share
+
+    @torch.no_grad()
+    def _advance(self, action: Tensor) -> TaskStep:
+        made = self.task.step(self._state, action)
+        self._replay.insert(transitions_of(self._observation, action, made))
+        self._reward_scale.insert(made.reward)
+        self._state, self._observation = made.state, made.observation
+        self.steps += self.task.n_envs
+        return made
+
+    def _learn(self) -> Tensor:
+        """Make one gradient step and return what `_MEASURED` names, (K, N)."""
+        sampled = self._replay.sample(self.config.batch_size, self._replay_draws)
+        spread = torch.full_like(self._entropy_scale, self.config.target_spread)
+        temperature_scale = self._entropy_scale
+        if self.config.tune_temperature:
+            spread = (spread * self._entropy_scale).clamp(max=WIDEST_SPREAD)
+            temperature_scale = torch.ones_like(spread)
+        target_entropy = torch.log(spread * (self.task.action.high - self.task.action.low))
+        losses = self._networks.losses(self._batch(sampled), target_entropy, temperature_scale)
+        self._step(losses)
+        self._networks.follow(self.config.target_rate)
+        return _measure(losses)
+
+    def _batch(self, sampled: Transitions) -> Batch:
+        private = sampled.private
+        x = torch.cat([self._view(sampled.row), private], dim=-1)
+        reward = sampled.reward
+        if self.config.scale_rewards:
+            reward = reward / self._reward_scale.deviation()[:, None]
+        noise = torch.randn((2, *reward.shape), generator=self._policy_draws, device=self._device)
+        return Batch(
+            x,
+            self._networks.scaled(sampled.action),
+            reward,
+            sampled.continues,
+            self._see(sampled.final_row, sampled.final_private),
+            noise,
+        )
+
+    def _step(self, losses: Losses) -> None:
+        """Apply all gradients at once; each loss has those of its own weights only."""
+        networks, weight = self._networks, self.config.deviation_penalty
+        self._optimiser.zero_grad(set_to_none=True)
+        critic, actor = self._group("critic"), self._group("actor")
+        _differentiate(losses.critic + weight * networks.critic.penalty(), critic)
+        _differentiate(losses.actor + weight * networks.actor.penalty(), actor)
+        if self.config.tune_temperature:
+            _differentiate(losses.temperature, self._group("temperature"))
+        if self.config.max_gradient_norm:
+            for group in (critic, actor):
+                nn.utils.clip_grad_norm_(group, self.config.max_gradient_norm)
+        self._optimiser.step()
+
+    def _make_optimiser(self) -> torch.optim.Adam:
+        networks = self._networks
+        decay = self.config.weight_decay
+        critic = [*networks.critic.parameters(), *_learning(self._view.parameters())]
+        groups = [
+            {"name": "critic", "params": critic, "weight_decay": decay},
+            {"name": "actor", "params": [*networks.actor.parameters()], "weight_decay": decay},
+        ]
+        if self.config.tune_temperature:
+            groups.append({"name": "temperature", "params": [networks.log_temperature]})
+        return torch.optim.Adam(groups, lr=0.0, fused=True)
+
+    def _group(self, name: str) -> list[Tensor]:
+        groups = {group["name"]: group["params"] for group in self._optimiser.param_groups}
+        return list(groups[name])
+
+    def _set_rates(self) -> None:
+        rate = self.config.learning_rate.at(self.steps)
+        for group in self._optimiser.param_groups:
+            own = self.config.temperature_rate if group["name"] == "temperature" else rate
+            group["lr"] = own * self._rate_scale
+
+    def _metrics(self, sums: Tensor, n_learned: int, experience: Experience) -> Metrics:
+        metrics: Metrics = {"rollout/reward": experience.reward.mean((0, 2))}
+        metrics["rollout/reward_deviation"] = self._reward_scale.deviation()
+        metrics["policy/temperature"] = self._networks.log_temperature.detach().exp()
+        if not n_learned:
+            return metrics
+        metrics |= dict(zip(_MEASURED, sums / n_learned, strict=True))
+        width = self.task.action.high - self.task.action.low
+        metrics["policy/spread"] = metrics["policy/entropy"].exp() / width
+        metrics["policy/deviation"] = self._networks.actor.penalty().detach()
+        metrics["value/deviation"] = self._networks.critic.penalty().detach()
+        for name in ("critic", "actor"):
+            gradients = [weight.grad for weight in self._group(name) if weight.grad is not None]
+            metrics[f"loss/gradient_norm_{name}"] = nn.utils.get_total_norm(gradients)
+        return metrics
+
+    def _parts(self) -> dict[str, Part]:
+        return {
+            "networks": self._networks,
+            "view": self._view,
+            "optimiser": self._optimiser,
+            "replay": self._replay,
+            "reward_scale": self._reward_scale,
+            "policy_draws": self._policy_draws,
+            "replay_draws": self._replay_draws,
+            "entropy_scale": self._entropy_scale,
+            "rate_scale": self._rate_scale,
+            "task": self._state,
+            "steps": self.steps,
+            "updates": self.updates,
+        }
+
+
+def _differentiate(loss: Tensor, weights: list[Tensor]) -> None:
+    """Write the gradients of a loss (N,), summed over agents, in these weights and no others."""
+    torch.autograd.backward(loss.sum(), inputs=weights)
+
+
+def _learning(parameters: Iterable[nn.Parameter]) -> list[nn.Parameter]:
+    return [parameter for parameter in parameters if parameter.requires_grad]
+
+
+@torch.no_grad()
+def _measure(losses: Losses) -> Tensor:
+    """Return what `_MEASURED` names, (K, N)."""
+    value, target = losses.value, losses.target
+    error = target - value.mean(0)
+    unexplained = error.var(-1) / target.var(-1).clamp_min(1e-30)
+    return torch.stack(
+        [
+            losses.critic.detach(),
+            losses.actor.detach(),
+            losses.temperature.detach(),
+            value.mean((0, 2)),
+            target.mean(-1),
+            (value[0] - value[1]).abs().mean(-1),
+            1.0 - unexplained,
+            -losses.log_prob.mean(-1),
+        ]
+    )
+
+
+def _experience(made: list[tuple[Tensor, TaskStep]]) -> Experience:
+    columns = [
+        (action, step.executed, step.traded, step.reward, step.terms) for action, step in made
+    ]
+    selected, executed, traded, reward, terms = (
+        torch.stack(column) for column in zip(*columns, strict=True)
+    )
+    return Experience(selected, executed, traded, reward, terms.sum(0))

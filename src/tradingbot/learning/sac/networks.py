@@ -1,0 +1,135 @@
+"""The networks of SAC, and all losses of one gradient step from one pass over each of them."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from tradingbot.learning.sac.config import SACConfig
+from tradingbot.learning.sac.critic import TwinCritic
+from tradingbot.learning.sac.loss import actor_loss, critic_loss, critic_target, temperature_loss
+from tradingbot.learning.task import ActionSpec
+from tradingbot.networks.distributions import SquashedGaussian
+from tradingbot.networks.heads import StackedHead
+
+WIDEST_SPREAD = 0.95
+"""Largest target entropy as a share of the range; 1 would be uniform, which no Gaussian reaches."""
+
+
+class Batch(NamedTuple):
+    """Samples of N agents, ready for networks."""
+
+    x: Tensor
+    """(N, M, I) what was seen; with gradients where an encoder learns."""
+    action: Tensor
+    """(N, M) scaled to [−1, 1]."""
+    reward: Tensor
+    """(N, M) in the units that critics count in."""
+    continues: Tensor
+    """(N, M) 0 where a failure ended the episode, else 1."""
+    final_x: Tensor
+    """(N, M, I) what followed, before any reset."""
+    noise: Tensor
+    """(2, N, M) standard normal: of actions at `x` and at `final_x`."""
+
+
+class Losses(NamedTuple):
+    """Of one gradient step, (N,) each, and what was seen on the way."""
+
+    critic: Tensor
+    actor: Tensor
+    temperature: Tensor
+    value: Tensor
+    """(2, N, M) critics of stored actions."""
+    target: Tensor
+    """(N, M)"""
+    log_prob: Tensor
+    """(N, M) log densities of new actions."""
+
+
+class SoftNetworks(nn.Module):
+    """Actor, two critics, their slow copies, and a temperature for each agent."""
+
+    def __init__(
+        self,
+        n_agents: int,
+        n_inputs: int,
+        action: ActionSpec,
+        config: SACConfig,
+        generator: torch.Generator,
+    ) -> None:
+        """Draw weights from a CPU generator; move the module to a device afterwards."""
+        super().__init__()
+        self.action, self.discount = action, config.discount
+        self.actor = StackedHead(n_agents, n_inputs, 2, config.actor, generator)
+        self.critic = TwinCritic(n_agents, n_inputs, config.critic, generator)
+        self.target_critic = copy.deepcopy(self.critic).requires_grad_(False)
+        first = math.log(config.temperature)
+        self.log_temperature = nn.Parameter(
+            torch.full((n_agents,), first), requires_grad=config.tune_temperature
+        )
+
+    def policy(self, x: Tensor) -> SquashedGaussian:
+        """Return the distributions (N, M) of actions at observations (N, M, I)."""
+        mean, log_std = self.actor(x).float().unbind(-1)
+        return SquashedGaussian.of(mean, log_std, self.action.low, self.action.high)
+
+    def scaled(self, action: Tensor) -> Tensor:
+        """Return actions (…) in [low, high] as critics see them, in [−1, 1]."""
+        low, high = self.action.low, self.action.high
+        return (action - low) * (2.0 / (high - low)) - 1.0
+
+    def losses(self, batch: Batch, target_entropy: Tensor, temperature_scale: Tensor) -> Losses:
+        """Return every loss at the present weights; what critics see of `x` is computed once.
+
+        The loss of the actor has gradients in the critics' weights too: ask autograd for those of
+        the actor alone, then they are not computed.
+
+        Args:
+            batch: Samples.
+            target_entropy: (N,) nats.
+            temperature_scale: (N,) factor on the temperature.
+        """
+        temperature = self.log_temperature.detach().exp() * temperature_scale
+        target = self._target(batch, temperature)
+        observed = self.critic.observe(batch.x)
+        value = self.critic.judge(observed, batch.action).float()
+        number, log_prob = _draw(self.policy(batch.x.detach()), batch.noise[0])
+        wished = self.critic.judge(observed.detach(), number).float()
+        return Losses(
+            critic_loss(value, target),
+            actor_loss(wished, log_prob, temperature=temperature),
+            temperature_loss(self.log_temperature, log_prob, target_entropy),
+            value.detach(),
+            target,
+            log_prob.detach(),
+        )
+
+    @torch.no_grad()
+    def follow(self, rate: float) -> None:
+        """Move the slow copies of the critics towards them: w ← w + rate · (critic − w)."""
+        slow: list[Tensor] = list(self.target_critic.parameters())
+        fast: list[Tensor] = list(self.critic.parameters())
+        torch._foreach_lerp_(slow, fast, rate)
+
+    @torch.no_grad()
+    def _target(self, batch: Batch, temperature: Tensor) -> Tensor:
+        number, log_prob = _draw(self.policy(batch.final_x), batch.noise[1])
+        return critic_target(
+            batch.reward,
+            batch.continues,
+            self.target_critic(batch.final_x, number).float(),
+            log_prob,
+            temperature=temperature,
+            discount=self.discount,
+        )
+
+
+def _draw(policy: SquashedGaussian, noise: Tensor) -> tuple[Tensor, Tensor]:
+    """Return actions (N, M) in [−1, 1], differentiable, and their log densities (N, M)."""
+    unsquashed = policy.mean + policy.log_std.exp() * noise
+    return torch.tanh(unsquashed), policy.log_prob(unsquashed)
