@@ -24,7 +24,7 @@ _TEMPORARY = ".tmp-"
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path; on success it becomes `path`, on any failure it vanishes."""
-    with _storage_errors(path), _temporary(path, Path.touch) as temporary:
+    with storage_errors(path), _temporary(path, Path.touch) as temporary:
         try:
             yield temporary
             _fsync(temporary)
@@ -41,7 +41,7 @@ def atomic_directory(path: Path) -> Iterator[Path]:
     If another writer produced `path` meanwhile, theirs is kept: a content-addressed folder of the
     same name has the same content.
     """
-    with _storage_errors(path), _temporary(path, Path.mkdir) as temporary:
+    with storage_errors(path), _temporary(path, Path.mkdir) as temporary:
         try:
             yield temporary
             for file in sorted(temporary.rglob("*")):
@@ -51,6 +51,34 @@ def atomic_directory(path: Path) -> Iterator[Path]:
             _fsync(path.parent)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def discard_directory(path: Path, *, wait: bool = False) -> bool:
+    """Remove a folder at once or not at all, unless a reader holds a lock on it.
+
+    Args:
+        path: The folder.
+        wait: Wait for readers instead of leaving the folder to them.
+
+    Returns:
+        Whether it is gone.
+    """
+    with storage_errors(path):
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            return True
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            hidden = path.parent / f"{_TEMPORARY}{uuid.uuid4().hex}-{path.name}"
+            os.rename(path, hidden)  # a kill from here on leaves a temporary, never half a folder
+            _fsync(path.parent)
+            shutil.rmtree(hidden)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(descriptor)
+    return True
 
 
 def write_text(path: Path, text: str) -> None:
@@ -120,7 +148,8 @@ def _fsync(path: Path) -> None:
 
 
 @contextmanager
-def _storage_errors(path: Path) -> Iterator[None]:
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turn what the disk refuses in the block into one line about `path`."""
     reasons = {
         errno.ENOSPC: (
             "disk must have room for the file",

@@ -29,6 +29,7 @@ _DTYPES = {
     "I8": "|i1",
     "U8": "|u1",
     "BOOL": "|b1",
+    "BF16": "<u2",  # numpy has no bfloat16: its bits travel as uint16
 }
 _NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
 _MAX_HEADER_BYTES = 10_000_000

@@ -1,0 +1,152 @@
+"""Whether a run may go on, or its weights be used, with what there is now; and if not, why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tradingbot.domain.errors import ConfigError
+from tradingbot.runs.manifest import CheckpointManifest
+from tradingbot.runs.record import DataIdentity, RunPlan, RunRecord
+
+_ABSENT = object()
+_TEXT_LENGTH = 60
+
+
+def config_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """List what differs between two configurations, by dotted path.
+
+    Example:
+        >>> config_differences({"ppo": {"epochs": 10}}, {"ppo": {"epochs": 4}, "seed": 1})
+        ['ppo.epochs: 10 → 4', 'seed: (absent) → 1']
+    """
+    return list(_differences(old, new, ""))
+
+
+def resume_differences(record: RunRecord, plan: RunPlan) -> list[str]:
+    """List what differs between a run and what it would be continued with."""
+    found = [f"config {text}" for text in config_differences(record.config, plan.config)]
+    if plan.seed is not None and plan.seed != record.seeds["root"]:
+        found.append(f"seed: {record.seeds['root']} → {plan.seed}")
+    if plan.learner != record.learner:
+        found.append(f"learner: {record.learner} → {plan.learner}")
+    found += _data_differences(record.data, plan.data)
+    if plan.code_sha256 != record.code_sha256:
+        found.append(f"code: {record.code_sha256[:12]} → {plan.code_sha256[:12]}")
+    return found
+
+
+def require_resumable(record: RunRecord, plan: RunPlan, *, force: bool = False) -> tuple[str, ...]:
+    """Refuse to continue a run with another configuration, other data or other code.
+
+    Args:
+        record: The run's.
+        plan: What it would be continued with; a seed of None is the run's.
+        force: Continue all the same; what is returned must then be recorded
+            (`Resumption.forced`). Other agents or inputs cannot be forced: no weight would fit.
+
+    Returns:
+        What differs and was forced.
+
+    Raises:
+        ConfigError: Naming the first difference, and how many more there are.
+    """
+    found = resume_differences(record, plan)
+    if not found:
+        return ()
+    fits = (record.data.agents, record.data.feature_ids, record.learner) == (
+        *(plan.data.agents, plan.data.feature_ids, plan.learner),
+    )
+    if force and fits:
+        return tuple(found)
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    remedy = "Resume without that change, or add --force, which is recorded with the run"
+    raise ConfigError(
+        "run must go on with its own configuration, data and code",
+        was=f"{found[0]}{more}",
+        where=record.id,
+        remedy=remedy if fits else "Train a new run: the weights do not fit",
+    )
+
+
+def require_fit(
+    manifest: CheckpointManifest,
+    *,
+    feature_ids: Sequence[str],
+    agents: Sequence[str] | None = None,
+    normaliser_sha256: str | None = None,
+) -> None:
+    """Refuse weights for inputs they were not trained on: other columns, order, version or scale.
+
+    Args:
+        manifest: The checkpoint's.
+        feature_ids: Name and version of every column there is now, in order.
+        agents: Names of the agents there are now, in order; None where that does not matter.
+        normaliser_sha256: `final_hash` of the statistics inputs are scaled by now; None if none.
+
+    Raises:
+        ConfigError: Naming the first difference.
+    """
+    problem = _first_difference("feature", manifest.feature_ids, feature_ids)
+    if problem is None and agents is not None:
+        problem = _first_difference("agent", manifest.agents, agents)
+    if problem is None and normaliser_sha256 != manifest.normaliser_sha256:
+        problem = (
+            f"normaliser: {_digits(manifest.normaliser_sha256)} → {_digits(normaliser_sha256)}"
+        )
+    if problem is not None:
+        raise ConfigError(
+            "weights must be used with the inputs they were trained on",
+            was=problem,
+            where=f"{manifest.run_id}/{manifest.name}",
+            remedy="Build the panel with the same features and scaler, or train again",
+        )
+
+
+def _data_differences(old: DataIdentity, new: DataIdentity) -> Iterator[str]:
+    for name in ("data_sha256", "certificate_sha256", "normaliser_sha256"):
+        before, after = getattr(old, name), getattr(new, name)
+        if before != after:
+            yield f"{name.removesuffix('_sha256')}: {_digits(before)} → {_digits(after)}"
+    for word, before, after in (
+        ("feature", old.feature_ids, new.feature_ids),
+        ("agent", old.agents, new.agents),
+    ):
+        difference = _first_difference(word, before, after)
+        if difference is not None:
+            yield difference
+
+
+def _first_difference(word: str, old: Sequence[str], new: Sequence[str]) -> str | None:
+    for index, (before, after) in enumerate(zip(old, new, strict=False)):
+        if before != after:
+            return f"{word} {index + 1}: {before} → {after}"
+    return f"{len(old)} {word}s → {len(new)}" if len(old) != len(new) else None
+
+
+def _differences(old: Any, new: Any, path: str) -> Iterator[str]:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in sorted({*old, *new}):
+            below = f"{path}.{key}" if path else str(key)
+            yield from _differences(old.get(key, _ABSENT), new.get(key, _ABSENT), below)
+    elif _listed(old) != _listed(new) or _is_truth(old) != _is_truth(new):
+        yield f"{path}: {_shown(old)} → {_shown(new)}"
+
+
+def _listed(value: Any) -> Any:
+    return [_listed(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _is_truth(value: Any) -> bool:
+    return isinstance(value, bool)  # True == 1 to Python, not to a configuration
+
+
+def _shown(value: Any) -> str:
+    if value is _ABSENT:
+        return "(absent)"
+    text = str(value)
+    return text if len(text) <= _TEXT_LENGTH else f"{text[:_TEXT_LENGTH]}…"
+
+
+def _digits(digest: str | None) -> str:
+    return "none" if digest is None else digest[:12]

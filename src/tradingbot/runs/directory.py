@@ -1,0 +1,283 @@
+"""Run directories: one folder per run, self-describing, and locked while somebody writes to it.
+
+<workspace>/runs/<id>/
+    run.json  status.json  lock
+    checkpoints/<update>-<kind>/      see `checkpoint.py`
+    <name>.jsonl                      see `journal.py`
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from tradingbot import __version__
+from tradingbot.data.atomic import atomic_directory, storage_errors, sweep_temporaries, write_text
+from tradingbot.domain.errors import ConfigError, StorageError, suggest
+from tradingbot.runs.foreign import foreign_format
+from tradingbot.runs.lock import is_locked, locked
+from tradingbot.runs.record import (
+    Resumption,
+    RunPlan,
+    RunRecord,
+    RunState,
+    RunStatus,
+    content_sha256,
+    draw_seed,
+)
+
+RECORD_FILE, STATUS_FILE, LOCK_FILE = "run.json", "status.json", "lock"
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")
+_Stored = TypeVar("_Stored", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """A run on disk."""
+
+    path: Path
+    record: RunRecord
+
+    @classmethod
+    def create(
+        cls, root: Path, plan: RunPlan, *, created_at: datetime, name: str | None = None
+    ) -> RunDirectory:
+        """Make the folder of a new run, whole or not at all.
+
+        Args:
+            root: `<workspace>/runs`.
+            plan: What is to be run.
+            created_at: Now, UTC; results do not depend on it.
+            name: Its id; by default time, learner and digits of the configuration's hash.
+
+        Raises:
+            ConfigError: If the name is taken or cannot be one.
+            StorageError: If the disk refuses.
+        """
+        record = _describe(plan, created_at, name or _automatic_name(plan, created_at))
+        with storage_errors(root):
+            root.mkdir(parents=True, exist_ok=True)
+        with locked(root / ".creation", "runs folder"):
+            if name is None:
+                record = record.model_copy(update={"id": _free_id(root, record.id)})
+            path = root / record.id
+            if path.exists():
+                raise ConfigError(
+                    "run name must be new",
+                    was=repr(name),
+                    where=str(root),
+                    remedy="Resume that run with --resume, or choose another name",
+                )
+            with atomic_directory(path) as temporary:
+                sweep_temporaries(root)
+                _dump(temporary / RECORD_FILE, record)
+                _dump(temporary / STATUS_FILE, RunStatus(state="running", changed_at=created_at))
+        return cls(path, record)
+
+    @classmethod
+    def open(cls, path: Path) -> RunDirectory:
+        """Open a run's folder.
+
+        Raises:
+            StorageError: If it is none, is damaged, or is of a newer version.
+        """
+        record = _load(path / RECORD_FILE, RunRecord)
+        if content_sha256(record.config) != record.config_sha256:
+            raise _damaged(path / RECORD_FILE, "configuration does not match its hash")
+        return cls(path, record)
+
+    @property
+    def id(self) -> str:
+        """Name of the run."""
+        return self.record.id
+
+    @property
+    def checkpoints(self) -> Path:
+        """Folder of the checkpoints."""
+        return self.path / "checkpoints"
+
+    def journal_path(self, name: str) -> Path:
+        """Path of a journal, e.g. `metrics`."""
+        return self.path / f"{name}.jsonl"
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Be the one process that writes to the run; the lock dies with the process.
+
+        Raises:
+            ConfigError: If another process is, at once.
+            StorageError: If the disk refuses.
+        """
+        with locked(self.path / LOCK_FILE, "run"):
+            yield
+
+    def is_held(self) -> bool:
+        """Tell whether a process writes to the run now."""
+        return is_locked(self.path / LOCK_FILE)
+
+    def status(self) -> RunStatus:
+        """Read how far the run is.
+
+        Raises:
+            StorageError: If the file is damaged.
+        """
+        return _load(self.path / STATUS_FILE, RunStatus)
+
+    def write_status(
+        self,
+        state: RunState,
+        *,
+        at: datetime,
+        update: int,
+        steps: int,
+        reason: str | None = None,
+        verdicts: tuple[str, ...] = (),
+    ) -> None:
+        """Say how far the run is; resumptions stay as they are.
+
+        Raises:
+            StorageError: If the disk refuses; the old status stays.
+        """
+        status = RunStatus(
+            state=state,
+            reason=reason,
+            update=update,
+            steps=steps,
+            changed_at=at,
+            resumptions=self.status().resumptions,
+            verdicts=verdicts,
+        )
+        write_text(self.path / STATUS_FILE, _text(status))
+
+    def record_resumption(self, resumption: Resumption) -> None:
+        """Write down that the run goes on, from where and against which objections."""
+        status = self.status()
+        changes = {
+            "state": "running",
+            "reason": None,
+            "update": resumption.update,
+            "changed_at": resumption.at,
+            "resumptions": (*status.resumptions, resumption),
+        }
+        write_text(self.path / STATUS_FILE, _text(status.model_copy(update=changes)))
+
+
+def list_runs(root: Path) -> list[Path]:
+    """Folders of all runs, in order of name; also those that turn out to be damaged."""
+    if not root.is_dir():
+        return []
+    return sorted(path for path in root.iterdir() if (path / RECORD_FILE).is_file())
+
+
+def find_run(root: Path, reference: str) -> RunDirectory:
+    """Open a run by its id, by the beginning of it, or by its folder.
+
+    Raises:
+        ConfigError: If no run or more than one answers to it, with the nearest name.
+        StorageError: If it is damaged, or names a file of another format.
+    """
+    path = Path(reference).expanduser()
+    if path.is_file():
+        _refuse_file(path)
+    if "/" in reference and (path / RECORD_FILE).is_file():
+        return RunDirectory.open(path)
+    folders = list_runs(root)
+    exact = [folder for folder in folders if folder.name == reference]
+    found = exact or [f for f in folders if reference and f.name.startswith(reference)]
+    if len(found) != 1:
+        raise ConfigError(
+            "run must be the id of one run, or the beginning of it",
+            was=repr(reference[:100]),
+            where=str(root),
+            remedy=suggest(reference, [f.name for f in (found or folders)])
+            if folders
+            else "There is none yet; run: tradingbot train",
+        )
+    return RunDirectory.open(found[0])
+
+
+def _describe(plan: RunPlan, created_at: datetime, name: str) -> RunRecord:
+    if created_at.utcoffset() != timedelta(0):
+        raise ValueError("created_at must be in UTC")
+    if not _NAME.fullmatch(name):
+        raise ConfigError(
+            "run name must be 1-80 of a-z 0-9 . _ - and start with a letter or digit",
+            was=repr(name[:90]),
+            remedy="Choose e.g. us143-first",
+        )
+    config: dict[str, Any] = dict(plan.config)
+    return RunRecord(
+        id=name,
+        created_at=created_at,
+        learner=plan.learner,
+        config=config,
+        config_sha256=content_sha256(config),
+        data=plan.data,
+        seeds={"root": draw_seed() if plan.seed is None else plan.seed},
+        seed_was_drawn=plan.seed is None,
+        environment=dict(plan.environment),
+        git=plan.git,
+        code_version=__version__,
+        code_sha256=plan.code_sha256,
+        parent=plan.parent,
+    )
+
+
+def _automatic_name(plan: RunPlan, created_at: datetime) -> str:
+    digest = content_sha256(dict(plan.config))[:6]
+    return f"{created_at:%Y%m%d-%H%M%S}-{plan.learner}-{digest}"
+
+
+def _free_id(root: Path, wanted: str) -> str:
+    count, name = 1, wanted
+    while (root / name).exists():
+        count += 1
+        name = f"{wanted}-{count}"
+    return name
+
+
+def _dump(path: Path, content: BaseModel) -> None:
+    path.write_text(_text(content), encoding="utf-8")
+
+
+def _text(content: BaseModel) -> str:
+    return content.model_dump_json(indent=1) + "\n"
+
+
+def _load(path: Path, kind: type[_Stored]) -> _Stored:
+    try:
+        return kind.model_validate_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValidationError, UnicodeDecodeError) as e:
+        raise _damaged(path, _problem(e)) from e
+
+
+def _problem(error: OSError | ValidationError | UnicodeDecodeError) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc'])) or 'content'}: {first['msg']}"
+    return (error.strerror if isinstance(error, OSError) else None) or "unreadable"
+
+
+def _damaged(path: Path, was: str) -> StorageError:
+    return StorageError(
+        "run must be described by a readable file of this version",
+        was=was,
+        where=str(path),
+        remedy="Restore the file, or train again",
+    )
+
+
+def _refuse_file(path: Path) -> NoReturn:
+    raise StorageError(
+        "run must be a folder that tradingbot wrote",
+        was=foreign_format(path) or "a file",
+        where=str(path),
+        remedy="Files of other programs are never loaded: they can run code",
+    )

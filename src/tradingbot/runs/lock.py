@@ -1,0 +1,67 @@
+"""Locks that die with their process, so that a kill never leaves one behind."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tradingbot.data.atomic import storage_errors
+from tradingbot.domain.errors import ConfigError
+
+_ATTEMPTS, _PAUSE_S = 20, 0.02
+
+
+@contextmanager
+def locked(path: Path, subject: str) -> Iterator[None]:
+    """Hold the lock of a file, made where it is absent; it then holds our process number.
+
+    Raises:
+        ConfigError: If somebody else holds it, naming `subject` and the process.
+        StorageError: If the disk refuses.
+    """
+    with storage_errors(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        _acquire(descriptor, path, subject)
+        with storage_errors(path):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def is_locked(path: Path) -> bool:
+    """Tell whether somebody holds the lock of a file now."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _acquire(descriptor: int, path: Path, subject: str) -> None:
+    for _ in range(_ATTEMPTS):  # whoever only asks whether it is free holds it for an instant
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_PAUSE_S)
+        else:
+            return
+    holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+    raise ConfigError(
+        f"{subject} must not be in use",
+        was=f"in use by process {holder}" if holder else "in use",
+        where=str(path.parent),
+        remedy="Wait for that process or stop it; its lock dies with it",
+    )

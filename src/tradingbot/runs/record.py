@@ -1,0 +1,132 @@
+"""What a run says of itself: the record that is written once, and the status that changes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+RECORD_VERSION = 1
+RunState = Literal["running", "finished", "interrupted", "failed", "halted"]
+
+
+class _Stored(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DataIdentity(_Stored):
+    """Which numbers were learned from."""
+
+    label: str
+    """Data, period and seed in words."""
+    synthetic: bool
+    """Generated, not observed."""
+    data_sha256: str
+    """Hash of the panel's manifest; of the world's arrays where there is no panel."""
+    dataset_sha256: str | None = None
+    certificate_sha256: str | None = None
+    """Of the proof that features are causal; None where nothing was to be proved."""
+    normaliser_sha256: str | None = None
+    """`final_hash` of the statistics that inputs are scaled by; None where there are none."""
+    feature_ids: tuple[str, ...] = ()
+    """Name and version of every input column, in order."""
+    agents: tuple[str, ...] = ()
+    """Names of the agents, in order."""
+
+
+class GitState(_Stored):
+    """Which sources, where they are under version control."""
+
+    commit: str | None = None
+    dirty: bool | None = None
+    """Whether files differ from the commit."""
+
+
+class RunRecord(_Stored):
+    """`run.json`: everything that identifies a run; never changed."""
+
+    version: Literal[1] = 1
+    id: str
+    created_at: datetime
+    learner: str
+    config: dict[str, Any]
+    """Merged configuration, plain values."""
+    config_sha256: str
+    data: DataIdentity
+    seeds: dict[str, int]
+    """Root seeds; `root` always, drawn where none was given."""
+    seed_was_drawn: bool
+    environment: dict[str, str | int]
+    git: GitState
+    code_version: str
+    code_sha256: str
+    """Hash of the sources that can move a result."""
+    parent: str | None = None
+    """Run whose weights this one began with."""
+
+
+class Resumption(_Stored):
+    """One continuation of a run."""
+
+    at: datetime
+    update: int
+    """Update of the checkpoint it continued from; 0 from the beginning."""
+    checkpoint: str | None = None
+    skipped: tuple[str, ...] = ()
+    """Damaged checkpoints that were passed over, with the reason."""
+    forced: tuple[str, ...] = ()
+    """What differed from the record and was accepted by --force."""
+
+
+class RunStatus(_Stored):
+    """`status.json`: how far a run is; replaced whole."""
+
+    version: Literal[1] = 1
+    state: RunState
+    reason: str | None = None
+    """Why it ended, in words."""
+    update: int = 0
+    steps: int = 0
+    """Environment steps per agent."""
+    changed_at: datetime
+    resumptions: tuple[Resumption, ...] = ()
+    verdicts: tuple[str, ...] = ()
+    """What the flight recorder found, in words."""
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """What the application knows before a run begins."""
+
+    learner: str
+    config: Mapping[str, Any]
+    """Merged configuration: text, numbers, truth values, lists and mappings only."""
+    data: DataIdentity
+    code_sha256: str
+    seed: int | None = None
+    """None: one is drawn and kept."""
+    environment: Mapping[str, str | int] = field(default_factory=dict)
+    git: GitState = field(default_factory=GitState)
+    parent: str | None = None
+
+
+def content_sha256(content: object) -> str:
+    """Hash plain values by their canonical JSON text; NaN and infinity have none.
+
+    Example:
+        >>> content_sha256({"a": 1, "b": 2}) == content_sha256({"b": 2, "a": 1})
+        True
+    """
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def draw_seed() -> int:
+    """Return a seed nobody chose, below 2^63, from the system's entropy."""
+    return secrets.randbits(63)
