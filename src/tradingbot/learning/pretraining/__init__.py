@@ -1,0 +1,1 @@
+"""Pre-training of an encoder by auxiliary tasks: configuration, targets, losses, learner."""
