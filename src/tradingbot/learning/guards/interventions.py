@@ -1,0 +1,209 @@
+"""What is done about verdicts: a pure decision, and what must be remembered between two of them.
+
+The trainer carries decisions out. Each response that does not help is followed by the next: warn,
+boost the entropy bonus of the agents concerned, roll everyone back to the last healthy checkpoint
+with other settings, halt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from tradingbot.learning.guards.config import (
+    RESPONSES,
+    GuardConfig,
+    InterventionConfig,
+    Response,
+)
+from tradingbot.learning.guards.rule import Cure
+from tradingbot.learning.guards.verdict import Severity, Verdict
+
+_NEVER = -(2**62)
+
+
+class Memory(NamedTuple):
+    """What was done so far; on the CPU, part of checkpoints. Roll-backs do not undo it."""
+
+    entropy_scale: Tensor
+    """(N,) float64, factor on the entropy bonus."""
+    boosted_at: Tensor
+    """(N,) int64, environment steps at the last boost."""
+    learning_rate_scale: Tensor
+    """() float64"""
+    roll_backs: Tensor
+    """() int64"""
+    rolled_back_at: Tensor
+    """() int64, environment steps at the last one."""
+
+
+class Decision(NamedTuple):
+    """What the trainer is to do now."""
+
+    response: Response | None
+    """None: nothing to tell."""
+    words: str
+    """One sentence for the log; empty without a response."""
+    agents: tuple[str, ...]
+    """Whom it is about."""
+    memory: Memory
+    """To be kept, and its scales to be set: those of a boost now, those of a roll-back after the
+    checkpoint has been loaded."""
+    policy_seed: int
+    """Number of the roll-back: draw exploration from another stream; 0 for the first one."""
+
+
+def new_memory(n_agents: int) -> Memory:
+    """Return what is remembered before the first decision."""
+    return Memory(
+        torch.ones(n_agents, dtype=torch.float64),
+        torch.full((n_agents,), _NEVER, dtype=torch.int64),
+        torch.tensor(1.0, dtype=torch.float64),
+        torch.tensor(0, dtype=torch.int64),
+        torch.tensor(_NEVER, dtype=torch.int64),
+    )
+
+
+def decide(
+    verdicts: Sequence[Verdict],
+    memory: Memory,
+    config: GuardConfig,
+    *,
+    agents: Sequence[str],
+    cures: Mapping[str, Cure],
+    steps: int,
+) -> Decision:
+    """Choose the response to what was found after an update.
+
+    Args:
+        verdicts: Of all rules and agents.
+        memory: Of the decision before.
+        config: Limits and how far to go.
+        agents: N names.
+        cures: Rule code → what may help.
+        steps: Environment steps per agent lived through so far, those undone included.
+    """
+    rules = config.interventions
+    place = {name: number for number, name in enumerate(agents)}
+    allowed = {
+        verdict: _at_most(wanted, rules.strongest)
+        for verdict in verdicts
+        if (wanted := _wanted(verdict, place[verdict.agent], memory, config, cures, steps))
+    }
+    going_back = _named(allowed, "roll_back", "halt")
+    if going_back and len(going_back) >= rules.roll_back_share * len(agents):
+        return _go_back(sorted(going_back), allowed, memory, rules, agents=agents, steps=steps)
+    named = _named(allowed, "boost_entropy") - going_back
+    boosted = _boostable(named, memory, rules, agents, steps)
+    if boosted:
+        return _boost(boosted, memory, rules, agents, steps)
+    if allowed:
+        told = sorted(_named(allowed, *RESPONSES))
+        words = f"Signs of trouble in {_list(told)}."
+        return Decision("warn", words, tuple(told), memory, int(memory.roll_backs))
+    return Decision(None, "", (), memory, int(memory.roll_backs))
+
+
+def _wanted(
+    verdict: Verdict,
+    agent: int,
+    memory: Memory,
+    config: GuardConfig,
+    cures: Mapping[str, Cure],
+    steps: int,
+) -> Response | None:
+    """Return what this verdict alone asks for, given what was tried already."""
+    rules, cure = config.interventions, cures[verdict.code]
+    if verdict.severity is Severity.INFO:
+        return None
+    if verdict.severity is Severity.WARNING:
+        guarded = verdict.code == "LOW_SPREAD" and verdict.observed < config.spread_guarded
+        return "boost_entropy" if guarded else rules.on_warning
+    chosen = dict(rules.by_rule).get(verdict.code)
+    if chosen is not None or cure == "none":
+        return chosen or "warn"
+    if rules.on_critical != "boost_entropy":
+        return rules.on_critical
+    if cure == "restart":
+        return "roll_back"
+    tried = float(memory.entropy_scale[agent]) >= rules.max_boost
+    return "roll_back" if tried and bool(_rested(memory, rules, steps)[agent]) else "boost_entropy"
+
+
+def _go_back(
+    named: list[str],
+    allowed: Mapping[Verdict, Response],
+    memory: Memory,
+    rules: InterventionConfig,
+    *,
+    agents: Sequence[str],
+    steps: int,
+) -> Decision:
+    tried = int(memory.roll_backs)
+    gravest = next(v for v in allowed if v.agent in named)
+    if "halt" in allowed.values() or (tried >= rules.max_roll_backs and rules.strongest == "halt"):
+        words = f"Halted after {tried} roll-backs: {gravest.words}"
+        return Decision("halt", words, tuple(named), memory, int(memory.roll_backs))
+    if tried >= rules.max_roll_backs:
+        words = f"Going on, as halting is not allowed: {gravest.words}"
+        return Decision("warn", words, tuple(named), memory, int(memory.roll_backs))
+    concerned = _mask(named, agents)
+    scale = memory.entropy_scale * torch.where(concerned, rules.roll_back_entropy, 1.0)
+    rate = memory.learning_rate_scale * rules.roll_back_learning_rate
+    changed = memory._replace(
+        entropy_scale=scale,
+        learning_rate_scale=rate,
+        roll_backs=memory.roll_backs + 1,
+        rolled_back_at=torch.tensor(steps, dtype=torch.int64),
+    )
+    bonus = float(scale[concerned].max())
+    words = (
+        f"Roll-back {tried + 1} of {rules.max_roll_backs} to the last healthy checkpoint, learning "
+        f"rate × {float(rate):g}, entropy bonus of {_list(named)} × {bonus:g}: {gravest.words}"
+    )
+    return Decision("roll_back", words, tuple(named), changed, int(changed.roll_backs))
+
+
+def _boostable(
+    named: set[str], memory: Memory, rules: InterventionConfig, agents: Sequence[str], steps: int
+) -> list[str]:
+    able = _rested(memory, rules, steps) & (memory.entropy_scale < rules.max_boost)
+    return [name for name, can in zip(agents, able.tolist(), strict=True) if can and name in named]
+
+
+def _rested(memory: Memory, rules: InterventionConfig, steps: int) -> Tensor:
+    last = torch.maximum(memory.boosted_at, memory.rolled_back_at)
+    return last <= steps - rules.cooldown_steps
+
+
+def _boost(
+    named: list[str], memory: Memory, rules: InterventionConfig, agents: Sequence[str], steps: int
+) -> Decision:
+    concerned = _mask(named, agents)
+    boosted = (memory.entropy_scale * rules.boost_factor).clamp_max(rules.max_boost)
+    scale = torch.where(concerned, boosted, memory.entropy_scale)
+    changed = memory._replace(
+        entropy_scale=scale, boosted_at=torch.where(concerned, steps, memory.boosted_at)
+    )
+    words = f"Entropy bonus of {_list(named)} raised to × {float(scale[concerned].max()):.3g}."
+    return Decision("boost_entropy", words, tuple(named), changed, int(changed.roll_backs))
+
+
+def _named(allowed: Mapping[Verdict, Response], *responses: Response) -> set[str]:
+    return {verdict.agent for verdict, response in allowed.items() if response in responses}
+
+
+def _at_most(response: Response, strongest: Response) -> Response:
+    return RESPONSES[min(RESPONSES.index(response), RESPONSES.index(strongest))]
+
+
+def _mask(named: Sequence[str], agents: Sequence[str]) -> Tensor:
+    return torch.tensor([name in named for name in agents])
+
+
+def _list(named: Sequence[str]) -> str:
+    shown, more = ", ".join(named[:5]), len(named) - 5
+    return f"{shown} and {more} more" if more > 0 else shown

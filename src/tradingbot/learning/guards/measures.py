@@ -1,0 +1,184 @@
+"""What is measured of every agent at every update: pure functions of experience, on its device.
+
+A measure that cannot be known is NaN, and no rule takes NaN for a sign. What follows from several
+updates together (shares of the last selections) is worked out in `history.py`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from tradingbot.learning.learner import Experience, Metrics
+from tradingbot.learning.playing import Played
+from tradingbot.learning.task import ActionSpec
+
+BOX_BINS = 11
+"""Bins of equal width over [low, high]; an odd number, so that one of them is the middle."""
+GRADIENT_METRICS = ("loss/gradient_norm", "policy/gradient_norm")
+"""Names under which learners report the gradient norm before clipping; the first there counts."""
+
+
+class Runs(NamedTuple):
+    """Trades in a row that each environment is in the middle of."""
+
+    code: Tensor
+    """(N, B) int64, of the last step; −1 where it did not trade."""
+    length: Tensor
+    """(N, B) int64, identical trades up to the last step, with it."""
+
+
+def no_runs(n_agents: int, n_envs: int, device: torch.device) -> Runs:
+    """Return what holds before the first step."""
+    shape = (n_agents, n_envs)
+    return Runs(
+        torch.full(shape, -1, dtype=torch.int64, device=device),
+        torch.zeros(shape, dtype=torch.int64, device=device),
+    )
+
+
+def n_bins(action: ActionSpec) -> int:
+    """Return the number of bins of a histogram: codes have one each."""
+    return action.n_actions if action.kind == "discrete" else BOX_BINS
+
+
+def bins_of(actions: Tensor, action: ActionSpec) -> Tensor:
+    """Return the bin (…,) int64 of actions (…,); what is not a number falls in the first."""
+    if action.kind == "discrete":
+        return actions.long()
+    place = (actions - action.low) / (action.high - action.low) * BOX_BINS
+    return place.nan_to_num(0.0).clamp(0, BOX_BINS - 1).long()
+
+
+def count_actions(actions: Tensor, action: ActionSpec) -> Tensor:
+    """Count actions (S, N, B) in their bins, (N, bins) float64."""
+    n_agents, bins = actions.shape[1], n_bins(action)
+    agent = torch.arange(n_agents, device=actions.device)[None, :, None]
+    places = (bins_of(actions, action) + agent * bins).reshape(-1)
+    # Whole numbers add up to the same sum in any order, also on a GPU.
+    counts = torch.zeros(n_agents * bins, dtype=torch.int64, device=actions.device)
+    counts.index_add_(0, places, torch.ones_like(places))
+    return counts.view(n_agents, bins).double()
+
+
+def last_selections(selected: Tensor, window: int) -> Tensor:
+    """Return the last steps of selections (S, N, B) that make up a window, S' ≤ S whole steps."""
+    n_steps = -(-window // selected.shape[2])
+    return selected[-n_steps:]
+
+
+def run_lengths(executed: Tensor, traded: Tensor, runs: Runs) -> tuple[Tensor, Runs]:
+    """Return at every step how many identical trades in a row it ends, (S, N, B); 0 without one.
+
+    Args:
+        executed: (S, N, B) codes.
+        traded: (S, N, B) bool; a step without a trade ends a run.
+        runs: Where the steps before these left off.
+    """
+    code = torch.where(traded, executed.long(), -1)
+    before = torch.cat((runs.code[None], code[:-1]))
+    step = torch.arange(len(code), device=code.device)[:, None, None]
+    # Number of the step that began the run; the run carried over began before step 0.
+    began = torch.where((code == before) & traded, -runs.length[None], step)
+    length = torch.where(traded, step - began.cummax(0).values + 1, 0)
+    return length, Runs(code[-1], length[-1])
+
+
+def measure_experience(
+    experience: Experience, action: ActionSpec, lengths: Tensor, *, repeats: int
+) -> dict[str, Tensor]:
+    """Measure what agents did and earned, (N,) float64 each.
+
+    Args:
+        experience: Of one update.
+        action: What actions are.
+        lengths: (S, N, B) of `run_lengths`.
+        repeats: Identical trades in a row that are in order.
+    """
+    reward = experience.reward.double()
+    finite = reward.isfinite()
+    clean = torch.where(finite, reward, 0.0)
+    count = finite.sum((0, 2)).clamp_min(1)
+    mean = clean.sum((0, 2)) / count
+    square = clean.square().sum((0, 2)) / count
+    largest_term, term_share, n_terms = measure_terms(experience.terms)
+    return {
+        "rollout/idle_share": (experience.executed == 0).double().mean((0, 2)),
+        "rollout/unexecuted_share": unexecuted_share(experience, action),
+        "rollout/longest_run": lengths.amax((0, 2)).double(),
+        "rollout/repeat_share": (lengths > repeats).double().mean((0, 2)),
+        "rollout/trade_share": experience.traded.double().mean((0, 2)),
+        "rollout/reward_mean": mean,
+        "rollout/reward_error": ((square - mean.square()).clamp_min(0.0) / count).sqrt(),
+        "rollout/reward_scale": square.sqrt(),
+        "rollout/largest_term": largest_term,
+        "rollout/largest_term_share": term_share,
+        "rollout/active_terms": n_terms,
+        "rollout/bad_rewards": (~finite).double().sum((0, 2)),
+        "rollout/bad_actions": (~experience.selected.isfinite()).double().sum((0, 2)),
+    }
+
+
+def measure_played(played: Played) -> dict[str, Tensor]:
+    """Measure a deterministic play, (N,) float64 each."""
+    reward = played.reward.double()
+    count = reward.shape[0] * reward.shape[2]
+    return {
+        "eval/idle_share": (played.executed == 0).double().mean((0, 2)),
+        "eval/trade_share": played.traded.double().mean((0, 2)),
+        "eval/reward_mean": reward.mean((0, 2)),
+        "eval/reward_error": reward.var((0, 2), correction=0).div(count).sqrt(),
+    }
+
+
+def measure_metrics(metrics: Metrics, n_agents: int, device: torch.device) -> dict[str, Tensor]:
+    """Take over what a learner reports, (N,) float64 each; NaN where it does not."""
+    watched = [name for name in metrics if name.startswith("loss/") or name in GRADIENT_METRICS]
+    unknown = torch.full((n_agents,), torch.nan, dtype=torch.float64, device=device)
+
+    def taken(*names: str) -> Tensor:
+        found = [metrics[name] for name in names if name in metrics]
+        return found[0].detach().double().expand(n_agents) if found else unknown
+
+    bad = torch.zeros(n_agents, dtype=torch.float64, device=device)
+    for name in watched:
+        bad = bad + (~metrics[name].detach().isfinite()).double()
+    return {
+        "policy/spread": taken("policy/spread"),
+        "value/explained_variance": taken("value/explained_variance"),
+        "loss/gradient_norm": taken(*GRADIENT_METRICS),
+        "loss/policy": taken("loss/policy"),
+        "loss/value": taken("loss/value"),
+        "loss/bad_losses": bad,
+        "update/skipped": taken("update/skipped").nan_to_num(0.0),
+        "market/turnover": taken("market/turnover"),
+    }
+
+
+def measure_terms(terms: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return number and share of the largest of terms (K, N, B), and how many are not 0, (N,) each.
+
+    Shares are of the sizes summed over environments, so that gain and loss do not cancel.
+    """
+    sizes = terms.double().nan_to_num(0.0, 0.0, 0.0).abs().sum(-1)
+    total = sizes.sum(0)
+    largest, which = sizes.max(0)
+    share = torch.where(total > 0.0, largest / total.clamp_min(1e-300), torch.nan)
+    return which.double(), share, (sizes > 0.0).double().sum(0)
+
+
+def unexecuted_share(experience: Experience, action: ActionSpec) -> Tensor:
+    """Return the share of selections that were not carried out, (N,).
+
+    Codes: what was executed is another code. Numbers: the selection moved by more than one bin and
+    nothing was done, of all such moves; NaN where there were none.
+    """
+    selected, executed = experience.selected, experience.executed
+    if action.kind == "discrete":
+        return (selected != executed).double().mean((0, 2))
+    moved = (selected[1:] - selected[:-1]).abs() > (action.high - action.low) / BOX_BINS
+    count = moved.double().sum((0, 2))
+    ignored = (moved & (executed[1:] == 0)).double().sum((0, 2))
+    return torch.where(count > 0.0, ignored / count.clamp_min(1.0), torch.nan)

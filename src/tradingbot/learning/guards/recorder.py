@@ -1,0 +1,258 @@
+"""The flight recorder: measures every update, keeps the last ones, judges, says what to do.
+
+Reading what a learner did is one transfer from its device per update; everything else happens on
+the CPU. The recorder changes nothing: the trainer carries out what it decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.learning.guards.catalogue import RULES
+from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.history import (
+    MEASURE_NAMES,
+    PLAYED_NAMES,
+    History,
+    compare_counts,
+    measure_counts,
+    names_of,
+)
+from tradingbot.learning.guards.interventions import Decision, Memory, decide, new_memory
+from tradingbot.learning.guards.measures import (
+    count_actions,
+    last_selections,
+    measure_experience,
+    measure_metrics,
+    measure_played,
+    n_bins,
+    no_runs,
+    run_lengths,
+)
+from tradingbot.learning.guards.rule import judge_rule
+from tradingbot.learning.guards.verdict import Severity, Verdict
+from tradingbot.learning.learner import Learner, Update
+from tradingbot.learning.learner_state import collect_state, restore_state
+from tradingbot.learning.playing import Played, play
+from tradingbot.learning.task import Observation, Task
+
+_PLACE = {name: place for place, name in enumerate(MEASURE_NAMES)}
+_CURES = {rule.code: rule.cure for rule in RULES}
+
+
+class Report(NamedTuple):
+    """What the recorder has to say after an update."""
+
+    update: int
+    steps: int
+    measures: dict[str, Tensor]
+    """Name of `MEASURES` → (N,) float64 on the CPU."""
+    verdicts: tuple[Verdict, ...]
+    decision: Decision
+
+    @property
+    def healthy(self) -> bool:
+        """Whether a checkpoint of this moment is worth going back to."""
+        return all(verdict.severity is not Severity.CRITICAL for verdict in self.verdicts)
+
+    def to_row(self) -> dict[str, Any]:
+        """Return it as one line of the run directory: plain values, None for what is unknown."""
+        return {
+            "update": self.update,
+            "steps": self.steps,
+            "measures": {name: _plain(tensor) for name, tensor in self.measures.items()},
+            "verdicts": [verdict.to_row() for verdict in self.verdicts],
+            "response": self.decision.response,
+            "words": self.decision.words,
+        }
+
+
+class FlightRecorder:
+    """Follows all agents of one task."""
+
+    def __init__(
+        self,
+        task: Task,
+        config: GuardConfig | None = None,
+        *,
+        write: Callable[[dict[str, Any]], None] | None = None,
+    ) -> None:
+        """Begin with nothing recorded.
+
+        Args:
+            task: What is learned; for names, sizes and deterministic plays.
+            config: Limits; the defaults if None.
+            write: Called with one row of plain values per update.
+
+        Raises:
+            ConfigError: If a response is set for a rule that does not exist.
+        """
+        self.task, self.config, self.names = task, config or GuardConfig(), names_of(task)
+        _require_rules(self.config)
+        self._write = write
+        n_agents, kept = len(task.agent_names), self.config.kept_updates
+        self._ring = torch.full((kept, len(MEASURE_NAMES), n_agents), torch.nan).double()
+        self._counts = torch.zeros(kept, n_agents, n_bins(task.action), dtype=torch.float64)
+        self._played = torch.full((len(PLAYED_NAMES), n_agents), torch.nan).double()
+        self._idle_reward = torch.full((n_agents,), torch.nan, dtype=torch.float64)
+        self._clock = torch.zeros(kept, 2, dtype=torch.int64)
+        self._recorded = self._lived = self._last_steps = 0
+        self._runs = no_runs(n_agents, task.n_envs, task.table.device)
+        self.memory: Memory = new_memory(n_agents)
+
+    def watch(self, learner: Learner, update: Update) -> Report:
+        """Record what a learner just did; play deterministically when it is time for that."""
+        every, played = self.config.probe_every, None
+        if every and (learner.updates % every == 0 or bool(self._idle_reward.isnan().any())):
+            played = play(self.task, learner.act, self.config.probe_steps)
+        return self.record(update, updates=learner.updates, steps=learner.steps, played=played)
+
+    def record(
+        self, update: Update, *, updates: int, steps: int, played: Played | None = None
+    ) -> Report:
+        """Record one update, judge the last ones and decide.
+
+        Args:
+            update: Of the learner.
+            updates: Number of the update.
+            steps: Environment steps per agent so far.
+            played: A deterministic play, where there was one; older ones count until the next.
+        """
+        if played is not None and bool(self._idle_reward.isnan().any()):
+            idle = play(self.task, self._do_nothing, played.reward.shape[0])
+            self._idle_reward = idle.reward.double().mean((0, 2)).cpu()
+        row = self._measure(update, played)
+        place = self._recorded % self.config.kept_updates
+        self._ring[place] = torch.stack([row[name] for name in MEASURE_NAMES])
+        self._clock[place] = torch.tensor((updates, steps))
+        self._recorded += 1
+        self._lived += max(steps - self._last_steps, 0)
+        self._last_steps = steps
+        history = self.history()
+        found = (judge_rule(rule, history, self.config, self.names) for rule in RULES)
+        verdicts = tuple(verdict for some in found for verdict in some)
+        decision = decide(
+            verdicts,
+            self.memory,
+            self.config,
+            agents=self.names.agents,
+            cures=_CURES,
+            steps=self._lived,
+        )
+        self.memory = decision.memory
+        report = Report(updates, steps, row, verdicts, decision)
+        if self._write is not None:
+            self._write(report.to_row())
+        return report
+
+    def history(self) -> History:
+        """Return what is kept, oldest first."""
+        kept = self.config.kept_updates
+        count = min(self._recorded, kept)
+        order = [(self._recorded - count + i) % kept for i in range(count)]
+        ring, clock = self._ring[order], self._clock[order]
+        measures = {name: ring[:, place] for name, place in _PLACE.items()}
+        return History(measures, clock[:, 1], clock[:, 0])
+
+    def forget(self) -> None:
+        """Clear what was measured, not what was decided: to be called after a roll-back."""
+        self._ring.fill_(torch.nan)
+        self._counts.zero_()
+        self._played.fill_(torch.nan)
+        self._recorded = 0
+        device = self.task.table.device
+        self._runs = no_runs(len(self.names.agents), self.task.n_envs, device)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return what resuming needs, as named tensors."""
+        return collect_state(self._parts())
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from what `state` returned.
+
+        Raises:
+            ConfigError: If a tensor is missing, superfluous, or of another shape or format.
+        """
+        made = restore_state(self._parts(), state)
+        self._ring, self._counts, self._clock = made["ring"], made["counts"], made["clock"]
+        self._played, self._idle_reward = made["played"], made["idle_reward"]
+        self._recorded, self._lived = made["recorded"], made["lived"]
+        self._last_steps = made["last_steps"]
+        self._runs, self.memory = made["runs"], made["memory"]
+
+    def _parts(self) -> dict[str, Any]:
+        return {
+            "ring": self._ring,
+            "counts": self._counts,
+            "clock": self._clock,
+            "played": self._played,
+            "idle_reward": self._idle_reward,
+            "recorded": self._recorded,
+            "lived": self._lived,
+            "last_steps": self._last_steps,
+            "runs": self._runs,
+            "memory": self.memory,
+        }
+
+    def _measure(self, update: Update, played: Played | None) -> dict[str, Tensor]:
+        """Measure on the device, fetch all of it at once, and add what follows from counts."""
+        action, experience = self.task.action, update.experience
+        device = experience.reward.device
+        lengths, self._runs = run_lengths(experience.executed, experience.traded, self._runs)
+        measured = measure_experience(
+            experience, action, lengths, repeats=self.config.repeats
+        ) | measure_metrics(update.metrics, len(self.names.agents), device)
+        if played is not None:
+            measured |= measure_played(played)
+        selected = last_selections(experience.selected, self.config.window)
+        counts = [count_actions(selected, action)]
+        counts += [count_actions(played.action, action)] if played is not None else []
+        fetched = torch.cat((torch.stack(list(measured.values())), *(c.T for c in counts))).cpu()
+        row = dict(zip(measured, fetched, strict=False))
+        sampled, *others = torch.split(fetched[len(measured) :], n_bins(action))
+        return row | self._measure_counts(row, sampled.T, [other.T for other in others])
+
+    def _measure_counts(
+        self, row: Mapping[str, Tensor], sampled: Tensor, played: list[Tensor]
+    ) -> dict[str, Tensor]:
+        kept, per_update = self.config.kept_updates, float(sampled[0].sum())
+        self._counts[self._recorded % kept] = sampled
+        needed = min(-(-self.config.window // int(per_update)), kept, self._recorded + 1)
+        window = self._counts[[(self._recorded - i) % kept for i in range(needed)]].sum(0)
+        found = measure_counts(window, "rollout") | {"rollout/selections": window.sum(1)}
+        if played:
+            fresh = {name: row[name] for name in PLAYED_NAMES if name in row}
+            fresh |= measure_counts(played[0], "eval")
+            fresh |= compare_counts(played[0], window, self.task.action)
+            fresh["eval/idle_reward"] = self._idle_reward
+            self._played = torch.stack([fresh[name] for name in PLAYED_NAMES])
+        return found | dict(zip(PLAYED_NAMES, self._played, strict=True))
+
+    def _do_nothing(self, observation: Observation) -> Tensor:
+        """Return code 0, or the number next to 0."""
+        spec, shape = self.task.action, observation.row.shape
+        device = observation.row.device
+        if spec.kind == "discrete":
+            return torch.zeros(shape, dtype=torch.int64, device=device)
+        still = min(max(0.0, spec.low), spec.high)
+        return torch.full(shape, still, dtype=self.task.table.dtype, device=device)
+
+
+def _require_rules(config: GuardConfig) -> None:
+    for code, _ in config.interventions.by_rule:
+        if code not in _CURES:
+            raise ConfigError(
+                "by_rule must name rules of the flight recorder",
+                was=repr(code),
+                where="InterventionConfig.by_rule",
+                remedy=suggest(code, _CURES),
+            )
+
+
+def _plain(tensor: Tensor) -> list[float | None]:
+    return [number if number == number else None for number in tensor.tolist()]

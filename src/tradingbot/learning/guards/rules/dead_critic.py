@@ -1,0 +1,34 @@
+"""The critic is worse than a constant, and stays so: advantages are noise."""
+
+from __future__ import annotations
+
+from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.history import History
+from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded
+
+
+def check(history: History, config: GuardConfig) -> Finding:
+    """Compare the explained variance."""
+    share = history["value/explained_variance"]
+    level = graded(share < config.explained_variance, share < config.explained_variance_critical)
+    return Finding(level, share[-1], config.explained_variance)
+
+
+def words(scene: Scene) -> str:
+    """Tell the explained variance and for how long it has been so."""
+    now = scene.now("value/explained_variance")
+    return (
+        f"the critic explains {now:.2f} of the variance of its targets (limit "
+        f"{scene.config.explained_variance:g}) for {scene.config.critic_patience} updates or more: "
+        "a constant would do better"
+    )
+
+
+RULE = Rule(
+    "DEAD_CRITIC",
+    check,
+    words,
+    "Look at the scale of rewards, the critic's learning rate and the weight of its loss.",
+    cure="restart",
+    patience=lambda config: config.critic_patience,
+)

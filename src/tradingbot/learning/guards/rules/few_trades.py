@@ -1,0 +1,36 @@
+"""Hardly any trades."""
+
+from __future__ import annotations
+
+from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.evidence import policy_pays, stays_out
+from tradingbot.learning.guards.history import History
+from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded, softened
+from tradingbot.learning.guards.verdict import Severity, percent
+
+
+def check(history: History, config: GuardConfig) -> Finding:
+    """Compare the share of steps with a trade; who earns by holding, or stays out, may be lazy."""
+    share = history["rollout/trade_share"]
+    excused = policy_pays(history) | stays_out(history, config)
+    level = softened(graded(share < config.trades), excused)
+    return Finding(level, share[-1], config.trades)
+
+
+def words(scene: Scene) -> str:
+    """Tell the share, and the excuse if there is one."""
+    said = f"it trades in {percent(scene.now('rollout/trade_share'))} of the steps "
+    said += f"(limit {percent(scene.config.trades)})"
+    if scene.severity is Severity.INFO:
+        said += ", which costs it nothing"
+    return said
+
+
+RULE = Rule(
+    "FEW_TRADES",
+    check,
+    words,
+    "Compare costs with the edge that the market offers; then look at masks, limits and the "
+    "smallest order.",
+    cure="entropy",
+)

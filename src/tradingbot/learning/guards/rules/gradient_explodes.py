@@ -1,0 +1,37 @@
+"""The gradient norm before clipping grows out of all proportion."""
+
+from __future__ import annotations
+
+from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.history import History
+from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded
+
+_USUAL = 0.25
+"""Quantile of the ring buffer that counts as usual."""
+
+
+def check(history: History, config: GuardConfig) -> Finding:
+    """Compare the norm with its usual size; small ones may grow."""
+    norm = history["loss/gradient_norm"]
+    limit = config.gradient_growth * norm.nanquantile(_USUAL, dim=0)
+    explodes = (norm > limit) & (norm > config.gradient_floor)
+    return Finding(graded(explodes, explodes), norm[-1], config.gradient_growth)
+
+
+def words(scene: Scene) -> str:
+    """Tell the norm now and before."""
+    usual = float(scene.history["loss/gradient_norm"][:, scene.agent].nanquantile(_USUAL))
+    now = scene.now("loss/gradient_norm")
+    return (
+        f"the gradient norm is {now:.3g}, usually {usual:.3g} (limit "
+        f"{scene.config.gradient_growth:g} times the usual)"
+    )
+
+
+RULE = Rule(
+    "GRADIENT_EXPLODES",
+    check,
+    words,
+    "Lower the learning rate; look for rewards or features without bounds.",
+    cure="restart",
+)

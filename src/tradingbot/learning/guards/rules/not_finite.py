@@ -1,0 +1,44 @@
+"""NaN or infinity in rewards, actions, losses or gradients; or updates refused because of them."""
+
+from __future__ import annotations
+
+from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.history import History
+from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded
+
+_COUNTS = {
+    "rollout/bad_rewards": "rewards",
+    "rollout/bad_actions": "actions",
+    "loss/bad_losses": "losses or gradients",
+}
+
+
+def check(history: History, config: GuardConfig) -> Finding:
+    """Count what is not a number; one is too many."""
+    total = history["update/skipped"].clone()
+    for name in _COUNTS:
+        total += history[name]
+    bad = total > 0.0
+    return Finding(graded(bad, bad), total[-1], 0.0)
+
+
+def words(scene: Scene) -> str:
+    """Tell what is not a number, and how many."""
+    parts = [f"{scene.now(name):,.0f} {what}" for name, what in _COUNTS.items() if scene.now(name)]
+    said = f"NaN or infinite: {', '.join(parts)}" if parts else "an update was not finite"
+    skipped = scene.now("update/skipped")
+    return said + (
+        f"; the learner skipped {skipped:,.0f} steps of its optimiser" if skipped else ""
+    )
+
+
+RULE = Rule(
+    "NOT_FINITE",
+    check,
+    words,
+    "Find the first NaN: rewards point to the data or a division by zero, losses with sound "
+    "rewards to the learning rate. Nothing since may be kept as best.",
+    cure="restart",
+    patience=lambda config: 1,
+    warms_up=False,
+)

@@ -1,0 +1,40 @@
+"""One action makes up most of the last selections: how the first version failed."""
+
+from __future__ import annotations
+
+import torch
+
+from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.evidence import stays_out
+from tradingbot.learning.guards.history import History
+from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded, softened
+from tradingbot.learning.guards.verdict import Severity, percent
+
+
+def check(history: History, config: GuardConfig) -> Finding:
+    """Compare the largest share of the window, once the window is full."""
+    share = torch.where(
+        history["rollout/selections"] >= config.window, history["rollout/largest_share"], torch.nan
+    )
+    level = graded(share > config.one_action, share > config.one_action_critical)
+    return Finding(softened(level, stays_out(history, config)), share[-1], config.one_action)
+
+
+def words(scene: Scene) -> str:
+    """Name the action and its share."""
+    share, count = scene.now("rollout/largest_share"), scene.now("rollout/selections")
+    said = f"{percent(share)} of the last {count:,.0f} selections are "
+    said += f"{scene.bin_name('rollout/largest_code')} (limit {percent(scene.config.one_action)})"
+    if scene.severity is Severity.INFO:
+        said += ", and doing nothing costs it nothing"
+    return said
+
+
+RULE = Rule(
+    "ONE_ACTION",
+    check,
+    words,
+    "Look at the reward first: does this action pay whatever the market does? Then limit repeats, "
+    "raise the entropy bonus, or use continuous actions.",
+    cure="entropy",
+)

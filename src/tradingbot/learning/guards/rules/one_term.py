@@ -1,0 +1,31 @@
+"""One term makes up the reward: the others are decoration."""
+
+from __future__ import annotations
+
+from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.history import History
+from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded
+from tradingbot.learning.guards.verdict import percent
+
+
+def check(history: History, config: GuardConfig) -> Finding:
+    """Compare the largest term's share, where there are several."""
+    share = history["rollout/largest_term_share"]
+    several = history["rollout/active_terms"] > 1.0
+    return Finding(graded((share > config.one_term) & several), share[-1], config.one_term)
+
+
+def words(scene: Scene) -> str:
+    """Name the term and its share."""
+    term = scene.names.terms[int(scene.now("rollout/largest_term"))]
+    share = percent(scene.now("rollout/largest_term_share"))
+    return f"{share} of its reward is the term {term} (limit {percent(scene.config.one_term)})"
+
+
+RULE = Rule(
+    "ONE_TERM",
+    check,
+    words,
+    "Weigh the terms so that each is heard, or leave out those that are not.",
+    cure="none",
+)

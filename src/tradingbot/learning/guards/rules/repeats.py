@@ -1,0 +1,30 @@
+"""The same trade again and again: no limit on repeats holds."""
+
+from __future__ import annotations
+
+from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.history import History
+from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded
+from tradingbot.learning.guards.verdict import percent
+
+
+def check(history: History, config: GuardConfig) -> Finding:
+    """Compare the share of steps that repeat a trade once too often; holding is no trade."""
+    share = history["rollout/repeat_share"]
+    return Finding(graded(share > config.repeat_share), share[-1], config.repeat_share)
+
+
+def words(scene: Scene) -> str:
+    """Tell the share and the longest run."""
+    share, run = scene.now("rollout/repeat_share"), scene.now("rollout/longest_run")
+    said = f"{percent(share)} of its steps repeat a trade more than {scene.config.repeats} times"
+    return f"{said} (limit {percent(scene.config.repeat_share)}), {run:,.0f} times at most"
+
+
+RULE = Rule(
+    "REPEATS",
+    check,
+    words,
+    "Limit repeats in the environment's rules, or weigh the reward term for repeats.",
+    cure="entropy",
+)
