@@ -1,4 +1,4 @@
-"""Where an episode of one account may begin when somebody asks for a symbol or a bar."""
+"""Where episodes may begin: of one account at a symbol or bar, of a rollout at the first."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from tradingbot.envs.world import World, symbol_index
 from tradingbot.market.episodes import possible_starts
 
 RESET_OPTIONS = ("symbol", "bar")
+READY_SHARE = 0.9
+"""A rollout begins at the first bar at which so many of the symbols are usable."""
 
 
 def start_choices(
@@ -53,6 +55,25 @@ def start_choices(
             "where every feature is defined",
         )
     return np.flatnonzero(mask.ravel()).astype(np.int32)
+
+
+def first_ready_bar(world: World) -> int:
+    """Return the first bar at which `READY_SHARE` of the symbols are usable, else any is.
+
+    Raises:
+        DataError: If there is none with a bar after it.
+    """
+    share = world.usable[:, :-1].mean(axis=0)
+    for needed in (READY_SHARE, np.finfo(float).tiny):
+        bars = np.flatnonzero(share >= needed)
+        if len(bars):
+            return int(bars[0])
+    raise DataError(
+        "a rollout must have a usable bar and one after it",
+        was=f"{world.n_bars} bars, {int(world.usable.sum())} usable",
+        where=world.label,
+        remedy="Use more bars: regime indicators are defined after 192",
+    )
 
 
 def _require_known(options: Mapping[str, Any]) -> None:

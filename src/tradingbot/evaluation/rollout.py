@@ -14,9 +14,10 @@ import torch
 from numpy.typing import NDArray
 
 from tradingbot.agents.policy import Policy, Seen
-from tradingbot.domain.errors import ConfigError, DataError
+from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.batch_observation import rows_of
 from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World
 from tradingbot.evaluation.rollout_trades import FillLog, Trades, trades_of
 from tradingbot.market.account import Account, open_accounts
@@ -29,8 +30,6 @@ from tradingbot.risk.limits import RiskLimits
 
 FloatArray = NDArray[np.float64]
 Progress = Callable[[int, int, str], None]
-READY_SHARE = 0.9
-"""A rollout begins at the first bar at which so many of the symbols are usable."""
 _REPORTED_BARS = 50
 
 
@@ -148,25 +147,6 @@ def roll_out(
             if progress and (step % _REPORTED_BARS == 0 or step + 1 == recorder.n_steps):
                 progress(step + 1, recorder.n_steps, "bars")
     return recorder.finish(account)
-
-
-def first_ready_bar(world: World) -> int:
-    """Return the first bar at which `READY_SHARE` of the symbols are usable, else any is.
-
-    Raises:
-        DataError: If there is none with a bar after it.
-    """
-    share = world.usable[:, :-1].mean(axis=0)
-    for needed in (READY_SHARE, np.finfo(float).tiny):
-        bars = np.flatnonzero(share >= needed)
-        if len(bars):
-            return int(bars[0])
-    raise DataError(
-        "a rollout must have a usable bar and one after it",
-        was=f"{world.n_bars} bars, {int(world.usable.sum())} usable",
-        where=world.label,
-        remedy="Use more bars: regime indicators are defined after 192",
-    )
 
 
 class _Sight:

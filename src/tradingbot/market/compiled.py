@@ -20,9 +20,13 @@ from torch._inductor import compile as compile_graph
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from tradingbot.domain.errors import ConfigError
+from tradingbot.market.account import Account
+from tradingbot.market.actions import action_mask, action_values
 from tradingbot.market.bars import TensorMarket
+from tradingbot.market.costs import CostRates
 from tradingbot.market.episodes import Starts
 from tradingbot.market.packing import PackedAccount, pack, unpack, unpack_rates
+from tradingbot.market.room import room_of
 from tradingbot.market.rules import Rules
 from tradingbot.market.simulation import Reward, step
 
@@ -40,6 +44,12 @@ class PackedStep(NamedTuple):
     """(K, B)"""
     terminated: Tensor
     truncated: Tensor
+    executed: Tensor
+    """(B,) int32 code of `domain.action.Action` that was carried out."""
+    traded: Tensor
+    """(B,) bool, whether anything filled."""
+    allowed: Tensor
+    """(7, B) bool, codes that may be executed after the reset; (0, B) unless discrete."""
 
 
 PackedStepFunction = Callable[[Tensor, PackedAccount, Tensor], PackedStep]
@@ -47,20 +57,44 @@ PackedStepFunction = Callable[[Tensor, PackedAccount, Tensor], PackedStep]
 
 
 def packed_step(
-    rules: Rules, reward: Reward, market: TensorMarket, starts: Starts
+    rules: Rules, reward: Reward, market: TensorMarket, starts: Starts | None
 ) -> PackedStepFunction:
     """Return the step in a market as a function of packed tensors, not compiled."""
 
     def advance_packed(rates: Tensor, account: PackedAccount, action: Tensor) -> PackedStep:
-        record = unpack(account)
-        whole = step(rules, reward, unpack_rates(rates), market, starts, record, action)
-        return PackedStep(pack(whole.account), *whole[1:7])
+        costs = unpack_rates(rates)
+        whole = step(rules, reward, costs, market, starts, unpack(account), action)
+        done = whole.advanced
+        return PackedStep(
+            pack(whole.account),
+            *whole[1:7],
+            executed=executed_code(done.after),
+            traded=(done.fill.units != 0.0) | (done.exit_fill.units != 0.0),
+            allowed=allowed_codes(rules, costs, whole.account),
+        )
 
     return advance_packed
 
 
+def executed_code(account: Account) -> Tensor:
+    """Return the code (B,) int32 that accounts executed last, before any reset."""
+    ages = account.action_ages
+    codes = torch.arange(ages.shape[0], dtype=torch.int32, device=ages.device)[:, None]
+    return torch.where(ages == 0, codes, 0).sum(0, dtype=torch.int32)
+
+
+def allowed_codes(rules: Rules, rates: CostRates, account: Account) -> Tensor:
+    """Return which codes accounts may execute, (7, B) bool; (0, B) unless actions are discrete."""
+    if rules.action.space != "discrete":
+        return torch.zeros((0, len(account.cash)), dtype=torch.bool, device=account.cash.device)
+    room = room_of(rules.limits, rates, account, account.equity)
+    return action_mask(
+        rules.action, rules.limits, account, action_values(rules.action, account, room)
+    )
+
+
 def compiled_step(
-    rules: Rules, reward: Reward, market: TensorMarket, starts: Starts
+    rules: Rules, reward: Reward, market: TensorMarket, starts: Starts | None
 ) -> PackedStepFunction:
     """Return the step in a market, compiled; the first call takes some twenty seconds.
 
@@ -71,13 +105,12 @@ def compiled_step(
     """
     programs: list[Callable[..., list[Tensor]]] = []
     expected: list[tuple[torch.Size, torch.dtype, torch.device]] = []
-    constants = (market.rows, *starts)
+    constants = (market.rows, *(starts or ()))
 
     def flat(*tensors: Tensor) -> tuple[Tensor, ...]:
-        rows, choices, offset, key, rates, money, counts, action = tensors
-        function = packed_step(
-            rules, reward, market._replace(rows=rows), Starts(choices, offset, key)
-        )
+        rows, *begin, rates, money, counts, action = tensors
+        given = Starts(*begin) if begin else None
+        function = packed_step(rules, reward, market._replace(rows=rows), given)
         result = function(rates, PackedAccount(money, counts), action)
         return (*result.account, *result[1:])
 

@@ -22,13 +22,14 @@ class Starts(NamedTuple):
 
     A lane starts at row `offset + choices[hash(key, episode) · S / 2³²]`. Lanes of one environment
     that must share a clock share a key; lanes that draw their symbol have offset 0 and choices
-    over all symbols.
+    over all symbols. Where symbols differ in where they may start, choices are a table, and a lane
+    starts at row `choices[offset, hash(key, episode) · S / 2³²]`.
     """
 
     choices: Tensor
-    """(S,) int32"""
+    """(S,) or (N, S) int32"""
     offset: Tensor
-    """(B,) int32"""
+    """(B,) int32; with a table of choices, its line."""
     key: Tensor
     """(B,) int64 below 2³²"""
 
@@ -60,9 +61,12 @@ def start_rows(starts: Starts, episode: Tensor, needed: Tensor | None = None) ->
     Where `needed` (B,) is False the answer is that of the first choice, and costs nothing.
     """
     # Multiply and shift, not modulo: no division of 64-bit integers is fast.
-    draw = (mix(starts.key + mix(episode.long() + 1)) * starts.choices.shape[0]) >> 32
+    n_choices = starts.choices.shape[-1]
+    draw = (mix(starts.key + mix(episode.long() + 1)) * n_choices) >> 32
     if needed is not None:
         draw = torch.where(needed, draw, 0)
+    if starts.choices.dim() == 2:
+        return starts.choices.view(-1)[starts.offset.long() * n_choices + draw]
     return starts.offset + starts.choices[draw]
 
 
@@ -130,3 +134,29 @@ def fixed_symbols(possible: NDArray[np.bool_], n_environments: int, seed: int) -
     keys = [lane_key(seed, lane) for lane in range(n_environments) for _ in range(n_symbols)]
     offsets = torch.arange(n_symbols, dtype=torch.int32).mul(n_bars).repeat(n_environments)
     return Starts(torch.from_numpy(choices), offsets, torch.tensor(keys))
+
+
+def own_symbols(possible: NDArray[np.bool_], n_environments: int, seed: int) -> Starts:
+    """Keep every lane in one symbol, at bars of its own choice: lane = symbol · B + environment.
+
+    A symbol with fewer possible starts (N, T) than others has them several times in its line of
+    choices, as evenly as can be.
+
+    Raises:
+        DataError: If a symbol has none.
+    """
+    counts = possible.sum(axis=1)
+    if not counts.all():
+        raise DataError(
+            "every symbol must have a bar at which an episode may begin",
+            was=f"none for {int((counts == 0).sum())} of {len(counts)}",
+            where=f"symbol {int(np.argmin(counts))}",
+            remedy="Leave such symbols out, or use a shorter window_bars or episode_bars",
+        )
+    n_symbols, n_choices = len(counts), int(counts.max())
+    rows = np.flatnonzero(possible.ravel()).astype(np.int32)
+    first = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    place = np.arange(n_choices) * counts[:, None] // n_choices
+    keys = [lane_key(seed, lane) for lane in range(n_symbols * n_environments)]
+    offset = torch.arange(n_symbols, dtype=torch.int32).repeat_interleave(n_environments)
+    return Starts(torch.from_numpy(rows[first[:, None] + place]), offset, torch.tensor(keys))

@@ -49,23 +49,28 @@ def step(
     reward: Reward,
     rates: CostRates,
     market: TensorMarket,
-    starts: Starts,
+    starts: Starts | None,
     account: Account,
     action: Tensor,
 ) -> Step:
     """Advance B environments by one bar and begin anew where an episode ended.
 
+    Without `starts` nothing begins anew: accounts go on as they are, as in a backtest.
+
     Pure: the same arguments give the same step; nothing is drawn, kept or written.
     """
     advanced = advance(rules, rates, account, market.bar(account.row + 1), action)
     terms = reward(rules, advanced)
-    ended = advanced.terminated | advanced.truncated
-    cash_ccy = rules.account.initial_cash_ccy
-    begun = begin_next(starts, market, cash_ccy, advanced.after, ended)
     final_private = observe_accounts(rules, advanced.after)
+    after, private = advanced.after, final_private
+    if starts is not None:
+        ended = advanced.terminated | advanced.truncated
+        begun = begin_next(starts, market, rules.account.initial_cash_ccy, after, ended)
+        after = select(ended, begun, after)
+        private = torch.where(ended, observe_opened(rules, begun), final_private)
     return Step(
-        account=select(ended, begun, advanced.after),
-        private=torch.where(ended, observe_opened(rules, begun), final_private),
+        account=after,
+        private=private,
         final_private=final_private,
         reward=terms.sum(0),
         terms=terms,

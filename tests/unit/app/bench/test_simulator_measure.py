@@ -125,7 +125,7 @@ def test_bytes_of_a_step_are_those_of_its_tensors(batch: Batch) -> None:
     assert batch.last is not None
 
     state, terms = batch.account.bytes_per_account, batch.last.terms.shape[0]
-    results = 2 * 18 * 4 + 4 + terms * 4 + 1 + 1
+    results = 2 * 18 * 4 + 4 + terms * 4 + 1 + 1 + 4 + 1
     lane, action, bar, next_start = 4 + 8, 2 * 4, 8 * 4, 4 + 4
     assert bytes_per_step(batch) == 2 * state + results + lane + action + bar + next_start
 

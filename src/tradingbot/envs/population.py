@@ -1,0 +1,286 @@
+"""The trading task of learners: one agent per symbol, each in B environments, as tensors.
+
+A rim around `market.compiled`: it lays out lanes, names what learners ask for, and keeps nothing;
+all that changes is in the state that is handed from step to step. Lane = agent · B + environment.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tradingbot.domain.action import Action
+from tradingbot.domain.errors import ConfigError, DataError, suggest
+from tradingbot.envs.config import EnvConfig, start_mask
+from tradingbot.envs.population_layout import action_spec, market_table, may_compile
+from tradingbot.envs.starting import first_ready_bar
+from tradingbot.envs.world import World, require_world
+from tradingbot.learning.task import Observation, TaskState, TaskStep
+from tradingbot.market.bars import tensor_market
+from tradingbot.market.compiled import (
+    PackedStep,
+    PackedStepFunction,
+    allowed_codes,
+    compiled_step,
+    packed_step,
+)
+from tradingbot.market.episodes import Starts, begin, own_symbols
+from tradingbot.market.observation import PRIVATE_FEATURES, observe_accounts
+from tradingbot.market.packing import PackedAccount, pack, pack_rates, unpack, unpack_rates
+
+PRIVATE_NAMES = tuple(feature.name for feature in PRIVATE_FEATURES)
+
+
+class PopulationTask:
+    """N agents, one per symbol of a world, in B environments each; a `learning.task.Task`.
+
+    Every lane stays in its agent's symbol and draws the bars at which its episodes begin. The state
+    is a packed account: money (19, N · B) and counts (22, N · B).
+
+    Example:
+        >>> from tradingbot.envs.worlds import synthetic_world
+        >>> task = PopulationTask(synthetic_world(n_bars=800), EnvConfig(), n_envs=2, seed=7)
+        >>> state, seen = task.begin()
+        >>> task.step(state, torch.zeros(4, 2)).reward.shape
+        torch.Size([4, 2])
+    """
+
+    _resets = True
+
+    def __init__(
+        self,
+        world: World,
+        config: EnvConfig,
+        *,
+        n_envs: int,
+        seed: int,
+        device: torch.device | str = "cpu",
+        compiled: bool | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        """Bring a world to a device.
+
+        Args:
+            world: What is traded and seen; its symbols are the agents.
+            config: Rules, costs and reward. How observations are laid out is not read.
+            n_envs: B, environments of each agent.
+            seed: Root of all starts.
+            device: Where everything lives.
+            compiled: Compile `step` at its first call, which takes some twenty seconds; by default
+                on CUDA only. `differentiable_step` never is.
+            dtype: Number format of accounts; float64 for exact accounting.
+
+        Raises:
+            ConfigError: If there is no environment.
+            DataError: If a symbol has no bar at which an episode may begin.
+        """
+        require_world(world)
+        if isinstance(n_envs, bool) or not isinstance(n_envs, int) or n_envs < 1:
+            raise ConfigError("n_envs must be a whole number, 1 or more", was=repr(n_envs))
+        self.world, self.config, self.seed = world, config, seed
+        self.agent_names, self.n_envs = world.symbols, n_envs
+        self.action = action_spec(config.rules)
+        self.term_names = config.reward_stack.names
+        self.code_names = tuple(action.name for action in Action)
+        self.table = market_table(world, device)
+        self._market = tensor_market(world.prices, world.present, dtype=dtype, device=device)
+        self._rates = pack_rates(config.costs.rates(dtype=dtype, device=device))
+        self._compiled = may_compile(compiled, torch.device(device))
+        self._show(PRIVATE_NAMES)
+        self._lay_out(self._possible())
+
+    @property
+    def episode_bars(self) -> int:
+        """Steps of an episode that does not end in ruin."""
+        return self.config.rules.episode.episode_bars
+
+    def showing(self, *names: str) -> PopulationTask:
+        """Return the same task with fewer private numbers, in the order given.
+
+        Raises:
+            ConfigError: If there is none, or one is not in `PRIVATE_NAMES`.
+        """
+        for name in names:
+            if name not in PRIVATE_NAMES:
+                raise ConfigError(
+                    "private number must be a known one",
+                    was=repr(name),
+                    remedy=suggest(name, PRIVATE_NAMES),
+                )
+        if not names:
+            raise ConfigError("an agent must see a private number", was="none")
+        task = copy.copy(self)
+        task._show(names)
+        return task
+
+    def during(self, first_bar: int, last_bar: int) -> PopulationTask:
+        """Return the same task with all episodes between two bars of the world, both included.
+
+        Rows keep their numbers: views and learners of one task serve the other.
+
+        Raises:
+            DataError: If these are no bars of the world, or no episode of a symbol fits.
+        """
+        _require_bars(self.world, first_bar, last_bar)
+        bars = np.arange(self.world.n_bars)
+        possible = start_mask(self.world, replace(self.config, starts="random"))
+        possible = possible & (bars >= first_bar) & (bars + self.episode_bars <= last_bar)
+        if self.config.starts == "first":
+            possible = possible & (possible.cumsum(axis=1) == 1)
+        task = copy.copy(self)
+        task._lay_out(possible)
+        return task
+
+    def begin(self) -> tuple[TaskState, Observation]:
+        """Open every environment at its first episode."""
+        episode = torch.zeros(self._starts.key.shape, dtype=torch.int32, device=self.table.device)
+        cash_ccy = self.config.rules.account.initial_cash_ccy
+        state: TaskState = pack(begin(self._starts, self._market, cash_ccy, episode))
+        return state, self.observe(state)
+
+    def step(self, state: TaskState, action: Tensor) -> TaskStep:
+        """Advance by one bar with actions (N, B), without gradients."""
+        with torch.no_grad():
+            return self._named(state, self._fast_step(self._rates, *self._lanes(state, action)))
+
+    def differentiable_step(self, state: TaskState, action: Tensor) -> TaskStep:
+        """Advance by one bar; gradients flow from reward, state and private numbers to actions."""
+        return self._named(state, self._slow_step(self._rates, *self._lanes(state, action)))
+
+    def observe(self, state: TaskState) -> Observation:
+        """See a state."""
+        account = unpack(PackedAccount(*state))
+        rules = self.config.rules
+        allowed = allowed_codes(rules, unpack_rates(self._rates), account)
+        return Observation(
+            self._by_agent(account.row.long()),
+            self._private(observe_accounts(rules, account)),
+            self._allowed(allowed),
+        )
+
+    def wealth(self, state: TaskState) -> Tensor:
+        """Return equity ÷ initial cash, (N, B)."""
+        equity = unpack(PackedAccount(*state)).equity
+        return self._by_agent(equity / self.config.rules.account.initial_cash_ccy)
+
+    def _possible(self) -> NDArray[np.bool_]:
+        """Mark the bars, (N, T) or (T,), at which episodes may begin."""
+        return start_mask(self.world, self.config)
+
+    def _lay_out(self, possible: NDArray[np.bool_]) -> None:
+        possible = np.broadcast_to(possible, self.world.usable.shape)
+        starts = own_symbols(possible, self.n_envs, self.seed)
+        self._starts = Starts(*(part.to(self.table.device) for part in starts))
+        rules, reward = self.config.rules, self.config.reward_stack
+        again = self._starts if self._resets else None
+        self._slow_step: PackedStepFunction = packed_step(rules, reward, self._market, again)
+        self._fast_step = self._slow_step
+        if self._compiled:
+            self._fast_step = compiled_step(rules, reward, self._market, again)
+
+    def _show(self, names: tuple[str, ...]) -> None:
+        self.private_names, self.n_private = names, len(names)
+        places = [PRIVATE_NAMES.index(name) for name in names]
+        self._shown = torch.tensor(places, device=self.table.device)
+
+    def _lanes(self, state: TaskState, action: Tensor) -> tuple[PackedAccount, Tensor]:
+        if self.action.kind == "box":
+            action = action.to(self._market.dtype)
+        return PackedAccount(*state), action.reshape(-1)
+
+    def _named(self, before: TaskState, made: PackedStep) -> TaskStep:
+        row = self._by_agent(made.account.row.long())
+        return TaskStep(
+            state=made.account,
+            observation=Observation(row, self._private(made.private), self._allowed(made.allowed)),
+            final_row=self._by_agent(PackedAccount(*before).row.long() + 1),
+            final_private=self._private(made.final_private),
+            reward=self._by_agent(made.reward),
+            terms=self._by_agent(made.terms),
+            terminated=self._by_agent(made.terminated),
+            truncated=self._by_agent(made.truncated),
+            executed=self._by_agent(made.executed.long()),
+            traded=self._by_agent(made.traded),
+        )
+
+    def _by_agent(self, lanes: Tensor) -> Tensor:
+        """See (…, N · B) as (…, N, B)."""
+        return lanes.view(*lanes.shape[:-1], len(self.agent_names), self.n_envs)
+
+    def _private(self, numbers: Tensor) -> Tensor:
+        """Lay (18, N · B) out as (N, B, P) float32."""
+        shown = numbers.float() if self.n_private == len(numbers) else numbers.float()[self._shown]
+        return shown.T.reshape(len(self.agent_names), self.n_envs, self.n_private)
+
+    def _allowed(self, codes: Tensor) -> Tensor:
+        """Lay (A, N · B) out as (N, B, A)."""
+        return codes.T.reshape(len(self.agent_names), self.n_envs, len(codes))
+
+
+class _BacktestTask(PopulationTask):
+    """One environment per agent and one episode, which nothing follows."""
+
+    _resets = False
+
+    def during(self, first_bar: int, last_bar: int) -> PopulationTask:
+        """Return a backtest of other bars."""
+        _require_bars(self.world, first_bar, last_bar)
+        rules = self.config.rules
+        episode = replace(rules.episode, episode_bars=last_bar - first_bar)
+        task = copy.copy(self)
+        task.config = replace(self.config, rules=replace(rules, episode=episode))
+        task._lay_out(np.arange(self.world.n_bars) == first_bar)
+        return task
+
+    def _possible(self) -> NDArray[np.bool_]:
+        first: NDArray[np.bool_] = np.eye(1, self.world.n_bars, dtype=bool)
+        return first
+
+
+def evaluation_task(
+    world: World,
+    config: EnvConfig,
+    *,
+    first_bar: int | None = None,
+    last_bar: int | None = None,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype = torch.float32,
+) -> PopulationTask:
+    """Return the task that is a backtest: one environment per agent, one episode, no reset.
+
+    All agents begin at the same bar; after `episode_bars` steps the data are used up, and another
+    step would mean nothing. A ruined account stays ruined.
+
+    Args:
+        world: What is traded and seen.
+        config: Rules, costs and reward; length and starts of episodes are not read.
+        first_bar: Bar of the first decision; by default the first at which most symbols are usable.
+        last_bar: Bar at whose close the episode ends; by default the world's last.
+        device: Where everything lives.
+        dtype: Number format of accounts.
+
+    Raises:
+        DataError: If no bar follows the first, or these are no bars of the world.
+    """
+    require_world(world)
+    first = first_ready_bar(world) if first_bar is None else first_bar
+    last = world.n_bars - 1 if last_bar is None else last_bar
+    _require_bars(world, first, last)
+    whole = _BacktestTask(
+        world, config, n_envs=1, seed=0, device=device, compiled=False, dtype=dtype
+    )
+    return whole.during(first, last)
+
+
+def _require_bars(world: World, first_bar: int, last_bar: int) -> None:
+    if not 0 <= first_bar < last_bar < world.n_bars:
+        raise DataError(
+            "a task's bars must be in the world, the first before the last",
+            was=f"{first_bar} … {last_bar}",
+            where=f"{world.n_bars} bars, {world.label}",
+        )

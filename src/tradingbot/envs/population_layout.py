@@ -1,0 +1,47 @@
+"""How a world and rules look to a learner: its actions, its table, and what compiles the step."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tradingbot.domain.action import Action
+from tradingbot.envs.world import World
+from tradingbot.learning.task import ActionSpec
+from tradingbot.market.compiled import missing_compiler
+from tradingbot.market.rules import Rules
+
+
+def action_spec(rules: Rules) -> ActionSpec:
+    """Return what actions are under some rules."""
+    if rules.action.space == "discrete":
+        return ActionSpec("discrete", n_actions=len(Action))
+    long_only = rules.action.space == "target" and not rules.limits.allow_short
+    return ActionSpec("box", low=0.0 if long_only else -1.0, high=1.0)
+
+
+def market_table(world: World, device: torch.device | str = "cpu") -> Tensor:
+    """Return what a world shows at each bar, (N, T, F): features, regimes, probabilities."""
+    parts = (world.features, world.regimes, world.probabilities)
+    return torch.from_numpy(np.concatenate(parts, axis=-1, dtype=np.float32)).to(device)
+
+
+def may_compile(wanted: bool | None, device: torch.device) -> bool:
+    """Tell whether the step is compiled: asked for (by default on CUDA), and possible.
+
+    Warns:
+        RuntimeWarning: If it is wanted and the machine cannot.
+    """
+    if not (device.type == "cuda" if wanted is None else wanted):
+        return False
+    missing = missing_compiler(device)
+    if missing is not None:
+        warnings.warn(
+            f"The step runs uncompiled, and slower: {missing} was not found on this machine.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return missing is None
