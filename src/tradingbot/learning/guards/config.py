@@ -33,8 +33,8 @@ class InterventionConfig:
     cooldown_steps: int = 6_000
     """Environment steps per agent between two interventions of one kind."""
     roll_back_share: float = 0.1
-    """Share of agents, beyond help by boosts, from which all are rolled back; below it the rest
-    learns on. Agents share a trunk, so that one alone cannot be rolled back."""
+    """Share of agents that need it from which all are rolled back; below it the others learn on.
+    Agents share a trunk, so that one alone cannot go back. NaN takes a single agent."""
     max_roll_backs: int = 2
     """Roll-backs before halting."""
     roll_back_entropy: float = 2.0

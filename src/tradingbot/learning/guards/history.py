@@ -56,7 +56,7 @@ _PLAYED = (
 _REPORTED = (
     Measure("policy/spread", "0–1", "entropy of the policy on the common scale"),
     Measure("value/explained_variance", "share", "variance of value targets the critic explains"),
-    Measure("loss/gradient_norm", "norm", "gradient norm before clipping"),
+    Measure("loss/gradient_norm", "norm", "largest gradient norm before clipping"),
     Measure("loss/policy", "loss", "loss of the policy"),
     Measure("loss/value", "loss", "loss of the critic"),
     Measure("loss/bad_losses", "count", "losses and norms that are NaN or infinite"),

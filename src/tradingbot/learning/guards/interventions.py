@@ -22,7 +22,9 @@ from tradingbot.learning.guards.config import (
 from tradingbot.learning.guards.rule import Cure
 from tradingbot.learning.guards.verdict import Severity, Verdict
 
-_NEVER = -(2**62)
+_NEVER = -(2**40)
+_ALWAYS_GRAVE = "NOT_FINITE"
+"""Rule that a single agent suffices for: what is not a number spreads to all."""
 
 
 class Memory(NamedTuple):
@@ -67,6 +69,17 @@ def new_memory(n_agents: int) -> Memory:
     )
 
 
+def is_healthy(verdicts: Sequence[Verdict], n_agents: int, config: GuardConfig) -> bool:
+    """Return whether it is worth coming back to the weights as they are now.
+
+    Nothing may be NaN, and fewer agents may be in a critical state than a roll-back takes.
+    """
+    if any(verdict.code == _ALWAYS_GRAVE for verdict in verdicts):
+        return False
+    grave = {verdict.agent for verdict in verdicts if verdict.severity is Severity.CRITICAL}
+    return len(grave) < config.interventions.roll_back_share * n_agents
+
+
 def decide(
     verdicts: Sequence[Verdict],
     memory: Memory,
@@ -94,7 +107,8 @@ def decide(
         if (wanted := _wanted(verdict, place[verdict.agent], memory, config, cures, steps))
     }
     going_back = _named(allowed, "roll_back", "halt")
-    if going_back and len(going_back) >= rules.roll_back_share * len(agents):
+    enough = len(going_back) >= rules.roll_back_share * len(agents) or _spreads(allowed)
+    if going_back and enough:
         return _go_back(sorted(going_back), allowed, memory, rules, agents=agents, steps=steps)
     named = _named(allowed, "boost_entropy") - going_back
     boosted = _boostable(named, memory, rules, agents, steps)
@@ -194,6 +208,11 @@ def _boost(
 
 def _named(allowed: Mapping[Verdict, Response], *responses: Response) -> set[str]:
     return {verdict.agent for verdict, response in allowed.items() if response in responses}
+
+
+def _spreads(allowed: Mapping[Verdict, Response]) -> bool:
+    drastic = ("roll_back", "halt")
+    return any(v.code == _ALWAYS_GRAVE and r in drastic for v, r in allowed.items())
 
 
 def _at_most(response: Response, strongest: Response) -> Response:

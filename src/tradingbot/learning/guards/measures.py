@@ -17,8 +17,8 @@ from tradingbot.learning.task import ActionSpec
 
 BOX_BINS = 11
 """Bins of equal width over [low, high]; an odd number, so that one of them is the middle."""
-GRADIENT_METRICS = ("loss/gradient_norm", "policy/gradient_norm")
-"""Names under which learners report the gradient norm before clipping; the first there counts."""
+_GRADIENT = "gradient_norm"
+"""Part of the names under which learners report gradient norms before clipping."""
 
 
 class Runs(NamedTuple):
@@ -135,12 +135,13 @@ def measure_played(played: Played) -> dict[str, Tensor]:
 
 def measure_metrics(metrics: Metrics, n_agents: int, device: torch.device) -> dict[str, Tensor]:
     """Take over what a learner reports, (N,) float64 each; NaN where it does not."""
-    watched = [name for name in metrics if name.startswith("loss/") or name in GRADIENT_METRICS]
+    watched = [name for name in metrics if name.startswith("loss/") or _GRADIENT in name]
+    norms = [metrics[name].detach().double() for name in watched if _GRADIENT in name]
     unknown = torch.full((n_agents,), torch.nan, dtype=torch.float64, device=device)
 
-    def taken(*names: str) -> Tensor:
-        found = [metrics[name] for name in names if name in metrics]
-        return found[0].detach().double().expand(n_agents) if found else unknown
+    def taken(name: str) -> Tensor:
+        found = metrics.get(name)
+        return unknown if found is None else found.detach().double().expand(n_agents)
 
     bad = torch.zeros(n_agents, dtype=torch.float64, device=device)
     for name in watched:
@@ -148,7 +149,9 @@ def measure_metrics(metrics: Metrics, n_agents: int, device: torch.device) -> di
     return {
         "policy/spread": taken("policy/spread"),
         "value/explained_variance": taken("value/explained_variance"),
-        "loss/gradient_norm": taken(*GRADIENT_METRICS),
+        "loss/gradient_norm": torch.stack([norm.expand(n_agents) for norm in norms]).amax(0)
+        if norms
+        else unknown,
         "loss/policy": taken("loss/policy"),
         "loss/value": taken("loss/value"),
         "loss/bad_losses": bad,

@@ -23,7 +23,13 @@ from tradingbot.learning.guards.history import (
     measure_counts,
     names_of,
 )
-from tradingbot.learning.guards.interventions import Decision, Memory, decide, new_memory
+from tradingbot.learning.guards.interventions import (
+    Decision,
+    Memory,
+    decide,
+    is_healthy,
+    new_memory,
+)
 from tradingbot.learning.guards.measures import (
     count_actions,
     last_selections,
@@ -35,7 +41,7 @@ from tradingbot.learning.guards.measures import (
     run_lengths,
 )
 from tradingbot.learning.guards.rule import judge_rule
-from tradingbot.learning.guards.verdict import Severity, Verdict
+from tradingbot.learning.guards.verdict import Verdict
 from tradingbot.learning.learner import Learner, Update
 from tradingbot.learning.learner_state import collect_state, restore_state
 from tradingbot.learning.playing import Played, play
@@ -54,11 +60,8 @@ class Report(NamedTuple):
     """Name of `MEASURES` → (N,) float64 on the CPU."""
     verdicts: tuple[Verdict, ...]
     decision: Decision
-
-    @property
-    def healthy(self) -> bool:
-        """Whether a checkpoint of this moment is worth going back to."""
-        return all(verdict.severity is not Severity.CRITICAL for verdict in self.verdicts)
+    healthy: bool
+    """Whether a checkpoint of this moment is worth going back to."""
 
     def to_row(self) -> dict[str, Any]:
         """Return it as one line of the run directory: plain values, None for what is unknown."""
@@ -67,6 +70,7 @@ class Report(NamedTuple):
             "steps": self.steps,
             "measures": {name: _plain(tensor) for name, tensor in self.measures.items()},
             "verdicts": [verdict.to_row() for verdict in self.verdicts],
+            "healthy": self.healthy,
             "response": self.decision.response,
             "words": self.decision.words,
         }
@@ -145,7 +149,8 @@ class FlightRecorder:
             steps=self._lived,
         )
         self.memory = decision.memory
-        report = Report(updates, steps, row, verdicts, decision)
+        healthy = is_healthy(verdicts, len(self.names.agents), self.config)
+        report = Report(updates, steps, row, verdicts, decision, healthy)
         if self._write is not None:
             self._write(report.to_row())
         return report

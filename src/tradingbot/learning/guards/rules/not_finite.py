@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from tradingbot.learning.guards.config import GuardConfig
 from tradingbot.learning.guards.history import History
 from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded
@@ -14,12 +16,19 @@ _COUNTS = {
 
 
 def check(history: History, config: GuardConfig) -> Finding:
-    """Count what is not a number; one is too many."""
+    """Count what is not a number; one is too many.
+
+    It is a warning where the learner kept it from the weights, unless that goes on and on.
+    """
     total = history["update/skipped"].clone()
     for name in _COUNTS:
         total += history[name]
     bad = total > 0.0
-    return Finding(graded(bad, bad), total[-1], 0.0)
+    contained = (history["update/skipped"] > 0.0) & (history["loss/bad_losses"] == 0.0)
+    # Bad in each of the last updates, as many as patience has.
+    goes_on = bad.unfold(0, config.patience, 1).all(-1) if len(bad) >= config.patience else bad[:0]
+    lasting = torch.cat((torch.zeros_like(bad[: len(bad) - len(goes_on)]), goes_on))
+    return Finding(graded(bad, bad & (~contained | lasting)), total[-1], 0.0)
 
 
 def words(scene: Scene) -> str:
