@@ -88,10 +88,8 @@ class GuardConfig:
     """… and critical."""
     spread: float = 0.30
     """Spread of the policy below which there is a warning …"""
-    spread_guarded: float = 0.22
-    """… the entropy bonus is boosted …"""
     spread_critical: float = 0.10
-    """… and it is critical."""
+    """… and it is critical. (The learner's own guard acts in between, at 0.22.)"""
     varied: float = 0.60
     """Entropy of deterministic actions over states from which a policy of small spread is decided,
     not collapsed."""
@@ -165,8 +163,8 @@ class GuardConfig:
             self,
         )
         require(
-            self.spread_critical <= self.spread_guarded <= self.spread,
-            "spread must not lie below spread_guarded, nor that below spread_critical",
+            self.spread_critical <= self.spread,
+            "spread must not lie below spread_critical",
             self,
         )
         require(
@@ -179,7 +177,7 @@ class GuardConfig:
 
 
 _SHARES = (
-    *("one_action", "one_action_critical", "spread", "spread_guarded", "spread_critical"),
+    *("one_action", "one_action_critical", "spread", "spread_critical"),
     *("varied", "spread_fall", "repeat_share", "trades", "idle", "noise_largest", "noise_gap"),
     *("unexecuted", "unexecuted_critical", "one_term"),
 )

@@ -134,8 +134,7 @@ def _wanted(
     if verdict.severity is Severity.INFO:
         return None
     if verdict.severity is Severity.WARNING:
-        guarded = verdict.code == "LOW_SPREAD" and verdict.observed < config.spread_guarded
-        return "boost_entropy" if guarded else rules.on_warning
+        return rules.on_warning
     chosen = dict(rules.by_rule).get(verdict.code)
     if chosen is not None or cure == "none":
         return chosen or "warn"

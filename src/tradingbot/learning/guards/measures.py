@@ -136,22 +136,21 @@ def measure_played(played: Played) -> dict[str, Tensor]:
 def measure_metrics(metrics: Metrics, n_agents: int, device: torch.device) -> dict[str, Tensor]:
     """Take over what a learner reports, (N,) float64 each; NaN where it does not."""
     watched = [name for name in metrics if name.startswith("loss/") or _GRADIENT in name]
-    norms = [metrics[name].detach().double() for name in watched if _GRADIENT in name]
     unknown = torch.full((n_agents,), torch.nan, dtype=torch.float64, device=device)
 
     def taken(name: str) -> Tensor:
         found = metrics.get(name)
-        return unknown if found is None else found.detach().double().expand(n_agents)
+        return unknown if found is None else found.detach().to(unknown).expand(n_agents)
 
+    norms = [taken(name) for name in watched if _GRADIENT in name]
+    largest = torch.stack(norms).amax(0) if norms else unknown
     bad = torch.zeros(n_agents, dtype=torch.float64, device=device)
     for name in watched:
-        bad = bad + (~metrics[name].detach().isfinite()).double()
+        bad = bad + (~taken(name).isfinite()).double()
     return {
         "policy/spread": taken("policy/spread"),
         "value/explained_variance": taken("value/explained_variance"),
-        "loss/gradient_norm": torch.stack([norm.expand(n_agents) for norm in norms]).amax(0)
-        if norms
-        else unknown,
+        "loss/gradient_norm": largest,
         "loss/policy": taken("loss/policy"),
         "loss/value": taken("loss/value"),
         "loss/bad_losses": bad,
