@@ -1,0 +1,87 @@
+"""Actor and critic of N agents: what PPO's policy and values are made of."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from tradingbot.learning.ppo.config import PPOConfig
+from tradingbot.learning.task import ActionSpec
+from tradingbot.networks.distributions import LOG_STD_BOUNDS, MaskedCategorical, SquashedGaussian
+from tradingbot.networks.heads import StackedHead
+
+Policy = MaskedCategorical | SquashedGaussian
+
+
+class ActorCritic(nn.Module):
+    """Two heads over the same input (N, B, I) = embedding ⊕ private numbers."""
+
+    def __init__(
+        self,
+        n_agents: int,
+        n_inputs: int,
+        action: ActionSpec,
+        config: PPOConfig,
+        generator: torch.Generator,
+    ) -> None:
+        """Draw weights from a CPU generator."""
+        super().__init__()
+        self.action = action
+        n_outputs = action.n_actions or 2
+        self.actor = StackedHead(n_agents, n_inputs, n_outputs, config.actor, generator)
+        self.critic = StackedHead(n_agents, n_inputs, 1, config.critic, generator)
+        if not action.n_actions:
+            with torch.no_grad():
+                self.actor.biases[-1][..., 1] = _raw_log_std(config.initial_std)
+
+    def policy(self, inputs: Tensor, allowed: Tensor) -> Policy:
+        """Return the policy for inputs (N, B, I); `allowed` (N, B, A) bool counts for codes."""
+        output = self.actor(inputs).float()
+        if self.action.n_actions:
+            return MaskedCategorical.of(output, allowed)
+        mean, raw = output.unbind(-1)
+        return SquashedGaussian.of(mean, raw, self.action.low, self.action.high)
+
+    def value(self, inputs: Tensor) -> Tensor:
+        """Return values (N, B) of inputs (N, B, I), in the critic's units."""
+        output: Tensor = self.critic(inputs)
+        return output.squeeze(-1).float()
+
+    def penalty(self) -> Tensor:
+        """Return Σ z² of both heads of each agent, (N,)."""
+        return self.actor.penalty() + self.critic.penalty()
+
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        """Names of parameters that belong to single agents."""
+        heads = (("actor", self.actor), ("critic", self.critic))
+        return tuple(f"{head}.{name}" for head, part in heads for name in part.own_names)
+
+
+def entropy_of(policy: Policy, generator: torch.Generator) -> Tensor:
+    """Return entropies (N, B) in nats, with gradients; of numbers an unbiased estimate.
+
+    The Gaussian part is exact; what squashing takes away is estimated with one fresh draw.
+    """
+    if isinstance(policy, MaskedCategorical):
+        return policy.entropy()
+    drawn = policy.sample(generator)
+    gaussian = policy.log_std + 0.5 * math.log(2.0 * math.pi * math.e)
+    slope = 2.0 * (math.log(2.0) - drawn - nn.functional.softplus(-2.0 * drawn))
+    return gaussian + slope + math.log(0.5 * (policy.high - policy.low))
+
+
+def spread_of(action: ActionSpec, entropy: Tensor) -> Tensor:
+    """Put mean entropies (N,) in nats on the scale from 0 (decided) to 1 (anything goes)."""
+    if action.n_actions:
+        return entropy / math.log(action.n_actions)
+    return torch.exp(entropy) / (action.high - action.low)
+
+
+def _raw_log_std(std: float) -> float:
+    """Invert the bounding of `SquashedGaussian.of`."""
+    lowest, highest = LOG_STD_BOUNDS
+    place = 2.0 * (math.log(std) - lowest) / (highest - lowest) - 1.0
+    return math.atanh(min(max(place, -0.99), 0.99))

@@ -1,0 +1,141 @@
+"""Learning from one rollout: epochs of minibatches, KL stop and optimiser steps.
+
+Nothing waits for the host: agents that pass the KL limit are masked on the device.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+import torch
+from torch import Tensor
+
+from tradingbot.learning.generators import make_generator
+from tradingbot.learning.learner import Metrics
+from tradingbot.learning.ppo.actor_critic import ActorCritic, entropy_of
+from tradingbot.learning.ppo.config import PPOConfig
+from tradingbot.learning.ppo.gradients import Parameters, forget_momentum, prepare_gradients
+from tradingbot.learning.ppo.loss import normalise, policy_loss, value_loss
+from tradingbot.learning.ppo.samples import Minibatch, Samples, take_minibatch
+from tradingbot.networks.view import View
+
+_FIGURES = (
+    *("loss/policy", "loss/value", "policy/entropy", "policy/kl", "policy/clip_share"),
+    "grad/norm",
+)
+_KL = _FIGURES.index("policy/kl")
+
+
+class PolicyImprover:
+    """Improves actor and critic, and a view's encoder where it learns."""
+
+    def __init__(self, network: ActorCritic, view: View, config: PPOConfig, *, seed: int) -> None:
+        """Take what is to be improved; the network is on its device already."""
+        self.network, self.view, self.config = network, view, config
+        self.device = network.actor.weights[0].device
+        self.shuffle = make_generator(seed, "ppo", "shuffle")
+        self.entropy_noise = make_generator(seed, "ppo", "entropy", device=self.device)
+        self.parameters, self.optimiser = self._make_optimiser()
+
+    def improve(
+        self, samples: Samples, *, entropy_weight: Tensor, clip: float, rate: float
+    ) -> Metrics:
+        """Make all epochs over the samples.
+
+        Args:
+            samples: G groups of L steps of each agent.
+            entropy_weight: (N,)
+            clip: ε of the ratio.
+            rate: Learning rate.
+
+        Returns:
+            (N,) each: means over the minibatches in which an agent was still learning, and
+            `policy/update_share`, the share of optimiser steps that it took.
+        """
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate * group["rate"]
+        n_groups, length = samples.row.shape[1:]
+        n_minibatches = max(1, n_groups * length // self.config.minibatch)
+        size = n_groups // n_minibatches
+        orders = torch.stack([self._permute(n_groups) for _ in range(self.config.n_epochs)])
+        # Leftovers of an epoch wait for the next one: minibatches are all of one size.
+        on_host = orders[:, : size * n_minibatches].reshape(-1, size)
+        active, made = torch.ones_like(entropy_weight), torch.zeros_like(entropy_weight)
+        steps = torch.zeros_like(made)
+        sums = torch.zeros(len(_FIGURES), len(active), device=self.device)
+        for index, index_on_host in zip(on_host.to(self.device), on_host, strict=True):
+            begun = active
+            active, figures = self._step(
+                samples, (index, index_on_host), active, (entropy_weight, clip)
+            )
+            sums.addcmul_(figures, begun)
+            made.add_(begun)
+            steps.add_(active)
+        means = dict(zip(_FIGURES, sums / made, strict=True))
+        return means | {"policy/update_share": steps / len(on_host)}
+
+    def loss(
+        self, minibatch: Minibatch, entropy_weight: Tensor, clip: float
+    ) -> tuple[Tensor, Tensor]:
+        """Return the loss of each agent, (N,), and its parts (5, N) without gradients."""
+        config = self.config
+        with self._format():
+            policy = self.network.policy(minibatch.inputs, minibatch.allowed)
+            value = self.network.value(minibatch.inputs)
+        advantage = minibatch.advantage
+        if config.normalise_advantages == "minibatch":
+            advantage = normalise(advantage)
+        log_prob = policy.log_prob(minibatch.drawn)
+        made = policy_loss(log_prob, minibatch.log_prob, advantage, clip)
+        error = value_loss(value, minibatch.target)
+        entropy = entropy_of(policy, self.entropy_noise).mean(-1)
+        loss = made.loss + config.value_weight * error - entropy_weight * entropy
+        if config.deviation_penalty:
+            loss = loss + config.deviation_penalty * self.network.penalty()
+        figures = torch.stack([made.loss, error, entropy, made.kl, made.clip_share])
+        return loss, figures.detach()
+
+    def _step(
+        self,
+        samples: Samples,
+        index: tuple[Tensor, Tensor],
+        active: Tensor,
+        weights: tuple[Tensor, float],
+    ) -> tuple[Tensor, Tensor]:
+        """Make one optimiser step; return which agents go on, (N,), and figures (6, N)."""
+        config = self.config
+        self.optimiser.zero_grad(set_to_none=True)
+        parts = min(config.accumulation, len(index[0]))
+        figures = torch.zeros(len(_FIGURES) - 1, len(active), device=self.device)
+        for here, on_host in zip(index[0].chunk(parts), index[1].chunk(parts), strict=True):
+            with self._format():
+                minibatch = take_minibatch(samples, here, self.view, index_on_host=on_host)
+            loss, part_figures = self.loss(minibatch, *weights)
+            if config.kl_stop:
+                active = active * (part_figures[_KL] <= config.kl_stop)
+            torch.autograd.backward(torch.sum(loss * active) / parts)
+            figures.add_(part_figures, alpha=1.0 / parts)
+        norm = prepare_gradients(
+            self.parameters, active, limit=config.gradient_clip, weight_decay=config.weight_decay
+        )
+        if config.kl_stop:
+            forget_momentum(self.optimiser, self.parameters, active)
+        self.optimiser.step()
+        return active, torch.cat([figures, norm[None]])
+
+    def _make_optimiser(self) -> tuple[Parameters, torch.optim.Optimizer]:
+        named = dict(self.network.named_parameters())
+        own = {name: named.pop(name) for name in self.network.own_names}
+        view = {f"view.{n}": p for n, p in self.view.named_parameters() if p.requires_grad}
+        groups = [{"params": [*own.values(), *named.values()], "rate": 1.0}]
+        if view:
+            groups.append({"params": list(view.values()), "rate": self.config.encoder_rate})
+        optimiser = torch.optim.Adam(groups, eps=self.config.adam_epsilon, fused=True)
+        return Parameters(own, named | view), optimiser
+
+    def _permute(self, count: int) -> Tensor:
+        return torch.randperm(count, generator=self.shuffle)
+
+    def _format(self) -> AbstractContextManager[None]:
+        reduced = self.config.precision == "bfloat16"
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=reduced)

@@ -1,0 +1,205 @@
+"""PPO: collects a rollout, estimates advantages, and learns from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from tradingbot.learning.entropy import begin_entropy, entropy_coefficient, watch_entropy
+from tradingbot.learning.generators import make_generator
+from tradingbot.learning.learner import Experience, Metrics, Update
+from tradingbot.learning.learner_state import Parts, collect_state, restore_state
+from tradingbot.learning.ppo.actor_critic import ActorCritic, Policy, spread_of
+from tradingbot.learning.ppo.config import PPOConfig
+from tradingbot.learning.ppo.improvement import PolicyImprover
+from tradingbot.learning.ppo.loss import explained_variance, normalise
+from tradingbot.learning.ppo.samples import group_samples
+from tradingbot.learning.ppo.value_scale import ValueScale
+from tradingbot.learning.rollout import Choice, Rollout, allocate_rollout, collect_rollout
+from tradingbot.learning.task import Observation, Task
+from tradingbot.learning.value_targets import generalized_advantage
+from tradingbot.networks.distributions import MaskedCategorical
+from tradingbot.networks.view import View
+
+_VALUE_ROWS = 1 << 16
+"""Samples of all agents per pass of the critic: what its hidden layer may take in memory."""
+
+
+class PPO:
+    """Learns a task by proximal policy optimisation; see docs/algorithms/ppo.md."""
+
+    name = "ppo"
+
+    def __init__(self, task: Task, view: View, config: PPOConfig, *, seed: int) -> None:
+        """Draw weights and open the environments; everything lives on the task's device."""
+        self.task, self.view, self.config = task, view, config
+        self.device = task.table.device
+        n_agents = len(task.agent_names)
+        weights = make_generator(seed, "ppo", "weights")
+        self.network = ActorCritic(
+            n_agents, view.width + task.n_private, task.action, config, weights
+        ).to(self.device)
+        self._policy_noise = make_generator(seed, "ppo", "policy", device=self.device)
+        self._encoder_learns = any(p.requires_grad for p in view.parameters())
+        self._improver = PolicyImprover(self.network, view, config, seed=seed)
+        self._entropy = begin_entropy(n_agents, self.device)
+        self._entropy_scale = torch.ones(n_agents, device=self.device)
+        self._rate_scale = 1.0
+        self._value_scale = ValueScale.begin(n_agents, self.device)
+        self.steps, self.updates = 0, 0
+        self._rollout = allocate_rollout(task, config.rollout_steps)
+        self._task_state, self._observation = task.begin()
+
+    def update(self) -> Update:
+        """Collect a rollout and learn from it."""
+        rollout = self._rollout
+        self._task_state, self._observation = collect_rollout(
+            self.task, self._task_state, self._observation, self._choose, rollout
+        )
+        self.steps += rollout.reward.shape[0] * rollout.reward.shape[2]
+        advantage, target, metrics = self._judge(rollout)
+        metrics |= self._learn(rollout, advantage, target)
+        self.view.refresh()
+        self.updates += 1
+        experience = Experience(
+            rollout.action, rollout.executed, rollout.traded, rollout.reward, rollout.terms
+        )
+        return Update(metrics, Experience(*(part.clone() for part in experience)))
+
+    @torch.no_grad()
+    def act(self, observation: Observation) -> Tensor:
+        """Return the mode of the policy (N, B), rounded to `act_levels` if there are any."""
+        mode = self._policy(observation).mode()
+        levels, space = self.config.act_levels, self.task.action
+        if not levels or space.n_actions:
+            return mode
+        width = (space.high - space.low) / (levels - 1)
+        return space.low + torch.round((mode - space.low) / width) * width
+
+    @torch.no_grad()
+    def sample(self, observation: Observation) -> Tensor:
+        """Return actions (N, B) drawn from the policy."""
+        return self._choose(observation).action
+
+    def networks(self) -> Mapping[str, nn.Module]:
+        """Return actor and critic, and the view's encoder where it has weights."""
+        networks: dict[str, nn.Module] = {"heads": self.network}
+        return networks | ({"view": self.view} if any(True for _ in self.view.parameters()) else {})
+
+    def state(self) -> dict[str, Tensor]:
+        """Return everything that resuming bit for bit needs."""
+        return collect_state(self._parts())
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from what `state` returned."""
+        values = restore_state(self._parts(), state)
+        self._entropy, self._entropy_scale = values["entropy"], values["entropy_scale"]
+        self._value_scale, self._rate_scale = values["value_scale"], values["rate_scale"]
+        self.steps, self.updates = values["steps"], values["updates"]
+        self._task_state = values["task"]
+        self._observation = self.task.observe(self._task_state)
+        self.view.refresh()
+
+    def set_entropy_scale(self, scale: Tensor) -> None:
+        """Multiply the entropy bonus of each agent, (N,)."""
+        self._entropy_scale = scale.to(self._entropy_scale).clone()
+
+    def set_learning_rate_scale(self, scale: float) -> None:
+        """Multiply the learning rate."""
+        self._rate_scale = float(scale)
+
+    def _parts(self) -> Parts:
+        return {
+            "heads": self.network,
+            "view": self.view,
+            "optimiser": self._improver.optimiser,
+            "policy_noise": self._policy_noise,
+            "entropy_noise": self._improver.entropy_noise,
+            "shuffle": self._improver.shuffle,
+            "entropy": self._entropy,
+            "entropy_scale": self._entropy_scale,
+            "value_scale": self._value_scale,
+            "rate_scale": self._rate_scale,
+            "steps": self.steps,
+            "updates": self.updates,
+            "task": self._task_state,
+        }
+
+    def _policy(self, observation: Observation) -> Policy:
+        inputs = torch.cat([self.view.look(observation.row), observation.private], dim=-1)
+        return self.network.policy(inputs, observation.allowed)
+
+    def _choose(self, observation: Observation) -> Choice:
+        policy = self._policy(observation)
+        drawn = policy.sample(self._policy_noise)
+        squashed = drawn if isinstance(policy, MaskedCategorical) else policy.squash(drawn)
+        return Choice(squashed, drawn, policy.log_prob(drawn))
+
+    @torch.no_grad()
+    def _judge(self, rollout: Rollout) -> tuple[Tensor, Tensor, Metrics]:
+        """Return advantages, value targets in the critic's units, (S, N, B), and metrics."""
+        value_t = self._values(rollout.row, rollout.private)
+        value_tp1 = self._values(rollout.final_row, rollout.final_private)
+        advantage = generalized_advantage(
+            rollout.reward,
+            value_t,
+            value_tp1,
+            rollout.terminated,
+            rollout.truncated,
+            discount=self.config.discount,
+            decay=self.config.decay,
+        )
+        target = advantage + value_t
+        by_agent = (x.transpose(0, 1).flatten(1) for x in (value_t, target))
+        metrics = {
+            "rollout/reward": rollout.reward.mean((0, 2)),
+            "rollout/trade_share": rollout.traded.float().mean((0, 2)),
+            "value/mean": value_t.mean((0, 2)),
+            "value/explained_variance": explained_variance(*by_agent),
+        }
+        if self.config.normalise_values:
+            self._value_scale = self._value_scale.seen(target)
+            target = self._value_scale.to_critic(target)
+        return advantage, target, metrics
+
+    def _values(self, row: Tensor, private: Tensor) -> Tensor:
+        """Return values (S, N, B) in units of the reward, a few steps at a time."""
+        chunk = max(1, _VALUE_ROWS // row[0].numel())
+        made = []
+        for rows, privates in zip(
+            torch.split(row, chunk), torch.split(private, chunk), strict=True
+        ):
+            inputs = torch.cat([self.view.look(rows), privates], dim=-1)
+            steps, n_agents, n_envs = rows.shape
+            inputs = inputs.transpose(0, 1).reshape(n_agents, steps * n_envs, -1)
+            value = self.network.value(inputs).view(n_agents, steps, n_envs)
+            made.append(value.transpose(0, 1))
+        value = torch.cat(made)
+        return self._value_scale.to_reward(value) if self.config.normalise_values else value
+
+    def _learn(self, rollout: Rollout, advantage: Tensor, target: Tensor) -> Metrics:
+        config = self.config
+        if config.normalise_advantages == "rollout":
+            by_agent = advantage.transpose(0, 1)
+            advantage = normalise(by_agent.flatten(1)).view(by_agent.shape).transpose(0, 1)
+        length = config.segment_bars if self._encoder_learns else 1
+        samples = group_samples(rollout, advantage, target, length)
+        rate = config.learning_rate.at(self.steps) * self._rate_scale
+        coefficient = self._entropy_scale * entropy_coefficient(
+            config.entropy, self._entropy, self.steps
+        )
+        metrics = self._improver.improve(
+            samples, entropy_weight=coefficient, clip=config.clip.at(self.steps), rate=rate
+        )
+        spread = spread_of(self.task.action, metrics["policy/entropy"])
+        self._entropy = watch_entropy(config.entropy, self._entropy, spread, self.steps)
+        return metrics | {
+            "policy/spread": spread,
+            "policy/entropy_weight": coefficient,
+            "policy/entropy_boost": self._entropy.boost,
+            "policy/halt": self._entropy.halts.float(),
+            "policy/deviation": self.network.actor.penalty().detach(),
+            "learning/rate": torch.tensor(rate),
+        }

@@ -1,0 +1,61 @@
+"""The losses of PPO: pure functions, one number per agent."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+_EPSILON = 1e-8
+
+
+class PolicyLoss(NamedTuple):
+    """What one minibatch says of each agent's policy, (N,) each."""
+
+    loss: Tensor
+    kl: Tensor
+    """Estimate of KL(old ‖ new) in nats, without gradient."""
+    clip_share: Tensor
+    """Share of samples whose ratio lies outside the clip range, without gradient."""
+
+
+def normalise(values: Tensor) -> Tensor:
+    """Give each agent's values (N, M) mean 0 and deviation 1."""
+    mean = values.mean(-1, keepdim=True)
+    return (values - mean) / (values.std(-1, keepdim=True) + _EPSILON)
+
+
+def policy_loss(
+    log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, clip: float
+) -> PolicyLoss:
+    """Return the clipped surrogate of M samples per agent; all arguments (N, M).
+
+    The divergence is the estimate (r − 1) − ln r of Schulman 2020 (joschu.net/blog/kl-approx.html),
+    which is never negative.
+
+    Source: Schulman et al. 2017 (arXiv:1707.06347), equation 7.
+    """
+    log_ratio = log_prob - old_log_prob
+    ratio = log_ratio.exp()
+    clipped = ratio.clamp(1.0 - clip, 1.0 + clip)
+    loss = -torch.minimum(advantage * ratio, advantage * clipped).mean(-1)
+    with torch.no_grad():
+        kl = (ratio - 1.0 - log_ratio).mean(-1)
+        clip_share = ((ratio - 1.0).abs() > clip).float().mean(-1)
+    return PolicyLoss(loss, kl, clip_share)
+
+
+def value_loss(value: Tensor, target: Tensor) -> Tensor:
+    """Return the mean squared error of each agent, (N,), of values and targets (N, M)."""
+    return (value - target).square().mean(-1)
+
+
+def explained_variance(value: Tensor, target: Tensor) -> Tensor:
+    """Return 1 − variance of the error ÷ variance of the target, (N,), of (N, M); at most 1.
+
+    0 where the target does not vary: nothing can be explained then.
+    """
+    variance = target.var(-1)
+    share = 1.0 - (target - value).var(-1) / variance.clamp_min(1e-30)
+    return torch.where(variance > 1e-30, share, 0.0)
