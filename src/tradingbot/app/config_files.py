@@ -35,7 +35,7 @@ class LoadedConfig:
 
 def known_presets() -> tuple[str, ...]:
     """Names of the presets that come with the package, sorted."""
-    return tuple(sorted(path.stem for path in _preset_folder().glob("*.yaml")))
+    return _presets_in(preset_folder())
 
 
 def load_config(reference: str | Path = DEFAULT_PRESET) -> LoadedConfig:
@@ -44,12 +44,27 @@ def load_config(reference: str | Path = DEFAULT_PRESET) -> LoadedConfig:
     Raises:
         ConfigError: Naming file and line, rule, value and remedy of the first broken rule.
     """
-    document, files = _read_chain(_locate(str(reference), beside=None, where=None), ())
+    document, files = read_merged(reference, preset_folder())
     try:
         config = PipelineConfig.model_validate(document.values)
     except ValidationError as e:
         raise describe_violation(e, document.places) from e
     return LoadedConfig(config, files, document.places)
+
+
+def read_merged(reference: str | Path, folder: Path) -> tuple[Document, tuple[Path, ...]]:
+    """Read a preset of a folder or a file by path, follow `extends:` and merge.
+
+    Raises:
+        ConfigError: If a file or preset is unknown or unreadable, or `extends:` runs in a circle.
+    """
+    path = _locate(str(reference), folder, beside=None, where=None)
+    return _read_chain(path, folder, ())
+
+
+def preset_folder(kind: str = "") -> Path:
+    """Return the folder of the presets that come with the package, or of a kind of them."""
+    return Path(str(resources.files("tradingbot.app").joinpath("presets"))) / kind
 
 
 def check_resources(loaded: LoadedConfig) -> None:
@@ -93,7 +108,9 @@ def place_of(places: Mapping[KeyPath, Place], keys: KeyPath) -> str | None:
     return None
 
 
-def _read_chain(path: Path, below: tuple[Path, ...]) -> tuple[Document, tuple[Path, ...]]:
+def _read_chain(
+    path: Path, folder: Path, below: tuple[Path, ...]
+) -> tuple[Document, tuple[Path, ...]]:
     resolved = path.resolve()
     if resolved in below:
         chain = " → ".join(file.name for file in (*below, resolved))
@@ -109,30 +126,31 @@ def _read_chain(path: Path, below: tuple[Path, ...]) -> tuple[Document, tuple[Pa
     where = str(document.places[("extends",)])
     if not isinstance(parent, str) or not parent:
         raise ConfigError("extends must be one preset name or file", was=repr(parent), where=where)
-    parent_path = _locate(parent, beside=path.parent, where=where)
-    base, files = _read_chain(parent_path, (*below, resolved))
+    parent_path = _locate(parent, folder, beside=path.parent, where=where)
+    base, files = _read_chain(parent_path, folder, (*below, resolved))
     return merge(base, document), (path, *files)
 
 
-def _locate(reference: str, *, beside: Path | None, where: str | None) -> Path:
+def _locate(reference: str, folder: Path, *, beside: Path | None, where: str | None) -> Path:
     if not reference.strip() or "\0" in reference:
         raise ConfigError("configuration must be a preset or a file", was=repr(reference))
     is_path = reference.endswith(_SUFFIXES) or "/" in reference or reference.startswith("~")
     if is_path:
         path = Path(reference).expanduser()
         return path if beside is None or path.is_absolute() else beside / path
-    if reference not in known_presets():
+    known = _presets_in(folder)
+    if reference not in known:
         raise ConfigError(
             "configuration must be a known preset or a .yaml file",
             was=repr(reference),
             where=where,
-            remedy=suggest(reference, known_presets()),
+            remedy=suggest(reference, known),
         )
-    return _preset_folder() / f"{reference}.yaml"
+    return folder / f"{reference}.yaml"
 
 
-def _preset_folder() -> Path:
-    return Path(str(resources.files("tradingbot.app").joinpath("presets")))
+def _presets_in(folder: Path) -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in folder.glob("*.yaml")))
 
 
 def _merge_values(parent: Mapping[str, Any], child: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from tradingbot.app.configuration import PipelineConfig
 from tradingbot.app.yaml_reader import KeyPath, Place
-from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.domain.errors import ConfigError, UserError, suggest
 
 _TYPE_RULES: Mapping[str, tuple[str, str]] = {
     "bool_type": ("be true or false", "Write true or false, without quotes"),
@@ -28,24 +28,31 @@ _TYPE_RULES: Mapping[str, tuple[str, str]] = {
 }
 
 
-def describe_violation(error: ValidationError, places: Mapping[KeyPath, Place]) -> ConfigError:
-    """Return the first violation, in order of files and lines, as our error."""
+def describe_violation(
+    error: ValidationError,
+    places: Mapping[KeyPath, Place],
+    root: type[BaseModel] = PipelineConfig,
+) -> ConfigError:
+    """Return the first violation of a model, in order of files and lines, as our error."""
     violations = error.errors(include_url=False)
     first = min(violations, key=lambda item: _line(places, _known_part(item["loc"], places)))
     keys = _known_part(first["loc"], places)
     options = [item for item in violations if _known_part(item["loc"], places) == keys]
-    return _describe([dict(item) for item in options], keys, places)
+    return _describe([dict(item) for item in options], keys, places, root)
 
 
 def _describe(
-    options: list[dict[str, Any]], keys: KeyPath, places: Mapping[KeyPath, Place]
+    options: list[dict[str, Any]],
+    keys: KeyPath,
+    places: Mapping[KeyPath, Place],
+    root: type[BaseModel],
 ) -> ConfigError:
     # A union reports one violation per member; the most telling is the one about the value.
     chosen = next((item for item in options if item["type"] == "finite_number"), options[0])
     name, where = ".".join(str(key) for key in keys), str(places[keys]) if keys in places else None
     kind, context = chosen["type"], chosen.get("ctx", {})
     if kind == "extra_forbidden":
-        known = model_at(keys[:-1]).model_fields
+        known = model_at(keys[:-1], root).model_fields
         return ConfigError(
             f"key must be known in {_section_name(keys)}",
             was=repr(str(keys[-1])),
@@ -53,6 +60,10 @@ def _describe(
             remedy=suggest(str(keys[-1]), known),
         )
     if kind == "value_error":
+        cause = context["error"].__cause__
+        if isinstance(cause, UserError):  # a rule of the library's own configurations
+            place = where or cause.where
+            return ConfigError(cause.rule, was=cause.was, where=place, remedy=cause.remedy)
         rule, _, was = str(context["error"]).partition(", was ")
         return ConfigError(rule, was=was or None, where=where, remedy="Correct it in that section")
     rule, remedy = _rule_of(kind, context, options)
@@ -95,9 +106,9 @@ def _section_name(keys: KeyPath) -> str:
     return f"section {'.'.join(str(key) for key in keys[:-1])!r}" if keys[1:] else "a configuration"
 
 
-def model_at(keys: KeyPath) -> type[BaseModel]:
-    """Return the model of a section of the configuration."""
-    model: type[BaseModel] = PipelineConfig
+def model_at(keys: KeyPath, root: type[BaseModel] = PipelineConfig) -> type[BaseModel]:
+    """Return the model of a section of a configuration."""
+    model = root
     for key in keys:
         annotation = model.model_fields[str(key)].annotation
         candidates = (annotation, *get_args(annotation))

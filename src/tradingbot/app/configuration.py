@@ -22,7 +22,9 @@ CostFrac = Annotated[float, Field(ge=0.0, le=0.1)]
 ParamValue = bool | int | float | str
 
 
-class _Section(BaseModel):
+class Section(BaseModel):
+    """Base of every section: strict, frozen, without unknown keys."""
+
     # strict: true is not 1 and "5" is not 5; frozen: a running pipeline's limits cannot change.
     model_config = ConfigDict(
         frozen=True,
@@ -34,7 +36,7 @@ class _Section(BaseModel):
     )
 
 
-class MarketConfig(_Section):
+class MarketConfig(Section):
     """Which synthetic market to generate, for which symbols and days."""
 
     name: Name = "regimes"
@@ -69,7 +71,7 @@ class MarketConfig(_Section):
         return self
 
 
-class QualityConfig(_Section):
+class QualityConfig(Section):
     """How strictly bars are judged."""
 
     strict: bool = False
@@ -78,7 +80,7 @@ class QualityConfig(_Section):
     """Bars at the end that must be complete for every symbol."""
 
 
-class ScalingConfig(_Section):
+class ScalingConfig(Section):
     """How features are scaled; always fitted on the training part alone."""
 
     kind: Literal["standard", "minmax", "robust"] = "robust"
@@ -87,7 +89,7 @@ class ScalingConfig(_Section):
     """One scaler over all symbols, or one for each."""
 
 
-class SplitsConfig(_Section):
+class SplitsConfig(Section):
     """How time is divided into training, validation and test."""
 
     by: Literal["ratio", "date"] = "ratio"
@@ -123,7 +125,7 @@ class SplitsConfig(_Section):
         return self
 
 
-class ProofConfig(_Section):
+class ProofConfig(Section):
     """How hard the causality prover tries."""
 
     common_rounds: Annotated[int, Field(ge=1, le=10_000)] = 13
@@ -134,7 +136,7 @@ class ProofConfig(_Section):
     """Root of the stream that draws cut points."""
 
 
-class CostsConfig(_Section):
+class CostsConfig(Section):
     """What trading costs, one way, as fractions of traded notional (0.0001 is 1 bp)."""
 
     commission_frac: CostFrac = 0.00002
@@ -143,7 +145,7 @@ class CostsConfig(_Section):
     """Fill price against decision price; a fraction, not a percentage."""
 
 
-class PipelineConfig(_Section):
+class PipelineConfig(Section):
     """Everything the pipeline needs to know.
 
     Example:

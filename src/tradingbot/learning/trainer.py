@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tradingbot.domain.errors import TrainingError, UserError
 from tradingbot.learning.early_stopping import EarlyStopping
-from tradingbot.learning.learner import Learner, Metrics
+from tradingbot.learning.learner import Learner
 from tradingbot.learning.learner_state import collect_state, restore_state
 from tradingbot.learning.trainer_events import (
     AgentsStopped,
@@ -24,7 +24,6 @@ from tradingbot.learning.trainer_events import (
     Ended,
     Ending,
     Evaluated,
-    Figures,
     Guard,
     Hooks,
     Intervened,
@@ -34,6 +33,12 @@ from tradingbot.learning.trainer_events import (
     Warned,
 )
 from tradingbot.learning.trainer_plan import TrainPlan
+from tradingbot.learning.trainer_tensors import (
+    all_finite,
+    copied_tensors,
+    tensors_below,
+    to_host,
+)
 
 _LEARNER, _TRAINER = "learner/", "trainer/"
 
@@ -49,8 +54,9 @@ class Trainer:
         self._sequence, self._rollbacks, self._evaluated_at = 0, 0, 0
         self._is_healthy, self._is_final = True, False
         self._score, self._best_score = math.nan, -math.inf
+        self._told: set[tuple[str, str]] = set()
         self._boost = torch.ones(len(self._names), dtype=torch.float64)
-        self._best = {name: tensor.clone() for name, tensor in self._weights().items()}
+        self._best = copied_tensors(learner.networks())
 
     def run(self) -> Ended:
         """Train until the budget is spent, every agent has stopped, or someone interrupts.
@@ -61,11 +67,12 @@ class Trainer:
         """
         self._hooks.emit(Began(self._names, self.learner.steps, self.plan.steps_per_agent))
         if not self._sequence:
-            self._save()  # there must always be somewhere to return to
+            self._save("start")  # there must always be somewhere to return to
         while (ending := self._ending()) is None:
             self._advance()
         if ending == "interrupted":
-            self._save()
+            # Where a roll-back leads must not depend on interruptions.
+            self._save(may_return=False)
         elif not self._is_final:
             self._finish()
         ended = Ended(self._sequence, self.learner.steps, ending, self._best_score, self._rollbacks)
@@ -74,14 +81,14 @@ class Trainer:
 
     @property
     def best_weights(self) -> Mapping[str, Tensor]:
-        """The networks' tensors at the best evaluation so far, named `network/tensor`."""
+        """The networks' tensors at the best evaluation so far, named `network.tensor`."""
         return self._best
 
     def use_best(self) -> None:
         """Put the best weights into the learner's networks, for a report; training is over."""
         for name, network in self.learner.networks().items():
             network.load_state_dict(
-                {key: self._best[f"{name}/{key}"] for key in network.state_dict()}
+                {key: self._best[f"{name}.{key}"] for key in network.state_dict()}
             )
 
     def state(self) -> dict[str, Tensor]:
@@ -97,10 +104,10 @@ class Trainer:
         Raises:
             ConfigError: If it is the state of another learner, plan or guard.
         """
-        self.learner.load_state(_below(tensors, _LEARNER))
-        own = _below(tensors, _TRAINER)
-        self.stopping.load_state(_below(own, "stopping/"))
-        self._guard.load_state(_below(own, "guard/"))
+        self.learner.load_state(tensors_below(tensors, _LEARNER))
+        own = tensors_below(tensors, _TRAINER)
+        self.stopping.load_state(tensors_below(own, "stopping/"))
+        self._guard.load_state(tensors_below(own, "guard/"))
         rest = {
             name: tensor
             for name, tensor in own.items()
@@ -124,21 +131,20 @@ class Trainer:
 
     def _update(self) -> bool:
         """Make one update; false where it had to be taken back."""
-        began = time.perf_counter()
+        began, learner = time.perf_counter(), self.learner
         try:
-            update = self.learner.update()
+            update = learner.update()
         except torch.OutOfMemoryError as e:
             raise UserError(
                 "training must fit into the device's memory",
                 was="out of memory",
-                where=str(self.learner.task.table.device),
+                where=str(learner.task.table.device),
                 remedy="Lower budget.n_envs or the learner's batch, or take fewer symbols",
             ) from e
         self.stopping.hold()
         self._sequence += 1
-        finite = self._weights_are_finite()
+        finite = all_finite(learner.networks())
         metrics = to_host({**update.metrics, "guard/finite": finite})
-        learner = self.learner
         self._hooks.emit(
             Updated(
                 self._sequence,
@@ -156,8 +162,7 @@ class Trainer:
 
     def _obey(self, decision: Decision) -> bool:
         """Carry out a decision; return whether the update stands."""
-        for agent, text in decision.warnings:
-            self._hooks.emit(Warned(self._sequence, text, agent))
+        self._tell(decision.warnings)
         self._is_healthy = decision.is_healthy
         if decision.kind == "halt":
             raise TrainingError("training must stay healthy", was=decision.reason)
@@ -170,6 +175,18 @@ class Trainer:
             self._hooks.emit(Intervened(self._sequence, "boost", decision.reason))
         return True
 
+    def _tell(self, warnings: tuple[tuple[str, str], ...]) -> None:
+        """Say what was not said after the update before, one line per sign."""
+        signs: dict[str, dict[str, str]] = {}
+        for agent, text in warnings:
+            signs.setdefault(text.partition(":")[0], {})[agent] = text
+        for sign, found in signs.items():
+            texts = [text for agent, text in found.items() if (agent, sign) not in self._told]
+            agents = tuple(agent for agent in found if (agent, sign) not in self._told)
+            if agents:
+                self._hooks.emit(Warned(self._sequence, texts[0], agents))
+        self._told = {(agent, sign) for sign, found in signs.items() for agent in found}
+
     def _roll_back(self, reason: str) -> None:
         if self._rollbacks >= self.plan.max_rollbacks:
             raise TrainingError(
@@ -179,10 +196,10 @@ class Trainer:
             )
         self._rollbacks += 1
         tensors = self._hooks.load_healthy()
-        self.learner.load_state(_below(tensors, _LEARNER))
-        own = _below(tensors, _TRAINER)
-        self.stopping.load_state(_below(own, "stopping/"))
-        self._guard.load_state(_below(own, "guard/"))
+        self.learner.load_state(tensors_below(tensors, _LEARNER))
+        own = tensors_below(tensors, _TRAINER)
+        self.stopping.load_state(tensors_below(own, "stopping/"))
+        self._guard.load_state(tensors_below(own, "guard/"))
         self._evaluated_at = int(own["evaluated_at"].item())
         self._is_healthy = True
         self._set_scales()
@@ -213,7 +230,7 @@ class Trainer:
         is_best = self._is_healthy and self._score > self._best_score
         if is_best:
             self._best_score = self._score
-            self._best = {name: tensor.clone() for name, tensor in self._weights().items()}
+            self._best = copied_tensors(self.learner.networks())
         self._hooks.emit(
             Evaluated(self._sequence, self.learner.steps, scores, self._score, is_best)
         )
@@ -234,8 +251,9 @@ class Trainer:
             return "all_stopped"
         return "interrupted" if self._hooks.interrupted() else None
 
-    def _save(self, *labels: str) -> None:
-        marks = ("last", *labels, *(("healthy",) if self._is_healthy else ()))
+    def _save(self, *labels: str, may_return: bool = True) -> None:
+        is_healthy = self._is_healthy and may_return
+        marks = ("last", *labels, *(("healthy",) if is_healthy else ()))
         learner = self.learner
         self._hooks.save(
             Snapshot(
@@ -263,34 +281,3 @@ class Trainer:
             "boost": self._boost,
             **{f"best/{name}": tensor for name, tensor in self._best.items()},
         }
-
-    def _weights(self) -> dict[str, Tensor]:
-        return {
-            f"{name}/{key}": tensor.detach()
-            for name, network in self.learner.networks().items()
-            for key, tensor in network.state_dict().items()
-        }
-
-    def _weights_are_finite(self) -> Tensor:
-        floats = [tensor for tensor in self._weights().values() if tensor.is_floating_point()]
-        # A sum is finite where every part is, short of an overflow, which is no good sign either.
-        sums = torch.stack([tensor.double().sum() for tensor in floats])
-        return torch.isfinite(sums.sum())
-
-
-def to_host(figures: Metrics) -> Figures:
-    """Bring figures to the CPU as float64 in one transfer."""
-    flat = [figure.detach().double().reshape(-1) for figure in figures.values()]
-    parts = torch.split(torch.cat(flat).cpu(), [len(part) for part in flat]) if flat else ()
-    return {
-        name: part.view(figure.shape)
-        for (name, figure), part in zip(figures.items(), parts, strict=True)
-    }
-
-
-def _below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {
-        name.removeprefix(prefix): tensor
-        for name, tensor in tensors.items()
-        if name.startswith(prefix)
-    }

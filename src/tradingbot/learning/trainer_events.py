@@ -59,12 +59,13 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class Warned:
-    """A guard has something to say; nothing was changed."""
+    """A guard has found something that it had not told after the update before."""
 
     sequence: int
     text: str
-    agent: str = ""
-    """Empty where it concerns all."""
+    """What was seen of the first agent, and what to do."""
+    agents: tuple[str, ...]
+    """Of whom it was found."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,8 @@ class Snapshot(NamedTuple):
     tensors: dict[str, Tensor]
     """`learner/…` and `trainer/…`: everything that resuming bit for bit needs."""
     labels: tuple[str, ...]
-    """`last`, and `best` or `final` where it is one; `healthy` where training may return to it."""
+    """`last`, and `start`, `best` or `final` where it is one; `healthy` where training may return
+    to it."""
     score: float
     """Mean score of the last evaluation; NaN before the first."""
 
@@ -140,7 +142,8 @@ class Decision(NamedTuple):
 
     kind: Literal["go_on", "boost", "roll_back", "halt"]
     warnings: tuple[tuple[str, str], ...] = ()
-    """(agent or "", words) to be said."""
+    """(agent, words) to be said; words begin with the sign's name and a colon, and are said again
+    only after an update without that sign."""
     reason: str = ""
     """Why anything is to be done, in words."""
     entropy_scale: Tensor | None = None

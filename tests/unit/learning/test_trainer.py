@@ -13,7 +13,7 @@ from fixtures.toy_learner import ToyLearner
 from tradingbot.domain.errors import TrainingError, UserError
 from tradingbot.learning.early_stopping import StoppingConfig
 from tradingbot.learning.learner import Update
-from tradingbot.learning.trainer import Trainer, to_host
+from tradingbot.learning.trainer import Trainer
 from tradingbot.learning.trainer_events import (
     Decision,
     Evaluated,
@@ -22,25 +22,33 @@ from tradingbot.learning.trainer_events import (
     Intervened,
     Snapshot,
     Updated,
+    Warned,
 )
 from tradingbot.learning.trainer_plan import TrainPlan
+from tradingbot.learning.trainer_tensors import to_host
+
+Script = Mapping[int, Decision]
 
 
-class Quiet:
-    """A guard that says at which updates to do what; it counts, so that it has a state."""
+class Scripted:
+    """A guard that decides what it is told at some updates it sees, and counts on for ever."""
 
-    def __init__(self, decisions: Mapping[int, Decision] | None = None) -> None:
-        self.decisions, self.seen = decisions or {}, 0
+    def __init__(self, script: Script) -> None:
+        self.script, self.seen = script, 0
 
     def watch(self, update: Update, *, updates: int, steps: int) -> Decision:
         self.seen += 1
-        return self.decisions.get(self.seen, Decision("go_on"))
+        return self.script.get(self.seen, Decision("go_on"))
 
     def state(self) -> dict[str, Tensor]:
         return {"seen": torch.tensor(self.seen)}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        self.seen = int(state["seen"])
+        # As the recorder does: what was done is not undone by going back.
+        self.seen = max(self.seen, int(state["seen"]))
+
+
+COLLAPSED = (("A1", "critical ONE_ACTION: agent A1 does one thing only. Look at the reward."),)
 
 
 class Surroundings:
@@ -55,7 +63,7 @@ class Surroundings:
     def hooks(self) -> Hooks:
         return Hooks(
             lambda: {"sharpe": self.scores(self.learner)},
-            self.snapshots.append,
+            lambda snapshot: self.snapshots.append(snapshot),
             lambda: [s for s in self.snapshots if "healthy" in s.labels][-1].tensors,
             self.events.append,
             lambda: self.stop_after is not None and self.learner.updates >= self.stop_after,
@@ -73,21 +81,27 @@ def build(
     plan: TrainPlan | None = None,
     *,
     spoil: Callable[[ToyLearner], None] | None = None,
-    guard: Quiet | None = None,
+    script: Script | None = None,
     scores: Callable[[ToyLearner], Tensor] = by_weights,
     seed: int = 0,
 ) -> tuple[Trainer, Surroundings]:
     learner = ToyLearner(seed=seed, spoil=spoil)
     around = Surroundings(learner, scores)
     plan = plan or TrainPlan(steps_per_agent=200, evaluate_every=4, save_every=5)
-    return Trainer(learner, plan, around.hooks(), guard or Quiet()), around
+    return Trainer(learner, plan, around.hooks(), Scripted(script or {})), around
 
 
 def same(first: Mapping[str, Tensor], second: Mapping[str, Tensor]) -> bool:
-    return first.keys() == second.keys() and all(
-        torch.equal(tensor.nan_to_num(), second[name].nan_to_num())
+    return not differing(first, second)
+
+
+def differing(first: Mapping[str, Tensor], second: Mapping[str, Tensor]) -> list[str]:
+    assert first.keys() == second.keys()
+    return [
+        name
         for name, tensor in first.items()
-    )
+        if not torch.equal(tensor.nan_to_num(), second[name].nan_to_num())
+    ]
 
 
 def test_budget_is_spent_evaluated_and_saved() -> None:
@@ -129,7 +143,7 @@ def test_interrupted_and_resumed_run_ends_with_the_same_bits(stop_after: int) ->
     second.load(before.snapshots[-1].tensors)
     second.run()
 
-    assert same(second.state(), whole.state())
+    assert differing(second.state(), whole.state()) == []
     assert after.of_kind(Updated)[0].sequence == stop_after + 1
 
 
@@ -194,7 +208,6 @@ def test_nan_weight_is_rolled_back_and_never_saved() -> None:
     for snapshot in around.snapshots:
         assert torch.isfinite(snapshot.tensors["learner/head/weights.0"]).all()
     assert trainer.learner.rate_scale == 0.5
-    assert trainer.learner.entropy_scale.tolist() == pytest.approx([1.7] * 3)
 
 
 def test_sequence_rises_through_a_rollback_while_updates_go_back() -> None:
@@ -216,60 +229,81 @@ def test_rollbacks_that_do_not_help_end_in_one_error() -> None:
     assert len(around.of_kind(Intervened)) == 3
 
 
-def test_killed_after_a_rollback_resumes_to_the_same_bits() -> None:
-    rolled_back = Decision("roll_back", reason="collapsed", is_healthy=False)
+ROLLED_BACK: Script = {
+    7: Decision("roll_back", COLLAPSED, "agent A1 does one thing only", is_healthy=False)
+}
+
+
+def test_rollback_of_the_recorder_changes_settings_and_is_told() -> None:
+    trainer, around = build(script=ROLLED_BACK)
+    trainer.run()
+
+    (intervened,) = around.of_kind(Intervened)
+    (warned,) = around.of_kind(Warned)
+    assert (intervened.action, intervened.sequence) == ("roll_back", 7)
+    assert "back at update 5" in intervened.text
+    assert (warned.text, warned.agents) == (COLLAPSED[0][1], ("A1",))
+    assert trainer.learner.rate_scale == 0.5
+    assert trainer.learner.entropy_scale.tolist() == pytest.approx([1.7] * 3)
+    assert trainer.learner.updates == 20
+
+
+def test_killed_around_a_rollback_resumes_to_the_same_bits() -> None:
     plan = TrainPlan(steps_per_agent=150, evaluate_every=4, save_every=5)
-    whole, _ = build(plan, guard=ToldOnce(7, rolled_back))
+    whole, complete = build(plan, script=ROLLED_BACK)
     whole.run()
-    first, before = build(plan, guard=ToldOnce(7, rolled_back))
-    before.stop_after = 9
-    first.run()
-    # As after a kill: of what was written, the newest that was whole.
-    for snapshot in before.snapshots[-3:]:
-        second, after = build(plan, guard=ToldOnce(7, rolled_back))
-        after.snapshots = [s for s in before.snapshots if s.sequence <= snapshot.sequence]
-        second.load(snapshot.tensors)
+    # As after a kill at any time: the newest that was written is loaded, the rest happens again.
+    for count in range(1, len(complete.snapshots) + 1):
+        second, after = build(plan, script=ROLLED_BACK, seed=99)
+        after.snapshots = complete.snapshots[:count]
+        second.load(after.snapshots[-1].tensors)
         second.run()
 
-        assert same(second.state(), whole.state())
+        assert differing(second.state(), whole.state()) == []
 
 
-class ToldOnce(Quiet):
-    """Decides once, at a sequence; what it did is not undone by rolling back."""
+def test_interruption_does_not_change_where_a_rollback_leads() -> None:
+    plan = TrainPlan(steps_per_agent=150, evaluate_every=4, save_every=5)
+    whole, _ = build(plan, script=ROLLED_BACK)
+    whole.run()
+    first, before = build(plan, script=ROLLED_BACK)
+    before.stop_after = 6
+    first.run()
 
-    def __init__(self, at: int, decision: Decision) -> None:
-        super().__init__()
-        self.at, self.decision = at, decision
+    second, after = build(plan, script=ROLLED_BACK)
+    after.snapshots = before.snapshots
+    second.load(before.snapshots[-1].tensors)
+    second.run()
 
-    def watch(self, update: Update, *, updates: int, steps: int) -> Decision:
-        self.seen += 1
-        return self.decision if self.seen == self.at else Decision("go_on")
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        # A guard that forgets what it did would do it for ever; this one has seen enough.
-        self.seen = max(self.seen, int(state["seen"]))
+    assert differing(second.state(), whole.state()) == []
 
 
 def test_boost_reaches_the_learner_for_the_agents_it_is_meant_for() -> None:
     scale = torch.tensor([1.0, 1.7, 1.0])
-    guard = Quiet({3: Decision("boost", reason="agent A1 fades", entropy_scale=scale)})
-    trainer, around = build(guard=guard)
+    trainer, around = build(script={3: Decision("boost", reason="A1 fades", entropy_scale=scale)})
     trainer.run()
 
     assert trainer.learner.entropy_scale.tolist() == pytest.approx([1.0, 1.7, 1.0])
-    assert around.of_kind(Intervened)[0].text == "agent A1 fades"
+    assert around.of_kind(Intervened)[0].action == "boost"
 
 
 def test_halt_ends_in_one_error_with_the_reason() -> None:
-    trainer, _ = build(guard=Quiet({3: Decision("halt", reason="agent A1: 99 % HOLD")}))
+    trainer, _ = build(script={3: Decision("halt", reason="agent A1 does one thing only")})
 
-    with pytest.raises(TrainingError, match="agent A1: 99 % HOLD"):
+    with pytest.raises(TrainingError, match="agent A1 does one thing only"):
         trainer.run()
 
 
+def test_lasting_sign_is_told_once() -> None:
+    trainer, around = build(script=dict.fromkeys((5, 6, 7, 8, 12), Decision("go_on", COLLAPSED)))
+    trainer.run()
+
+    assert [event.sequence for event in around.of_kind(Warned)] == [5, 12]
+
+
 def test_unhealthy_weights_are_never_the_best() -> None:
-    guard = Quiet({n: Decision("go_on", is_healthy=False) for n in range(5, 100)})
-    trainer, around = build(guard=guard, scores=lambda it: torch.full((3,), float(it.updates)))
+    script = dict.fromkeys(range(5, 100), Decision("go_on", is_healthy=False))
+    trainer, around = build(script=script, scores=lambda it: torch.full((3,), float(it.updates)))
     trainer.run()
 
     assert [event.is_best for event in around.of_kind(Evaluated)] == [True, *[False] * 4]

@@ -1,0 +1,1 @@
+"""Training for people: configuration, wiring, run directory, dashboard, tracking, report."""
