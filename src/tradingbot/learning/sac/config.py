@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tradingbot.domain.checks import require, require_kinds
 from tradingbot.learning.schedules import Schedule, constant
+from tradingbot.networks.embedding import Precision
 from tradingbot.networks.heads import HeadConfig
 
 PAPER_SPREAD = math.exp(-1.0) / 2.0
@@ -46,8 +47,9 @@ class SACConfig:
     """α at the beginning, or for good; in units of the (scaled) reward per nat."""
     tune_temperature: bool = True
     """Each agent's temperature follows its target entropy; else it stays."""
-    target_spread: float = PAPER_SPREAD
-    """Entropy the temperature aims at, as `policy/spread`: share of the action range in use."""
+    target_spread: float = 0.35
+    """Entropy the temperature aims at, as `policy/spread`: share of the action range in use. The
+    paper's is `PAPER_SPREAD`, which the collapse monitor takes for a collapse."""
     scale_rewards: bool = True
     """Divide each agent's rewards by their running standard deviation; a return of 1 bp is else
     too small for critics, temperature and Adam to see."""
@@ -57,6 +59,8 @@ class SACConfig:
     """Of actor and critics; L2, as Adam adds it to the gradient."""
     max_gradient_norm: float = 0.0
     """Of actor and of critics, over all agents together; 0 does not clip."""
+    precision: Precision = "float32"
+    """Of matrix products in gradient steps; losses and weights are float32 always."""
     act_levels: int = 0
     """Deterministic actions are rounded to so many levels from low to high, 2 being the two ends;
     0 does not round. Small changes cost more than they earn."""
@@ -73,6 +77,11 @@ class SACConfig:
         require(0.0 < self.target_rate <= 1.0, "target_rate must lie in (0, 1]", self)
         require(0.0 <= self.discount < 1.0, "discount must lie in [0, 1)", self)
         require(0.0 < self.target_spread < 1.0, "target_spread must lie in (0, 1)", self)
+        require(
+            self.precision in ("float32", "bfloat16"),
+            "precision must be float32 or bfloat16",
+            self,
+        )
         require(
             self.act_levels == 0 or self.act_levels >= 2,
             "act_levels must be 0, or 2 or more",

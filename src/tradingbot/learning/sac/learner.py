@@ -13,18 +13,12 @@ from tradingbot.learning.learner import Experience, Metrics, Update
 from tradingbot.learning.learner_state import Part, collect_state, restore_state
 from tradingbot.learning.replay import Replay, Transitions, transitions_of
 from tradingbot.learning.sac.config import SACConfig
+from tradingbot.learning.sac.measures import MEASURED, measure
 from tradingbot.learning.sac.networks import WIDEST_SPREAD, Batch, Losses, SoftNetworks
 from tradingbot.learning.sac.reward_scale import RewardScale
 from tradingbot.learning.task import Observation, Task, TaskStep
 from tradingbot.networks.distributions import SquashedGaussian
 from tradingbot.networks.view import View
-
-_MEASURED = (
-    *("loss/critic", "loss/policy", "loss/temperature"),
-    *("value/mean", "value/target", "value/gap", "value/explained_variance"),
-    "policy/entropy",
-)
-"""What each gradient step measures, (N,) each; an update reports means."""
 
 
 class SAC:
@@ -51,7 +45,7 @@ class SAC:
                 remedy="Use PPO, or the task with continuous or target actions",
             )
         self.task, self.config, self.steps, self.updates = task, config, 0, 0
-        self._view = view
+        self._view, self._view_learns = view, bool(_learning(view.parameters()))
         self._device = device = task.table.device
         self._n_agents = n_agents = len(task.agent_names)
         n_inputs = view.width + task.n_private
@@ -71,7 +65,7 @@ class SAC:
     def update(self) -> Update:
         """Make `steps_per_update` steps of all environments, each with its gradient steps."""
         made = []
-        sums = torch.zeros(len(_MEASURED), self._n_agents, device=self._device)
+        sums = torch.zeros(len(MEASURED), self._n_agents, device=self._device)
         n_learned = 0
         self._set_rates()
         for _ in range(self.config.steps_per_update):
@@ -164,7 +158,7 @@ class SAC:
         return made
 
     def _learn(self) -> Tensor:
-        """Make one gradient step and return what `_MEASURED` names, (K, N)."""
+        """Make one gradient step and return what `MEASURED` names, (K, N)."""
         sampled = self._replay.sample(self.config.batch_size, self._replay_draws)
         spread = torch.full_like(self._entropy_scale, self.config.target_spread)
         temperature_scale = self._entropy_scale
@@ -173,19 +167,18 @@ class SAC:
             temperature_scale = torch.ones_like(spread)
         target_entropy = torch.log(spread * (self.task.action.high - self.task.action.low))
         losses = self._networks.losses(self._batch(sampled), target_entropy, temperature_scale)
-        self._step(losses)
+        norm = self._step(losses)
         self._networks.follow(self.config.target_rate)
-        return _measure(losses)
+        return measure(losses, norm)
 
     def _batch(self, sampled: Transitions) -> Batch:
-        private = sampled.private
-        x = torch.cat([self._view(sampled.row), private], dim=-1)
+        embedding = (self._view if self._view_learns else self._view.look)(sampled.row)
         reward = sampled.reward
         if self.config.scale_rewards:
             reward = reward / self._reward_scale.deviation()[:, None]
         noise = torch.randn((2, *reward.shape), generator=self._policy_draws, device=self._device)
         return Batch(
-            x,
+            torch.cat([embedding, sampled.private], dim=-1),
             self._networks.scaled(sampled.action),
             reward,
             sampled.continues,
@@ -193,8 +186,8 @@ class SAC:
             noise,
         )
 
-    def _step(self, losses: Losses) -> None:
-        """Apply all gradients at once; each loss has those of its own weights only."""
+    def _step(self, losses: Losses) -> Tensor:
+        """Apply all gradients at once, each loss's in its own weights; return their norm, ()."""
         networks, weight = self._networks, self.config.deviation_penalty
         self._optimiser.zero_grad(set_to_none=True)
         critic, actor = self._group("critic"), self._group("actor")
@@ -202,10 +195,13 @@ class SAC:
         _differentiate(losses.actor + weight * networks.actor.penalty(), actor)
         if self.config.tune_temperature:
             _differentiate(losses.temperature, self._group("temperature"))
-        if self.config.max_gradient_norm:
-            for group in (critic, actor):
-                nn.utils.clip_grad_norm_(group, self.config.max_gradient_norm)
+        norms = []
+        for weights in (critic, actor):
+            norms.append(nn.utils.get_total_norm([x.grad for x in weights if x.grad is not None]))
+            if self.config.max_gradient_norm:
+                nn.utils.clip_grads_with_norm_(weights, self.config.max_gradient_norm, norms[-1])
         self._optimiser.step()
+        return torch.stack(norms).square().sum().sqrt()
 
     def _make_optimiser(self) -> torch.optim.Adam:
         networks = self._networks
@@ -235,14 +231,11 @@ class SAC:
         metrics["policy/temperature"] = self._networks.log_temperature.detach().exp()
         if not n_learned:
             return metrics
-        metrics |= dict(zip(_MEASURED, sums / n_learned, strict=True))
+        metrics |= dict(zip(MEASURED, sums / n_learned, strict=True))
         width = self.task.action.high - self.task.action.low
         metrics["policy/spread"] = metrics["policy/entropy"].exp() / width
         metrics["policy/deviation"] = self._networks.actor.penalty().detach()
         metrics["value/deviation"] = self._networks.critic.penalty().detach()
-        for name in ("critic", "actor"):
-            gradients = [weight.grad for weight in self._group(name) if weight.grad is not None]
-            metrics[f"loss/gradient_norm_{name}"] = nn.utils.get_total_norm(gradients)
         return metrics
 
     def _parts(self) -> dict[str, Part]:
@@ -269,26 +262,6 @@ def _differentiate(loss: Tensor, weights: list[Tensor]) -> None:
 
 def _learning(parameters: Iterable[nn.Parameter]) -> list[nn.Parameter]:
     return [parameter for parameter in parameters if parameter.requires_grad]
-
-
-@torch.no_grad()
-def _measure(losses: Losses) -> Tensor:
-    """Return what `_MEASURED` names, (K, N)."""
-    value, target = losses.value, losses.target
-    error = target - value.mean(0)
-    unexplained = error.var(-1) / target.var(-1).clamp_min(1e-30)
-    return torch.stack(
-        [
-            losses.critic.detach(),
-            losses.actor.detach(),
-            losses.temperature.detach(),
-            value.mean((0, 2)),
-            target.mean(-1),
-            (value[0] - value[1]).abs().mean(-1),
-            1.0 - unexplained,
-            -losses.log_prob.mean(-1),
-        ]
-    )
 
 
 def _experience(made: list[tuple[Tensor, TaskStep]]) -> Experience:

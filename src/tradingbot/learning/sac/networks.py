@@ -14,6 +14,7 @@ from tradingbot.learning.sac.critic import TwinCritic
 from tradingbot.learning.sac.loss import actor_loss, critic_loss, critic_target, temperature_loss
 from tradingbot.learning.task import ActionSpec
 from tradingbot.networks.distributions import SquashedGaussian
+from tradingbot.networks.embedding import autocast
 from tradingbot.networks.heads import StackedHead
 
 WIDEST_SPREAD = 0.95
@@ -64,7 +65,7 @@ class SoftNetworks(nn.Module):
     ) -> None:
         """Draw weights from a CPU generator; move the module to a device afterwards."""
         super().__init__()
-        self.action, self.discount = action, config.discount
+        self.action, self.discount, self.precision = action, config.discount, config.precision
         self.actor = StackedHead(n_agents, n_inputs, 2, config.actor, generator)
         self.critic = TwinCritic(n_agents, n_inputs, config.critic, generator)
         self.target_critic = copy.deepcopy(self.critic).requires_grad_(False)
@@ -95,11 +96,12 @@ class SoftNetworks(nn.Module):
             temperature_scale: (N,) factor on the temperature.
         """
         temperature = self.log_temperature.detach().exp() * temperature_scale
-        target = self._target(batch, temperature)
-        observed = self.critic.observe(batch.x)
-        value = self.critic.judge(observed, batch.action).float()
-        number, log_prob = _draw(self.policy(batch.x.detach()), batch.noise[0])
-        wished = self.critic.judge(observed.detach(), number).float()
+        with autocast(batch.x.device, self.precision):
+            target = self._target(batch, temperature)
+            observed = self.critic.observe(batch.x)
+            value = self.critic.judge(observed, batch.action).float()
+            number, log_prob = _draw(self.policy(batch.x.detach()), batch.noise[0])
+            wished = self.critic.judge(observed.detach(), number).float()
         return Losses(
             critic_loss(value, target),
             actor_loss(wished, log_prob, temperature=temperature),
