@@ -107,7 +107,10 @@ def one_storage(modules: Iterable[nn.Module]) -> bool:
 
 
 def _is_copy(module: nn.Module, encoder: nn.Module) -> bool:
-    return type(module) is type(encoder) and not one_storage([module, encoder])
+    if type(module) is not type(encoder) or one_storage([module, encoder]):
+        return False
+    shapes = [[parameter.shape for parameter in part.parameters()] for part in (module, encoder)]
+    return shapes[0] == shapes[1]
 
 
 def _own(head: nn.Module) -> list[nn.Parameter]:

@@ -9,25 +9,25 @@ from torch import Tensor
 from tradingbot.domain.errors import ConfigError
 from tradingbot.networks.heads import HeadConfig, Pooling, StackedHead
 
-N, B, I, O, H, K = 5, 7, 6, 3, 8, 4
+N, B, N_IN, N_OUT, H, K = 5, 7, 6, 3, 8, 4
 
 
 def head(pooling: Pooling, **changed: object) -> StackedHead:
     config = HeadConfig(hidden=(H, H), pooling=pooling, n_directions=K, **changed)
-    return StackedHead(N, I, O, config, torch.Generator().manual_seed(2))
+    return StackedHead(N, N_IN, N_OUT, config, torch.Generator().manual_seed(2))
 
 
 def inputs() -> Tensor:
-    return torch.randn(N, B, I, generator=torch.Generator().manual_seed(3))
+    return torch.randn(N, B, N_IN, generator=torch.Generator().manual_seed(3))
 
 
 @pytest.mark.parametrize("pooling", ["partial", "pooled", "independent"])
 def test_outputs_have_the_agent_axis_first(pooling: Pooling):
-    assert head(pooling)(inputs()).shape == (N, B, O)
+    assert head(pooling)(inputs()).shape == (N, B, N_OUT)
 
 
 def test_pooled_agents_that_see_the_same_answer_the_same():
-    same = inputs()[:1].expand(N, B, I)
+    same = inputs()[:1].expand(N, B, N_IN)
 
     outputs = head("pooled")(same)
 
@@ -36,7 +36,7 @@ def test_pooled_agents_that_see_the_same_answer_the_same():
 
 @pytest.mark.parametrize("pooling", ["partial", "independent"])
 def test_other_agents_that_see_the_same_answer_differently(pooling: Pooling):
-    same = inputs()[:1].expand(N, B, I)
+    same = inputs()[:1].expand(N, B, N_IN)
 
     outputs = head(pooling)(same)
 
@@ -46,13 +46,13 @@ def test_other_agents_that_see_the_same_answer_differently(pooling: Pooling):
 @pytest.mark.parametrize("activation", ["tanh", "relu", "gelu"])
 def test_independent_heads_equal_a_loop_over_single_heads(activation: str):
     stacked, x = head("independent", activation=activation), inputs()
-    wanted = torch.randn(N, B, O, generator=torch.Generator().manual_seed(4))
+    wanted = torch.randn(N, B, N_OUT, generator=torch.Generator().manual_seed(4))
 
     (stacked(x) * wanted).sum().backward()
 
     for agent in range(N):
         config = HeadConfig(hidden=(H, H), pooling="independent", activation=activation)
-        single = StackedHead(1, I, O, config, torch.Generator())
+        single = StackedHead(1, N_IN, N_OUT, config, torch.Generator())
         with torch.no_grad():
             for mine, all_of_them in zip(single.parameters(), stacked.parameters(), strict=True):
                 mine.copy_(all_of_them[agent : agent + 1])
@@ -108,7 +108,7 @@ def test_partial_output_follows_its_formula():
 
     hidden = partial.features(x)
     shared = hidden @ partial.weights[-1] + partial.biases[-1]
-    directions = partial.directions.view(H, K, O)
+    directions = partial.directions.view(H, K, N_OUT)
     mixed = sum(
         partial.deviations[:, k, None, None] * (hidden @ directions[:, k]) for k in range(K)
     )
@@ -122,7 +122,7 @@ def test_heads_that_are_not_partial_have_no_deviation_and_no_penalty(pooling: Po
     stacked = head(pooling)
 
     assert torch.count_nonzero(stacked.deviation(inputs())) == 0
-    assert stacked.deviation(inputs()).shape == (N, B, O)
+    assert stacked.deviation(inputs()).shape == (N, B, N_OUT)
     assert torch.equal(stacked.penalty(), torch.zeros(N))
 
 

@@ -22,9 +22,7 @@ def test_orthogonal_weight_has_singular_values_equal_to_the_gain(
 
 
 @pytest.mark.parametrize("gain", [1.0, 0.5])
-def test_xavier_weight_is_uniform_with_the_stated_variance(
-    gain: float, generator: torch.Generator
-):
+def test_xavier_weight_is_uniform_with_the_stated_variance(gain: float, generator: torch.Generator):
     weight = draw_weight("xavier", 300, 700, generator, gain)
 
     bound = gain * (6.0 / 1000.0) ** 0.5

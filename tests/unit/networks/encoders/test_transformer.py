@@ -1,0 +1,117 @@
+"""The transformer: spans, size, beginnings, and what attention may see."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tradingbot.networks.encoders.catalogue import ENCODER_PRESETS
+from tradingbot.networks.encoders.encoder import EncoderConfig
+from tradingbot.networks.encoders.transformer import TransformerEncoder, layer_spans
+
+
+@pytest.mark.parametrize("lookback_bars", [1, 2, 5, 24, 25, 96, 500])
+@pytest.mark.parametrize("n_layers", [1, 2, 3, 4, 7])
+def test_spans_add_up_to_the_lookback(lookback_bars: int, n_layers: int):
+    spans = layer_spans(lookback_bars, n_layers)
+
+    assert len(spans) == n_layers
+    assert sum(span - 1 for span in spans) + 1 == lookback_bars
+    assert max(spans) - min(spans) <= 1
+
+
+def test_full_preset_keeps_the_budget_of_the_specification(generator: torch.Generator):
+    encoder = TransformerEncoder(ENCODER_PRESETS["full"], 33, generator)
+
+    count = sum(parameter.numel() for parameter in encoder.parameters())
+
+    assert (len(encoder.blocks), encoder.width, encoder.lookback_bars) == (4, 256, 24)
+    assert 3.1e6 < count < 3.3e6
+
+
+def test_weights_begin_as_xavier_says(generator: torch.Generator):
+    encoder = TransformerEncoder(ENCODER_PRESETS["full"], 33, generator)
+
+    for block in encoder.blocks:
+        for layer, fan_out in ((block.query, 256), (block.output, 256), (block.inner, 1024)):
+            expected = 2.0 / (256 + fan_out)
+            assert layer.weight.var().item() == pytest.approx(expected, rel=0.03)
+        for drawn in block.key_value.weight.chunk(2):
+            assert drawn.var().item() == pytest.approx(2.0 / 512, rel=0.03)
+        assert block.outer.weight.var().item() == pytest.approx(2.0 / 1280, rel=0.03)
+
+
+def test_hidden_layers_neither_vanish_nor_explode_at_first(generator: torch.Generator):
+    encoder = TransformerEncoder(ENCODER_PRESETS["full"], 33, generator)
+    scales: list[float] = []
+    for block in encoder.blocks:
+        block.register_forward_hook(lambda _m, _i, out: scales.append(out.std().item()))
+
+    encoder(torch.randn(2, 64, 33, generator=generator))
+
+    assert len(scales) == 4
+    assert all(0.3 < scale < 5.0 for scale in scales)
+
+
+def test_every_parameter_gets_a_gradient(generator: torch.Generator):
+    encoder = TransformerEncoder(small(), 5, generator)
+
+    encoder(torch.randn(2, 40, 5, generator=generator))[:, -1].square().mul(
+        torch.rand(16, generator=generator)
+    ).sum().backward()
+
+    for name, parameter in encoder.named_parameters():
+        assert parameter.grad is not None, name
+        assert torch.isfinite(parameter.grad).all(), name
+        assert parameter.grad.abs().max() > 0.0, name
+
+
+def test_stream_keeps_memory_of_constant_size(generator: torch.Generator):
+    encoder = TransformerEncoder(small(), 5, generator)
+    memory = encoder.begin_stream(3)
+    before = [part.shape for part in memory]
+
+    for _ in range(50):
+        memory, _embedding = encoder.stream(memory, torch.randn(3, 5, generator=generator))
+
+    assert [part.shape for part in memory] == before
+    assert all(part.shape[0] == 3 for part in memory)
+
+
+def test_series_that_began_later_streams_beside_the_others(generator: torch.Generator):
+    encoder = TransformerEncoder(small(), 5, generator).double()
+    rows = torch.randn(2, 20, 5, generator=generator, dtype=torch.float64)
+    memory = encoder.begin_stream(2)
+    fresh = encoder.begin_stream(1)
+    for t in range(20):
+        if t == 6:  # series 1 starts anew: its memory alone is replaced
+            memory = tuple(
+                torch.cat([old[:1], new]) for old, new in zip(memory, fresh, strict=True)
+            )
+        memory, embedding = encoder.stream(memory, rows[:, t])
+
+    torch.testing.assert_close(embedding[0], encoder(rows[:1])[0, -1])
+    torch.testing.assert_close(embedding[1], encoder(rows[1:, 6:])[0, -1])
+
+
+def test_embedding_does_not_depend_on_where_the_bar_stands(generator: torch.Generator):
+    encoder = TransformerEncoder(small(), 5, generator).double()
+    window = torch.randn(1, 12, 5, generator=generator, dtype=torch.float64)
+    before = torch.randn(1, 33, 5, generator=generator, dtype=torch.float64)
+
+    shifted = encoder(torch.cat([before, window], dim=1))
+
+    torch.testing.assert_close(shifted[0, -1], encoder(window)[0, -1])
+
+
+def test_order_of_bars_matters(generator: torch.Generator):
+    encoder = TransformerEncoder(small(), 5, generator)
+    window = torch.randn(1, 12, 5, generator=generator)
+    swapped = window.clone()
+    swapped[0, [3, 7]] = window[0, [7, 3]]
+
+    assert (encoder.window(window) - encoder.window(swapped)).abs().max() > 1e-3
+
+
+def small() -> EncoderConfig:
+    return EncoderConfig(n_layers=2, width=16, n_heads=4, lookback_bars=12)
