@@ -10,13 +10,13 @@ from tradingbot.learning.generators import make_generator
 from tradingbot.learning.sac.critic import TwinCritic
 from tradingbot.networks.heads import HeadConfig
 
-N, M, I = 3, 5, 4
+N, M, WIDTH = 3, 5, 4
 POOLINGS = ("partial", "pooled", "independent")
 
 
 def make(pooling: str, hidden: tuple[int, ...] = (8, 6)) -> TwinCritic:
     config = HeadConfig(hidden=hidden, activation="relu", pooling=pooling, output_gain=1.0)
-    critic = TwinCritic(N, I, config, make_generator(0, "weights"))
+    critic = TwinCritic(N, WIDTH, config, make_generator(0, "weights"))
     generator = make_generator(1, "biases")
     for name, parameter in critic.named_parameters():
         if "bias" in name or name == "deviations":
@@ -26,7 +26,7 @@ def make(pooling: str, hidden: tuple[int, ...] = (8, 6)) -> TwinCritic:
 
 def inputs() -> tuple[torch.Tensor, torch.Tensor]:
     generator = make_generator(2, "inputs")
-    return torch.randn(N, M, I, generator=generator), torch.randn(N, M, generator=generator)
+    return torch.randn(N, M, WIDTH, generator=generator), torch.randn(N, M, generator=generator)
 
 
 def plainly(critic: TwinCritic, copy: int, agent: int) -> torch.Tensor:
