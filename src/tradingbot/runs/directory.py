@@ -154,7 +154,7 @@ class RunDirectory:
             resumptions=self.status().resumptions,
             verdicts=verdicts,
         )
-        write_text(self.path / STATUS_FILE, _text(status))
+        self._replace_status(status)
 
     def record_resumption(self, resumption: Resumption) -> None:
         """Write down that the run goes on, from where and against which objections."""
@@ -166,7 +166,13 @@ class RunDirectory:
             "changed_at": resumption.at,
             "resumptions": (*status.resumptions, resumption),
         }
-        write_text(self.path / STATUS_FILE, _text(status.model_copy(update=changes)))
+        self._replace_status(status.model_copy(update=changes))
+
+    def _replace_status(self, status: RunStatus) -> None:
+        path = self.path / STATUS_FILE
+        with storage_errors(path):
+            sweep_temporaries(self.path)
+        write_text(path, _text(status))
 
 
 def list_runs(root: Path) -> list[Path]:
