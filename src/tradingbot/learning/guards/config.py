@@ -72,7 +72,9 @@ class GuardConfig:
     """Updates in a row that a sign must last before it is told, where a rule has no number of its
     own. What is not a number is told at once."""
     warm_up_steps: int = 4_000
-    """Environment steps per agent before policies are judged: undecided is what they begin as."""
+    """Environment steps per agent before policies are judged: undecided is what they begin as …"""
+    warm_up_updates: int = 10
+    """… and updates."""
     probe_every: int = 10
     """Updates between two deterministic plays; 0 for none."""
     probe_steps: int = 128
@@ -128,7 +130,8 @@ class GuardConfig:
     critic_patience: int = 10
     """Updates in a row below it."""
     gradient_growth: float = 20.0
-    """Factor of the gradient norm over its lower quartile in the ring buffer."""
+    """Factor of the gradient norm over its lower quartile in the ring buffer that is a warning; its
+    square is critical."""
     gradient_floor: float = 1.0
     """Gradient norm below which growth does not matter."""
     interventions: InterventionConfig = field(default_factory=InterventionConfig)
@@ -138,7 +141,7 @@ class GuardConfig:
         require_kinds(self)
         for name in ("kept_updates", "patience", "probe_steps", "window", "repeats"):
             require(getattr(self, name) >= 1, f"{name} must be 1 or more", self)
-        for name in ("warm_up_steps", "probe_every"):
+        for name in ("warm_up_steps", "warm_up_updates", "probe_every"):
             require(getattr(self, name) >= 0, f"{name} must be 0 or more", self)
         for name in ("spread_fall_updates", "critic_patience"):
             require(getattr(self, name) >= 1, f"{name} must be 1 or more", self)
@@ -153,7 +156,12 @@ class GuardConfig:
     def _require_order(self) -> None:
         require(
             self.kept_updates
-            > max(self.patience, self.critic_patience, self.spread_fall_updates + self.patience),
+            > max(
+                self.patience,
+                self.critic_patience,
+                self.spread_fall_updates,
+                self.probe_every + 1,
+            ),
             "kept_updates must be more than any rule looks back",
             self,
         )

@@ -22,33 +22,41 @@ def idle_share(history: History) -> Tensor:
     return torch.where(played.isnan(), history["rollout/idle_share"], played)
 
 
-def exploring_pays(history: History) -> Tensor:
-    """Return where exploring earns more than doing nothing would, (U, N) bool."""
-    gain = history["rollout/reward_mean"] - history["eval/idle_reward"].nan_to_num(0.0)
-    return gain > _ERRORS * history["rollout/reward_error"]
+def is_stopped(history: History, config: GuardConfig) -> Tensor:
+    """Return where what agents select is mostly not carried out, (U, N) bool."""
+    return history["rollout/unexecuted_share"] > config.unexecuted
 
 
 def policy_pays(history: History) -> Tensor:
     """Return where the deterministic policy earns more than doing nothing would, (U, N) bool."""
-    gain = history["eval/reward_mean"] - history["eval/idle_reward"].nan_to_num(0.0)
-    return gain > _ERRORS * history["eval/reward_error"]
+    return _gain(history) > _ERRORS * history["eval/reward_error"]
 
 
-def stays_out(history: History, config: GuardConfig) -> Tensor:
-    """Return where an agent does nothing by choice and at no cost to itself, (U, N) bool.
+def noise_pays(history: History) -> Tensor:
+    """Return where exploring earns more than the deterministic policy, (U, N) bool."""
+    gain = history["rollout/reward_mean"] - history["eval/reward_mean"]
+    error = torch.hypot(history["rollout/reward_error"], history["eval/reward_error"])
+    return gain > _ERRORS * error
 
-    Its deterministic policy does nothing; what it selects is carried out (nobody stops it from
-    trading); doing nothing earns no less; and its own exploration finds nothing that earns more.
+
+def rests(history: History, config: GuardConfig, share: float) -> Tensor:
+    """Return where an agent does nothing, by choice and at no cost to itself, (U, N) bool.
+
+    Its deterministic policy does nothing in at least `share` of the steps; what it selects is
+    carried out, so nobody keeps it from trading; it earns no less than doing nothing would; and its
+    own exploration finds nothing that earns more. Without a deterministic play there is no excuse.
     """
     if not config.flat_is_allowed:
         return torch.zeros_like(history["rollout/idle_share"], dtype=torch.bool)
-    idle = history["eval/idle_reward"].nan_to_num(0.0)
-    loss = idle - history["eval/reward_mean"].nan_to_num(-torch.inf)
-    no_loss = loss <= _ERRORS * history["eval/reward_error"].nan_to_num(0.0)
-    stopped = history["rollout/unexecuted_share"] > config.unexecuted
-    return (idle_share(history) >= config.idle) & no_loss & ~stopped & ~exploring_pays(history)
+    loses = ~(_gain(history) >= -_ERRORS * history["eval/reward_error"])
+    idle = idle_share(history) >= share
+    return idle & ~is_stopped(history, config) & ~loses & ~noise_pays(history)
 
 
 def decided(history: History, config: GuardConfig) -> Tensor:
     """Return where deterministic actions differ from state to state, (U, N) bool."""
     return history["eval/entropy"] >= config.varied
+
+
+def _gain(history: History) -> Tensor:
+    return history["eval/reward_mean"] - history["eval/idle_reward"].nan_to_num(0.0)

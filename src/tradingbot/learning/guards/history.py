@@ -35,6 +35,7 @@ _ROLLOUT = (
     Measure("rollout/reward_mean", "reward per step", "mean reward while exploring"),
     Measure("rollout/reward_error", "reward per step", "its standard error"),
     Measure("rollout/reward_scale", "reward", "root mean square of rewards"),
+    Measure("rollout/reward_deviation", "reward", "standard deviation of rewards"),
     Measure("rollout/largest_term", "number", "reward term of the largest share"),
     Measure("rollout/largest_term_share", "share", "its size ÷ sum of the terms' sizes"),
     Measure("rollout/active_terms", "count", "reward terms that are not 0"),

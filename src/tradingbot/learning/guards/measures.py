@@ -17,8 +17,8 @@ from tradingbot.learning.task import ActionSpec
 
 BOX_BINS = 11
 """Bins of equal width over [low, high]; an odd number, so that one of them is the middle."""
-_GRADIENT = "gradient_norm"
-"""Part of the names under which learners report gradient norms before clipping."""
+_GRADIENT = ("gradient_norm", "grad/norm")
+"""Parts of the names under which learners report gradient norms before clipping."""
 
 
 class Runs(NamedTuple):
@@ -69,15 +69,21 @@ def last_selections(selected: Tensor, window: int) -> Tensor:
     return selected[-n_steps:]
 
 
-def run_lengths(executed: Tensor, traded: Tensor, runs: Runs) -> tuple[Tensor, Runs]:
+def run_lengths(experience: Experience, action: ActionSpec, runs: Runs) -> tuple[Tensor, Runs]:
     """Return at every step how many identical trades in a row it ends, (S, N, B); 0 without one.
 
+    Trades are identical if their code is, and where numbers are selected also their bin. A step
+    without a trade ends a run.
+
     Args:
-        executed: (S, N, B) codes.
-        traded: (S, N, B) bool; a step without a trade ends a run.
+        experience: Of one update.
+        action: What actions are.
         runs: Where the steps before these left off.
     """
-    code = torch.where(traded, executed.long(), -1)
+    code, traded = experience.executed.long(), experience.traded
+    if action.kind == "box":
+        code = code * BOX_BINS + bins_of(experience.selected, action)
+    code = torch.where(traded, code, -1)
     before = torch.cat((runs.code[None], code[:-1]))
     step = torch.arange(len(code), device=code.device)[:, None, None]
     # Number of the step that began the run; the run carried over began before step 0.
@@ -113,6 +119,7 @@ def measure_experience(
         "rollout/reward_mean": mean,
         "rollout/reward_error": ((square - mean.square()).clamp_min(0.0) / count).sqrt(),
         "rollout/reward_scale": square.sqrt(),
+        "rollout/reward_deviation": (square - mean.square()).clamp_min(0.0).sqrt(),
         "rollout/largest_term": largest_term,
         "rollout/largest_term_share": term_share,
         "rollout/active_terms": n_terms,
@@ -135,17 +142,18 @@ def measure_played(played: Played) -> dict[str, Tensor]:
 
 def measure_metrics(metrics: Metrics, n_agents: int, device: torch.device) -> dict[str, Tensor]:
     """Take over what a learner reports, (N,) float64 each; NaN where it does not."""
-    watched = [name for name in metrics if name.startswith("loss/") or _GRADIENT in name]
+    named_norms = [name for name in metrics if any(part in name for part in _GRADIENT)]
+    watched = {*named_norms, *(name for name in metrics if name.startswith("loss/"))}
     unknown = torch.full((n_agents,), torch.nan, dtype=torch.float64, device=device)
 
     def taken(name: str) -> Tensor:
         found = metrics.get(name)
         return unknown if found is None else found.detach().to(unknown).expand(n_agents)
 
-    norms = [taken(name) for name in watched if _GRADIENT in name]
+    norms = [taken(name) for name in named_norms]
     largest = torch.stack(norms).amax(0) if norms else unknown
     bad = torch.zeros(n_agents, dtype=torch.float64, device=device)
-    for name in watched:
+    for name in sorted(watched):
         bad = bad + (~taken(name).isfinite()).double()
     return {
         "policy/spread": taken("policy/spread"),

@@ -105,7 +105,7 @@ class FlightRecorder:
         self._played = torch.full((len(PLAYED_NAMES), n_agents), torch.nan).double()
         self._idle_reward = torch.full((n_agents,), torch.nan, dtype=torch.float64)
         self._clock = torch.zeros(kept, 2, dtype=torch.int64)
-        self._recorded = self._lived = self._last_steps = 0
+        self._recorded = self._lived = 0
         self._runs = no_runs(n_agents, task.n_envs, task.table.device)
         self.memory: Memory = new_memory(n_agents)
 
@@ -135,8 +135,7 @@ class FlightRecorder:
         self._ring[place] = torch.stack([row[name] for name in MEASURE_NAMES])
         self._clock[place] = torch.tensor((updates, steps))
         self._recorded += 1
-        self._lived += max(steps - self._last_steps, 0)
-        self._last_steps = steps
+        self._lived += update.experience.reward[:, 0].numel()
         history = self.history()
         found = (judge_rule(rule, history, self.config, self.names) for rule in RULES)
         verdicts = tuple(verdict for some in found for verdict in some)
@@ -187,7 +186,6 @@ class FlightRecorder:
         self._ring, self._counts, self._clock = made["ring"], made["counts"], made["clock"]
         self._played, self._idle_reward = made["played"], made["idle_reward"]
         self._recorded, self._lived = made["recorded"], made["lived"]
-        self._last_steps = made["last_steps"]
         self._runs, self.memory = made["runs"], made["memory"]
 
     def _parts(self) -> dict[str, Any]:
@@ -199,7 +197,6 @@ class FlightRecorder:
             "idle_reward": self._idle_reward,
             "recorded": self._recorded,
             "lived": self._lived,
-            "last_steps": self._last_steps,
             "runs": self._runs,
             "memory": self.memory,
         }
@@ -208,7 +205,7 @@ class FlightRecorder:
         """Measure on the device, fetch all of it at once, and add what follows from counts."""
         action, experience = self.task.action, update.experience
         device = experience.reward.device
-        lengths, self._runs = run_lengths(experience.executed, experience.traded, self._runs)
+        lengths, self._runs = run_lengths(experience, action, self._runs)
         measured = measure_experience(
             experience, action, lengths, repeats=self.config.repeats
         ) | measure_metrics(update.metrics, len(self.names.agents), device)

@@ -70,7 +70,8 @@ def judge_rule(
     finding = rule.check(history, config)
     level = finding.level
     if rule.warms_up:
-        level = level * (history.steps >= config.warm_up_steps)[:, None]
+        warm = history.steps >= config.warm_up_steps
+        level = level * (warm & (history.updates > config.warm_up_updates))[:, None]
     lasting = level[-patience:].amin(0)
     return tuple(
         _verdict(rule, Scene(history, config, names, agent, Severity(severity)), finding)

@@ -6,12 +6,17 @@ from tradingbot.learning.guards.config import GuardConfig
 from tradingbot.learning.guards.history import History
 from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded
 
+_VARIES = 0.1
+"""Deviation of rewards, of the largest in the ring buffer, from which there is something to learn."""
+
 
 def check(history: History, config: GuardConfig) -> Finding:
     """Compare the explained variance."""
-    share = history["value/explained_variance"]
+    share, deviation = history["value/explained_variance"], history["rollout/reward_deviation"]
+    # Where rewards hardly vary any more, there is nothing to explain.
+    varies = deviation > _VARIES * deviation.amax(0)
     level = graded(share < config.explained_variance, share < config.explained_variance_critical)
-    return Finding(level, share[-1], config.explained_variance)
+    return Finding(level * varies, share[-1], config.explained_variance)
 
 
 def words(scene: Scene) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.evidence import policy_pays, stays_out
+from tradingbot.learning.guards.evidence import is_stopped, policy_pays, rests
 from tradingbot.learning.guards.history import History
 from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded, softened
 from tradingbot.learning.guards.verdict import Severity, percent
@@ -12,7 +12,8 @@ from tradingbot.learning.guards.verdict import Severity, percent
 def check(history: History, config: GuardConfig) -> Finding:
     """Compare the share of steps with a trade; who earns by holding, or stays out, may be lazy."""
     share = history["rollout/trade_share"]
-    excused = policy_pays(history) | stays_out(history, config)
+    excused = policy_pays(history) | rests(history, config, config.idle)
+    excused &= ~is_stopped(history, config)
     level = softened(graded(share < config.trades), excused)
     return Finding(level, share[-1], config.trades)
 

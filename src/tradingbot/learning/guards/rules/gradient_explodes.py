@@ -13,9 +13,12 @@ _USUAL = 0.25
 def check(history: History, config: GuardConfig) -> Finding:
     """Compare the norm with its usual size; small ones may grow."""
     norm = history["loss/gradient_norm"]
-    limit = config.gradient_growth * norm.nanquantile(_USUAL, dim=0)
-    explodes = (norm > limit) & (norm > config.gradient_floor)
-    return Finding(graded(explodes, explodes), norm[-1], config.gradient_growth)
+    growth = norm / norm.nanquantile(_USUAL, dim=0)
+    matters = norm > config.gradient_floor
+    level = graded(
+        (growth > config.gradient_growth) & matters, (growth > config.gradient_growth**2) & matters
+    )
+    return Finding(level, growth[-1], config.gradient_growth)
 
 
 def words(scene: Scene) -> str:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.evidence import stays_out
+from tradingbot.learning.guards.evidence import noise_pays, rests
 from tradingbot.learning.guards.history import History
 from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded, softened
 from tradingbot.learning.guards.verdict import Severity, percent
 
 
 def check(history: History, config: GuardConfig) -> Finding:
-    """Compare the share of the largest deterministic action with its share in sampling."""
+    """Compare the share of the largest deterministic action with its share in sampling.
+
+    It is critical where the noise earns more than the policy does without it.
+    """
     share = history["eval/largest_share"]
     gap = share - history["eval/share_in_sampling"]
     lives = (share >= config.noise_largest) & (gap > config.noise_gap)
-    level = softened(graded(lives, lives), stays_out(history, config))
+    level = graded(lives, lives & noise_pays(history))
+    level = softened(level, rests(history, config, config.noise_largest))
     return Finding(level, gap[-1], config.noise_gap)
 
 
@@ -35,4 +39,5 @@ RULE = Rule(
     "Judge by deterministic evaluation only. More exploration does not help a policy that does not "
     "tell states apart: look at features, reward and learning rate.",
     cure="restart",
+    patience=lambda config: max(config.patience, config.probe_every + 1),
 )

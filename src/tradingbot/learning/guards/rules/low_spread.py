@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.evidence import decided, stays_out
+from tradingbot.learning.guards.evidence import decided, rests
 from tradingbot.learning.guards.history import History
 from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded, softened
 
@@ -17,7 +17,8 @@ def check(history: History, config: GuardConfig) -> Finding:
     spread = history["policy/spread"]
     level = graded(spread < config.spread, spread < config.spread_critical)
     level = torch.where(decided(history, config), (level - 1).clamp_min(0), level)
-    return Finding(softened(level, stays_out(history, config)), spread[-1], config.spread)
+    excused = rests(history, config, config.one_action)
+    return Finding(softened(level, excused), spread[-1], config.spread)
 
 
 def words(scene: Scene) -> str:

@@ -35,6 +35,10 @@ def words(scene: Scene) -> str:
     """Tell what is not a number, and how many."""
     parts = [f"{scene.now(name):,.0f} {what}" for name, what in _COUNTS.items() if scene.now(name)]
     said = f"NaN or infinite: {', '.join(parts)}" if parts else "an update was not finite"
+    others = scene.history["rollout/bad_rewards"][-1] > 0.0
+    if not others[scene.agent] and others.any():
+        culprit = scene.names.agents[int(others.long().argmax())]
+        said += f", by way of what it shares with {culprit}"
     skipped = scene.now("update/skipped")
     return said + (
         f"; the learner skipped {skipped:,.0f} steps of its optimiser" if skipped else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.evidence import stays_out
+from tradingbot.learning.guards.evidence import rests
 from tradingbot.learning.guards.history import History
 from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded, softened
 from tradingbot.learning.guards.verdict import Severity, percent
@@ -17,7 +17,8 @@ def check(history: History, config: GuardConfig) -> Finding:
         history["rollout/selections"] >= config.window, history["rollout/largest_share"], torch.nan
     )
     level = graded(share > config.one_action, share > config.one_action_critical)
-    return Finding(softened(level, stays_out(history, config)), share[-1], config.one_action)
+    excused = rests(history, config, config.one_action)
+    return Finding(softened(level, excused), share[-1], config.one_action)
 
 
 def words(scene: Scene) -> str:
@@ -26,7 +27,7 @@ def words(scene: Scene) -> str:
     said = f"{percent(share)} of the last {count:,.0f} selections are "
     said += f"{scene.bin_name('rollout/largest_code')} (limit {percent(scene.config.one_action)})"
     if scene.severity is Severity.INFO:
-        said += ", and doing nothing costs it nothing"
+        said += ": it rests, and trading more would earn no more"
     return said
 
 

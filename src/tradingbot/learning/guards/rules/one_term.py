@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tradingbot.learning.guards.config import GuardConfig
 from tradingbot.learning.guards.history import History
-from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded
+from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded, softened
 from tradingbot.learning.guards.verdict import percent
 
 
 def check(history: History, config: GuardConfig) -> Finding:
-    """Compare the largest term's share, where there are several."""
-    share = history["rollout/largest_term_share"]
-    several = history["rollout/active_terms"] > 1.0
-    return Finding(graded((share > config.one_term) & several), share[-1], config.one_term)
+    """Compare the largest term's share; of gain and cost alone, gain may be nearly all."""
+    share, n_terms = history["rollout/largest_term_share"], history["rollout/active_terms"]
+    level = graded((share > config.one_term) & (n_terms > 1.0))
+    return Finding(softened(level, n_terms <= 2.0), share[-1], config.one_term)
 
 
 def words(scene: Scene) -> str:

@@ -16,7 +16,7 @@ def check(history: History, config: GuardConfig) -> Finding:
     usual = scale.nanquantile(_USUAL, dim=0)
     grown = (scale > config.reward_growth * usual) & (scale > config.reward_floor)
     explodes = grown | (scale > config.reward_scale)
-    return Finding(graded(explodes, explodes), scale[-1], config.reward_scale)
+    return Finding(graded(explodes, explodes), scale[-1] / usual, config.reward_growth)
 
 
 def words(scene: Scene) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.evidence import decided, stays_out
+from tradingbot.learning.guards.evidence import decided, rests
 from tradingbot.learning.guards.history import History
 from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded, softened
 from tradingbot.learning.guards.verdict import percent
@@ -19,7 +19,7 @@ def check(history: History, config: GuardConfig) -> Finding:
     lost = 1.0 - spread / before
     # Falling from anything-goes to the middle of the scale is learning.
     falls = (lost > config.spread_fall) & (spread < config.varied)
-    excused = decided(history, config) | stays_out(history, config)
+    excused = decided(history, config) | rests(history, config, config.one_action)
     return Finding(softened(graded(falls), excused), lost[-1], config.spread_fall)
 
 
