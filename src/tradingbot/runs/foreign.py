@@ -36,9 +36,9 @@ def foreign_format(path: Path) -> str | None:
     if not path.is_file():
         return None
     with path.open("rb") as file:
-        beginning = file.read(8)
-    # A tensor file's header length may begin with any byte, but ends in zeros.
-    if path.suffix == ".safetensors" and beginning[4:] == bytes(4):
+        beginning = file.read(9)
+    # A tensor file begins with a number, so with any byte, but its header is a JSON object.
+    if path.suffix == ".safetensors" and beginning[8:] == b"{":
         return None
     return next((name for magic, name in _BEGINNINGS.items() if beginning.startswith(magic)), None)
 

@@ -124,7 +124,7 @@ def latest_good(
             checkpoint = load_checkpoint(folder)
             _require_run(run, checkpoint.manifest, folder)
         except StorageError as e:
-            skipped.append(f"{folder.name}: {e.was or e.rule}")
+            skipped.append(f"{folder.name}: {_reason(e)}")
             continue
         if checkpoint.manifest.can_resume or not to_resume:
             return checkpoint, tuple(skipped)
@@ -144,6 +144,11 @@ def kind_of(folder: Path) -> str:
 def _is_checkpoint(entry: Path) -> bool:
     update, _, kind = entry.name.partition("-")
     return update.isascii() and update.isdecimal() and kind in _KIND_ORDER
+
+
+def _reason(error: StorageError) -> str:
+    is_ours = error.rule.startswith("checkpoint must")
+    return str(error.was) if is_ours else f"{error.rule}, was {error.was}"
 
 
 def _require_files(folder: Path, manifest: CheckpointManifest) -> None:
