@@ -7,7 +7,7 @@ from tradingbot.learning.guards.history import History
 from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded
 
 _VARIES = 0.1
-"""Deviation of rewards, of the largest in the ring buffer, from which there is something to learn."""
+"""Deviation of rewards, of the largest kept, below which there is nothing to explain."""
 
 
 def check(history: History, config: GuardConfig) -> Finding:

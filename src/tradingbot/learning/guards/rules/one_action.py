@@ -12,12 +12,17 @@ from tradingbot.learning.guards.verdict import Severity, percent
 
 
 def check(history: History, config: GuardConfig) -> Finding:
-    """Compare the largest share of the window, once the window is full."""
+    """Compare the largest share of the window, once the window is full.
+
+    Doing nothing most of the time is how positions are held: of it, only the critical share counts.
+    """
     share = torch.where(
         history["rollout/selections"] >= config.window, history["rollout/largest_share"], torch.nan
     )
     level = graded(share > config.one_action, share > config.one_action_critical)
+    holds = history["rollout/idle_share"] > config.one_action
     excused = rests(history, config, config.one_action)
+    excused |= holds & (share <= config.one_action_critical)
     return Finding(softened(level, excused), share[-1], config.one_action)
 
 
@@ -27,7 +32,7 @@ def words(scene: Scene) -> str:
     said = f"{percent(share)} of the last {count:,.0f} selections are "
     said += f"{scene.bin_name('rollout/largest_code')} (limit {percent(scene.config.one_action)})"
     if scene.severity is Severity.INFO:
-        said += ": it rests, and trading more would earn no more"
+        said += ": it holds or rests, and trading more would earn no more"
     return said
 
 
