@@ -50,7 +50,7 @@ class SAC:
         self._n_agents = n_agents = len(task.agent_names)
         n_inputs = view.width + task.n_private
         weights = make_generator(seed, "sac", "weights")
-        self._networks = SoftNetworks(n_agents, n_inputs, task.action, config, weights).to(device)
+        self._networks = SoftNetworks(n_agents, n_inputs, config, weights).to(device)
         self._optimiser = self._make_optimiser()
         self._replay = Replay(
             n_agents, task.n_envs, task.n_private, capacity=config.buffer_size, device=device
@@ -85,18 +85,17 @@ class SAC:
     @torch.no_grad()
     def act(self, observation: Observation) -> Tensor:
         """Return the actions of the mean (N, B), rounded to `act_levels` where there are any."""
-        action = self._policy(observation).mode()
-        if not self.config.act_levels:
-            return action
-        low, high = self.task.action.low, self.task.action.high
-        step = (high - low) / (self.config.act_levels - 1)
-        return low + step * torch.round((action - low) / step)
+        number = self._policy(observation).mode()
+        if self.config.act_levels:
+            step = 2.0 / (self.config.act_levels - 1)
+            number = torch.round((number + 1.0) / step) * step - 1.0
+        return self._in_range(number)
 
     @torch.no_grad()
     def sample(self, observation: Observation) -> Tensor:
         """Return actions (N, B) drawn from the policy with the learner's own generator."""
         policy = self._policy(observation)
-        return policy.squash(policy.sample(self._policy_draws))
+        return self._in_range(policy.squash(policy.sample(self._policy_draws)))
 
     def networks(self) -> Mapping[str, nn.Module]:
         """Return the actor, and the view where it has weights."""
@@ -143,10 +142,15 @@ class SAC:
     def _see(self, row: Tensor, private: Tensor) -> Tensor:
         return torch.cat([self._view.look(row), private], dim=-1)
 
+    def _in_range(self, number: Tensor) -> Tensor:
+        """Return actions in [low, high] of numbers in [−1, 1]."""
+        low, high = self.task.action.low, self.task.action.high
+        return low + 0.5 * (high - low) * (number + 1.0)
+
     def _random_action(self) -> Tensor:
-        shape, action = self._observation.row.shape, self.task.action
+        shape = self._observation.row.shape
         share = torch.rand(shape, generator=self._policy_draws, device=self._device)
-        return action.low + (action.high - action.low) * share
+        return self._in_range(2.0 * share - 1.0)
 
     @torch.no_grad()
     def _advance(self, action: Tensor) -> TaskStep:
@@ -165,7 +169,7 @@ class SAC:
         if self.config.tune_temperature:
             spread = (spread * self._entropy_scale).clamp(max=WIDEST_SPREAD)
             temperature_scale = torch.ones_like(spread)
-        target_entropy = torch.log(spread * (self.task.action.high - self.task.action.low))
+        target_entropy = torch.log(2.0 * spread)
         losses = self._networks.losses(self._batch(sampled), target_entropy, temperature_scale)
         norm = self._step(losses)
         self._networks.follow(self.config.target_rate)
@@ -173,13 +177,14 @@ class SAC:
 
     def _batch(self, sampled: Transitions) -> Batch:
         embedding = (self._view if self._view_learns else self._view.look)(sampled.row)
+        low, high = self.task.action.low, self.task.action.high
         reward = sampled.reward
         if self.config.scale_rewards:
             reward = reward / self._reward_scale.deviation()[:, None]
         noise = torch.randn((2, *reward.shape), generator=self._policy_draws, device=self._device)
         return Batch(
             torch.cat([embedding, sampled.private], dim=-1),
-            self._networks.scaled(sampled.action),
+            (sampled.action - low) * (2.0 / (high - low)) - 1.0,
             reward,
             sampled.continues,
             self._see(sampled.final_row, sampled.final_private),
@@ -232,8 +237,7 @@ class SAC:
         if not n_learned:
             return metrics
         metrics |= dict(zip(MEASURED, sums / n_learned, strict=True))
-        width = self.task.action.high - self.task.action.low
-        metrics["policy/spread"] = metrics["policy/entropy"].exp() / width
+        metrics["policy/spread"] = 0.5 * metrics["policy/entropy"].exp()
         metrics["policy/deviation"] = self._networks.actor.penalty().detach()
         metrics["value/deviation"] = self._networks.critic.penalty().detach()
         return metrics

@@ -1,4 +1,8 @@
-"""The networks of SAC, and all losses of one gradient step from one pass over each of them."""
+"""The networks of SAC, and all losses of one gradient step from one pass over each of them.
+
+Actions are in [−1, 1] here, whatever the task's range is, and entropies are in nats on that range:
+then neither temperature nor values depend on the units of an action.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,6 @@ from torch import Tensor, nn
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.critic import TwinCritic
 from tradingbot.learning.sac.loss import actor_loss, critic_loss, critic_target, temperature_loss
-from tradingbot.learning.task import ActionSpec
 from tradingbot.networks.distributions import SquashedGaussian
 from tradingbot.networks.embedding import autocast
 from tradingbot.networks.heads import StackedHead
@@ -27,7 +30,7 @@ class Batch(NamedTuple):
     x: Tensor
     """(N, M, I) what was seen; with gradients where an encoder learns."""
     action: Tensor
-    """(N, M) scaled to [−1, 1]."""
+    """(N, M) in [−1, 1]."""
     reward: Tensor
     """(N, M) in the units that critics count in."""
     continues: Tensor
@@ -59,13 +62,12 @@ class SoftNetworks(nn.Module):
         self,
         n_agents: int,
         n_inputs: int,
-        action: ActionSpec,
         config: SACConfig,
         generator: torch.Generator,
     ) -> None:
         """Draw weights from a CPU generator; move the module to a device afterwards."""
         super().__init__()
-        self.action, self.discount, self.precision = action, config.discount, config.precision
+        self.discount, self.precision = config.discount, config.precision
         self.actor = StackedHead(n_agents, n_inputs, 2, config.actor, generator)
         self.critic = TwinCritic(n_agents, n_inputs, config.critic, generator)
         self.target_critic = copy.deepcopy(self.critic).requires_grad_(False)
@@ -77,12 +79,7 @@ class SoftNetworks(nn.Module):
     def policy(self, x: Tensor) -> SquashedGaussian:
         """Return the distributions (N, M) of actions at observations (N, M, I)."""
         mean, log_std = self.actor(x).float().unbind(-1)
-        return SquashedGaussian.of(mean, log_std, self.action.low, self.action.high)
-
-    def scaled(self, action: Tensor) -> Tensor:
-        """Return actions (…) in [low, high] as critics see them, in [−1, 1]."""
-        low, high = self.action.low, self.action.high
-        return (action - low) * (2.0 / (high - low)) - 1.0
+        return SquashedGaussian.of(mean, log_std, -1.0, 1.0)
 
     def losses(self, batch: Batch, target_entropy: Tensor, temperature_scale: Tensor) -> Losses:
         """Return every loss at the present weights; what critics see of `x` is computed once.
