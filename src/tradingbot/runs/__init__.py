@@ -7,7 +7,7 @@ from tradingbot.runs.environment import describe_environment, git_state, source_
 from tradingbot.runs.journal import Journal, JournalMark, read_journal
 from tradingbot.runs.loading import Checkpoint, latest_good, list_checkpoints, load_checkpoint
 from tradingbot.runs.record import DataIdentity, GitState, Resumption, RunPlan, RunRecord, RunStatus
-from tradingbot.runs.resuming import ResumePoint, resume_run, roll_back
+from tradingbot.runs.resuming import ResumePoint, resume_run
 from tradingbot.runs.tensors import final_hash, healthy, weakness
 
 __all__ = [
@@ -37,7 +37,6 @@ __all__ = [
     "require_fit",
     "require_resumable",
     "resume_run",
-    "roll_back",
     "save_checkpoint",
     "source_sha256",
     "weakness",

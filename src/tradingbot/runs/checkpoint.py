@@ -32,6 +32,7 @@ from tradingbot.runs.manifest import (
     TRAINING_FILE,
     CheckpointKind,
     CheckpointManifest,
+    Label,
     StoredTensors,
     stored_shapes,
 )
@@ -57,6 +58,8 @@ class CheckpointContent:
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     journals: Mapping[str, JournalMark] = field(default_factory=dict)
     """File name below the run → how far it goes (`Journal.mark`)."""
+    labels: tuple[Label, ...] = ()
+    """What it is besides its kind: `healthy` where training may return to it, `last` …"""
     parent: str | None = None
     """Weights hash of the checkpoint before this one."""
 
@@ -65,6 +68,12 @@ def save_checkpoint(
     run: RunDirectory, kind: CheckpointKind, update: int, content: CheckpointContent
 ) -> CheckpointManifest:
     """Keep a checkpoint of a run whose lock this process holds; thin out old ones afterwards.
+
+    Args:
+        run: The run.
+        kind: What it is above all: the name of its folder; more in `content.labels`.
+        update: Updates made in the run; it only ever rises.
+        content: What is to be kept.
 
     Raises:
         DataError: If the weights are not fit to be kept, or the normaliser is not the run's.
@@ -112,6 +121,7 @@ def _write(
     manifest = CheckpointManifest(
         run_id=run.id,
         kind=kind,
+        labels=tuple(sorted({kind, *content.labels})),
         update=update,
         steps=content.steps,
         learner=run.record.learner,

@@ -22,6 +22,7 @@ from tradingbot.runs.manifest import (
     TENSOR_FILES,
     TRAINING_FILE,
     CheckpointManifest,
+    Label,
     StoredTensors,
     damaged,
     read_manifest,
@@ -104,14 +105,19 @@ def list_checkpoints(run: RunDirectory) -> list[Path]:
 
 
 def latest_good(
-    run: RunDirectory, *, to_resume: bool = True, before: int | None = None
+    run: RunDirectory,
+    *,
+    to_resume: bool = True,
+    before: int | None = None,
+    label: Label | None = None,
 ) -> tuple[Checkpoint | None, tuple[str, ...]]:
     """Load the newest checkpoint that is whole.
 
     Args:
         run: The run.
         to_resume: Only one that training can continue from.
-        before: Only one of an earlier update: to roll back.
+        before: Only one of an earlier update.
+        label: Only one that is this: `healthy` to roll back, `best` to act.
 
     Returns:
         The checkpoint, or None where there is none, and why newer ones were passed over.
@@ -119,6 +125,8 @@ def latest_good(
     skipped: list[str] = []
     for folder in reversed(list_checkpoints(run)):
         if before is not None and update_of(folder) >= before:
+            continue
+        if label is not None and label not in labels_of(folder):
             continue
         try:
             checkpoint = load_checkpoint(folder)
@@ -139,6 +147,14 @@ def update_of(folder: Path) -> int:
 def kind_of(folder: Path) -> str:
     """Return the kind a checkpoint's folder is named after."""
     return folder.name.partition("-")[2]
+
+
+def labels_of(folder: Path) -> tuple[str, ...]:
+    """Return what a checkpoint is; where its manifest is damaged, what its name says."""
+    try:
+        return read_manifest(folder).labels
+    except StorageError:
+        return (kind_of(folder),)
 
 
 def _is_checkpoint(entry: Path) -> bool:

@@ -20,6 +20,8 @@ NORMALISER_FILE = "normaliser.safetensors"
 TENSOR_FILES = frozenset({AGENT_FILE, TRAINING_FILE, NORMALISER_FILE})
 SCHEMA_VERSION = 1
 CheckpointKind = Literal["start", "last", "best", "final"]
+Label = Literal["start", "last", "best", "final", "healthy"]
+"""What a checkpoint is besides its kind; `healthy`: training may return to it."""
 
 _MAX_BYTES = 64_000_000
 """No manifest of ours is as long; a longer one is not read."""
@@ -44,8 +46,10 @@ class CheckpointManifest(_Stored):
     version: Literal[1] = 1
     run_id: str
     kind: CheckpointKind
+    labels: tuple[Label, ...]
+    """Everything it is, its kind included, sorted."""
     update: int
-    """Updates learned."""
+    """Updates made in the run, those that were taken back included."""
     steps: int
     """Environment steps per agent."""
     learner: str

@@ -1,4 +1,4 @@
-"""Going on with a run after a kill, an interruption or a rollback."""
+"""Going on with a run after a kill or an interruption."""
 
 from __future__ import annotations
 
@@ -61,28 +61,11 @@ def resume_run(
     return point
 
 
-def roll_back(run: RunDirectory, *, before: int) -> ResumePoint:
-    """Go back to the newest checkpoint of an update before `before`, and drop what came later.
-
-    Raises:
-        StorageError: If there is none.
-    """
-    checkpoint, skipped = _whole_checkpoint(run, before=before)
-    if checkpoint is None:
-        raise StorageError(
-            "rollback must have a checkpoint to go back to",
-            was=f"none before update {before}",
-            where=str(run.path),
-            remedy="Write checkpoints more often, or train again",
-        )
-    rewind(run, checkpoint.manifest.update)
-    return ResumePoint(checkpoint, skipped)
-
-
 def _whole_checkpoint(
-    run: RunDirectory, *, before: int | None = None
+    run: RunDirectory,
 ) -> tuple[Checkpoint | None, tuple[str, ...]]:
     """Find the newest checkpoint whose journals are whole as well."""
+    before: int | None = None
     skipped: tuple[str, ...] = ()
     while True:
         checkpoint, reasons = latest_good(run, before=before)

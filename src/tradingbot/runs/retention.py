@@ -1,4 +1,4 @@
-"""Which checkpoints stay: the best, the last three and the final one, and always a good one."""
+"""Which checkpoints stay: best, last three, final, and one to return to; always a good one."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING
 
 from tradingbot.data.atomic import discard_directory
 from tradingbot.domain.errors import StorageError
-from tradingbot.runs.loading import kind_of, list_checkpoints, reading, update_of, verify_checkpoint
+from tradingbot.runs.loading import (
+    labels_of,
+    list_checkpoints,
+    reading,
+    update_of,
+    verify_checkpoint,
+)
 
 if TYPE_CHECKING:
     from tradingbot.runs.directory import RunDirectory
 
-KEPT = {"start": 1, "best": 1, "last": 3, "final": 1}
-"""Kind → how many of the newest stay."""
+KEPT = {"start": 1, "best": 1, "last": 3, "final": 1, "healthy": 1}
+"""Label → how many of the newest stay."""
 
 
 def thin_out(run: RunDirectory) -> list[str]:
@@ -24,8 +30,11 @@ def thin_out(run: RunDirectory) -> list[str]:
     the newest good one of the others stays too.
     """
     folders = list_checkpoints(run)
+    labels = {folder: labels_of(folder) for folder in folders}
     staying = {
-        folder for kind, count in KEPT.items() for folder in _of_kind(folders, kind)[-count:]
+        folder
+        for label, count in KEPT.items()
+        for folder in [folder for folder in folders if label in labels[folder]][-count:]
     }
     leaving = [folder for folder in folders if folder not in staying]
     if leaving and not any(_is_good(folder) for folder in sorted(staying, key=update_of)[::-1]):
@@ -47,10 +56,6 @@ def rewind(run: RunDirectory, update: int) -> list[str]:
     """
     later = [folder for folder in list_checkpoints(run) if update_of(folder) > update]
     return [folder.name for folder in later if discard_directory(folder, wait=True)]
-
-
-def _of_kind(folders: list[Path], kind: str) -> list[Path]:
-    return [folder for folder in folders if kind_of(folder) == kind]
 
 
 def _is_good(folder: Path) -> bool:

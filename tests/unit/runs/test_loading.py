@@ -299,8 +299,18 @@ def test_checkpoint_that_can_only_act_is_not_resumed_from(run: RunDirectory) -> 
     assert (to_act.folder.name, to_act.training) == ("00000005-best", {})
 
 
-def test_rollback_asks_for_an_earlier_one(run: RunDirectory) -> None:
-    checkpoint, _ = latest_good(run, before=2)
+def test_one_before_an_update_or_with_a_label_is_found(run: RunDirectory) -> None:
+    save_checkpoint(run, "last", 3, content(3.0, labels=("healthy",)))
+    save_checkpoint(run, "best", 4, content(4.0, labels=("last",)))
 
-    assert checkpoint is not None
-    assert checkpoint.manifest.update == 1
+    found = [
+        latest_good(run, before=3),
+        latest_good(run, label="healthy"),
+        latest_good(run, label="best"),
+        latest_good(run, label="last"),
+        latest_good(run, label="final"),
+    ]
+
+    assert [c.manifest.update if c else None for c, _ in found] == [2, 3, 4, 4, None]
+    assert found[3][0] is not None
+    assert found[3][0].manifest.labels == ("best", "last")

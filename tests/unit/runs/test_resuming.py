@@ -14,7 +14,6 @@ from tradingbot.runs import (
     list_checkpoints,
     read_journal,
     resume_run,
-    roll_back,
     save_checkpoint,
 )
 
@@ -112,12 +111,3 @@ def test_forced_difference_is_recorded(run: RunDirectory) -> None:
 
     assert point.forced == ("config ppo.epochs: 4 → 9",)
     assert RunDirectory.open(run.path).status().resumptions[0].forced == point.forced
-
-
-def test_rollback_goes_behind_an_update_and_drops_the_rest(run: RunDirectory) -> None:
-    point = roll_back(run, before=3)
-
-    assert point.update == 2
-    assert [f.name for f in list_checkpoints(run)] == ["00000001-last", "00000002-last"]
-    with pytest.raises(StorageError, match="none before update 1"):
-        roll_back(run, before=1)

@@ -37,6 +37,25 @@ def test_best_last_three_final_and_start_stay(tmp_path: Path) -> None:
     ]
 
 
+def test_newest_one_to_return_to_stays(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    for update in range(1, 8):
+        labels = ("healthy",) if update <= 2 else ()
+        save_checkpoint(run, "last", update, content(float(update), labels=labels))
+
+    assert names(run) == ["00000002-last", "00000005-last", "00000006-last", "00000007-last"]
+
+
+def test_one_that_is_best_and_last_counts_as_both(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    save_checkpoint(run, "best", 1, content(labels=("last",)))
+    for update in (2, 3):
+        save_checkpoint(run, "last", update, content(float(update)))
+    save_checkpoint(run, "best", 4, content(labels=("last",)))
+
+    assert names(run) == ["00000002-last", "00000003-last", "00000004-best"]
+
+
 def test_last_good_one_is_never_removed(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     for update in (1, 2, 3):
