@@ -49,7 +49,9 @@ def _describe(
 ) -> ConfigError:
     # A union reports one violation per member; the most telling is the one about the value.
     chosen = next((item for item in options if item["type"] == "finite_number"), options[0])
-    name, where = ".".join(str(key) for key in keys), str(places[keys]) if keys in places else None
+    where = str(places[keys]) if keys in places else None
+    keys = keys or chosen["loc"]  # values that no file says have no place
+    name = ".".join(str(key) for key in keys)
     kind, context = chosen["type"], chosen.get("ctx", {})
     if kind == "extra_forbidden":
         known = model_at(keys[:-1], root).model_fields

@@ -163,7 +163,17 @@ def synthetic_world(
     symbols = tuple(f"S{index:03d}" for index in range(n_symbols))
     generated = spec.generate(parse_params(spec, params), _weekday_grid(symbols, n_bars), seed)
     label = f"synthetic market {kind!r}, {n_symbols} symbols, {n_bars} bars, seed {seed}"
-    return _world_of_inputs(_inputs_of(generated), label=label, synthetic=True, train=train)
+    return world_from_market(generated, label=label, train=train)
+
+
+def world_from_market(
+    market: SyntheticMarket, *, label: str, train: IndexRange | None = None
+) -> World:
+    """Make a world of a generated market; its covariates are features behind the registered ones.
+
+    Args and raises: see `synthetic_world`; `label` says where the bars are from.
+    """
+    return _world_of_inputs(_inputs_of(market), label=label, synthetic=True, train=train)
 
 
 def _world_of_inputs(

@@ -15,16 +15,15 @@ from torch import Tensor
 
 from tradingbot.domain.errors import TrainingError, UserError
 from tradingbot.learning.early_stopping import EarlyStopping
+from tradingbot.learning.guards import FlightRecorder, Report, Severity, Verdict
 from tradingbot.learning.learner import Learner
 from tradingbot.learning.learner_state import collect_state, restore_state
 from tradingbot.learning.trainer_events import (
     AgentsStopped,
     Began,
-    Decision,
     Ended,
     Ending,
     Evaluated,
-    Guard,
     Hooks,
     Intervened,
     Saved,
@@ -46,23 +45,24 @@ _LEARNER, _TRAINER = "learner/", "trainer/"
 class Trainer:
     """Trains one population by a plan."""
 
-    def __init__(self, learner: Learner, plan: TrainPlan, hooks: Hooks, guard: Guard) -> None:
+    def __init__(
+        self, learner: Learner, plan: TrainPlan, hooks: Hooks, recorder: FlightRecorder
+    ) -> None:
         """Take a learner that has not learned yet, or `load` a snapshot before `run`."""
-        self.learner, self.plan, self._hooks, self._guard = learner, plan, hooks, guard
+        self.learner, self.plan, self._hooks, self._recorder = learner, plan, hooks, recorder
         self._names = learner.task.agent_names
         self.stopping = EarlyStopping(learner.networks(), len(self._names), plan.stopping)
         self._sequence, self._rollbacks, self._evaluated_at = 0, 0, 0
         self._is_healthy, self._is_final = True, False
         self._score, self._best_score = math.nan, -math.inf
-        self._told: set[tuple[str, str]] = set()
-        self._boost = torch.ones(len(self._names), dtype=torch.float64)
+        self._told: set[tuple[str, int, str]] = set()
         self._best = copied_tensors(learner.networks())
 
     def run(self) -> Ended:
         """Train until the budget is spent, every agent has stopped, or someone interrupts.
 
         Raises:
-            TrainingError: If a guard halts, or rolling back did not help.
+            TrainingError: If the flight recorder halts, or rolling back did not help.
             UserError: If the device's memory does not suffice.
         """
         self._hooks.emit(Began(self._names, self.learner.steps, self.plan.steps_per_agent))
@@ -78,6 +78,11 @@ class Trainer:
         ended = Ended(self._sequence, self.learner.steps, ending, self._best_score, self._rollbacks)
         self._hooks.emit(ended)
         return ended
+
+    @property
+    def best_score(self) -> float:
+        """Best mean score of an evaluation so far; −∞ before the first."""
+        return self._best_score
 
     @property
     def best_weights(self) -> Mapping[str, Tensor]:
@@ -102,21 +107,21 @@ class Trainer:
         """Continue from what `state` returned.
 
         Raises:
-            ConfigError: If it is the state of another learner, plan or guard.
+            ConfigError: If it is the state of another learner, plan or recorder.
         """
         self.learner.load_state(tensors_below(tensors, _LEARNER))
         own = tensors_below(tensors, _TRAINER)
         self.stopping.load_state(tensors_below(own, "stopping/"))
-        self._guard.load_state(tensors_below(own, "guard/"))
+        self._recorder.load_state(tensors_below(own, "recorder/"))
         rest = {
             name: tensor
             for name, tensor in own.items()
-            if not name.startswith(("stopping/", "guard/"))
+            if not name.startswith(("stopping/", "recorder/"))
         }
         made = restore_state(self._parts(), rest)
         self._sequence, self._rollbacks = made["sequence"], made["rollbacks"]
         self._evaluated_at, self._score = made["evaluated_at"], made["score"]
-        self._best_score, self._boost = made["best_score"], made["boost"]
+        self._best_score = made["best_score"]
         self._is_healthy, self._is_final = bool(made["is_healthy"]), bool(made["is_final"])
         self._best = {name: made[f"best/{name}"] for name in self._best}
 
@@ -154,70 +159,70 @@ class Trainer:
                 time.perf_counter() - began,
             )
         )
-        decision = self._guard.watch(update, updates=learner.updates, steps=learner.steps)
+        report = self._recorder.watch(learner, update)
+        self._tell(report.verdicts)
+        self._is_healthy = report.healthy
         if not metrics["guard/finite"].item():
-            reason = "a weight is not a finite number after this update"
-            decision = decision._replace(kind="roll_back", reason=reason, is_healthy=False)
-        return self._obey(decision)
+            return self._recover()
+        return self._obey(report)
 
-    def _obey(self, decision: Decision) -> bool:
-        """Carry out a decision; return whether the update stands."""
-        self._tell(decision.warnings)
-        self._is_healthy = decision.is_healthy
-        if decision.kind == "halt":
-            raise TrainingError("training must stay healthy", was=decision.reason)
-        if decision.kind == "roll_back":
-            self._roll_back(decision.reason)
+    def _tell(self, verdicts: tuple[Verdict, ...]) -> None:
+        """Say what was not said after the update before, one line per warning sign."""
+        found = [each for each in verdicts if each.severity is not Severity.INFO]
+        signs: dict[tuple[str, Severity], list[Verdict]] = {}
+        for verdict in found:
+            if (verdict.code, verdict.severity, verdict.agent) not in self._told:
+                signs.setdefault((verdict.code, verdict.severity), []).append(verdict)
+        self._told = {(each.code, each.severity, each.agent) for each in found}
+        for group in signs.values():
+            agents = tuple(verdict.agent for verdict in group)
+            self._hooks.emit(Warned(self._sequence, str(group[0]), agents))
+
+    def _obey(self, report: Report) -> bool:
+        """Carry out what the recorder decided; return whether the update stands."""
+        decision = report.decision
+        if decision.response == "halt":
+            raise TrainingError("training must stay healthy", was=decision.words.rstrip("."))
+        if decision.response == "roll_back":
+            self._roll_back(decision.words)
             return False
-        if decision.kind == "boost" and decision.entropy_scale is not None:
-            self._boost = decision.entropy_scale.detach().double().cpu()
+        if decision.response == "boost_entropy":
             self._set_scales()
-            self._hooks.emit(Intervened(self._sequence, "boost", decision.reason))
+            self._hooks.emit(Intervened(self._sequence, "boost_entropy", decision.words))
         return True
 
-    def _tell(self, warnings: tuple[tuple[str, str], ...]) -> None:
-        """Say what was not said after the update before, one line per sign."""
-        signs: dict[str, dict[str, str]] = {}
-        for agent, text in warnings:
-            signs.setdefault(text.partition(":")[0], {})[agent] = text
-        for sign, found in signs.items():
-            texts = [text for agent, text in found.items() if (agent, sign) not in self._told]
-            agents = tuple(agent for agent in found if (agent, sign) not in self._told)
-            if agents:
-                self._hooks.emit(Warned(self._sequence, texts[0], agents))
-        self._told = {(agent, sign) for sign, found in signs.items() for agent in found}
-
-    def _roll_back(self, reason: str) -> None:
+    def _recover(self) -> bool:
+        """Return to a checkpoint because of a weight that is not a finite number."""
         if self._rollbacks >= self.plan.max_rollbacks:
             raise TrainingError(
                 f"training must recover within {self.plan.max_rollbacks} returns to a checkpoint",
-                was=reason,
-                remedy="Lower the learning rate, or look at the reward: see the flight recorder",
+                was="weights that are not finite numbers",
+                where=f"update {self.learner.updates}",
+                remedy="Lower the learning rate, or look at the reward: see recorder.jsonl",
             )
         self._rollbacks += 1
+        rate = self.plan.rollback_rate_factor**self._rollbacks
+        self._roll_back(f"A weight is not a finite number; learning rate × {rate:g}.")
+        return False
+
+    def _roll_back(self, words: str) -> None:
         tensors = self._hooks.load_healthy()
-        self.learner.load_state(tensors_below(tensors, _LEARNER))
         own = tensors_below(tensors, _TRAINER)
+        self.learner.load_state(tensors_below(tensors, _LEARNER))
         self.stopping.load_state(tensors_below(own, "stopping/"))
-        self._guard.load_state(tensors_below(own, "guard/"))
         self._evaluated_at = int(own["evaluated_at"].item())
+        self._recorder.forget()
         self._is_healthy = True
         self._set_scales()
-        self._hooks.emit(Intervened(self._sequence, "roll_back", self._describe(reason)))
+        words = f"{words} Back at update {self.learner.updates}."
+        self._hooks.emit(Intervened(self._sequence, "roll_back", words))
         self._save()
 
-    def _describe(self, reason: str) -> str:
-        rate = self.plan.rollback_rate_factor**self._rollbacks
-        return (
-            f"{reason}; back at update {self.learner.updates}, learning rate × {rate:.3g}, "
-            f"return {self._rollbacks} of {self.plan.max_rollbacks}"
-        )
-
     def _set_scales(self) -> None:
-        plan, device = self.plan, self.learner.task.table.device
-        entropy = self._boost * plan.rollback_entropy_factor**self._rollbacks
-        self.learner.set_entropy_scale(entropy.float().to(device))
-        self.learner.set_learning_rate_scale(plan.rollback_rate_factor**self._rollbacks)
+        memory, device = self._recorder.memory, self.learner.task.table.device
+        rate = self.plan.rollback_rate_factor**self._rollbacks * float(memory.learning_rate_scale)
+        self.learner.set_entropy_scale(memory.entropy_scale.float().to(device))
+        self.learner.set_learning_rate_scale(rate)
 
     def _evaluate(self) -> bool:
         """Play on the validation part; return whether the weights are the best so far."""
@@ -265,7 +270,7 @@ class Trainer:
     def _own_state(self) -> dict[str, Tensor]:
         return {
             **{f"stopping/{name}": tensor for name, tensor in self.stopping.state().items()},
-            **{f"guard/{name}": tensor for name, tensor in self._guard.state().items()},
+            **{f"recorder/{name}": tensor for name, tensor in self._recorder.state().items()},
             **collect_state(self._parts()),
         }
 
@@ -278,6 +283,5 @@ class Trainer:
             "is_final": int(self._is_final),
             "score": self._score,
             "best_score": self._best_score,
-            "boost": self._boost,
             **{f"best/{name}": tensor for name, tensor in self._best.items()},
         }

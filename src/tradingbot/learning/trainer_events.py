@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from torch import Tensor
-
-from tradingbot.learning.learner import Update
 
 Figures = Mapping[str, Tensor]
 """Name → (N,), () or (N, bins), on the CPU."""
@@ -59,7 +57,7 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class Warned:
-    """A guard has found something that it had not told after the update before."""
+    """The flight recorder found something that it had not told after the update before."""
 
     sequence: int
     text: str
@@ -70,10 +68,10 @@ class Warned:
 
 @dataclass(frozen=True)
 class Intervened:
-    """A guard's remedy was carried out."""
+    """A remedy was carried out."""
 
     sequence: int
-    action: Literal["boost", "roll_back"]
+    action: Literal["boost_entropy", "roll_back"]
     text: str
 
 
@@ -135,31 +133,3 @@ class Hooks:
     emit: Callable[[Event], None]
     interrupted: Callable[[], bool] = lambda: False
     """Asked between updates; true makes the trainer save and leave."""
-
-
-class Decision(NamedTuple):
-    """What a guard wants done after an update."""
-
-    kind: Literal["go_on", "boost", "roll_back", "halt"]
-    warnings: tuple[tuple[str, str], ...] = ()
-    """(agent, words) to be said; words begin with the sign's name and a colon, and are said again
-    only after an update without that sign."""
-    reason: str = ""
-    """Why anything is to be done, in words."""
-    entropy_scale: Tensor | None = None
-    """(N,) for `boost`."""
-    is_healthy: bool = True
-    """Whether training may later return to the weights as they are now."""
-
-
-class Guard(Protocol):
-    """Looks at every update; `learning/guards` has the real one."""
-
-    def watch(self, update: Update, *, updates: int, steps: int) -> Decision:
-        """Take one update and decide."""
-
-    def state(self) -> dict[str, Tensor]:
-        """Return what resuming needs."""
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from what `state` returned."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 from tradingbot.domain.checks import require, require_kinds
@@ -23,11 +22,10 @@ class TrainPlan:
     """Figure of the evaluation, (N,), by which agents stop and the best weights are chosen."""
     stopping: StoppingConfig = field(default_factory=StoppingConfig)
     max_rollbacks: int = 3
-    """Returns to an earlier checkpoint after which training fails instead."""
+    """Returns to an earlier checkpoint because of weights that are not finite numbers, after which
+    training fails instead; returns that the flight recorder decides on have limits of their own."""
     rollback_rate_factor: float = 0.5
-    """Multiplies the learning rate after each return: the same settings would fail again."""
-    rollback_entropy_factor: float = 1.7
-    """Multiplies the entropy bonus after each return."""
+    """Multiplies the learning rate after each such return: the same settings would fail again."""
 
     def __post_init__(self) -> None:
         """Refuse a plan that cannot be followed."""
@@ -39,10 +37,5 @@ class TrainPlan:
         require(
             0.0 < self.rollback_rate_factor <= 1.0,
             "rollback_rate_factor must lie in (0, 1]",
-            self,
-        )
-        require(
-            1.0 <= self.rollback_entropy_factor < math.inf,
-            "rollback_entropy_factor must be 1 or more",
             self,
         )

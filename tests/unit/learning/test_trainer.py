@@ -12,10 +12,19 @@ from torch import Tensor
 from fixtures.toy_learner import ToyLearner
 from tradingbot.domain.errors import TrainingError, UserError
 from tradingbot.learning.early_stopping import StoppingConfig
-from tradingbot.learning.learner import Update
+from tradingbot.learning.guards import (
+    Decision,
+    FlightRecorder,
+    GuardConfig,
+    Report,
+    Severity,
+    Verdict,
+)
+from tradingbot.learning.guards.config import Response
+from tradingbot.learning.learner import Learner, Update
+from tradingbot.learning.task import Task
 from tradingbot.learning.trainer import Trainer
 from tradingbot.learning.trainer_events import (
-    Decision,
     Evaluated,
     Event,
     Hooks,
@@ -27,28 +36,41 @@ from tradingbot.learning.trainer_events import (
 from tradingbot.learning.trainer_plan import TrainPlan
 from tradingbot.learning.trainer_tensors import to_host
 
-Script = Mapping[int, Decision]
+Script = Mapping[int, tuple[Response | None, bool]]
+"""Updates seen → (response, is healthy)."""
 
 
-class Scripted:
-    """A guard that decides what it is told at some updates it sees, and counts on for ever."""
+class Scripted(FlightRecorder):
+    """A recorder that finds nothing, and decides what it is told when it has seen so much."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, task: Task, script: Script) -> None:
+        super().__init__(task, GuardConfig(probe_every=0))
         self.script, self.seen = script, 0
 
-    def watch(self, update: Update, *, updates: int, steps: int) -> Decision:
+    def watch(self, learner: Learner, update: Update) -> Report:
         self.seen += 1
-        return self.script.get(self.seen, Decision("go_on"))
+        response, is_healthy = self.script.get(self.seen, (None, True))
+        if response == "boost_entropy":
+            scale = torch.tensor([1.0, 1.7, 1.0], dtype=torch.float64)
+            self.memory = self.memory._replace(entropy_scale=scale)
+        if response == "roll_back":
+            rate = self.memory.learning_rate_scale * 0.5
+            self.memory = self.memory._replace(learning_rate_scale=rate)
+        words = "agent A1: does one thing only."
+        verdict = Verdict(
+            "ONE_ACTION", Severity.CRITICAL, "A1", 0.99, 0.9, words, "Look.", learner.updates
+        )
+        found = () if response is None else (verdict,)
+        decision = Decision(response, "A1 does one thing only.", ("A1",), self.memory, 0)
+        return Report(learner.updates, learner.steps, {}, found, decision, is_healthy)
 
     def state(self) -> dict[str, Tensor]:
-        return {"seen": torch.tensor(self.seen)}
+        return super().state() | {"seen": torch.tensor(self.seen)}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        # As the recorder does: what was done is not undone by going back.
-        self.seen = max(self.seen, int(state["seen"]))
-
-
-COLLAPSED = (("A1", "critical ONE_ACTION: agent A1 does one thing only. Look at the reward."),)
+        rest = dict(state)
+        self.seen = int(rest.pop("seen"))
+        super().load_state(rest)
 
 
 class Surroundings:
@@ -88,7 +110,7 @@ def build(
     learner = ToyLearner(seed=seed, spoil=spoil)
     around = Surroundings(learner, scores)
     plan = plan or TrainPlan(steps_per_agent=200, evaluate_every=4, save_every=5)
-    return Trainer(learner, plan, around.hooks(), Scripted(script or {})), around
+    return Trainer(learner, plan, around.hooks(), Scripted(learner.task, script or {})), around
 
 
 def same(first: Mapping[str, Tensor], second: Mapping[str, Tensor]) -> bool:
@@ -229,9 +251,7 @@ def test_rollbacks_that_do_not_help_end_in_one_error() -> None:
     assert len(around.of_kind(Intervened)) == 3
 
 
-ROLLED_BACK: Script = {
-    7: Decision("roll_back", COLLAPSED, "agent A1 does one thing only", is_healthy=False)
-}
+ROLLED_BACK: Script = {7: ("roll_back", False)}
 
 
 def test_rollback_of_the_recorder_changes_settings_and_is_told() -> None:
@@ -241,10 +261,10 @@ def test_rollback_of_the_recorder_changes_settings_and_is_told() -> None:
     (intervened,) = around.of_kind(Intervened)
     (warned,) = around.of_kind(Warned)
     assert (intervened.action, intervened.sequence) == ("roll_back", 7)
-    assert "back at update 5" in intervened.text
-    assert (warned.text, warned.agents) == (COLLAPSED[0][1], ("A1",))
+    assert "Back at update 5" in intervened.text
+    assert warned.text == "critical ONE_ACTION: agent A1: does one thing only. Look."
+    assert warned.agents == ("A1",)
     assert trainer.learner.rate_scale == 0.5
-    assert trainer.learner.entropy_scale.tolist() == pytest.approx([1.7] * 3)
     assert trainer.learner.updates == 20
 
 
@@ -279,30 +299,29 @@ def test_interruption_does_not_change_where_a_rollback_leads() -> None:
 
 
 def test_boost_reaches_the_learner_for_the_agents_it_is_meant_for() -> None:
-    scale = torch.tensor([1.0, 1.7, 1.0])
-    trainer, around = build(script={3: Decision("boost", reason="A1 fades", entropy_scale=scale)})
+    trainer, around = build(script={3: ("boost_entropy", True)})
     trainer.run()
 
     assert trainer.learner.entropy_scale.tolist() == pytest.approx([1.0, 1.7, 1.0])
-    assert around.of_kind(Intervened)[0].action == "boost"
+    assert around.of_kind(Intervened)[0].action == "boost_entropy"
 
 
 def test_halt_ends_in_one_error_with_the_reason() -> None:
-    trainer, _ = build(script={3: Decision("halt", reason="agent A1 does one thing only")})
+    trainer, _ = build(script={3: ("halt", False)})
 
-    with pytest.raises(TrainingError, match="agent A1 does one thing only"):
+    with pytest.raises(TrainingError, match="A1 does one thing only"):
         trainer.run()
 
 
 def test_lasting_sign_is_told_once() -> None:
-    trainer, around = build(script=dict.fromkeys((5, 6, 7, 8, 12), Decision("go_on", COLLAPSED)))
+    trainer, around = build(script=dict.fromkeys((5, 6, 7, 8, 12), ("warn", True)))
     trainer.run()
 
     assert [event.sequence for event in around.of_kind(Warned)] == [5, 12]
 
 
 def test_unhealthy_weights_are_never_the_best() -> None:
-    script = dict.fromkeys(range(5, 100), Decision("go_on", is_healthy=False))
+    script = dict.fromkeys(range(5, 100), (None, False))
     trainer, around = build(script=script, scores=lambda it: torch.full((3,), float(it.updates)))
     trainer.run()
 

@@ -37,7 +37,7 @@ class Sink(Protocol):
 
 
 class Broadcast:
-    """Tells every listener."""
+    """Tells every listener; who writes the run directory must come first."""
 
     def __init__(self, sinks: Sequence[Sink]) -> None:
         self._sinks = tuple(sinks)
@@ -47,9 +47,9 @@ class Broadcast:
         for sink in self._sinks:
             sink.take(event)
 
-    def close(self) -> None:
-        """Close every listener."""
-        for sink in self._sinks:
+    def close_others(self) -> None:
+        """Close every listener but the first, whose owner closes it."""
+        for sink in self._sinks[1:]:
             sink.close()
 
 

@@ -1,0 +1,61 @@
+"""Gate A: whether deterministic actions are alive: spread out, traded on, not all in one bin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from tradingbot.learning.playing import histogram_entropy
+from tradingbot.learning.task import ActionSpec
+
+_MIN_ENTROPY, _MIN_TRADES, _MAX_BIN = 0.6, 20.0, 0.6
+_END_SHARE = 0.01
+"""How near, of the range, an action must come to an end of it."""
+
+
+@dataclass(frozen=True)
+class ActionGate:
+    """Figures of all agents' deterministic actions together, and whether each limit is kept."""
+
+    entropy: float
+    """Of the histogram over bins, in [0, 1]; must be above 0.6."""
+    trades_per_1000: float
+    """Steps with a trade; must be above 20."""
+    largest_bin_share: float
+    """Must be at most 0.6."""
+    lowest: float
+    highest: float
+    """The whole range must be used."""
+    histogram: tuple[float, ...]
+    """Share of each bin: codes, or seven equal bins over the range."""
+    failures: tuple[str, ...]
+    """Limits that are not kept, in words."""
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether every limit is kept."""
+        return not self.failures
+
+
+def judge_actions(scores: Mapping[str, Tensor], action: ActionSpec) -> ActionGate:
+    """Judge what `learning.playing.score` returned for a deterministic play."""
+    histogram = scores["histogram"].mean(0).cpu()
+    entropy = float(histogram_entropy(histogram))
+    trades = float(scores["trades_per_1000"].mean())
+    largest = float(histogram.max())
+    lowest, highest = float(scores["lowest"].min()), float(scores["highest"].max())
+    room = _END_SHARE * (action.high - action.low)
+    uses_range = action.kind == "discrete" or (
+        lowest <= action.low + room and highest >= action.high - room
+    )
+    limits = (
+        (entropy > _MIN_ENTROPY, f"entropy {entropy:.2f} must be above {_MIN_ENTROPY}"),
+        (trades > _MIN_TRADES, f"{trades:.0f} trades per 1,000 steps must be above 20"),
+        (largest <= _MAX_BIN, f"largest bin {largest:.0%} must be at most {_MAX_BIN:.0%}"),
+        (uses_range, f"range {lowest:.2f} … {highest:.2f} must be the whole one"),
+    )
+    failures = tuple(words for holds, words in limits if not holds)
+    bins = tuple(float(share) for share in histogram)
+    return ActionGate(entropy, trades, largest, lowest, highest, bins, failures)

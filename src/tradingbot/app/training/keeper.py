@@ -1,0 +1,142 @@
+"""What a run leaves on disk while it trains: checkpoints and journals, in step with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from torch import Tensor
+
+from tradingbot.app.training.sinks import event_values
+from tradingbot.domain.errors import StorageError
+from tradingbot.learning.trainer_events import Evaluated, Event, Snapshot, Updated
+from tradingbot.learning.trainer_tensors import copied_tensors
+from tradingbot.networks.encoders.encoder import Encoder
+from tradingbot.runs import (
+    CheckpointContent,
+    Journal,
+    RunDirectory,
+    list_checkpoints,
+    load_checkpoint,
+    save_checkpoint,
+)
+from tradingbot.runs.manifest import CheckpointKind, read_manifest
+from tradingbot.runs.resuming import ResumePoint
+
+JOURNALS = ("metrics", "evaluations", "recorder")
+"""Figures of every update, of every evaluation, and what the flight recorder saw."""
+_HEALTHY = "is_healthy"
+_AGENT, _ENCODER = "agent/", "encoder"
+
+
+class Keeper:
+    """Keeps one run; its lock must be held."""
+
+    def __init__(self, run: RunDirectory, point: ResumePoint | None) -> None:
+        """Open the journals where the checkpoint left them; from the beginning without one."""
+        self.run = run
+        self._journals = {
+            name: Journal(run.journal_path(name), mark=point.mark(name) if point else None)
+            for name in JOURNALS
+        }
+        self._networks: Mapping[str, Any] = {}
+        self._encoder: Encoder | None = None
+        self._normaliser: Mapping[str, Tensor] = {}
+        checkpoint = point.checkpoint if point else None
+        self._parent = checkpoint.manifest.weights_sha256 if checkpoint else None
+
+    def keep_for(
+        self,
+        networks: Mapping[str, Any],
+        encoder: Encoder | None,
+        normaliser: Mapping[str, Tensor],
+    ) -> None:
+        """Say which weights checkpoints hold for acting."""
+        self._networks, self._encoder, self._normaliser = networks, encoder, normaliser
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Write a checkpoint, and how far the journals go with it.
+
+        Raises:
+            StorageError: If the disk refuses; what was kept before still is.
+        """
+        content = CheckpointContent(
+            agent=self.acting_tensors(),
+            training=snapshot.tensors,
+            normaliser=self._normaliser,
+            steps=snapshot.steps,
+            metrics={
+                "score": snapshot.score,
+                _HEALTHY: float("healthy" in snapshot.labels),
+                "updates": float(snapshot.updates),
+            },
+            journals={name: journal.mark() for name, journal in self._journals.items()},
+            parent=self._parent,
+        )
+        kind = _kind_of(snapshot)
+        manifest = save_checkpoint(self.run, kind, snapshot.sequence, content)
+        self._parent = manifest.weights_sha256
+        self.run.write_status(
+            "running", at=datetime.now(UTC), update=snapshot.sequence, steps=snapshot.steps
+        )
+
+    def load_healthy(self) -> dict[str, Tensor]:
+        """Return the training tensors of the newest checkpoint that training may return to.
+
+        Raises:
+            StorageError: If there is none that is whole.
+        """
+        for folder in reversed(list_checkpoints(self.run)):
+            try:
+                if not read_manifest(folder).metrics.get(_HEALTHY):
+                    continue
+                checkpoint = load_checkpoint(folder)
+            except StorageError:
+                continue  # damaged: the one before
+            if checkpoint.training:
+                return checkpoint.training
+        raise StorageError(
+            "a run must have a healthy checkpoint to return to",
+            was="none",
+            where=str(self.run.path),
+            remedy="Train again with a lower learning rate",
+        )
+
+    def acting_tensors(self) -> dict[str, Tensor]:
+        """Weights that acting needs: the learner's networks, and a frozen encoder."""
+        encoder = {} if self._encoder is None else {_ENCODER: self._encoder}
+        return copied_tensors({**self._networks, **encoder})
+
+    def take(self, event: Event) -> None:
+        """Write down what can be drawn as a curve; nothing that depends on speed."""
+        if isinstance(event, Updated):
+            self._journals["metrics"].append(event_values(event, with_time=False))
+        elif isinstance(event, Evaluated):
+            self._journals["evaluations"].append(event_values(event))
+
+    def record(self, row: Mapping[str, Any]) -> None:
+        """Write down what the flight recorder saw."""
+        self._journals["recorder"].append(row)
+
+    def close(self) -> None:
+        """Give the files back."""
+        for journal in self._journals.values():
+            journal.close()
+
+
+def stored_encoder(point: ResumePoint | None) -> dict[str, Tensor] | None:
+    """Return the weights of the frozen encoder in a checkpoint; None where there is none."""
+    checkpoint = point.checkpoint if point else None
+    prefix = f"{_ENCODER}."
+    found = {
+        name.removeprefix(prefix): tensor
+        for name, tensor in (checkpoint.agent if checkpoint else {}).items()
+        if name.startswith(prefix)
+    }
+    return found or None
+
+
+def _kind_of(snapshot: Snapshot) -> CheckpointKind:
+    kinds: tuple[CheckpointKind, ...] = ("final", "best", "start")
+    return next((kind for kind in kinds if kind in snapshot.labels), "last")
