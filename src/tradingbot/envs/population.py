@@ -71,8 +71,8 @@ class PopulationTask:
             n_envs: B, environments of each agent.
             seed: Root of all starts.
             device: Where everything lives.
-            compiled: Compile `step` at its first call, which takes some twenty seconds; by default
-                on CUDA only. `differentiable_step` never is.
+            compiled: Compile each kind of step at its first call, which takes some twenty seconds;
+                by default on CUDA only.
             dtype: Number format of accounts; float64 for exact accounting.
 
         Raises:
@@ -146,11 +146,11 @@ class PopulationTask:
     def step(self, state: TaskState, action: Tensor) -> TaskStep:
         """Advance by one bar with actions (N, B), without gradients."""
         with torch.no_grad():
-            return self._named(state, self._fast_step(self._rates, *self._lanes(state, action)))
+            return self._named(state, self._plain_step(self._rates, *self._lanes(state, action)))
 
     def differentiable_step(self, state: TaskState, action: Tensor) -> TaskStep:
         """Advance by one bar; gradients flow from reward, state and private numbers to actions."""
-        return self._named(state, self._slow_step(self._rates, *self._lanes(state, action)))
+        return self._named(state, self._smooth_step(self._rates, *self._lanes(state, action)))
 
     def observe(self, state: TaskState) -> Observation:
         """See a state."""
@@ -178,10 +178,12 @@ class PopulationTask:
         self._starts = Starts(*(part.to(self.table.device) for part in starts))
         rules, reward = self.config.rules, self.config.reward_stack
         again = self._starts if self._resets else None
-        self._slow_step: PackedStepFunction = packed_step(rules, reward, self._market, again)
-        self._fast_step = self._slow_step
+        place = (rules, reward, self._market, again)
+        self._plain_step: PackedStepFunction = packed_step(*place)
+        self._smooth_step = self._plain_step
         if self._compiled:
-            self._fast_step = compiled_step(rules, reward, self._market, again)
+            self._plain_step = compiled_step(*place)
+            self._smooth_step = compiled_step(*place, differentiable=True)
 
     def _show(self, names: tuple[str, ...]) -> None:
         self.private_names, self.n_private = names, len(names)
@@ -250,6 +252,7 @@ def evaluation_task(
     last_bar: int | None = None,
     device: torch.device | str = "cpu",
     dtype: torch.dtype = torch.float32,
+    compiled: bool | None = None,
 ) -> PopulationTask:
     """Return the task that is a backtest: one environment per agent, one episode, no reset.
 
@@ -263,6 +266,7 @@ def evaluation_task(
         last_bar: Bar at whose close the episode ends; by default the world's last.
         device: Where everything lives.
         dtype: Number format of accounts.
+        compiled: Compile `step` at its first call; by default on CUDA only.
 
     Raises:
         DataError: If no bar follows the first, or these are no bars of the world.
@@ -272,7 +276,7 @@ def evaluation_task(
     last = world.n_bars - 1 if last_bar is None else last_bar
     _require_bars(world, first, last)
     whole = _BacktestTask(
-        world, config, n_envs=1, seed=0, device=device, compiled=False, dtype=dtype
+        world, config, n_envs=1, seed=0, device=device, compiled=compiled, dtype=dtype
     )
     return whole.during(first, last)
 
