@@ -26,6 +26,7 @@ from tradingbot.learning.trainer_events import (
     Evaluated,
     Hooks,
     Intervened,
+    Label,
     Saved,
     Snapshot,
     Updated,
@@ -40,6 +41,7 @@ from tradingbot.learning.trainer_tensors import (
 )
 
 _LEARNER, _TRAINER = "learner/", "trainer/"
+_BEST: tuple[Label, ...] = ("best",)
 
 
 class Trainer:
@@ -132,7 +134,7 @@ class Trainer:
         if self.learner.updates - self._evaluated_at >= self.plan.evaluate_every:
             is_best = self._evaluate()
         if is_best or self._sequence % self.plan.save_every == 0:
-            self._save(*(("best",) if is_best else ()))
+            self._save(*_BEST[: int(is_best)])
 
     def _update(self) -> bool:
         """Make one update; false where it had to be taken back."""
@@ -247,7 +249,7 @@ class Trainer:
     def _finish(self) -> None:
         is_best = self._evaluated_at != self.learner.updates and self._evaluate()
         self._is_final = True
-        self._save("final", *(("best",) if is_best else ()))
+        self._save("final", *_BEST[: int(is_best)])
 
     def _ending(self) -> Ending | None:
         if self._is_final or self.learner.steps >= self.plan.steps_per_agent:
@@ -256,9 +258,10 @@ class Trainer:
             return "all_stopped"
         return "interrupted" if self._hooks.interrupted() else None
 
-    def _save(self, *labels: str, may_return: bool = True) -> None:
+    def _save(self, *labels: Label, may_return: bool = True) -> None:
         is_healthy = self._is_healthy and may_return
-        marks = ("last", *labels, *(("healthy",) if is_healthy else ()))
+        marks: tuple[Label, ...] = ("last", *labels)
+        marks = (*marks, "healthy") if is_healthy else marks
         learner = self.learner
         self._hooks.save(
             Snapshot(

@@ -15,6 +15,7 @@ from torch import Tensor
 Figures = Mapping[str, Tensor]
 """Name → (N,), () or (N, bins), on the CPU."""
 Ending = Literal["budget", "all_stopped", "interrupted"]
+Label = Literal["start", "last", "best", "final", "healthy"]
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class Saved:
     """A checkpoint was written."""
 
     sequence: int
-    labels: tuple[str, ...]
+    labels: tuple[Label, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +114,7 @@ class Snapshot(NamedTuple):
     steps: int
     tensors: dict[str, Tensor]
     """`learner/…` and `trainer/…`: everything that resuming bit for bit needs."""
-    labels: tuple[str, ...]
+    labels: tuple[Label, ...]
     """`last`, and `start`, `best` or `final` where it is one; `healthy` where training may return
     to it."""
     score: float

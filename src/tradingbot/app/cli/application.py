@@ -31,6 +31,7 @@ COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (
     ("universe", "tradingbot.app.cli.universe"),
     ("features", "tradingbot.app.cli.features"),
     ("market", "tradingbot.app.cli.market"),
+    (None, "tradingbot.app.cli.train"),
     (None, "tradingbot.app.cli.envcheck"),
     ("config", "tradingbot.app.cli.config"),
     ("bench", "tradingbot.app.cli.bench"),

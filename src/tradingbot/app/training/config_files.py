@@ -51,6 +51,12 @@ def config_of_mapping(values: Mapping[str, Any]) -> TrainConfig:
     return _checked(Document(_with_dates(dict(values))))
 
 
+def changed(config: TrainConfig, overrides: Mapping[str, object]) -> TrainConfig:
+    """Lay options over a configuration; see `load_train_config`."""
+    base = Document(_with_dates(config.as_mapping()))
+    return _checked(merge(base, _as_document(overrides)))
+
+
 def _checked(document: Document) -> TrainConfig:
     try:
         return TrainConfig.model_validate(document.values)

@@ -138,6 +138,13 @@ class Dashboard:
         return line
 
 
+def open_dashboard(title: str) -> Dashboard:
+    """Draw on the terminal behind stderr."""
+    from rich.console import Console
+
+    return Dashboard(Console(stderr=True), title=title)
+
+
 def heat_colours(scores: Tensor | None, n_agents: int) -> list[str]:
     """Return a colour for each agent by the rank of its score (N,); grey where it is unknown."""
     if scores is None:

@@ -17,17 +17,15 @@ from tradingbot.runs import (
     CheckpointContent,
     Journal,
     RunDirectory,
-    list_checkpoints,
-    load_checkpoint,
+    latest_good,
     save_checkpoint,
 )
-from tradingbot.runs.manifest import CheckpointKind, read_manifest
+from tradingbot.runs.manifest import CheckpointKind
 from tradingbot.runs.resuming import ResumePoint
 
 JOURNALS = ("metrics", "evaluations", "recorder")
 """Figures of every update, of every evaluation, and what the flight recorder saw."""
-_HEALTHY = "is_healthy"
-_AGENT, _ENCODER = "agent/", "encoder"
+_ENCODER = "encoder"
 
 
 class Keeper:
@@ -66,16 +64,12 @@ class Keeper:
             training=snapshot.tensors,
             normaliser=self._normaliser,
             steps=snapshot.steps,
-            metrics={
-                "score": snapshot.score,
-                _HEALTHY: float("healthy" in snapshot.labels),
-                "updates": float(snapshot.updates),
-            },
+            metrics={"score": snapshot.score, "updates": float(snapshot.updates)},
             journals={name: journal.mark() for name, journal in self._journals.items()},
+            labels=snapshot.labels,
             parent=self._parent,
         )
-        kind = _kind_of(snapshot)
-        manifest = save_checkpoint(self.run, kind, snapshot.sequence, content)
+        manifest = save_checkpoint(self.run, _kind_of(snapshot), snapshot.sequence, content)
         self._parent = manifest.weights_sha256
         self.run.write_status(
             "running", at=datetime.now(UTC), update=snapshot.sequence, steps=snapshot.steps
@@ -87,21 +81,15 @@ class Keeper:
         Raises:
             StorageError: If there is none that is whole.
         """
-        for folder in reversed(list_checkpoints(self.run)):
-            try:
-                if not read_manifest(folder).metrics.get(_HEALTHY):
-                    continue
-                checkpoint = load_checkpoint(folder)
-            except StorageError:
-                continue  # damaged: the one before
-            if checkpoint.training:
-                return checkpoint.training
-        raise StorageError(
-            "a run must have a healthy checkpoint to return to",
-            was="none",
-            where=str(self.run.path),
-            remedy="Train again with a lower learning rate",
-        )
+        checkpoint, skipped = latest_good(self.run, label="healthy")
+        if checkpoint is None:
+            raise StorageError(
+                "a run must have a healthy checkpoint to return to",
+                was="; ".join(skipped) or "none",
+                where=str(self.run.path),
+                remedy="Train again with a lower learning rate",
+            )
+        return checkpoint.training
 
     def acting_tensors(self) -> dict[str, Tensor]:
         """Weights that acting needs: the learner's networks, and a frozen encoder."""

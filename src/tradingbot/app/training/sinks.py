@@ -58,8 +58,7 @@ class EventLines:
 
     def take(self, event: Event) -> None:
         """Write the event."""
-        sys.stdout.write(json.dumps(as_json(event_values(event)), ensure_ascii=False) + "\n")
-        sys.stdout.flush()
+        write_json_line(event_values(event))
 
     def close(self) -> None:
         """Nothing is left open."""
@@ -101,13 +100,20 @@ class LogLines:
         )
 
 
+def write_json_line(value: object) -> None:
+    """Write a value to stdout as one line of JSON."""
+    sys.stdout.write(json.dumps(as_json(value), ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
 def describe_event(event: Event) -> str | None:
     """Say an event in words; None where nothing is worth saying."""
     if isinstance(event, Evaluated):
         best = ", the best so far" if event.is_best else ""
         return f"update {event.sequence}: validation score {event.mean_score:.3f}{best}"
     if isinstance(event, Warned):
-        return f"update {event.sequence}: {event.text}"
+        more = f" (and {len(event.agents) - 1} more agents)" if len(event.agents) > 1 else ""
+        return f"update {event.sequence}: {event.text}{more}"
     if isinstance(event, Intervened):
         return f"update {event.sequence}: {event.action.replace('_', ' ')}: {event.text}"
     if isinstance(event, AgentsStopped):

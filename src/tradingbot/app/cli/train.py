@@ -1,0 +1,224 @@
+"""`tradingbot train`: train a population of agents, or go on with a run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tradingbot.app.cli.invocation import JsonOption, invocation_of
+from tradingbot.app.cli.options import read_pairs, read_values
+from tradingbot.app.console import print_note, print_table, progress_bar
+from tradingbot.domain.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tradingbot.app.training.configuration import TrainConfig
+    from tradingbot.app.training.results import PartResult, TrainResult
+    from tradingbot.app.training.session import Listeners, SessionResult
+    from tradingbot.app.training.signals import StopRequest
+    from tradingbot.app.training.sinks import Sink
+    from tradingbot.runs import RunDirectory
+
+app = typer.Typer()
+
+Options = dict[str, object]
+"""Dotted key of the configuration → value."""
+
+
+@app.command("train")
+def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a run
+    context: typer.Context,
+    preset: Annotated[
+        str | None,
+        typer.Option(help="Preset or YAML file: quick, prototype10, us143 …", show_default=False),
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="A dataset whose panel is proved causal.")
+    ] = None,
+    market: Annotated[
+        str | None, typer.Option(help="A synthetic market instead; see: tradingbot market list.")
+    ] = None,
+    symbols: Annotated[
+        str | None, typer.Option(help="Symbols that get an agent, e.g. SPY,AAPL; else all.")
+    ] = None,
+    learner: Annotated[str | None, typer.Option(help="ppo, sac or direct.")] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu or cuda.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Root of all randomness; drawn if left out.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="KEY=VALUE of the configuration, e.g. budget.n_envs=4."),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Id of the new run.")] = None,
+    resume: Annotated[
+        str | None, typer.Option(help="Go on with this run instead; options must not change it.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Resume although something differs; it is recorded.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Train one agent per symbol; pre-train, train, checkpoint, judge on validation and test.
+
+    Ctrl-C or SIGTERM saves and leaves (130 or 143); [bold]--resume[/bold] goes on to the same bits.
+    Results are in the run directory below the workspace. With --json every event is one line.
+
+    Example: [bold]tradingbot train --preset prototype10[/bold]
+
+    Example: [bold]tradingbot train --preset us143 --dataset us143 --device cuda --seed 7[/bold]
+
+    Example: [bold]tradingbot train --resume 20260105-101500-ppo-1a2b3c[/bold]
+    """
+    from tradingbot.app.training.session import begin_run, resume_session
+    from tradingbot.app.training.signals import stop_on_signals
+
+    options = _options(dataset, market, symbols, learner, device, seed, settings)
+    workspace = invocation_of(context).workspace
+    _require_either(resume, preset, name)
+    with stop_on_signals() as stop, ExitStack() as stack:
+        listeners = _listeners(stack, stop, as_json=as_json)
+        if resume is not None:
+            change = _changed_by(options)
+            session = resume_session(resume, workspace, listeners, change=change, force=force)
+        else:
+            session = begin_run(_read(preset, options), workspace, listeners, name=name)
+    _show(session, as_json=as_json)
+    if session.result is None:
+        print_note(f"Interrupted and saved; go on with: tradingbot train --resume {session.run.id}")
+        raise typer.Exit(stop.exit_code)
+
+
+def _options(
+    dataset: str | None,
+    market: str | None,
+    symbols: str | None,
+    learner: str | None,
+    device: str | None,
+    seed: int | None,
+    settings: list[str] | None,
+) -> Options:
+    if dataset is not None and market is not None:
+        raise ConfigError(
+            "either --dataset or --market must be given",
+            was="both",
+            remedy="Leave one of them out",
+        )
+    named = {
+        "dataset": dataset,
+        "market.name": market,
+        "symbols": [part.strip() for part in symbols.split(",")] if symbols is not None else None,
+        "learner.name": learner,
+        "device": device,
+        "seed": seed,
+    }
+    chosen: Options = {key: value for key, value in named.items() if value is not None}
+    if market is not None:
+        chosen["dataset"] = None
+    return read_values(read_pairs(settings, "--set")) | chosen
+
+
+def _require_either(resume: str | None, preset: str | None, name: str | None) -> None:
+    if resume is not None and (preset is not None or name is not None):
+        raise ConfigError(
+            "--resume must stand without --preset and --name: a run has its own",
+            was="both",
+            remedy="Leave --preset and --name out",
+        )
+
+
+def _read(preset: str | None, options: Options) -> TrainConfig:
+    from tradingbot.app.training.config_files import DEFAULT_PRESET, load_train_config
+
+    return load_train_config(preset or DEFAULT_PRESET, options)
+
+
+def _changed_by(options: Options) -> Callable[[TrainConfig], TrainConfig]:
+    from tradingbot.app.training.config_files import changed
+
+    return lambda config: changed(config, options) if options else config
+
+
+def _listeners(stack: ExitStack, stop: StopRequest, *, as_json: bool) -> Listeners:
+    from tradingbot.app.training.session import Listeners
+
+    bar = ExitStack()
+    stack.enter_context(bar)
+    report: list[Callable[[int, int, str], None]] = []
+
+    def pretraining(done: int, total: int) -> None:
+        if not report:
+            report.append(bar.enter_context(progress_bar("pre-train")))
+        report[0](done, total, "updates")
+
+    def sinks(run: RunDirectory, config: TrainConfig) -> Sequence[Sink]:
+        bar.close()
+        return _sinks(run, config, as_json=as_json)
+
+    return Listeners(
+        sinks=sinks,
+        note=lambda text: print_note(f"• {text}"),
+        pretraining=pretraining,
+        interrupted=stop,
+    )
+
+
+def _sinks(run: RunDirectory, config: TrainConfig, *, as_json: bool) -> Sequence[Sink]:
+    from tradingbot.app.training.dashboard import open_dashboard
+    from tradingbot.app.training.sinks import EventLines, LogLines
+    from tradingbot.app.training.tracking import tracking_sinks
+
+    trackers = tracking_sinks(run, config, note=print_note)
+    if as_json:
+        return (EventLines(), *trackers)
+    if sys.stderr.isatty():
+        return (open_dashboard(f"{run.id} · {config.learner.name}"), *trackers)
+    return (LogLines(), *trackers)
+
+
+def _show(session: SessionResult, *, as_json: bool) -> None:
+    result = session.result
+    if as_json:
+        from tradingbot.app.training.sinks import write_json_line
+
+        write_json_line({"event": "Result", "run": session.run.id, "result": result})
+        return
+    if result is None:
+        return
+    for part in result.parts:
+        _print_part(part, result)
+    print_note(f"Run directory: {session.run.path}")
+
+
+def _print_part(part: PartResult, result: TrainResult) -> None:
+    word = "synthetic" if result.synthetic else "observed bars, simulated trading"
+    rows = [
+        (
+            each.policy,
+            f"{each.total_return_frac:+.1%}",
+            _interval(each.sharpe_annual),
+            _interval(each.net_bps_per_bar),
+            f"{each.max_drawdown_frac:.1%}",
+        )
+        for each in part.policies
+    ]
+    excess = part.excess_over_hold_bps
+    caption = f"Agents less equal weight: {_interval(excess)} bp/bar."
+    if part.share_of_oracle is not None:
+        caption += f" Share of the oracle's net return: {part.share_of_oracle:.0%}."
+    caption += " Gate A: " + ("passed." if part.gate.is_passed else "; ".join(part.gate.failures))
+    days = f"{part.first_day} … {part.last_day}, {part.bars:,} bars"
+    print_table(
+        f"{part.part}: {days} ({word}, net of costs)",
+        ["policy", "return", "Sharpe/yr [95 %]", "bp/bar [95 %]", "drawdown"],
+        rows,
+        caption=caption,
+    )
+
+
+def _interval(interval: tuple[float, float, float]) -> str:
+    estimate, low, high = interval
+    return f"{estimate:.2f} [{low:.2f}, {high:.2f}]"
