@@ -27,6 +27,8 @@ class SACConfig:
     """Of each of the two critics."""
     learning_rate: Schedule = field(default_factory=lambda: constant(3e-4))
     """Of actor and critics, by steps per agent."""
+    encoder_rate: float = 0.1
+    """What the learning rate of a learning encoder is multiplied by; it learns with the critics."""
     temperature_rate: float = 3e-4
     """Learning rate of the logarithm of the temperature."""
     buffer_size: int = 100_000
@@ -57,8 +59,8 @@ class SACConfig:
     """Weight of Σ z² of each agent, actor and critics, where heads are partially pooled."""
     weight_decay: float = 0.0
     """Of actor and critics; L2, as Adam adds it to the gradient."""
-    max_gradient_norm: float = 0.0
-    """Of actor and of critics, over all agents together; 0 does not clip."""
+    gradient_clip: float = 0.0
+    """Largest norm of the gradients of actor and of critics, of all agents; 0 does not clip."""
     precision: Precision = "float32"
     """Of matrix products in gradient steps; losses and weights are float32 always."""
     act_levels: int = 0
@@ -70,9 +72,9 @@ class SACConfig:
         require_kinds(self)
         for name in ("buffer_size", "batch_size", "steps_per_update", "gradient_steps"):
             require(getattr(self, name) >= 1, f"{name} must be 1 or more", self)
-        for name in ("warm_up", "deviation_penalty", "weight_decay", "max_gradient_norm"):
+        for name in ("warm_up", "deviation_penalty", "weight_decay", "gradient_clip"):
             require(getattr(self, name) >= 0, f"{name} must be 0 or more", self)
-        for name in ("temperature_rate", "temperature"):
+        for name in ("encoder_rate", "temperature_rate", "temperature"):
             require(getattr(self, name) > 0.0, f"{name} must be above 0", self)
         require(0.0 < self.target_rate <= 1.0, "target_rate must lie in (0, 1]", self)
         require(0.0 <= self.discount < 1.0, "discount must lie in [0, 1)", self)

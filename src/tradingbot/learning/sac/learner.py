@@ -195,7 +195,7 @@ class SAC:
         """Apply all gradients at once, each loss's in its own weights; return their norm, ()."""
         networks, weight = self._networks, self.config.deviation_penalty
         self._optimiser.zero_grad(set_to_none=True)
-        critic, actor = self._group("critic"), self._group("actor")
+        critic, actor = [*self._group("critic"), *self._group("view")], self._group("actor")
         _differentiate(losses.critic + weight * networks.critic.penalty(), critic)
         _differentiate(losses.actor + weight * networks.actor.penalty(), actor)
         if self.config.tune_temperature:
@@ -203,32 +203,38 @@ class SAC:
         norms = []
         for weights in (critic, actor):
             norms.append(nn.utils.get_total_norm([x.grad for x in weights if x.grad is not None]))
-            if self.config.max_gradient_norm:
-                nn.utils.clip_grads_with_norm_(weights, self.config.max_gradient_norm, norms[-1])
+            if self.config.gradient_clip:
+                nn.utils.clip_grads_with_norm_(weights, self.config.gradient_clip, norms[-1])
         self._optimiser.step()
         return torch.stack(norms).square().sum().sqrt()
 
     def _make_optimiser(self) -> torch.optim.Adam:
-        networks = self._networks
-        decay = self.config.weight_decay
-        critic = [*networks.critic.parameters(), *_learning(self._view.parameters())]
+        networks, decay = self._networks, self.config.weight_decay
+        weights = {
+            "critic": [*networks.critic.parameters()],
+            "actor": [*networks.actor.parameters()],
+            "view": _learning(self._view.parameters()),
+            "temperature": _learning([networks.log_temperature]),
+        }
         groups = [
-            {"name": "critic", "params": critic, "weight_decay": decay},
-            {"name": "actor", "params": [*networks.actor.parameters()], "weight_decay": decay},
+            {"name": name, "params": part, "weight_decay": 0.0 if name == "temperature" else decay}
+            for name, part in weights.items()
+            if part
         ]
-        if self.config.tune_temperature:
-            groups.append({"name": "temperature", "params": [networks.log_temperature]})
         return torch.optim.Adam(groups, lr=0.0, fused=True)
 
     def _group(self, name: str) -> list[Tensor]:
         groups = {group["name"]: group["params"] for group in self._optimiser.param_groups}
-        return list(groups[name])
+        return list(groups.get(name, ()))
 
     def _set_rates(self) -> None:
         rate = self.config.learning_rate.at(self.steps)
+        rates = {
+            "view": self.config.encoder_rate * rate,
+            "temperature": self.config.temperature_rate,
+        }
         for group in self._optimiser.param_groups:
-            own = self.config.temperature_rate if group["name"] == "temperature" else rate
-            group["lr"] = own * self._rate_scale
+            group["lr"] = rates.get(group["name"], rate) * self._rate_scale
 
     def _metrics(self, sums: Tensor, n_learned: int, experience: Experience) -> Metrics:
         metrics: Metrics = {"rollout/reward": experience.reward.mean((0, 2))}

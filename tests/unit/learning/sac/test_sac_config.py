@@ -23,6 +23,7 @@ from tradingbot.learning.sac.config import SACConfig
         ("act_levels", 1),
         ("precision", "float16"),
         ("gradient_steps", 0),
+        ("gradient_clip", -1.0),
     ],
 )
 def test_config_with_an_impossible_value_names_the_field(field: str, value: object):

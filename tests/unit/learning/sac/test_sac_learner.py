@@ -255,7 +255,7 @@ def test_mixed_precision_learns_with_float32_weights():
 
 
 def test_gradients_are_clipped_after_they_are_measured():
-    sac = learner(replace(SMALL, max_gradient_norm=1e-3))
+    sac = learner(replace(SMALL, gradient_clip=1e-3))
     for _ in range(2):
         norm = sac.update().metrics["loss/gradient_norm"]
     clipped = [weight.grad for weight in sac._group("actor")]
