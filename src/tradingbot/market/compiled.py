@@ -55,6 +55,11 @@ class PackedStep(NamedTuple):
 PackedStepFunction = Callable[[Tensor, PackedAccount, Tensor], PackedStep]
 """(packed rates, accounts, actions) → step, in a market that is fixed."""
 
+_Program = Callable[..., list[Tensor]]
+_Kind = tuple[torch.Size, torch.dtype, torch.device]
+_PROGRAMS: dict[tuple[object, ...], _Program] = {}
+"""What this interpreter has compiled, by everything that is folded into a program."""
+
 
 def packed_step(
     rules: Rules, reward: Reward, market: TensorMarket, starts: Starts | None
@@ -94,17 +99,30 @@ def allowed_codes(rules: Rules, rates: CostRates, account: Account) -> Tensor:
 
 
 def compiled_step(
-    rules: Rules, reward: Reward, market: TensorMarket, starts: Starts | None
+    rules: Rules,
+    reward: Reward,
+    market: TensorMarket,
+    starts: Starts | None,
+    *,
+    differentiable: bool = False,
 ) -> PackedStepFunction:
     """Return the step in a market, compiled; the first call takes some twenty seconds.
 
-    The program is for one batch size, number format and device: those of the first call.
+    The program is for one batch size, number format and device: those of the first call. Markets
+    and starts are arguments of it, so another market of the same size costs nothing.
+
+    Args:
+        rules: Constants.
+        reward: Terms of a step.
+        market: Bars.
+        starts: Where episodes begin; None: nothing begins anew.
+        differentiable: Gradients flow from results to accounts and actions; twice as slow.
 
     Raises:
         ConfigError: On a later call of another size, format or device.
     """
-    programs: list[Callable[..., list[Tensor]]] = []
-    expected: list[tuple[torch.Size, torch.dtype, torch.device]] = []
+    programs: list[_Program] = []
+    expected: list[_Kind] = []
     constants = (market.rows, *(starts or ()))
 
     def flat(*tensors: Tensor) -> tuple[Tensor, ...]:
@@ -116,10 +134,14 @@ def compiled_step(
 
     def advance_compiled(rates: Tensor, account: PackedAccount, action: Tensor) -> PackedStep:
         arguments = (rates, *account, action)
-        kinds = [(x.shape, x.dtype, x.device) for x in arguments]
+        kinds = [_kind(x) for x in arguments]
         if not programs:
             expected.extend(kinds)
-            programs.append(_compile(flat, (*constants, *arguments)))
+            everything = (*constants, *arguments)
+            key = (rules, reward, market[1:], differentiable, *(_kind(x) for x in everything))
+            if key not in _PROGRAMS:
+                _PROGRAMS[key] = _compile(flat, everything, differentiable=differentiable)
+            programs.append(_PROGRAMS[key])
         if kinds != expected:
             raise ConfigError(
                 "a compiled step must be called with the batch it was compiled for",
@@ -142,15 +164,24 @@ def missing_compiler(device: torch.device) -> str | None:
     return None
 
 
+def _kind(tensor: Tensor) -> _Kind:
+    return tensor.shape, tensor.dtype, tensor.device
+
+
 def _compile(
-    function: Callable[..., tuple[Tensor, ...]], arguments: tuple[Tensor, ...]
-) -> Callable[..., list[Tensor]]:
-    with torch.no_grad():
+    function: Callable[..., tuple[Tensor, ...]],
+    arguments: tuple[Tensor, ...],
+    *,
+    differentiable: bool,
+) -> _Program:
+    if differentiable:
+        *others, money, counts, action = (x.detach() for x in arguments)
+        money, action = money.clone().requires_grad_(), action.clone().requires_grad_()
+        arguments = (*others, money, counts, action)
+    with torch.set_grad_enabled(differentiable):
         graph = make_fx(function)(*arguments)
         for node in graph.graph.nodes:
             node.meta.clear()  # shapes recorded under tracing would clash with the compiler's own
-        options = {"cpp_wrapper": arguments[0].device.type == "cpu"}
-        program: Callable[..., list[Tensor]] = compile_graph(
-            graph, list(arguments), options=options
-        )
+        wrapped = arguments[0].device.type == "cpu" and not differentiable
+        program: _Program = compile_graph(graph, list(arguments), options={"cpp_wrapper": wrapped})
     return program

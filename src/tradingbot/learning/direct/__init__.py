@@ -1,0 +1,1 @@
+"""Direct gradient: what a policy earns is differentiated through the task itself."""

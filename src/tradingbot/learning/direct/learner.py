@@ -1,0 +1,203 @@
+"""Direct gradient: truncated back-propagation through the task, for all agents at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from tradingbot.domain.errors import ConfigError
+from tradingbot.learning.direct.config import DirectConfig
+from tradingbot.learning.direct.loss import log_growth, objective_of
+from tradingbot.learning.generators import make_generator
+from tradingbot.learning.learner import Experience, Metrics, Update
+from tradingbot.learning.learner_state import Part, collect_state, restore_state
+from tradingbot.learning.task import Observation, Task, TaskStep
+from tradingbot.networks.heads import StackedHead
+from tradingbot.networks.view import View
+
+
+class Direct:
+    """Follows the gradient of what is earned, through actions, costs and what is held."""
+
+    name = "direct"
+
+    def __init__(self, task: Task, view: View, config: DirectConfig, *, seed: int) -> None:
+        """Draw weights and open the task's environments.
+
+        Args:
+            task: With numeric actions, and a differentiable step.
+            view: How rows of the task's table are seen; learns too if it can.
+            config: Settings.
+            seed: Root of all random streams.
+
+        Raises:
+            ConfigError: If the actions of the task are codes.
+        """
+        if task.action.kind != "box":
+            raise ConfigError(
+                "actions must be numbers for direct gradients",
+                was=task.action.kind,
+                remedy="Use PPO, or the task with continuous or target actions",
+            )
+        self.task, self.config, self.steps, self.updates = task, config, 0, 0
+        self._view = view
+        self._device = device = task.table.device
+        n_agents = len(task.agent_names)
+        weights = make_generator(seed, "direct", "weights")
+        n_inputs = view.width + task.n_private
+        self._actor = StackedHead(n_agents, n_inputs, 1, config.actor, weights).to(device)
+        self._optimiser = self._make_optimiser()
+        self._noise = make_generator(seed, "direct", "noise", device=device)
+        self._noise_scale = torch.ones(n_agents, device=device)
+        self._rate_scale = 1.0
+        self._state, self._observation = task.begin()
+
+    def update(self) -> Update:
+        """Play `chunk_bars` bars in all environments and follow the gradient once."""
+        for group in self._optimiser.param_groups:
+            group["lr"] = self.config.learning_rate.at(self.steps) * self._rate_scale
+        made, growth = self._play()
+        reward = torch.stack([step.reward for _, step in made])
+        worth = objective_of(self.config.objective, growth, reward)
+        loss = -worth.mean() + self.config.deviation_penalty * self._actor.penalty().mean()
+        self._optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        norm = nn.utils.clip_grad_norm_(
+            self._weights(), self.config.max_gradient_norm or float("inf")
+        )
+        self._optimiser.step()
+        self._view.refresh()
+        self.steps += self.config.chunk_bars * self.task.n_envs
+        self.updates += 1
+        experience = _experience(made)
+        return Update(self._metrics(worth, growth, norm, experience), experience)
+
+    @torch.no_grad()
+    def act(self, observation: Observation) -> Tensor:
+        """Return actions (N, B), rounded to `act_levels` where there are any."""
+        action = self._squashed(self._output(observation, self._view.look(observation.row)))
+        if not self.config.act_levels:
+            return action
+        low, high = self.task.action.low, self.task.action.high
+        step = (high - low) / (self.config.act_levels - 1)
+        return low + step * torch.round((action - low) / step)
+
+    @torch.no_grad()
+    def sample(self, observation: Observation) -> Tensor:
+        """Return actions (N, B) as they are while learning, unrounded, with `noise` if any."""
+        output = self._output(observation, self._view.look(observation.row))
+        if self.config.noise:
+            drawn = torch.randn(output.shape, generator=self._noise, device=self._device)
+            output = output + self.config.noise * self._noise_scale[:, None] * drawn
+        return self._squashed(output)
+
+    def networks(self) -> Mapping[str, nn.Module]:
+        """Return the actor, and the view where it has weights."""
+        acting: dict[str, nn.Module] = {"actor": self._actor}
+        return acting | ({"view": self._view} if list(self._view.parameters()) else {})
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything that resuming needs."""
+        return collect_state(self._parts())
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from what `state` returned.
+
+        Raises:
+            ConfigError: If a tensor is missing, superfluous, or of another shape or format.
+        """
+        values = restore_state(self._parts(), state)
+        self.steps, self.updates = values["steps"], values["updates"]
+        self._noise_scale, self._rate_scale = values["noise_scale"], values["rate_scale"]
+        self._state = values["task"]
+        self._observation = self.task.observe(self._state)
+        self._view.refresh()
+
+    def set_entropy_scale(self, scale: Tensor) -> None:
+        """Multiply each agent's `noise`, (N,); there is no entropy in what is learned."""
+        self._noise_scale = scale.to(self._device, torch.float32, copy=True)
+
+    def set_learning_rate_scale(self, scale: float) -> None:
+        """Multiply the learning rate."""
+        self._rate_scale = scale
+
+    def _play(self) -> tuple[list[tuple[Tensor, TaskStep]], Tensor]:
+        """Play a chunk with gradients; return actions and steps, and log growth (S, N, B)."""
+        made, growth = [], []
+        state, seen = self._state, self._observation
+        before = self.task.wealth(state)
+        for _ in range(self.config.chunk_bars):
+            action = self._squashed(self._output(seen, self._view(seen.row)))
+            step = self.task.differentiable_step(state, action)
+            after = self.task.wealth(step.state)
+            growth.append(log_growth(before, after, step.terminated | step.truncated))
+            made.append((action, step))
+            state, seen, before = step.state, step.observation, after
+        self._state = tuple(part.detach() for part in state)
+        self._observation = seen._replace(private=seen.private.detach())
+        return made, torch.stack(growth)
+
+    def _output(self, observation: Observation, seen: Tensor) -> Tensor:
+        x = torch.cat([seen, observation.private], dim=-1)
+        output: Tensor = self._actor(x)
+        return output.squeeze(-1)
+
+    def _squashed(self, output: Tensor) -> Tensor:
+        low, high = self.task.action.low, self.task.action.high
+        return low + (high - low) * torch.sigmoid(self.config.squash_gain * output)
+
+    def _make_optimiser(self) -> torch.optim.Adam:
+        decay = self.config.weight_decay
+        own = {"deviations"}  # shrunk by `deviation_penalty` instead
+        shared = [p for name, p in self._actor.named_parameters() if name not in own]
+        shared += [p for p in self._view.parameters() if p.requires_grad]
+        deviations = [p for name, p in self._actor.named_parameters() if name in own]
+        groups = [{"params": shared, "weight_decay": decay}]
+        groups += [{"params": deviations, "weight_decay": 0.0}] if deviations else []
+        return torch.optim.Adam(groups, lr=0.0, fused=True)
+
+    def _weights(self) -> list[Tensor]:
+        return [p for group in self._optimiser.param_groups for p in group["params"]]
+
+    @torch.no_grad()
+    def _metrics(
+        self, worth: Tensor, growth: Tensor, norm: Tensor, experience: Experience
+    ) -> Metrics:
+        low, high = self.task.action.low, self.task.action.high
+        place = (experience.selected - low) / (high - low)
+        return {
+            "loss/policy": -worth.detach(),
+            "loss/gradient_norm": norm,
+            "policy/softness": (4.0 * place * (1.0 - place)).mean((0, 2)),
+            "policy/change": (place[1:] - place[:-1]).abs().mean((0, 2)),
+            "policy/deviation": self._actor.penalty(),
+            "rollout/growth_bp": 1e4 * growth.mean((0, 2)),
+            "rollout/reward": experience.reward.mean((0, 2)),
+        }
+
+    def _parts(self) -> dict[str, Part]:
+        return {
+            "actor": self._actor,
+            "view": self._view,
+            "optimiser": self._optimiser,
+            "noise": self._noise,
+            "noise_scale": self._noise_scale,
+            "rate_scale": self._rate_scale,
+            "task": self._state,
+            "steps": self.steps,
+            "updates": self.updates,
+        }
+
+
+@torch.no_grad()
+def _experience(made: list[tuple[Tensor, TaskStep]]) -> Experience:
+    columns = [
+        (action.detach(), step.executed, step.traded, step.reward.detach(), step.terms.detach())
+        for action, step in made
+    ]
+    selected, executed, traded, reward, terms = (
+        torch.stack(column) for column in zip(*columns, strict=True)
+    )
+    return Experience(selected, executed, traded, reward, terms.sum(0))
