@@ -16,12 +16,6 @@ _ERRORS = 2.0
 """Standard errors that count as a difference."""
 
 
-def idle_share(history: History) -> Tensor:
-    """Return the share of steps without a deed (U, N), of deterministic play if any."""
-    played = history["eval/idle_share"]
-    return torch.where(played.isnan(), history["rollout/idle_share"], played)
-
-
 def is_stopped(history: History, config: GuardConfig) -> Tensor:
     """Return where what agents select is mostly not carried out, (U, N) bool."""
     return history["rollout/unexecuted_share"] > config.unexecuted
@@ -29,34 +23,30 @@ def is_stopped(history: History, config: GuardConfig) -> Tensor:
 
 def policy_pays(history: History) -> Tensor:
     """Return where the deterministic policy earns more than doing nothing would, (U, N) bool."""
-    return _gain(history) > _ERRORS * history["eval/reward_error"]
+    gain = history["eval/reward_mean"] - history["eval/idle_reward"]
+    return gain > _ERRORS * history["eval/reward_error"]
 
 
 def noise_pays(history: History) -> Tensor:
-    """Return where exploring earns more than the deterministic policy, (U, N) bool."""
-    gain = history["rollout/reward_mean"] - history["eval/reward_mean"]
+    """Return where exploring earns more than the policy without noise, and than doing nothing."""
+    earned = torch.maximum(history["eval/reward_mean"], history["eval/idle_reward"])
     error = torch.hypot(history["rollout/reward_error"], history["eval/reward_error"])
-    return gain > _ERRORS * error
+    return history["rollout/reward_mean"] - earned > _ERRORS * error
 
 
 def rests(history: History, config: GuardConfig, share: float) -> Tensor:
     """Return where an agent does nothing, by choice and at no cost to itself, (U, N) bool.
 
     Its deterministic policy does nothing in at least `share` of the steps; what it selects is
-    carried out, so nobody keeps it from trading; it earns no less than doing nothing would; and its
-    own exploration finds nothing that earns more. Without a deterministic play there is no excuse.
+    carried out, so nobody keeps it from trading; and its own exploration finds nothing that earns
+    more. Without a deterministic play there is no excuse.
     """
     if not config.flat_is_allowed:
         return torch.zeros_like(history["rollout/idle_share"], dtype=torch.bool)
-    loses = ~(_gain(history) >= -_ERRORS * history["eval/reward_error"])
-    idle = idle_share(history) >= share
-    return idle & ~is_stopped(history, config) & ~loses & ~noise_pays(history)
+    idle = history["eval/idle_share"] >= share
+    return idle & ~is_stopped(history, config) & ~noise_pays(history)
 
 
 def decided(history: History, config: GuardConfig) -> Tensor:
     """Return where deterministic actions differ from state to state, (U, N) bool."""
     return history["eval/entropy"] >= config.varied
-
-
-def _gain(history: History) -> Tensor:
-    return history["eval/reward_mean"] - history["eval/idle_reward"].nan_to_num(0.0)

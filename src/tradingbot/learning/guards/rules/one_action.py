@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.evidence import rests
+from tradingbot.learning.guards.evidence import is_stopped, rests
 from tradingbot.learning.guards.history import History
 from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded, softened
 from tradingbot.learning.guards.verdict import Severity, percent
@@ -16,11 +16,12 @@ def check(history: History, config: GuardConfig) -> Finding:
 
     Doing nothing most of the time is how positions are held: of it, only the critical share counts.
     """
-    share = torch.where(
-        history["rollout/selections"] >= config.window, history["rollout/largest_share"], torch.nan
-    )
+    # Where updates are so small that all that is kept does not fill the window, that must do.
+    full = history["rollout/selections"] >= config.window
+    full |= torch.tensor(len(history.steps) >= config.kept_updates)
+    share = torch.where(full, history["rollout/largest_share"], torch.nan)
     level = graded(share > config.one_action, share > config.one_action_critical)
-    holds = history["rollout/idle_share"] > config.one_action
+    holds = (history["rollout/idle_share"] > config.one_action) & ~is_stopped(history, config)
     excused = rests(history, config, config.one_action)
     excused |= holds & (share <= config.one_action_critical)
     return Finding(softened(level, excused), share[-1], config.one_action)
@@ -32,7 +33,7 @@ def words(scene: Scene) -> str:
     said = f"{percent(share)} of the last {count:,.0f} selections are "
     said += f"{scene.bin_name('rollout/largest_code')} (limit {percent(scene.config.one_action)})"
     if scene.severity is Severity.INFO:
-        said += ": it holds or rests, and trading more would earn no more"
+        said += ": it mostly holds or stays out"
     return said
 
 

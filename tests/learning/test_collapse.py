@@ -1,0 +1,127 @@
+"""Set-ups that must fail: the recorder says so in time, for the right reason, of the right agent.
+
+Learners are the real ones, markets synthetic. The numbers of updates are what documentation states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import torch
+
+from fixtures.sabotage_runs import GUARDED, SOUND, TINY_ENTROPY, alarms, found, watched_run
+from fixtures.sabotage_tasks import RiggedTask, SpoiltTask
+from fixtures.toy_tasks import SignalTask
+from tradingbot.learning.guards import FlightRecorder, Report, Severity
+from tradingbot.learning.ppo.learner import PPO
+from tradingbot.networks.view import TableView
+
+AGENTS = ("A0", "A1", "A2", "A3")
+ONSET = 5
+"""Sound updates before rewards are spoilt."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def rigged() -> list[Report]:
+    """The first version's set-up: a gain is booked for every BUY_SMALL."""
+    return watched_run(RiggedTask("always_pays"), TINY_ENTROPY, 25)
+
+
+def test_reward_that_always_pays_one_action_is_found_within_25_updates(
+    rigged: list[Report],
+) -> None:
+    collapsed = found(rigged, "ONE_ACTION")
+
+    assert set(collapsed) == set(AGENTS)
+    assert "BUY_SMALL" in collapsed["A2"].words
+    assert collapsed["A2"].words.startswith("agent A2: 9")
+    assert collapsed["A2"].observed > 0.9
+    assert set(found(rigged, "LOW_SPREAD")) == set(AGENTS)
+    assert set(found(rigged, "REPEATS", Severity.WARNING)) == set(AGENTS)
+    assert not found(rigged, "ALL_HOLD", Severity.INFO)
+    assert "boost_entropy" in {report.decision.response for report in rigged}
+    assert not rigged[-1].healthy
+
+
+def test_falling_spread_is_told_before_the_collapse_is_complete(rigged: list[Report]) -> None:
+    falls, collapsed = found(rigged, "SPREAD_FALLS", Severity.WARNING), found(rigged, "ONE_ACTION")
+
+    assert all(falls[agent].update < collapsed[agent].update for agent in AGENTS)
+
+
+def test_costs_hidden_from_the_reward_end_in_all_hold_within_10_updates() -> None:
+    reports = watched_run(RiggedTask("hidden_costs"), TINY_ENTROPY, 10)
+
+    idle = found(reports, "ALL_HOLD")
+    assert set(idle) == set(AGENTS)
+    assert "not by choice" in idle["A1"].words
+    assert "of its selections are not executed" in idle["A1"].words
+    assert set(found(reports, "NOT_EXECUTED", Severity.WARNING)) == set(AGENTS)
+
+
+def test_staying_out_of_a_costly_market_is_told_and_a_collapse_only_where_forbidden() -> None:
+    task = RiggedTask("costs")
+    learner = PPO(task, TableView(task.table), SOUND, seed=0)
+    allowing = FlightRecorder(task, GUARDED)
+    forbidding = FlightRecorder(task, replace(GUARDED, flat_is_allowed=False))
+    allowed, forbidden = [], []
+    for _ in range(30):
+        update = learner.update()
+        allowed.append(allowing.watch(learner, update))
+        forbidden.append(forbidding.watch(learner, update))
+
+    assert set(found(allowed, "ALL_HOLD", Severity.INFO)) == set(AGENTS)
+    assert "stays out" in found(allowed, "ALL_HOLD", Severity.INFO)["A0"].words
+    assert alarms(allowed) == []
+    assert set(found(forbidden, "ALL_HOLD")) == set(AGENTS)
+
+
+def test_rewards_that_are_not_numbers_are_found_in_the_update_they_come_in() -> None:
+    task = SpoiltTask("nan", n_agents=4, n_envs=8, sound_steps=32 * ONSET)
+    reports = watched_run(task, SOUND, ONSET + 2)
+
+    assert not found(reports[:ONSET], "NOT_FINITE", Severity.INFO)
+    verdict = found(reports, "NOT_FINITE", Severity.WARNING)["A1"]
+    assert verdict.update == ONSET + 1
+    assert "rewards" in verdict.words
+    assert verdict.observed >= 1
+    assert reports[ONSET - 1].healthy
+    assert not reports[ONSET].healthy
+
+
+def test_exploding_rewards_are_found_within_6_updates() -> None:
+    task = SpoiltTask("explodes", n_agents=4, n_envs=8, sound_steps=32 * ONSET)
+    reports = watched_run(task, SOUND, ONSET + 6)
+
+    exploded = found(reports, "REWARD_EXPLODES")
+    assert set(exploded) == {"A1"}
+    assert "rewards are of size" in exploded["A1"].words
+    assert exploded["A1"].observed > GUARDED.reward_growth
+
+
+def test_critic_that_never_learns_is_found_within_16_updates() -> None:
+    config = replace(SOUND, value_weight=0.0, normalise_values=False)
+    reports = watched_run(SignalTask(4, 8), config, 16, spoil=_shout)
+
+    dead = found(reports, "DEAD_CRITIC")
+    assert set(dead) == set(AGENTS)
+    assert "a constant would do better" in dead["A3"].words
+    assert dead["A3"].observed < 0.0
+    assert "roll_back" in {report.decision.response for report in reports}
+
+
+def _shout(learner: PPO) -> None:
+    """Make a critic that is never trained say large numbers."""
+    with torch.no_grad():
+        for parameter in learner.network.critic.parameters():
+            parameter.mul_(4.0)
