@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tradingbot.app.bench.record import BenchRecord
 
 _BUSY_LOAD = 0.7  # processes that want to run, over the last minute
-_PLAIN_UNITS = ("steps/s", "×", "frac", "ms", "threads")
+_PLAIN_UNITS = ("steps/s", "bars/s", "windows/s", "×", "frac", "ms", "threads")
 
 app = typer.Typer(help="Measure speed and memory; results are checked for equality first.")
 
@@ -115,7 +115,41 @@ def bench_simulator(
         print_note(f"{key}: {value}")
 
 
+@app.command("encoder")
+def bench_encoder(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Embed 8 symbols instead of 143, and time less.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure the encoder on the processor (two minutes; half a minute with --quick).
+
+    The full encoder in float32 on random numbers. Whole history, windows and stream are compared
+    before anything is timed.
+
+    Example: [bold]tradingbot bench encoder --json[/bold]
+    """
+    from tradingbot.app.bench.encoder_bench import FULL, QUICK, measure_encoder
+    from tradingbot.app.bench.record import describe_machine
+
+    with progress_bar("bench") as progress:
+        found = measure_encoder(QUICK if quick else FULL, progress)
+    if as_json:
+        print_json(found)
+        return
+    _print_records("Encoder benchmark (random numbers; full encoder; CPU, float32)", found)
+    for key, value in describe_machine().items():
+        print_note(f"{key}: {value}")
+
+
 def _print_simulator(found: list[BenchRecord]) -> None:
+    _print_records(
+        "Simulator benchmark (synthetic bars; medians; default rules and reward, random actions)",
+        found,
+    )
+
+
+def _print_records(title: str, found: list[BenchRecord]) -> None:
     rows = [
         (
             r.name,
@@ -127,11 +161,7 @@ def _print_simulator(found: list[BenchRecord]) -> None:
         )
         for r in found
     ]
-    print_table(
-        "Simulator benchmark (synthetic bars; medians; default rules and reward, random actions)",
-        ["what", "measured", "reference", "", "better by", "note"],
-        rows,
-    )
+    print_table(title, ["what", "measured", "reference", "", "better by", "note"], rows)
 
 
 def _draw_simulator(found: list[BenchRecord], path: Path) -> None:
