@@ -62,13 +62,13 @@ def constant_of(target: AuxiliaryTarget, counts: Tensor) -> Constant:
         DataError: If nothing varies there: there is nothing to learn.
     """
     values = target.values[counts]
+    count = max(1, values.numel())
     if target.n_classes:
-        shares = torch.bincount(values, minlength=target.n_classes).float()
-        shares = shares / shares.sum().clamp_min(1.0)
+        shares = torch.bincount(values, minlength=target.n_classes).float() / count
         found = Constant(shares.clamp_min(1e-4).log(), -torch.xlogy(shares, shares).sum())
     else:
-        numbers = values.float()
-        found = Constant(numbers.mean(), numbers.var(correction=0))
+        mean = values.float().sum() / count
+        found = Constant(mean, (values.float() - mean).square().sum() / count)
     if not bool(found.loss > _SMALLEST):
         raise DataError(
             "an auxiliary task must have answers that vary within the training period",

@@ -61,8 +61,8 @@ def _correlation(sums: Tensor) -> Tensor:
     n, _, x, y, xx, yy, xy = sums
     n = n.clamp_min(1.0)
     spread = (xx / n - (x / n) ** 2).clamp_min(0.0) * (yy / n - (y / n) ** 2).clamp_min(0.0)
-    covariance: Tensor = xy / n - x * y / n**2
-    return covariance / spread.clamp_min(_TINY).sqrt()
+    found: Tensor = (xy / n - x * y / n**2) / spread.clamp_min(_TINY).sqrt()
+    return found
 
 
 def _block_sums(columns: Tensor, n_blocks: int) -> Tensor:
