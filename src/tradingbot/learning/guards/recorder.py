@@ -41,7 +41,7 @@ from tradingbot.learning.guards.measures import (
     run_lengths,
 )
 from tradingbot.learning.guards.rule import judge_rule
-from tradingbot.learning.guards.verdict import Verdict
+from tradingbot.learning.guards.verdict import Verdict, plain_number
 from tradingbot.learning.learner import Learner, Update
 from tradingbot.learning.learner_state import collect_state, restore_state
 from tradingbot.learning.playing import Played, play
@@ -257,4 +257,4 @@ def _require_rules(config: GuardConfig) -> None:
 
 
 def _plain(tensor: Tensor) -> list[float | None]:
-    return [number if number == number else None for number in tensor.tolist()]
+    return [plain_number(number) for number in tensor.tolist()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -31,11 +32,17 @@ class Verdict(NamedTuple):
 
     def to_row(self) -> dict[str, Any]:
         """Return it as it stands in the run directory."""
-        return {**self._asdict(), "severity": self.severity.name.lower()}
+        severity, observed = self.severity.name.lower(), plain_number(self.observed)
+        return {**self._asdict(), "severity": severity, "observed": observed}
 
     def __str__(self) -> str:
         """Tell it in one line."""
         return f"{self.severity.name.lower()} {self.code}: {self.words} {self.remedy}"
+
+
+def plain_number(number: float) -> float | None:
+    """Return a number as JSON can hold it: None for NaN and infinity."""
+    return number if math.isfinite(number) else None
 
 
 def percent(share: float) -> str:

@@ -1,0 +1,53 @@
+"""Limits that make no sense are refused in one line."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tradingbot.domain.errors import ConfigError
+from tradingbot.learning.guards import GuardConfig, InterventionConfig
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"one_action": 1.2}, "one_action must lie in"),
+        ({"one_action": 0.95}, "one_action must not exceed"),
+        ({"spread": 0.05}, "spread must not lie below spread_critical"),
+        ({"unexecuted": 0.95}, "unexecuted must not exceed"),
+        ({"patience": 0}, "patience must be 1 or more"),
+        ({"kept_updates": 10}, "kept_updates must be more"),
+        ({"warm_up_steps": -1}, "warm_up_steps must be 0 or more"),
+        ({"flat_is_allowed": "no"}, "flat_is_allowed must be of type bool"),
+        ({"reward_growth": 1.0}, "reward_growth must be above 1"),
+        ({"gradient_growth": 0.5}, "gradient_growth must be above 1"),
+        ({"reward_scale": math.nan}, "reward_scale must be a finite number"),
+    ],
+)
+def test_guard_that_makes_no_sense_is_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        GuardConfig(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"strongest": "rollback"}, "Did you mean 'roll_back'"),
+        ({"on_warning": "shout"}, "a response must be a known one"),
+        ({"by_rule": (("ALL_HOLD", "hold"),)}, "a response must be a known one"),
+        ({"boost_factor": 0.9}, "boost_factor must be 1 or more"),
+        ({"max_boost": 0.5}, "max_boost must be 1 or more"),
+        ({"roll_back_share": 0.0}, "roll_back_share must lie in"),
+        ({"roll_back_learning_rate": 1.5}, "roll_back_learning_rate must lie in"),
+        ({"roll_back_entropy": 0.5}, "roll_back_entropy must be 1 or more"),
+        ({"max_roll_backs": -1}, "max_roll_backs must be 0 or more"),
+        ({"cooldown_steps": -1}, "cooldown_steps must be 0 or more"),
+    ],
+)
+def test_intervention_that_makes_no_sense_is_refused(
+    changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        InterventionConfig(**changes)
