@@ -1,0 +1,230 @@
+"""How much of what was learned is kept: validation decides, for all agents and for each.
+
+A policy that learned nothing true still trades, and pays for it. A deviation that one agent's data
+do not support costs that agent. So the last step of training plays the policy in four forms over
+bars it never learned from: not at all (`flat`), without deviations (`shared`), with half of them
+(`half`), as it is (`full`). Two questions are asked of what each form earned there:
+
+1. Do agents earn anything at all? The form with the highest mean is the default, if its mean over
+   all agents is above zero by `confidence` standard errors. Else everybody stays out.
+2. Does this agent differ? Its gain from another form is noisy; all agents together tell how much
+   gains differ in truth. The estimate for one agent is the mean of all plus its own difference,
+   shrunk by the share of the truth in it (James & Stein 1961; Efron & Morris 1973). The form with
+   the highest estimate is kept.
+
+Standard errors are from means over blocks of bars, taken over all agents at once in (1), so that
+neither persistence nor agents that move together make noise look certain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.errors import DataError
+from tradingbot.learning.learner import Learner
+from tradingbot.learning.playing import play
+from tradingbot.learning.task import ActionSpec, Observation, Task
+from tradingbot.networks.heads import StackedHead
+
+FORMS: Mapping[str, float] = {"shared": 0.0, "half": 0.5, "full": 1.0}
+"""Form of a policy that trades → what its deviations are multiplied by."""
+FLAT = "flat"
+Act = Callable[[Observation], Tensor]
+
+
+@dataclass(frozen=True)
+class ShrinkageConfig:
+    """How sure one must be."""
+
+    confidence: float = 2.5
+    """Standard errors by which the mean over agents must be above zero before anybody trades."""
+    block_bars: int = 24
+    """Bars per block whose means standard errors are taken from."""
+
+    def __post_init__(self) -> None:
+        """Refuse a test that cannot be made."""
+        require_kinds(self)
+        require(self.confidence >= 0.0, "confidence must be 0 or more", self)
+        require(self.block_bars >= 1, "block_bars must be 1 or more", self)
+
+
+@dataclass(frozen=True, eq=False)
+class Shrinkage:
+    """What validation decided for N agents."""
+
+    trades: Tensor
+    """(N,) bool, who trades at all."""
+    scale: Tensor
+    """(N,) what deviations are multiplied by; 0 for those who stay out."""
+    default: str
+    """The form that is best for all together; `flat` if none earns anything."""
+    gain: Mapping[str, float]
+    """Form → mean return over all agents and bars, as it was given."""
+    error: Mapping[str, float]
+    """Form → standard error of that mean."""
+
+    @property
+    def words(self) -> str:
+        """The decision in one sentence."""
+        n = len(self.trades)
+        if self.default == FLAT:
+            best = max(self.gain, key=lambda form: self.gain[form])
+            return f"all {n} agents stay out: at best ({best}) they earned {self._figure(best)}"
+        most = f"most of them '{self.default}'"
+        return f"{int(self.trades.sum())} of {n} agents trade, {most}: {self._figure(self.default)}"
+
+    def _figure(self, form: str) -> str:
+        return f"{self.gain[form] * 1e4:.2f} ± {self.error[form] * 1e4:.2f} bp per bar"
+
+
+def shrink(returns: Mapping[str, Tensor], config: ShrinkageConfig) -> Shrinkage:
+    """Decide from what each form earned in validation.
+
+    Args:
+        returns: Form of `FORMS` → (S, N) net simple return of each bar and agent; being flat earns
+            nothing. Forms that are not there are not considered.
+        config: How sure one must be.
+
+    Raises:
+        DataError: If there is no form, shapes disagree, or there are fewer than four blocks.
+    """
+    blocks = {
+        form: _block_means(returns[form], config.block_bars) for form in FORMS if form in returns
+    }
+    _check(returns, blocks)
+    gain = {form: float(means.mean()) for form, means in blocks.items()}
+    error = {form: float(_standard_error(means.mean(1))) for form, means in blocks.items()}
+    default = max(gain, key=lambda form: gain[form])
+    if not gain[default] > config.confidence * error[default]:
+        default = FLAT
+    choice, names = _choose(blocks, default), (FLAT, *blocks)
+    scales = torch.tensor([0.0, *(FORMS[form] for form in blocks)], device=choice.device)
+    return Shrinkage(
+        trades=choice != names.index(FLAT),
+        scale=scales[choice],
+        default=default,
+        gain=gain,
+        error=error,
+    )
+
+
+def decide(learner: Learner, task: Task, n_steps: int, config: ShrinkageConfig) -> Shrinkage:
+    """Play each form of a learner's deterministic policy over validation bars, and decide.
+
+    Args:
+        learner: Trained; its weights are the same afterwards.
+        task: Of bars that it did not learn from and will not be tested on; rows as in its own task.
+        n_steps: Bars to play.
+        config: How sure one must be.
+    """
+    networks, n_agents = learner.networks(), len(task.agent_names)
+    partial = bool(list(_deviations(networks)))
+    returns = {}
+    for form, scale in FORMS.items():
+        if partial or form == "full":
+            with scaled_deviations(networks, torch.full((n_agents,), scale)):
+                played = play(task, learner.act, n_steps)
+            change = played.wealth[1:] / played.wealth[:-1] - 1.0
+            returns[form] = torch.where(played.ended, 0.0, change).mean(2)
+    return shrink(returns, config)
+
+
+def apply(networks: Mapping[str, nn.Module], shrinkage: Shrinkage) -> None:
+    """Multiply the deviations of each agent for good."""
+    with torch.no_grad():
+        for deviations in _deviations(networks):
+            deviations.mul_(shrinkage.scale.to(deviations.device)[:, None])
+
+
+def staying_out(act: Act, trades: Tensor, action: ActionSpec) -> Act:
+    """Return a policy in which agents that do not trade (N,) do nothing.
+
+    They want the number nearest to 0, or choose code 0.
+    """
+    nothing = 0.0 if action.kind == "discrete" else min(max(0.0, action.low), action.high)
+
+    def act_or_stay_out(observation: Observation) -> Tensor:
+        chosen = act(observation)
+        active = trades.to(chosen.device)[:, None]
+        return torch.where(active, chosen, torch.full_like(chosen, nothing))
+
+    return act_or_stay_out
+
+
+@contextmanager
+def scaled_deviations(networks: Mapping[str, nn.Module], scale: Tensor) -> Iterator[None]:
+    """Multiply the deviations of each agent (N,) in the block; afterwards they are as before."""
+    before = [(deviations, deviations.detach().clone()) for deviations in _deviations(networks)]
+    try:
+        with torch.no_grad():
+            for deviations, _ in before:
+                deviations.mul_(scale.to(deviations.device)[:, None])
+        yield
+    finally:
+        with torch.no_grad():
+            for deviations, kept in before:
+                deviations.copy_(kept)
+
+
+def _deviations(networks: Mapping[str, nn.Module]) -> Iterator[nn.Parameter]:
+    for network in networks.values():
+        for module in network.modules():
+            if isinstance(module, StackedHead) and module.config.pooling == "partial":
+                yield module.deviations
+
+
+def _choose(blocks: Mapping[str, Tensor], default: str) -> Tensor:
+    """Return for each agent the number of its form: 0 flat, then as in `blocks`; (N,) int64."""
+    n_agents = next(iter(blocks.values())).shape[1]
+    if default == FLAT:
+        return torch.zeros(n_agents, dtype=torch.int64)
+    flat = torch.zeros_like(blocks[default])
+    # The default comes first: ties, such as forms that do the same, go to it.
+    order = [default, FLAT, *(form for form in blocks if form != default)]
+    estimates = [_estimate(blocks.get(form, flat) - blocks[default]) for form in order]
+    numbers = torch.tensor([(FLAT, *blocks).index(form) for form in order])
+    return numbers[torch.stack(estimates).argmax(0).cpu()]
+
+
+def _estimate(difference: Tensor) -> Tensor:
+    """Estimate each agent's true mean (N,) from block means (K, N), with the help of all others."""
+    own, squared_error = difference.mean(0), _standard_error(difference).square()
+    mean, n_agents = own.mean(), len(own)
+    spread = own.var(unbiased=n_agents > 1) if n_agents > 1 else torch.zeros_like(mean)
+    truth = (spread - squared_error.mean()).clamp_min(0.0)
+    share = truth / (truth + squared_error).clamp_min(torch.finfo(own.dtype).tiny)
+    return mean + share * (own - mean)
+
+
+def _block_means(returns: Tensor, block_bars: int) -> Tensor:
+    """Average (S, N) over blocks, (K, N) float64 on the CPU; bars that fill no block are first."""
+    n_blocks = len(returns) // block_bars
+    kept = returns[len(returns) - n_blocks * block_bars :].double().cpu()
+    return kept.view(n_blocks, block_bars, -1).mean(1)
+
+
+def _standard_error(means: Tensor) -> Tensor:
+    """Return the standard error of the mean over blocks (K, …)."""
+    return means.std(0) / math.sqrt(len(means))
+
+
+def _check(returns: Mapping[str, Tensor], blocks: Mapping[str, Tensor]) -> None:
+    shapes = {tuple(values.shape) for values in returns.values()}
+    if len(shapes) != 1 or set(returns) - set(FORMS):
+        raise DataError(
+            f"returns must be of forms {', '.join(FORMS)}, all of one shape",
+            was=f"{', '.join(returns) or 'none'}; {', '.join(map(str, shapes))}",
+        )
+    if min(len(means) for means in blocks.values()) < 4:
+        raise DataError(
+            "validation must have four blocks of bars or more",
+            was=f"{next(iter(shapes))[0]} bars",
+            remedy="Use more bars, or a shorter block_bars",
+        )
