@@ -19,8 +19,9 @@ from tradingbot.app.training.sinks import Broadcast, Sink
 from tradingbot.app.training.wiring import (
     Wired,
     choose_device,
+    part_task,
+    scores_on,
     torch_threads,
-    validation_scores,
     wire,
 )
 from tradingbot.domain.errors import StorageError, TrainingError
@@ -164,10 +165,12 @@ def _trainer(
     told: Broadcast,
     listeners: Listeners,
 ) -> Trainer:
-    def evaluate() -> dict[str, Tensor]:
-        return validation_scores(wired, data, data.split.validation)
-
     learner = wired.learner
+    validation = part_task(wired, data, data.split.validation)  # built once: a GPU compiles it
+
+    def evaluate() -> dict[str, Tensor]:
+        return scores_on(validation, learner, data.bars_per_year)
+
     recorder = FlightRecorder(learner.task, config.guards, write=keeper.record)
     hooks = Hooks(evaluate, keeper.save, keeper.load_healthy, told.take, listeners.interrupted)
     return Trainer(learner, config.plan, hooks, recorder)

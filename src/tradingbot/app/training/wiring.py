@@ -118,11 +118,10 @@ def wire(
     return Wired(_learner(config, task, view, seed), env, kept, device)
 
 
-def validation_scores(wired: Wired, data: TrainingData, part: IndexRange) -> dict[str, Tensor]:
-    """Play the deterministic policy through a part of the data, and score each agent."""
-    task = part_task(wired, data, part)
-    played = play(task, wired.learner.act, task.episode_bars)
-    return score(played, task.action, bars_per_year=data.bars_per_year)
+def scores_on(task: PopulationTask, learner: Learner, bars_per_year: float) -> dict[str, Tensor]:
+    """Play the deterministic policy through the backtest of a part, and score each agent."""
+    played = play(task, learner.act, task.episode_bars)
+    return score(played, task.action, bars_per_year=bars_per_year)
 
 
 def part_task(wired: Wired, data: TrainingData, part: IndexRange) -> PopulationTask:

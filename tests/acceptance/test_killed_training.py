@@ -1,0 +1,159 @@
+"""T01, T02, T03: a training run that is killed at any moment goes on to the same bits."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from fixtures.tiny_training import tiny_arguments, tiny_config
+from tradingbot.app.training.session import begin_run, resume_session
+from tradingbot.runs import RunDirectory, final_hash, latest_good, read_journal
+
+JOURNALS = ("metrics", "evaluations", "recorder")
+Event = dict[str, object]
+
+
+@contextmanager
+def training(arguments: list[str]) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "tradingbot.app.cli", *arguments, "--json"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def kill_at(arguments: list[str], when: Callable[[Event], bool]) -> None:
+    returned, said = strike(arguments, when, signal.SIGKILL)
+    assert returned == -signal.SIGKILL, said
+
+
+def strike(
+    arguments: list[str], when: Callable[[Event], bool], number: signal.Signals
+) -> tuple[int, str]:
+    """Send a signal at the first event for which it is time; return exit code and stderr."""
+    with training(arguments) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if when(json.loads(line)):
+                process.send_signal(number)
+                break
+        _, said = process.communicate(timeout=120)
+        return process.returncode, said
+
+
+def updated(sequence: int) -> Callable[[Event], bool]:
+    return lambda event: event["event"] == "Updated" and event["sequence"] == sequence
+
+
+def saved(sequence: int) -> Callable[[Event], bool]:
+    return lambda event: event["event"] == "Saved" and event["sequence"] == sequence
+
+
+def resumed(workspace: Path, run: str = "killed") -> list[str]:
+    return ["--workspace", str(workspace), "train", "--resume", run]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    """The run that was never killed."""
+    return begin_run(tiny_config(), tmp_path_factory.mktemp("whole"), name="whole").run
+
+
+def fingerprint(run: RunDirectory) -> dict[str, object]:
+    """Everything that must be the same bit for bit."""
+    checkpoint, skipped = latest_good(run)
+    assert checkpoint is not None
+    assert not skipped
+    result = json.loads((run.path / "result.json").read_text())
+    result["run"] = "any"
+    return {
+        "kind": checkpoint.manifest.kind,
+        "weights": final_hash(checkpoint.agent),
+        "training": final_hash(checkpoint.training),
+        "result": result,
+        **{name: run.journal_path(name).read_bytes() for name in JOURNALS},
+    }
+
+
+def test_run_killed_again_and_again_ends_with_the_same_bits(
+    tmp_path: Path, whole: RunDirectory
+) -> None:
+    begin = tiny_arguments(tmp_path, "--name", "killed")
+    # Between two checkpoints; at one; and, with a torn checkpoint, between two again.
+    kill_at(begin, updated(5))
+    kill_at(resumed(tmp_path), saved(6))
+    torn = tmp_path / "runs" / "killed" / "checkpoints" / ".tmp-0-torn"
+    torn.mkdir()
+    (torn / "agent.safetensors").write_bytes(b"half")
+    kill_at(resumed(tmp_path), updated(11))
+
+    last = resume_session("killed", tmp_path)
+
+    assert fingerprint(last.run) == fingerprint(whole)
+    assert [row["sequence"] for row in read_journal(last.run.journal_path("metrics"))] == [
+        *range(1, 13)
+    ]
+    status = last.run.status()
+    assert status.state == "finished"
+    assert len(status.resumptions) == 3
+    assert not torn.exists()
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGTERM, 143), pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow)],
+    ids=["TERM", "INT"],
+)
+def test_run_asked_to_stop_saves_leaves_and_goes_on_to_the_same_bits(
+    tmp_path: Path, whole: RunDirectory, number: signal.Signals, code: int
+) -> None:
+    returned, said = strike(tiny_arguments(tmp_path, "--name", "killed"), updated(7), number)
+    run = RunDirectory.open(tmp_path / "runs" / "killed")
+
+    assert returned == code
+    assert "train --resume killed" in said
+    assert "Traceback" not in said
+    assert run.status().state == "interrupted"
+
+    assert fingerprint(resume_session("killed", tmp_path).run) == fingerprint(whole)
+
+
+def test_same_seed_gives_the_same_bits_and_another_seed_others(
+    tmp_path: Path, whole: RunDirectory
+) -> None:
+    same = begin_run(tiny_config(), tmp_path, name="same").run
+    other = begin_run(tiny_config(seed=6), tmp_path, name="other").run
+
+    assert fingerprint(same) == fingerprint(whole)
+    assert fingerprint(other)["weights"] != fingerprint(whole)["weights"]
+
+
+@pytest.mark.slow
+def test_run_killed_at_random_moments_ends_with_the_same_bits(
+    tmp_path: Path, whole: RunDirectory
+) -> None:
+    arguments = tiny_arguments(tmp_path, "--name", "killed")
+    for attempt in range(12):
+        with training(arguments) as process:
+            try:
+                process.communicate(timeout=2.0 + 0.37 * attempt)
+                break
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+        if (tmp_path / "runs" / "killed" / "run.json").is_file():
+            arguments = resumed(tmp_path)
+
+    assert fingerprint(resume_session("killed", tmp_path).run) == fingerprint(whole)
