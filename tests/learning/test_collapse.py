@@ -12,8 +12,9 @@ import pytest
 import torch
 
 from fixtures.sabotage_runs import GUARDED, SOUND, TINY_ENTROPY, alarms, found, watched_run
-from fixtures.sabotage_tasks import RiggedTask, SpoiltTask
+from fixtures.sabotage_tasks import RiggedPopulation, RiggedTask, SpoiltTask
 from fixtures.toy_tasks import SignalTask
+from fixtures.trading_worlds import short_config, small_world
 from tradingbot.learning.guards import FlightRecorder, Report, Severity
 from tradingbot.learning.ppo.learner import PPO
 from tradingbot.networks.view import TableView
@@ -118,6 +119,20 @@ def test_critic_that_never_learns_is_found_within_16_updates() -> None:
     assert "a constant would do better" in dead["A3"].words
     assert dead["A3"].observed < 0.0
     assert "roll_back" in {report.decision.response for report in reports}
+
+
+def test_rigged_reward_of_the_real_task_is_found_within_16_updates() -> None:
+    """Its mask allows no second entry, so that the policy alternates; it is undone all the same."""
+    config = short_config("discrete", episode_bars=32)
+    rules = replace(config.rules, action=replace(config.rules.action, max_repeats=1_000_000))
+    task = RiggedPopulation(small_world(), replace(config, rules=rules), n_envs=8, seed=3)
+    reports = watched_run(task, TINY_ENTROPY, 16, guard=replace(GUARDED, probe_every=0))
+
+    low = found(reports, "LOW_SPREAD")
+    assert set(low) == set(task.agent_names)
+    assert "the spread of the policy is 0.0" in low[task.agent_names[0]].words
+    assert not found(reports, "REPEATS", Severity.WARNING)
+    assert not found(reports, "NOT_EXECUTED", Severity.WARNING)
 
 
 def _shout(learner: PPO) -> None:
