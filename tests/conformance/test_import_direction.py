@@ -26,7 +26,10 @@ ALLOWED: dict[str, frozenset[str] | None] = {
     "agents": frozenset({"domain", "risk", "market", "networks"}),
     "runs": frozenset({"domain", "data", "features"}),
     "evaluation": frozenset(
-        {"domain", "data", "features", "risk", "market", "rewards", "envs", "agents", "learning"}
+        {
+            *("domain", "data", "features", "risk", "market", "rewards", "networks", "learning"),
+            *("envs", "agents"),
+        }
     ),
     "app": frozenset(
         {

@@ -15,7 +15,7 @@ from tradingbot.data.synthetic.registry import market as find_market
 from tradingbot.data.synthetic.registry import parse_params
 from tradingbot.envs import World, synthetic_world
 from tradingbot.envs.auxiliary import auxiliary_targets
-from tradingbot.envs.worlds import _weekday_grid
+from tradingbot.envs.synthetic_market import weekday_grid
 from tradingbot.evaluation.oracle.action_rule import (
     DEFAULT_COST_FRAC,
     ActionRule,
@@ -46,7 +46,7 @@ def generated(kind: str, n_symbols: int, seed: int) -> tuple[World, SyntheticMar
     n_bars = TRAIN_BARS + TEST_BARS
     world = synthetic_world(kind, n_symbols=n_symbols, n_bars=n_bars, seed=seed, train=TRAIN)
     spec = find_market(kind)
-    grid = _weekday_grid(world.symbols, n_bars)
+    grid = weekday_grid(world.symbols, n_bars)
     return world, spec.generate(parse_params(spec, {}), grid, seed)
 
 

@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradingbot.data.splits import IndexRange
-from tradingbot.data.synthetic.market import GridSpec, SyntheticMarket
-from tradingbot.data.synthetic.registry import market as find_market
-from tradingbot.data.synthetic.registry import parse_params
+from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.data.universes import membership_mask
-from tradingbot.domain.errors import ConfigError, DataError
+from tradingbot.domain.errors import DataError
 from tradingbot.domain.universe import Universe
 from tradingbot.envs.clock import read_clock
+from tradingbot.envs.synthetic_market import synthetic_market
 from tradingbot.envs.warm_up import require_warm
 from tradingbot.envs.world import FEATURE_BOUND, REGIME_BOUND, World, between
 from tradingbot.features.inputs import BAR_FIELDS, CovariateEvents, MarketInputs
@@ -29,9 +28,6 @@ from tradingbot.features.scaling import Scaler, ScalerOptions, fit_scaler
 
 TRAIN_FRAC = 0.7
 """Share of the bars, from the first, that a scaler is fitted on unless a range is given."""
-BARS_PER_SESSION = 7
-_FIRST_SESSION = np.datetime64("2016-01-04")
-_OPEN_MINUTES = 14 * 60 + 30  # UTC, of every session of a generated world
 
 
 @dataclass(frozen=True)
@@ -154,14 +150,7 @@ def synthetic_world(
     Raises:
         ConfigError: If the market, a parameter or a size is not allowed.
     """
-    for name, size in (("n_symbols", n_symbols), ("n_bars", n_bars)):
-        if size < 1:
-            raise ConfigError(f"{name} must be 1 or more", was=size, where="synthetic_world")
-    if not 0 <= seed < 2**63:
-        raise ConfigError("seed must lie in [0, 2^63)", was=seed, where="synthetic_world")
-    spec = find_market(kind)
-    symbols = tuple(f"S{index:03d}" for index in range(n_symbols))
-    generated = spec.generate(parse_params(spec, params), _weekday_grid(symbols, n_bars), seed)
+    generated = synthetic_market(kind, n_symbols=n_symbols, n_bars=n_bars, seed=seed, params=params)
     label = f"synthetic market {kind!r}, {n_symbols} symbols, {n_bars} bars, seed {seed}"
     return world_from_market(generated, label=label, train=train)
 
@@ -268,17 +257,6 @@ def _while_member(world: World, universe: Universe) -> World:
         usable=world.usable & mask,
         label=f"{world.label}, members of {universe.name}",
     )
-
-
-def _weekday_grid(symbols: tuple[str, ...], n_bars: int) -> GridSpec:
-    """Lay symbols on 09:30–16:00 of weekdays: six bars of an hour and one of half an hour."""
-    bar = np.arange(n_bars)
-    session, place = bar // BARS_PER_SESSION, bar % BARS_PER_SESSION
-    day = np.busday_offset(_FIRST_SESSION, session, roll="forward").astype("datetime64[us]")
-    opened = day + (_OPEN_MINUTES + 60 * place).astype("timedelta64[m]")
-    minutes = np.where(place == BARS_PER_SESSION - 1, 30, 60).astype("timedelta64[m]")
-    sectors = ("unknown",) * len(symbols)
-    return GridSpec(symbols, sectors, opened, opened + minutes, session.astype(np.int64))
 
 
 def _inputs_of(market: SyntheticMarket) -> MarketInputs:
