@@ -1,0 +1,71 @@
+"""A rule as an expert in the task of learners: sees what agents see, answers in their actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from tradingbot.agents.policy import Policy, Seen, settled
+from tradingbot.domain.action import Action
+from tradingbot.domain.errors import ConfigError
+from tradingbot.envs.population import PRIVATE_NAMES, PopulationTask
+from tradingbot.learning.task import Observation
+
+_SIZE = "size"
+
+
+def demonstrator(task: PopulationTask, policy: Policy) -> Callable[[Observation], Tensor]:
+    """Return an expert (N, B) for behaviour cloning.
+
+    A rule asks for a position. Target actions are that position. Other actions say in which
+    direction it lies: numbers are 1, −1 or 0; codes are BUY_LARGE (ADD_POSITION where something
+    is held), SELL_ALL (SELL_PARTIAL if the rule keeps some) or HOLD, and HOLD where that code is
+    forbidden.
+
+    Args:
+        task: Where it acts; the position must be among what agents see of themselves.
+        policy: Reads features, regimes and what the task shows; all else it sees as 0.
+
+    Raises:
+        ConfigError: If the task does not show the position.
+    """
+    if _SIZE not in task.private_names:
+        raise ConfigError(
+            "the task must show the position to a rule",
+            was=", ".join(task.private_names),
+            remedy=f"Show {_SIZE!r} too",
+        )
+    n_features = len(task.world.feature_names)
+    n_regimes = len(task.world.regime_names)
+    flat = task.table.reshape(-1, task.table.shape[-1])
+    places = torch.tensor([PRIVATE_NAMES.index(name) for name in task.private_names])
+    places = places.to(flat.device)
+    space = task.config.rules.action.space
+
+    def act(observation: Observation) -> Tensor:
+        row = observation.row.reshape(-1)
+        seen = flat.index_select(0, row)
+        private = seen.new_zeros(len(PRIVATE_NAMES), len(row))
+        private[places] = observation.private.reshape(len(row), -1).T
+        features, regimes = seen[:, :n_features], seen[:, n_features : n_features + n_regimes]
+        wanted = policy(Seen(row, features, regimes, private)).view(observation.row.shape)
+        if space == "target":
+            return wanted.clamp(task.action.low, task.action.high)
+        held = private[PRIVATE_NAMES.index(_SIZE)].view(observation.row.shape)
+        wanted = settled(wanted, held)  # a direction has no size: drift must not sell all
+        if space == "continuous":
+            return torch.sign(wanted - held)
+        return _codes(wanted, held, observation.allowed)
+
+    return act
+
+
+def _codes(wanted: Tensor, held: Tensor, allowed: Tensor) -> Tensor:
+    buy = torch.where(held > 0.0, int(Action.ADD_POSITION), int(Action.BUY_LARGE))
+    sell = torch.where(wanted > 0.0, int(Action.SELL_PARTIAL), int(Action.SELL_ALL))
+    hold = torch.full_like(buy, int(Action.HOLD))
+    code = torch.where(wanted > held, buy, torch.where(wanted < held, sell, hold))
+    possible = allowed.gather(-1, code[..., None]).squeeze(-1)
+    return torch.where(possible, code, hold)
