@@ -185,3 +185,250 @@ def check_actions(scale: Scale, world: World) -> Result:
         action = torch.rand(world.n_symbols, 16, generator=draws)
         pairs = zip(tasks, states, strict=True)
         made = [task.step(state, action.to(task.table.device)) for task, state in pairs]
+        gap = (made[0].reward - made[1].reward.cpu()).abs()
+        odd = max(odd, float((gap > 1e-4).float().mean()))
+        states = [each.state for each in made]
+    return {"largest_share_of_differing_rewards": odd}
+
+
+def embed(scale: Scale) -> Result:
+    """Embed every bar once, in float32 and in bfloat16."""
+    table = torch.randn(scale.symbols, scale.bars, 36, device=scale.device)
+    encoder = full_encoder(scale, 36, scale.device)
+    found: Result = {"goal_seconds": GOALS_S["embed"], "bars": scale.symbols * scale.bars}
+    for precision in ("float32", "bfloat16"):
+        out = table.new_empty(scale.symbols, scale.bars, encoder.width)
+
+        def call(precision: str = precision, out: torch.Tensor = out) -> None:
+            embed_table(encoder, table, precision=precision, out=out)  # type: ignore[arg-type]
+
+        found[precision] = {"seconds": seconds_of(call, scale.device), **peak(scale.device)}
+    return found
+
+
+def ppo(scale: Scale) -> Result:
+    """PPO on the embeddings of a frozen encoder."""
+    task = task_of(market(scale.symbols, scale.bars), scale, n_envs=128)
+    encoder = full_encoder(scale, task.table.shape[-1], scale.device)
+    view = TableView(embed_table(encoder, task.table, precision="bfloat16"))
+    return timed(lambda: PPO(task, view, ppo_config(scale), seed=SEED), scale, "ppo")
+
+
+def ppo_features(scale: Scale) -> Result:
+    """PPO on the features as they are: what most of our presets do; scored out of sample."""
+    world = market(scale.symbols, scale.bars)
+    task = task_of(world, scale, n_envs=128)
+    view = TableView(task.table)
+    return timed(lambda: PPO(task, view, ppo_config(scale), seed=SEED), scale, "", judge=world)
+
+
+def ppo_trainable_encoder(scale: Scale) -> Result:
+    """PPO that trains the encoder too."""
+    task = task_of(market(scale.symbols, scale.bars), scale, n_envs=32)
+    config = replace(
+        ppo_config(scale),
+        rollout_steps=128,
+        segment_bars=128,
+        minibatch=1024,
+        n_epochs=2,
+        precision="bfloat16",
+    )
+
+    def make() -> Learner:
+        encoder = full_encoder(scale, task.table.shape[-1], scale.device)
+        view = EncoderView(encoder, task.table, precision="bfloat16")
+        return PPO(task, view, config, seed=SEED)
+
+    return timed(make, scale, "ppo_trainable_encoder")
+
+
+def sac(scale: Scale) -> Result:
+    """SAC: 16 environments per agent, one gradient step per step of all environments."""
+    world = market(scale.symbols, scale.bars)
+    task = task_of(world, scale, n_envs=16)
+    view = TableView(task.table)
+    return timed(lambda: SAC(task, view, SACConfig(), seed=SEED), scale, "sac", judge=world)
+
+
+def direct(scale: Scale) -> Result:
+    """Follow the direct gradient through the simulator."""
+    world = market(scale.symbols, scale.bars)
+    task = task_of(world, scale, n_envs=16)
+    rate = Schedule("cosine", 3e-3, 0.0, over=scale.steps)
+    config = DirectConfig(learning_rate=rate)
+    view = TableView(task.table)
+    return timed(lambda: Direct(task, view, config, seed=SEED), scale, "", judge=world)
+
+
+def growth(scale: Scale) -> Result:
+    """Measure how the time of PPO and SAC grows with agents, with a tenth of the steps."""
+    found: Result = {}
+    small = replace(scale, steps=max(scale.steps // 10, 1), limit_s=scale.limit_s / 5)
+    for n_agents in scale.growth:
+        free(scale.device)
+        found[str(n_agents)] = {
+            name: guarded(growth_point(n_agents, name), small) for name in ("ppo", "sac")
+        }
+    return found
+
+
+def growth_point(n_agents: int, learner: str) -> Callable[[Scale], Result]:
+    """Return the part that trains so many agents."""
+
+    def part(scale: Scale) -> Result:
+        world = market(n_agents, min(scale.bars, 1024))
+        task = task_of(world, scale, n_envs=16)
+        view: View = TableView(task.table)
+        if learner == "ppo":
+            return timed(lambda: PPO(task, view, ppo_config(scale), seed=SEED), scale, "")
+        config = SACConfig(buffer_size=20_000)
+        return timed(lambda: SAC(task, view, config, seed=SEED), scale, "")
+
+    return part
+
+
+PARTS: Mapping[str, Callable[[Scale], Result]] = {
+    "check": check,
+    "embed": embed,
+    "ppo": ppo,
+    "ppo_features": ppo_features,
+    "sac": sac,
+    "direct": direct,
+    "ppo_trainable_encoder": ppo_trainable_encoder,
+    "growth": growth,
+}
+_WORLDS: dict[tuple[int, int], World] = {}
+
+
+# What parts are made of.
+
+
+def market(n_symbols: int, n_bars: int) -> World:
+    """Generate the planted market; kept between parts, for features take their time."""
+    key = (n_symbols, n_bars)
+    if key not in _WORLDS:
+        _WORLDS[key] = synthetic_world(n_symbols=n_symbols, n_bars=n_bars, seed=SEED, kappa=0.1)
+    return _WORLDS[key]
+
+
+def task_of(
+    world: World, scale: Scale, n_envs: int, *, compiled: bool | None = None
+) -> PopulationTask:
+    """Train on the first 70 % of the bars."""
+    task = PopulationTask(
+        world, ENV, n_envs=n_envs, seed=SEED, device=scale.device, compiled=compiled
+    )
+    return task.during(0, int(0.7 * world.n_bars)).showing("size")
+
+
+def ppo_config(scale: Scale) -> PPOConfig:
+    """Large minibatches: with 143 agents at once small ones leave a GPU idle."""
+    return PPOConfig(
+        rollout_steps=64,
+        n_epochs=4,
+        minibatch=2048,
+        learning_rate=Schedule("linear", 1e-3, 1e-5, over=scale.steps),
+        act_levels=2,
+    )
+
+
+def full_encoder(scale: Scale, n_features: int, device: torch.device) -> Encoder:
+    """Draw the encoder of the scale."""
+    weights = make_generator(SEED, "encoder")
+    return build_encoder(encoder_preset(scale.encoder), n_features, weights).to(device)
+
+
+def timed(
+    make: Callable[[], Learner], scale: Scale, goal: str, *, judge: World | None = None
+) -> Result:
+    """Warm up with two updates, then time a fresh learner to the budget or the limit."""
+    start = time.perf_counter()
+    warm = make()
+    for _ in range(2):  # SAC draws random actions in the first
+        warm.update()
+    del warm
+    wait(scale.device)
+    warm_up = time.perf_counter() - start
+    learner = make()
+    reset_peak(scale.device)
+    wait(scale.device)
+    start = time.perf_counter()
+    while learner.steps < scale.steps and time.perf_counter() - start < scale.limit_s:
+        learner.update()
+        wait(scale.device)
+    elapsed = time.perf_counter() - start
+    n_agents = len(learner.task.agent_names)
+    found: Result = {
+        "agents": n_agents,
+        "n_envs": learner.task.n_envs,
+        "steps": learner.steps,
+        "updates": learner.updates,
+        "complete": learner.steps >= scale.steps,
+        "seconds": elapsed * max(scale.steps / max(learner.steps, 1), 1.0),
+        "steps_per_s": learner.steps * n_agents / elapsed,
+        "warm_up_seconds": warm_up,
+        **peak(scale.device),
+    }
+    if goal:
+        found["goal_seconds"] = GOALS_S[goal]
+    if judge is not None:
+        found["out_of_sample"] = out_of_sample(learner, judge, scale)
+    return found
+
+
+def out_of_sample(learner: Learner, world: World, scale: Scale) -> Result:
+    """Play the last 30 % of the bars: a fast learner that learned nothing would not do."""
+    first = int(0.7 * world.n_bars) + 14
+    task = evaluation_task(world, ENV, first_bar=first, device=scale.device).showing("size")
+    played = play(task, learner.act, task.episode_bars)
+    scores = score(played, task.action, bars_per_year=BARS_PER_YEAR)
+    names = ("return_bp", "sharpe", "trades_per_1000")
+    return {name: float(scores[name].mean()) for name in names}
+
+
+def replace_device(scale: Scale, device: torch.device | str) -> Scale:
+    """Return the same scale on another device."""
+    return replace(scale, device=torch.device(device))
+
+
+def seconds_of(call: Callable[[], None], device: torch.device) -> float:
+    """Return the best of five calls after two."""
+    times = []
+    for number in range(7):
+        wait(device)
+        start = time.perf_counter()
+        call()
+        wait(device)
+        if number >= 2:
+            times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def wait(device: torch.device) -> None:
+    """Let the device finish what was asked of it."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def free(device: torch.device) -> None:
+    """Give cached memory back."""
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+        reset_peak(device)
+
+
+def reset_peak(device: torch.device) -> None:
+    """Forget the highest use of memory so far."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+
+
+def peak(device: torch.device) -> Result:
+    """Return the highest use of memory since the last reset."""
+    if device.type != "cuda":
+        return {}
+    return {"peak_bytes": torch.cuda.max_memory_allocated(device)}
+
+
+if __name__ == "__main__":
+    main()
