@@ -113,5 +113,44 @@ def test_order_of_bars_matters(generator: torch.Generator):
     assert (encoder.window(window) - encoder.window(swapped)).abs().max() > 1e-3
 
 
+@torch.no_grad()
+def test_attention_equals_the_same_written_out_bar_by_bar(generator: torch.Generator):
+    config = EncoderConfig(n_layers=1, width=8, n_heads=2, lookback_bars=5)
+    encoder = TransformerEncoder(config, 3, generator).double()
+    block, table = encoder.blocks[0], torch.randn(1, 40, 3, generator=generator).double()
+    block.distance_bias.copy_(torch.randn(2, 5, generator=generator))
+    hidden = encoder.project(table)[0]
+    normed = block.attention_norm(hidden)
+    query, (key, value) = block.query(normed), block.key_value(normed).chunk(2, dim=-1)
+
+    rows = []
+    for t in range(40):
+        heads = []
+        for head, part in enumerate((slice(0, 4), slice(4, 8))):
+            seen = range(max(0, t - 4), t + 1)
+            scores = [
+                query[t, part] @ key[s, part] / 2.0 + block.distance_bias[head, t - s] for s in seen
+            ]
+            weights = torch.softmax(torch.stack(scores), dim=0)
+            heads.append(sum(w * value[s, part] for w, s in zip(weights, seen, strict=True)))
+        rows.append(torch.cat(heads))
+    attended = hidden + block.output(torch.stack(rows))
+    inner = torch.nn.functional.gelu(block.inner(block.inner_norm(attended)))
+    expected = encoder.norm(attended + block.outer(inner))
+
+    torch.testing.assert_close(encoder(table)[0], expected)
+
+
+def test_heads_begin_with_different_rates_of_forgetting(generator: torch.Generator):
+    block = TransformerEncoder(ENCODER_PRESETS["full"], 33, generator).blocks[0]
+
+    per_bar = block.distance_bias.diff(dim=-1)
+
+    assert torch.count_nonzero(block.distance_bias[:, 0]) == 0
+    assert per_bar[0].tolist() == pytest.approx([-0.5] * 6)
+    assert per_bar[-1].tolist() == pytest.approx([-(2.0**-8)] * 6)
+    assert (per_bar[1:] > per_bar[:-1]).all()
+
+
 def small() -> EncoderConfig:
     return EncoderConfig(n_layers=2, width=16, n_heads=4, lookback_bars=12)
