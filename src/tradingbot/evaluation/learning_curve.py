@@ -1,0 +1,228 @@
+"""Whether learners find what is there: trained on markets with known answers, tested out of sample.
+
+One run is one market, one learner and one seed. Settings are the same on all markets. The policy is
+deterministic, validation bars decide how much of it is kept, test bars come after everything that
+was learned or chosen, and the oracle trades the same test bars through the same simulator.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tradingbot.agents.policy import settled
+from tradingbot.agents.rules.catalogue import rule_policy
+from tradingbot.data.splits import IndexRange
+from tradingbot.domain.seeding import stream
+from tradingbot.envs.auxiliary import auxiliary_targets
+from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.population import PopulationTask, evaluation_task
+from tradingbot.evaluation.expert_actions import expert_actions
+from tradingbot.evaluation.learning_curve_markets import Periods, PosedMarket, pose
+from tradingbot.evaluation.learning_curve_settings import LearnerSettings, learner_settings
+from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.rollout import sleeve_config
+from tradingbot.learning.generators import make_generator
+from tradingbot.learning.learner import Learner
+from tradingbot.learning.playing import play
+from tradingbot.learning.pretraining.config import PRETRAINING_PRESETS
+from tradingbot.learning.pretraining.learner import Pretrainer
+from tradingbot.learning.shrinkage import Act, ShrinkageConfig, apply, decide, staying_out
+from tradingbot.learning.task import Observation
+from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
+from tradingbot.networks.heads import Pooling
+from tradingbot.networks.view import TableView, View, frozen_view
+
+_BASIS_POINTS = 1.0e4
+_DRAWS = 2_000
+Report = Callable[[int, int], None]
+"""Told (updates so far, updates in all)."""
+
+
+@dataclass(frozen=True)
+class LearningRun:
+    """What is run: size, device, sharing, and how long."""
+
+    n_agents: int = 143
+    device: str = "cpu"
+    pooling: Pooling = "partial"
+    compiled: bool | None = None
+    """Compile the simulator; by default on CUDA only."""
+    periods: Periods = field(default_factory=Periods)
+    shrinkage: ShrinkageConfig | None = field(default_factory=ShrinkageConfig)
+    """None: the policy is tested as it was learned."""
+    updates: int = 0
+    """Updates instead of the settings' own, for a first look; 0: those."""
+
+
+@dataclass(frozen=True)
+class LearningResult:
+    """What one learner with one seed earned on the test bars of one market; bp per bar, net."""
+
+    market: str
+    learner: str
+    seed: int
+    policy_bp: float
+    """Mean over agents and bars of the deterministic policy."""
+    oracle_bp: float
+    """The same of the oracle; 0 where there is nothing to earn."""
+    trading_frac: float
+    """Share of agents that validation lets trade."""
+    decision: str
+    """What validation decided, in words."""
+    seconds: float
+    """Time of learning, without markets, pre-training and tests."""
+
+    @property
+    def value(self) -> float:
+        """Share of the oracle; where there is no edge, bp per bar."""
+        return self.policy_bp / self.oracle_bp if self.oracle_bp > 0.0 else self.policy_bp
+
+
+def run_learning(
+    market: str, learner: str, seed: int, run: LearningRun, report: Report | None = None
+) -> LearningResult:
+    """Train one learner on one market and test it.
+
+    Args:
+        market: One of `learning_curve_markets.QUESTIONS`.
+        learner: One of `learning_curve_settings.LEARNERS`.
+        seed: Of the market, the weights and everything else.
+        run: Size and device.
+        report: Told of the progress of learning.
+
+    Raises:
+        ConfigError: If the market or the learner is unknown.
+    """
+    settings = learner_settings(learner, pooling=run.pooling)
+    env = sleeve_config(reward="log_growth")
+    posed = pose(
+        market,
+        n_agents=run.n_agents,
+        seed=seed,
+        cost_frac=env.costs.commission_frac + env.costs.slippage_frac,
+        periods=run.periods,
+    )
+    task = _task(posed, env, settings, run, seed)
+    learning = settings.build(task, _view(posed, task, seed), seed)
+    began = time.perf_counter()
+    n_updates = run.updates or settings.updates
+    for number in range(n_updates):
+        learning.update()
+        if report is not None:
+            report(number + 1, n_updates)
+    _wait(task.table.device)
+    seconds = time.perf_counter() - began
+    act, trading_frac, decision = _kept(learning, task, posed, run)
+    policy_bp = mean_return_bp(_backtest(task, run.periods.test), act)
+    oracle = _follow(posed.oracle.to(task.table.device))
+    oracle_bp = mean_return_bp(_backtest(task, run.periods.test).showing("size"), oracle)
+    return LearningResult(
+        market, learner, seed, policy_bp, oracle_bp, trading_frac, decision, seconds
+    )
+
+
+def summarise(results: Sequence[LearningResult]) -> Interval:
+    """Return the interquartile mean over seeds of the results' values, with a bootstrap interval.
+
+    Fewer than four seeds have no quartiles: their mean.
+
+    Source: Agarwal et al. 2021, Deep reinforcement learning at the edge of the statistical
+    precipice.
+    """
+    values = np.array([result.value for result in results])
+    draws = stream(0, "learning", "seeds").integers(0, len(values), (_DRAWS, len(values)))
+    low, high = np.percentile(_middle_mean(values[draws]), [2.5, 97.5])
+    return Interval(float(_middle_mean(values[None])[0]), float(low), float(high))
+
+
+def mean_return_bp(task: PopulationTask, act: Act) -> float:
+    """Return the mean simple return per bar over agents and bars of a backtest, in bp."""
+    wealth = play(task, act, task.episode_bars).wealth.double()
+    return float((wealth[1:] / wealth[:-1] - 1.0).mean()) * _BASIS_POINTS
+
+
+def _middle_mean(values: np.ndarray) -> np.ndarray:
+    """Average (…, S) without the lowest and the highest quarter of S."""
+    cut = values.shape[-1] // 4
+    ordered = np.sort(values, axis=-1)
+    middle: np.ndarray = ordered[..., cut : values.shape[-1] - cut].mean(axis=-1)
+    return middle
+
+
+def _task(
+    posed: PosedMarket, env: EnvConfig, settings: LearnerSettings, run: LearningRun, seed: int
+) -> PopulationTask:
+    train = run.periods.train
+    task = PopulationTask(
+        posed.world,
+        env,
+        n_envs=settings.n_envs,
+        seed=seed,
+        device=run.device,
+        compiled=run.compiled,
+    )
+    return task.during(train.start, train.stop - 1).showing(*settings.private)
+
+
+def _backtest(task: PopulationTask, part: IndexRange) -> PopulationTask:
+    """Return the backtest of a part: the first decision is made at the close before it."""
+    whole = evaluation_task(
+        task.world,
+        task.config,
+        first_bar=part.start - 1,
+        last_bar=part.stop - 1,
+        device=task.table.device,
+    )
+    return whole.showing(*task.private_names)
+
+
+def _view(posed: PosedMarket, task: PopulationTask, seed: int) -> View:
+    """See features as they are, or, where history is needed, through a pre-trained encoder."""
+    if not posed.question.needs_history:
+        return TableView(task.table)
+    world, device = posed.world, task.table.device
+    on_gpu = device.type == "cuda"
+    weights = make_generator(seed, "encoder", "weights")
+    settings = encoder_preset("full" if on_gpu else "tiny")
+    encoder = build_encoder(settings, task.table.shape[-1], weights).to(device)
+    expert = expert_actions(
+        world, rule_policy("expert", seed=seed, regime_names=world.regime_names)
+    )
+    targets = auxiliary_targets(world, train=posed.periods.train, expert=expert, device=device)
+    config = PRETRAINING_PRESETS["gpu" if on_gpu else "cpu"]
+    Pretrainer(encoder, task.table, targets, config, seed=seed).complete()
+    encoder.requires_grad_(False)
+    return frozen_view(encoder, task.table)
+
+
+def _kept(
+    learner: Learner, task: PopulationTask, posed: PosedMarket, run: LearningRun
+) -> tuple[Act, float, str]:
+    """Let validation decide; return the policy, the share of agents that trade, and the words."""
+    if run.shrinkage is None:
+        return learner.act, 1.0, "as learned"
+    validation = _backtest(task, posed.periods.validation)
+    found = decide(learner, validation, validation.episode_bars, run.shrinkage)
+    apply(learner.networks(), found)
+    act = staying_out(learner.act, found.trades, task.action)
+    return act, float(found.trades.float().mean()), found.words
+
+
+def _follow(targets: Tensor) -> Act:
+    """Return the policy that wants targets (N · T,) by row; it must be shown the size alone."""
+
+    def act(observation: Observation) -> Tensor:
+        return settled(targets[observation.row], observation.private[..., 0])
+
+    return act
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
