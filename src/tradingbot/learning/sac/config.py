@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tradingbot.domain.checks import require, require_kinds
@@ -89,3 +90,27 @@ class SACConfig:
             "act_levels must be 0, or 2 or more",
             self,
         )
+
+
+_TRADER = HeadConfig(hidden=(64,), activation="relu")
+
+SAC_PRESETS: Mapping[str, SACConfig] = {
+    # The paper's and SPEC's figures, rewards as they come.
+    "paper": SACConfig(target_spread=PAPER_SPREAD, scale_rewards=False),
+    # Long-only target positions. Two years of hourly bars are few: small networks and decay against
+    # learning noise by heart. A bar's edge is over within ten bars: γ 0.9. Rewards are in units of
+    # their deviation, and of that one tenth is signal: a low temperature.
+    "target": SACConfig(
+        actor=_TRADER,
+        critic=_TRADER,
+        learning_rate=Schedule("cosine", 2e-3, 1e-4, over=24_000),
+        temperature=0.02,
+        temperature_rate=3e-3,
+        batch_size=64,
+        discount=0.9,
+        deviation_penalty=1e-3,
+        weight_decay=1e-3,
+        act_levels=2,
+    ),
+}
+"""Settings by name; the reason is above each."""

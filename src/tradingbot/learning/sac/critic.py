@@ -19,10 +19,11 @@ from tradingbot.networks.initialisation import draw_weight
 _N_COPIES = 2
 _HIDDEN_GAIN = 2.0**0.5
 _ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
-    "tanh": torch.tanh,
-    "relu": functional.relu,
+    "tanh": torch.tanh_,
+    "relu": torch.relu_,
     "gelu": functional.gelu,
 }
+"""In place where that exists: what a layer adds up is not needed for gradients."""
 
 
 class TwinCritic(nn.Module):
