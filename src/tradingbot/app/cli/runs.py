@@ -1,0 +1,264 @@
+"""`tradingbot runs list | show | compare | verify | migrate`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
+from tradingbot.app.console import print_json, print_note, print_table, print_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tradingbot.app.runs_view import CheckpointLine, Comparison
+    from tradingbot.runs import RunDirectory
+
+app = typer.Typer(help="List, show, compare, verify and migrate training runs.")
+
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="Id of a run, the beginning of it, or its folder.")
+]
+EXIT_FINDINGS = 1
+_DIGITS = 12
+
+
+@app.command("list")
+def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
+    """List the runs of the workspace, the newest last.
+
+    Example: [bold]tradingbot runs list[/bold]
+    """
+    from tradingbot.app.runs_view import list_lines
+
+    root = _root(invocation_of(context))
+    lines = list_lines(root)
+    if as_json:
+        print_json(lines)
+        return
+    columns = ["run", "state", "learner", "created (UTC)", "updates", "steps", "score", "data"]
+    rows = [
+        (
+            *(line.id, line.state, line.learner, _minute(line.created_at)),
+            *(line.update, line.steps, line.score, line.problem or line.data),
+        )
+        for line in lines
+    ]
+    print_table("Runs", columns, rows)
+    if not lines:
+        print_note(f"no run in {root}; begin one with: tradingbot train")
+
+
+@app.command("show")
+def show_run(context: typer.Context, reference: RunArgument, as_json: JsonOption = False) -> None:
+    """Show a run: state, configuration, data, certificate, figures, checkpoints and verdicts.
+
+    Example: [bold]tradingbot runs show 20260105[/bold]
+    Example: [bold]tradingbot runs show us143-first --json[/bold]
+    """
+    from tradingbot.app.runs_view import (
+        EVALUATIONS,
+        METRICS,
+        checkpoint_lines,
+        last_row,
+        result_of,
+        state_of,
+    )
+
+    run = _find(context, reference)
+    checkpoints = checkpoint_lines(run)
+    figures = {**last_row(run, METRICS), **last_row(run, EVALUATIONS)}
+    if as_json:
+        print_json(
+            {
+                "record": run.record,
+                "state": state_of(run),
+                "status": run.status(),
+                "metrics": figures,
+                "checkpoints": checkpoints,
+                "result": result_of(run),
+                "folder": run.path,
+            }
+        )
+        return
+    _print_record(run)
+    _print_figures(figures)
+    _print_checkpoints(checkpoints)
+    for verdict in run.status().verdicts:
+        print_text(f"verdict: {verdict}")
+
+
+@app.command("compare")
+def compare_two(
+    context: typer.Context,
+    first: Annotated[str, typer.Argument(metavar="A", help="A run.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another run.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Compare two runs: configuration, data, figures, and whether their weights are equal.
+
+    Example: [bold]tradingbot runs compare us143-first us143-second[/bold]
+    """
+    from tradingbot.app.runs_view import compare_runs
+
+    comparison = compare_runs(_find(context, first), _find(context, second))
+    if as_json:
+        document = {**_fields(comparison), "weights_are_equal": comparison.weights_are_equal}
+        print_json(document)
+        return
+    _print_comparison(comparison)
+
+
+@app.command("verify")
+def verify_run(context: typer.Context, reference: RunArgument, as_json: JsonOption = False) -> None:
+    """Read every byte of a run's checkpoints and compare it with their hashes.
+
+    Leaves with 0 where all are whole, with 1 where one is damaged.
+
+    Example: [bold]tradingbot runs verify us143-first[/bold]
+    """
+    from tradingbot.app.runs_view import checkpoint_lines
+
+    run = _find(context, reference)
+    lines = checkpoint_lines(run, verify=True)
+    damaged = [line for line in lines if line.problem]
+    if as_json:
+        print_json({"run": run.id, "checkpoints": lines, "whole": not damaged})
+    else:
+        _print_checkpoints(lines)
+        print_text(f"{len(lines) - len(damaged)} of {len(lines)} checkpoints are whole")
+    if damaged:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+@app.command("migrate")
+def migrate(
+    context: typer.Context,
+    reference: RunArgument,
+    to: Annotated[
+        Literal["continuous"], typer.Option("--to", help="Kind of actions the new run has.")
+    ],
+    name: Annotated[
+        str | None, typer.Option(help="Id of the new run; by default RUN-continuous.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a continuous run of a discrete one: what it learned is kept, and proved to be.
+
+    The old run is only read. Go on with the new one by: tradingbot train --resume
+
+    Example: [bold]tradingbot runs migrate us143-first --to continuous[/bold]
+    """
+    from tradingbot.app.run_migration import migrate_run
+
+    workspace = invocation_of(context).workspace
+    made = migrate_run(reference, workspace, at=datetime.now(UTC), name=name)
+    if as_json:
+        print_json(
+            {
+                "run": made.run.id,
+                "source": made.source,
+                "checkpoint": made.checkpoint,
+                "to": to,
+                "proof": made.proof,
+            }
+        )
+        return
+    print_text(f"{made.run.id} was made of {made.source}, checkpoint {made.checkpoint}")
+    print_table("Proof", ["figure", "value"], list(_fields(made.proof).items()))
+    print_note(f"go on with: tradingbot train --resume {made.run.id}")
+
+
+def _root(invocation: Invocation) -> Path:
+    return invocation.workspace / "runs"
+
+
+def _find(context: typer.Context, reference: str) -> RunDirectory:
+    from tradingbot.runs import find_run
+
+    return find_run(_root(invocation_of(context)), reference)
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    import dataclasses
+
+    return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+
+
+def _print_record(run: RunDirectory) -> None:
+    from tradingbot.app.runs_view import state_of
+
+    record, status = run.record, run.status()
+    data = record.data
+    drawn = " (drawn)" if record.seed_was_drawn else ""
+    dirty = ", with changes" if record.git.dirty else ""
+    facts = {
+        "state": state_of(run) + (f": {status.reason}" if status.reason else ""),
+        "learner": record.learner,
+        "created": f"{_minute(record.created_at)} UTC",
+        "updates": f"{status.update:,}",
+        "steps per agent": f"{status.steps:,}",
+        "seed": f"{record.seeds['root']}{drawn}",
+        "config hash": record.config_sha256[:_DIGITS],
+        "data": f"{data.label}{', synthetic' if data.synthetic else ''}",
+        "data hash": data.data_sha256[:_DIGITS],
+        "certificate": (data.certificate_sha256 or "none")[:_DIGITS],
+        "agents": f"{len(data.agents)}: {', '.join(data.agents[:8])}",
+        "inputs": f"{len(data.feature_ids)}",
+        "code": f"{record.code_version}, {record.code_sha256[:_DIGITS]}",
+        "commit": f"{(record.git.commit or 'none')[:_DIGITS]}{dirty}",
+        "device": str(record.environment.get("device", "")),
+        "parent": record.parent or "none",
+        "folder": str(run.path),
+    }
+    print_table(f"Run {run.id}", ["what", "value"], list(facts.items()))
+    for resumption in status.resumptions:
+        start = resumption.checkpoint or "the beginning"
+        notes = [*resumption.skipped, *(f"forced: {text}" for text in resumption.forced)]
+        print_text(f"resumed {_minute(resumption.at)} from {start}{_listed(notes)}")
+
+
+def _print_figures(figures: dict[str, Any]) -> None:
+    from tradingbot.app.runs_view import summarise
+
+    rows = [(name, summarise(value)) for name, value in sorted(figures.items())]
+    rows = [(name, value) for name, value in rows if value is not None]
+    if rows:
+        print_table("Last figures (mean over agents)", ["figure", "value"], rows)
+
+
+def _print_checkpoints(lines: list[CheckpointLine]) -> None:
+    rows = [
+        (
+            *(line.name, ", ".join(line.labels), line.update, line.steps),
+            *(line.n_bytes / 1e6, (line.weights_sha256 or "")[:_DIGITS], line.problem or "whole"),
+        )
+        for line in lines
+    ]
+    columns = ["checkpoint", "labels", "updates", "steps", "MB", "weights", "condition"]
+    print_table("Checkpoints", columns, rows)
+
+
+def _print_comparison(comparison: Comparison) -> None:
+    a, b = comparison.runs
+    differing = [(text.partition(": ")[0], text.partition(": ")[2]) for text in comparison.config]
+    print_table("Configuration", ["key", f"{a} → {b}"], differing)
+    rows: list[tuple[Any, ...]] = [(n, *map(_cut, pair)) for n, pair in comparison.facts.items()]
+    print_table("Facts that differ", ["fact", a, b], rows)
+    print_table("Last figures", ["figure", a, b], [(n, *p) for n, p in comparison.metrics.items()])
+    words = {True: "equal, bit for bit", False: "different", None: "not there in both"}
+    print_text(f"weights: {words[comparison.weights_are_equal]}")
+
+
+def _cut(value: object) -> object:
+    return value[:_DIGITS] if isinstance(value, str) and len(value) >= 40 else value
+
+
+def _minute(moment: datetime | None) -> str:
+    return "" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
+
+
+def _listed(texts: list[str]) -> str:
+    return f" ({'; '.join(texts)})" if texts else ""

@@ -1,0 +1,211 @@
+"""What the command line shows of runs: read from their folders, written to none of them."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tradingbot.domain.errors import StorageError
+from tradingbot.runs import (
+    RunDirectory,
+    config_differences,
+    list_checkpoints,
+    list_runs,
+    read_journal,
+)
+from tradingbot.runs.loading import load_checkpoint, update_of
+from tradingbot.runs.manifest import read_manifest
+
+METRICS, EVALUATIONS, RESULT_FILE = "metrics", "evaluations", "result.json"
+
+
+@dataclass(frozen=True)
+class RunLine:
+    """A run in a list."""
+
+    id: str
+    state: str
+    learner: str = ""
+    created_at: datetime | None = None
+    update: int | None = None
+    steps: int | None = None
+    score: float | None = None
+    """Of the newest checkpoint."""
+    data: str = ""
+    problem: str | None = None
+    """Why it cannot be read."""
+
+
+@dataclass(frozen=True)
+class CheckpointLine:
+    """A checkpoint of a run, as its manifest says; `problem` where it is damaged."""
+
+    name: str
+    labels: tuple[str, ...] = ()
+    update: int = 0
+    steps: int = 0
+    n_bytes: int = 0
+    metrics: dict[str, float | None] | None = None
+    weights_sha256: str | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs side by side."""
+
+    runs: tuple[str, str]
+    config: tuple[str, ...]
+    """What differs in the configuration, `key: first → second`."""
+    facts: dict[str, tuple[Any, Any]]
+    """Data, code, seed, learner and the like, of both; only those that differ."""
+    metrics: dict[str, tuple[float | None, float | None]]
+    """Figures of both at their ends."""
+    weights: tuple[str | None, str | None]
+    """Hash of the newest weights of both."""
+
+    @property
+    def weights_are_equal(self) -> bool | None:
+        """Whether both ended with the same weights, bit for bit; None where one has none."""
+        return None if None in self.weights else self.weights[0] == self.weights[1]
+
+
+def list_lines(root: Path) -> list[RunLine]:
+    """Describe every run below a folder, the newest last; damaged ones too."""
+    lines = [_line(folder) for folder in list_runs(root)]
+    return sorted(lines, key=lambda line: (str(line.created_at or ""), line.id))
+
+
+def state_of(run: RunDirectory) -> str:
+    """Say how a run is: as its status says, but `killed` where its process is gone."""
+    state: str = run.status().state
+    return "killed" if state == "running" and not run.is_held() else state
+
+
+def checkpoint_lines(run: RunDirectory, *, verify: bool = False) -> list[CheckpointLine]:
+    """Describe the checkpoints of a run, the oldest first.
+
+    Args:
+        run: The run.
+        verify: Read every byte, not only the manifests.
+    """
+    return [_checkpoint_line(folder, verify=verify) for folder in list_checkpoints(run)]
+
+
+def last_row(run: RunDirectory, journal: str) -> dict[str, Any]:
+    """Return the last whole row of a journal; nothing where there is none."""
+    rows = deque(read_journal(run.journal_path(journal)), maxlen=1)
+    return rows[0] if rows else {}
+
+
+def result_of(run: RunDirectory) -> dict[str, Any] | None:
+    """Return what a finished run was judged to be worth; None where it is not finished."""
+    path = run.path / RESULT_FILE
+    if not path.is_file():
+        return None
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as e:
+        raise StorageError("result must be readable", was=type(e).__name__, where=str(path)) from e
+    return content if isinstance(content, dict) else None
+
+
+def compare_runs(first: RunDirectory, second: RunDirectory) -> Comparison:
+    """Put two runs side by side."""
+    pair = (first, second)
+    facts = {
+        name: (a, b)
+        for (name, a), b in zip(_facts(first).items(), _facts(second).values(), strict=True)
+        if a != b
+    }
+    figures = [_figures(run) for run in pair]
+    names = sorted({*figures[0], *figures[1]})
+    return Comparison(
+        runs=(first.id, second.id),
+        config=tuple(config_differences(first.record.config, second.record.config)),
+        facts=facts,
+        metrics={name: (figures[0].get(name), figures[1].get(name)) for name in names},
+        weights=(_weights(first), _weights(second)),
+    )
+
+
+def summarise(value: object) -> float | None:
+    """Return a number, or the mean of one number per agent; None for anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return float(value)
+    if isinstance(value, list) and value:
+        numbers = [n for n in value if isinstance(n, int | float) and not isinstance(n, bool)]
+        return sum(numbers) / len(numbers) if len(numbers) == len(value) else None
+    return None
+
+
+def _line(folder: Path) -> RunLine:
+    try:
+        run = RunDirectory.open(folder)
+        status, record = run.status(), run.record
+        checkpoints = checkpoint_lines(run)
+    except StorageError as e:
+        return RunLine(folder.name, "damaged", problem=str(e))
+    newest = checkpoints[-1].metrics if checkpoints else None
+    return RunLine(
+        id=run.id,
+        state=state_of(run),
+        learner=record.learner,
+        created_at=record.created_at,
+        update=status.update,
+        steps=status.steps,
+        score=(newest or {}).get("score"),
+        data=record.data.label + (" (synthetic)" if record.data.synthetic else ""),
+    )
+
+
+def _checkpoint_line(folder: Path, *, verify: bool) -> CheckpointLine:
+    try:
+        manifest = load_checkpoint(folder).manifest if verify else read_manifest(folder)
+    except StorageError as e:
+        return CheckpointLine(folder.name, update=update_of(folder), problem=f"{e.was or e.rule}")
+    return CheckpointLine(
+        name=folder.name,
+        labels=manifest.labels,
+        update=manifest.update,
+        steps=manifest.steps,
+        n_bytes=sum(file.n_bytes for file in manifest.files.values()),
+        metrics=manifest.metrics,
+        weights_sha256=manifest.weights_sha256,
+    )
+
+
+def _facts(run: RunDirectory) -> dict[str, Any]:
+    record = run.record
+    return {
+        "learner": record.learner,
+        "seed": record.seeds["root"],
+        "data": record.data.data_sha256,
+        "certificate": record.data.certificate_sha256,
+        "normaliser": record.data.normaliser_sha256,
+        "agents": len(record.data.agents),
+        "code": record.code_sha256,
+        "commit": record.git.commit,
+        "device": record.environment.get("device"),
+        "torch": record.environment.get("torch"),
+        "threads": record.environment.get("threads"),
+        "state": state_of(run),
+        "updates": run.status().update,
+        "steps": run.status().steps,
+    }
+
+
+def _figures(run: RunDirectory) -> dict[str, float]:
+    rows = {**last_row(run, METRICS), **last_row(run, EVALUATIONS)}
+    return {name: n for name, value in rows.items() if (n := summarise(value)) is not None}
+
+
+def _weights(run: RunDirectory) -> str | None:
+    hashes = [line.weights_sha256 for line in checkpoint_lines(run) if line.weights_sha256]
+    return hashes[-1] if hashes else None
