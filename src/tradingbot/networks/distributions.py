@@ -98,6 +98,7 @@ class SquashedGaussian(NamedTuple):
         """Return exp(entropy) ÷ (high − low), (…,): the share of the range that is in use.
 
         Args:
-            log_prob: (…,) of samples of this distribution; minus its mean estimates the entropy.
+            log_prob: (…,) averaged over samples of this distribution: minus the entropy. Average
+                before and not afterwards: the mean of exp(−log p) is the range, whatever p is.
         """
         return torch.exp(-log_prob) / (self.high - self.low)

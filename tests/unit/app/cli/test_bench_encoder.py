@@ -1,0 +1,39 @@
+"""`tradingbot bench encoder`, with the real measurement at a small size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tradingbot.app.bench import encoder_bench
+from tradingbot.networks.encoders.catalogue import ENCODER_PRESETS
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    tiny = {"encoder": ENCODER_PRESETS["tiny"], "preset": "tiny", "bars": 3528}
+    less = {"compared_bars": 30, "calls": 2, "seconds": 0.001}
+    for name, symbols in (("FULL", 2), ("QUICK", 1)):
+        scale = replace(getattr(encoder_bench, name), symbols=symbols, **tiny, **less)
+        monkeypatch.setattr(encoder_bench, name, scale)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_json_is_a_list_of_records(call) -> None:
+    records = {record["name"]: record for record in call("bench", "encoder", "--json").document}
+
+    assert {"history_bars", "window_p95_b32", "activations_b32", "embed_2x2y"} <= set(records)
+    assert set(records["embed_2x2y"]) >= {"name", "value", "unit", "reference", "ratio"}
+
+
+def test_quick_embeds_fewer_symbols_and_says_so_by_name(call) -> None:
+    shown = call("bench", "encoder", "--quick").out
+
+    assert "embed_1x2y" in shown
+    assert "windows/s" in shown
