@@ -110,11 +110,11 @@ class StackedHead(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map inputs (N, B, I) to outputs (N, B, O)."""
-        hidden = self.features(x)
-        output = _affine(hidden, self.weights[-1], self.biases[-1])
-        if self.config.pooling != "partial":
-            return output
-        return output + self._deviate(hidden)
+        weight = self.weights[-1]
+        if self.config.pooling == "partial":
+            # One small matrix per agent: the hidden layer is read once, forward and back.
+            weight = weight + self._mixture()
+        return _affine(self.features(x), weight, self.biases[-1])
 
     def features(self, x: Tensor) -> Tensor:
         """Return the last hidden layer, (N, B, H)."""
@@ -127,7 +127,7 @@ class StackedHead(nn.Module):
         """Return what agents add to the shared output, (N, B, O); 0 unless partially pooled."""
         if self.config.pooling != "partial":
             return x.new_zeros(*x.shape[:-1], self.n_outputs)
-        return self._deviate(self.features(x))
+        return self.features(x) @ self._mixture()
 
     def penalty(self) -> Tensor:
         """Return Σ_k z² of each agent, (N,); 0 unless partially pooled."""
@@ -135,11 +135,10 @@ class StackedHead(nn.Module):
             return torch.zeros(self.n_agents, device=self.weights[0].device)
         return torch.sum(self.deviations.square(), dim=-1)
 
-    def _deviate(self, hidden: Tensor) -> Tensor:
-        # Mix the directions first: one small (H, O) matrix per agent instead of K outputs per row.
+    def _mixture(self) -> Tensor:
+        """Mix the directions of each agent, (N, H, O)."""
         directions = self.directions.view(-1, self.config.n_directions, self.n_outputs)
-        mixture = torch.einsum("nk,hko->nho", self.deviations, directions)
-        return hidden @ mixture
+        return torch.einsum("nk,hko->nho", self.deviations, directions)
 
     def _draw(
         self, fan_in: int, fan_out: int, gain: float, generator: torch.Generator

@@ -74,8 +74,9 @@ def _clip_own(gradients: Sequence[Tensor], limit: float) -> Tensor:
     squares = [torch.linalg.vector_norm(g.flatten(1), dim=1).square() for g in gradients]
     square = torch.stack(squares).sum(0)
     factor = (limit / (square.sqrt() + _EPSILON)).clamp_max(1.0)
-    for gradient in gradients:
-        gradient.mul_(_per_agent(factor, gradient))
+    if factor.is_cuda or (factor < 1.0).any():
+        for gradient in gradients:
+            gradient.mul_(_per_agent(factor, gradient))
     return square
 
 

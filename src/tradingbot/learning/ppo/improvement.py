@@ -33,6 +33,8 @@ class PolicyImprover:
         """Take what is to be improved; the network is on its device already."""
         self.network, self.view, self.config = network, view, config
         self.device = network.actor.weights[0].device
+        # On the host a question costs nothing, and the answer may save work.
+        self._on_host = self.device.type == "cpu"
         self.shuffle = make_generator(seed, "ppo", "shuffle")
         self.entropy_noise = make_generator(seed, "ppo", "entropy", device=self.device)
         self.parameters, self.optimiser = self._make_optimiser()
@@ -65,6 +67,8 @@ class PolicyImprover:
         sums = torch.zeros(len(_FIGURES), len(active), device=self.device)
         for index, index_on_host in zip(on_host.to(self.device), on_host, strict=True):
             begun = active
+            if self._on_host and not active.any():
+                break  # what follows would change nothing
             active, figures = self._step(
                 samples, (index, index_on_host), active, (entropy_weight, clip)
             )
@@ -118,7 +122,7 @@ class PolicyImprover:
         norm = prepare_gradients(
             self.parameters, active, limit=config.gradient_clip, weight_decay=config.weight_decay
         )
-        if config.kl_stop:
+        if config.kl_stop and not (self._on_host and active.all()):
             forget_momentum(self.optimiser, self.parameters, active)
         self.optimiser.step()
         return active, torch.cat([figures, norm[None]])
