@@ -119,9 +119,10 @@ def run_learning(
     _wait(task.table.device)
     seconds = time.perf_counter() - began
     act, trading_frac, decision = _kept(learning, task, posed, run)
-    policy_bp = mean_return_bp(_backtest(task, run.periods.test), act)
+    test = _backtest(task, run.periods.test, run)
+    policy_bp = mean_return_bp(test, act)
     oracle = _follow(posed.oracle.to(task.table.device))
-    oracle_bp = mean_return_bp(_backtest(task, run.periods.test).showing("size"), oracle)
+    oracle_bp = mean_return_bp(test.showing("size"), oracle)
     return LearningResult(
         market, learner, seed, policy_bp, oracle_bp, trading_frac, decision, seconds
     )
@@ -170,7 +171,7 @@ def _task(
     return task.during(train.start, train.stop - 1).showing(*settings.private)
 
 
-def _backtest(task: PopulationTask, part: IndexRange) -> PopulationTask:
+def _backtest(task: PopulationTask, part: IndexRange, run: LearningRun) -> PopulationTask:
     """Return the backtest of a part: the first decision is made at the close before it."""
     whole = evaluation_task(
         task.world,
@@ -178,6 +179,7 @@ def _backtest(task: PopulationTask, part: IndexRange) -> PopulationTask:
         first_bar=part.start - 1,
         last_bar=part.stop - 1,
         device=task.table.device,
+        compiled=run.compiled,
     )
     return whole.showing(*task.private_names)
 
@@ -207,7 +209,7 @@ def _kept(
     """Let validation decide; return the policy, the share of agents that trade, and the words."""
     if run.shrinkage is None:
         return learner.act, 1.0, "as learned"
-    validation = _backtest(task, posed.periods.validation)
+    validation = _backtest(task, posed.periods.validation, run)
     found = decide(learner, validation, validation.episode_bars, run.shrinkage)
     apply(learner.networks(), found)
     act = staying_out(learner.act, found.trades, task.action)

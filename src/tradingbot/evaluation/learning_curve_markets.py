@@ -89,6 +89,19 @@ class PosedMarket:
     """(N · T,) positions of the best policy that knows the market's law but not its future."""
 
 
+def require_question(name: str) -> MarketQuestion:
+    """Find a question by name.
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    if name not in QUESTIONS:
+        raise ConfigError(
+            "market must be a known one", was=repr(name), remedy=suggest(name, QUESTIONS)
+        )
+    return QUESTIONS[name]
+
+
 def pose(name: str, *, n_agents: int, seed: int, cost_frac: float, periods: Periods) -> PosedMarket:
     """Generate the market of a question.
 
@@ -102,11 +115,7 @@ def pose(name: str, *, n_agents: int, seed: int, cost_frac: float, periods: Peri
     Raises:
         ConfigError: If there is no such question.
     """
-    if name not in QUESTIONS:
-        raise ConfigError(
-            "market must be a known one", was=repr(name), remedy=suggest(name, QUESTIONS)
-        )
-    question = QUESTIONS[name]
+    question = require_question(name)
     kind, params, n_bars = question.kind, dict(question.params), periods.n_bars
     market = synthetic_market(kind, n_symbols=n_agents, n_bars=n_bars, seed=seed, params=params)
     options: dict[str, Any] = params

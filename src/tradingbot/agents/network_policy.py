@@ -1,0 +1,108 @@
+"""Trained heads as a policy: what a network wants, for rollouts and serving; no learning here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from tradingbot.agents.policy import Seen
+from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.market.observation import PRIVATE_FEATURES
+from tradingbot.networks.heads import StackedHead
+from tradingbot.networks.view import View
+
+_PRIVATE_NAMES = tuple(feature.name for feature in PRIVATE_FEATURES)
+
+
+@dataclass(frozen=True)
+class Squash:
+    """How the first output of a head becomes a position."""
+
+    kind: Literal["sigmoid", "tanh"] = "sigmoid"
+    """`sigmoid` for direct gradients, `tanh` for the mean of a squashed Gaussian."""
+    gain: float = 1.0
+    """Multiplies the output first."""
+    low: float = 0.0
+    high: float = 1.0
+    levels: int = 0
+    """Positions are rounded to so many levels from low to high; 0 does not round."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be computed."""
+        require_kinds(self)
+        require(self.kind in ("sigmoid", "tanh"), "kind must be sigmoid or tanh", self)
+        require(self.gain > 0.0, "gain must be above 0", self)
+        require(self.low < self.high, "low must be below high", self)
+        require(self.levels == 0 or self.levels >= 2, "levels must be 0, or 2 or more", self)
+
+    def __call__(self, output: Tensor) -> Tensor:
+        """Map outputs (…) to positions (…)."""
+        scaled = self.gain * output
+        share = torch.sigmoid(scaled) if self.kind == "sigmoid" else 0.5 * (scaled.tanh() + 1.0)
+        if self.levels:
+            share = torch.round(share * (self.levels - 1)) / (self.levels - 1)
+        return self.low + (self.high - self.low) * share
+
+
+class NetworkPolicy:
+    """N agents that were trained, as an `agents.policy.Policy`; account i is agent i's.
+
+    What they see of the market comes from the view, by row: it must be of the bars that are traded.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        actor: StackedHead,
+        squash: Squash,
+        *,
+        private: tuple[str, ...] = _PRIVATE_NAMES,
+        trades: Tensor | None = None,
+    ) -> None:
+        """Keep networks; they are shared, not copied.
+
+        Args:
+            view: Embeddings by row.
+            actor: Its first output is what `squash` reads.
+            squash: From output to position.
+            private: Names of the private numbers that the actor was trained with, in order.
+            trades: (N,) bool, agents that trade; the others want nothing. All by default.
+
+        Raises:
+            ConfigError: If a private number is unknown, or widths disagree.
+        """
+        for name in private:
+            if name not in _PRIVATE_NAMES:
+                raise ConfigError(
+                    "private number must be a known one",
+                    was=repr(name),
+                    remedy=suggest(name, _PRIVATE_NAMES),
+                )
+        n_inputs = actor.weights[0].shape[-2]
+        if n_inputs != view.width + len(private):
+            raise ConfigError(
+                "an actor must read the view and the private numbers",
+                was=f"{n_inputs} inputs for {view.width} + {len(private)}",
+            )
+        self._view, self._actor, self._squash = view, actor, squash
+        self._places = [_PRIVATE_NAMES.index(name) for name in private]
+        everyone = torch.ones(actor.n_agents, dtype=torch.bool)
+        self._trades = everyone if trades is None else trades
+
+    @torch.no_grad()
+    def __call__(self, seen: Seen) -> Tensor:
+        """Return target positions (N,) of accounts that agents 0 … N − 1 hold."""
+        n_agents = self._actor.n_agents
+        if len(seen.row) != n_agents:
+            raise ConfigError(
+                "accounts must be one for each agent", was=len(seen.row), where=f"{n_agents} agents"
+            )
+        market = self._view.look(seen.row[:, None])
+        private = seen.private[self._places].T[:, None].to(market.dtype)
+        output: Tensor = self._actor(torch.cat([market, private], dim=-1))
+        wanted = self._squash(output[:, 0, 0]).to(seen.private.dtype)
+        return torch.where(self._trades.to(wanted.device), wanted, 0.0)

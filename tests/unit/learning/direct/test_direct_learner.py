@@ -1,0 +1,163 @@
+"""Direct gradients as a learner: reports, resumes, and draws nothing while learning."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from fixtures.trading_worlds import short_config, small_world
+from tradingbot.domain.errors import ConfigError
+from tradingbot.envs.population import PopulationTask
+from tradingbot.evaluation.rollout import sleeve_config
+from tradingbot.learning.direct.config import DirectConfig
+from tradingbot.learning.direct.learner import Direct
+from tradingbot.learning.schedules import Schedule
+from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.view import TableView
+
+N, B, BARS = 3, 2, 5
+
+
+def task_of(seed: int = 0) -> PopulationTask:
+    """Return sleeves with short episodes."""
+    config = sleeve_config(reward="log_growth")
+    episode = replace(config.rules.episode, episode_bars=8)
+    config = replace(config, rules=replace(config.rules, episode=episode))
+    return PopulationTask(small_world(), config, n_envs=B, seed=seed).showing("size")
+
+
+def make(seed: int = 0, **changes) -> Direct:
+    """Return a small learner."""
+    fields = {
+        "actor": HeadConfig(hidden=(8,)),
+        "chunk_bars": BARS,
+        "learning_rate": Schedule("cosine", 3e-3, 0.0, over=100),
+    }
+    task = task_of()
+    return Direct(task, TableView(task.table), DirectConfig(**(fields | changes)), seed=seed)
+
+
+def test_update_counts_and_reports_what_happened() -> None:
+    direct = make()
+    made = direct.update()
+    assert (direct.steps, direct.updates) == (BARS * B, 1)
+    for name, values in made.metrics.items():
+        assert values.shape in ((N,), ()), name
+        assert torch.isfinite(values).all(), name
+        assert not values.requires_grad, name
+    for field in ("selected", "executed", "traded", "reward"):
+        assert getattr(made.experience, field).shape == (BARS, N, B)
+    assert made.experience.terms.shape == (1, N, B)
+    assert not made.experience.reward.requires_grad
+
+
+def test_learner_resumed_from_its_state_ends_with_the_same_bits() -> None:
+    whole = make(noise=0.1)
+    for _ in range(3):
+        whole.update()
+    half = make(noise=0.1)
+    half.update()
+    half.set_learning_rate_scale(1.0)
+    half.set_entropy_scale(torch.ones(N))
+    resumed = make(seed=9, noise=0.1)
+    resumed.load_state(half.state())
+    for _ in range(2):
+        resumed.update()
+    expected, found = whole.state(), resumed.state()
+    assert expected.keys() == found.keys()
+    for name, value in expected.items():
+        assert torch.equal(value, found[name]), name
+
+
+def test_seed_decides_the_weights() -> None:
+    weights = [make(seed).state()["actor/weights.0"] for seed in (0, 0, 1)]
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+
+
+def test_chunks_go_on_where_the_last_one_ended() -> None:
+    direct = make(learning_rate=Schedule("constant", 1e-12))
+    rows = []
+    for _ in range(2):
+        rows.append(direct._observation.row.clone())
+        direct.update()
+    assert torch.equal(rows[1], rows[0] + BARS)
+    direct.update()
+    assert not torch.equal(direct._observation.row, rows[1] + 2 * BARS)  # episodes of 8 bars
+
+
+def test_deterministic_actions_are_rounded_to_levels_and_samples_are_not() -> None:
+    for levels, allowed in ((2, {0.0, 1.0}), (3, {0.0, 0.5, 1.0})):
+        direct = make(act_levels=levels)
+        seen = direct.task.begin()[1]
+        assert set(direct.act(seen).flatten().tolist()) <= allowed
+        soft = direct.sample(seen)
+        assert ((soft > 0.0) & (soft < 1.0)).all()
+        assert torch.equal(soft, direct.sample(seen))
+    direct = make(act_levels=0)
+    assert torch.equal(direct.act(seen), direct.sample(seen))
+
+
+def test_noise_is_drawn_by_samples_only_and_scaled_per_agent() -> None:
+    direct = make(noise=0.5, act_levels=0)
+    seen = direct.task.begin()[1]
+    assert not torch.equal(direct.sample(seen), direct.sample(seen))
+    direct.set_entropy_scale(torch.tensor([0.0, 1.0, 1.0]))
+    noisy = direct.sample(seen)
+    assert torch.equal(noisy[0], direct.act(seen)[0])
+    assert not torch.equal(noisy[1], direct.act(seen)[1])
+
+
+def test_learning_rate_of_zero_changes_nothing_and_its_scale_is_obeyed() -> None:
+    direct = make()
+    direct.set_learning_rate_scale(0.0)
+    before = direct.state()["actor/weights.0"]
+    direct.update()
+    assert torch.equal(before, direct.state()["actor/weights.0"])
+    direct.set_learning_rate_scale(1.0)
+    direct.update()
+    assert not torch.equal(before, direct.state()["actor/weights.0"])
+
+
+@pytest.mark.parametrize("pooling", ["partial", "pooled", "independent"])
+@pytest.mark.parametrize("objective", ["log_growth", "sharpe", "reward"])
+def test_every_objective_and_pooling_moves_all_weights(pooling: str, objective: str) -> None:
+    direct = make(actor=HeadConfig(hidden=(8,), pooling=pooling), objective=objective)
+    before = {name: p.detach().clone() for name, p in direct.networks()["actor"].named_parameters()}
+    direct.update()
+    for name, parameter in direct.networks()["actor"].named_parameters():
+        assert not torch.equal(parameter, before[name]), name
+
+
+def test_penalty_pulls_deviations_to_zero() -> None:
+    sizes = []
+    for penalty in (0.0, 1e4):
+        direct = make(deviation_penalty=penalty, learning_rate=Schedule("constant", 1e-2))
+        for _ in range(4):
+            made = direct.update()
+        sizes.append(float(made.metrics["policy/deviation"].mean()))
+    assert sizes[1] < 0.8 * sizes[0]
+
+
+def test_codes_are_refused() -> None:
+    task = PopulationTask(small_world(), short_config("discrete"), n_envs=1, seed=0)
+    with pytest.raises(ConfigError, match="actions must be numbers"):
+        Direct(task, TableView(task.table), DirectConfig(), seed=0)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("objective", "profit"),
+        ("chunk_bars", 0),
+        ("noise", -1.0),
+        ("act_levels", 1),
+        ("squash_gain", 0.0),
+        ("weight_decay", -0.1),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(field: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=field):
+        DirectConfig(**{field: value})
