@@ -110,6 +110,8 @@ class GuardConfig:
     """Share of one action in deterministic play, …"""
     noise_gap: float = 0.40
     """… less its share in sampling, from which a policy lives on its noise."""
+    undecided: float = 0.90
+    """Spread from which a policy has not begun to decide: what it does without noise is chance."""
     unexecuted: float = 0.50
     """Share of selections not carried out that is a warning …"""
     unexecuted_critical: float = 0.90
@@ -122,7 +124,9 @@ class GuardConfig:
     reward_scale: float = 1.0e4
     """Root mean square of rewards that no learner is made for."""
     one_term: float = 0.90
-    """Share of one term of the reward."""
+    """Share of one term of the reward …"""
+    term_patience: int = 10
+    """… and updates in a row above it."""
     explained_variance: float = 0.0
     """Explained variance below which a critic is worse than a constant …"""
     explained_variance_critical: float = -0.5
@@ -143,7 +147,7 @@ class GuardConfig:
             require(getattr(self, name) >= 1, f"{name} must be 1 or more", self)
         for name in ("warm_up_steps", "warm_up_updates", "probe_every"):
             require(getattr(self, name) >= 0, f"{name} must be 0 or more", self)
-        for name in ("spread_fall_updates", "critic_patience"):
+        for name in ("spread_fall_updates", "critic_patience", "term_patience"):
             require(getattr(self, name) >= 1, f"{name} must be 1 or more", self)
         for entry in fields(self):
             number = getattr(self, entry.name)
@@ -159,6 +163,7 @@ class GuardConfig:
             > max(
                 self.patience,
                 self.critic_patience,
+                self.term_patience,
                 self.spread_fall_updates,
                 self.probe_every + 1,
             ),
@@ -187,6 +192,7 @@ class GuardConfig:
 _SHARES = (
     *("one_action", "one_action_critical", "spread", "spread_critical"),
     *("varied", "spread_fall", "repeat_share", "trades", "idle", "noise_largest", "noise_gap"),
+    "undecided",
     *("unexecuted", "unexecuted_critical", "one_term"),
 )
 

@@ -108,6 +108,14 @@ def test_rule_at_its_limits(
             CRITICAL,
         ),
         ({"eval/largest_share": 0.97, "eval/share_in_sampling": 0.41, **IDLE}, INFO),
+        (
+            {"eval/largest_share": 0.97, "eval/share_in_sampling": 0.41, "policy/spread": 0.9},
+            INFO,
+        ),
+        (
+            {"eval/largest_share": 0.97, "eval/share_in_sampling": 0.41, "policy/spread": 0.89},
+            WARNING,
+        ),
     ],
 )
 def test_policy_that_lives_on_its_noise_is_told_by_degrees(
@@ -138,6 +146,7 @@ def test_noise_is_told_in_the_words_people_know() -> None:
         ("LOW_SPREAD", {"policy/spread": 0.05}, 3),
         ("LIVES_ON_NOISE", {"eval/largest_share": 0.99, "eval/share_in_sampling": 0.1}, 11),
         ("DEAD_CRITIC", {"value/explained_variance": -1.0}, 10),
+        ("ONE_TERM", {"rollout/largest_term_share": 0.95}, 10),
         ("NOT_FINITE", {"rollout/bad_rewards": 1.0}, 1),
         ("REWARD_EXPLODES", {"rollout/reward_scale": 6.0}, 2),
         ("GRADIENT_EXPLODES", {"loss/gradient_norm": 11.0}, 3),

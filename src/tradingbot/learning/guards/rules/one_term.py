@@ -28,4 +28,5 @@ RULE = Rule(
     words,
     "Weigh the terms so that each is heard, or leave out those that are not.",
     cure="none",
+    patience=lambda config: config.term_patience,
 )
