@@ -29,6 +29,7 @@ CONFIG = GuardConfig(
     kept_updates=6,
     patience=2,
     critic_patience=2,
+    term_patience=2,
     spread_fall_updates=2,
     warm_up_steps=0,
     warm_up_updates=0,
