@@ -1,0 +1,35 @@
+"""Settings of PPO to start from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from tradingbot.learning.entropy import EntropyConfig
+from tradingbot.learning.ppo.config import PPOConfig
+from tradingbot.learning.schedules import Schedule, constant
+from tradingbot.networks.heads import HeadConfig
+
+_SPEC = PPOConfig(rollout_steps=2048)
+_MARKET = PPOConfig(
+    # Two years of hourly bars: a small head overfits later.
+    actor=HeadConfig(hidden=(64,)),
+    critic=HeadConfig(hidden=(64,), output_gain=1.0),
+    rollout_steps=64,
+    n_epochs=4,
+    minibatch=256,
+    # A signal of some ten bars: a longer horizon only adds noise to the advantages.
+    discount=0.95,
+    decay=0.9,
+    kl_stop=0.05,
+    # To nothing within 64 updates of 16 environments.
+    learning_rate=Schedule("cosine", 3e-3, 0.0, over=65_536),
+    weight_decay=1e-4,
+    deviation_penalty=1e-3,
+    entropy=EntropyConfig(coefficient=constant(0.02), target=0.0, floor=0.0),
+    # Holding a little more or less earns nothing and pays costs.
+    act_levels=2,
+)
+PPO_PRESETS: Mapping[str, PPOConfig] = MappingProxyType({"spec": _SPEC, "market": _MARKET})
+"""`spec`: the specification's numbers, for 8 environments. `market`: recovers planted edge, with 16
+environments of each agent and some 64 updates."""
