@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from tradingbot.data.splits import IndexRange
 from tradingbot.data.synthetic.market import SyntheticMarket
-from tradingbot.data.synthetic.registry import market as find_market
-from tradingbot.data.synthetic.registry import parse_params
 from tradingbot.envs import World, synthetic_world
 from tradingbot.envs.auxiliary import auxiliary_targets
-from tradingbot.envs.synthetic_market import weekday_grid
+from tradingbot.envs.synthetic_market import synthetic_market
 from tradingbot.evaluation.oracle.action_rule import (
     DEFAULT_COST_FRAC,
     ActionRule,
@@ -45,9 +43,8 @@ def one_thread() -> object:
 def generated(kind: str, n_symbols: int, seed: int) -> tuple[World, SyntheticMarket]:
     n_bars = TRAIN_BARS + TEST_BARS
     world = synthetic_world(kind, n_symbols=n_symbols, n_bars=n_bars, seed=seed, train=TRAIN)
-    spec = find_market(kind)
-    grid = weekday_grid(world.symbols, n_bars)
-    return world, spec.generate(parse_params(spec, {}), grid, seed)
+    market = synthetic_market(kind, n_symbols=n_symbols, n_bars=n_bars, seed=seed, params={})
+    return world, market
 
 
 def returns_only(world: World) -> torch.Tensor:

@@ -202,8 +202,7 @@ class Cloner:
         output = self.actor(torch.cat([seen, mini.private], dim=-1))
         action = self.task.action
         points = cloning_losses(output, mini.allowed, mini.expert, action, self.config)
-        # A forbidden code has an enormous loss: it must not be multiplied by 0, but left out.
-        losses = torch.where(weight > 0.0, weight * points, 0.0).mean(1)
+        losses = (weight * points).mean(1)
         total = losses.mean() + self.config.deviation_penalty * self.actor.penalty().mean()
         self._optimiser.zero_grad(set_to_none=True)
         total.backward()  # type: ignore[no-untyped-call]

@@ -160,14 +160,29 @@ def test_rows_after_the_training_period_are_not_read() -> None:
     assert Pretrainer(encoder(), table, targets, config, seed=0).complete() == expected
 
 
-def test_training_ends_when_the_held_out_loss_gets_no_better_and_keeps_the_best() -> None:
+def overfitting(seed: int = 0) -> Pretrainer:
+    """Noise to learn by heart: the held-out loss is best at the beginning."""
     table, targets = problem()
     noise = torch.randn(N_SERIES, N_BARS, generator=torch.Generator().manual_seed(1))
     targets["next_return"] = replace(targets["next_return"], values=noise)
-    config = replace(
-        CONFIG, updates=400, patience=3, weights=AuxiliaryWeights(1.0, 0.0, 0.0, 0.0, 0.0)
-    )
-    pretrainer = Pretrainer(encoder(), table, targets, config, seed=0)
+    weights = AuxiliaryWeights(1.0, 0.0, 0.0, 0.0, 0.0)
+    config = replace(CONFIG, updates=400, patience=3, weights=weights)
+    return Pretrainer(encoder(seed), table, targets, config, seed=seed)
+
+
+def test_best_weights_before_a_stop_survive_it() -> None:
+    straight = overfitting()
+    while straight._progress.stale_looks < 2:
+        straight.update()
+    kept = straight.state()
+    resumed = overfitting(seed=4)
+    resumed.load_state(kept)
+
+    assert resumed.complete() == straight.complete()
+
+
+def test_training_ends_when_the_held_out_loss_gets_no_better_and_keeps_the_best() -> None:
+    pretrainer = overfitting()
     losses: dict[int, float] = {}
 
     def keep(update: int, metrics: dict[str, Tensor]) -> None:
