@@ -8,7 +8,6 @@ import shutil
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,7 +22,7 @@ from tradingbot.agents.migration import (
     signed_sizes,
 )
 from tradingbot.app.console import as_json
-from tradingbot.app.training.config_files import config_of_mapping
+from tradingbot.app.training.config_files import changed, config_of_mapping
 from tradingbot.app.training.configuration import TrainConfig
 from tradingbot.app.training.data import TrainingData, open_data
 from tradingbot.app.training.keeper import Keeper
@@ -50,8 +49,10 @@ from tradingbot.runs.loading import reading, verify_checkpoint
 
 MIGRATION_FILE = "migration.json"
 BACKUP_FOLDER = "backup"
-PROBE_STATES = 4096
-"""Of each agent; half to fit on, half to prove on."""
+PROBE_ENVS = 16
+"""Environments of each agent that are played for states."""
+PROBE_STATES = 65_536
+"""Of all agents together, half to fit on, half to prove on; of one agent 512 to 2,048."""
 _ACTOR, _ENCODER = "heads.actor.", "encoder."
 
 
@@ -138,7 +139,8 @@ def _weights_of(run: RunDirectory) -> Checkpoint:
 def _migrate_actor(
     config: TrainConfig, data: TrainingData, checkpoint: Checkpoint, seed: int
 ) -> tuple[StackedHead, MigrationProof]:
-    learner = _wire(config, data, checkpoint.agent, seed).learner
+    many = changed(config, {"budget.n_envs": PROBE_ENVS})
+    learner = _wire(many, data, checkpoint.agent, seed).learner
     assert isinstance(learner, PPO)  # the only learner of discrete actions
     rules, actor = config.task.rules.action, learner.network.actor
     seen, held_out = _probe(learner)
@@ -165,7 +167,8 @@ def _probe(learner: PPO) -> tuple[Probe, Probe]:
     task = learner.task
     state, seen = task.begin()
     inputs, allowed = [], []
-    for _ in range(math.ceil(PROBE_STATES / task.n_envs)):
+    states = min(max(PROBE_STATES // len(task.agent_names), 512), 2048)
+    for _ in range(math.ceil(states / task.n_envs)):
         inputs.append(torch.cat([learner.view.look(seen.row), seen.private], dim=-1))
         allowed.append(seen.allowed)
         step = task.step(state, learner.sample(seen))
@@ -183,11 +186,10 @@ def _merge(agent: dict[str, Tensor], head: StackedHead) -> dict[str, Tensor]:
 
 
 def _plan(source: RunDirectory, config: TrainConfig, data: TrainingData) -> RunPlan:
-    changed: dict[str, Any] = json.loads(json.dumps(config.as_mapping()))
-    changed["task"]["rules"]["action"]["space"] = "continuous"
+    continuous = changed(config, {"task.rules.action.space": "continuous"})
     return RunPlan(
         learner=config.learner.name,
-        config=config_of_mapping(changed).as_mapping(),
+        config=continuous.as_mapping(),
         data=data.identity,
         code_sha256=source_sha256(),
         seed=source.record.seeds["root"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 from tradingbot.domain.errors import StorageError
 from tradingbot.runs import (
+    DataIdentity,
     RunDirectory,
     config_differences,
     list_checkpoints,
@@ -86,6 +88,12 @@ def state_of(run: RunDirectory) -> str:
     return "killed" if state == "running" and not run.is_held() else state
 
 
+def described(data: DataIdentity) -> str:
+    """Name data in words; what was generated is called so."""
+    is_said = not data.synthetic or "synthetic" in data.label
+    return data.label if is_said else f"{data.label}, synthetic"
+
+
 def checkpoint_lines(run: RunDirectory, *, verify: bool = False) -> list[CheckpointLine]:
     """Describe the checkpoints of a run, the oldest first.
 
@@ -100,6 +108,17 @@ def last_row(run: RunDirectory, journal: str) -> dict[str, Any]:
     """Return the last whole row of a journal; nothing where there is none."""
     rows = deque(read_journal(run.journal_path(journal)), maxlen=1)
     return rows[0] if rows else {}
+
+
+def last_figures(run: RunDirectory) -> dict[str, float]:
+    """Return the figures of the last update and the last evaluation, means over agents."""
+    found: dict[str, float] = {}
+    for journal, prefix in ((METRICS, ""), (EVALUATIONS, "eval/")):
+        for name, value in _flat(last_row(run, journal)):
+            number = summarise(value)
+            if number is not None:
+                found[prefix + name] = number
+    return found
 
 
 def result_of(run: RunDirectory) -> dict[str, Any] | None:
@@ -122,7 +141,7 @@ def compare_runs(first: RunDirectory, second: RunDirectory) -> Comparison:
         for (name, a), b in zip(_facts(first).items(), _facts(second).values(), strict=True)
         if a != b
     }
-    figures = [_figures(run) for run in pair]
+    figures = [last_figures(run) for run in pair]
     names = sorted({*figures[0], *figures[1]})
     return Comparison(
         runs=(first.id, second.id),
@@ -161,7 +180,7 @@ def _line(folder: Path) -> RunLine:
         update=status.update,
         steps=status.steps,
         score=(newest or {}).get("score"),
-        data=record.data.label + (" (synthetic)" if record.data.synthetic else ""),
+        data=described(record.data),
     )
 
 
@@ -201,9 +220,13 @@ def _facts(run: RunDirectory) -> dict[str, Any]:
     }
 
 
-def _figures(run: RunDirectory) -> dict[str, float]:
-    rows = {**last_row(run, METRICS), **last_row(run, EVALUATIONS)}
-    return {name: n for name, value in rows.items() if (n := summarise(value)) is not None}
+def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield names and values of a row; of a mapping inside it those of the mapping."""
+    for name, value in row.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value)
+        else:
+            yield name, value
 
 
 def _weights(run: RunDirectory) -> str | None:

@@ -58,18 +58,10 @@ def show_run(context: typer.Context, reference: RunArgument, as_json: JsonOption
     Example: [bold]tradingbot runs show 20260105[/bold]
     Example: [bold]tradingbot runs show us143-first --json[/bold]
     """
-    from tradingbot.app.runs_view import (
-        EVALUATIONS,
-        METRICS,
-        checkpoint_lines,
-        last_row,
-        result_of,
-        state_of,
-    )
+    from tradingbot.app.runs_view import checkpoint_lines, last_figures, result_of, state_of
 
     run = _find(context, reference)
-    checkpoints = checkpoint_lines(run)
-    figures = {**last_row(run, METRICS), **last_row(run, EVALUATIONS)}
+    checkpoints, figures = checkpoint_lines(run), last_figures(run)
     if as_json:
         print_json(
             {
@@ -188,7 +180,7 @@ def _fields(record: Any) -> dict[str, Any]:
 
 
 def _print_record(run: RunDirectory) -> None:
-    from tradingbot.app.runs_view import state_of
+    from tradingbot.app.runs_view import described, state_of
 
     record, status = run.record, run.status()
     data = record.data
@@ -202,7 +194,7 @@ def _print_record(run: RunDirectory) -> None:
         "steps per agent": f"{status.steps:,}",
         "seed": f"{record.seeds['root']}{drawn}",
         "config hash": record.config_sha256[:_DIGITS],
-        "data": f"{data.label}{', synthetic' if data.synthetic else ''}",
+        "data": described(data),
         "data hash": data.data_sha256[:_DIGITS],
         "certificate": (data.certificate_sha256 or "none")[:_DIGITS],
         "agents": f"{len(data.agents)}: {', '.join(data.agents[:8])}",
@@ -220,13 +212,9 @@ def _print_record(run: RunDirectory) -> None:
         print_text(f"resumed {_minute(resumption.at)} from {start}{_listed(notes)}")
 
 
-def _print_figures(figures: dict[str, Any]) -> None:
-    from tradingbot.app.runs_view import summarise
-
-    rows = [(name, summarise(value)) for name, value in sorted(figures.items())]
-    rows = [(name, value) for name, value in rows if value is not None]
-    if rows:
-        print_table("Last figures (mean over agents)", ["figure", "value"], rows)
+def _print_figures(figures: dict[str, float]) -> None:
+    if figures:
+        print_table("Last figures, means", ["figure", "value"], sorted(figures.items()))
 
 
 def _print_checkpoints(lines: list[CheckpointLine]) -> None:

@@ -1,0 +1,258 @@
+"""`tradingbot runs list | show | compare | verify | migrate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from fixtures.small_runs import NOW, content, make_run
+from tradingbot.app.cli.application import run as run_command
+from tradingbot.app.training.config_files import load_train_config
+from tradingbot.app.training.data import open_data
+from tradingbot.app.training.wiring import torch_threads, wire
+from tradingbot.learning.trainer_tensors import copied_tensors
+from tradingbot.runs import (
+    CheckpointContent,
+    Journal,
+    RunDirectory,
+    RunPlan,
+    save_checkpoint,
+    source_sha256,
+)
+from unit.app.cli.conftest import Answer
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A workspace without datasets."""
+    return tmp_path / "workspace"
+
+
+@pytest.fixture
+def first(workspace: Path) -> RunDirectory:
+    """A finished run."""
+    run = make_run(workspace / "runs", "first")
+    with Journal(run.journal_path("metrics")) as journal:
+        journal.append({"event": "Updated", "sequence": 1, "metrics": {"loss/policy": [9.0, 9.0]}})
+        journal.append({"event": "Updated", "sequence": 2, "metrics": {"loss/policy": [1.0, 2.0]}})
+    with Journal(run.journal_path("evaluations")) as journal:
+        journal.append({"sequence": 2, "scores": {"sharpe": [0.5, 1.5]}})
+    save_checkpoint(run, "last", 1, content(1.0, metrics={"score": 0.5}))
+    save_checkpoint(run, "final", 2, content(2.0, metrics={"score": 1.0}, labels=("last",)))
+    verdicts = ("agent AAA: 97 % HOLD",)
+    run.write_status("finished", at=NOW, update=2, steps=200, verdicts=verdicts)
+    return run
+
+
+@pytest.fixture
+def second(workspace: Path, first: RunDirectory) -> RunDirectory:
+    """Another, with another configuration and the same weights."""
+    config = {"ppo": {"epochs": 9}, "symbols": ["AAA", "BBB"]}
+    run = make_run(workspace / "runs", "second", config=config, seed=8)
+    save_checkpoint(run, "final", 2, content(2.0, metrics={"score": 1.0}))
+    run.write_status("halted", at=NOW, update=2, steps=200, reason="collapse")
+    return run
+
+
+def test_list_names_state_and_score_of_every_run(call, first, second) -> None:
+    rows = call("runs", "list", "--json").document
+
+    assert [(row["id"], row["state"], row["score"]) for row in rows] == [
+        ("first", "finished", 1.0),
+        ("second", "halted", 1.0),
+    ]
+    assert rows[0]["created_at"] == "2026-01-05T12:30:00+00:00"
+    table = call("runs", "list").out
+    assert "first" in table
+    assert "toy, synthetic" in table
+
+
+def test_list_of_nothing_says_how_to_begin(call) -> None:
+    answer = call("runs", "list")
+
+    assert answer.code == 0
+    assert "tradingbot train" in answer.err
+    assert call("runs", "list", "--json").document == []
+
+
+def test_list_shows_a_damaged_run_beside_the_others(call, first, second) -> None:
+    (second.path / "run.json").write_text("{")
+
+    rows = {row["id"]: row for row in call("runs", "list", "--json").document}
+
+    assert rows["second"]["state"] == "damaged"
+    assert "run.json" in rows["second"]["problem"]
+    assert rows["first"]["problem"] is None
+
+
+def test_run_whose_process_is_gone_is_called_killed(call, workspace) -> None:
+    run = make_run(workspace / "runs", "gone")
+
+    assert call("runs", "list", "--json").document[0]["state"] == "killed"
+    with run.hold():
+        assert call("runs", "list", "--json").document[0]["state"] == "running"
+
+
+def test_show_tells_everything_for_people_and_machines(call, first) -> None:
+    answer = call("runs", "show", "fir")
+
+    for text in ("finished", first.record.config_sha256[:12], "d" * 12, "none", "00000002-final"):
+        assert text in answer.out
+    for text in ("loss/policy", "1.5", "eval/sharpe", "verdict: agent AAA: 97 % HOLD"):
+        assert text in answer.out
+    document = call("runs", "show", "first", "--json").document
+    assert document["record"]["config"]["ppo"]["epochs"] == 4
+    assert document["metrics"] == {
+        "sequence": 2.0, "loss/policy": 1.5, "eval/sequence": 2.0, "eval/sharpe": 1.0
+    }  # fmt: skip
+    assert [line["labels"] for line in document["checkpoints"]] == [["last"], ["final", "last"]]
+    assert document["result"] is None
+
+
+def test_compare_names_what_differs_and_whether_weights_are_equal(call, first, second) -> None:
+    document = call("runs", "compare", "first", "second", "--json").document
+
+    assert document["config"] == ["ppo.epochs: 4 → 9"]
+    assert document["facts"] == {"seed": [7, 8], "state": ["finished", "halted"]}
+    assert document["metrics"]["loss/policy"] == [1.5, None]
+    assert document["weights_are_equal"] is True
+    assert "equal, bit for bit" in call("runs", "compare", "first", "second").out
+
+
+def test_compare_finds_other_weights(call, first, second) -> None:
+    save_checkpoint(second, "final", 3, content(3.0))
+
+    assert "weights: different" in call("runs", "compare", "first", "second").out
+
+
+def test_verify_finds_the_damaged_one_and_leaves_with_one(call, first) -> None:
+    assert call("runs", "verify", "first").code == 0
+    path = first.checkpoints / "00000001-last" / "training.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(bytes(data))
+
+    answer = call("runs", "verify", "first", "--json")
+
+    assert answer.code == 1
+    assert answer.document["whole"] is False
+    problems = {line["name"]: line["problem"] for line in answer.document["checkpoints"]}
+    assert problems["00000002-final"] is None
+    assert "another hash" in problems["00000001-last"]
+    assert "1 of 2 checkpoints are whole" in call("runs", "verify", "first").out
+
+
+@pytest.mark.parametrize("verb", ["show", "verify"])
+def test_unknown_run_is_one_line_with_a_suggestion(call, first, verb: str) -> None:
+    answer = call("runs", verb, "frist")
+
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.count("\n") == 1
+    assert "Did you mean 'first'?" in answer.err
+
+
+@pytest.mark.parametrize("name", ["model.zip", "model.pt", "model.pkl"])
+def test_model_file_of_another_program_is_refused(call, tmp_path: Path, name: str) -> None:
+    torch.save({"w": torch.ones(1)}, tmp_path / name)
+
+    answer = call("runs", "verify", str(tmp_path / name))
+
+    assert answer.code == 2
+    assert "can run code" in answer.err
+    assert answer.err.count("\n") == 1
+
+
+def test_help_of_every_verb_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in ("list", "show", "compare", "verify", "migrate"):
+        assert run_command(["runs", verb, "--help"]) == 0
+        assert f"Example: tradingbot runs {verb}" in capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with a discrete run of three updates, on a synthetic market."""
+    workspace = tmp_path_factory.mktemp("trained")
+    settings = {
+        "task.rules.action.space": "discrete",
+        "learner.name": "ppo",
+        "learner.ppo.rollout_steps": 64,
+        "learner.ppo.n_epochs": 2,
+        "learner.ppo.actor.hidden": [16],
+        "learner.ppo.critic.hidden": [16],
+        "budget.steps_per_agent": 1024,
+        "seed": 3,
+    }
+    config = load_train_config("quick", settings)
+    data = open_data(config, workspace)
+    plan = RunPlan("ppo", config.as_mapping(), data.identity, source_sha256(), seed=3)
+    run = RunDirectory.create(workspace / "runs", plan, created_at=NOW, name="codes")
+    with torch_threads(1):
+        learner = wire(config, data, seed=3).learner
+        for _ in range(3):
+            learner.update()
+    agent = copied_tensors(learner.networks())
+    save_checkpoint(run, "best", 3, CheckpointContent(agent, learner.state()))
+    return workspace
+
+
+def ask(capsys: pytest.CaptureFixture[str], workspace: Path, *arguments: str) -> Answer:
+    capsys.readouterr()
+    code = run_command(["--workspace", str(workspace), *arguments])
+    captured = capsys.readouterr()
+    return Answer(code, captured.out, captured.err)
+
+
+def test_migrated_run_is_proved_and_backed_up(
+    trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = {p: p.read_bytes() for p in (trained / "runs" / "codes").rglob("*") if p.is_file()}
+
+    answer = ask(capsys, trained, "runs", "migrate", "codes", "--to", "continuous", "--json")
+
+    assert answer.code == 0, answer.err
+    proof = answer.document["proof"]
+    assert proof["hidden_is_equal"] is True
+    assert proof["rank_correlation"] >= 0.5
+    assert all(path.read_bytes() == data for path, data in source.items())
+    folder = trained / "runs" / "codes-continuous"
+    record = json.loads((folder / "migration.json").read_text())
+    assert record["proof"] == proof
+    backup = folder / record["backup"]
+    assert {p.name: p.read_bytes() for p in backup.iterdir()} == {
+        p.name: p.read_bytes()
+        for p in (trained / "runs" / "codes" / "checkpoints" / record["checkpoint"]).iterdir()
+    }
+    show = ask(capsys, trained, "runs", "show", "codes-continuous", "--json").document
+    assert show["record"]["parent"] == "codes"
+    assert show["record"]["config"]["task"]["rules"]["action"]["space"] == "continuous"
+    assert [line["labels"] for line in show["checkpoints"]] == [["healthy", "last", "start"]]
+    again = ask(capsys, trained, "runs", "migrate", "codes", "--to", "continuous")
+    assert (again.code, "name must be new" in again.err) == (2, True)
+
+
+def test_run_that_is_continuous_already_is_not_migrated(
+    trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not (trained / "runs" / "codes-continuous").exists():
+        ask(capsys, trained, "runs", "migrate", "codes", "--to", "continuous")
+
+    answer = ask(capsys, trained, "runs", "migrate", "codes-continuous", "--to", "continuous")
+
+    assert answer.code == 2
+    assert "must have discrete actions" in answer.err
+    assert ask(capsys, trained, "runs", "migrate", "codes", "--to", "discrete").code == 2
+
+
+@pytest.mark.slow
+def test_migrated_run_goes_on_from_the_migrated_weights(
+    trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask(capsys, trained, "runs", "migrate", "codes", "--to", "continuous", "--name", "numbers")
+
+    answer = ask(capsys, trained, "train", "--resume", "numbers", "--json", "--force")
+
+    assert answer.code == 0, answer.err
+    assert ask(capsys, trained, "runs", "list", "--json").document[-1]["state"] == "finished"
