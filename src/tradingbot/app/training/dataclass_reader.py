@@ -17,13 +17,16 @@ from tradingbot.domain.errors import ConfigError, suggest
 _Config = TypeVar("_Config")
 
 
-def read_dataclass(kind: type[_Config], values: object, *, name: str) -> _Config:
-    """Build a configuration from a mapping; what is left out has its default.
+def read_dataclass(
+    kind: type[_Config], values: object, *, name: str, base: _Config | None = None
+) -> _Config:
+    """Build a configuration from a mapping; what is left out is as in `base`.
 
     Args:
         kind: A dataclass.
         values: What YAML gave; an instance of the kind is returned as it is.
         name: Where it stands, for messages, e.g. `learner.ppo`.
+        base: What the configuration is by default: PPO's learning rate is not that of any schedule.
 
     Raises:
         ConfigError: If a key is unknown (with the nearest one) or a value is of the wrong kind.
@@ -41,8 +44,12 @@ def read_dataclass(kind: type[_Config], values: object, *, name: str) -> _Config
                 was=repr(str(key)),
                 remedy=suggest(str(key), known),
             )
-    made = {key: _read(hints[key], value, f"{name}.{key}") for key, value in values.items()}
-    return kind(**made)
+    base = kind() if base is None else base
+    made = {
+        key: _read(hints[key], value, f"{name}.{key}", getattr(base, key))
+        for key, value in values.items()
+    }
+    return dataclasses.replace(base, **made)  # type: ignore[type-var]
 
 
 def plain_values(config: object) -> Any:
@@ -63,7 +70,7 @@ def plain_values(config: object) -> Any:
     return config
 
 
-def _read(hint: Any, value: Any, name: str) -> Any:
+def _read(hint: Any, value: Any, name: str, base: object = None) -> Any:
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
         return _read_union(hint, value, name)
@@ -72,7 +79,7 @@ def _read(hint: Any, value: Any, name: str) -> Any:
     if origin is Literal:
         return _require(value in get_args(hint), hint, value, name)
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        return read_dataclass(hint, value, name=name)
+        return read_dataclass(hint, value, name=name, base=base)
     if hint is float:
         return _read_float(value, name)
     is_one = isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
