@@ -1,0 +1,62 @@
+"""The trainer obeys the recorder: NaN is rolled back, then ends training, and is never best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+import torch
+from torch import Tensor
+
+from fixtures.sabotage_runs import GUARDED, SOUND
+from fixtures.sabotage_tasks import SpoiltTask
+from tradingbot.domain.errors import TrainingError
+from tradingbot.learning.guards import FlightRecorder
+from tradingbot.learning.ppo.learner import PPO
+from tradingbot.learning.trainer import Trainer
+from tradingbot.learning.trainer_events import Event, Hooks, Intervened, Snapshot
+from tradingbot.learning.trainer_plan import TrainPlan
+from tradingbot.networks.view import TableView
+
+ONSET = 4
+"""Sound updates before one agent's rewards are not numbers now and then."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_rewards_that_stay_nan_are_rolled_back_and_then_end_training() -> None:
+    task = SpoiltTask("nan", n_agents=4, n_envs=8, sound_steps=32 * ONSET)
+    learner = PPO(task, TableView(task.table), SOUND, seed=0)
+    kept: list[Snapshot] = []
+    told: list[Event] = []
+
+    def load_healthy() -> Mapping[str, Tensor]:
+        return next(s.tensors for s in reversed(kept) if "healthy" in s.labels)
+
+    hooks = Hooks(
+        evaluate=lambda: {"sharpe": torch.full((4,), float(learner.updates))},
+        save=kept.append,
+        load_healthy=load_healthy,
+        emit=told.append,
+    )
+    plan = TrainPlan(steps_per_agent=100_000, evaluate_every=1, save_every=1)
+    trainer = Trainer(learner, plan, hooks, FlightRecorder(task, GUARDED))
+
+    with pytest.raises(TrainingError):
+        trainer.run()
+    returns = [event for event in told if isinstance(event, Intervened)]
+    assert len(returns) >= 2
+    assert {event.action for event in returns} == {"roll_back"}
+    assert all(tensor.isfinite().all() for tensor in trainer.best_weights.values())
+    labelled = [s for s in kept if "best" in s.labels or "healthy" in s.labels]
+    assert max(snapshot.updates for snapshot in labelled) <= ONSET
+    for snapshot in labelled:
+        weights = [t for name, t in snapshot.tensors.items() if name.startswith("learner/heads")]
+        assert weights
+        assert all(tensor.isfinite().all() for tensor in weights)
