@@ -23,6 +23,14 @@ SMALL = PPOSetting(
 )
 
 
+class FreeTask(SignalTask):
+    """Every code is allowed: SB3 knows no masks."""
+
+    def observe(self, state):
+        seen = super().observe(state)
+        return seen._replace(allowed=torch.ones_like(seen.allowed))
+
+
 @pytest.mark.parametrize("hidden", [(16,), (16, 8)])
 @pytest.mark.parametrize("entropy_weight", [0.0, 0.05])
 def test_losses_and_gradients_equal_those_of_sb3(hidden, entropy_weight: float) -> None:
@@ -57,7 +65,7 @@ def test_learning_curves_are_the_same_within_seeds() -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     curves = compare_learning(
-        lambda seed: SignalTask(1, 8, kappa=0.5, seed=seed),
+        lambda seed: FreeTask(1, 8, kappa=0.5, seed=seed, kind="discrete"),
         SMALL,
         range(10),
         updates_per_point=(5, 10, 15),
@@ -67,6 +75,5 @@ def test_learning_curves_are_the_same_within_seeds() -> None:
 
     for point in curves.points:
         low, high = difference_interval(point)
-        spread = interquartile_mean(point.sb3)
-        assert low - 0.1 * abs(spread) < 0.0 < high + 0.1 * abs(spread)
-    assert interquartile_mean(curves.points[-1].ours) > 0.05
+        assert low < 0.0 < high
+    assert interquartile_mean(curves.points[-1].ours) > 0.1

@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import gymnasium as gym
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from tradingbot.app.bench.sac_reference import Curves
@@ -97,6 +99,24 @@ class PPOSetting:
         )
 
 
+class CodeVecEnv(TaskVecEnv):
+    """Lanes of a task with codes for actions; SB3 knows no masks, so all codes must be allowed."""
+
+    def __init__(self, task: Task) -> None:
+        """Open every environment at `reset`."""
+        super().__init__(task)
+        self.action_space = gym.spaces.Discrete(task.action.n_actions)
+
+    def step_async(self, actions: NDArray[Any]) -> None:
+        """Take codes (N · B,)."""
+        self._actions = torch.from_numpy(actions).long().view(self._seen.row.shape)
+
+
+def vec_env(task: Task) -> TaskVecEnv:
+    """Return the environments of a task as SB3 takes them."""
+    return CodeVecEnv(task) if task.action.n_actions else TaskVecEnv(task)
+
+
 class LearningCurves(NamedTuple):
     """Mean reward per step of deterministic policies after each block of updates."""
 
@@ -117,7 +137,8 @@ def compare_learning(
     """Let both learn the same tasks of one agent from scratch, and play what they learned.
 
     Args:
-        make_task: Seed → task of one agent with numeric actions.
+        make_task: Seed → task of one agent. With codes both have the same kind of policy; numbers
+            are squashed by ours and cut off by SB3's.
         setting: What both are told.
         seeds: Of task and learner.
         updates_per_point: Rollouts between two points.
@@ -128,7 +149,7 @@ def compare_learning(
     for column, seed in enumerate(seeds):
         task = make_task(seed)
         ours = PPO(task, TableView(task.table), setting.ours(), seed=seed)
-        theirs = setting.sb3(TaskVecEnv(make_task(seed)), seed)
+        theirs = setting.sb3(vec_env(make_task(seed)), seed)
         for point, updates in enumerate(updates_per_point):
             for _ in range(updates):
                 ours.update()
@@ -145,7 +166,8 @@ def sb3_act(task: Task, model: Sb3PPO) -> Callable[[Observation], Tensor]:
 
     def act(seen: Observation) -> Tensor:
         action, _ = model.predict(flat_observation(task, seen), deterministic=True)
-        return torch.from_numpy(action).float().view(seen.row.shape)
+        chosen = torch.from_numpy(action).view(seen.row.shape)
+        return chosen if task.action.n_actions else chosen.float()
 
     return act
 
@@ -178,7 +200,7 @@ def measure_speed(
     ours = PPO(task, TableView(task.table), setting.ours(pooling), seed=0)
     ours_s = _seconds(ours.update, updates)
     single = make_task(1)
-    theirs = setting.sb3(TaskVecEnv(single), 0)
+    theirs = setting.sb3(vec_env(single), 0)
     per_update = setting.rollout_steps * single.n_envs
     theirs.set_logger(Logger(folder=None, output_formats=[]))
     theirs_s = _seconds(lambda: theirs.learn(per_update, reset_num_timesteps=False), updates)
@@ -250,7 +272,7 @@ def compare_time_to_quality(
         mine.update()
         return mine.steps * len(train.agent_names)
 
-    theirs = sb3.sb3(TaskVecEnv(train), seed)
+    theirs = sb3.sb3(vec_env(train), seed)
     theirs.set_logger(Logger(folder=None, output_formats=[]))
 
     def improve_theirs() -> int:
