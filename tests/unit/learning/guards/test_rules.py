@@ -51,6 +51,7 @@ def test_sound_history_breaks_no_rule() -> None:
         ("LOW_SPREAD", {"policy/spread": 0.09, "eval/entropy": 0.59}, CRITICAL),
         ("LOW_SPREAD", {"policy/spread": 0.09, **IDLE}, INFO),
         ("LOW_SPREAD", {"policy/spread": float("nan")}, None),
+        ("LOW_SPREAD", {"policy/spread": 0.5, "eval/entropy": 0.9}, None),
         ("REPEATS", {"rollout/repeat_share": 0.50}, None),
         ("REPEATS", {"rollout/repeat_share": 0.51}, WARNING),
         ("FEW_TRADES", {"rollout/trade_share": 0.05, "eval/reward_mean": 0.0}, None),
@@ -72,6 +73,7 @@ def test_sound_history_breaks_no_rule() -> None:
         ("ALL_HOLD", {"rollout/idle_share": 0.96, "eval/reward_mean": 0.021}, INFO),
         ("NOT_EXECUTED", {"rollout/unexecuted_share": 0.50}, None),
         ("NOT_EXECUTED", {"rollout/unexecuted_share": 0.51}, WARNING),
+        ("NOT_EXECUTED", {"rollout/unexecuted_share": 0.90}, WARNING),
         ("NOT_EXECUTED", {"rollout/unexecuted_share": 0.91}, CRITICAL),
         ("REWARD_EXPLODES", {"rollout/reward_scale": 1.1e4}, CRITICAL),
         ("REWARD_EXPLODES", {"rollout/reward_scale": 0.9e4}, None),
@@ -206,6 +208,8 @@ def test_harm_kept_from_the_weights_is_a_warning_until_it_goes_on_and_on() -> No
     assert severity("NOT_FINITE", changes, last=1) is WARNING
     assert severity("NOT_FINITE", changes, last=2) is WARNING
     assert severity("NOT_FINITE", changes, last=3) is CRITICAL
+    assert severity("NOT_FINITE", changes, last=3, updates=3) is CRITICAL
+    assert severity("NOT_FINITE", {"rollout/bad_rewards": 2.0}, last=1) is CRITICAL
     assert severity("NOT_FINITE", {**changes, "loss/bad_losses": 1.0}, last=1) is CRITICAL
 
 
@@ -341,3 +345,10 @@ def test_words_of_growth_tell_what_is_usual(code: str, measure: str, said: str) 
 
     assert verdict.words.startswith(f"agent TSLA: {said} ")
     assert verdict.observed == pytest.approx(60.0)
+
+
+@pytest.mark.parametrize(("entropy", "is_said"), [(0.7, True), (0.5, False)])
+def test_decided_policy_is_told_apart_from_a_collapsed_one(entropy: float, is_said: bool) -> None:
+    (verdict,) = judge("LOW_SPREAD", history_of({"policy/spread": 0.05, "eval/entropy": entropy}))
+
+    assert ("actions still differ from state to state" in verdict.words) is is_said
