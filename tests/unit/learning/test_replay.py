@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import torch
 
+from fixtures.toy_tasks import SignalTask
 from tradingbot.learning.generators import make_generator
-from tradingbot.learning.replay import Replay, Transitions
+from tradingbot.learning.replay import Replay, Transitions, transitions_of
 
 N, B, P = 3, 2, 2
 
@@ -31,6 +32,22 @@ def filled(count: int, capacity: int = 8) -> Replay:
     for number in range(count):
         replay.insert(step(number))
     return replay
+
+
+def test_transitions_end_at_what_was_seen_before_the_reset():
+    task = SignalTask(2, 3, episode_bars=2)
+    state, seen = task.begin()
+    for _ in range(2):
+        before, action = seen, torch.rand(2, 3)
+        made = task.step(state, action)
+        state, seen = made.state, made.observation
+    assert made.truncated.all()
+    kept = transitions_of(before, action, made)
+    assert torch.equal(kept.row, before.row)
+    assert torch.equal(kept.final_row, before.row + 1)
+    assert not torch.equal(kept.final_row, seen.row)
+    assert torch.equal(kept.final_private[..., 0], action)
+    assert kept.continues.eq(1.0).all()
 
 
 def test_sample_returns_whole_transitions_of_the_same_agent():

@@ -29,6 +29,8 @@ except ImportError as e:
 _SB3_LOG_STD = (-20.0, 2.0)
 _SB3_TARGET_ENTROPY = -1.0
 """Nats on [−1, 1], for one action: `target_entropy="auto"`."""
+_UNLIKE = 0.05
+"""Deviation of what is added to weights of target critics."""
 
 
 class Agreement(NamedTuple):
@@ -49,6 +51,9 @@ def compare_losses(task: Task, setting: CommonSetting, *, seed: int = 0) -> Agre
     env = TaskVecEnv(task)
     config, weights = setting.ours(), make_generator(seed, "reference", "weights")
     networks = _ClampedNetworks(1, env.width, config, weights)
+    for parameter in networks.target_critic.parameters():
+        # Else nobody could tell the slow copies from the critics.
+        parameter.data.add_(torch.randn(parameter.shape, generator=weights), alpha=_UNLIKE)
     model = setting.sb3(env, seed)
     _give_weights(networks, model)
     batch = _draw_batch(env.width, setting.batch_size, make_generator(seed, "reference", "batch"))
