@@ -31,5 +31,5 @@ _MARKET = PPOConfig(
     act_levels=2,
 )
 PPO_PRESETS: Mapping[str, PPOConfig] = MappingProxyType({"spec": _SPEC, "market": _MARKET})
-"""`spec`: the specification's numbers, for 8 environments. `market`: recovers planted edge, with 16
+"""`spec`: the specification's numbers, for 8 environments. `market`: tuned on planted edge, with 16
 environments of each agent and some 64 updates."""
