@@ -11,7 +11,7 @@ from tradingbot.learning.task import Observation, Task
 
 Metrics = dict[str, Tensor]
 """Name (`loss/policy`, `policy/entropy` …) → (N,) or () on the learner's device; each name is
-explained in `docs/metrics.md`."""
+explained on the learner's page in `docs/algorithms`."""
 
 
 class Experience(NamedTuple):

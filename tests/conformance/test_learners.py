@@ -1,0 +1,173 @@
+"""Every learner keeps the same promises: anatomy, documented metrics, seeds, exact resumption."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from fixtures.toy_tasks import SignalTask
+from torch import Tensor
+
+from tradingbot.domain.errors import ConfigError
+from tradingbot.learning.direct.config import DirectConfig
+from tradingbot.learning.direct.learner import Direct
+from tradingbot.learning.learner import Learner
+from tradingbot.learning.ppo.config import PPOConfig
+from tradingbot.learning.ppo.learner import PPO
+from tradingbot.learning.sac.config import SACConfig
+from tradingbot.learning.sac.learner import SAC
+from tradingbot.networks.heads import HeadConfig, Pooling
+from tradingbot.networks.view import TableView
+
+ROOT = Path(__file__).resolve().parents[2]
+N_AGENTS, N_ENVS = 3, 4
+
+
+def _ppo(pooling: Pooling, seed: int) -> Learner:
+    task = SignalTask(N_AGENTS, N_ENVS)
+    heads = HeadConfig(hidden=(8,), pooling=pooling)
+    config = PPOConfig(actor=heads, critic=heads, rollout_steps=8, n_epochs=2, minibatch=16)
+    return PPO(task, TableView(task.table), config, seed=seed)
+
+
+def _sac(pooling: Pooling, seed: int) -> Learner:
+    task = SignalTask(N_AGENTS, N_ENVS)
+    heads = HeadConfig(hidden=(8,), pooling=pooling)
+    config = SACConfig(
+        actor=heads, critic=heads, buffer_size=256, warm_up=8, batch_size=8, steps_per_update=8
+    )
+    return SAC(task, TableView(task.table), config, seed=seed)
+
+
+def _direct(pooling: Pooling, seed: int) -> Learner:
+    task = SignalTask(N_AGENTS, N_ENVS)
+    config = DirectConfig(actor=HeadConfig(hidden=(8,), pooling=pooling), chunk_bars=8)
+    return Direct(task, TableView(task.table), config, seed=seed)
+
+
+LEARNERS: dict[str, Callable[[Pooling, int], Learner]] = {
+    "ppo": _ppo,
+    "sac": _sac,
+    "direct": _direct,
+}
+
+
+@pytest.fixture(params=LEARNERS)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def weights(learner: Learner) -> dict[str, Tensor]:
+    return {
+        f"{part}/{key}": tensor.clone()
+        for part, network in learner.networks().items()
+        for key, tensor in network.state_dict().items()
+    }
+
+
+def _bits(tensor: Tensor) -> Tensor:
+    # As bytes: 0 is not −0 here, and a NaN is the same as itself.
+    return tensor.contiguous().reshape(-1).view(torch.uint8)
+
+
+def assert_same_bits(one: dict[str, Tensor], other: dict[str, Tensor]) -> None:
+    assert one.keys() == other.keys()
+    for key, tensor in one.items():
+        assert tensor.dtype == other[key].dtype, key
+        assert torch.equal(_bits(tensor), _bits(other[key])), key
+
+
+def test_learner_folder_has_the_three_files_and_a_page(name: str) -> None:
+    folder = ROOT / "src" / "tradingbot" / "learning" / name
+
+    assert {"config.py", "loss.py", "learner.py"} <= {path.name for path in folder.iterdir()}
+    assert (ROOT / "docs" / "algorithms" / f"{name}.md").is_file()
+
+
+def test_every_logged_metric_is_explained_on_the_learners_page(name: str) -> None:
+    learner = LEARNERS[name]("partial", 1)
+    page = (ROOT / "docs" / "algorithms" / f"{name}.md").read_text(encoding="utf-8")
+
+    logged = {key for _ in range(3) for key in learner.update().metrics}
+
+    assert sorted(key for key in logged if f"`{key}`" not in page) == []
+    assert len(logged) >= 5
+
+
+@pytest.mark.parametrize("pooling", ["partial", "pooled", "independent"])
+def test_metrics_and_experience_have_the_agreed_shapes(name: str, pooling: Pooling) -> None:
+    learner = LEARNERS[name](pooling, 1)
+
+    update = learner.update()
+
+    assert {tuple(metric.shape) for metric in update.metrics.values()} <= {(), (N_AGENTS,)}
+    experience = update.experience
+    for part in (experience.selected, experience.executed, experience.traded, experience.reward):
+        assert part.shape[1:] == (N_AGENTS, N_ENVS)
+    assert experience.terms.shape[1:] == (N_AGENTS, N_ENVS)
+    assert learner.updates == 1
+    assert learner.steps == len(experience.reward) * N_ENVS
+
+
+def test_same_seed_gives_the_same_bits_and_another_seed_others(name: str) -> None:
+    first, again, other = (LEARNERS[name]("partial", seed) for seed in (1, 1, 2))
+
+    for learner in (first, again, other):
+        for _ in range(3):
+            learner.update()
+
+    assert_same_bits(weights(first), weights(again))
+    assert any(not torch.equal(a, weights(other)[key]) for key, a in weights(first).items())
+
+
+@pytest.mark.parametrize("pooling", ["partial", "independent"])
+def test_resumed_learner_ends_with_the_same_bits(name: str, pooling: Pooling) -> None:
+    whole, resumed = LEARNERS[name](pooling, 1), LEARNERS[name](pooling, 99)
+    for _ in range(2):
+        whole.update()
+
+    stored = {key: tensor.clone() for key, tensor in whole.state().items()}
+    resumed.load_state(stored)
+    for learner in (whole, resumed):
+        for _ in range(3):
+            learner.update()
+
+    assert_same_bits(whole.state(), resumed.state())
+    assert (whole.steps, whole.updates) == (resumed.steps, resumed.updates)
+
+
+@pytest.mark.parametrize("fault", ["missing", "superfluous", "shape", "format"])
+def test_state_that_is_not_its_own_is_refused(name: str, fault: str) -> None:
+    learner = LEARNERS[name]("partial", 1)
+    learner.update()
+    state = dict(learner.state())
+    key = next(key for key, tensor in state.items() if tensor.is_floating_point() and tensor.dim())
+    match fault:
+        case "missing":
+            del state[key]
+        case "superfluous":
+            state["nonsense"] = torch.zeros(1)
+        case "shape":
+            state[key] = torch.cat([state[key], state[key]])
+        case _:
+            state[key] = state[key].to(torch.int64)
+
+    with pytest.raises(ConfigError):
+        learner.load_state(state)
+
+
+def test_deterministic_actions_draw_nothing_and_lie_in_the_range(name: str) -> None:
+    learner = LEARNERS[name]("partial", 1)
+    learner.update()
+    _, seen = learner.task.begin()
+    before = {key: tensor.clone() for key, tensor in learner.state().items()}
+
+    action = learner.act(seen)
+
+    assert torch.equal(action, learner.act(seen))
+    assert action.shape == (N_AGENTS, N_ENVS)
+    assert bool((action >= learner.task.action.low).all())
+    assert bool((action <= learner.task.action.high).all())
+    assert_same_bits(before, learner.state())
