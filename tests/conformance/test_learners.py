@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from fixtures.toy_tasks import SignalTask
 from torch import Tensor
 
+from fixtures.toy_tasks import SignalTask
 from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.direct.config import DirectConfig
 from tradingbot.learning.direct.learner import Direct
