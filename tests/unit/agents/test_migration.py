@@ -29,8 +29,8 @@ LONG = torch.tensor([True, False, False, False, True, True, True])
 def make_head(
     pooling: str, *, gain: float = 1.0, hidden: tuple[int, ...] = (32, 16)
 ) -> StackedHead:
-    config = HeadConfig(hidden=hidden, pooling=pooling, deviation_scale=0.5, output_gain=gain)
-    return StackedHead(AGENTS, INPUTS, 7, config, torch.Generator().manual_seed(3))
+    config = HeadConfig(hidden=hidden, pooling=pooling, deviation_scale=0.2, output_gain=gain)
+    return StackedHead(AGENTS, INPUTS, 7, config, torch.Generator().manual_seed(2))
 
 
 def make_probe(seed: int, *, masked: bool = False) -> Probe:
