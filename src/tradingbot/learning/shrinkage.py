@@ -43,8 +43,9 @@ Act = Callable[[Observation], Tensor]
 class ShrinkageConfig:
     """How sure one must be."""
 
-    confidence: float = 2.5
-    """Standard errors by which the mean over agents must be above zero before anybody trades."""
+    confidence: float = 2.0
+    """Standard errors by which the mean over agents must be above zero before anybody trades; with
+    few blocks more, as Student's distribution asks."""
     block_bars: int = 24
     """Bars per block whose means standard errors are taken from."""
 
@@ -93,7 +94,7 @@ def shrink(returns: Mapping[str, Tensor], config: ShrinkageConfig) -> Shrinkage:
         config: How sure one must be.
 
     Raises:
-        DataError: If there is no form, shapes disagree, or there are fewer than four blocks.
+        DataError: If there is no form, shapes disagree, or there are fewer than eight blocks.
     """
     blocks = {
         form: _block_means(returns[form], config.block_bars) for form in FORMS if form in returns
@@ -102,7 +103,7 @@ def shrink(returns: Mapping[str, Tensor], config: ShrinkageConfig) -> Shrinkage:
     gain = {form: float(means.mean()) for form, means in blocks.items()}
     error = {form: float(_standard_error(means.mean(1))) for form, means in blocks.items()}
     default = max(gain, key=lambda form: gain[form])
-    if not gain[default] > config.confidence * error[default]:
+    if not gain[default] > _student(config.confidence, len(blocks[default])) * error[default]:
         default = FLAT
     choice, names = _choose(blocks, default), (FLAT, *blocks)
     scales = torch.tensor([0.0, *(FORMS[form] for form in blocks)], device=choice.device)
@@ -215,6 +216,13 @@ def _standard_error(means: Tensor) -> Tensor:
     return means.std(0) / math.sqrt(len(means))
 
 
+def _student(z: float, n_blocks: int) -> float:
+    """Return the point of Student's t that is as far out as z of the normal (Cornish & Fisher)."""
+    freedom = n_blocks - 1
+    first, second = (z**3 + z) / 4.0, (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0
+    return z + first / freedom + second / freedom**2
+
+
 def _check(returns: Mapping[str, Tensor], blocks: Mapping[str, Tensor]) -> None:
     shapes = {tuple(values.shape) for values in returns.values()}
     if len(shapes) != 1 or set(returns) - set(FORMS):
@@ -222,9 +230,9 @@ def _check(returns: Mapping[str, Tensor], blocks: Mapping[str, Tensor]) -> None:
             f"returns must be of forms {', '.join(FORMS)}, all of one shape",
             was=f"{', '.join(returns) or 'none'}; {', '.join(map(str, shapes))}",
         )
-    if min(len(means) for means in blocks.values()) < 4:
+    if min(len(means) for means in blocks.values()) < 8:
         raise DataError(
-            "validation must have four blocks of bars or more",
+            "validation must have eight blocks of bars or more",
             was=f"{next(iter(shapes))[0]} bars",
             remedy="Use more bars, or a shorter block_bars",
         )

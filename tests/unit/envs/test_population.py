@@ -158,7 +158,7 @@ def test_discrete_codes_are_executed_where_allowed_and_told() -> None:
     assert names[0] == "HOLD"
     assert seen.allowed.shape == (N, B, 7)
     assert not seen.allowed[..., Action.SELL_ALL].any()
-    trades = 0
+    trades, at_ends = 0, 0
     for action in drawn(task, 60):
         made = task.step(state, action)
         allowed = seen.allowed.gather(-1, action[..., None]).squeeze(-1)
@@ -167,8 +167,10 @@ def test_discrete_codes_are_executed_where_allowed_and_told() -> None:
         # Nothing changes hands in a HOLD unless the loss limit of a position closes it.
         assert made.traded[made.executed != Action.HOLD].all()
         trades += int(made.traded.sum())
+        at_ends += int(made.executed[made.truncated].ne(Action.HOLD).sum())
         state, seen = made.state, made.observation
     assert trades > 50
+    assert at_ends > 0  # told of the step, not of the account that begins after it
 
 
 def test_box_tasks_allow_no_codes_and_tell_the_code_of_an_order() -> None:

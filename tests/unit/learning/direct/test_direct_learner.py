@@ -54,11 +54,14 @@ def test_update_counts_and_reports_what_happened() -> None:
 
 
 def test_learner_resumed_from_its_state_ends_with_the_same_bits() -> None:
+    seen = task_of().begin()[1]
     whole = make(noise=0.1)
     for _ in range(3):
         whole.update()
+    whole.sample(seen)
     half = make(noise=0.1)
     half.update()
+    half.sample(seen)
     half.set_learning_rate_scale(1.0)
     half.set_entropy_scale(torch.ones(N))
     resumed = make(seed=9, noise=0.1)
@@ -69,6 +72,7 @@ def test_learner_resumed_from_its_state_ends_with_the_same_bits() -> None:
     assert expected.keys() == found.keys()
     for name, value in expected.items():
         assert torch.equal(value, found[name]), name
+    assert torch.equal(whole.sample(seen), resumed.sample(seen))
 
 
 def test_seed_decides_the_weights() -> None:
@@ -83,6 +87,8 @@ def test_chunks_go_on_where_the_last_one_ended() -> None:
     for _ in range(2):
         rows.append(direct._observation.row.clone())
         direct.update()
+        assert torch.equal(direct.task.observe(direct._state).row, direct._observation.row)
+        assert not any(part.requires_grad for part in direct._state)
     assert torch.equal(rows[1], rows[0] + BARS)
     direct.update()
     assert not torch.equal(direct._observation.row, rows[1] + 2 * BARS)  # episodes of 8 bars

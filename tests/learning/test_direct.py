@@ -1,0 +1,43 @@
+"""Direct gradients find an edge that is there, agents that differ, and little in noise."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tradingbot.evaluation.learning_curve import LearningRun, run_learning
+from tradingbot.evaluation.learning_curve_markets import Periods
+
+pytestmark = pytest.mark.slow
+SMALL = Periods(train_bars=1_600, test_bars=800)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def test_planted_edge_is_found_out_of_sample() -> None:
+    run = LearningRun(n_agents=12, periods=SMALL, updates=40)
+    result = run_learning("planted_0.10", "direct", 0, run)
+    assert result.value > 0.7
+    assert result.trading_frac > 0.9
+
+
+def test_agents_of_opposed_signs_need_deviations() -> None:
+    shares = {
+        pooling: run_learning(
+            "opposed_0.10",
+            "direct",
+            0,
+            LearningRun(n_agents=12, periods=SMALL, updates=60, pooling=pooling, shrinkage=None),
+        ).value
+        for pooling in ("partial", "pooled")
+    }
+    assert shares["partial"] > 0.5
+    assert shares["pooled"] < 0.3
+
+
+def test_noise_costs_nothing_once_validation_has_spoken() -> None:
+    run = LearningRun(n_agents=12, periods=SMALL, updates=30)
+    assert run_learning("noise", "direct", 0, run).policy_bp > -0.1
