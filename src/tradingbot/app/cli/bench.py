@@ -96,11 +96,7 @@ def bench_simulator(
 
     if figure is not None:
         require_picture(figure, "--figure")
-    load = os.getloadavg()[0]
-    if load > _BUSY_LOAD:
-        print_note(
-            f"The machine is busy (load {load:.1f}): a neighbour stalls steps of many threads."
-        )
+    _tell_if_busy()
     with progress_bar("bench") as progress:
         measured = measure(QUICK if quick else FULL, progress)
     found = records(measured)
@@ -138,6 +134,34 @@ def bench_encoder(
         print_json(found)
         return
     _print_records("Encoder benchmark (random numbers; full encoder; CPU, float32)", found)
+    for key, value in describe_machine().items():
+        print_note(f"{key}: {value}")
+
+
+@app.command("train")
+def bench_train(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer agents and less time; extrapolates the whole.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure learners against Stable-Baselines3, a whole training, and growth with agents.
+
+    Takes half an hour, a few minutes with --quick; most of it is SB3 on its way to the quality that
+    both must reach. Needs the extra: bench.
+
+    Example: [bold]tradingbot bench train --json[/bold]
+    """
+    from tradingbot.app.bench.record import describe_machine
+    from tradingbot.app.bench.train_bench import FULL, QUICK, measure_training
+
+    _tell_if_busy()
+    with progress_bar("bench") as progress:
+        found = measure_training(QUICK if quick else FULL, progress)
+    if as_json:
+        print_json(found)
+        return
+    _print_records("Training benchmark (synthetic markets; CPU)", found)
     for key, value in describe_machine().items():
         print_note(f"{key}: {value}")
 
@@ -190,6 +214,14 @@ def bench_learning(
     print_table("Learning benchmark (synthetic markets with known answers)", columns, rows)
     for key, value in describe_machine().items():
         print_note(f"{key}: {value}")
+
+
+def _tell_if_busy() -> None:
+    load = os.getloadavg()[0]
+    if load > _BUSY_LOAD:
+        print_note(
+            f"The machine is busy (load {load:.1f}): a neighbour stalls steps of many threads."
+        )
 
 
 def _words(text: str) -> list[str]:

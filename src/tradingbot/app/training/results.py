@@ -31,8 +31,10 @@ from tradingbot.evaluation.oracle.intervals import Interval, intervals_over_bloc
 from tradingbot.evaluation.oracle_policy import oracle_policy
 from tradingbot.evaluation.rollout import roll_out, sleeve_config
 from tradingbot.evaluation.rollout_statistics import drawdown_of
-from tradingbot.learning.playing import Played, play, score
+from tradingbot.learning.playing import play, score
+from tradingbot.learning.shrinkage import Act, ShrinkageConfig, apply, decide, staying_out
 from tradingbot.learning.trainer import Trainer
+from tradingbot.learning.trainer_tensors import copied_tensors
 from tradingbot.market.costs import CostProfile
 from tradingbot.runs import RunDirectory, final_hash
 
@@ -98,26 +100,49 @@ class TrainResult:
     synthetic: bool
     best_mean_sharpe: float
     """On validation, of the weights that are judged here."""
+    decision: str
+    """What validation decided to keep of the policy, in words."""
+    trading_agents: tuple[str, ...]
+    """Those whom validation lets trade; the others stay out."""
     weights_sha256: str
-    """Of the best weights."""
+    """Of the best weights, with what is kept of their deviations."""
     final_weights_sha256: str
     """Of the weights when training ended."""
     parts: tuple[PartResult, ...]
 
 
 def judge_result(
-    wired: Wired, data: TrainingData, trainer: Trainer, run: RunDirectory, final_sha256: str
+    wired: Wired,
+    data: TrainingData,
+    trainer: Trainer,
+    run: RunDirectory,
+    *,
+    final_sha256: str,
+    shrinks: bool,
 ) -> TrainResult:
-    """Judge the weights that the learner has now; call `Trainer.use_best` before."""
+    """Judge the best weights; they are the learner's afterwards.
+
+    Args:
+        wired: The learner and its surroundings.
+        data: What it learned from.
+        trainer: After its run.
+        run: For its id.
+        final_sha256: Hash of the weights when training ended.
+        shrinks: Let validation decide what is kept of the policy.
+    """
+    trainer.use_best()
+    kept = _keep(wired, data) if shrinks else _everything(wired)
     parts = (("validation", data.split.validation), ("test", data.split.test))
     return TrainResult(
         run=run.id,
         label=data.identity.label,
         synthetic=data.identity.synthetic,
         best_mean_sharpe=trainer.best_score,
-        weights_sha256=final_hash(trainer.best_weights),
+        decision=kept.words,
+        trading_agents=kept.trading(data.world.symbols),
+        weights_sha256=final_hash(copied_tensors(wired.learner.networks())),
         final_weights_sha256=final_sha256,
-        parts=tuple(_judge(name, part, wired, data) for name, part in parts),
+        parts=tuple(_judge(name, part, wired, data, kept.act) for name, part in parts),
     )
 
 
@@ -130,10 +155,38 @@ def store_result(run: RunDirectory, result: TrainResult) -> None:
     write_text(run.path / RESULT_FILE, json.dumps(as_json(result), indent=1) + "\n")
 
 
-def _judge(name: str, part: IndexRange, wired: Wired, data: TrainingData) -> PartResult:
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """What is kept of a policy."""
+
+    act: Act
+    trades: list[bool]
+    words: str
+
+    def trading(self, symbols: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(name for name, does in zip(symbols, self.trades, strict=True) if does)
+
+
+def _everything(wired: Wired) -> _Kept:
+    learner = wired.learner
+    return _Kept(learner.act, [True] * len(learner.task.agent_names), "as it was learned")
+
+
+def _keep(wired: Wired, data: TrainingData) -> _Kept:
+    """Let validation decide; weights that are not kept are gone from the learner."""
+    learner = wired.learner
+    task = part_task(wired, data, data.split.validation)
+    found = decide(learner, task, task.episode_bars, ShrinkageConfig())
+    apply(learner.networks(), found)
+    act = staying_out(learner.act, found.trades, task.action)
+    return _Kept(act, [bool(does) for does in found.trades.tolist()], found.words)
+
+
+def _judge(name: str, part: IndexRange, wired: Wired, data: TrainingData, act: Act) -> PartResult:
     cut = between(data.world, part.start, part.stop - 1)
     begin = part.start + first_ready_bar(cut)
-    played = _play(IndexRange(begin, part.stop), wired, data)
+    task = part_task(wired, data, IndexRange(begin, part.stop))
+    played = play(task, act, task.episode_bars)
     equity = {AGENTS: played.wealth.double().cpu().numpy()[..., 0]}
     others = _roll_out_others(cut, wired.env.costs, data, part)
     figures = [
@@ -156,11 +209,6 @@ def _judge(name: str, part: IndexRange, wired: Wired, data: TrainingData) -> Par
         gate=judge_actions(scores, wired.learner.task.action),
         agents=_agent_figures(data.world.symbols, scores, equity[AGENTS], others[HOLD]),
     )
-
-
-def _play(part: IndexRange, wired: Wired, data: TrainingData) -> Played:
-    task = part_task(wired, data, part)
-    return play(task, wired.learner.act, task.episode_bars)
 
 
 def _roll_out_others(

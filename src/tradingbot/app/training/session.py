@@ -154,7 +154,8 @@ def _train(
         if point is not None and point.checkpoint is not None:
             trainer.load(point.checkpoint.training)
         ended = _run_trainer(trainer, run)
-    return _finish(run, data, wired, trainer, ended, listeners)
+    shrinks = config.validation.shrink
+    return _finish(run, data, wired, trainer, ended, listeners, shrinks=shrinks)
 
 
 def _trainer(
@@ -203,6 +204,8 @@ def _finish(
     trainer: Trainer,
     ended: Ended,
     listeners: Listeners,
+    *,
+    shrinks: bool,
 ) -> SessionResult:
     now, status = datetime.now(UTC), run.status()
     if ended.ending == "interrupted":
@@ -210,8 +213,8 @@ def _finish(
         return SessionResult(run, ended, None)
     listeners.note("judge the best weights on validation and test")
     final_sha256 = final_hash(copied_tensors(wired.learner.networks()))
-    trainer.use_best()
-    result = judge_result(wired, data, trainer, run, final_sha256)
+    result = judge_result(wired, data, trainer, run, final_sha256=final_sha256, shrinks=shrinks)
+    listeners.note(f"validation decided: {result.decision}")
     store_result(run, result)
     run.write_status("finished", at=now, update=status.update, steps=ended.steps)
     return SessionResult(run, ended, result)
