@@ -26,6 +26,12 @@ from tradingbot.app.rollouts import (
     roll_out_policies,
     subject_of_panel,
 )
+from tradingbot.app.training.demo import (
+    DEMO_PRESET,
+    TrainingDemo,
+    progress_listeners,
+    run_training_demo,
+)
 from tradingbot.data.ingest import ingest
 from tradingbot.data.quality import QualityReport
 from tradingbot.data.sources.source import Progress
@@ -58,12 +64,22 @@ class DemoResult:
     oracles: list[OracleResult]
     rollout: RolloutReport | None
     """None where the panel is not proved: policies may not look at it."""
+    training: TrainingDemo
     seconds: dict[str, float]
     """Step → wall time."""
 
 
-def run_demo(config: PipelineConfig, workspace: Path, announce: Announce) -> DemoResult:
-    """Generate, check, build, prove, measure, trade; every step can be run on its own."""
+def run_demo(
+    config: PipelineConfig, workspace: Path, announce: Announce, *, training: str = DEMO_PRESET
+) -> DemoResult:
+    """Generate, check, build, prove, measure, trade, train; every step can be run on its own.
+
+    Args:
+        config: Market, splits, proof.
+        workspace: Where everything goes.
+        announce: Told of every step.
+        training: Preset of the training.
+    """
     steps = _Steps(announce)
     store = BarStore(workspace)
     name = f"demo-{config.market.name}"
@@ -106,9 +122,15 @@ def run_demo(config: PipelineConfig, workspace: Path, announce: Announce) -> Dem
                 progress=progress,
             ),
         )
+    trained = steps.run(
+        "train",
+        lambda progress: run_training_demo(
+            workspace, progress_listeners(progress), preset=training
+        ),
+    )
     return DemoResult(
         config, dataset, quality, built, split, scaler, proof, certificate, facts, oracles,
-        rollout, steps.seconds,
+        rollout, trained, steps.seconds,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from tradingbot import __version__
 from tradingbot.app.demo import DemoResult
 from tradingbot.app.oracles import label_of, oracle_rows
 from tradingbot.app.rollout_page import rollout_section
+from tradingbot.app.training.demo import training_section
 from tradingbot.data.quality import Severity
 from tradingbot.data.sources.synthetic import regenerate
 from tradingbot.evaluation.figures.coverage import draw_coverage_table
@@ -53,6 +54,7 @@ def render_demo(result: DemoResult) -> str:
             _facts_section(result),
             _answers_section(result),
             _rollout_section(result),
+            training_section(result.training, title="8 · Agents that learn"),
         ],
     )
 

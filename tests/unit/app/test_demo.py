@@ -27,7 +27,7 @@ CONFIG = PipelineConfig(
 )
 STEPS = [
     *("generate", "validate", "features", "prove causal"),
-    *("stylised facts", "known answers", "rollout"),
+    *("stylised facts", "known answers", "rollout", "train"),
 ]
 
 
@@ -42,7 +42,7 @@ def result(tmp_path_factory: pytest.TempPathFactory, announced: list[str]) -> De
         announced.append(step)
         return silent
 
-    return run_demo(CONFIG, tmp_path_factory.mktemp("demo"), announce)
+    return run_demo(CONFIG, tmp_path_factory.mktemp("demo"), announce, training="quick")
 
 
 def test_demo_announces_and_times_every_step(result: DemoResult, announced: list[str]) -> None:
@@ -69,8 +69,8 @@ def test_page_of_a_market_without_regimes_has_every_section(result: DemoResult) 
     html = render_demo(result)
 
     titles = re.findall(r"<h2>(\d) · ([^<]+?)\s*<?", html)
-    assert [number for number, _ in titles] == list("1234567")
-    assert html.count("<img ") == 8
+    assert [number for number, _ in titles] == list("12345678")
+    assert html.count("<img ") == 11
     assert result.dataset.id in html
 
 
@@ -93,6 +93,7 @@ def test_leaking_panel_is_not_traded_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, result: DemoResult
 ) -> None:
     monkeypatch.setattr(demo, "prove_features", lambda *_, **__: (result.proof, None))
+    monkeypatch.setattr(demo, "run_training_demo", lambda *_, **__: result.training)
     monkeypatch.setattr(demo, "answer_all", lambda **_: result.oracles)
 
     leaking = run_demo(CONFIG, tmp_path, lambda _: silent)

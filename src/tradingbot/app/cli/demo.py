@@ -29,11 +29,11 @@ def show_demo(
     config: Annotated[str, typer.Option(help="Preset or YAML file.")] = "demo",
     as_json: JsonOption = False,
 ) -> None:
-    """Generate a market, check it, build features, prove them causal, let policies trade on it.
+    """Generate a market, check it, build features, prove them causal, trade on it, train agents.
 
     Writes a page with pictures.
 
-    Needs the extra: plot. Takes about a minute on two cores.
+    Needs the extra: plot. Takes about two minutes on two cores.
 
     Example: [bold]tradingbot demo[/bold]
 
@@ -42,6 +42,7 @@ def show_demo(
     from tradingbot.app.config_files import load_config
     from tradingbot.app.demo import run_demo
     from tradingbot.app.demo_page import render_demo
+    from tradingbot.app.training.demo import DEMO_PRESET, SMALL_PRESET
     from tradingbot.data.atomic import write_text
 
     settings = load_config(config).config
@@ -53,7 +54,8 @@ def show_demo(
             print_note(f"• {step} …")
             return bars.enter_context(progress_bar(step))
 
-        result = run_demo(settings, workspace, announce)
+        training = DEMO_PRESET if config == "demo" else SMALL_PRESET
+        result = run_demo(settings, workspace, announce, training=training)
         announce("draw the page")
         page = workspace / "reports" / f"demo-{result.dataset.id}.html"
         write_text(page, render_demo(result))
@@ -89,12 +91,21 @@ def _print_summary(result: DemoResult, page: str) -> None:
             for each in result.rollout.statistics
         ]
         rows.append(("rollout", f"{', '.join(returns)} net of costs"))
+    rows.append(("train", _training_words(result)))
     print_table(
         "Demo (synthetic market)",
         ["step", "result", "seconds"],
         [(step, what, round(result.seconds[step], 1)) for step, what in rows],
     )
     print_note(f"Page with pictures: {page}")
+
+
+def _training_words(result: DemoResult) -> str:
+    test = result.training.result.parts[-1]
+    share = test.share_of_oracle
+    earned = "oracle unknown" if share is None else f"{share:.0%} of the oracle"
+    gate = "passed" if test.gate.is_passed else "NOT PASSED"
+    return f"{len(test.agents)} agents: {earned} on the test part; gate A {gate}"
 
 
 def _as_record(result: DemoResult, page: str) -> dict[str, object]:
@@ -108,5 +119,6 @@ def _as_record(result: DemoResult, page: str) -> dict[str, object]:
         "seconds": result.seconds,
         "oracles": result.oracles,
         "rollout": result.rollout.statistics if result.rollout else None,
+        "training": result.training.result,
         "page": page,
     }

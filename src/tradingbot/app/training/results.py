@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,8 @@ from tradingbot.runs import RunDirectory, final_hash
 
 FloatArray = NDArray[np.float64]
 RESULT_FILE = "result.json"
+_BLOCKS = 8
+"""Blocks of bars that a decision needs; a short validation part has shorter ones."""
 AGENTS, HOLD, FLAT, ORACLE = "agents", "equal weight, held", "flat", "oracle"
 
 
@@ -176,7 +178,9 @@ def _keep(wired: Wired, data: TrainingData) -> _Kept:
     """Let validation decide; weights that are not kept are gone from the learner."""
     learner = wired.learner
     task = part_task(wired, data, data.split.validation)
-    found = decide(learner, task, task.episode_bars, ShrinkageConfig())
+    usual = ShrinkageConfig()
+    blocks = replace(usual, block_bars=max(1, min(usual.block_bars, task.episode_bars // _BLOCKS)))
+    found = decide(learner, task, task.episode_bars, blocks)
     apply(learner.networks(), found)
     act = staying_out(learner.act, found.trades, task.action)
     return _Kept(act, [bool(does) for does in found.trades.tolist()], found.words)
