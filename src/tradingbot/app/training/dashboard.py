@@ -90,13 +90,15 @@ class Dashboard:
     def draw(self) -> RenderableType:
         """Return the picture."""
         from rich.console import Group
+        from rich.padding import Padding
         from rich.panel import Panel
         from rich.progress_bar import ProgressBar
         from rich.text import Text
 
+        bar = ProgressBar(total=self._budget, completed=min(self._steps, self._budget))
         lines: list[RenderableType] = [
             Text(self._progress_line()),
-            ProgressBar(total=self._budget, completed=min(self._steps, self._budget)),
+            Padding(bar, 0),  # a bar alone does not end its line
             Text(self._score_line()),
             Text("  ".join(f"{label} {value:.3g}" for label, value in self._figures.items())),
             self._heat_line(),
