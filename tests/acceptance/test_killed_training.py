@@ -130,13 +130,9 @@ def test_run_asked_to_stop_saves_leaves_and_goes_on_to_the_same_bits(
     assert fingerprint(resume_session("killed", tmp_path).run) == fingerprint(whole)
 
 
-def test_same_seed_gives_the_same_bits_and_another_seed_others(
-    tmp_path: Path, whole: RunDirectory
-) -> None:
-    same = begin_run(tiny_config(), tmp_path, name="same").run
+def test_another_seed_gives_other_bits(tmp_path: Path, whole: RunDirectory) -> None:
     other = begin_run(tiny_config(seed=6), tmp_path, name="other").run
 
-    assert fingerprint(same) == fingerprint(whole)
     assert fingerprint(other)["weights"] != fingerprint(whole)["weights"]
 
 
