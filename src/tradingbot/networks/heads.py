@@ -119,7 +119,8 @@ class StackedHead(nn.Module):
     def features(self, x: Tensor) -> Tensor:
         """Return the last hidden layer, (N, B, H)."""
         activation = _ACTIVATIONS[self.config.activation]
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+        # Lists: a slice of a `ParameterList` is a module, and making one costs more than a layer.
+        for weight, bias in zip([*self.weights][:-1], [*self.biases][:-1], strict=True):
             x = activation(_affine(x, weight, bias))
         return x
 

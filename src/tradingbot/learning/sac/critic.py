@@ -69,14 +69,22 @@ class TwinCritic(nn.Module):
         """Return the observation's part of the first layer, (C, rows, H), of (N, M, I)."""
         return torch.baddbmm(self.biases[0], self._stack(x), self.observation_weight)
 
-    def judge(self, observed: Tensor, action: Tensor) -> Tensor:
-        """Judge actions (N, M), scaled to [−1, 1], at what `observe` returned: (2, N, M)."""
+    def judge(self, observed: Tensor, action: Tensor, *, frozen: bool = False) -> Tensor:
+        """Judge actions (N, M), scaled to [−1, 1], at what `observe` returned: (2, N, M).
+
+        Frozen, gradients flow to actions and observations but not to weights.
+        """
+        given: Callable[[Tensor], Tensor] = Tensor.detach if frozen else _itself
         activation = _ACTIVATIONS[self.config.activation]
         number = self._stack(action[..., None])
-        hidden = activation(torch.baddbmm(observed, number, self.action_weight))
-        for weight, bias in zip(self.weights, list(self.biases)[1:], strict=True):
-            hidden = activation(torch.baddbmm(bias, hidden, weight))
-        return self._output(hidden).view(_N_COPIES, *action.shape)
+        hidden = activation(torch.addcmul(observed, number, given(self.action_weight)))
+        for weight, bias in zip(self.weights, [*self.biases][1:], strict=True):
+            hidden = activation(torch.baddbmm(given(bias), hidden, given(weight)))
+        weight, bias = given(self._output_weight()), given(self.output_bias)
+        by_weight = hidden.view(len(weight), -1, hidden.shape[-1])
+        # Not a matrix product: those with a single output are slow on processors.
+        value = (by_weight * weight).sum(-1).view(self.n_stacked, -1, 1) + bias
+        return value.view(_N_COPIES, *action.shape)
 
     def penalty(self) -> Tensor:
         """Return Σ z² of each agent over both copies, (N,); 0 unless partially pooled."""
@@ -84,14 +92,13 @@ class TwinCritic(nn.Module):
             return torch.zeros(self.n_agents, device=self.output_weight.device)
         return self.deviations.square().sum((0, 2))
 
-    def _output(self, hidden: Tensor) -> Tensor:
+    def _output_weight(self) -> Tensor:
+        """Return the last layer, (C, 1, H), or (2 N, 1, H) where agents mix directions."""
+        weight = self.output_weight.mT
         if self.config.pooling != "partial":
-            return torch.baddbmm(self.output_bias, hidden, self.output_weight)
-        # (2, N, H): the shared output and each agent's mixture of directions are one weight.
-        mixed = self.output_weight.mT + self.deviations @ self.directions.mT
-        by_agent = hidden.view(_N_COPIES * self.n_agents, -1, hidden.shape[-1])
-        output = by_agent @ mixed.reshape(_N_COPIES * self.n_agents, -1, 1)
-        return output.view(_N_COPIES, -1, 1) + self.output_bias
+            return weight
+        mixed = weight + self.deviations @ self.directions.mT
+        return mixed.view(_N_COPIES * self.n_agents, 1, -1)
 
     def _stack(self, x: Tensor) -> Tensor:
         """Return (C, rows, I) of (N, M, I): all agents in the rows, or one after the other."""
@@ -104,3 +111,7 @@ class TwinCritic(nn.Module):
         return torch.stack(
             [draw_weight(kind, fan_in, fan_out, generator, gain) for _ in range(self.n_stacked)]
         )
+
+
+def _itself(weight: Tensor) -> Tensor:
+    return weight

@@ -193,13 +193,9 @@ class SAC:
 
     def _step(self, losses: Losses) -> Tensor:
         """Apply all gradients at once, each loss's in its own weights; return their norm, ()."""
-        networks, weight = self._networks, self.config.deviation_penalty
-        self._optimiser.zero_grad(set_to_none=True)
         critic, actor = [*self._group("critic"), *self._group("view")], self._group("actor")
-        _differentiate(losses.critic + weight * networks.critic.penalty(), critic)
-        _differentiate(losses.actor + weight * networks.actor.penalty(), actor)
-        if self.config.tune_temperature:
-            _differentiate(losses.temperature, self._group("temperature"))
+        self._optimiser.zero_grad(set_to_none=True)
+        self._differentiate(losses)
         norms = []
         for weights in (critic, actor):
             norms.append(nn.utils.get_total_norm([x.grad for x in weights if x.grad is not None]))
@@ -207,6 +203,15 @@ class SAC:
                 nn.utils.clip_grads_with_norm_(weights, self.config.gradient_clip, norms[-1])
         self._optimiser.step()
         return torch.stack(norms).square().sum().sqrt()
+
+    def _differentiate(self, losses: Losses) -> None:
+        """Write the gradients of all losses, summed over agents; each is in its own weights."""
+        one = torch.ones_like(losses.critic)
+        weights = {loss: one for loss in (losses.critic, losses.actor, losses.temperature)}
+        for part in (self._networks.critic, self._networks.actor):
+            weights[part.penalty()] = self.config.deviation_penalty * one
+        learned = [loss for loss in weights if loss.requires_grad]
+        torch.autograd.backward(learned, [weights[loss] for loss in learned])
 
     def _make_optimiser(self) -> torch.optim.Adam:
         networks, decay = self._networks, self.config.weight_decay
@@ -263,11 +268,6 @@ class SAC:
             "steps": self.steps,
             "updates": self.updates,
         }
-
-
-def _differentiate(loss: Tensor, weights: list[Tensor]) -> None:
-    """Write the gradients of a loss (N,), summed over agents, in these weights and no others."""
-    torch.autograd.backward(loss.sum(), inputs=weights)
 
 
 def _learning(parameters: Iterable[nn.Parameter]) -> list[nn.Parameter]:

@@ -84,8 +84,7 @@ class SoftNetworks(nn.Module):
     def losses(self, batch: Batch, target_entropy: Tensor, temperature_scale: Tensor) -> Losses:
         """Return every loss at the present weights; what critics see of `x` is computed once.
 
-        The loss of the actor has gradients in the critics' weights too: ask autograd for those of
-        the actor alone, then they are not computed.
+        Each has gradients in its own weights and no others, so that one pass back is enough.
 
         Args:
             batch: Samples.
@@ -98,7 +97,7 @@ class SoftNetworks(nn.Module):
             observed = self.critic.observe(batch.x)
             value = self.critic.judge(observed, batch.action).float()
             number, log_prob = _draw(self.policy(batch.x.detach()), batch.noise[0])
-            wished = self.critic.judge(observed.detach(), number).float()
+            wished = self.critic.judge(observed.detach(), number, frozen=True).float()
         return Losses(
             critic_loss(value, target),
             actor_loss(wished, log_prob, temperature=temperature),
