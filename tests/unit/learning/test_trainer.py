@@ -45,7 +45,7 @@ class Scripted(FlightRecorder):
 
     def __init__(self, task: Task, script: Script) -> None:
         super().__init__(task, GuardConfig(probe_every=0))
-        self.script, self.seen = script, 0
+        self.script, self.seen, self.forgotten = script, 0, 0
 
     def watch(self, learner: Learner, update: Update) -> Report:
         self.seen += 1
@@ -64,6 +64,10 @@ class Scripted(FlightRecorder):
         decision = Decision(response, "A1 does one thing only.", ("A1",), self.memory, 0)
         return Report(learner.updates, learner.steps, {}, found, decision, is_healthy)
 
+    def forget(self) -> None:
+        self.forgotten += 1
+        super().forget()
+
     def state(self) -> dict[str, Tensor]:
         return super().state() | {"seen": torch.tensor(self.seen)}
 
@@ -81,6 +85,7 @@ class Surroundings:
         self.snapshots: list[Snapshot] = []
         self.events: list[Event] = []
         self.stop_after: int | None = None
+        self.recorder: Scripted | None = None
 
     def hooks(self) -> Hooks:
         return Hooks(
@@ -110,7 +115,8 @@ def build(
     learner = ToyLearner(seed=seed, spoil=spoil)
     around = Surroundings(learner, scores)
     plan = plan or TrainPlan(steps_per_agent=200, evaluate_every=4, save_every=5)
-    return Trainer(learner, plan, around.hooks(), Scripted(learner.task, script or {})), around
+    around.recorder = Scripted(learner.task, script or {})
+    return Trainer(learner, plan, around.hooks(), around.recorder), around
 
 
 def same(first: Mapping[str, Tensor], second: Mapping[str, Tensor]) -> bool:
@@ -138,14 +144,18 @@ def test_budget_is_spent_evaluated_and_saved() -> None:
     assert "final" in around.snapshots[-1].labels
 
 
-def test_best_weights_are_those_of_the_best_evaluation() -> None:
-    trainer, around = build()
-    trainer.run()
+def peaked_at(best: int) -> Callable[[ToyLearner], Tensor]:
+    return lambda learner: torch.full((3,), -float(abs(learner.updates - best)))
 
-    means = {event.sequence: event.mean_score for event in around.of_kind(Evaluated)}
-    best = max(means, key=lambda sequence: means[sequence])
+
+def test_best_weights_are_those_of_the_best_evaluation() -> None:
+    trainer, around = build(scores=peaked_at(8))
+    ended = trainer.run()
+
+    assert [event.is_best for event in around.of_kind(Evaluated)] == [True, True, *[False] * 3]
+    assert ended.best_mean_score == 0.0
     saved = [snapshot for snapshot in around.snapshots if "best" in snapshot.labels][-1]
-    assert saved.sequence == best
+    assert saved.sequence == 8
     trainer.use_best()
     assert torch.equal(trainer.learner.head.deviations, saved.tensors["learner/head/deviations"])
 
@@ -266,6 +276,24 @@ def test_rollback_of_the_recorder_changes_settings_and_is_told() -> None:
     assert warned.agents == ("A1",)
     assert trainer.learner.rate_scale == 0.5
     assert trainer.learner.updates == 20
+
+
+def test_rollback_evaluates_again_what_it_took_back() -> None:
+    trainer, around = build(script={9: ("roll_back", False)}, scores=peaked_at(4))
+    trainer.run()
+
+    # Back from update 9 to 5: update 8 is reached, and evaluated, a second time.
+    assert [event.steps for event in around.of_kind(Evaluated)] == [40, 80, 80, 120, 160, 200]
+    assert around.recorder.forgotten == 1
+
+
+def test_resumed_run_remembers_how_often_it_returned() -> None:
+    trainer, around = build(spoil=spoil_at(8))
+    trainer.run()
+    again, _ = build(seed=99)
+    again.load(around.snapshots[-1].tensors)
+
+    assert again.run().rollbacks == 1
 
 
 def test_killed_around_a_rollback_resumes_to_the_same_bits() -> None:

@@ -39,7 +39,7 @@ def test_option_of_a_nested_setting_leaves_its_neighbours() -> None:
 def test_tracking_moves_no_result_and_budget_does() -> None:
     config = load_train_config("quick")
 
-    assert changed(config, {"tracking.mlflow": "off"}).config_hash == config.config_hash
+    assert changed(config, {"tracking.mlflow": "auto"}).config_hash == config.config_hash
     assert changed(config, {"budget.n_envs": 2}).config_hash != config.config_hash
 
 
