@@ -68,20 +68,24 @@ def _direct(pooling: Pooling) -> LearnerSettings:
 
 
 def _ppo(pooling: Pooling) -> LearnerSettings:
-    n_envs, updates, rollout_steps = 16, 100, 64
+    n_envs, updates, rollout_steps = 32, 120, 64
     config = PPOConfig(
         actor=HeadConfig(hidden=(64,), pooling=pooling),
         critic=HeadConfig(hidden=(64,), pooling=pooling, output_gain=1.0),
         learning_rate=Schedule("cosine", 3e-3, 0.0, over=updates * rollout_steps * n_envs),
         rollout_steps=rollout_steps,
         n_epochs=4,
-        minibatch=256,
-        discount=0.95,
+        minibatch=512,
+        discount=0.9,
         decay=0.9,
-        kl_stop=0.05,
-        weight_decay=0.01,
-        deviation_penalty=0.01,
-        entropy=EntropyConfig(coefficient=constant(0.02), target=0.0, floor=0.0, guard_spread=0.0),
+        gradient_clip=1.0,
+        kl_stop=0.0,
+        # Advantages have deviation 1 and the signal is a few hundredths of it: what shrinks
+        # weights must be smaller still, or the directions are gone before agents differ.
+        weight_decay=5e-4,
+        deviation_penalty=1e-3,
+        entropy=EntropyConfig(coefficient=constant(0.003), target=0.0, floor=0.0, guard_spread=0.0),
+        normalise_advantages="rollout",
         act_levels=2,
     )
     return LearnerSettings(
@@ -91,11 +95,12 @@ def _ppo(pooling: Pooling) -> LearnerSettings:
 
 def _sac(pooling: Pooling) -> LearnerSettings:
     n_envs, updates, steps_per_update = 16, 60, 64
+    heads = HeadConfig(hidden=(64, 64), activation="relu", pooling=pooling)
     config = SACConfig(
-        actor=HeadConfig(hidden=(64,), pooling=pooling),
-        critic=HeadConfig(hidden=(64,), pooling=pooling, output_gain=1.0),
+        actor=heads,
+        critic=heads,
         learning_rate=Schedule("cosine", 1e-3, 0.0, over=updates * steps_per_update * n_envs),
-        warm_up=2_048,
+        temperature_rate=1e-3,
         discount=0.95,
         steps_per_update=steps_per_update,
         deviation_penalty=0.01,
