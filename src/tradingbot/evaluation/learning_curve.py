@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -40,6 +40,9 @@ from tradingbot.networks.view import TableView, View, frozen_view
 
 _BASIS_POINTS = 1.0e4
 _DRAWS = 2_000
+_SHOWN_TO_ENCODER = "return_1"
+_LOOKBACK_BARS = 64
+"""Of encoders: hidden drifts last for some fifty bars."""
 Report = Callable[[int, int], None]
 """Told (updates so far, updates in all)."""
 
@@ -185,22 +188,28 @@ def _backtest(task: PopulationTask, part: IndexRange, run: LearningRun) -> Popul
 
 
 def _view(posed: PosedMarket, task: PopulationTask, seed: int) -> View:
-    """See features as they are, or, where history is needed, through a pre-trained encoder."""
+    """See features as they are, or, where history is needed, bar returns through an encoder.
+
+    The registered features are moving averages and the like, and one row of them all but gives a
+    hidden drift away. The encoder is shown the return of each bar alone: what it knows of the
+    market's state it must have inferred.
+    """
     if not posed.question.needs_history:
         return TableView(task.table)
     world, device = posed.world, task.table.device
     on_gpu = device.type == "cuda"
+    returns = task.table[..., [world.feature_names.index(_SHOWN_TO_ENCODER)]]
+    settings = replace(encoder_preset("full" if on_gpu else "tiny"), lookback_bars=_LOOKBACK_BARS)
     weights = make_generator(seed, "encoder", "weights")
-    settings = encoder_preset("full" if on_gpu else "tiny")
-    encoder = build_encoder(settings, task.table.shape[-1], weights).to(device)
+    encoder = build_encoder(settings, returns.shape[-1], weights).to(device)
     expert = expert_actions(
         world, rule_policy("expert", seed=seed, regime_names=world.regime_names)
     )
     targets = auxiliary_targets(world, train=posed.periods.train, expert=expert, device=device)
     config = PRETRAINING_PRESETS["gpu" if on_gpu else "cpu"]
-    Pretrainer(encoder, task.table, targets, config, seed=seed).complete()
+    Pretrainer(encoder, returns, targets, config, seed=seed).complete()
     encoder.requires_grad_(False)
-    return frozen_view(encoder, task.table)
+    return frozen_view(encoder, returns)
 
 
 def _kept(
