@@ -139,3 +139,31 @@ def test_compiled_task_equals_the_eager_one(space: ActionSpace) -> None:
         ):
             torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-6)
         state = slow.state
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # the compiler's own
+def test_compiled_gradient_equals_the_eager_one() -> None:
+    if missing_compiler(torch.device("cpu")):
+        pytest.skip("compiling for the CPU needs a C++ compiler, and there is none")
+    drawn = torch.from_numpy(stream(3, "actions").uniform(-1.0, 1.0, (20, 3, 4)))
+    gradients = []
+    for compiled in (True, False):
+        task = PopulationTask(
+            small_world(),
+            short_config("target"),
+            n_envs=4,
+            seed=1,
+            compiled=compiled,
+            dtype=torch.float64,
+        )
+        actions = drawn.clone().requires_grad_()
+        state, worth = task.begin()[0], torch.zeros(())
+        for action in actions:
+            made = task.differentiable_step(state, action)
+            state = made.state
+            worth = worth + made.reward.sum() + made.observation.private.sum()
+        worth.backward()
+        gradients.append(actions.grad)
+    torch.testing.assert_close(*gradients, rtol=1e-6, atol=1e-7)
+    assert gradients[0].abs().sum() > 0.0
