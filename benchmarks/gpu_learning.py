@@ -1,7 +1,8 @@
 """What learners find on markets with known answers, on a GPU: the table of `bench learning`.
 
 python benchmarks/gpu_learning.py [--device cuda] [--markets noise …] [--learners direct ppo sac]
-    [--seeds 5] [--agents 143] [--pooling partial] [--seconds 540] [--out learning.json]
+    [--seeds 0 1 2 3 4] [--agents 143] [--pooling partial] [--compiled] [--seconds 540]
+    [--out learning.json]
 
 Needs torch, NumPy, polars, pydantic, gymnasium and this repository's sources. Markets are
 synthetic. Results are written after every run, so that what was done is kept when time is up; runs
@@ -30,9 +31,14 @@ from tradingbot.evaluation.learning_curve_settings import LEARNERS
 def main() -> None:
     """Run what is asked for and write it down."""
     options = read_options()
-    run = LearningRun(n_agents=options.agents, device=options.device, pooling=options.pooling)
+    run = LearningRun(
+        n_agents=options.agents,
+        device=options.device,
+        pooling=options.pooling,
+        compiled=options.compiled or None,
+    )
     began, results = time.perf_counter(), read_results(options.out)
-    for seed in range(options.seeds):
+    for seed in options.seeds:
         for market in options.markets:
             for learner in options.learners:
                 if any((r.market, r.learner, r.seed) == (market, learner, seed) for r in results):
@@ -52,9 +58,10 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--markets", nargs="+", default=list(QUESTIONS))
     parser.add_argument("--learners", nargs="+", default=list(LEARNERS))
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(5)))
     parser.add_argument("--agents", type=int, default=143)
     parser.add_argument("--pooling", default="partial")
+    parser.add_argument("--compiled", action="store_true", help="on a CPU too")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no run after this")
     parser.add_argument("--out", type=Path, default=Path("gpu_learning.json"))
     return parser.parse_args()

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.learning.direct.config import DirectConfig
 from tradingbot.learning.direct.learner import Direct
-from tradingbot.learning.entropy import EntropyConfig
 from tradingbot.learning.learner import Learner
-from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.learning.ppo.learner import PPO
+from tradingbot.learning.ppo.presets import PPO_PRESETS
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.learner import SAC
-from tradingbot.learning.schedules import Schedule, constant
+from tradingbot.learning.schedules import Schedule
 from tradingbot.learning.task import Task
 from tradingbot.networks.heads import HeadConfig, Pooling
 from tradingbot.networks.view import View
@@ -68,33 +67,16 @@ def _direct(pooling: Pooling) -> LearnerSettings:
 
 
 def _ppo(pooling: Pooling) -> LearnerSettings:
-    n_envs, updates, rollout_steps = 32, 120, 64
-    config = PPOConfig(
-        actor=HeadConfig(hidden=(64,), pooling=pooling),
-        critic=HeadConfig(hidden=(64,), pooling=pooling, output_gain=1.0),
-        learning_rate=Schedule("cosine", 3e-3, 0.0, over=updates * rollout_steps * n_envs),
-        rollout_steps=rollout_steps,
-        n_epochs=4,
-        minibatch=512,
-        discount=0.9,
-        decay=0.9,
-        gradient_clip=1.0,
-        kl_stop=0.0,
-        # Advantages have deviation 1 and the signal is a few hundredths of it: what shrinks
-        # weights must be smaller still, or the directions are gone before agents differ.
-        weight_decay=5e-4,
-        deviation_penalty=1e-3,
-        entropy=EntropyConfig(coefficient=constant(0.003), target=0.0, floor=0.0, guard_spread=0.0),
-        normalise_advantages="rollout",
-        act_levels=2,
-    )
+    preset = PPO_PRESETS["market"]
+    actor, critic = (replace(head, pooling=pooling) for head in (preset.actor, preset.critic))
+    config = replace(preset, actor=actor, critic=critic)
     return LearnerSettings(
-        n_envs, updates, ("size",), lambda task, view, seed: PPO(task, view, config, seed=seed)
+        32, 120, ("size",), lambda task, view, seed: PPO(task, view, config, seed=seed)
     )
 
 
 def _sac(pooling: Pooling) -> LearnerSettings:
-    n_envs, updates, steps_per_update = 16, 60, 64
+    n_envs, updates, steps_per_update = 16, 45, 64
     heads = HeadConfig(hidden=(64, 64), activation="relu", pooling=pooling)
     config = SACConfig(
         actor=heads,

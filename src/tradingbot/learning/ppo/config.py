@@ -43,8 +43,9 @@ class PPOConfig:
     adam_epsilon: float = 1e-5
     weight_decay: float = 0.0
     """Weight of ½ Σ weights² in the loss; biases and deviations are not decayed."""
-    deviation_penalty: float = 0.1
-    """Weight of Σ z² of partially pooled agents in the loss."""
+    deviation_penalty: float = 1e-3
+    """Weight of Σ z² of partially pooled agents in the loss; small beside advantages of deviation
+    1, or agents never begin to differ."""
     entropy: EntropyConfig = field(default_factory=EntropyConfig)
     initial_std: float = 1.0
     """Of numeric actions before squashing, at first."""
