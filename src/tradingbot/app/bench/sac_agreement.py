@@ -14,7 +14,7 @@ from tradingbot.app.bench.task_vec_env import TaskVecEnv
 from tradingbot.domain.errors import MissingExtraError
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.sac.critic import TwinCritic
-from tradingbot.learning.sac.networks import Batch, SoftNetworks
+from tradingbot.learning.sac.networks import Aim, Batch, SoftNetworks
 from tradingbot.learning.task import Task
 from tradingbot.networks.distributions import SquashedGaussian
 from tradingbot.networks.heads import StackedHead
@@ -57,7 +57,7 @@ def compare_losses(task: Task, setting: CommonSetting, *, seed: int = 0) -> Agre
     model = setting.sb3(env, seed)
     _give_weights(networks, model)
     batch = _draw_batch(env.width, setting.batch_size, make_generator(seed, "reference", "batch"))
-    losses = networks.losses(batch, torch.tensor([_SB3_TARGET_ENTROPY]), torch.ones(1))
+    losses = networks.losses(batch, Aim(torch.tensor([_SB3_TARGET_ENTROPY]), torch.ones(1)))
     for loss, part in ((losses.critic, networks.critic), (losses.actor, networks.actor)):
         torch.autograd.backward(loss.sum(), inputs=list(part.parameters()))
     torch.autograd.backward(losses.temperature.sum(), inputs=[networks.log_temperature])

@@ -78,6 +78,7 @@ def sac_vs_sb3(
     n_envs: int = 16,
     block: int = 64,
     n_blocks: int = 5,
+    compiled: bool = False,
     clock: Clock = time.perf_counter,
 ) -> SacSpeed:
     """Time the whole loop of both in turns: step all environments, store, sample, learn.
@@ -87,14 +88,15 @@ def sac_vs_sb3(
         n_envs: Environments, all of one agent.
         block: Gradient steps of one of them before it is the other's turn.
         n_blocks: Turns of each; the median counts.
+        compiled: Whether the environments of both are; then learning is nearly all there is.
         clock: Wall time by default; `time.process_time` where others use the machine too.
     """
     setting = setting or CommonSetting()
     world, config = _bench_world()
-    task = PopulationTask(world, config, n_envs=n_envs, seed=0, compiled=False)
+    task = PopulationTask(world, config, n_envs=n_envs, seed=0, compiled=compiled)
     view = TableView(window_table(task, world))
     ours = SAC(task, view, setting.ours(steps_per_update=block), seed=0)
-    theirs = setting.sb3(TradingVecEnv(world, config, n_envs, compile=False), 0)
+    theirs = setting.sb3(TradingVecEnv(world, config, n_envs, compile=compiled), 0)
     per_block = block * n_envs
 
     def learn() -> None:

@@ -14,7 +14,7 @@ from tradingbot.learning.learner_state import Part, collect_state, restore_state
 from tradingbot.learning.replay import Replay, Transitions, transitions_of
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.measures import MEASURED, measure
-from tradingbot.learning.sac.networks import WIDEST_SPREAD, Batch, Losses, SoftNetworks
+from tradingbot.learning.sac.networks import WIDEST_SPREAD, Aim, Batch, Losses, SoftNetworks
 from tradingbot.learning.sac.reward_scale import RewardScale
 from tradingbot.learning.task import Observation, Task, TaskStep
 from tradingbot.networks.distributions import SquashedGaussian
@@ -68,6 +68,7 @@ class SAC:
         sums = torch.zeros(len(MEASURED), self._n_agents, device=self._device)
         n_learned = 0
         self._set_rates()
+        aim = self._aim()
         for _ in range(self.config.steps_per_update):
             warm = self.steps < self.config.warm_up
             action = self._random_action() if warm else self.sample(self._observation)
@@ -75,7 +76,7 @@ class SAC:
             if self.steps < self.config.warm_up:
                 continue
             for _ in range(self.config.gradient_steps):
-                sums += self._learn()
+                sums += self._learn(aim)
                 n_learned += 1
         self._view.refresh()
         self.updates += 1
@@ -161,19 +162,22 @@ class SAC:
         self.steps += self.task.n_envs
         return made
 
-    def _learn(self) -> Tensor:
+    def _learn(self, aim: Aim) -> Tensor:
         """Make one gradient step and return what `MEASURED` names, (K, N)."""
         sampled = self._replay.sample(self.config.batch_size, self._replay_draws)
+        losses = self._networks.losses(self._batch(sampled), aim)
+        norm = self._step(losses)
+        self._networks.follow(self.config.target_rate)
+        return measure(losses, norm)
+
+    def _aim(self) -> Aim:
+        """Return what entropies aim at; the same for all gradient steps of an update."""
         spread = torch.full_like(self._entropy_scale, self.config.target_spread)
         temperature_scale = self._entropy_scale
         if self.config.tune_temperature:
             spread = (spread * self._entropy_scale).clamp(max=WIDEST_SPREAD)
             temperature_scale = torch.ones_like(spread)
-        target_entropy = torch.log(2.0 * spread)
-        losses = self._networks.losses(self._batch(sampled), target_entropy, temperature_scale)
-        norm = self._step(losses)
-        self._networks.follow(self.config.target_rate)
-        return measure(losses, norm)
+        return Aim(torch.log(2.0 * spread), temperature_scale)
 
     def _batch(self, sampled: Transitions) -> Batch:
         embedding = (self._view if self._view_learns else self._view.look)(sampled.row)
@@ -207,7 +211,7 @@ class SAC:
     def _differentiate(self, losses: Losses) -> None:
         """Write the gradients of all losses, summed over agents; each is in its own weights."""
         one = torch.ones_like(losses.critic)
-        weights = {loss: one for loss in (losses.critic, losses.actor, losses.temperature)}
+        weights = dict.fromkeys((losses.critic, losses.actor, losses.temperature), one)
         for part in (self._networks.critic, self._networks.actor):
             weights[part.penalty()] = self.config.deviation_penalty * one
         learned = [loss for loss in weights if loss.requires_grad]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.critic import TwinCritic
@@ -20,6 +21,7 @@ from tradingbot.networks.distributions import SquashedGaussian
 from tradingbot.networks.embedding import autocast
 from tradingbot.networks.heads import StackedHead
 
+_LOG_2 = math.log(2.0)
 WIDEST_SPREAD = 0.95
 """Largest target entropy as a share of the range; 1 would be uniform, which no Gaussian reaches."""
 
@@ -39,6 +41,15 @@ class Batch(NamedTuple):
     """(N, M, I) what followed, before any reset."""
     noise: Tensor
     """(2, N, M) standard normal: of actions at `x` and at `final_x`."""
+
+
+class Aim(NamedTuple):
+    """What the temperatures of N agents are to reach, (N,) each."""
+
+    target_entropy: Tensor
+    """Nats on [−1, 1]."""
+    temperature_scale: Tensor
+    """Factor on the temperature."""
 
 
 class Losses(NamedTuple):
@@ -81,17 +92,12 @@ class SoftNetworks(nn.Module):
         mean, log_std = self.actor(x).float().unbind(-1)
         return SquashedGaussian.of(mean, log_std, -1.0, 1.0)
 
-    def losses(self, batch: Batch, target_entropy: Tensor, temperature_scale: Tensor) -> Losses:
+    def losses(self, batch: Batch, aim: Aim) -> Losses:
         """Return every loss at the present weights; what critics see of `x` is computed once.
 
         Each has gradients in its own weights and no others, so that one pass back is enough.
-
-        Args:
-            batch: Samples.
-            target_entropy: (N,) nats.
-            temperature_scale: (N,) factor on the temperature.
         """
-        temperature = self.log_temperature.detach().exp() * temperature_scale
+        temperature = self.log_temperature.detach().exp() * aim.temperature_scale
         with autocast(batch.x.device, self.precision):
             target = self._target(batch, temperature)
             observed = self.critic.observe(batch.x)
@@ -101,7 +107,7 @@ class SoftNetworks(nn.Module):
         return Losses(
             critic_loss(value, target),
             actor_loss(wished, log_prob, temperature=temperature),
-            temperature_loss(self.log_temperature, log_prob, target_entropy),
+            temperature_loss(self.log_temperature, log_prob, aim.target_entropy),
             value.detach(),
             target,
             log_prob.detach(),
@@ -129,5 +135,8 @@ class SoftNetworks(nn.Module):
 
 def _draw(policy: SquashedGaussian, noise: Tensor) -> tuple[Tensor, Tensor]:
     """Return actions (N, M) in [−1, 1], differentiable, and their log densities (N, M)."""
-    unsquashed = policy.mean + policy.log_std.exp() * noise
-    return torch.tanh(unsquashed), policy.log_prob(unsquashed)
+    unsquashed = torch.addcmul(policy.mean, policy.log_std.exp(), noise)
+    # As `SquashedGaussian.log_prob`, but the deviation is known here: it is the noise.
+    slope = _LOG_2 - unsquashed - functional.softplus(-2.0 * unsquashed)
+    drawn = -0.5 * noise.square() - 0.5 * math.log(2.0 * math.pi)
+    return torch.tanh(unsquashed), drawn - policy.log_std - 2.0 * slope
