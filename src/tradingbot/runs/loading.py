@@ -33,7 +33,7 @@ from tradingbot.runs.tensors import final_hash, to_tensors, weakness
 if TYPE_CHECKING:
     from tradingbot.runs.directory import RunDirectory
 
-_KIND_ORDER = {"start": 0, "best": 1, "last": 2, "final": 3}
+_KIND_ORDER = {"start": 0, "best": 1, "last": 2, "final": 3, "judged": 4}
 
 
 @dataclass(frozen=True)

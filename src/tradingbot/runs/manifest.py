@@ -19,8 +19,9 @@ TRAINING_FILE = "training.safetensors"
 NORMALISER_FILE = "normaliser.safetensors"
 TENSOR_FILES = frozenset({AGENT_FILE, TRAINING_FILE, NORMALISER_FILE})
 SCHEMA_VERSION = 1
-CheckpointKind = Literal["start", "last", "best", "final"]
-Label = Literal["start", "last", "best", "final", "healthy"]
+CheckpointKind = Literal["start", "last", "best", "final", "judged"]
+"""`judged`: can only act; what `result.json` is about."""
+Label = Literal["start", "last", "best", "final", "judged", "healthy"]
 """What a checkpoint is besides its kind; `healthy`: training may return to it."""
 
 _MAX_BYTES = 64_000_000

@@ -1,4 +1,4 @@
-"""Which checkpoints stay: best, last three, final, and one to return to; always a good one."""
+"""Which checkpoints stay: best, last three, final, judged, one to return to; always a good one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tradingbot.runs.loading import (
 if TYPE_CHECKING:
     from tradingbot.runs.directory import RunDirectory
 
-KEPT = {"start": 1, "best": 1, "last": 3, "final": 1, "healthy": 1}
+KEPT = {"start": 1, "best": 1, "last": 3, "final": 1, "judged": 1, "healthy": 1}
 """Label → how many of the newest stay."""
 
 

@@ -22,7 +22,7 @@ def damage(run: RunDirectory, name: str) -> None:
     (run.checkpoints / name / "training.safetensors").write_bytes(b"")
 
 
-def test_best_last_three_final_and_start_stay(tmp_path: Path) -> None:
+def test_best_last_three_final_judged_and_start_stay(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     save_checkpoint(run, "start", 0, content(training=None))
     for update in range(1, 9):
@@ -30,10 +30,11 @@ def test_best_last_three_final_and_start_stay(tmp_path: Path) -> None:
         if update in (2, 4):
             save_checkpoint(run, "best", update, content(float(update)))
     save_checkpoint(run, "final", 9, content(9.0))
+    save_checkpoint(run, "judged", 9, content(9.5, training=None))
 
     assert names(run) == [
         *("00000000-start", "00000004-best", "00000006-last", "00000007-last", "00000008-last"),
-        "00000009-final",
+        *("00000009-final", "00000009-judged"),
     ]
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import torch
 from torch import Tensor
 
+from tradingbot.agents.loading import TRADES
 from tradingbot.app.training.sinks import event_values
 from tradingbot.domain.errors import StorageError
-from tradingbot.learning.trainer_events import Evaluated, Event, Snapshot, Updated
-from tradingbot.learning.trainer_tensors import copied_tensors
+from tradingbot.learning.trainer_events import Ended, Evaluated, Event, Snapshot, Updated
+from tradingbot.learning.trainer_tensors import copied_tensors, tensors_below
 from tradingbot.networks.encoders.encoder import Encoder
 from tradingbot.runs import (
     CheckpointContent,
@@ -20,12 +22,14 @@ from tradingbot.runs import (
     latest_good,
     save_checkpoint,
 )
-from tradingbot.runs.manifest import CheckpointKind
+from tradingbot.runs.manifest import CheckpointKind, CheckpointManifest
 from tradingbot.runs.resuming import ResumePoint
 
 JOURNALS = ("metrics", "evaluations", "recorder")
 """Figures of every update, of every evaluation, and what the flight recorder saw."""
 _ENCODER = "encoder"
+FROZEN_ENCODER = f"{_ENCODER}."
+"""What the names of its weights begin with."""
 
 
 class Keeper:
@@ -75,6 +79,26 @@ class Keeper:
             "running", at=datetime.now(UTC), update=snapshot.sequence, steps=snapshot.steps
         )
 
+    def save_judged(self, trading: Collection[str], ended: Ended) -> CheckpointManifest:
+        """Write the policy that was judged: the networks as they are now, and who trades.
+
+        Args:
+            trading: Names of the agents that trade; the others stay out.
+            ended: How training ended.
+
+        Raises:
+            StorageError: If the disk refuses; what was kept before still is.
+        """
+        trades = torch.tensor([name in trading for name in self.run.record.data.agents])
+        content = CheckpointContent(
+            agent={**self.acting_tensors(), TRADES: trades},
+            normaliser=self._normaliser,
+            steps=ended.steps,
+            metrics={"score": ended.best_mean_score},
+            parent=self._parent,
+        )
+        return save_checkpoint(self.run, "judged", ended.sequence, content)
+
     def load_healthy(self) -> dict[str, Tensor]:
         """Return the training tensors of the newest checkpoint that training may return to.
 
@@ -116,13 +140,7 @@ class Keeper:
 def stored_encoder(point: ResumePoint | None) -> dict[str, Tensor] | None:
     """Return the weights of the frozen encoder in a checkpoint; None where there is none."""
     checkpoint = point.checkpoint if point else None
-    prefix = f"{_ENCODER}."
-    found = {
-        name.removeprefix(prefix): tensor
-        for name, tensor in (checkpoint.agent if checkpoint else {}).items()
-        if name.startswith(prefix)
-    }
-    return found or None
+    return tensors_below(checkpoint.agent if checkpoint else {}, FROZEN_ENCODER) or None
 
 
 def _kind_of(snapshot: Snapshot) -> CheckpointKind:

@@ -34,9 +34,8 @@ from tradingbot.evaluation.rollout_statistics import drawdown_of
 from tradingbot.learning.playing import play, score
 from tradingbot.learning.shrinkage import Act, ShrinkageConfig, apply, decide, staying_out
 from tradingbot.learning.trainer import Trainer
-from tradingbot.learning.trainer_tensors import copied_tensors
 from tradingbot.market.costs import CostProfile
-from tradingbot.runs import RunDirectory, final_hash
+from tradingbot.runs import RunDirectory
 
 FloatArray = NDArray[np.float64]
 RESULT_FILE = "result.json"
@@ -106,11 +105,12 @@ class TrainResult:
     """What validation decided to keep of the policy, in words."""
     trading_agents: tuple[str, ...]
     """Those whom validation lets trade; the others stay out."""
-    weights_sha256: str
-    """Of the best weights, with what is kept of their deviations."""
     final_weights_sha256: str
     """Of the weights when training ended."""
     parts: tuple[PartResult, ...]
+    weights_sha256: str = ""
+    """Of the checkpoint `judged`: the best weights with what is kept of their deviations, and who
+    trades."""
 
 
 def judge_result(
@@ -142,7 +142,6 @@ def judge_result(
         best_mean_sharpe=trainer.best_score,
         decision=kept.words,
         trading_agents=kept.trading(data.world.symbols),
-        weights_sha256=final_hash(copied_tensors(wired.learner.networks())),
         final_weights_sha256=final_sha256,
         parts=tuple(_judge(name, part, wired, data, kept.act) for name, part in parts),
     )

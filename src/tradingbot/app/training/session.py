@@ -154,8 +154,16 @@ def _train(
         if point is not None and point.checkpoint is not None:
             trainer.load(point.checkpoint.training)
         ended = _run_trainer(trainer, run)
-    shrinks = config.validation.shrink
-    return _finish(run, data, wired, trainer, ended, listeners, shrinks=shrinks)
+    if ended.ending == "interrupted":
+        status = run.status()
+        run.write_status(
+            "interrupted", at=datetime.now(UTC), update=status.update, steps=ended.steps
+        )
+        return SessionResult(run, ended, None)
+    listeners.note("judge the best weights on validation and test")
+    result = _judge(config, data, wired, trainer, keeper, ended)
+    listeners.note(f"validation decided: {result.decision}")
+    return SessionResult(run, ended, result)
 
 
 def _trainer(
@@ -197,24 +205,22 @@ def _run_trainer(trainer: Trainer, run: RunDirectory) -> Ended:
         raise
 
 
-def _finish(
-    run: RunDirectory,
+def _judge(
+    config: TrainConfig,
     data: TrainingData,
     wired: Wired,
     trainer: Trainer,
+    keeper: Keeper,
     ended: Ended,
-    listeners: Listeners,
-    *,
-    shrinks: bool,
-) -> SessionResult:
-    now, status = datetime.now(UTC), run.status()
-    if ended.ending == "interrupted":
-        run.write_status("interrupted", at=now, update=status.update, steps=ended.steps)
-        return SessionResult(run, ended, None)
-    listeners.note("judge the best weights on validation and test")
+) -> TrainResult:
+    """Judge the best weights, and keep what was judged and what came of it."""
+    run, status = keeper.run, keeper.run.status()
     final_sha256 = final_hash(copied_tensors(wired.learner.networks()))
-    result = judge_result(wired, data, trainer, run, final_sha256=final_sha256, shrinks=shrinks)
-    listeners.note(f"validation decided: {result.decision}")
+    result = judge_result(
+        wired, data, trainer, run, final_sha256=final_sha256, shrinks=config.validation.shrink
+    )
+    manifest = keeper.save_judged(result.trading_agents, ended)
+    result = replace(result, weights_sha256=manifest.weights_sha256)
     store_result(run, result)
-    run.write_status("finished", at=now, update=status.update, steps=ended.steps)
-    return SessionResult(run, ended, result)
+    run.write_status("finished", at=datetime.now(UTC), update=status.update, steps=ended.steps)
+    return result
