@@ -102,4 +102,5 @@ def action_histogram(actions: Tensor, action: ActionSpec, n_bins: int = _BOX_BIN
 
 def histogram_entropy(histogram: Tensor) -> Tensor:
     """Return entropy ÷ ln(bins) of shares (…, bins): 0 for one bin only, 1 for all alike."""
-    return -torch.xlogy(histogram, histogram).sum(-1) / math.log(histogram.shape[-1])
+    # 0 is added so that one bin only is 0, not −0.
+    return 0.0 - torch.xlogy(histogram, histogram).sum(-1) / math.log(histogram.shape[-1])
