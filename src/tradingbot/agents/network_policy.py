@@ -13,6 +13,7 @@ from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.market.observation import PRIVATE_FEATURES
 from tradingbot.networks.heads import StackedHead
+from tradingbot.networks.levels import round_to_levels
 from tradingbot.networks.view import View
 
 _PRIVATE_NAMES = tuple(feature.name for feature in PRIVATE_FEATURES)
@@ -43,9 +44,8 @@ class Squash:
         """Map outputs (…) to positions (…)."""
         scaled = self.gain * output
         share = torch.sigmoid(scaled) if self.kind == "sigmoid" else 0.5 * (scaled.tanh() + 1.0)
-        if self.levels:
-            share = torch.round(share * (self.levels - 1)) / (self.levels - 1)
-        return self.low + (self.high - self.low) * share
+        position = self.low + (self.high - self.low) * share
+        return round_to_levels(position, self.low, self.high, self.levels)
 
 
 class NetworkPolicy:

@@ -15,6 +15,7 @@ from tradingbot.learning.learner import Experience, Metrics, Update
 from tradingbot.learning.learner_state import Part, collect_state, restore_state
 from tradingbot.learning.task import Observation, Task, TaskStep
 from tradingbot.networks.heads import StackedHead
+from tradingbot.networks.levels import round_to_levels
 from tradingbot.networks.view import View
 
 
@@ -78,11 +79,8 @@ class Direct:
     def act(self, observation: Observation) -> Tensor:
         """Return actions (N, B), rounded to `act_levels` where there are any."""
         action = self._squashed(self._output(observation, self._view.look(observation.row)))
-        if not self.config.act_levels:
-            return action
         low, high = self.task.action.low, self.task.action.high
-        step = (high - low) / (self.config.act_levels - 1)
-        return low + step * torch.round((action - low) / step)
+        return round_to_levels(action, low, high, self.config.act_levels)
 
     @torch.no_grad()
     def sample(self, observation: Observation) -> Tensor:

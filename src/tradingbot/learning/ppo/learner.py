@@ -21,6 +21,7 @@ from tradingbot.learning.rollout import Choice, Rollout, allocate_rollout, colle
 from tradingbot.learning.task import Observation, Task
 from tradingbot.learning.value_targets import generalized_advantage
 from tradingbot.networks.distributions import MaskedCategorical
+from tradingbot.networks.levels import round_to_levels
 from tradingbot.networks.view import View
 
 _VALUE_ROWS = 1 << 16
@@ -72,11 +73,10 @@ class PPO:
     def act(self, observation: Observation) -> Tensor:
         """Return the mode of the policy (N, B), rounded to `act_levels` if there are any."""
         mode = self._policy(observation).mode()
-        levels, space = self.config.act_levels, self.task.action
-        if not levels or space.n_actions:
+        space = self.task.action
+        if space.n_actions:
             return mode
-        width = (space.high - space.low) / (levels - 1)
-        return space.low + torch.round((mode - space.low) / width) * width
+        return round_to_levels(mode, space.low, space.high, self.config.act_levels)
 
     @torch.no_grad()
     def sample(self, observation: Observation) -> Tensor:
