@@ -5,6 +5,7 @@ That both compute the same losses is in `sac_agreement.py`, how fast each is in 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -42,6 +43,11 @@ class CommonSetting:
     batch_size: int = 256
     target_rate: float = 0.005
     discount: float = 0.99
+    temperature: float = 1.0
+    """At the beginning; it is tuned."""
+    target_spread: float = PAPER_SPREAD
+    """Share of the action range; SB3 is told the same in nats."""
+    weight_decay: float = 0.0
 
     def ours(self, *, steps_per_update: int = 64) -> SACConfig:
         """Return our configuration, with what SB3 has no setting for as SB3 does it."""
@@ -56,7 +62,9 @@ class CommonSetting:
             batch_size=self.batch_size,
             target_rate=self.target_rate,
             discount=self.discount,
-            target_spread=PAPER_SPREAD,
+            temperature=self.temperature,
+            target_spread=self.target_spread,
+            weight_decay=self.weight_decay,
             scale_rewards=False,
             steps_per_update=steps_per_update,
         )
@@ -74,7 +82,12 @@ class CommonSetting:
             gamma=self.discount,
             train_freq=1,
             gradient_steps=1,
-            policy_kwargs={"net_arch": list(self.hidden)},
+            ent_coef=f"auto_{self.temperature}",
+            target_entropy=math.log(2.0 * self.target_spread),
+            policy_kwargs={
+                "net_arch": list(self.hidden),
+                "optimizer_kwargs": {"weight_decay": self.weight_decay},
+            },
             seed=seed,
             device="cpu",
         )

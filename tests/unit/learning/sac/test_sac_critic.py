@@ -75,3 +75,16 @@ def test_penalty_is_the_square_of_deviations_of_both_copies():
     z = critic.deviations.detach()
     assert torch.allclose(critic.penalty(), z[0].square().sum(-1) + z[1].square().sum(-1))
     assert make("pooled").penalty().tolist() == [0.0] * N
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_frozen_critics_judge_alike_and_pass_gradients_to_actions_alone(pooling: str):
+    critic, (x, action) = make(pooling), inputs()
+    action.requires_grad_()
+    values = critic(x, action)
+    (expected,) = torch.autograd.grad(values.sum(), action)
+    frozen = critic.judge(critic.observe(x).detach(), action, frozen=True)
+    torch.testing.assert_close(frozen, values)
+    frozen.sum().backward()
+    torch.testing.assert_close(action.grad, expected)
+    assert all(parameter.grad is None for parameter in critic.parameters())
