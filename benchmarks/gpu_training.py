@@ -243,11 +243,18 @@ def ppo_trainable_encoder(scale: Scale) -> Result:
 
 
 def sac(scale: Scale) -> Result:
-    """SAC: 16 environments per agent, one gradient step per step of all environments."""
+    """SAC: 16 environments per agent, one gradient step per step of all environments.
+
+    Products of float32 matrices are made in TF32.
+    """
     world = market(scale.symbols, scale.bars)
     task = task_of(world, scale, n_envs=16)
     view = TableView(task.table)
-    return timed(lambda: SAC(task, view, SACConfig(), seed=SEED), scale, "sac", judge=world)
+    torch.set_float32_matmul_precision("high")
+    try:
+        return timed(lambda: SAC(task, view, SACConfig(), seed=SEED), scale, "sac", judge=world)
+    finally:
+        torch.set_float32_matmul_precision("highest")
 
 
 def direct(scale: Scale) -> Result:
