@@ -40,6 +40,8 @@ class SacSpeed:
     sb3_flop: int
     peak_flop_per_s: float
     """Of a large product of matrices in the same run, float32."""
+    compiled: bool = False
+    """Whether the environments of both were."""
 
     @property
     def ratio(self) -> float:
@@ -56,7 +58,8 @@ class SacSpeed:
             )
         ]
         note = (
-            f"gradient steps with one step of 16 environments each, {self.n_inputs} inputs, "
+            f"gradient steps with one step of 16 environments each, "
+            f"{'compiled' if self.compiled else 'not compiled'} in both, {self.n_inputs} inputs, "
             f"networks 256-256-128, batch 256; "
             f"ours {self.ours_flop / 1e9:.2f} GFLOP per step ({shares[0]}), "
             f"SB3 {self.sb3_flop / 1e9:.2f} ({shares[1]}); peak {self.peak_flop_per_s / 1e9:.0f}"
@@ -114,6 +117,7 @@ def sac_vs_sb3(
         our_flop(n_inputs, setting.hidden, setting.batch_size),
         sb3_flop(n_inputs, setting.hidden, setting.batch_size),
         peak_flop_per_s(clock),
+        compiled,
     )
 
 
