@@ -12,8 +12,10 @@ from tradingbot.learning.trainer_events import Figures
 
 
 def to_host(figures: Metrics) -> Figures:
-    """Bring figures to the CPU as float64 in one transfer."""
-    flat = [figure.detach().double().reshape(-1) for figure in figures.values()]
+    """Bring figures to the CPU as float64 in one transfer; some may be there already."""
+    devices = [figure.device for figure in figures.values() if figure.device.type != "cpu"]
+    home = devices[0] if devices else torch.device("cpu")
+    flat = [figure.detach().to(home).double().reshape(-1) for figure in figures.values()]
     parts = torch.split(torch.cat(flat).cpu(), [len(part) for part in flat]) if flat else ()
     return {
         name: part.view(figure.shape)
