@@ -28,7 +28,7 @@ def test_half_way_goes_to_the_even_level() -> None:
     assert round_to_levels(halves, -1.0, 1.0, 5).tolist() == [-1.0, 0.0, 0.0, 1.0]
 
 
-@pytest.mark.parametrize(("low", "high"), [(-1.0, 1.0), (0.0, 1.0), (-0.1, 0.7), (0.3, 1.7)])
+@pytest.mark.parametrize(("low", "high"), [(-1.0, 1.0), (0.0, 1.0), (-2.0, -0.4), (0.3, 1.7)])
 @pytest.mark.parametrize("levels", [2, 3, 7, 11])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_ends_are_exact(low: float, high: float, levels: int, dtype: torch.dtype) -> None:
