@@ -25,15 +25,15 @@ ROOT = Path(__file__).resolve().parents[2]
 N_AGENTS, N_ENVS = 3, 4
 
 
-def _ppo(pooling: Pooling, seed: int) -> Learner:
-    task = SignalTask(N_AGENTS, N_ENVS)
+def _ppo(pooling: Pooling, seed: int, kind: type[SignalTask] = SignalTask) -> Learner:
+    task = kind(N_AGENTS, N_ENVS)
     heads = HeadConfig(hidden=(8,), pooling=pooling)
     config = PPOConfig(actor=heads, critic=heads, rollout_steps=8, n_epochs=2, minibatch=16)
     return PPO(task, TableView(task.table), config, seed=seed)
 
 
-def _sac(pooling: Pooling, seed: int) -> Learner:
-    task = SignalTask(N_AGENTS, N_ENVS)
+def _sac(pooling: Pooling, seed: int, kind: type[SignalTask] = SignalTask) -> Learner:
+    task = kind(N_AGENTS, N_ENVS)
     heads = HeadConfig(hidden=(8,), pooling=pooling)
     config = SACConfig(
         actor=heads, critic=heads, buffer_size=256, warm_up=8, batch_size=8, steps_per_update=8
@@ -41,13 +41,13 @@ def _sac(pooling: Pooling, seed: int) -> Learner:
     return SAC(task, TableView(task.table), config, seed=seed)
 
 
-def _direct(pooling: Pooling, seed: int) -> Learner:
-    task = SignalTask(N_AGENTS, N_ENVS)
+def _direct(pooling: Pooling, seed: int, kind: type[SignalTask] = SignalTask) -> Learner:
+    task = kind(N_AGENTS, N_ENVS)
     config = DirectConfig(actor=HeadConfig(hidden=(8,), pooling=pooling), chunk_bars=8)
     return Direct(task, TableView(task.table), config, seed=seed)
 
 
-LEARNERS: dict[str, Callable[[Pooling, int], Learner]] = {
+LEARNERS: dict[str, Callable[..., Learner]] = {
     "ppo": _ppo,
     "sac": _sac,
     "direct": _direct,
@@ -136,6 +136,41 @@ def test_resumed_learner_ends_with_the_same_bits(name: str, pooling: Pooling) ->
 
     assert_same_bits(whole.state(), resumed.state())
     assert (whole.steps, whole.updates) == (resumed.steps, resumed.updates)
+
+
+class OtherReturns(SignalTask):
+    """The same, but what the last agent holds pays the opposite."""
+
+    def __init__(self, n_agents: int, n_envs: int) -> None:
+        super().__init__(n_agents, n_envs)
+        self.next_return[-1] *= -1.0
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_agent_without_weight_moves_nothing_that_is_shared(name: str, weight: float) -> None:
+    learned = []
+    for kind in (SignalTask, OtherReturns):
+        learner = LEARNERS[name]("partial", 1, kind)
+        learner.set_agent_weight(torch.tensor([1.0, 1.0, weight]))
+        learner.update()
+        found = weights(learner)
+        learned.append({key: t for key, t in found.items() if not key.endswith("deviations")})
+
+    moved = [key for key, t in learned[0].items() if not torch.equal(t, learned[1][key])]
+    assert bool(moved) == bool(weight), moved
+
+
+def test_learner_explores_otherwise_when_told_to_and_can_be_resumed(name: str) -> None:
+    first, same, other = (LEARNERS[name]("partial", 1) for _ in range(3))
+    first.explore_anew(1)
+    same.load_state(first.state())
+    other.explore_anew(2)
+    _, seen = first.task.begin()
+
+    drawn = first.sample(seen)
+
+    assert torch.equal(drawn, same.sample(seen))
+    assert name == "direct" or not torch.equal(drawn, other.sample(seen))  # which draws nothing
 
 
 @pytest.mark.parametrize("fault", ["missing", "superfluous", "shape", "format"])

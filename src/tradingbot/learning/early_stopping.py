@@ -2,7 +2,7 @@
 
 Agents share part of their networks, so one agent cannot leave training alone. What is its own (the
 parameters named in `StackedHead.own_names`) is put back after every update; what all share learns
-on for those that still improve.
+on for those that still improve, and from them alone (`Learner.set_agent_weight`).
 """
 
 from __future__ import annotations

@@ -28,6 +28,15 @@ def make_generator(
     return generator.manual_seed(int(stream(seed, *names).integers(_SEEDS)))
 
 
+def begin_another(generator: torch.Generator, number: int) -> None:
+    """Let a generator draw another stream: the one of this number after its own first seed.
+
+    Reproducible: whoever resumes, and comes here again, draws the same.
+    """
+    seed = stream(generator.initial_seed(), "another", number).integers(_SEEDS)
+    generator.manual_seed(int(seed))
+
+
 def generator_state(generator: torch.Generator) -> Tensor:
     """Return where a generator stands, as uint8 on the CPU; its length depends on the device."""
     return generator.get_state().clone()

@@ -77,3 +77,13 @@ class Learner(Protocol):
 
     def set_learning_rate_scale(self, scale: float) -> None:
         """Multiply the learning rate until told otherwise; part of `state`."""
+
+    def set_agent_weight(self, weight: Tensor) -> None:
+        """Multiply each agent's part (N,) of what is learned until told otherwise; 1 at first.
+
+        An agent of weight 0 moves nothing that agents share. No part of `state`: whoever sets it
+        knows it, and sets it again after `load_state`.
+        """
+
+    def explore_anew(self, number: int) -> None:
+        """Draw exploration from another stream, the one of this number, from now on."""

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tradingbot.domain.errors import TrainingError, UserError
 from tradingbot.learning.early_stopping import EarlyStopping
-from tradingbot.learning.guards import FlightRecorder, Report, Severity, Verdict
+from tradingbot.learning.guards import Decision, FlightRecorder, Severity, Verdict
 from tradingbot.learning.learner import Learner
 from tradingbot.learning.learner_state import collect_state, restore_state
 from tradingbot.learning.trainer_events import (
@@ -54,7 +54,7 @@ class Trainer:
         self.learner, self.plan, self._hooks, self._recorder = learner, plan, hooks, recorder
         self._names = learner.task.agent_names
         self.stopping = EarlyStopping(learner.networks(), len(self._names), plan.stopping)
-        self._sequence, self._rollbacks, self._evaluated_at = 0, 0, 0
+        self._sequence, self._evaluated_at = 0, 0
         self._is_healthy, self._is_final = True, False
         self._score, self._best_score = math.nan, -math.inf
         self._told: set[tuple[str, int, str]] = set()
@@ -77,7 +77,8 @@ class Trainer:
             self._save(may_return=False)
         elif not self._is_final:
             self._finish()
-        ended = Ended(self._sequence, self.learner.steps, ending, self._best_score, self._rollbacks)
+        returns = int(self._recorder.memory.roll_backs)
+        ended = Ended(self._sequence, self.learner.steps, ending, self._best_score, returns)
         self._hooks.emit(ended)
         return ended
 
@@ -121,11 +122,12 @@ class Trainer:
             if not name.startswith(("stopping/", "recorder/"))
         }
         made = restore_state(self._parts(), rest)
-        self._sequence, self._rollbacks = made["sequence"], made["rollbacks"]
-        self._evaluated_at, self._score = made["evaluated_at"], made["score"]
+        self._sequence, self._evaluated_at = made["sequence"], made["evaluated_at"]
+        self._score = made["score"]
         self._best_score = made["best_score"]
         self._is_healthy, self._is_final = bool(made["is_healthy"]), bool(made["is_final"])
         self._best = {name: made[f"best/{name}"] for name in self._best}
+        self._weigh()
 
     def _advance(self) -> None:
         if not self._update():
@@ -161,12 +163,11 @@ class Trainer:
                 time.perf_counter() - began,
             )
         )
-        report = self._recorder.watch(learner, update)
+        sound = bool(metrics["guard/finite"])  # on the host already
+        report = self._recorder.watch(learner, update, sound=sound)
         self._tell(report.verdicts)
         self._is_healthy = report.healthy
-        if not metrics["guard/finite"].item():
-            return self._recover()
-        return self._obey(report)
+        return self._obey(report.decision)
 
     def _tell(self, verdicts: tuple[Verdict, ...]) -> None:
         """Say what was not said after the update before, one line per warning sign."""
@@ -180,34 +181,24 @@ class Trainer:
             agents = tuple(verdict.agent for verdict in group)
             self._hooks.emit(Warned(self._sequence, str(group[0]), agents))
 
-    def _obey(self, report: Report) -> bool:
+    def _obey(self, decision: Decision) -> bool:
         """Carry out what the recorder decided; return whether the update stands."""
-        decision = report.decision
         if decision.response == "halt":
-            raise TrainingError("training must stay healthy", was=decision.words.rstrip("."))
+            raise TrainingError(
+                "training must stay healthy",
+                was=decision.words.rstrip("."),
+                where=f"update {self.learner.updates}",
+                remedy="Lower the learning rate, or look at the reward: see recorder.jsonl",
+            )
         if decision.response == "roll_back":
-            self._roll_back(decision.words)
+            self._roll_back(decision)
             return False
         if decision.response == "boost_entropy":
             self._set_scales()
             self._hooks.emit(Intervened(self._sequence, "boost_entropy", decision.words))
         return True
 
-    def _recover(self) -> bool:
-        """Return to a checkpoint because of a weight that is not a finite number."""
-        if self._rollbacks >= self.plan.max_rollbacks:
-            raise TrainingError(
-                f"training must recover within {self.plan.max_rollbacks} returns to a checkpoint",
-                was="weights that are not finite numbers",
-                where=f"update {self.learner.updates}",
-                remedy="Lower the learning rate, or look at the reward: see recorder.jsonl",
-            )
-        self._rollbacks += 1
-        rate = self.plan.rollback_rate_factor**self._rollbacks
-        self._roll_back(f"A weight is not a finite number; learning rate × {rate:g}.")
-        return False
-
-    def _roll_back(self, words: str) -> None:
+    def _roll_back(self, decision: Decision) -> None:
         tensors = self._hooks.load_healthy()
         own = tensors_below(tensors, _TRAINER)
         self.learner.load_state(tensors_below(tensors, _LEARNER))
@@ -216,15 +207,22 @@ class Trainer:
         self._recorder.forget()
         self._is_healthy = True
         self._set_scales()
-        words = f"{words} Back at update {self.learner.updates}."
+        self._weigh()
+        # The same draws would lead to the same place.
+        self.learner.explore_anew(decision.policy_seed)
+        words = f"{decision.words} Back at update {self.learner.updates}."
         self._hooks.emit(Intervened(self._sequence, "roll_back", words))
         self._save()
 
     def _set_scales(self) -> None:
         memory, device = self._recorder.memory, self.learner.task.table.device
-        rate = self.plan.rollback_rate_factor**self._rollbacks * float(memory.learning_rate_scale)
         self.learner.set_entropy_scale(memory.entropy_scale.float().to(device))
-        self.learner.set_learning_rate_scale(rate)
+        self.learner.set_learning_rate_scale(float(memory.learning_rate_scale))
+
+    def _weigh(self) -> None:
+        """Let agents that stopped move nothing that the others share."""
+        device = self.learner.task.table.device
+        self.learner.set_agent_weight((~self.stopping.stopped).float().to(device))
 
     def _evaluate(self) -> bool:
         """Play on the validation part; return whether the weights are the best so far."""
@@ -242,6 +240,7 @@ class Trainer:
             Evaluated(self._sequence, self.learner.steps, scores, self._score, is_best)
         )
         if stopped.any():
+            self._weigh()
             names = tuple(name for name, gone in zip(self._names, stopped, strict=True) if gone)
             self._hooks.emit(AgentsStopped(self._sequence, names))
         return is_best
@@ -280,7 +279,6 @@ class Trainer:
     def _parts(self) -> dict[str, int | float | Tensor]:
         return {
             "sequence": self._sequence,
-            "rollbacks": self._rollbacks,
             "evaluated_at": self._evaluated_at,
             "is_healthy": int(self._is_healthy),
             "is_final": int(self._is_final),

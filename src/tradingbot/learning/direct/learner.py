@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.direct.config import DirectConfig
 from tradingbot.learning.direct.loss import log_growth, objective_of
-from tradingbot.learning.generators import make_generator
+from tradingbot.learning.generators import begin_another, make_generator
 from tradingbot.learning.learner import Experience, Metrics, Update
 from tradingbot.learning.learner_state import Part, collect_state, restore_state
 from tradingbot.learning.task import Observation, Task, TaskStep
@@ -52,6 +52,7 @@ class Direct:
         self._optimiser = self._make_optimiser()
         self._noise = make_generator(seed, "direct", "noise", device=device)
         self._noise_scale = torch.ones(n_agents, device=device)
+        self._agent_weight = torch.ones(n_agents, device=device)
         self._rate_scale = 1.0
         self._state, self._observation = task.begin()
 
@@ -62,7 +63,8 @@ class Direct:
         made, growth = self._play()
         reward = torch.stack([step.reward for _, step in made])
         worth = objective_of(self.config.objective, growth, reward)
-        loss = -worth.mean() + self.config.deviation_penalty * self._actor.penalty().mean()
+        lost = self.config.deviation_penalty * self._actor.penalty() - worth
+        loss = torch.mean(lost * self._agent_weight)
         self._optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         norm = nn.utils.clip_grad_norm_(
@@ -120,6 +122,14 @@ class Direct:
     def set_learning_rate_scale(self, scale: float) -> None:
         """Multiply the learning rate."""
         self._rate_scale = scale
+
+    def set_agent_weight(self, weight: Tensor) -> None:
+        """Multiply each agent's loss, (N,)."""
+        self._agent_weight = weight.to(self._device, torch.float32, copy=True)
+
+    def explore_anew(self, number: int) -> None:
+        """Draw `noise` from another stream; learning itself draws nothing."""
+        begin_another(self._noise, number)
 
     def _play(self) -> tuple[list[tuple[Tensor, TaskStep]], Tensor]:
         """Play a chunk with gradients; return actions and steps, and log growth (S, N, B)."""

@@ -8,6 +8,7 @@ with other settings, halt.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -23,6 +24,7 @@ from tradingbot.learning.guards.rule import Cure
 from tradingbot.learning.guards.verdict import Severity, Verdict
 
 _NEVER = -(2**40)
+_BROKEN = "A weight is not a finite number."
 _ALWAYS_GRAVE = "NOT_FINITE"
 """Rule that a single agent suffices for: what is not a number spreads to all."""
 
@@ -55,7 +57,8 @@ class Decision(NamedTuple):
     """To be kept, and its scales to be set: those of a boost now, those of a roll-back after the
     checkpoint has been loaded."""
     policy_seed: int
-    """Number of the roll-back: draw exploration from another stream; 0 for the first one."""
+    """Number of the last roll-back, 0 before the first: after one, exploration is drawn from the
+    stream of this number (`Learner.explore_anew`)."""
 
 
 def new_memory(n_agents: int) -> Memory:
@@ -88,6 +91,7 @@ def decide(
     agents: Sequence[str],
     cures: Mapping[str, Cure],
     steps: int,
+    sound: bool = True,
 ) -> Decision:
     """Choose the response to what was found after an update.
 
@@ -98,6 +102,8 @@ def decide(
         agents: N names.
         cures: Rule code → what may help.
         steps: Environment steps per agent lived through so far, those undone included.
+        sound: Whether every weight is a finite number. If not, going on is no choice, whatever
+            `strongest` allows: no checkpoint can be made of such weights.
     """
     rules = config.interventions
     place = {name: number for number, name in enumerate(agents)}
@@ -108,7 +114,8 @@ def decide(
     }
     going_back = _named(allowed, "roll_back", "halt")
     enough = len(going_back) >= rules.roll_back_share * len(agents) or _spreads(allowed)
-    if going_back and enough:
+    if not sound or (going_back and enough):
+        rules = rules if sound else replace(rules, strongest="halt")
         return _go_back(sorted(going_back), allowed, memory, rules, agents=agents, steps=steps)
     named = _named(allowed, "boost_entropy") - going_back
     boosted = _boostable(named, memory, rules, agents, steps)
@@ -156,12 +163,12 @@ def _go_back(
     steps: int,
 ) -> Decision:
     tried = int(memory.roll_backs)
-    gravest = next(v for v in allowed if v.agent in named)
+    why = next((v.words for v in allowed if v.agent in named), _BROKEN)
     if "halt" in allowed.values() or (tried >= rules.max_roll_backs and rules.strongest == "halt"):
-        words = f"Halted after {tried} roll-backs: {gravest.words}"
+        words = f"Halted after {tried} roll-backs: {why}"
         return Decision("halt", words, tuple(named), memory, int(memory.roll_backs))
     if tried >= rules.max_roll_backs:
-        words = f"Going on, as halting is not allowed: {gravest.words}"
+        words = f"Going on, as halting is not allowed: {why}"
         return Decision("warn", words, tuple(named), memory, int(memory.roll_backs))
     concerned = _mask(named, agents)
     scale = memory.entropy_scale * torch.where(concerned, rules.roll_back_entropy, 1.0)
@@ -172,10 +179,12 @@ def _go_back(
         roll_backs=memory.roll_backs + 1,
         rolled_back_at=torch.tensor(steps, dtype=torch.int64),
     )
-    bonus = float(scale[concerned].max())
+    bonus = (
+        f", entropy bonus of {_list(named)} × {float(scale[concerned].max()):g}" if named else ""
+    )
     words = (
         f"Roll-back {tried + 1} of {rules.max_roll_backs} to the last healthy checkpoint, learning "
-        f"rate × {float(rate):g}, entropy bonus of {_list(named)} × {bonus:g}: {gravest.words}"
+        f"rate × {float(rate):g}{bonus}: {why}"
     )
     return Decision("roll_back", words, tuple(named), changed, int(changed.roll_backs))
 

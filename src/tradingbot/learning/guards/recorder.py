@@ -109,15 +109,29 @@ class FlightRecorder:
         self._runs = no_runs(n_agents, task.n_envs, task.table.device)
         self.memory: Memory = new_memory(n_agents)
 
-    def watch(self, learner: Learner, update: Update) -> Report:
-        """Record what a learner just did; play deterministically when it is time for that."""
+    def watch(self, learner: Learner, update: Update, *, sound: bool = True) -> Report:
+        """Record what a learner just did; play deterministically when it is time for that.
+
+        Args:
+            learner: After its update.
+            update: What it returned.
+            sound: Whether every weight is a finite number.
+        """
         every, played = self.config.probe_every, None
         if every and (learner.updates % every == 0 or bool(self._idle_reward.isnan().any())):
             played = play(self.task, learner.act, self.config.probe_steps)
-        return self.record(update, updates=learner.updates, steps=learner.steps, played=played)
+        return self.record(
+            update, updates=learner.updates, steps=learner.steps, played=played, sound=sound
+        )
 
     def record(
-        self, update: Update, *, updates: int, steps: int, played: Played | None = None
+        self,
+        update: Update,
+        *,
+        updates: int,
+        steps: int,
+        played: Played | None = None,
+        sound: bool = True,
     ) -> Report:
         """Record one update, judge the last ones and decide.
 
@@ -126,6 +140,7 @@ class FlightRecorder:
             updates: Number of the update.
             steps: Environment steps per agent so far.
             played: A deterministic play, where there was one; older ones count until the next.
+            sound: Whether every weight is a finite number.
         """
         if played is not None and bool(self._idle_reward.isnan().any()):
             idle = play(self.task, self._do_nothing, played.reward.shape[0])
@@ -146,9 +161,10 @@ class FlightRecorder:
             agents=self.names.agents,
             cures=_CURES,
             steps=self._lived,
+            sound=sound,
         )
         self.memory = decision.memory
-        healthy = is_healthy(verdicts, len(self.names.agents), self.config)
+        healthy = sound and is_healthy(verdicts, len(self.names.agents), self.config)
         report = Report(updates, steps, row, verdicts, decision, healthy)
         if self._write is not None:
             self._write(report.to_row())

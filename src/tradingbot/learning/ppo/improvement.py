@@ -6,6 +6,7 @@ Nothing waits for the host: agents that pass the KL limit are masked on the devi
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,6 +27,17 @@ _FIGURES = (
 _KL = _FIGURES.index("policy/kl")
 
 
+class LossWeights(NamedTuple):
+    """What the parts of the loss are multiplied by, and where ratios are clipped."""
+
+    agent: Tensor
+    """(N,) of an agent's whole loss; 0 where it is not to learn."""
+    entropy: Tensor
+    """(N,)"""
+    clip: float
+    """ε of the ratio."""
+
+
 class PolicyImprover:
     """Improves actor and critic, and a view's encoder where it learns."""
 
@@ -39,15 +51,12 @@ class PolicyImprover:
         self.entropy_noise = make_generator(seed, "ppo", "entropy", device=self.device)
         self.parameters, self.optimiser = self._make_optimiser()
 
-    def improve(
-        self, samples: Samples, *, entropy_weight: Tensor, clip: float, rate: float
-    ) -> Metrics:
+    def improve(self, samples: Samples, weights: LossWeights, *, rate: float) -> Metrics:
         """Make all epochs over the samples.
 
         Args:
             samples: G groups of L steps of each agent.
-            entropy_weight: (N,)
-            clip: ε of the ratio.
+            weights: Of the loss.
             rate: Learning rate.
 
         Returns:
@@ -62,16 +71,14 @@ class PolicyImprover:
         orders = torch.stack([self._permute(n_groups) for _ in range(self.config.n_epochs)])
         # Leftovers of an epoch wait for the next one: minibatches are all of one size.
         on_host = orders[:, : size * n_minibatches].reshape(-1, size)
-        active, made = torch.ones_like(entropy_weight), torch.zeros_like(entropy_weight)
+        active, made = torch.ones_like(weights.agent), torch.zeros_like(weights.agent)
         steps = torch.zeros_like(made)
         sums = torch.zeros(len(_FIGURES), len(active), device=self.device)
         for index, index_on_host in zip(on_host.to(self.device), on_host, strict=True):
             begun = active
             if self._on_host and not active.any():
                 break  # what follows would change nothing
-            active, figures = self._step(
-                samples, (index, index_on_host), active, (entropy_weight, clip)
-            )
+            active, figures = self._step(samples, (index, index_on_host), active, weights)
             sums.addcmul_(figures, begun)
             made.add_(begun)
             steps.add_(active)
@@ -104,7 +111,7 @@ class PolicyImprover:
         samples: Samples,
         index: tuple[Tensor, Tensor],
         active: Tensor,
-        weights: tuple[Tensor, float],
+        weights: LossWeights,
     ) -> tuple[Tensor, Tensor]:
         """Make one optimiser step; return which agents go on, (N,), and figures (6, N)."""
         config = self.config
@@ -114,13 +121,16 @@ class PolicyImprover:
         for here, on_host in zip(index[0].chunk(parts), index[1].chunk(parts), strict=True):
             with self._format():
                 minibatch = take_minibatch(samples, here, self.view, index_on_host=on_host)
-            loss, part_figures = self.loss(minibatch, *weights)
+            loss, part_figures = self.loss(minibatch, weights.entropy, weights.clip)
             if config.kl_stop:
                 active = active * (part_figures[_KL] <= config.kl_stop)
-            torch.autograd.backward(torch.sum(loss * active) / parts)
+            torch.autograd.backward(torch.sum(loss * (active * weights.agent)) / parts)
             figures.add_(part_figures, alpha=1.0 / parts)
         norm = prepare_gradients(
-            self.parameters, active, limit=config.gradient_clip, weight_decay=config.weight_decay
+            self.parameters,
+            active * weights.agent,
+            limit=config.gradient_clip,
+            weight_decay=config.weight_decay,
         )
         if config.kl_stop and not (self._on_host and active.all()):
             forget_momentum(self.optimiser, self.parameters, active)

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from tradingbot.learning.entropy import begin_entropy, entropy_coefficient, watch_entropy
-from tradingbot.learning.generators import make_generator
+from tradingbot.learning.generators import begin_another, make_generator
 from tradingbot.learning.learner import Experience, Metrics, Update
 from tradingbot.learning.learner_state import Parts, collect_state, restore_state
 from tradingbot.learning.ppo.actor_critic import ActorCritic, Policy, spread_of
 from tradingbot.learning.ppo.config import PPOConfig
-from tradingbot.learning.ppo.improvement import PolicyImprover
+from tradingbot.learning.ppo.improvement import LossWeights, PolicyImprover
 from tradingbot.learning.ppo.loss import explained_variance, normalise
 from tradingbot.learning.ppo.samples import group_samples
 from tradingbot.learning.ppo.value_scale import ValueScale
@@ -47,7 +47,7 @@ class PPO:
         self._improver = PolicyImprover(self.network, view, config, seed=seed)
         self._entropy = begin_entropy(n_agents, self.device)
         self._entropy_scale = torch.ones(n_agents, device=self.device)
-        self._rate_scale = 1.0
+        self._rate_scale, self._agent_weight = 1.0, torch.ones(n_agents, device=self.device)
         self._value_scale = ValueScale.begin(n_agents, self.device)
         self.steps, self.updates = 0, 0
         self._rollout = allocate_rollout(task, config.rollout_steps)
@@ -109,6 +109,14 @@ class PPO:
     def set_learning_rate_scale(self, scale: float) -> None:
         """Multiply the learning rate."""
         self._rate_scale = float(scale)
+
+    def set_agent_weight(self, weight: Tensor) -> None:
+        """Multiply each agent's loss, (N,)."""
+        self._agent_weight = weight.to(self._agent_weight).clone()
+
+    def explore_anew(self, number: int) -> None:
+        """Draw the policy's samples from another stream."""
+        begin_another(self._policy_noise, number)
 
     def _parts(self) -> Parts:
         return {
@@ -190,9 +198,8 @@ class PPO:
         coefficient = self._entropy_scale * entropy_coefficient(
             config.entropy, self._entropy, self.steps
         )
-        metrics = self._improver.improve(
-            samples, entropy_weight=coefficient, clip=config.clip.at(self.steps), rate=rate
-        )
+        weights = LossWeights(self._agent_weight, coefficient, config.clip.at(self.steps))
+        metrics = self._improver.improve(samples, weights, rate=rate)
         spread = spread_of(self.task.action, metrics["policy/entropy"])
         self._entropy = watch_entropy(config.entropy, self._entropy, spread, self.steps)
         return metrics | {

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from tradingbot.domain.errors import ConfigError
-from tradingbot.learning.generators import make_generator
+from tradingbot.learning.generators import begin_another, make_generator
 from tradingbot.learning.learner import Experience, Metrics, Update
 from tradingbot.learning.learner_state import Part, collect_state, restore_state
 from tradingbot.learning.replay import Replay, Transitions, transitions_of
@@ -18,6 +18,7 @@ from tradingbot.learning.sac.networks import WIDEST_SPREAD, Aim, Batch, Losses, 
 from tradingbot.learning.sac.reward_scale import RewardScale
 from tradingbot.learning.task import Observation, Task, TaskStep
 from tradingbot.networks.distributions import SquashedGaussian
+from tradingbot.networks.levels import round_to_levels
 from tradingbot.networks.view import View
 
 
@@ -59,7 +60,7 @@ class SAC:
         self._policy_draws = make_generator(seed, "sac", "policy", device=device)
         self._replay_draws = make_generator(seed, "sac", "replay", device=device)
         self._entropy_scale = torch.ones(n_agents, device=device)
-        self._rate_scale = 1.0
+        self._rate_scale, self._agent_weight = 1.0, torch.ones(n_agents, device=device)
         self._state, self._observation = task.begin()
 
     def update(self) -> Update:
@@ -87,10 +88,7 @@ class SAC:
     def act(self, observation: Observation) -> Tensor:
         """Return the actions of the mean (N, B), rounded to `act_levels` where there are any."""
         number = self._policy(observation).mode()
-        if self.config.act_levels:
-            step = 2.0 / (self.config.act_levels - 1)
-            number = torch.round((number + 1.0) / step) * step - 1.0
-        return self._in_range(number)
+        return self._in_range(round_to_levels(number, -1.0, 1.0, self.config.act_levels))
 
     @torch.no_grad()
     def sample(self, observation: Observation) -> Tensor:
@@ -131,6 +129,14 @@ class SAC:
     def set_learning_rate_scale(self, scale: float) -> None:
         """Multiply the learning rates of actor, critics and temperature."""
         self._rate_scale = scale
+
+    def set_agent_weight(self, weight: Tensor) -> None:
+        """Multiply each agent's losses, (N,)."""
+        self._agent_weight = weight.to(self._device, torch.float32, copy=True)
+
+    def explore_anew(self, number: int) -> None:
+        """Draw the policy's samples from another stream."""
+        begin_another(self._policy_draws, number)
 
     @property
     def replay_bytes(self) -> int:
@@ -210,10 +216,10 @@ class SAC:
 
     def _differentiate(self, losses: Losses) -> None:
         """Write the gradients of all losses, summed over agents; each is in its own weights."""
-        one = torch.ones_like(losses.critic)
+        own = self._agent_weight
         weights = dict.fromkeys((losses.critic, losses.actor, losses.temperature), one)
         for part in (self._networks.critic, self._networks.actor):
-            weights[part.penalty()] = self.config.deviation_penalty * one
+            weights[part.penalty()] = self.config.deviation_penalty * own
         learned = [loss for loss in weights if loss.requires_grad]
         torch.autograd.backward(learned, [weights[loss] for loss in learned])
 

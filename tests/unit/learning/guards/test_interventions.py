@@ -165,3 +165,29 @@ def test_health_is_judged_by_the_share_that_a_roll_back_takes() -> None:
     assert is_healthy([verdict("ONE_ACTION"), verdict("ALL_HOLD")], 10, config)
     warning = verdict("NOT_FINITE", severity=Severity.WARNING)
     assert not is_healthy([warning], 10, config)
+
+
+def test_weight_that_is_no_number_goes_back_whatever_is_allowed() -> None:
+    onlooker, memory = limited(strongest="warn"), new_memory(len(AGENTS))
+    responses = []
+    for _ in range(3):
+        decision = decide((), memory, onlooker, agents=AGENTS, cures=CURES, steps=0, sound=False)
+        memory = decision.memory
+        responses.append(decision.response)
+
+    assert responses == ["roll_back", "roll_back", "halt"]
+    assert "not a finite number" in decision.words
+    assert decision.policy_seed == 2
+    assert float(memory.learning_rate_scale) == 0.25
+    assert memory.entropy_scale.tolist() == [1.0] * 10
+
+
+def test_weight_and_reward_that_are_no_numbers_count_once() -> None:
+    found, memory = [verdict("NOT_FINITE", agent) for agent in AGENTS[:2]], new_memory(10)
+
+    decision = decide(found, memory, CONFIG, agents=AGENTS, cures=CURES, steps=0, sound=False)
+
+    assert decision.response == "roll_back"
+    assert int(decision.memory.roll_backs) == 1
+    assert float(decision.memory.learning_rate_scale) == 0.5
+    assert decision.agents == ("S0", "S1")
