@@ -217,7 +217,7 @@ class SAC:
     def _differentiate(self, losses: Losses) -> None:
         """Write the gradients of all losses, summed over agents; each is in its own weights."""
         own = self._agent_weight
-        weights = dict.fromkeys((losses.critic, losses.actor, losses.temperature), one)
+        weights = dict.fromkeys((losses.critic, losses.actor, losses.temperature), own)
         for part in (self._networks.critic, self._networks.actor):
             weights[part.penalty()] = self.config.deviation_penalty * own
         learned = [loss for loss in weights if loss.requires_grad]
