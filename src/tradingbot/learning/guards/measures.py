@@ -17,6 +17,8 @@ from tradingbot.learning.task import ActionSpec
 
 BOX_BINS = 11
 """Bins of equal width over [low, high]; an odd number, so that one of them is the middle."""
+SETTLED = 3
+"""Steps in a row on one side that count as meant: an environment may smooth single ones away."""
 _GRADIENT = ("gradient_norm", "grad/norm")
 """Parts of the names under which learners report gradient norms before clipping."""
 
@@ -182,13 +184,53 @@ def measure_terms(terms: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def unexecuted_share(experience: Experience, action: ActionSpec) -> Tensor:
     """Return the share of selections that were not carried out, (N,).
 
-    Codes: what was executed is another code. Numbers: the selection moved by more than one bin and
-    nothing was done, of all such moves; NaN where there were none.
+    Codes: what was executed is another code. Numbers: see `ignored_reversals`; that nothing is done
+    about a single number tells nothing, since there may be nothing to do: who holds nothing cannot
+    sell, who holds all he may cannot buy, and small numbers mean "stay".
     """
     selected, executed = experience.selected, experience.executed
     if action.kind == "discrete":
         return (selected != executed).double().mean((0, 2))
-    moved = (selected[1:] - selected[:-1]).abs() > (action.high - action.low) / BOX_BINS
-    count = moved.double().sum((0, 2))
-    ignored = (moved & (executed[1:] == 0)).double().sum((0, 2))
+    up, down = (ignored_reversals(selected, executed, action, to=side) for side in (1, -1))
+    # Ends of episodes undo what was done, so that one direction alone may have nothing to do.
+    return torch.fmin(up, down)
+
+
+def ignored_reversals(selected: Tensor, executed: Tensor, action: ActionSpec, *, to: int) -> Tensor:
+    """Return the share of reversals to one side about which nothing was done, (N,).
+
+    A reversal is a stay of `SETTLED` steps in one outer third of the range (`to` = 1 upper, −1
+    lower) after such a stay in the other. Whatever an account held before, one of both was
+    something to do. NaN where there was no reversal.
+
+    Args:
+        selected: (S, N, B) numbers.
+        executed: (S, N, B) codes, 0 where nothing was done.
+        action: Its range.
+        to: The side that is gone to.
+    """
+    place = (selected - action.low) / (action.high - action.low)
+    ends = place >= 2.0 / 3.0, place <= 1.0 / 3.0
+    here, there = (_settled_at(end) for end in (ends if to > 0 else ends[::-1]))
+    step = torch.arange(len(selected), device=selected.device)[:, None, None]
+    latest_there, latest_deed = there.cummax(0).values, _steps(executed != 0).cummax(0).values
+    before = here.cummax(0).values.roll(1, 0)
+    before[0] = -1
+    reversed_ = (here == step) & (latest_there > before)
+    count = reversed_.double().sum((0, 2))
+    ignored = (reversed_ & (latest_deed <= latest_there)).double().sum((0, 2))
     return torch.where(count > 0.0, ignored / count.clamp_min(1.0), torch.nan)
+
+
+def _settled_at(inside: Tensor) -> Tensor:
+    """Return the step's own number where it ends a stay (S, N, B), else −1."""
+    settled = inside.clone()
+    for lag in range(1, SETTLED):
+        settled[lag:] &= inside[:-lag]
+        settled[:lag] = False
+    return _steps(settled)
+
+
+def _steps(marked: Tensor) -> Tensor:
+    step = torch.arange(len(marked), device=marked.device)[:, None, None]
+    return torch.where(marked, step, -1)

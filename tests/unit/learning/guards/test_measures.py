@@ -101,12 +101,36 @@ def test_codes_not_carried_out_are_those_that_differ() -> None:
     assert unexecuted_share(made, CODES).tolist() == [0.5]
 
 
-def test_numbers_not_carried_out_are_moves_without_a_deed() -> None:
-    made = experience([[0.0], [0.5], [0.55], [-0.5], [0.5]], [[0], [0], [0], [1], [0]])
+LOW_THEN_HIGH = [[-0.9], [-0.4], [-0.7], [0.0], [0.5], [0.9], [0.6]]
+HIGH_THEN_LOW = [[-number] for (number,) in LOW_THEN_HIGH]
 
-    assert unexecuted_share(made, NUMBERS).item() == pytest.approx(2 / 3)
-    still = experience([[0.5], [0.5]], [[0], [0]])
-    assert unexecuted_share(still, NUMBERS).isnan().all()
+
+@pytest.mark.parametrize("course", [LOW_THEN_HIGH, HIGH_THEN_LOW])
+def test_numbers_not_carried_out_are_reversals_without_a_deed(course: list[list[float]]) -> None:
+    def share(deed_at: int | None) -> float:
+        executed = [[int(step == deed_at)] for step in range(len(course))]
+        return unexecuted_share(experience(course, executed), NUMBERS).item()
+
+    assert share(None) == 1.0
+    assert share(6) == 0.0
+    assert share(3) == 0.0
+    assert share(2) == 1.0  # what was done before the turn is no answer to it
+
+
+def test_numbers_that_never_turn_around_tell_nothing_of_execution() -> None:
+    only_low = experience([[-0.9], [-0.4], [-0.9], [-0.4], [-0.9]], [[0]] * 5)
+    too_short = experience([[-0.9], [-0.9], [-0.9], [0.9], [0.9]], [[0]] * 5)
+
+    assert unexecuted_share(only_low, NUMBERS).isnan().all()
+    assert unexecuted_share(too_short, NUMBERS).isnan().all()
+
+
+def test_side_that_is_carried_out_speaks_for_the_other() -> None:
+    """Down to nothing held, and up again: an end of the episode may have emptied the account."""
+    course = [[0.9]] * 3 + [[-0.9]] * 3 + [[0.9]] * 3
+    made = experience(course, [[0]] * 8 + [[1]])
+
+    assert unexecuted_share(made, NUMBERS).item() == 0.0
 
 
 def test_terms_are_weighed_by_size_so_that_gain_and_loss_do_not_cancel() -> None:
