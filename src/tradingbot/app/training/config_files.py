@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from tradingbot.app.config_files import merge, preset_folder, read_merged
 from tradingbot.app.config_rules import describe_violation
+from tradingbot.app.training.budget_rules import check_budget, resolve_schedules
 from tradingbot.app.training.configuration import TrainConfig
 from tradingbot.app.yaml_reader import Document, KeyPath, Place
 from tradingbot.domain.errors import ConfigError
@@ -39,7 +40,9 @@ def load_train_config(
     document, _ = read_merged(reference, preset_folder("training"))
     if overrides:
         document = merge(document, _as_document(overrides))
-    return _checked(document)
+    config = _checked(document)
+    check_budget(config, document.places)
+    return config
 
 
 def config_of_mapping(values: Mapping[str, Any]) -> TrainConfig:
@@ -52,14 +55,17 @@ def config_of_mapping(values: Mapping[str, Any]) -> TrainConfig:
 
 
 def changed(config: TrainConfig, overrides: Mapping[str, object]) -> TrainConfig:
-    """Lay options over a configuration; see `load_train_config`."""
+    """Lay options over a configuration; see `load_train_config`.
+
+    Whether a learner can learn in the budget is not asked: not every use is training.
+    """
     base = Document(_with_dates(config.as_mapping()))
     return _checked(merge(base, _as_document(overrides)))
 
 
 def _checked(document: Document) -> TrainConfig:
     try:
-        return TrainConfig.model_validate(document.values)
+        return TrainConfig.model_validate(resolve_schedules(document.values))
     except ValidationError as e:
         raise describe_violation(e, document.places, TrainConfig) from e
 

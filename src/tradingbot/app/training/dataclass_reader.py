@@ -1,7 +1,8 @@
 """Configuration dataclasses of the library from plain values of a YAML file, and back.
 
 The library's configurations check themselves when they are built; here is what YAML adds: unknown
-keys, lists that are tuples, whole numbers that are meant as fractions, and mappings.
+keys, lists that are tuples, whole numbers that are meant as fractions, mappings, and plain numbers
+for schedules that never change.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.learning.schedules import Schedule, constant
 
 _Config = TypeVar("_Config")
 
@@ -79,6 +81,8 @@ def _read(hint: Any, value: Any, name: str, base: object = None) -> Any:
     if origin is Literal:
         return _require(value in get_args(hint), hint, value, name)
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        if hint is Schedule and isinstance(value, int | float) and not isinstance(value, bool):
+            return constant(float(value))
         return read_dataclass(hint, value, name=name, base=base)
     if hint is float:
         return _read_float(value, name)

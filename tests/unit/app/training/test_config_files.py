@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tradingbot.app.training.budget_rules import check_budget
 from tradingbot.app.training.config_files import (
     changed,
     config_of_mapping,
@@ -13,6 +14,7 @@ from tradingbot.app.training.config_files import (
     load_train_config,
 )
 from tradingbot.domain.errors import ConfigError
+from tradingbot.learning.schedules import constant
 
 
 @pytest.mark.parametrize("name", known_train_presets())
@@ -78,3 +80,88 @@ def test_mistake_in_a_library_section_says_rule_value_and_remedy(
         load_train_config("quick", {key: value})
 
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("learner", ["ppo", "sac", "direct"])
+@pytest.mark.parametrize("preset", ["quick", "prototype10", "us143"])
+def test_learning_rate_that_moves_ends_with_the_budget(preset: str, learner: str) -> None:
+    settings = {"learner.name": learner, "budget.steps_per_agent": 64_000}
+
+    config = load_train_config(preset, settings)
+
+    rate = getattr(config.learner, learner).learning_rate
+    assert rate.kind == "constant" or rate.hold + rate.over == 64_000
+    kept = config.as_mapping()["learner"][learner]["learning_rate"]
+    assert kept["over"] == rate.over
+
+
+def test_schedule_that_holds_at_first_ends_with_the_budget() -> None:
+    key = "learner.ppo.entropy.coefficient"
+    settings = {f"{key}.kind": "linear", f"{key}.hold": 1_000, f"{key}.over": "budget"}
+
+    coefficient = load_train_config("us143", settings).learner.ppo.entropy.coefficient
+
+    assert (coefficient.hold, coefficient.over) == (1_000, 122_880 - 1_000)
+
+
+def test_rate_of_zero_before_the_end_of_the_budget_is_refused_with_the_way_out() -> None:
+    key = "learner.direct.learning_rate"
+    with pytest.raises(ConfigError, match=r"0 from step 640 of 1280 \(command line:1\)") as caught:
+        load_train_config("quick", {f"{key}.over": 640})
+    assert f"Set {key}.over=budget" in str(caught.value)
+
+    ends_above_0 = load_train_config("quick", {f"{key}.over": 640, f"{key}.last": 1e-5})
+    assert ends_above_0.learner.direct.learning_rate.over == 640
+
+
+def test_longer_budget_of_a_run_needs_a_longer_schedule() -> None:
+    config = load_train_config("quick")
+    longer: dict[str, object] = {"budget.steps_per_agent": 12_800}
+
+    with pytest.raises(ConfigError, match="0 from step 1280 of 12800"):
+        check_budget(changed(config, longer))
+    follows = changed(config, {**longer, "learner.direct.learning_rate.over": "budget"})
+    check_budget(follows)
+    assert follows.learner.direct.learning_rate.over == 12_800
+
+
+def test_run_that_was_made_with_a_short_schedule_can_be_read() -> None:
+    kept = load_train_config("quick").as_mapping()
+    kept["learner"]["direct"]["learning_rate"]["over"] = 64
+
+    assert config_of_mapping(kept).learner.direct.learning_rate.over == 64
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (
+            {"learner.name": "sac", "learner.sac.warm_up": 1_280},
+            "learner.sac.warm_up must be below budget.steps_per_agent",
+        ),
+        ({"learner.name": "ppo", "learner.ppo.rollout_steps": 320}, "an update takes 1280"),
+        ({"budget.steps_per_agent": 64}, "an update takes 64"),
+    ],
+)
+def test_budget_in_which_nothing_is_learned_is_refused(
+    settings: dict[str, object], words: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_train_config("quick", settings)
+
+    assert words in str(caught.value)
+    assert caught.value.remedy
+
+
+def test_smallest_budgets_that_learn_are_taken() -> None:
+    assert load_train_config("quick", {"budget.steps_per_agent": 65}).plan.steps_per_agent == 65
+    warm = {"learner.name": "sac", "learner.sac.warm_up": 1_279}
+    assert load_train_config("quick", warm).learner.sac.warm_up == 1_279
+
+
+def test_plain_number_is_a_schedule_that_never_changes() -> None:
+    config = load_train_config("quick", {"learner.direct.learning_rate": 0.001})
+
+    assert config.learner.direct.learning_rate == constant(0.001)
+    with pytest.raises(ConfigError, match="learning_rate must be a mapping"):
+        load_train_config("quick", {"learner.direct.learning_rate": True})
