@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tradingbot.app.cli.invocation import JsonOption, invocation_of
+from tradingbot.app.cli.invocation import invocation_of
 from tradingbot.app.cli.options import read_pairs, read_values
 from tradingbot.app.console import print_note, print_table, progress_bar
 from tradingbot.domain.errors import ConfigError
@@ -33,7 +33,10 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
     context: typer.Context,
     preset: Annotated[
         str | None,
-        typer.Option(help="Preset or YAML file: quick, prototype10, us143 …", show_default=False),
+        typer.Option(
+            help="Preset or YAML file: quick, prototype10 (if left out), us143 …",
+            show_default=False,
+        ),
     ] = None,
     dataset: Annotated[
         str | None, typer.Option(help="A dataset whose panel is proved causal.")
@@ -60,7 +63,12 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
     force: Annotated[
         bool, typer.Option("--force", help="Resume although something differs; it is recorded.")
     ] = False,
-    as_json: JsonOption = False,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Print every event as one line of JSON, the result last, and no tables."
+        ),
+    ] = False,
 ) -> None:
     """Train one agent per symbol; pre-train, train, checkpoint, judge on validation and test.
 
@@ -73,12 +81,15 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
 
     Example: [bold]tradingbot train --resume 20260105-101500-ppo-1a2b3c[/bold]
     """
-    from tradingbot.app.training.session import begin_run, resume_session
-    from tradingbot.app.training.signals import stop_on_signals
-
     options = _options(dataset, market, symbols, learner, device, seed, settings)
     workspace = invocation_of(context).workspace
     _require_either(resume, preset, name)
+    _require_resume(resume, force=force)
+    _require_preset(preset)
+    # Torch takes seconds to import: what can be refused without it is refused by now.
+    from tradingbot.app.training.session import begin_run, resume_session
+    from tradingbot.app.training.signals import stop_on_signals
+
     with stop_on_signals() as stop, ExitStack() as stack:
         listeners = _listeners(stack, stop, as_json=as_json)
         if resume is not None:
@@ -110,7 +121,7 @@ def _options(
     named = {
         "dataset": dataset,
         "market.name": market,
-        "symbols": [part.strip() for part in symbols.split(",")] if symbols is not None else None,
+        "symbols": _symbols(symbols) if symbols is not None else None,
         "learner.name": learner,
         "device": device,
         "seed": seed,
@@ -119,6 +130,17 @@ def _options(
     if market is not None:
         chosen["dataset"] = None
     return read_values(read_pairs(settings, "--set")) | chosen
+
+
+def _symbols(text: str) -> list[str]:
+    names = [part.strip() for part in text.split(",")]
+    if not all(names):
+        raise ConfigError(
+            "--symbols must be symbols with commas between them",
+            was=repr(text),
+            remedy="Write e.g. --symbols SPY,AAPL, or leave it out for all",
+        )
+    return names
 
 
 def _require_either(resume: str | None, preset: str | None, name: str | None) -> None:
@@ -130,16 +152,45 @@ def _require_either(resume: str | None, preset: str | None, name: str | None) ->
         )
 
 
+def _require_resume(resume: str | None, *, force: bool) -> None:
+    if force and resume is None:
+        raise ConfigError(
+            "--force must stand with --resume: a new run differs from nothing",
+            was="--force alone",
+            remedy="Leave --force out, or name a run with --resume",
+        )
+
+
+def _require_preset(preset: str | None) -> None:
+    if preset is not None:
+        from tradingbot.app.config_files import preset_folder, read_merged
+
+        read_merged(preset, preset_folder("training"))
+
+
 def _read(preset: str | None, options: Options) -> TrainConfig:
     from tradingbot.app.training.config_files import DEFAULT_PRESET, load_train_config
+    from tradingbot.app.training.tracking import require_trackers
 
-    return load_train_config(preset or DEFAULT_PRESET, options)
+    config = load_train_config(DEFAULT_PRESET if preset is None else preset, options)
+    require_trackers(config)
+    return config
 
 
 def _changed_by(options: Options) -> Callable[[TrainConfig], TrainConfig]:
+    from tradingbot.app.training.budget_rules import check_budget
     from tradingbot.app.training.config_files import changed
+    from tradingbot.app.training.tracking import require_trackers
 
-    return lambda config: changed(config, options) if options else config
+    def change(config: TrainConfig) -> TrainConfig:
+        if not options:
+            return config
+        other = changed(config, options)
+        check_budget(other)
+        require_trackers(other)
+        return other
+
+    return change
 
 
 def _listeners(stack: ExitStack, stop: StopRequest, *, as_json: bool) -> Listeners:

@@ -176,6 +176,16 @@ class TensorboardTracker:
         )
 
 
+def require_trackers(config: TrainConfig) -> None:
+    """Refuse a tracker that is asked for and not installed, before a run is made.
+
+    Raises:
+        MissingExtraError: If one is asked for by name and its package is not installed.
+    """
+    _wanted(config.tracking.mlflow, "mlflow")
+    _wanted(config.tracking.tensorboard, "tensorboard")
+
+
 def tracking_sinks(
     run: RunDirectory, config: TrainConfig, *, note: Callable[[str], None]
 ) -> Sequence[Sink]:

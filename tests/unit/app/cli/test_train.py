@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,18 @@ def complain(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         (["--resume", "nothing"], "There is none yet"),
         (["--resume", "x", "--preset", "quick"], "--resume must stand without --preset"),
         (["--preset", "quick", "--set", "task.rules.action.space=discrete"], "must be ppo"),
+        (["--preset", ""], "configuration must be a preset or a file"),
+        (["--preset", "quick", "--symbols", ""], "--symbols must be symbols"),
+        (["--preset", "quick", "--symbols", "SPY,,AAPL"], "--symbols must be symbols"),
+        (["--preset", "quick", "--force"], "--force must stand with --resume"),
+        (
+            ["--preset", "quick", "--learner", "ppo", "--set", "learner.ppo.rollout_steps=320"],
+            "enough for 2 updates, was 1280",
+        ),
+        (
+            ["--preset", "quick", "--set", "learner.direct.learning_rate.over=640"],
+            "0 from step 640 of 1280 (command line:1). Set learner.direct.learning_rate.over=b",
+        ),
     ],
 )
 def test_bad_input_is_one_line_with_a_remedy(
@@ -67,6 +81,36 @@ def test_gpu_that_is_absent_is_one_line(
 
     assert "device must be there, was cuda" in said
     assert "--device cpu" in said
+
+
+def test_tracker_that_is_absent_is_one_line_and_leaves_no_run(
+    trained: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tradingbot.app.training.tracking.find_spec", lambda _: None)
+    asked = ["--set", "tracking.mlflow=http://127.0.0.1:9"]
+
+    said = complain(capsys, *tiny_arguments(tmp_path, *asked))
+    resumed = complain(capsys, "--workspace", str(trained), "train", "--resume", "first", *asked)
+
+    assert "mlflow" in said
+    assert resumed == said
+    assert not (tmp_path / "runs").exists()
+
+
+def test_mistake_in_the_name_of_a_preset_is_told_without_torch(tmp_path: Path) -> None:
+    code = (
+        "import sys; from tradingbot.app.cli.application import run; "
+        f"code = run(['--workspace', {str(tmp_path)!r}, 'train', '--preset', 'quik']); "
+        "sys.exit(9 if 'torch' in sys.modules else code)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 2, done.stderr
+    assert "Did you mean 'quick'?" in done.stderr
 
 
 def test_taken_name_and_run_in_use_are_refused(
