@@ -35,6 +35,12 @@ from tradingbot.networks.heads import StackedHead
 
 FORMS: Mapping[str, float] = {"shared": 0.0, "half": 0.5, "full": 1.0}
 """Form of a policy that trades → what its deviations are multiplied by."""
+FORM_WORDS: Mapping[str, str] = {
+    "shared": "all alike, without deviations of single agents",
+    "half": "with half of each agent's deviation",
+    "full": "as learned, with all of each agent's deviation",
+}
+"""What the forms mean, for people."""
 FLAT = "flat"
 Act = Callable[[Observation], Tensor]
 
@@ -70,19 +76,26 @@ class Shrinkage:
     """Form → mean return over all agents and bars, as it was given."""
     error: Mapping[str, float]
     """Form → standard error of that mean."""
+    errors_needed: float = 2.0
+    """Standard errors above 0 that the mean must exceed before anybody trades."""
 
     @property
     def words(self) -> str:
         """The decision in one sentence."""
-        n = len(self.trades)
-        if self.default == FLAT:
+        n, form = len(self.trades), self.default
+        if form == FLAT:
             best = max(self.gain, key=lambda form: self.gain[form])
-            return f"all {n} agents stay out: at best ({best}) they earned {self._figure(best)}"
-        most = f"most of them '{self.default}'"
-        return f"{int(self.trades.sum())} of {n} agents trade, {most}: {self._figure(self.default)}"
+            return f"all {n} agents stay out: at best ({FORM_WORDS[best]}) {self._figure(best)}"
+        traders = int(self.trades.sum())
+        most = f"most of them {FORM_WORDS[form]}"
+        return f"{traders} of {n} agents trade, {most}: all together {self._figure(form)}"
 
     def _figure(self, form: str) -> str:
-        return f"{self.gain[form] * 1e4:.2f} ± {self.error[form] * 1e4:.2f} bp per bar"
+        gain, error = 1e4 * self.gain[form], 1e4 * self.error[form]
+        return (
+            f"they earned {gain:.2f} ± {error:.2f} bp per bar on validation (± is one standard "
+            f"error; to trade, the mean must be more than {self.errors_needed:.1f} of them above 0)"
+        )
 
 
 def shrink(returns: Mapping[str, Tensor], config: ShrinkageConfig) -> Shrinkage:
@@ -103,7 +116,8 @@ def shrink(returns: Mapping[str, Tensor], config: ShrinkageConfig) -> Shrinkage:
     gain = {form: float(means.mean()) for form, means in blocks.items()}
     error = {form: float(_standard_error(means.mean(1))) for form, means in blocks.items()}
     default = max(gain, key=lambda form: gain[form])
-    if not gain[default] > _student(config.confidence, len(blocks[default])) * error[default]:
+    errors_needed = _student(config.confidence, len(blocks[default]))
+    if not gain[default] > errors_needed * error[default]:
         default = FLAT
     choice, names = _choose(blocks, default), (FLAT, *blocks)
     scales = torch.tensor([0.0, *(FORMS[form] for form in blocks)], device=choice.device)
@@ -113,6 +127,7 @@ def shrink(returns: Mapping[str, Tensor], config: ShrinkageConfig) -> Shrinkage:
         default=default,
         gain=gain,
         error=error,
+        errors_needed=errors_needed,
     )
 
 

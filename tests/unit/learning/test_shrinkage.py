@@ -92,8 +92,13 @@ def test_agents_without_edge_stay_out_where_others_have_one() -> None:
 
 
 def test_words_say_who_trades_and_why() -> None:
-    assert "all 143 agents stay out" in shrink(forms(drawn(-1.0)), CONFIG).words
-    assert "143 of 143 agents trade, most of them" in shrink(forms(drawn(5.0)), CONFIG).words
+    out, trade = (shrink(forms(drawn(mean)), CONFIG).words for mean in (-1.0, 5.0))
+    assert "all 143 agents stay out: at best (" in out
+    assert "143 of 143 agents trade, most of them " in trade
+    for words in (out, trade):
+        assert "deviation" in words  # what shared, half and full mean
+        assert "± is one standard error" in words
+        assert "must be more than 2." in words
 
 
 def test_single_agent_is_judged_by_itself() -> None:

@@ -104,8 +104,7 @@ def _training_words(result: DemoResult) -> str:
     test = result.training.result.parts[-1]
     share = test.share_of_oracle
     earned = "oracle unknown" if share is None else f"{share:.0%} of the oracle"
-    gate = "passed" if test.gate.is_passed else "NOT PASSED"
-    return f"{len(test.agents)} agents: {earned} on the test part; gate A {gate}"
+    return f"{len(test.agents)} agents: {earned} on the test part; {test.gate.words}"
 
 
 def _as_record(result: DemoResult, page: str) -> dict[str, object]:

@@ -98,12 +98,11 @@ def training_section(demo: TrainingDemo, *, title: str) -> Section:
     result = demo.result
     test = result.parts[-1]
     share = "unknown" if test.share_of_oracle is None else f"{test.share_of_oracle:.0%}"
-    gate = "passed" if test.gate.is_passed else "; ".join(test.gate.failures)
     n_agents = len(demo.run.record.data.agents)
     text = (
         f"{n_agents} agents learned from {result.label} with the learner "
         f"“{demo.config.learner.name}”. On the test part, which nothing was chosen by, they earned "
-        f"{share} of what the oracle earned. Actions (gate A): {gate}. "
+        f"{share} of what the oracle earned. {_sentence(test.gate.words)}. "
         f"Validation decided: {result.decision}."
     )
     word = "synthetic" if result.synthetic else "observed bars, simulated trading"
@@ -125,7 +124,7 @@ def training_section(demo: TrainingDemo, *, title: str) -> Section:
     return Section(
         title=title,
         verdict=f"{share} of the oracle",
-        good=test.gate.is_passed,
+        good=test.gate.is_passed or test.gate.not_applicable is not None,
         text=text,
         pictures=[
             Picture(curves, "One thin line per agent."),
@@ -133,6 +132,10 @@ def training_section(demo: TrainingDemo, *, title: str) -> Section:
             Picture(returns, "Net of costs; mean of the agents' sleeves."),
         ],
     )
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def bin_labels(config: TrainConfig, part: PartResult) -> list[str]:

@@ -1,9 +1,12 @@
-"""Gate A: whether deterministic actions are alive: spread out, traded on, not all in one bin."""
+"""Gate A, "actions are diverse": deterministic actions are spread out, traded on, not in one bin.
+
+It asks agents that trade. Where validation decided that all stay out there is nothing to ask.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import Tensor
 
@@ -11,6 +14,8 @@ from tradingbot.learning.playing import histogram_entropy
 from tradingbot.learning.task import ActionSpec
 
 _MIN_ENTROPY, _MIN_TRADES, _MAX_BIN = 0.6, 20.0, 0.6
+GATE_NAME = "gate A (actions are diverse)"
+_STAYS_OUT = "agents stay out"
 _END_SHARE = 0.01
 """How near, of the range, an action must come to an end of it."""
 
@@ -33,10 +38,31 @@ class ActionGate:
     failures: tuple[str, ...]
     """Limits that are not kept, in words."""
 
+    not_applicable: str | None = None
+    """Why nothing was asked; there are no failures then. None where the gate was applied."""
+
     @property
     def is_passed(self) -> bool:
-        """Whether every limit is kept."""
-        return not self.failures
+        """Whether the gate was applied and every limit is kept."""
+        return self.not_applicable is None and not self.failures
+
+    @property
+    def outcome(self) -> str:
+        """`passed`, `not passed: …` or `not applicable, …`."""
+        if self.not_applicable is not None:
+            return f"not applicable, {self.not_applicable}"
+        return f"not passed: {'; '.join(self.failures)}" if self.failures else "passed"
+
+    @property
+    def words(self) -> str:
+        """The gate's name and outcome."""
+        name = "gate A" if self.not_applicable is not None else GATE_NAME
+        return f"{name}: {self.outcome}"
+
+
+def not_applied(gate: ActionGate) -> ActionGate:
+    """Return the figures of agents that all stay out: no failures, and why."""
+    return replace(gate, failures=(), not_applicable=_STAYS_OUT)
 
 
 def judge_actions(scores: Mapping[str, Tensor], action: ActionSpec) -> ActionGate:

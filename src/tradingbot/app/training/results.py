@@ -19,7 +19,7 @@ from tradingbot.agents.policy import Policy
 from tradingbot.agents.rules.buy_and_hold import buy_and_hold
 from tradingbot.app.console import as_json
 from tradingbot.app.training.data import REFERENCE_INDEX, TrainingData
-from tradingbot.app.training.gate import ActionGate, judge_actions
+from tradingbot.app.training.gate import ActionGate, judge_actions, not_applied
 from tradingbot.app.training.wiring import Wired, part_task
 from tradingbot.data.atomic import write_text
 from tradingbot.data.splits import IndexRange
@@ -41,6 +41,11 @@ FloatArray = NDArray[np.float64]
 RESULT_FILE = "result.json"
 _BLOCKS = 8
 """Blocks of bars that a decision needs; a short validation part has shorter ones."""
+FIGURES_NOTE = (
+    "Return, Sharpe and drawdown: all sleeves together, never rebalanced. bp/bar: mean over sleeves. "
+    "Not the score of training, which is the mean of the single agents' Sharpe on validation."
+)
+"""Stands under the tables of a result."""
 AGENTS, HOLD, FLAT, ORACLE = "agents", "equal weight, held", "flat", "oracle"
 
 
@@ -50,10 +55,13 @@ class PolicyFigures:
 
     policy: str
     total_return_frac: float
+    """Of all sleeves together."""
     sharpe_annual: Interval
+    """Of all sleeves together."""
     net_bps_per_bar: Interval
-    """Mean of the sleeves' simple returns."""
+    """Mean over sleeves and bars of the sleeves' simple returns."""
     max_drawdown_frac: float
+    """Of all sleeves together."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +108,8 @@ class TrainResult:
     label: str
     synthetic: bool
     best_mean_sharpe: float
-    """On validation, of the weights that are judged here."""
+    """Mean of the single agents' annual Sharpe ratios on validation, before anybody was told to
+    stay out: the `score` that the best weights were chosen by; not the portfolio's Sharpe ratio."""
     decision: str
     """What validation decided to keep of the policy, in words."""
     trading_agents: tuple[str, ...]
@@ -111,6 +120,8 @@ class TrainResult:
     weights_sha256: str = ""
     """Of the checkpoint `judged`: the best weights with what is kept of their deviations, and who
     trades."""
+    caveat: str = ""
+    """What every figure here is to be read with; empty for synthetic data."""
 
 
 def judge_result(
@@ -143,7 +154,7 @@ def judge_result(
         decision=kept.words,
         trading_agents=kept.trading(data.world.symbols),
         final_weights_sha256=final_sha256,
-        parts=tuple(_judge(name, part, wired, data, kept.act) for name, part in parts),
+        parts=tuple(_judge(name, part, wired, data, kept) for name, part in parts),
     )
 
 
@@ -185,11 +196,13 @@ def _keep(wired: Wired, data: TrainingData) -> _Kept:
     return _Kept(act, [bool(does) for does in found.trades.tolist()], found.words)
 
 
-def _judge(name: str, part: IndexRange, wired: Wired, data: TrainingData, act: Act) -> PartResult:
+def _judge(
+    name: str, part: IndexRange, wired: Wired, data: TrainingData, kept: _Kept
+) -> PartResult:
     cut = between(data.world, part.start, part.stop - 1)
     begin = part.start + first_ready_bar(cut)
     task = part_task(wired, data, IndexRange(begin, part.stop))
-    played = play(task, act, task.episode_bars)
+    played = play(task, kept.act, task.episode_bars)
     equity = {AGENTS: played.wealth.double().cpu().numpy()[..., 0]}
     others = _roll_out_others(cut, wired.env.costs, data, part)
     figures = [
@@ -201,6 +214,7 @@ def _judge(name: str, part: IndexRange, wired: Wired, data: TrainingData, act: A
     days = data.world.closed_at[[begin, part.stop - 1]].astype("datetime64[us]")
     first, last = (str(day) for day in days.astype("datetime64[D]"))
     scores = score(played, wired.learner.task.action, bars_per_year=data.bars_per_year)
+    gate = judge_actions(scores, wired.learner.task.action)
     return PartResult(
         part=name,
         first_day=first,
@@ -209,7 +223,7 @@ def _judge(name: str, part: IndexRange, wired: Wired, data: TrainingData, act: A
         policies=tuple(figures),
         excess_over_hold_bps=excess.scaled(1e4),
         share_of_oracle=_share(figures),
-        gate=judge_actions(scores, wired.learner.task.action),
+        gate=gate if any(kept.trades) else not_applied(gate),
         agents=_agent_figures(data.world.symbols, scores, equity[AGENTS], others[HOLD]),
     )
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tradingbot.app.training.gate import judge_actions
+from tradingbot.app.console import as_json
+from tradingbot.app.training.gate import judge_actions, not_applied
 from tradingbot.learning.task import ActionSpec
 
 BOX = ActionSpec("box")
@@ -50,3 +51,19 @@ def test_codes_have_no_range() -> None:
     codes = ActionSpec("discrete", n_actions=7)
 
     assert judge_actions(scores(EVEN, lowest=0.0, highest=6.0), codes).is_passed
+
+
+def test_words_name_the_gate_and_its_outcome() -> None:
+    passed, failed = judge_actions(scores(EVEN), BOX), judge_actions(scores(EVEN, trades=0.0), BOX)
+
+    assert passed.words == "gate A (actions are diverse): passed"
+    assert failed.words.startswith("gate A (actions are diverse): not passed: 0 trades per 1,000")
+
+
+def test_agents_that_stay_out_neither_pass_nor_fail() -> None:
+    gate = not_applied(judge_actions(scores([1.0, 0, 0, 0, 0, 0, 0], trades=0.0), BOX))
+
+    assert gate.words == "gate A: not applicable, agents stay out"
+    assert gate.failures == ()
+    assert not gate.is_passed
+    assert as_json(gate)["not_applicable"] == "agents stay out"

@@ -19,8 +19,12 @@ def check(history: History, config: GuardConfig) -> Finding:
     lost = 1.0 - spread / before
     # Falling from anything-goes to the middle of the scale is learning.
     falls = (lost > config.spread_fall) & (spread < config.varied)
-    excused = decided(history, config) | rests(history, config, config.one_action)
-    return Finding(softened(graded(falls), excused), lost[-1], config.spread_fall)
+    resting = rests(history, config, config.one_action)
+    # Told at once, so that luck of one update's exploration must not end the excuse.
+    resting[1:] |= resting[:-1].clone()
+    return Finding(
+        softened(graded(falls), decided(history, config) | resting), lost[-1], config.spread_fall
+    )
 
 
 def words(scene: Scene) -> str:
