@@ -11,7 +11,7 @@ import typer
 
 from tradingbot.app.cli.invocation import invocation_of
 from tradingbot.app.cli.options import read_pairs, read_values
-from tradingbot.app.console import print_note, print_table, progress_bar
+from tradingbot.app.console import print_note, print_table, print_text, progress_bar
 from tradingbot.domain.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -241,6 +241,8 @@ def _show(session: SessionResult, *, as_json: bool) -> None:
         return
     for part in result.parts:
         _print_part(part, result)
+    if result.caveat:
+        print_text(result.caveat)
     print_note(f"Run directory: {session.run.path}")
 
 

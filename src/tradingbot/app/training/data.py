@@ -30,6 +30,11 @@ from tradingbot.runs.record import DataIdentity
 from tradingbot.runs.tensors import final_hash
 
 REFERENCE_INDEX = "SPY"
+SURVIVORSHIP = (
+    "A fixed list of symbols carries survivorship bias; "
+    "equal weight of the same symbols is the honest reference."
+)
+"""Stands by every result on observed bars."""
 _PROBABILITIES = ("probability_down-v1", "probability_flat-v1", "probability_up-v1")
 
 
@@ -47,6 +52,11 @@ class TrainingData:
     identity: DataIdentity
     normaliser: dict[str, Tensor] = field(default_factory=dict)
     """Statistics of the scaler; empty where the market was generated in memory."""
+
+    @property
+    def caveat(self) -> str:
+        """What every figure of these data is to be read with; empty for synthetic ones."""
+        return "" if self.identity.synthetic else SURVIVORSHIP
 
 
 def open_data(config: TrainConfig, workspace: Path) -> TrainingData:

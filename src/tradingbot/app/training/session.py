@@ -220,7 +220,7 @@ def _judge(
         wired, data, trainer, run, final_sha256=final_sha256, shrinks=config.validation.shrink
     )
     manifest = keeper.save_judged(result.trading_agents, ended)
-    result = replace(result, weights_sha256=manifest.weights_sha256)
+    result = replace(result, weights_sha256=manifest.weights_sha256, caveat=data.caveat)
     store_result(run, result)
     run.write_status("finished", at=datetime.now(UTC), update=status.update, steps=ended.steps)
     return result

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fixtures.tiny_training import tiny_arguments, tiny_config
 from tradingbot.app.cli.application import run
+from tradingbot.app.training.configuration import TrainConfig
+from tradingbot.app.training.data import TrainingData, open_data
 from tradingbot.app.training.session import begin_run
 from tradingbot.runs import RunDirectory
 
@@ -149,6 +152,27 @@ def test_events_and_result_are_lines_of_json(
     assert result == json.loads((tmp_path / "runs" / "said" / "result.json").read_text())
     assert {part["part"] for part in result["parts"]} == {"validation", "test"}
     assert result["synthetic"] is True
+
+
+@pytest.mark.parametrize("is_synthetic", [True, False])
+def test_result_on_observed_bars_says_survivorship_bias(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    is_synthetic: bool,
+) -> None:
+    def observe(config: TrainConfig, workspace: Path) -> TrainingData:
+        data = open_data(config, workspace)
+        identity = data.identity.model_copy(update={"synthetic": is_synthetic})
+        return replace(data, identity=identity)
+
+    monkeypatch.setattr("tradingbot.app.training.session.open_data", observe)
+    assert run(tiny_arguments(tmp_path, "--name", "seen")) == 0
+
+    said = capsys.readouterr().out
+    result = json.loads((tmp_path / "runs" / "seen" / "result.json").read_text())
+    assert ("survivorship bias" in said) is not is_synthetic
+    assert ("survivorship bias" in result["caveat"]) is not is_synthetic
 
 
 def test_seed_that_is_left_out_is_drawn_and_recorded(tmp_path: Path) -> None:
