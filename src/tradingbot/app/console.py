@@ -48,9 +48,22 @@ def print_text(text: str) -> None:
 
 
 def print_table(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, caption: str = ""
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    caption: str = "",
+    unbroken: Sequence[str] = (),
 ) -> None:
-    """Write a table for people to stdout; numbers are set to the right."""
+    """Write a table for people to stdout; numbers are set to the right.
+
+    Args:
+        title: Stands above it.
+        columns: Their names.
+        rows: One value per column.
+        caption: Stands below it.
+        unbroken: Columns whose values stay on one line; the others give way.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -60,7 +73,12 @@ def print_table(
     )
     for index, name in enumerate(columns):
         numeric = bool(body) and all(row[index][1] for row in body)
-        table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
+        table.add_column(
+            Text(name),
+            justify="right" if numeric else "left",
+            overflow="fold",
+            no_wrap=name in unbroken,
+        )
     for row in body:
         table.add_row(*(Text(text) for text, _ in row))
     _console(sys.stdout).print(table)

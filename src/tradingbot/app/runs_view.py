@@ -15,11 +15,11 @@ from tradingbot.runs import (
     DataIdentity,
     RunDirectory,
     config_differences,
-    list_checkpoints,
     list_runs,
     read_journal,
 )
-from tradingbot.runs.loading import load_checkpoint, update_of
+from tradingbot.runs.directory import RECORD_FILE, STATUS_FILE
+from tradingbot.runs.loading import checkpoint_folders, load_checkpoint, update_of
 from tradingbot.runs.manifest import read_manifest
 
 METRICS, EVALUATIONS, RESULT_FILE = "metrics", "evaluations", "result.json"
@@ -36,7 +36,7 @@ class RunLine:
     update: int | None = None
     steps: int | None = None
     score: float | None = None
-    """Of the newest checkpoint."""
+    """Of the newest checkpoint: mean of the single agents' Sharpe ratios on validation."""
     data: str = ""
     problem: str | None = None
     """Why it cannot be read."""
@@ -71,6 +71,14 @@ class Comparison:
     """Hash of the newest weights of both."""
 
     @property
+    def remark(self) -> str | None:
+        """What to mind when figures are compared; None where both are equally far."""
+        if "updates" not in self.facts:
+            return None
+        (a, b), (x, y) = self.runs, self.facts["updates"]
+        return f"{a} is at update {x:,}, {b} at update {y:,}: their figures are not of one moment"
+
+    @property
     def weights_are_equal(self) -> bool | None:
         """Whether both ended with the same weights, bit for bit; None where one has none."""
         return None if None in self.weights else self.weights[0] == self.weights[1]
@@ -101,7 +109,26 @@ def checkpoint_lines(run: RunDirectory, *, verify: bool = False) -> list[Checkpo
         run: The run.
         verify: Read every byte, not only the manifests.
     """
-    return [_checkpoint_line(folder, verify=verify) for folder in list_checkpoints(run)]
+    return folder_lines(run.path, verify=verify)
+
+
+def folder_lines(run_folder: Path, *, verify: bool = False) -> list[CheckpointLine]:
+    """Describe the checkpoints below a run's folder, also where its record is damaged."""
+    folders = checkpoint_folders(run_folder)
+    return [_checkpoint_line(folder, verify=verify) for folder in folders]
+
+
+def record_problems(run_folder: Path) -> tuple[str, ...]:
+    """Say which of the files that describe a run are missing or damaged, and how."""
+    try:
+        run = RunDirectory.open(run_folder)
+    except StorageError as e:
+        return (f"{RECORD_FILE}: {e.was}",)
+    try:
+        run.status()
+    except StorageError as e:
+        return (f"{STATUS_FILE}: {e.was}",)
+    return ()
 
 
 def last_row(run: RunDirectory, journal: str) -> dict[str, Any]:
@@ -169,8 +196,8 @@ def _line(folder: Path) -> RunLine:
         run = RunDirectory.open(folder)
         status, record = run.status(), run.record
         checkpoints = checkpoint_lines(run)
-    except StorageError as e:
-        return RunLine(folder.name, "damaged", problem=str(e))
+    except StorageError:
+        return RunLine(folder.name, "damaged", problem="; ".join(record_problems(folder)))
     newest = checkpoints[-1].metrics if checkpoints else None
     return RunLine(
         id=run.id,

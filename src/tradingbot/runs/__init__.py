@@ -2,7 +2,7 @@
 
 from tradingbot.runs.checkpoint import CheckpointContent, save_checkpoint
 from tradingbot.runs.compatibility import config_differences, require_fit, require_resumable
-from tradingbot.runs.directory import RunDirectory, find_run, list_runs
+from tradingbot.runs.directory import RunDirectory, find_run, find_run_folder, list_runs
 from tradingbot.runs.environment import describe_environment, git_state, source_sha256
 from tradingbot.runs.journal import Journal, JournalMark, read_journal
 from tradingbot.runs.loading import Checkpoint, latest_good, list_checkpoints, load_checkpoint
@@ -27,6 +27,7 @@ __all__ = [
     "describe_environment",
     "final_hash",
     "find_run",
+    "find_run_folder",
     "git_state",
     "healthy",
     "latest_good",

@@ -34,6 +34,7 @@ from tradingbot.runs.record import (
 )
 
 RECORD_FILE, STATUS_FILE, LOCK_FILE = "run.json", "status.json", "lock"
+_TRACES_OF_A_RUN = (RECORD_FILE, STATUS_FILE, "checkpoints", "metrics.jsonl", "evaluations.jsonl")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")
 _Stored = TypeVar("_Stored", bound=BaseModel)
 
@@ -179,7 +180,7 @@ def list_runs(root: Path) -> list[Path]:
     """Folders of all runs, in order of name; also those that turn out to be damaged."""
     if not root.is_dir():
         return []
-    return sorted(path for path in root.iterdir() if (path / RECORD_FILE).is_file())
+    return sorted(p for p in root.iterdir() if not p.name.startswith(".") and _is_run(p))
 
 
 def find_run(root: Path, reference: str) -> RunDirectory:
@@ -189,11 +190,16 @@ def find_run(root: Path, reference: str) -> RunDirectory:
         ConfigError: If no run or more than one answers to it, with the nearest name.
         StorageError: If it is damaged, or names a file of another format.
     """
+    return RunDirectory.open(find_run_folder(root, reference))
+
+
+def find_run_folder(root: Path, reference: str) -> Path:
+    """Return the folder of a run as `find_run` does, whether or not the run is damaged."""
     path = Path(reference).expanduser()
     if path.is_file():
         _refuse_file(path)
-    if "/" in reference and (path / RECORD_FILE).is_file():
-        return RunDirectory.open(path)
+    if "/" in reference and _is_run(path):
+        return path
     folders = list_runs(root)
     exact = [folder for folder in folders if folder.name == reference]
     found = exact or [f for f in folders if reference and f.name.startswith(reference)]
@@ -206,7 +212,11 @@ def find_run(root: Path, reference: str) -> RunDirectory:
             if folders
             else "There is none yet; run: tradingbot train",
         )
-    return RunDirectory.open(found[0])
+    return found[0]
+
+
+def _is_run(path: Path) -> bool:
+    return any((path / trace).exists() for trace in _TRACES_OF_A_RUN)
 
 
 def _describe(plan: RunPlan, created_at: datetime, name: str) -> RunRecord:

@@ -98,9 +98,15 @@ def reading(folder: Path) -> Iterator[None]:
 
 def list_checkpoints(run: RunDirectory) -> list[Path]:
     """Folders of a run's checkpoints, the oldest first; not verified."""
-    if not run.checkpoints.is_dir():
+    return checkpoint_folders(run.path)
+
+
+def checkpoint_folders(run_folder: Path) -> list[Path]:
+    """Folders of the checkpoints below a run's folder, whether or not its record is readable."""
+    folder = run_folder / "checkpoints"
+    if not folder.is_dir():
         return []
-    found = [entry for entry in run.checkpoints.iterdir() if _is_checkpoint(entry)]
+    found = [entry for entry in folder.iterdir() if _is_checkpoint(entry)]
     return sorted(found, key=lambda folder: (update_of(folder), _KIND_ORDER[kind_of(folder)]))
 
 

@@ -11,6 +11,7 @@ from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.console import print_json, print_note, print_table, print_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tradingbot.app.runs_view import CheckpointLine, Comparison
@@ -39,6 +40,7 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
         print_json(lines)
         return
     columns = ["run", "state", "learner", "created (UTC)", "updates", "steps", "score", "data"]
+    caption = "score: mean of the single agents' Sharpe ratios on validation, newest checkpoint"
     rows = [
         (
             *(line.id, line.state, line.learner, _minute(line.created_at)),
@@ -46,7 +48,7 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
         )
         for line in lines
     ]
-    print_table("Runs", columns, rows)
+    print_table("Runs", columns, rows, caption=caption, unbroken=("run", "state"))
     if not lines:
         print_note(f"no run in {root}; begin one with: tradingbot train")
 
@@ -97,8 +99,11 @@ def compare_two(
 
     comparison = compare_runs(_find(context, first), _find(context, second))
     if as_json:
-        document = {**_fields(comparison), "weights_are_equal": comparison.weights_are_equal}
-        print_json(document)
+        derived = {
+            "remark": comparison.remark,
+            "weights_are_equal": comparison.weights_are_equal,
+        }
+        print_json({**_fields(comparison), **derived})
         return
     _print_comparison(comparison)
 
@@ -107,21 +112,26 @@ def compare_two(
 def verify_run(context: typer.Context, reference: RunArgument, as_json: JsonOption = False) -> None:
     """Read every byte of a run's checkpoints and compare it with their hashes.
 
-    Leaves with 0 where all are whole, with 1 where one is damaged.
+    Leaves with 0 where all is whole, with 1 where a checkpoint or the run's record is damaged.
 
     Example: [bold]tradingbot runs verify us143-first[/bold]
     """
-    from tradingbot.app.runs_view import checkpoint_lines
+    from tradingbot.app.runs_view import folder_lines, record_problems
+    from tradingbot.runs import find_run_folder
 
-    run = _find(context, reference)
-    lines = checkpoint_lines(run, verify=True)
+    folder = find_run_folder(_root(invocation_of(context)), reference)
+    problems, lines = record_problems(folder), folder_lines(folder, verify=True)
     damaged = [line for line in lines if line.problem]
+    whole = not damaged and not problems
     if as_json:
-        print_json({"run": run.id, "checkpoints": lines, "whole": not damaged})
+        document = {"run": folder.name, "problems": problems, "checkpoints": lines, "whole": whole}
+        print_json(document)
     else:
         _print_checkpoints(lines)
+        for problem in problems:
+            print_text(f"run is damaged: {problem}")
         print_text(f"{len(lines) - len(damaged)} of {len(lines)} checkpoints are whole")
-    if damaged:
+    if not whole:
         raise typer.Exit(EXIT_FINDINGS)
 
 
@@ -232,12 +242,24 @@ def _print_checkpoints(lines: list[CheckpointLine]) -> None:
 def _print_comparison(comparison: Comparison) -> None:
     a, b = comparison.runs
     differing = [(text.partition(": ")[0], text.partition(": ")[2]) for text in comparison.config]
-    print_table("Configuration", ["key", f"{a} → {b}"], differing)
     rows: list[tuple[Any, ...]] = [(n, *map(_cut, pair)) for n, pair in comparison.facts.items()]
-    print_table("Facts that differ", ["fact", a, b], rows)
-    print_table("Last figures", ["figure", a, b], [(n, *p) for n, p in comparison.metrics.items()])
+    figures = [(n, *pair) for n, pair in comparison.metrics.items()]
+    _print_unless_empty("Configuration", ["key", f"{a} → {b}"], differing, "is the same")
+    _print_unless_empty("Facts that differ", ["fact", a, b], rows, "none")
+    _print_unless_empty("Last figures", ["figure", a, b], figures, "none yet")
+    if comparison.remark:
+        print_text(f"remark: {comparison.remark}")
     words = {True: "equal, bit for bit", False: "different", None: "not there in both"}
     print_text(f"weights: {words[comparison.weights_are_equal]}")
+
+
+def _print_unless_empty(
+    title: str, columns: list[str], rows: Sequence[tuple[Any, ...]], otherwise: str
+) -> None:
+    if rows:
+        print_table(title, columns, rows)
+    else:
+        print_text(f"{title}: {otherwise}")
 
 
 def _cut(value: object) -> object:

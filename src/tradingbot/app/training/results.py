@@ -42,7 +42,7 @@ RESULT_FILE = "result.json"
 _BLOCKS = 8
 """Blocks of bars that a decision needs; a short validation part has shorter ones."""
 FIGURES_NOTE = (
-    "Return, Sharpe and drawdown: all sleeves together, never rebalanced. bp/bar: mean over sleeves. "
+    "Return, Sharpe and drawdown: all sleeves together, never rebalanced. bp/bar: mean of sleeves. "
     "Not the score of training, which is the mean of the single agents' Sharpe on validation."
 )
 """Stands under the tables of a result."""

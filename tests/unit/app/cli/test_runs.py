@@ -88,6 +88,41 @@ def test_list_shows_a_damaged_run_beside_the_others(call, first, second) -> None
     assert rows["first"]["problem"] is None
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "reason"),
+    [
+        ("run.json", None, "run.json: No such file"),
+        ("run.json", "{", "run.json: content: Invalid JSON"),
+        ("status.json", None, "status.json: No such file"),
+    ],
+)
+def test_run_without_readable_record_is_listed_and_verify_says_what_is_wrong(
+    call, first, file: str, text: str | None, reason: str
+) -> None:
+    path = first.path / file
+    path.unlink() if text is None else path.write_text(text)
+
+    (row,) = call("runs", "list", "--json").document
+    assert (row["id"], row["state"]) == ("first", "damaged")
+    assert row["problem"].startswith(reason)
+    answer = call("runs", "verify", "first")
+    assert answer.code == 1
+    assert f"run is damaged: {reason}" in answer.out
+    assert "2 of 2 checkpoints are whole" in answer.out
+    assert call("runs", "verify", "fir", "--json").document["problems"][0].startswith(reason)
+    shown = call("runs", "show", "first")
+    assert shown.code != 0
+    assert file in shown.err
+    assert "id of one run" not in shown.err
+
+
+def test_list_breaks_no_run_id(call, workspace) -> None:
+    name = "20260105-123000-direct-0123456789-with-a-long-name-of-many-words-in-it-1234"
+    make_run(workspace / "runs", name)
+
+    assert name in call("runs", "list").out
+
+
 def test_run_whose_process_is_gone_is_called_killed(call, workspace) -> None:
     run = make_run(workspace / "runs", "gone")
 
@@ -120,6 +155,22 @@ def test_compare_names_what_differs_and_whether_weights_are_equal(call, first, s
     assert document["metrics"]["loss/policy"] == [1.5, None]
     assert document["weights_are_equal"] is True
     assert "equal, bit for bit" in call("runs", "compare", "first", "second").out
+
+
+def test_compare_of_equal_runs_prints_no_empty_table(call, first) -> None:
+    answer = call("runs", "compare", "first", "first")
+
+    assert "Configuration: is the same" in answer.out
+    assert "Facts that differ: none" in answer.out
+    assert "remark" not in answer.out
+
+
+def test_compare_remarks_that_runs_are_at_different_updates(call, first, second) -> None:
+    second.write_status("halted", at=NOW, update=1, steps=100)
+    remark = "first is at update 2, second at update 1: their figures are not of one moment"
+
+    assert f"remark: {remark}" in call("runs", "compare", "first", "second").out
+    assert call("runs", "compare", "first", "second", "--json").document["remark"] == remark
 
 
 def test_compare_finds_other_weights(call, first, second) -> None:
