@@ -239,8 +239,11 @@ def _show(session: SessionResult, *, as_json: bool) -> None:
         return
     if result is None:
         return
+    from tradingbot.app.training.results import FIGURES_NOTE
+
     for part in result.parts:
         _print_part(part, result)
+    print_text(FIGURES_NOTE)
     if result.caveat:
         print_text(result.caveat)
     print_note(f"Run directory: {session.run.path}")
@@ -262,7 +265,7 @@ def _print_part(part: PartResult, result: TrainResult) -> None:
     caption = f"Agents less equal weight: {_interval(excess)} bp/bar."
     if part.share_of_oracle is not None:
         caption += f" Share of the oracle's net return: {part.share_of_oracle:.0%}."
-    caption += " Gate A: " + ("passed." if part.gate.is_passed else "; ".join(part.gate.failures))
+    caption += f" {part.gate.words[0].upper()}{part.gate.words[1:]}."
     days = f"{part.first_day} … {part.last_day}, {part.bars:,} bars"
     print_table(
         f"{part.part}: {days} ({word}, net of costs)",
