@@ -50,7 +50,7 @@ class PopulationTask:
         torch.Size([4, 2])
     """
 
-    _resets = True
+    resets = True
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class PopulationTask:
         starts = own_symbols(possible, self.n_envs, self.seed)
         self._starts = Starts(*(part.to(self.table.device) for part in starts))
         rules, reward = self.config.rules, self.config.reward_stack
-        again = self._starts if self._resets else None
+        again = self._starts if self.resets else None
         place = (rules, reward, self._market, again)
         self._plain_step: PackedStepFunction = packed_step(*place)
         self._smooth_step = self._plain_step
@@ -227,7 +227,7 @@ class PopulationTask:
 class _BacktestTask(PopulationTask):
     """One environment per agent and one episode, which nothing follows."""
 
-    _resets = False
+    resets = False
 
     def during(self, first_bar: int, last_bar: int) -> PopulationTask:
         """Return a backtest of other bars."""

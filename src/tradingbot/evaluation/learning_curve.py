@@ -29,7 +29,7 @@ from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.rollout import sleeve_config
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.learner import Learner
-from tradingbot.learning.playing import play
+from tradingbot.learning.playing import play, simple_returns
 from tradingbot.learning.pretraining.config import PRETRAINING_PRESETS
 from tradingbot.learning.pretraining.learner import Pretrainer
 from tradingbot.learning.shrinkage import Act, ShrinkageConfig, apply, decide, staying_out
@@ -148,7 +148,7 @@ def summarise(results: Sequence[LearningResult]) -> Interval:
 def mean_return_bp(task: PopulationTask, act: Act) -> float:
     """Return the mean simple return per bar over agents and bars of a backtest, in bp."""
     wealth = play(task, act, task.episode_bars).wealth.double()
-    return float((wealth[1:] / wealth[:-1] - 1.0).mean()) * _BASIS_POINTS
+    return float(simple_returns(wealth).mean()) * _BASIS_POINTS
 
 
 def _middle_mean(values: np.ndarray) -> np.ndarray:

@@ -29,7 +29,8 @@ class Played(NamedTuple):
     traded: Tensor
     """(S, N, B) bool"""
     ended: Tensor
-    """(S, N, B) bool, whether the episode ended in this step."""
+    """(S, N, B) bool, whether the episode ended in this step and another began: the wealth after it
+    is that of the new one. Never in a backtest, where the bar of ruin counts like any other."""
 
 
 @torch.no_grad()
@@ -46,13 +47,14 @@ def play(task: Task, act: Callable[[Observation], Tensor], n_steps: int) -> Play
         steps.append((made.reward, made.executed, made.traded, made.terminated | made.truncated))
         wealths.append(task.wealth(state))
     reward, executed, traded, ended = (torch.stack(column) for column in zip(*steps, strict=True))
+    ended = ended & task.resets
     return Played(reward, torch.stack(wealths), torch.stack(actions), executed, traded, ended)
 
 
 def score(
     played: Played, action: ActionSpec, *, bars_per_year: float, n_bins: int = _BOX_BINS
 ) -> dict[str, Tensor]:
-    """Say per agent what a play was worth; steps that end an episode count for actions only.
+    """Say per agent what a play was worth; steps before a reset count for actions only.
 
     Args:
         played: Of deterministic actions for the figures that gates ask for.
@@ -66,7 +68,7 @@ def score(
         [0, 1]; `lowest` and `highest` action; `histogram` (N, bins) shares.
     """
     lives = ~played.ended
-    simple_return = torch.where(lives, played.wealth[1:] / played.wealth[:-1] - 1.0, 0.0).double()
+    simple_return = torch.where(lives, simple_returns(played.wealth), 0.0).double()
     count = lives.sum((0, 2)).clamp_min(1)
     mean = simple_return.sum((0, 2)) / count
     square = torch.where(lives, (simple_return - mean[None, :, None]).square(), 0.0)
@@ -82,6 +84,12 @@ def score(
         "highest": played.action.amax((0, 2)).double(),
         "histogram": histogram,
     }
+
+
+def simple_returns(wealth: Tensor) -> Tensor:
+    """Return the change of wealth (S + 1, …) per step, (S, …); 0 where nothing is left to lose."""
+    before, after = wealth[:-1], wealth[1:]
+    return torch.where(before > 0.0, after / before - 1.0, 0.0)
 
 
 def action_histogram(actions: Tensor, action: ActionSpec, n_bins: int = _BOX_BINS) -> Tensor:

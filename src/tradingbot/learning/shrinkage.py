@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import DataError
 from tradingbot.learning.learner import Learner
-from tradingbot.learning.playing import play
+from tradingbot.learning.playing import play, simple_returns
 from tradingbot.learning.task import ActionSpec, Observation, Task
 from tradingbot.networks.heads import StackedHead
 
@@ -147,7 +147,7 @@ def decide(learner: Learner, task: Task, n_steps: int, config: ShrinkageConfig) 
         if partial or form == "full":
             with scaled_deviations(networks, torch.full((n_agents,), scale)):
                 played = play(task, learner.act, n_steps)
-            change = played.wealth[1:] / played.wealth[:-1] - 1.0
+            change = simple_returns(played.wealth)
             returns[form] = torch.where(played.ended, 0.0, change).mean(2)
     return shrink(returns, config)
 

@@ -88,6 +88,8 @@ class Task(Protocol):
     """K names of reward terms."""
     code_names: tuple[str, ...]
     """Names of the codes in `TaskStep.executed`; code 0 is doing nothing."""
+    resets: bool
+    """Whether an environment that ended begins anew; a backtest does not."""
     table: Tensor
     """(M, T, F) what the exogenous rows show, M series of T bars; on the task's device."""
 
