@@ -30,7 +30,7 @@ def test_demo_without_a_certificate_leaves_with_1(
     call, config: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = demo.run_demo
-    monkeypatch.setattr(demo, "run_demo", lambda *a: replace(real(*a), certificate=None))
+    monkeypatch.setattr(demo, "run_demo", lambda *a, **k: replace(real(*a, **k), certificate=None))
 
     answer = call("demo", "--config", config, "--json")
 
