@@ -100,7 +100,7 @@ def test_demo_ends_well_and_says_where_the_page_is(demo: Demo) -> None:
 def test_demo_page_needs_no_other_file_and_no_network(demo: Demo) -> None:
     references = References(demo.page)
 
-    assert [(tag, name) for tag, name, _ in references.found] == [("img", "src")] * 8
+    assert [(tag, name) for tag, name, _ in references.found] == [("img", "src")] * 11
     assert all(value.startswith("data:image/png;base64,") for _, _, value in references.found)
     assert re.search(r"https?://|@import|url\(|<script|<link|<iframe", demo.page) is None
 
@@ -133,18 +133,30 @@ def test_demo_json_is_one_document_with_everything(demo: Demo) -> None:
 
     assert record["synthetic"] is record["ready"] is record["causal"] is True
     steps = "generate, validate, features, prove causal, stylised facts, known answers, rollout"
-    assert list(record["seconds"]) == steps.split(", ")  # type: ignore[call-overload]
+    assert list(record["seconds"]) == [*steps.split(", "), "train"]  # type: ignore[call-overload]
     policies = [each["policy"] for each in record["rollout"]]  # type: ignore[attr-defined]
     assert policies == ["random", "buy_and_hold", "expert", "oracle"]
     assert {oracle["label"] for oracle in record["oracles"]} == {"synthetic"}  # type: ignore[attr-defined]
 
 
 def test_demo_run_again_gives_the_same_bits(demo: Demo) -> None:
-    after_second = listing(demo.workspace)
+    after_second = _without_runs(listing(demo.workspace))
 
-    assert after_second.keys() == demo.after_first.keys()
+    assert after_second.keys() == _without_runs(demo.after_first).keys()
     differing = [name for name, bits in after_second.items() if bits != demo.after_first[name]]
     assert differing == []
+
+
+def test_demo_trains_the_same_agents_again(demo: Demo) -> None:
+    results = [json.loads(p.read_text()) for p in demo.workspace.glob("runs/*/result.json")]
+
+    assert len(results) == 2
+    assert len({result["weights_sha256"] for result in results}) == 1
+
+
+def _without_runs(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Leave out training runs: each is a new one, stamped with its time."""
+    return {name: bits for name, bits in files.items() if not name.startswith("runs")}
 
 
 def test_demo_panel_opens_through_the_gate(demo: Demo) -> None:

@@ -58,6 +58,7 @@ def show_run(context: typer.Context, reference: RunArgument, as_json: JsonOption
     """Show a run: state, configuration, data, certificate, figures, checkpoints and verdicts.
 
     Example: [bold]tradingbot runs show 20260105[/bold]
+
     Example: [bold]tradingbot runs show us143-first --json[/bold]
     """
     from tradingbot.app.runs_view import checkpoint_lines, last_figures, result_of, state_of

@@ -16,7 +16,7 @@ from tradingbot.app.training.configuration import TrainConfig
 from tradingbot.data.calendar import TradingCalendar
 from tradingbot.data.manifest import Provenance
 from tradingbot.data.sources.synthetic import regenerate
-from tradingbot.data.splits import Split
+from tradingbot.data.splits import IndexRange, Split
 from tradingbot.data.store import BarStore
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.data.universes import load_universe
@@ -57,6 +57,16 @@ class TrainingData:
     def caveat(self) -> str:
         """What every figure of these data is to be read with; empty for synthetic ones."""
         return "" if self.identity.synthetic else SURVIVORSHIP
+
+
+def halves(part: IndexRange) -> tuple[IndexRange, IndexRange]:
+    """Cut the validation part in two: the first half chooses weights, the second judges them.
+
+    The best of many evaluations is partly luck. Asked again on the same bars whether it earns
+    anything, luck would count as evidence.
+    """
+    middle = (part.start + part.stop) // 2
+    return IndexRange(part.start, middle), IndexRange(middle, part.stop)
 
 
 def open_data(config: TrainConfig, workspace: Path) -> TrainingData:

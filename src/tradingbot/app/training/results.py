@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tradingbot.agents.policy import Policy
 from tradingbot.agents.rules.buy_and_hold import buy_and_hold
 from tradingbot.app.console import as_json
-from tradingbot.app.training.data import REFERENCE_INDEX, TrainingData
+from tradingbot.app.training.data import REFERENCE_INDEX, TrainingData, halves
 from tradingbot.app.training.gate import ActionGate, judge_actions, not_applied
 from tradingbot.app.training.wiring import Wired, part_task
 from tradingbot.data.atomic import write_text
@@ -187,7 +187,8 @@ def _everything(wired: Wired) -> _Kept:
 def _keep(wired: Wired, data: TrainingData) -> _Kept:
     """Let validation decide; weights that are not kept are gone from the learner."""
     learner = wired.learner
-    task = part_task(wired, data, data.split.validation)
+    _, deciding = halves(data.split.validation)
+    task = part_task(wired, data, deciding)
     usual = ShrinkageConfig()
     blocks = replace(usual, block_bars=max(1, min(usual.block_bars, task.episode_bars // _BLOCKS)))
     found = decide(learner, task, task.episode_bars, blocks)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tradingbot.app.training.config_files import config_of_mapping
 from tradingbot.app.training.configuration import TrainConfig
-from tradingbot.app.training.data import TrainingData, open_data
+from tradingbot.app.training.data import TrainingData, halves, open_data
 from tradingbot.app.training.keeper import Keeper, stored_encoder
 from tradingbot.app.training.results import TrainResult, judge_result, store_result
 from tradingbot.app.training.sinks import Broadcast, Sink
@@ -175,7 +175,8 @@ def _trainer(
     listeners: Listeners,
 ) -> Trainer:
     learner = wired.learner
-    validation = part_task(wired, data, data.split.validation)  # built once: a GPU compiles it
+    choosing, _ = halves(data.split.validation)
+    validation = part_task(wired, data, choosing)  # built once: a GPU compiles it
 
     def evaluate() -> dict[str, Tensor]:
         return scores_on(validation, learner, data.bars_per_year)
