@@ -187,8 +187,7 @@ def _everything(wired: Wired) -> _Kept:
 def _keep(wired: Wired, data: TrainingData) -> _Kept:
     """Let validation decide; weights that are not kept are gone from the learner."""
     learner = wired.learner
-    _, deciding = halves(data.split.validation)
-    task = part_task(wired, data, deciding)
+    task = part_task(wired, data, halves(data.split.validation)[1])
     usual = ShrinkageConfig()
     blocks = replace(usual, block_bars=max(1, min(usual.block_bars, task.episode_bars // _BLOCKS)))
     found = decide(learner, task, task.episode_bars, blocks)
