@@ -9,17 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 from fixtures.tiny_training import tiny_config
+from tradingbot.app.cli.application import run
 from tradingbot.app.training import data as training_data
 from tradingbot.app.training.data import TrainingData, open_data
 from tradingbot.app.training.results import PartResult, TrainResult
 from tradingbot.app.training.session import begin_run
 from tradingbot.data.sources.synthetic import SyntheticSource
 from tradingbot.data.synthetic.market import SyntheticMarket
+from tradingbot.features.panel import Panel
 
 SHORT: dict[str, object] = {
     "threads": 1,
@@ -87,12 +91,12 @@ def train(tmp_path_factory: pytest.TempPathFactory) -> Train:
     """Train with a setting on a market changed from a bar on; None changes nothing."""
     made: dict[tuple[str, int | None], Trained] = {}
 
-    def run(setting: str, bar: int | None) -> Trained:
+    def once(setting: str, bar: int | None) -> Trained:
         if (setting, bar) not in made:
             made[setting, bar] = _run(setting, bar, tmp_path_factory.mktemp("training"))
         return made[setting, bar]
 
-    return run
+    return once
 
 
 def _run(setting: str, bar: int | None, workspace: Path) -> Trained:
@@ -155,3 +159,47 @@ def test_bars_of_training_change_the_final_weights(train: Train) -> None:
     changed = train("direct", expected.data.split.train.stop - 100)
 
     assert changed.result.final_weights_sha256 != expected.result.final_weights_sha256
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with a dataset `stored` and its panel, which nobody proved. Synthetic."""
+    workspace = tmp_path_factory.mktemp("stored")
+    place = ["--workspace", str(workspace)]
+    days = ["--start", "2025-06-10", "--end", "2025-10-01", "--universe", "prototype10"]
+    assert run([*place, "data", "generate", "--name", "stored", "--market", "planted", *days]) == 0
+    assert run([*place, "features", "build", "stored"]) == 0
+    return workspace
+
+
+def open_stored(workspace: Path, bar: int | None, patch: pytest.MonkeyPatch) -> TrainingData:
+    """Open the dataset with the tensors of its panel changed from a bar on."""
+
+    def open_changed(folder: Path) -> Panel:
+        panel = Panel.open(folder, require_certificate=False)
+        arrays = {name: np.array(array) for name, array in panel.arrays.items()}
+        for name in ("features", "covariates", "prices"):
+            arrays[name][:, bar:] = 2.0 + 3.0 * arrays[name][:, bar:]
+        return panel if bar is None else replace(panel, arrays=arrays)
+
+    patch.setattr(training_data, "Panel", SimpleNamespace(open=open_changed))
+    return open_data(tiny_config(**SHORT, dataset="stored"), workspace)
+
+
+def test_scaler_of_a_stored_dataset_knows_training_bars_only(
+    stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = open_stored(stored, None, monkeypatch)
+    stop = plain.split.train.stop
+
+    later = open_stored(stored, stop, monkeypatch)
+    earlier = open_stored(stored, stop - 1, monkeypatch)
+
+    assert later.split == plain.split
+    for name, expected in plain.normaliser.items():
+        assert torch.equal(later.normaliser[name], expected), name
+        assert not torch.equal(earlier.normaliser[name], expected), name
+    for name in ("features", "regimes", "prices"):
+        found, expected = (getattr(each.world, name)[:, :stop] for each in (later, plain))
+        np.testing.assert_array_equal(found, expected, err_msg=name)
+    assert not np.array_equal(later.world.features, plain.world.features)
