@@ -30,12 +30,13 @@ SHORT: dict[str, object] = {
     "splits__train": 0.65,
     "splits__validation": 0.2,
     "splits__test": 0.15,
+    "task__rules__episode__episode_bars": 24,
     "budget__n_envs": 32,
     "budget__steps_per_agent": 1536,
     "validation__every_updates": 3,
 }
-"""Six updates; enough episodes that some reach the last bars of training. Features are scaled on
-less than what `TRAIN_FRAC` would take."""
+"""Six updates; episodes so short and many that some reach the last bars of training. Features are
+scaled on less than what `TRAIN_FRAC` would take."""
 SETTINGS: dict[str, dict[str, object]] = {
     "direct": {},
     "pre-trained encoder": {
