@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+import torch
 from torch import Tensor, nn
 
-from tradingbot.learning.task import Observation, Task
+from tradingbot.learning.task import Observation, Task, TaskStep
 
 Metrics = dict[str, Tensor]
 """Name (`loss/policy`, `policy/entropy` …) → (N,) or () on the learner's device; each name is
@@ -27,6 +28,18 @@ class Experience(NamedTuple):
     """(S, N, B)"""
     terms: Tensor
     """(K, N, B) reward terms, summed over the steps."""
+
+
+def experience_of(made: Sequence[tuple[Tensor, TaskStep]]) -> Experience:
+    """Lay out actions and what they led to, step by step, without gradients."""
+    columns = [
+        (action.detach(), step.executed, step.traded, step.reward.detach(), step.terms.detach())
+        for action, step in made
+    ]
+    selected, executed, traded, reward, terms = (
+        torch.stack(column) for column in zip(*columns, strict=True)
+    )
+    return Experience(selected, executed, traded, reward, terms.sum(0))
 
 
 class Update(NamedTuple):

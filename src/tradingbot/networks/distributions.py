@@ -1,7 +1,7 @@
 """Distributions of actions: masked categorical over codes, squashed Gaussian over numbers.
 
-Noise is drawn with a generator that is passed in. Entropies are in nats; `spread` puts both kinds
-on one scale from 0 (decided) to 1 (anything goes).
+Noise is drawn with a generator that is passed in. Entropies are in nats; learners put them on one
+scale from 0 (decided) to 1 (anything goes), the spread.
 """
 
 from __future__ import annotations
@@ -48,10 +48,6 @@ class MaskedCategorical(NamedTuple):
         """Return entropies (…,) in nats."""
         return -(self.log_probs.exp() * self.log_probs).sum(-1)
 
-    def spread(self) -> Tensor:
-        """Return entropy ÷ ln A, (…,) in [0, 1]."""
-        return self.entropy() / math.log(self.log_probs.shape[-1])
-
 
 class SquashedGaussian(NamedTuple):
     """Numbers in [low, high]: tanh of a Gaussian, stretched.
@@ -93,12 +89,3 @@ class SquashedGaussian(NamedTuple):
         # log(1 − tanh²u) without cancellation.
         slope = 2.0 * (math.log(2.0) - unsquashed - functional.softplus(-2.0 * unsquashed))
         return gaussian - slope - math.log(0.5 * (self.high - self.low))
-
-    def spread_of(self, log_prob: Tensor) -> Tensor:
-        """Return exp(entropy) ÷ (high − low), (…,): the share of the range that is in use.
-
-        Args:
-            log_prob: (…,) averaged over samples of this distribution: minus the entropy. Average
-                before and not afterwards: the mean of exp(−log p) is the range, whatever p is.
-        """
-        return torch.exp(-log_prob) / (self.high - self.low)

@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-RECORD_VERSION = 1
 RunState = Literal["running", "finished", "interrupted", "failed", "halted"]
 
 

@@ -121,26 +121,6 @@ def sac_vs_sb3(
     )
 
 
-def gradient_steps_per_s(
-    n_agents: int,
-    *,
-    setting: CommonSetting | None = None,
-    block: int = 16,
-    n_blocks: int = 3,
-    clock: Clock = time.perf_counter,
-) -> float:
-    """Return gradient steps per second of N pooled agents, each with a batch of its own."""
-    setting = setting or CommonSetting()
-    world, config = _bench_world(n_agents)
-    task = PopulationTask(world, config, n_envs=16, seed=0, compiled=False)
-    view = TableView(window_table(task, world))
-    config_of_ours = replace(setting.ours(steps_per_update=block), buffer_size=4_096)
-    ours = SAC(task, view, config_of_ours, seed=0)
-    while ours.steps < setting.warm_up + block:
-        ours.update()
-    return block / take_turns([lambda: ours.update()], n_blocks, clock)[0]
-
-
 def take_turns(
     jobs: Sequence[Callable[[], Any]], n_turns: int, clock: Clock = time.perf_counter
 ) -> list[float]:

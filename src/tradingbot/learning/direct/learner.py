@@ -11,7 +11,7 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.direct.config import DirectConfig
 from tradingbot.learning.direct.loss import log_growth, objective_of
 from tradingbot.learning.generators import begin_another, make_generator
-from tradingbot.learning.learner import Experience, Metrics, Update
+from tradingbot.learning.learner import Experience, Metrics, Update, experience_of
 from tradingbot.learning.learner_state import Part, collect_state, restore_state
 from tradingbot.learning.task import Observation, Task, TaskStep
 from tradingbot.networks.heads import StackedHead
@@ -74,7 +74,7 @@ class Direct:
         self._view.refresh()
         self.steps += self.config.chunk_bars * self.task.n_envs
         self.updates += 1
-        experience = _experience(made)
+        experience = experience_of(made)
         return Update(self._metrics(worth, growth, norm, experience), experience)
 
     @torch.no_grad()
@@ -197,15 +197,3 @@ class Direct:
             "steps": self.steps,
             "updates": self.updates,
         }
-
-
-@torch.no_grad()
-def _experience(made: list[tuple[Tensor, TaskStep]]) -> Experience:
-    columns = [
-        (action.detach(), step.executed, step.traded, step.reward.detach(), step.terms.detach())
-        for action, step in made
-    ]
-    selected, executed, traded, reward, terms = (
-        torch.stack(column) for column in zip(*columns, strict=True)
-    )
-    return Experience(selected, executed, traded, reward, terms.sum(0))

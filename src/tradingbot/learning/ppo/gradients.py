@@ -22,7 +22,7 @@ class Parameters:
         """Sort by name; weights are what is multiplied with inputs."""
         self.own, self.shared = list(own.values()), list(shared.values())
         self.decayed_own = [p for name, p in own.items() if ".weights." in name]
-        self.decayed_shared = [p for name, p in shared.items() if _is_weight(name, p)]
+        self.decayed_shared = [p for p in shared.values() if p.dim() >= 2]
 
 
 def prepare_gradients(
@@ -95,7 +95,3 @@ def _gradient(parameter: nn.Parameter) -> Tensor:
 
 def _per_agent(values: Tensor, like: Tensor) -> Tensor:
     return values.view(-1, *[1] * (like.dim() - 1))
-
-
-def _is_weight(name: str, parameter: nn.Parameter) -> bool:
-    return parameter.dim() >= 2 and "deviations" not in name

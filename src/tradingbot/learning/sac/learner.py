@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.generators import begin_another, make_generator
-from tradingbot.learning.learner import Experience, Metrics, Update
+from tradingbot.learning.learner import Experience, Metrics, Update, experience_of
 from tradingbot.learning.learner_state import Part, collect_state, restore_state
 from tradingbot.learning.replay import Replay, Transitions, transitions_of
 from tradingbot.learning.sac.config import SACConfig
@@ -81,7 +81,7 @@ class SAC:
                 n_learned += 1
         self._view.refresh()
         self.updates += 1
-        experience = _experience(made)
+        experience = experience_of(made)
         return Update(self._metrics(sums, n_learned, experience), experience)
 
     @torch.no_grad()
@@ -282,13 +282,3 @@ class SAC:
 
 def _learning(parameters: Iterable[nn.Parameter]) -> list[nn.Parameter]:
     return [parameter for parameter in parameters if parameter.requires_grad]
-
-
-def _experience(made: list[tuple[Tensor, TaskStep]]) -> Experience:
-    columns = [
-        (action, step.executed, step.traded, step.reward, step.terms) for action, step in made
-    ]
-    selected, executed, traded, reward, terms = (
-        torch.stack(column) for column in zip(*columns, strict=True)
-    )
-    return Experience(selected, executed, traded, reward, terms.sum(0))
