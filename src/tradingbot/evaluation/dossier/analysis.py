@@ -1,0 +1,129 @@
+"""What the policies are like: seeds, how agents hang together, ablations, actions, health."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tradingbot.evaluation.oracle.intervals import Interval
+
+
+@dataclass(frozen=True)
+class SeedRow:
+    """One training with another seed, judged on the test part."""
+
+    seed: int
+    net_bps_per_bar: float
+    sharpe_annual: float
+    total_return_frac: float
+    trading_agents: int
+    failed: str = ""
+    """Why it diverged or halted; its figures are then those of staying out."""
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """Independent trainings of the same configuration."""
+
+    steps_per_agent: int
+    rows: tuple[SeedRow, ...]
+    net_bps_iqm: Interval
+    """Interquartile mean over seeds; 95 %, bootstrap over seeds."""
+    sharpe_iqm: Interval
+    beats_hold: Interval
+    """Probability that a seed earns more than equal weight."""
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """How the agents' returns hang together on the test part."""
+
+    agents: tuple[str, ...]
+    """Those that trade, in the order of the matrix: clustered."""
+    correlation: tuple[tuple[float, ...], ...]
+    """(N, N) of net returns per bar."""
+    mean_correlation: float
+    effective_agents: float
+    """(Σλ)² ÷ Σλ² over eigenvalues of the correlation."""
+    diversification_ratio: float
+    """Mean deviation of the agents ÷ deviation of the portfolio."""
+    redundant: tuple[tuple[str, str, float], ...]
+    """Pairs with a correlation above 0.9."""
+    marginal_sharpe: tuple[tuple[str, float], ...]
+    """Agent → Sharpe ratio of the portfolio less that without it."""
+
+
+@dataclass(frozen=True)
+class AblationRow:
+    """A variant of the configuration, trained with several seeds."""
+
+    axis: str
+    """Dotted key of the configuration."""
+    setting: str
+    net_bps: tuple[float, ...]
+    """Per seed, on the validation part."""
+    contribution_bps: Interval
+    """Base less variant, mean over seeds; 95 %, bootstrap over seeds."""
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """What single settings contribute."""
+
+    steps_per_agent: int
+    seeds: tuple[int, ...]
+    base_net_bps: tuple[float, ...]
+    rows: tuple[AblationRow, ...]
+
+
+@dataclass(frozen=True)
+class StateActionMap:
+    """Mean deterministic action by the value of one input, all agents together."""
+
+    input: str
+    edges: tuple[float, ...]
+    """(K + 1,) quantiles of the input."""
+    mean_action: tuple[float, ...]
+    """(K,)"""
+    count: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class PolicyAnalysis:
+    """What the policy does, on the test part."""
+
+    bins: tuple[str, ...]
+    histogram: tuple[float, ...]
+    """Share of each bin of deterministic actions."""
+    maps: tuple[StateActionMap, ...]
+    """Inputs that the action follows most, first."""
+    value_landscape: tuple[tuple[float, ...], ...] | None
+    """(K, K) mean value by signal quantile and position; None without a critic."""
+    value_axes: tuple[str, str] | None
+    attention_lags: tuple[int, ...] | None
+    """Bars back; None without attention."""
+    attention: tuple[float, ...] | None
+    """Mean weight of each lag, last layer."""
+    reward_shares: tuple[tuple[str, float], ...]
+    """Reward term → its share of Σ|terms|."""
+    deviations: tuple[tuple[str, float], ...]
+    """Agent → norm of its head's deviation ÷ norm of the shared head; empty where not pooled."""
+
+
+@dataclass(frozen=True)
+class Health:
+    """What the flight recorder says of the training."""
+
+    verdicts: tuple[tuple[str, int], ...]
+    """Warning sign → updates in which it stood."""
+    words: tuple[str, ...]
+    """The last ones, in words."""
+    interventions: tuple[str, ...]
+    entropy: float
+    """Of deterministic actions on the test part, mean over trading agents."""
+    largest_bin_frac: float
+    """Over all agents together."""
+    lowest_action: float
+    highest_action: float
+    collapsed_agents: tuple[str, ...]
+    """Trading agents with more than 95 % of their actions in one bin."""
+    is_healthy: bool

@@ -1,0 +1,68 @@
+"""The whole dossier of one run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tradingbot.evaluation.dossier.analysis import Ablation, Ensemble, Health, PolicyAnalysis, Seeds
+from tradingbot.evaluation.dossier.evidence import LeakCheck, Placebos, Statistics
+from tradingbot.evaluation.dossier.performance import PartFigures
+from tradingbot.evaluation.dossier.robustness import Regimes, Sensitivity, Stress, WalkForward
+
+
+@dataclass(frozen=True)
+class Header:
+    """What was evaluated, and how to do it again."""
+
+    run: str
+    label: str
+    """Data and period in words."""
+    synthetic: bool
+    learner: str
+    encoder: str
+    agents: int
+    steps_per_agent: int
+    seed: int
+    costs: str
+    """The cost profile in words, one way."""
+    data_sha256: str
+    config_hash: str
+    weights_sha256: str
+    evaluated_at: str
+    """ISO, UTC."""
+    version: str
+    """Of the product."""
+    command: str
+    """That makes this dossier again."""
+    caveats: tuple[str, ...]
+    """What every figure is to be read with."""
+    decision: str
+    """What validation kept of the policy, in words."""
+
+
+@dataclass(frozen=True)
+class Dossier:
+    """Everything; a piece that was not made is None, and the reason is told."""
+
+    header: Header
+    parts: tuple[PartFigures, ...]
+    """Validation and test."""
+    statistics: Statistics
+    health: Health
+    leak_check: LeakCheck
+    walk_forward: WalkForward | None = None
+    regimes: Regimes | None = None
+    stress: Stress | None = None
+    sensitivity: Sensitivity | None = None
+    seeds: Seeds | None = None
+    ensemble: Ensemble | None = None
+    ablation: Ablation | None = None
+    policy: PolicyAnalysis | None = None
+    placebos: Placebos | None = None
+    left_out: tuple[tuple[str, str], ...] = ()
+    """Piece → why it was not made."""
+
+    @property
+    def test(self) -> PartFigures:
+        """The part that nothing was chosen by."""
+        return self.parts[-1]

@@ -1,0 +1,99 @@
+"""Is it luck, overfitting or a leak? What the statistics and the placebos say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tradingbot.evaluation.oracle.intervals import Interval
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Of the agents' portfolio on the test part; Sharpe ratios per bar unless said."""
+
+    bars: int
+    sharpe_per_bar: float
+    skewness: float
+    kurtosis: float
+    """Pearson; 3 for a normal distribution."""
+    probabilistic_sharpe: float
+    """P[true Sharpe > 0]."""
+    n_trials: int
+    """On these data, as the ledger counts them; this one included."""
+    trial_deviation: float
+    """Of Sharpe ratios across trials, per bar."""
+    expected_best_sharpe: float
+    """Of so many trials without skill, per bar."""
+    deflated_sharpe: float
+    """P[true Sharpe > expected best]."""
+    min_track_record_bars: float
+    """Bars needed for 95 %; `inf` where the Sharpe ratio is not above 0."""
+    min_backtest_years: float
+    """Below which the best of so many trials reaches an annual Sharpe of 1 by luck."""
+    overfitting_probability: float | None
+    """PBO over the variants that were compared (seeds, evaluations, ablations); None below two."""
+    overfitting_variants: int
+    path_sharpe_annual: tuple[float, ...]
+    """Of combinatorial purged paths of the test returns; empty where too short."""
+    spa_p_lower: float
+    spa_p_consistent: float
+    """Hansen: the agents are no better than the best baseline."""
+    spa_p_upper: float
+    spa_against: tuple[str, ...]
+    """Baselines of the test."""
+    excess_hac_bps: Interval
+    """Net return less that of equal weight, per bar; 95 %, Newey–West."""
+    edge_hac_bps: Interval
+    """Net return, per bar; 95 %, Newey–West."""
+
+
+@dataclass(frozen=True)
+class PlaceboRow:
+    """The same policy, or none, where nothing can be earned."""
+
+    placebo: str
+    words: str
+    draws: int
+    net_bps_per_bar: Interval
+    """Over draws."""
+    share_beaten_frac: float
+    """Of the draws that the agents' real result beats."""
+    edge_found_frac: float
+    """Of the draws in which the pipeline's own test declares an edge."""
+    allowed_frac: float
+    """Highest such share that noise explains (95 % one-sided binomial)."""
+
+    @property
+    def is_clean(self) -> bool:
+        """No more edges than noise explains."""
+        return self.edge_found_frac <= self.allowed_frac
+
+
+@dataclass(frozen=True)
+class Placebos:
+    """All placebo checks."""
+
+    rows: tuple[PlaceboRow, ...]
+
+
+@dataclass(frozen=True)
+class LeakCheck:
+    """Could the future have been seen?"""
+
+    certificate_sha256: str | None
+    """Of the panel's proof; None where the market was generated in memory."""
+    actions_compared: int
+    """Actions of the policy replayed with a changed future."""
+    actions_changed: int
+    """Of these, how many changed: must be 0."""
+    delayed_net_bps: tuple[float, ...]
+    """Net return with the decision executed 0, 1, 2, 3 bars late."""
+    better_than_oracle: bool
+    """The lower end of the share of the oracle lies above 1."""
+    words: tuple[str, ...]
+    """What is suspicious; empty where nothing is."""
+
+    @property
+    def is_clean(self) -> bool:
+        """Nothing suspicious was found."""
+        return not self.words and self.actions_changed == 0

@@ -1,0 +1,98 @@
+"""How agents and baselines did over one part of the data, net of costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tradingbot.evaluation.oracle.intervals import Interval
+
+PolicyKind = Literal["agents", "baseline", "supervised", "oracle"]
+
+
+@dataclass(frozen=True)
+class PolicyRow:
+    """One policy as a portfolio of equal sleeves that is never rebalanced."""
+
+    policy: str
+    kind: PolicyKind
+    total_return_frac: float
+    annual_return_frac: float
+    sharpe_annual: Interval
+    """Of the portfolio's returns per bar; 95 %, stationary bootstrap."""
+    sortino_annual: float
+    calmar: float
+    max_drawdown_frac: float
+    """≥ 0, at closes."""
+    net_bps_per_bar: Interval
+    """Mean of the sleeves' simple returns, basis points."""
+    win_rate_frac: float
+    """Of closed trades; NaN without one."""
+    profit_factor: float
+    """Won ÷ lost by closed trades; NaN without one."""
+    turnover_per_bar_frac: float
+    """Traded notional ÷ equity, mean over sleeves and bars."""
+    n_trades: int
+    """Closed ones."""
+    mean_trade_bars: float
+    exposure_frac: float
+    """Mean |position| ÷ equity."""
+    alpha_annual_frac: float
+    """Over the reference index (equal weight where there is none), regression, annualised."""
+    beta: float
+    cost_share_frac: float
+    """Costs ÷ gross profit before them; NaN where nothing was earned."""
+    equity: tuple[float, ...]
+    """Worth of the portfolio at the days of the part, 1 at the start."""
+
+
+@dataclass(frozen=True)
+class AgentRow:
+    """One agent on its own: a line of the league table."""
+
+    agent: str
+    trades: bool
+    """Validation lets it trade."""
+    sharpe_annual: float
+    total_return_frac: float
+    hold_return_frac: float
+    """Of buying and holding its symbol."""
+    max_drawdown_frac: float
+    win_rate_frac: float
+    profit_factor: float
+    net_bps_per_bar: float
+    n_trades: int
+    turnover_per_bar_frac: float
+    action_entropy: float
+    """Of its deterministic actions, in [0, 1]."""
+    largest_bin_frac: float
+    """Share of its most frequent action bin."""
+
+
+@dataclass(frozen=True)
+class PartFigures:
+    """One part of the data: validation, test, or any period."""
+
+    part: str
+    first_day: str
+    last_day: str
+    bars: int
+    days: tuple[str, ...]
+    """ISO dates at which worths are given: the start, then the last bar of each day."""
+    reference: str
+    """Policy that alpha and beta refer to."""
+    policies: tuple[PolicyRow, ...]
+    """Agents first."""
+    agents: tuple[AgentRow, ...]
+    excess_over_hold_bps: Interval
+    """Net return of the agents less that of equal weight, per bar."""
+    share_of_oracle: Interval | None
+    """Net return of the agents ÷ the oracle's; None without an oracle that earns."""
+    voluntary_trade_frac: float
+    """Steps in which the policy asked for a trade and got it ÷ steps."""
+    trades_per_1000: float
+    """Of the mean agent, steps with a trade per thousand."""
+
+    def policy(self, name: str) -> PolicyRow | None:
+        """Return the row of a policy; None where it is not there."""
+        return next((row for row in self.policies if row.policy == name), None)
