@@ -10,7 +10,7 @@ JOBS ?= 2
 help:  ## Show the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-install: $(if $(EXTRA),$(VENV)/.$(EXTRA),$(VENV)/.base)  ## Install the package; EXTRA=alpaca (yfinance, plot, folds, train, tracking, peers, bench, dev) adds an extra
+install: $(if $(EXTRA),$(VENV)/.$(EXTRA),$(VENV)/.base)  ## Install the package; EXTRA=alpaca (yfinance, plot, folds, supervised, train, tracking, peers, bench, dev) adds an extra
 install-demo: $(VENV)/.plot
 install-bench: $(VENV)/.bench
 install-dev: $(VENV)/.dev
@@ -52,7 +52,7 @@ $(VENV)/.base: $(BIN)/python pyproject.toml requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e .
 	@touch $@
 
-EXTRAS := plot yfinance alpaca folds train tracking peers bench dev
+EXTRAS := plot yfinance alpaca folds supervised train tracking peers bench dev
 $(EXTRAS:%=$(VENV)/.%): $(VENV)/.%: $(BIN)/python pyproject.toml requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[$*]'
 	@touch $@

@@ -25,19 +25,19 @@ ALLOWED: dict[str, frozenset[str] | None] = {
     "envs": frozenset({"domain", "data", "features", "risk", "market", "rewards", "learning"}),
     "agents": frozenset({"domain", "risk", "market", "networks"}),
     "runs": frozenset({"domain", "data", "features"}),
+    "supervised": frozenset({"domain", "data", "features", "networks"}),
     "evaluation": frozenset(
         {
             *("domain", "data", "features", "risk", "market", "rewards", "networks", "learning"),
-            *("envs", "agents"),
+            *("envs", "agents", "supervised"),
         }
     ),
     "app": frozenset(
         {
             *("domain", "data", "features", "risk", "market", "rewards", "networks", "learning"),
-            *("envs", "agents", "runs", "evaluation"),
+            *("envs", "agents", "runs", "supervised", "evaluation"),
         }
     ),
-    "supervised": None,
     "runtime": None,
     "serving": None,
     "monitoring": None,
@@ -49,11 +49,13 @@ RESTRICTED: dict[str, tuple[str, ...]] = {
     "torch": (
         *("features/panel", "risk/", "market/", "rewards/", "envs/"),
         *("agents/", "evaluation/", "app/", "networks/", "learning/", "runs/"),
+        "supervised/",
     ),
     "gymnasium": ("envs/", "app/"),
     "stable_baselines3": ("envs/", "app/"),
     "pettingzoo": ("envs/",),
     "numba": ("market/scalar/",),
+    "lightgbm": ("supervised/",),
     "random": (),  # use tradingbot.domain.seeding.stream
     "typer": ("app/",),
     "rich": ("app/",),
@@ -228,7 +230,8 @@ def test_every_clock_reader_exists_and_has_a_reason() -> None:
         ("features/x.py", "from datetime import date\nd = date.today()", "date.today"),
         ("surprise/x.py", "", "package 'surprise' has no arrows"),
         ("market/x.py", "import polars", "tensor core must not import polars"),
-        ("supervised/x.py", "", "package 'supervised' has no arrows"),
+        ("serving/x.py", "", "package 'serving' has no arrows"),
+        ("app/x.py", "import lightgbm", "lightgbm must not be imported"),
         ("learning/x.py", "from tradingbot.domain.action import Action", "knows no trading"),
         ("networks/x.py", "from tradingbot.market import rules", "networks must not import market"),
         ("x.py", "import tradingbot.app", "the root must not import app"),
