@@ -18,7 +18,7 @@ from tradingbot.evaluation.figures.known_answers import AnswerBar, draw_known_an
 from tradingbot.evaluation.figures.prices import draw_prices
 from tradingbot.evaluation.figures.style import REGIME_COLOURS
 from tradingbot.evaluation.real_facts import load_real_facts
-from tradingbot.evaluation.report import Cell, Picture, Section, Table, render_page
+from tradingbot.evaluation.report.page import Cell, Picture, Section, Table, render_page
 
 _SHOWN = ("SPY", "QQQ", "AAPL", "NVDA", "JPM", "XOM")
 _SCALED_UNITS = {

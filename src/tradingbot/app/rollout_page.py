@@ -11,7 +11,7 @@ from tradingbot.app.rollouts import RolloutReport
 from tradingbot.domain.denial import ExitReason
 from tradingbot.evaluation.figures.rollout import draw_equity, draw_reward_terms, draw_trades
 from tradingbot.evaluation.oracle.intervals import Interval
-from tradingbot.evaluation.report import Cell, Picture, Section, Table, render_page
+from tradingbot.evaluation.report.page import Cell, Picture, Section, Table, render_page
 from tradingbot.evaluation.rollout import Rollout
 
 STATISTICS_COLUMNS = (

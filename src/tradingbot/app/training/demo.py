@@ -17,7 +17,7 @@ from tradingbot.evaluation.figures.training import (
     draw_learning_curves,
     draw_net_returns,
 )
-from tradingbot.evaluation.report import Picture, Section
+from tradingbot.evaluation.report.page import Picture, Section
 from tradingbot.learning.trainer_events import Began, Event, Updated
 from tradingbot.runs import RunDirectory, read_journal
 

@@ -9,7 +9,7 @@ import pytest
 
 from tradingbot.domain.errors import MissingExtraError
 from tradingbot.evaluation.figures.style import new_figure
-from tradingbot.evaluation.report import Picture, Section, Table, render_page
+from tradingbot.evaluation.report.page import Picture, Section, Table, render_page
 
 EVIL = "<script>alert('x')</script>"
 
