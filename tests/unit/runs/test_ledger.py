@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import json
+import multiprocessing
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tradingbot.domain.errors import StorageError
+from tradingbot.runs.ledger import LEDGER_FILE, Entry, Ledger, write_witness
+
+AT = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+def begin(ledger: Ledger, run: str = "a", *, data: str = "d" * 64, kind: str = "training") -> Entry:
+    return ledger.begin(kind, data=data, run=run, config_hash="c" * 64, at=AT)  # type: ignore[arg-type]
+
+
+def lines_of(ledger: Ledger) -> list[str]:
+    return ledger.path.read_text().splitlines(keepends=True)
+
+
+def test_trials_of_some_data_are_counted_with_their_newest_result(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    first, second = begin(ledger), begin(ledger, "b")
+    begin(ledger, "c", data="e" * 64)
+    ledger.finish(second, 0.01, at=AT)
+    ledger.finish(second, 0.02, at=AT)
+    trials = ledger.trials("d" * 64)
+    assert [(each.run, each.sharpe_per_bar) for each in trials] == [("a", None), ("b", 0.02)]
+    assert trials[0].sequence == first.sequence == 0
+
+
+def test_checks_of_a_dossier_are_kept_but_not_counted(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    begin(ledger)
+    begin(ledger, kind="check")
+    begin(ledger, kind="tuning")
+    begin(ledger, kind="evaluation")
+    assert len(ledger.trials("d" * 64)) == 3
+    assert len(ledger.entries()) == 4
+
+
+def test_result_that_is_no_number_is_no_result(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    ledger.finish(begin(ledger), float("nan"), at=AT)
+    assert ledger.trials("d" * 64)[0].sharpe_per_bar is None
+
+
+def test_workspace_without_ledger_has_no_trials(tmp_path: Path) -> None:
+    assert Ledger(tmp_path).trials("d" * 64) == ()
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_entry_taken_out_is_found(tmp_path: Path, place: int) -> None:
+    ledger = Ledger(tmp_path)
+    for run in "abcd":
+        begin(ledger, run)
+    lines = lines_of(ledger)
+    ledger.path.write_text("".join(lines[:place] + lines[place + 1 :]))
+    with pytest.raises(StorageError, match=f"line {place + 1} does not follow"):
+        ledger.entries()
+
+
+def test_entry_changed_is_found_by_the_next_one(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    begin(ledger), begin(ledger, "b")
+    lines = lines_of(ledger)
+    lines[0] = lines[0].replace("d" * 64, "e" * 64)
+    ledger.path.write_text("".join(lines))
+    with pytest.raises(StorageError, match="line 2 does not follow"):
+        ledger.trials("d" * 64)
+
+
+def test_line_with_other_spelling_is_found(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    begin(ledger)
+    ledger.path.write_text(json.dumps(json.loads(ledger.path.read_text()), indent=None) + "\n")
+    with pytest.raises(StorageError, match="line 1"):
+        ledger.entries()
+
+
+def test_torn_line_of_a_kill_is_left_out_and_overwritten(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    begin(ledger)
+    with ledger.path.open("a") as file:
+        file.write('{"sequence":1,"at":"2026')
+    assert len(ledger.entries()) == 1
+    assert begin(ledger, "b").sequence == 1
+    assert len(ledger.entries()) == 2
+
+
+def test_runs_deleted_change_no_count(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    for run in "abc":
+        folder = tmp_path / "runs" / run
+        folder.mkdir(parents=True)
+        write_witness(folder, begin(ledger, run))
+    shutil.rmtree(tmp_path / "runs" / "b")
+    ledger.require_witnessed(tmp_path / "runs")
+    assert len(ledger.trials("d" * 64)) == 3
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2])
+def test_ledger_cut_at_its_end_is_found_by_a_run_that_remains(tmp_path: Path, kept: int) -> None:
+    ledger = Ledger(tmp_path)
+    for run in "abc":
+        folder = tmp_path / "runs" / run
+        folder.mkdir(parents=True)
+        write_witness(folder, begin(ledger, run))
+    ledger.path.write_text("".join(lines_of(ledger)[:kept]))
+    with pytest.raises(StorageError, match="is not there"):
+        ledger.require_witnessed(tmp_path / "runs")
+
+
+def test_ledger_written_anew_is_found_by_a_run_that_remains(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    folder = tmp_path / "runs" / "a"
+    folder.mkdir(parents=True)
+    write_witness(folder, begin(ledger, "a"))
+    ledger.path.unlink()
+    begin(ledger, "b")
+    with pytest.raises(StorageError, match="which run a saw"):
+        ledger.require_witnessed(tmp_path / "runs")
+
+
+def _count(workspace: Path) -> None:
+    for _ in range(20):
+        begin(Ledger(workspace))
+
+
+def test_processes_that_count_at_once_lose_nothing(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    workers = [context.Process(target=_count, args=(tmp_path,)) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [each.sequence for each in Ledger(tmp_path).entries()] == list(range(60))
+    assert (tmp_path / LEDGER_FILE).is_file()
