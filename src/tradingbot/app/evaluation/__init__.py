@@ -1,0 +1,1 @@
+"""Evaluating a finished run: its dossier, piece by piece."""
