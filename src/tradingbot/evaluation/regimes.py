@@ -1,0 +1,268 @@
+"""Which regime the market was in, as it could be told at each decision, and what was earned there.
+
+A label at bar t reads the index up to bar t; thresholds come from training bars alone. What the
+agents decide at t is earned in bar t + 1, and counts for the label of t.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradingbot.data.splits import IndexRange
+from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.errors import DataError
+from tradingbot.evaluation.dossier.robustness import RegimeRow, Regimes
+from tradingbot.evaluation.oracle.intervals import Interval
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+REGIMES = ("bull", "bear", "sideways", "high volatility")
+UNKNOWN = -1
+"""Label of a bar at which too little of the past is there."""
+_Z = 1.959963984540054  # 97.5 % point of the normal distribution
+_BASIS_POINTS = 1e4
+
+
+@dataclass(frozen=True)
+class RegimeSettings:
+    """How a regime is told."""
+
+    trend_bars: int = 140
+    """Bars of the trailing return; four weeks of hourly bars."""
+    volatility_bars: int = 35
+    """Bars of the trailing deviation; one week of hourly bars."""
+    sideways_frac: float = 1 / 3
+    """Share of training bars whose trailing return, up or down, is too small for a trend."""
+    calm_frac: float = 0.8
+    """Share of training bars whose volatility is not called high."""
+    min_bars: int = 50
+    """A regime with fewer bars is not judged."""
+
+    def __post_init__(self) -> None:
+        """Refuse what tells nothing apart."""
+        require_kinds(self)
+        require(self.trend_bars >= 2, "trend_bars must be 2 or more", self)
+        require(self.volatility_bars >= 2, "volatility_bars must be 2 or more", self)
+        for name in ("sideways_frac", "calm_frac"):
+            require(0.0 < getattr(self, name) < 1.0, f"{name} must lie in (0, 1)", self)
+        require(self.min_bars >= 2, "min_bars must be 2 or more", self)
+
+
+class Thresholds(NamedTuple):
+    """Where one regime ends and another begins; from training bars."""
+
+    trend_frac: float
+    """Trailing return, up or down, below which the market goes sideways."""
+    volatility_frac: float
+    """Deviation per bar above which volatility is high."""
+
+
+def index_returns(closes: FloatArray) -> FloatArray:
+    """Return (T,) simple returns of equal weight of symbols (N, T); 0 at the first bar.
+
+    A symbol without a bar keeps its last price, so its return counts when it trades again. Before
+    its first bar it does not count; 0 where no symbol does.
+    """
+    filled = _last_known(closes)
+    before = filled[:, :-1]
+    known = np.isfinite(before)
+    grown = np.divide(filled[:, 1:], before, out=np.ones_like(before), where=known) - 1.0
+    count = known.sum(axis=0)
+    mean = np.where(known, grown, 0.0).sum(axis=0) / np.maximum(count, 1)
+    return np.concatenate([[0.0], mean])
+
+
+def trailing(returns: FloatArray, settings: RegimeSettings) -> tuple[FloatArray, FloatArray]:
+    """Return the trailing log return and deviation per bar, (T,) each; NaN in their warm-up.
+
+    Sums over a window of their own, not differences of running sums: a change of the future then
+    moves no bit of the past.
+    """
+    log_returns = np.log1p(np.maximum(returns, -0.999999))
+    trend = _rolling(log_returns, settings.trend_bars).sum(axis=-1)
+    spread = _rolling(log_returns, settings.volatility_bars).std(axis=-1)
+    return (
+        _after_warm_up(trend, len(returns)),
+        _after_warm_up(spread, len(returns)),
+    )
+
+
+def thresholds_of(
+    trend: FloatArray, volatility: FloatArray, train: IndexRange, settings: RegimeSettings
+) -> Thresholds:
+    """Draw the lines between regimes from training bars.
+
+    Raises:
+        DataError: If no training bar lies behind the warm-up.
+    """
+    rows = slice(train.start, train.stop)
+    known = np.isfinite(trend[rows]) & np.isfinite(volatility[rows])
+    if not known.any():
+        raise DataError(
+            "training must have a bar with a regime's past behind it",
+            was=f"{len(train)} training bars",
+            where=f"{max(settings.trend_bars, settings.volatility_bars)} bars are looked back on",
+        )
+    return Thresholds(
+        float(np.quantile(np.abs(trend[rows][known]), settings.sideways_frac)),
+        float(np.quantile(volatility[rows][known], settings.calm_frac)),
+    )
+
+
+def label_regimes(
+    returns: FloatArray, train: IndexRange, settings: RegimeSettings | None = None
+) -> IntArray:
+    """Tell the regime of every bar: place in `REGIMES`, or `UNKNOWN`.
+
+    High volatility goes before a trend: what hurts then is not the direction.
+
+    Args:
+        returns: (T,) simple returns of the index.
+        train: Bars that thresholds are drawn from.
+        settings: How a regime is told.
+    """
+    settings = settings or RegimeSettings()
+    trend, volatility = trailing(returns, settings)
+    lines = thresholds_of(trend, volatility, train, settings)
+    names = [REGIMES.index(name) for name in ("high volatility", "sideways", "bull")]
+    conditions = [
+        volatility > lines.volatility_frac,
+        np.abs(trend) <= lines.trend_frac,
+        trend > 0.0,
+    ]
+    labels = np.select(conditions, names, default=REGIMES.index("bear"))
+    known = np.isfinite(trend) & np.isfinite(volatility)
+    return np.where(known, labels, UNKNOWN).astype(np.int64)
+
+
+def judge_regimes(
+    labels: IntArray,
+    net_returns: FloatArray,
+    hold_returns: FloatArray,
+    *,
+    bars_per_year: float,
+    settings: RegimeSettings | None = None,
+    index: str = "equal weight",
+) -> Regimes:
+    """Say what was earned in each regime.
+
+    Args:
+        labels: (S,) of the bars at whose close was decided.
+        net_returns: (S, N) of the agents' sleeves in the bar after.
+        hold_returns: (S, N) of holding the same symbols.
+        bars_per_year: To annualise with.
+        settings: How labels were made.
+        index: What they were told from, in words.
+
+    Raises:
+        DataError: If there is not one label for each bar.
+    """
+    settings = settings or RegimeSettings()
+    if not len(labels) == len(net_returns) == len(hold_returns):
+        raise DataError(
+            "every bar must have a regime",
+            was=f"{len(labels)} labels",
+            where=f"{len(net_returns)} and {len(hold_returns)} bars",
+        )
+    rows = [
+        _row(name, labels == place, net_returns, hold_returns, bars_per_year, settings)
+        for place, name in enumerate(REGIMES)
+    ]
+    return Regimes(_words(settings, index, rows), tuple(rows))
+
+
+def mean_within(returns: FloatArray, inside: NDArray[np.bool_]) -> Interval:
+    """Return the mean of the bars (S,) inside, with a 95 % interval by Newey and West.
+
+    The mean of a part is a ratio of two sums over all bars; its error is that of the mean of
+    inside · (return − mean) ÷ share inside, which keeps neighbours neighbours. NaN without a bar.
+    """
+    share = float(inside.mean()) if len(inside) else 0.0
+    if share == 0.0:
+        return Interval(math.nan, math.nan, math.nan)
+    mean = float(returns[inside].mean())
+    influence = np.where(inside, returns - mean, 0.0) / share
+    half = _Z * math.sqrt(_long_run_variance(influence) / len(returns))
+    return Interval(mean, mean - half, mean + half)
+
+
+def _row(
+    name: str,
+    inside: NDArray[np.bool_],
+    net_returns: FloatArray,
+    hold_returns: FloatArray,
+    bars_per_year: float,
+    settings: RegimeSettings,
+) -> RegimeRow:
+    bars = int(inside.sum())
+    share = bars / max(1, len(inside))
+    if bars < settings.min_bars:
+        unknown = Interval(math.nan, math.nan, math.nan)
+        return RegimeRow(name, bars, share, unknown, math.nan, math.nan, math.nan, False)
+    sleeves = net_returns.mean(axis=1)
+    net = mean_within(sleeves, inside)
+    earned = sleeves[inside]
+    spread = float(earned.std())
+    worth = np.concatenate([[1.0], np.cumprod(1.0 + earned)])
+    return RegimeRow(
+        regime=name,
+        bars=bars,
+        share_frac=share,
+        net_bps_per_bar=net.scaled(_BASIS_POINTS),
+        hold_bps_per_bar=float(hold_returns.mean(axis=1)[inside].mean()) * _BASIS_POINTS,
+        sharpe_annual=net.estimate / spread * math.sqrt(bars_per_year) if spread > 0.0 else 0.0,
+        max_drawdown_frac=float((1.0 - worth / np.maximum.accumulate(worth)).max()),
+        is_profitable=net.estimate > 0.0,
+    )
+
+
+def _words(settings: RegimeSettings, index: str, rows: list[RegimeRow]) -> str:
+    text = (
+        f"Told at each decision from {index}: high volatility where the deviation of the last "
+        f"{settings.volatility_bars} bars is above that of {settings.calm_frac:.0%} of training "
+        f"bars; else bull or bear by the return of the last {settings.trend_bars} bars, sideways "
+        f"where it is smaller than in all but {settings.sideways_frac:.0%} of training bars."
+    )
+    few = [f"{row.regime} ({row.bars})" for row in rows if row.bars < settings.min_bars]
+    if few:
+        text += f" Not judged, fewer than {settings.min_bars} bars: {', '.join(few)}."
+    return text
+
+
+def _last_known(closes: FloatArray) -> FloatArray:
+    """Carry prices (N, T) over bars that are not there; NaN before the first one."""
+    known = np.isfinite(closes)
+    place = np.where(known, np.arange(closes.shape[1]), 0)
+    np.maximum.accumulate(place, axis=1, out=place)
+    carried: FloatArray = np.take_along_axis(closes, place, axis=1)
+    return carried
+
+
+def _rolling(values: FloatArray, length: int) -> FloatArray:
+    """See windows (T − length + 1, length); none where there are fewer bars."""
+    if len(values) < length:
+        return np.empty((0, length))
+    windows: FloatArray = np.lib.stride_tricks.sliding_window_view(values, length)
+    return windows
+
+
+def _after_warm_up(values: FloatArray, n_bars: int) -> FloatArray:
+    return np.concatenate([np.full(n_bars - len(values), np.nan), values])
+
+
+def _long_run_variance(values: FloatArray) -> float:
+    """Newey & West (1987) with Bartlett weights and ⌊4 (S / 100)^(2/9)⌋ lags."""
+    count = len(values)
+    lags = min(count - 1, int(4.0 * (count / 100.0) ** (2.0 / 9.0)))
+    centred = values - values.mean()
+    total = float(centred @ centred) / count
+    for lag in range(1, lags + 1):
+        weight = 1.0 - lag / (lags + 1.0)
+        total += 2.0 * weight * float(centred[lag:] @ centred[:-lag]) / count
+    return max(total, 0.0)
