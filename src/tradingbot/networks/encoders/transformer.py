@@ -72,6 +72,22 @@ class TransformerEncoder(Encoder):
             exists = exists[:, -count:]
         return _normed(self.norm, hidden)
 
+    def attention(self, table: Tensor, *, last_bars: int) -> Tensor:
+        """Return how much the last block looks at each of its bars, (M, last_bars, span).
+
+        Args:
+            table: (M, T, F).
+            last_bars: How many of the last bars are asked, at most T.
+
+        Returns:
+            Mean over heads; place l is the bar l bars back. Each bar's weights sum to 1; bars that
+            do not exist have none.
+        """
+        hidden, exists = self.project(table), torch.ones_like(table[:1, :, 0], dtype=torch.bool)
+        for block in self._each_block()[:-1]:
+            hidden = block(hidden, exists, hidden.shape[1])
+        return self._each_block()[-1].weights_by_lag(hidden, exists, last_bars)
+
     def begin_stream(self, n_series: int) -> Memory:
         """Return bars seen (B, 1), and keys and values (B, span − 1, D) of every block."""
         weight = self.project.weight
@@ -123,6 +139,18 @@ class _Block(nn.Module):
         key_value = torch.cat([cache, self.key_value(normed).to(cache.dtype)], dim=1)
         return self._finish(hidden, normed, key_value, exists), key_value[:, 1:]
 
+    def weights_by_lag(self, hidden: Tensor, exists: Tensor, n_out: int) -> Tensor:
+        """Return the weights (M, n_out, span) of bars (M, T, D), mean over heads, by distance."""
+        normed = _normed(self.attention_norm, hidden)
+        weights, _ = self._weigh(self.query(normed[:, -n_out:]), self.key_value(normed), exists)
+        mean = weights.mean(2)
+        size = mean.shape[2]
+        # Query i sees key i + span − 1 − lag.
+        lag = torch.arange(self.span, device=mean.device)
+        key = torch.arange(size, device=mean.device)[:, None] + self.span - 1 - lag
+        by_lag = mean.gather(3, key.expand(*mean.shape[:2], *key.shape))
+        return by_lag.flatten(1, 2)[:, :n_out]
+
     def _finish(self, hidden: Tensor, normed: Tensor, key_value: Tensor, exists: Tensor) -> Tensor:
         attended = self._attend(self.query(normed), key_value, exists)
         hidden = hidden + self.output(attended)
@@ -131,7 +159,14 @@ class _Block(nn.Module):
         return hidden + outer
 
     def _attend(self, query: Tensor, key_value: Tensor, exists: Tensor) -> Tensor:
-        """Let queries (M, Q, D) see keys and values (M, K, 2D); the last of both is one bar.
+        """Let queries (M, Q, D) see keys and values (M, K, 2D); the last of both is one bar."""
+        n_series, n_queries, width = query.shape
+        weights, values = self._weigh(query, key_value, exists)
+        mixed: Tensor = weights @ values.transpose(-1, -2)
+        return mixed.transpose(2, 3).reshape(n_series, -1, width)[:, :n_queries]
+
+    def _weigh(self, query: Tensor, key_value: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
+        """Return weights (M, blocks, H, C, span − 1 + C) of keys and the values they weigh.
 
         Queries are cut into blocks of C bars; a block sees its own C bars and the span − 1 before.
         """
@@ -150,9 +185,7 @@ class _Block(nn.Module):
         absent = torch.where(there, 0.0, _MASKED).to(self.distance_bias.dtype)
         scores = blocks.transpose(2, 3) @ keys
         scores = scores / math.sqrt(heads[1]) + self._bias(size) + absent[:, :, None, None]
-        weights = torch.softmax(scores, dim=-1).to(values.dtype)
-        mixed: Tensor = weights @ values.transpose(-1, -2)
-        return mixed.transpose(2, 3).reshape(n_series, -1, width)[:, :n_queries]
+        return torch.softmax(scores, dim=-1).to(values.dtype), values
 
     def _bias(self, size: int) -> Tensor:
         """Lay biases out (H, C, span − 1 + C): query i sees key j at distance i + span − 1 − j."""

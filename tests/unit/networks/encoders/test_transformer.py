@@ -154,3 +154,51 @@ def test_heads_begin_with_different_rates_of_forgetting(generator: torch.Generat
 
 def small() -> EncoderConfig:
     return EncoderConfig(n_layers=2, width=16, n_heads=4, lookback_bars=12)
+
+
+def _encoder_and_table(n_layers: int, n_bars: int = 40) -> tuple[TransformerEncoder, torch.Tensor]:
+    config = EncoderConfig(width=16, n_heads=2, n_layers=n_layers, lookback_bars=9)
+    encoder = TransformerEncoder(config, 3, torch.Generator().manual_seed(4))
+    table = torch.randn(2, n_bars, 3, generator=torch.Generator().manual_seed(5))
+    return encoder.requires_grad_(False), table
+
+
+def test_attention_sums_to_one_and_gives_absent_bars_nothing() -> None:
+    encoder, table = _encoder_and_table(n_layers=2)
+    weights = encoder.attention(table, last_bars=40)
+
+    assert weights.shape == (2, 40, encoder.spans[-1])
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 40))
+    # Bar 1 has one bar before it: lags 2 and more do not exist.
+    assert (weights[:, 1, 2:] == 0.0).all()
+    assert (weights[:, 1, :2] > 0.0).all()
+
+
+def test_attention_of_a_bar_does_not_move_with_later_bars() -> None:
+    encoder, table = _encoder_and_table(n_layers=2)
+    before = encoder.attention(table, last_bars=40)
+    other = table.clone()
+    other[:, 25:] += 10.0
+    after = encoder.attention(other, last_bars=40)
+
+    assert torch.equal(before[:, :25], after[:, :25])
+    assert not torch.equal(before[:, 25:], after[:, 25:])
+
+
+def test_attention_of_the_last_bars_is_that_of_the_whole() -> None:
+    encoder, table = _encoder_and_table(n_layers=2)
+    whole = encoder.attention(table, last_bars=40)
+    torch.testing.assert_close(encoder.attention(table, last_bars=7), whole[:, -7:])
+
+
+def test_attention_equals_softmax_of_scores_by_hand() -> None:
+    encoder, table = _encoder_and_table(n_layers=1, n_bars=20)
+    block = encoder._each_block()[0]
+    normed = block.attention_norm(encoder.project(table))
+    query = block.query(normed).view(2, 20, 2, 8)
+    key = block.key_value(normed)[..., :16].view(2, 20, 2, 8)
+    bar = 17
+    lags = torch.arange(encoder.spans[0])
+    scores = torch.einsum("mhd,mlhd->mhl", query[:, bar], key[:, bar - lags]) / 8**0.5
+    by_hand = torch.softmax(scores + block.distance_bias, dim=-1).mean(1)
+    torch.testing.assert_close(encoder.attention(table, last_bars=20)[:, bar], by_hand)
