@@ -34,6 +34,7 @@ from tradingbot.market.observation import PRIVATE_FEATURES, observe_accounts
 from tradingbot.market.packing import PackedAccount, pack, pack_rates, unpack, unpack_rates
 
 PRIVATE_NAMES = tuple(feature.name for feature in PRIVATE_FEATURES)
+_TOTAL_RETURN = PRIVATE_NAMES.index("total_return")
 
 
 class PopulationTask:
@@ -202,6 +203,7 @@ class PopulationTask:
             observation=Observation(row, self._private(made.private), self._allowed(made.allowed)),
             final_row=self._by_agent(PackedAccount(*before).row.long() + 1),
             final_private=self._private(made.final_private),
+            final_return=self._by_agent(made.final_private[_TOTAL_RETURN]),
             reward=self._by_agent(made.reward),
             terms=self._by_agent(made.terms),
             terminated=self._by_agent(made.terminated),

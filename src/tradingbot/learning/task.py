@@ -60,6 +60,8 @@ class TaskStep(NamedTuple):
     """(N, B) int64 before the reset: value targets bootstrap from this observation."""
     final_private: Tensor
     """(N, B, P) before the reset."""
+    final_return: Tensor
+    """(N, B) wealth − 1 before the reset; `Task.wealth` of the state is that of the next one."""
     reward: Tensor
     """(N, B)"""
     terms: Tensor

@@ -15,6 +15,7 @@ from tradingbot.domain.errors import MissingExtraError
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.ppo.actor_critic import ActorCritic
 from tradingbot.learning.ppo.improvement import PolicyImprover
+from tradingbot.learning.ppo.loss import normalise
 from tradingbot.learning.ppo.samples import Minibatch
 from tradingbot.learning.task import ActionSpec
 from tradingbot.networks.heads import StackedHead
@@ -53,7 +54,8 @@ def compare_losses(setting: PPOSetting, *, seed: int = 0) -> Agreement:
     model = setting.sb3(DummyVecEnv([_Spaces]), seed)
     _give_weights(network, model)
     batch = _draw_batch(network, setting.minibatch, make_generator(seed, "reference", "batch"))
-    loss, figures = improver.loss(batch, torch.tensor([setting.entropy_weight]), setting.clip)
+    scaled = batch._replace(advantage=normalise(batch.advantage))
+    loss, figures = improver.loss(scaled, torch.tensor([setting.entropy_weight]), setting.clip)
     torch.autograd.backward(loss.sum())
     torch.nn.utils.clip_grad_norm_(network.parameters(), config.gradient_clip)
     theirs = _train_once(model, batch)

@@ -140,7 +140,8 @@ class Direct:
             action = self._squashed(self._output(seen, self._view(seen.row)))
             step = self.task.differentiable_step(state, action)
             after = self.task.wealth(step.state)
-            growth.append(log_growth(before, after, step.terminated | step.truncated))
+            left = torch.where(step.terminated, 1.0 + step.final_return, after)
+            growth.append(log_growth(before, left, step.truncated))
             made.append((action, step))
             state, seen, before = step.state, step.observation, after
         self._state = tuple(part.detach() for part in state)

@@ -13,13 +13,14 @@ _LEAST_VARIANCE = 1.0e-12
 _LEAST_WEALTH = 1.0e-6
 
 
-def log_growth(before: Tensor, after: Tensor, ended: Tensor) -> Tensor:
-    """Return log(after ÷ before) of wealth (N, B); 0 where an episode ended (N, B).
+def log_growth(before: Tensor, after: Tensor, truncated: Tensor) -> Tensor:
+    """Return log(after ÷ before) of wealth (N, B); 0 where time was up (N, B).
 
-    What is after such a bar is the wealth of the next episode.
+    That bar is left out, whatever was done. A bar of ruin is what was done, and counts: `after` is
+    then what was left, not the wealth of the next episode.
     """
     ratio = after.clamp_min(_LEAST_WEALTH) / before.clamp_min(_LEAST_WEALTH)
-    return torch.where(ended, 1.0, ratio).log()
+    return torch.where(truncated, 1.0, ratio).log()
 
 
 def objective_of(kind: Objective, growth: Tensor, reward: Tensor) -> Tensor:

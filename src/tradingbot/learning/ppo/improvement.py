@@ -16,7 +16,7 @@ from tradingbot.learning.learner import Metrics
 from tradingbot.learning.ppo.actor_critic import ActorCritic, entropy_of
 from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.learning.ppo.gradients import Parameters, forget_momentum, prepare_gradients
-from tradingbot.learning.ppo.loss import normalise, policy_loss, value_loss
+from tradingbot.learning.ppo.loss import divergence, normalise, policy_loss, value_loss
 from tradingbot.learning.ppo.samples import Minibatch, Samples, take_minibatch
 from tradingbot.networks.view import View
 
@@ -88,16 +88,16 @@ class PolicyImprover:
     def loss(
         self, minibatch: Minibatch, entropy_weight: Tensor, clip: float
     ) -> tuple[Tensor, Tensor]:
-        """Return the loss of each agent, (N,), and its parts (5, N) without gradients."""
+        """Return the loss of each agent, (N,), and its parts (5, N) without gradients.
+
+        Advantages are taken as they are.
+        """
         config = self.config
         with self._format():
             policy = self.network.policy(minibatch.inputs, minibatch.allowed)
             value = self.network.value(minibatch.inputs)
-        advantage = minibatch.advantage
-        if config.normalise_advantages == "minibatch":
-            advantage = normalise(advantage)
         log_prob = policy.log_prob(minibatch.drawn)
-        made = policy_loss(log_prob, minibatch.log_prob, advantage, clip)
+        made = policy_loss(log_prob, minibatch.log_prob, minibatch.advantage, clip)
         error = value_loss(value, minibatch.target)
         entropy = entropy_of(policy, self.entropy_noise).mean(-1)
         loss = made.loss + config.value_weight * error - entropy_weight * entropy
@@ -116,16 +116,19 @@ class PolicyImprover:
         """Make one optimiser step; return which agents go on, (N,), and figures (6, N)."""
         config = self.config
         self.optimiser.zero_grad(set_to_none=True)
-        parts = min(config.accumulation, len(index[0]))
         figures = torch.zeros(len(_FIGURES) - 1, len(active), device=self.device)
-        for here, on_host in zip(index[0].chunk(parts), index[1].chunk(parts), strict=True):
-            with self._format():
-                minibatch = take_minibatch(samples, here, self.view, index_on_host=on_host)
+        parts = self._parts(index)
+        if config.kl_stop and len(parts) > 1:
+            # Before the first part: who stops at a later one would leave half a gradient.
+            active = active * (self._divergence(samples, parts) <= config.kl_stop)
+        advantages = self._advantages(samples, index[0], parts)
+        for (here, on_host, share), advantage in zip(parts, advantages, strict=True):
+            minibatch = self._take(samples, here, on_host)._replace(advantage=advantage)
             loss, part_figures = self.loss(minibatch, weights.entropy, weights.clip)
-            if config.kl_stop:
+            if config.kl_stop and len(parts) == 1:
                 active = active * (part_figures[_KL] <= config.kl_stop)
-            torch.autograd.backward(torch.sum(loss * (active * weights.agent)) / parts)
-            figures.add_(part_figures, alpha=1.0 / parts)
+            torch.autograd.backward(torch.sum(loss * (active * weights.agent)) * share)
+            figures.add_(part_figures, alpha=share)
         norm = prepare_gradients(
             self.parameters,
             active * weights.agent,
@@ -136,6 +139,38 @@ class PolicyImprover:
             forget_momentum(self.optimiser, self.parameters, active)
         self.optimiser.step()
         return active, torch.cat([figures, norm[None]])
+
+    def _parts(self, index: tuple[Tensor, Tensor]) -> list[tuple[Tensor, Tensor, float]]:
+        """Cut a minibatch; return groups, the same on the host, and their share of the whole."""
+        count = min(self.config.accumulation, len(index[0]))
+        cut = zip(index[0].chunk(count), index[1].chunk(count), strict=True)
+        return [(here, on_host, len(here) / len(index[0])) for here, on_host in cut]
+
+    def _advantages(
+        self, samples: Samples, index: Tensor, parts: list[tuple[Tensor, Tensor, float]]
+    ) -> tuple[Tensor, ...]:
+        """Return the advantages (N, M) of each part, normalised over the whole minibatch."""
+        advantage = samples.advantage.index_select(1, index).flatten(1, 2)
+        if self.config.normalise_advantages == "minibatch":
+            advantage = normalise(advantage)
+        length = samples.advantage.shape[2]
+        return advantage.split([len(here) * length for here, _, _ in parts], dim=1)
+
+    def _take(self, samples: Samples, index: Tensor, index_on_host: Tensor) -> Minibatch:
+        with self._format():
+            return take_minibatch(samples, index, self.view, index_on_host=index_on_host)
+
+    @torch.no_grad()
+    def _divergence(self, samples: Samples, parts: list[tuple[Tensor, Tensor, float]]) -> Tensor:
+        """Return the KL divergence of each agent, (N,), over all parts of a minibatch."""
+        found = []
+        for here, on_host, share in parts:
+            minibatch = self._take(samples, here, on_host)
+            with self._format():
+                policy = self.network.policy(minibatch.inputs, minibatch.allowed)
+            log_prob = policy.log_prob(minibatch.drawn)
+            found.append(share * divergence(log_prob - minibatch.log_prob))
+        return torch.stack(found).sum(0)
 
     def _make_optimiser(self) -> tuple[Parameters, torch.optim.Optimizer]:
         named = dict(self.network.named_parameters())

@@ -31,9 +31,6 @@ def policy_loss(
 ) -> PolicyLoss:
     """Return the clipped surrogate of M samples per agent; all arguments (N, M).
 
-    The divergence is the estimate (r − 1) − ln r of Schulman 2020 (joschu.net/blog/kl-approx.html),
-    which is never negative.
-
     Source: Schulman et al. 2017 (arXiv:1707.06347), equation 7.
     """
     log_ratio = log_prob - old_log_prob
@@ -41,9 +38,17 @@ def policy_loss(
     clipped = ratio.clamp(1.0 - clip, 1.0 + clip)
     loss = -torch.minimum(advantage * ratio, advantage * clipped).mean(-1)
     with torch.no_grad():
-        kl = (ratio - 1.0 - log_ratio).mean(-1)
+        kl = divergence(log_ratio)
         clip_share = ((ratio - 1.0).abs() > clip).float().mean(-1)
     return PolicyLoss(loss, kl, clip_share)
+
+
+def divergence(log_ratio: Tensor) -> Tensor:
+    """Estimate KL(old ‖ new) in nats, (N,), from ln r of M samples per agent (N, M).
+
+    The mean of (r − 1) − ln r is never negative: Schulman 2020 (joschu.net/blog/kl-approx.html).
+    """
+    return (log_ratio.exp() - 1.0 - log_ratio).mean(-1)
 
 
 def value_loss(value: Tensor, target: Tensor) -> Tensor:

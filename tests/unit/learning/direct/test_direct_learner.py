@@ -75,6 +75,31 @@ def test_learner_resumed_from_its_state_ends_with_the_same_bits() -> None:
     assert torch.equal(whole.sample(seen), resumed.sample(seen))
 
 
+def test_bar_of_ruin_counts_with_what_was_left() -> None:
+    config = sleeve_config(reward="log_growth")
+    account = replace(config.rules.account, portfolio_loss_frac=0.004)
+    episode = replace(config.rules.episode, episode_bars=64)
+    rules = replace(config.rules, account=account, episode=episode)
+    config = replace(config, rules=rules)
+    task = PopulationTask(small_world(), config, n_envs=16, seed=0).showing("size")
+    fields = {"actor": HeadConfig(hidden=(8,)), "chunk_bars": 24}
+    direct = Direct(task, TableView(task.table), DirectConfig(**fields), seed=0)
+
+    made, growth = direct._play()
+
+    ruined = torch.stack([step.terminated for _, step in made])
+    lives = ~ruined & ~torch.stack([step.truncated for _, step in made])
+    reward = torch.stack([step.reward for _, step in made])
+    assert ruined.sum() > 10
+    # The reward is log growth in another unit, and is taken before the account begins anew.
+    unit = (reward[lives] / growth[lives]).median()
+    torch.testing.assert_close(growth[ruined] * unit, reward[ruined], rtol=1e-2, atol=1e-4)
+    assert (growth[ruined] < 0.0).all()
+    actions = [action for action, _ in made]
+    gradients = torch.autograd.grad(growth[ruined].sum(), actions)
+    assert any(bool((gradient != 0.0).any()) for gradient in gradients)
+
+
 def test_seed_decides_the_weights() -> None:
     weights = [make(seed).state()["actor/weights.0"] for seed in (0, 0, 1)]
     assert torch.equal(weights[0], weights[1])

@@ -10,7 +10,7 @@ import torch
 from tradingbot.learning.direct.loss import log_growth, objective_of
 
 
-def test_log_growth_is_that_of_wealth_and_nothing_across_episodes() -> None:
+def test_log_growth_is_that_of_wealth_and_nothing_where_time_is_up() -> None:
     before = torch.tensor([[1.0, 2.0, 0.5]])
     after = torch.tensor([[1.1, 1.0, 1.0]])
     ended = torch.tensor([[False, False, True]])

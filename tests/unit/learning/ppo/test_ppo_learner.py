@@ -156,8 +156,27 @@ def test_stopping_after_one_step_equals_making_one_step() -> None:
     torch.testing.assert_close(weights(stopped), weights(single), rtol=0.0, atol=1e-7)
 
 
-def test_accumulated_parts_give_the_gradient_of_the_whole() -> None:
-    config = replace(SMALL, n_epochs=1, minibatch=64, normalise_advantages="rollout")
+@pytest.mark.parametrize("accumulation", [2, 3, 4])
+def test_divergence_stop_is_the_same_in_one_part_or_several(accumulation: int) -> None:
+    # Shared weights: what a stopped agent left of its gradient would move the others.
+    config = replace(pooled("pooled"), learning_rate=constant(0.03), n_epochs=4, kl_stop=3e-3)
+    config = replace(config, actor=HEAD)
+    whole, parts = (learner(config), learner(replace(config, accumulation=accumulation)))
+    # Numbers are drawn for the entropy of a box alone; here it weighs nothing.
+    for ppo in (whole, parts):
+        ppo.set_entropy_scale(torch.zeros(3))
+
+    expected, got = whole.update().metrics, parts.update().metrics
+
+    share = expected["policy/update_share"]
+    assert ((share > 0.0) & (share < 1.0)).any()  # some are stopped on the way
+    assert torch.equal(got["policy/update_share"], share)
+    torch.testing.assert_close(weights(parts), weights(whole), rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("normalised", ["rollout", "minibatch"])
+def test_accumulated_parts_give_the_gradient_of_the_whole(normalised: str) -> None:
+    config = replace(SMALL, n_epochs=1, minibatch=64, normalise_advantages=normalised)
     config = replace(config, gradient_clip=1e9)
     whole, parts = (
         learner(config, kind="discrete"),
