@@ -1,0 +1,223 @@
+"""The stationary bootstrap: resampling dependent returns in blocks of random length.
+
+Start anywhere, go on to the next bar with probability 1 − 1/b, wrap at the end. The length b is
+chosen from the series itself (Politis & White) unless it is given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.seeding import stream
+from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.statistics.series import (
+    FloatArray,
+    IntArray,
+    finite_matrix,
+    finite_series,
+    moves,
+    require_count,
+    require_share,
+)
+
+Statistic = Callable[[FloatArray], FloatArray]
+"""(draws, T) or (draws, T, N) → (draws,): one figure per resampled history, all at once."""
+MIN_BARS = 8
+_CHUNK_NUMBERS = 4_000_000
+_SIGNIFICANCE = 2.0
+"""Autocorrelations within this many √(log10 n ÷ n) count as none."""
+
+
+def automatic_block_bars(
+    series: ArrayLike, *, kind: Literal["stationary", "circular"] = "stationary"
+) -> float:
+    """Return the block length that the dependence in a series asks for.
+
+    Args:
+        series: (T,), or (T, N) for the longest of N series; at least 8 bars.
+        kind: Random block lengths (`stationary`) or fixed ones (`circular`).
+
+    Returns:
+        Bars, at least 1; 1 for a series that does not move.
+
+    Source: Politis & White (2004), corrected by Patton, Politis & White (2009).
+    """
+    if kind not in ("stationary", "circular"):
+        raise ConfigError("kind must be 'stationary' or 'circular'", was=repr(kind))
+    numbers = np.asarray(series, dtype=np.float64)
+    matrix = finite_matrix(
+        numbers[:, None] if numbers.ndim == 1 else numbers, "series", at_least=MIN_BARS
+    )
+    constant = 2.0 if kind == "stationary" else 4.0 / 3.0
+    lengths = [_block_bars(column, constant) for column in matrix.T[moves(matrix)]]
+    return max(lengths, default=1.0)
+
+
+def stationary_indices(
+    n_bars: int, *, block_bars: float, n_draws: int, generator: np.random.Generator
+) -> IntArray:
+    """Draw (n_draws, T) positions on the time axis.
+
+    Args:
+        n_bars: T.
+        block_bars: Mean length of a block, at least 1; 1 is the ordinary bootstrap.
+        n_draws: Resampled histories.
+        generator: Of a named stream.
+    """
+    require_count(n_bars, "n_bars")
+    require_count(n_draws, "n_draws")
+    if not 1.0 <= block_bars < math.inf:
+        raise ConfigError("block_bars must be 1 or more", was=block_bars)
+    begins = generator.random((n_draws, n_bars)) < 1.0 / block_bars
+    begins[:, 0] = True
+    start = generator.integers(0, n_bars, (n_draws, n_bars))
+    place = np.arange(n_bars)
+    latest = np.maximum.accumulate(np.where(begins, place, 0), axis=1)
+    drawn: IntArray = (np.take_along_axis(start, latest, axis=1) + place - latest) % n_bars
+    return drawn
+
+
+def bar_counts(
+    n_bars: int, *, block_bars: float, n_draws: int, generator: np.random.Generator
+) -> Iterator[FloatArray]:
+    """Yield how often each bar was drawn, (draws, T) at a time: `counts @ x / T` is a mean."""
+    for size in _chunks(n_draws, n_bars):
+        drawn = stationary_indices(n_bars, block_bars=block_bars, n_draws=size, generator=generator)
+        flat = (drawn + np.arange(size)[:, None] * n_bars).ravel()
+        counts = np.bincount(flat, minlength=size * n_bars).reshape(size, n_bars)
+        yield counts.astype(np.float64)
+
+
+def bootstrap_draws(
+    series: ArrayLike,
+    statistic: Statistic,
+    *,
+    block_bars: float | None = None,
+    n_draws: int = 2000,
+    seed: int = 0,
+) -> FloatArray:
+    """Return a statistic of resampled histories, (n_draws,).
+
+    Args:
+        series: (T,), or (T, N) whose columns are resampled together; at least 8 bars.
+        statistic: Of many histories at once; see `mean_of`, `sharpe_of`.
+        block_bars: Mean block length; chosen from the series by default.
+        n_draws: Histories.
+        seed: Root of the stream that draws them.
+    """
+    numbers = _history(series)
+    length = automatic_block_bars(numbers) if block_bars is None else block_bars
+    generator = stream(seed, "bootstrap", "stationary")
+    return np.concatenate(
+        [
+            statistic(
+                numbers[
+                    stationary_indices(
+                        len(numbers), block_bars=length, n_draws=size, generator=generator
+                    )
+                ]
+            )
+            for size in _chunks(require_count(n_draws, "n_draws"), numbers.size)
+        ]
+    )
+
+
+def bootstrap_interval(
+    series: ArrayLike,
+    statistic: Statistic,
+    *,
+    block_bars: float | None = None,
+    n_draws: int = 2000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Interval:
+    """Return a statistic with its percentile interval by the stationary bootstrap.
+
+    Arguments are those of `bootstrap_draws`, and the confidence of the interval.
+
+    Returns:
+        Ends are NaN where the statistic is not defined for every resampled history: then the
+        series holds too little to be sure of anything.
+    """
+    tail = (1.0 - require_share(confidence, "confidence")) / 2.0
+    numbers = _history(series)
+    draws = bootstrap_draws(numbers, statistic, block_bars=block_bars, n_draws=n_draws, seed=seed)
+    low, high = (float(end) for end in np.quantile(draws, [tail, 1.0 - tail]))
+    return Interval(float(statistic(numbers[None])[0]), low, high)
+
+
+def mean_of(histories: FloatArray) -> FloatArray:
+    """Return the mean over time of (draws, T) histories."""
+    means: FloatArray = histories.mean(axis=1)
+    return means
+
+
+def sharpe_of(histories: FloatArray) -> FloatArray:
+    """Return the Sharpe ratio per bar (T − 1) of (draws, T) histories; NaN where nothing moves."""
+    spread = histories.std(axis=1, ddof=1)
+    still = histories.max(axis=1) == histories.min(axis=1)
+    ratios: FloatArray = np.divide(
+        histories.mean(axis=1), spread, out=np.full(len(histories), np.nan), where=~still
+    )
+    return ratios
+
+
+def sharpe_gap_of(histories: FloatArray) -> FloatArray:
+    """Return the Sharpe ratio of the first less that of the second column, (draws, T, 2)."""
+    return sharpe_of(histories[..., 0]) - sharpe_of(histories[..., 1])
+
+
+def _history(series: ArrayLike) -> FloatArray:
+    numbers = np.asarray(series, dtype=np.float64)
+    if numbers.ndim == 2:
+        return finite_matrix(numbers, "series", at_least=MIN_BARS)
+    return finite_series(numbers, "series", at_least=MIN_BARS)
+
+
+def _chunks(n_draws: int, numbers_per_draw: int) -> list[int]:
+    """Sizes that keep a chunk within memory; fixed, so that the same seed draws the same."""
+    size = max(1, _CHUNK_NUMBERS // max(1, numbers_per_draw))
+    return [min(size, n_draws - start) for start in range(0, n_draws, size)]
+
+
+def _block_bars(series: FloatArray, constant: float) -> float:
+    """Return ((2g² ÷ d)·n)^⅓, with a flat-top window whose width the correlogram decides."""
+    count = len(series)
+    deviation = series - series.mean()
+    deviation = deviation / np.abs(deviation).max()
+    quiet = max(5, int(math.log10(count)))
+    most = min(math.ceil(math.sqrt(count)) + quiet, count - 2)
+    lags = range(most + 1)
+    products = np.array([deviation[lag:] @ deviation[: count - lag] for lag in lags])
+    width = _window_bars(deviation, np.abs(products), quiet=quiet, most=most)
+    steps = np.arange(1, width + 1)
+    taper = np.where(steps / width <= 0.5, 1.0, 2.0 * (1.0 - steps / width))
+    covariance = products / count
+    trend = float((2.0 * taper * steps * covariance[1 : width + 1]).sum())
+    long_run = float(covariance[0]) + float((2.0 * taper * covariance[1 : width + 1]).sum())
+    longest = float(math.ceil(min(3.0 * math.sqrt(count), count / 3.0)))
+    if not long_run**2 > 0.0:
+        return longest  # what cancels out over time needs blocks in which it can
+    length = float((2.0 * trend**2 / (constant * long_run**2) * count) ** (1.0 / 3.0))
+    return max(1.0, min(length, longest))
+
+
+def _window_bars(deviation: FloatArray, products: FloatArray, *, quiet: int, most: int) -> int:
+    """Twice the lag after which `quiet` autocorrelations in a row are insignificant."""
+    count = len(deviation)
+    squares = np.concatenate([[0.0], np.cumsum(deviation**2)])
+    lags = np.arange(most + 1)
+    later, earlier = squares[-1] - squares[lags + 1], squares[count - lags - 1]
+    scale = np.sqrt(np.maximum(later * earlier, 0.0))
+    correlation = np.divide(products, scale, out=np.zeros(most + 1), where=scale > 0.0)
+    small = correlation < _SIGNIFICANCE * math.sqrt(math.log10(count) / count)
+    for lag in range(quiet, most + 1):
+        if small[lag - quiet : lag].all():
+            return min(2 * max(lag - quiet, 1), most)
+    return most

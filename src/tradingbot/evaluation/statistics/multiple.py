@@ -1,0 +1,106 @@
+"""Many tests at once: adjusted p-values, and how many discoveries are false."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tradingbot.domain.errors import DataError
+from tradingbot.evaluation.statistics.series import FloatArray, finite_series, require_share
+from tradingbot.evaluation.statistics.sharpe import probabilistic_sharpe
+
+
+def holm(p_values: ArrayLike) -> FloatArray:
+    """Return p-values adjusted so that the chance of *any* false discovery is bounded.
+
+    Args:
+        p_values: (m,) in [0, 1], any order.
+
+    Returns:
+        (m,) in the order given.
+    """
+    p, order = _sorted(p_values)
+    adjusted = np.maximum.accumulate((len(p) - np.arange(len(p))) * p)
+    return _restored(adjusted, order)
+
+
+def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
+    """Return p-values adjusted so that the expected *share* of false discoveries is bounded.
+
+    Args:
+        p_values: (m,) in [0, 1], any order; independent or positively dependent.
+
+    Returns:
+        (m,) in the order given.
+    """
+    p, order = _sorted(p_values)
+    scaled = len(p) / np.arange(1.0, len(p) + 1.0) * p
+    adjusted = np.minimum.accumulate(scaled[::-1])[::-1]
+    return _restored(adjusted, order)
+
+
+def false_discovery_rate(*, prior: float, alpha: float, miss: float) -> float:
+    """Return how many of the policies that pass a test at level α are worthless (pFDR).
+
+    Args:
+        prior: Share of policies that have skill before any test.
+        alpha: Level of the test.
+        miss: β, how often a policy with skill fails (`sharpe.miss_probability`).
+
+    Source: López de Prado, Lipton & Zoonek, How to Use the Sharpe Ratio (2025).
+    """
+    require_share(prior, "prior")
+    require_share(alpha, "alpha")
+    if not 0.0 <= miss <= 1.0:
+        raise DataError("miss must lie within [0, 1]", was=miss)
+    false, true = alpha * (1.0 - prior), (1.0 - miss) * prior
+    return false / (false + true)
+
+
+def observed_false_discovery_rate(
+    sharpe: float,
+    *,
+    n_bars: int,
+    skew: float = 0.0,
+    kurtosis: float = 3.0,
+    target: float = 0.0,
+    alternative: float = 0.5,
+    prior: float = 0.05,
+) -> float:
+    """Return how many policies that do *as well as this one or better* are worthless (oFDR).
+
+    Args:
+        sharpe: Measured, per bar.
+        n_bars: T, at least 4.
+        skew: γ3.
+        kurtosis: γ4, normal = 3.
+        target: Sharpe ratio per bar of a worthless policy.
+        alternative: Of one with skill.
+        prior: Share of policies that have skill before any test.
+
+    Source: López de Prado, Lipton & Zoonek, How to Use the Sharpe Ratio (2025).
+    """
+    require_share(prior, "prior")
+    beyond_null, beyond = (
+        1.0
+        - probabilistic_sharpe(
+            sharpe, n_bars=n_bars, skew=skew, kurtosis=kurtosis, target=true, variant="null"
+        )
+        for true in (target, alternative)
+    )
+    false = beyond_null * (1.0 - prior)
+    return false / (false + beyond * prior)
+
+
+def _sorted(p_values: ArrayLike) -> tuple[FloatArray, np.ndarray]:
+    p = finite_series(p_values, "p_values", at_least=1)
+    if (p < 0.0).any() or (p > 1.0).any():
+        raise DataError("p_values must lie within [0, 1]", was=f"{p.min()} … {p.max()}")
+    order = np.argsort(p, kind="stable")
+    return p[order], order
+
+
+def _restored(adjusted: FloatArray, order: np.ndarray) -> FloatArray:
+    restored = np.empty_like(adjusted)
+    restored[order] = np.minimum(adjusted, 1.0)
+    return restored
