@@ -1,0 +1,254 @@
+"""What gates can ask for, read from a dossier: every figure by its name, unit and evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.dossier.performance import AgentRow, PolicyRow
+from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.statistics.proportion import wilson_interval
+
+BENCH_PREFIX = "bench/"
+"""Metrics that a benchmark measures, not a dossier; the rest is the name of its record."""
+
+
+class Measured(NamedTuple):
+    """A figure of a dossier, or why there is none."""
+
+    value: float | None
+    interval: Interval | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Where a figure comes from."""
+
+    unit: str
+    evidence: str
+    """Section of the report that shows it."""
+    read: Callable[[Dossier], Measured]
+
+
+def _agents(dossier: Dossier) -> PolicyRow:
+    return dossier.test.policies[0]
+
+
+def _of_agents(dossier: Dossier, does: Callable[[AgentRow], bool]) -> Measured:
+    rows = dossier.test.agents
+    return Measured(sum(map(does, rows)) / len(rows)) if rows else Measured(None, None, "no agent")
+
+
+def _win_rate(dossier: Dossier) -> Measured:
+    row = _agents(dossier)
+    if not row.n_trades:
+        return Measured(None, None, "no trade was closed")
+    return _interval(wilson_interval(row.win_rate_frac * row.n_trades, row.n_trades))
+
+
+def _share(dossier: Dossier) -> Measured:
+    share = dossier.test.share_of_oracle
+    if share is None:
+        return Measured(None, None, "the market has no oracle that earns")
+    return Measured(share.estimate, share)
+
+
+def _over_reference(dossier: Dossier) -> Measured:
+    reference = dossier.test.policy(dossier.test.reference)
+    if reference is None:
+        return Measured(None, None, "no reference")
+    return Measured(_agents(dossier).annual_return_frac - reference.annual_return_frac)
+
+
+def _beat_supervised(dossier: Dossier) -> Measured:
+    models = [row for row in dossier.test.policies if row.kind == "supervised"]
+    if not models:
+        return Measured(None, None, "no supervised model was given to the run")
+    best = max(row.total_return_frac for row in models)
+    return Measured(float(sum(row.total_return_frac > best for row in dossier.test.agents)))
+
+
+def _windows(dossier: Dossier) -> Measured:
+    if dossier.walk_forward is None:
+        return _left_out(dossier, "walk_forward")
+    share = dossier.walk_forward.share_positive
+    return Measured(share.estimate, share)
+
+
+def _regimes(dossier: Dossier) -> Measured:
+    if dossier.regimes is None:
+        return _left_out(dossier, "regimes")
+    return Measured(float(dossier.regimes.profitable))
+
+
+def _stress(dossier: Dossier) -> Measured:
+    if dossier.stress is None or not dossier.stress.rows:
+        return _left_out(dossier, "stress")
+    return Measured(dossier.stress.worst_drawdown_frac)
+
+
+def _cost_reserve(dossier: Dossier) -> Measured:
+    found = dossier.sensitivity
+    if found is None:
+        return _left_out(dossier, "sensitivity")
+    break_even = found.break_even_cost_bps[0]
+    if found.assumed_cost_bps <= 0.0:
+        return Measured(None, None, "the run assumes no costs")
+    return Measured(0.0 if break_even is None else break_even / found.assumed_cost_bps)
+
+
+def _late(dossier: Dossier) -> Measured:
+    found = dossier.leak_check.delayed_net_bps
+    return Measured(found[1]) if len(found) > 1 else Measured(None, None, "no delay was tried")
+
+
+def _largest_term(dossier: Dossier) -> Measured:
+    if dossier.policy is None:
+        return _left_out(dossier, "policy")
+    shares = [share for _, share in dossier.policy.reward_shares]
+    if len(shares) < 2:
+        return Measured(None, None, "the reward has one term")
+    return Measured(max(shares))
+
+
+def _placebos(dossier: Dossier) -> Measured:
+    if dossier.placebos is None or not dossier.placebos.rows:
+        return _left_out(dossier, "placebos")
+    return Measured(float(sum(not row.is_clean for row in dossier.placebos.rows)))
+
+
+def _seeds(dossier: Dossier) -> Measured:
+    if dossier.seeds is None:
+        return _left_out(dossier, "seeds")
+    return Measured(dossier.seeds.net_bps_iqm.estimate, dossier.seeds.net_bps_iqm)
+
+
+def _overfitting(dossier: Dossier) -> Measured:
+    found = dossier.statistics.overfitting_probability
+    if found is None:
+        return Measured(None, None, "fewer than two variants were compared")
+    return Measured(found)
+
+
+def _track_record(dossier: Dossier) -> Measured:
+    needed = dossier.statistics.min_track_record_bars
+    return Measured(dossier.statistics.bars / needed if needed > 0.0 else 0.0)
+
+
+def _leak(dossier: Dossier) -> Measured:
+    found = dossier.leak_check
+    return Measured(float(len(found.words) + found.actions_changed))
+
+
+def _range(dossier: Dossier) -> Measured:
+    health = dossier.health
+    # A policy that may not be short has its lowest action at 0, and uses its full range from there.
+    lowest = 0.0 if health.lowest_action >= 0.0 else -1.0
+    reach = (health.highest_action - health.lowest_action) / (1.0 - lowest)
+    return Measured(reach)
+
+
+def _left_out(dossier: Dossier, piece: str) -> Measured:
+    reasons = dict(dossier.left_out)
+    return Measured(None, None, reasons.get(piece, "not evaluated"))
+
+
+MEASUREMENTS: Mapping[str, Measurement] = {
+    "sharpe_annual": Measurement(
+        "per year", "performance", lambda d: _interval(_agents(d).sharpe_annual)
+    ),
+    "net_bps_per_bar": Measurement(
+        "bp/bar", "performance", lambda d: _interval(_agents(d).net_bps_per_bar)
+    ),
+    "edge_bps_per_bar": Measurement(
+        "bp/bar", "statistics", lambda d: _interval(d.statistics.edge_hac_bps)
+    ),
+    "excess_over_hold_bps": Measurement(
+        "bp/bar", "statistics", lambda d: _interval(d.statistics.excess_hac_bps)
+    ),
+    "max_drawdown_frac": Measurement(
+        "fraction", "performance", lambda d: Measured(_agents(d).max_drawdown_frac)
+    ),
+    "win_rate_frac": Measurement("fraction", "performance", _win_rate),
+    "profit_factor": Measurement(
+        "ratio", "performance", lambda d: Measured(_agents(d).profit_factor)
+    ),
+    "annual_return_over_reference_frac": Measurement("per year", "performance", _over_reference),
+    "trades_per_1000": Measurement(
+        "per 1,000 steps", "health", lambda d: Measured(d.test.trades_per_1000)
+    ),
+    "voluntary_trade_frac": Measurement(
+        "fraction", "health", lambda d: Measured(d.test.voluntary_trade_frac)
+    ),
+    "action_entropy": Measurement("0 … 1", "health", lambda d: Measured(d.health.entropy)),
+    "largest_bin_frac": Measurement(
+        "fraction", "health", lambda d: Measured(d.health.largest_bin_frac)
+    ),
+    "action_range_frac": Measurement("fraction", "health", _range),
+    "collapsed_agents": Measurement(
+        "agents", "health", lambda d: Measured(float(len(d.health.collapsed_agents)))
+    ),
+    "unhealthy": Measurement(
+        "0 or 1", "health", lambda d: Measured(float(not d.health.is_healthy))
+    ),
+    "trading_agents": Measurement(
+        "agents", "league", lambda d: Measured(float(sum(row.trades for row in d.test.agents)))
+    ),
+    "agents_sharpe_above_0.2_frac": Measurement(
+        "fraction", "league", lambda d: _of_agents(d, lambda row: row.sharpe_annual > 0.2)
+    ),
+    "agents_sharpe_above_0.3": Measurement(
+        "agents",
+        "league",
+        lambda d: Measured(float(sum(row.sharpe_annual > 0.3 for row in d.test.agents))),
+    ),
+    "agents_losing_half": Measurement(
+        "agents",
+        "league",
+        lambda d: Measured(float(sum(row.total_return_frac < -0.5 for row in d.test.agents))),
+    ),
+    "agents_beating_supervised": Measurement("agents", "league", _beat_supervised),
+    "share_of_oracle": Measurement("fraction", "performance", _share),
+    "walk_forward_positive_frac": Measurement("fraction", "walk-forward", _windows),
+    "profitable_regimes": Measurement("regimes", "regimes", _regimes),
+    "stress_drawdown_frac": Measurement("fraction", "stress", _stress),
+    "cost_reserve": Measurement("× assumed costs", "sensitivity", _cost_reserve),
+    "net_bps_one_bar_late": Measurement("bp/bar", "leak-check", _late),
+    "largest_reward_term_frac": Measurement("fraction", "policy", _largest_term),
+    "seeds_net_bps": Measurement("bp/bar", "seeds", _seeds),
+    "deflated_sharpe": Measurement(
+        "probability", "statistics", lambda d: Measured(d.statistics.deflated_sharpe)
+    ),
+    "probabilistic_sharpe": Measurement(
+        "probability", "statistics", lambda d: Measured(d.statistics.probabilistic_sharpe)
+    ),
+    "spa_p": Measurement(
+        "probability", "statistics", lambda d: Measured(d.statistics.spa_p_consistent)
+    ),
+    "overfitting_probability": Measurement("probability", "statistics", _overfitting),
+    "track_record_frac": Measurement("× minimum", "statistics", _track_record),
+    "suspicious_findings": Measurement("findings", "leak-check", _leak),
+    "placebos_with_edge": Measurement("placebos", "placebos", _placebos),
+}
+"""Name → where it comes from. To add one: write its function, name it here."""
+
+
+def measurement_of(metric: str, benches: Mapping[str, float]) -> Measurement:
+    """Return where a metric comes from.
+
+    Args:
+        metric: One of `MEASUREMENTS`, or `bench/` and the name of a record.
+        benches: Name of a benchmark's record → its value.
+    """
+    if not metric.startswith(BENCH_PREFIX):
+        return MEASUREMENTS[metric]
+    value = benches.get(metric.removeprefix(BENCH_PREFIX))
+    reason = "" if value is not None else "no benchmark was given (--bench)"
+    return Measurement("as benchmarked", "benchmarks", lambda _: Measured(value, None, reason))
+
+
+def _interval(found: Interval) -> Measured:
+    return Measured(found.estimate, found)

@@ -1,0 +1,141 @@
+"""The memo: GO, CONDITIONAL or NO-GO, why, what speaks against it, what would change it.
+
+GO needs every required gate and no alarm that stands unexplained. A gate of the phase `edge` that
+fails means NO-GO: there is nothing to deploy. Between the two the verdict is CONDITIONAL: there is
+an edge, but something required failed or was not measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.gates.gate import EDGE_PHASE, Gate
+from tradingbot.evaluation.gates.judging import judge_gates
+from tradingbot.evaluation.gates.plausibility import raise_alarm
+from tradingbot.evaluation.gates.result import Alarm, GateResult, Memo, Verdict
+
+_LISTED = 5
+
+
+def write_memo(
+    dossier: Dossier, gates: Sequence[Gate], benches: Mapping[str, float] | None = None
+) -> Memo:
+    """Judge a dossier by gates.
+
+    Args:
+        dossier: Of the run.
+        gates: What is asked.
+        benches: Name of a benchmark's record → its value; none by default.
+
+    Raises:
+        ConfigError: If the gates cannot be judged.
+    """
+    results, alarm = judge_gates(dossier, gates, benches or {}), raise_alarm(dossier)
+    verdict = decide(results, alarm)
+    return Memo(
+        verdict=verdict,
+        headline=_headline(dossier, verdict, results, alarm),
+        reasons=_reasons(verdict, results, alarm),
+        counter_evidence=_counter_evidence(verdict, results),
+        would_change=_would_change(verdict, results, alarm),
+        alarm=alarm,
+        gates=results,
+    )
+
+
+def decide(results: Sequence[GateResult], alarm: Alarm | None) -> Verdict:
+    """Return the verdict that follows from judged gates and the alarm."""
+    if any(each.phase == EDGE_PHASE and each.outcome == "fail" for each in results):
+        return "NO-GO"
+    stands = alarm is not None and not alarm.is_explained
+    required = [each for each in results if each.is_required]
+    if required and all(each.outcome == "pass" for each in required) and not stands:
+        return "GO"
+    return "CONDITIONAL"
+
+
+def _headline(
+    dossier: Dossier, verdict: Verdict, results: Sequence[GateResult], alarm: Alarm | None
+) -> str:
+    row, trading = dossier.test.policies[0], [a for a in dossier.test.agents if a.trades]
+    earned = (
+        f"{row.net_bps_per_bar.estimate:.2f} bp per bar net "
+        f"[{row.net_bps_per_bar.low:.2f}, {row.net_bps_per_bar.high:.2f}]"
+    )
+    if verdict == "GO":
+        return f"There is an edge, and every required gate holds: {earned}."
+    if verdict == "CONDITIONAL":
+        missing = len(_missing(results))
+        if alarm is not None and not alarm.is_explained and not missing:
+            return f"Too good to be believed yet: {earned}."
+        return f"There is an edge ({earned}), but {missing} required gates do not hold yet."
+    reference = dossier.test.policy(dossier.test.reference)
+    rising = reference is not None and reference.total_return_frac > 0.0
+    instead = "hold the index" if rising else "stay in cash"
+    if not trading:
+        return f"No edge: {instead}. Validation kept every agent out of the market."
+    return f"No edge: {instead}. The agents earned {earned}."
+
+
+def _reasons(
+    verdict: Verdict, results: Sequence[GateResult], alarm: Alarm | None
+) -> tuple[str, ...]:
+    if verdict == "GO":
+        chosen = [each for each in results if each.is_required and each.outcome == "pass"]
+    elif verdict == "NO-GO":
+        chosen = [each for each in results if each.phase == EDGE_PHASE and each.outcome == "fail"]
+    else:
+        chosen = _missing(results)
+    said = [describe(each) for each in chosen]
+    if alarm is not None:
+        said.insert(0, f"Plausibility alarm: {alarm.words}. {alarm.explanation}")
+    return tuple(said)
+
+
+def _counter_evidence(verdict: Verdict, results: Sequence[GateResult]) -> tuple[str, ...]:
+    """Say what speaks against the verdict: what failed against GO, what held against the others."""
+    if verdict == "GO":
+        against = [each for each in results if each.outcome == "fail"]
+        against += [each for each in results if each.outcome == "not measured"]
+    else:
+        against = [
+            each
+            for each in results
+            if each.outcome == "pass" and (each.is_required or each.phase == EDGE_PHASE)
+        ]
+    return tuple(describe(each) for each in against[:_LISTED])
+
+
+def _would_change(
+    verdict: Verdict, results: Sequence[GateResult], alarm: Alarm | None
+) -> tuple[str, ...]:
+    if verdict == "GO":
+        ends = [each for each in results if each.phase == EDGE_PHASE and each.is_required]
+        return tuple(f"{each.words}: below the target on new data." for each in ends[:_LISTED])
+    steps = [
+        f"{each.words}: {each.metric} {each.target} ({_now(each)})."
+        for each in _missing(results)[:_LISTED]
+    ]
+    if alarm is not None and not alarm.is_explained:
+        steps.append("An explanation of the alarm that a sceptic accepts, then new data.")
+    return tuple(steps)
+
+
+def _missing(results: Sequence[GateResult]) -> list[GateResult]:
+    asked = [each for each in results if each.is_required or each.phase == EDGE_PHASE]
+    return [each for each in asked if each.outcome != "pass"]
+
+
+def describe(result: GateResult) -> str:
+    """Say a judged gate in one line."""
+    return f"{result.words}: {_now(result)}, target {result.target} ({result.unit})."
+
+
+def _now(result: GateResult) -> str:
+    if result.outcome == "not measured":
+        return f"not measured, {result.reason}"
+    value = f"measured {result.measured:.4g}"
+    if result.interval is None:
+        return value
+    return f"{value} [{result.interval.low:.4g}, {result.interval.high:.4g}]"

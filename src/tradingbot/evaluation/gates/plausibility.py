@@ -1,0 +1,56 @@
+"""The plausibility alarm: a result too good to be true blocks GO until it is explained."""
+
+from __future__ import annotations
+
+from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.gates.result import Alarm
+
+IMPLAUSIBLE_SHARPE = 3.0
+"""Annual, net. Whoever shows more than this at hourly bars has a leak, as a rule."""
+
+
+def raise_alarm(dossier: Dossier) -> Alarm | None:
+    """Return the alarm that a result raises; None where it is plausible.
+
+    It is explained only where the leak check is clean and the market is generated, with an oracle
+    that earns as much: there the edge is known. On observed bars an alarm stands.
+    """
+    sharpe = dossier.test.policies[0].sharpe_annual.estimate
+    share = dossier.test.share_of_oracle
+    beats_oracle = dossier.leak_check.better_than_oracle
+    words = []
+    if sharpe > IMPLAUSIBLE_SHARPE:
+        words.append(f"a net Sharpe ratio of {sharpe:.1f} a year is above {IMPLAUSIBLE_SHARPE:g}")
+    if beats_oracle and share is not None:
+        words.append(
+            f"{share.estimate:.0%} of the oracle [{share.low:.0%}, {share.high:.0%}] is more than "
+            "can be earned"
+        )
+    if not words:
+        return None
+    explanation = _explain(dossier)
+    is_explained = (
+        dossier.leak_check.is_clean
+        and dossier.header.synthetic
+        and share is not None
+        and not beats_oracle
+    )
+    return Alarm("; ".join(words), is_explained, explanation)
+
+
+def _explain(dossier: Dossier) -> str:
+    check, share = dossier.leak_check, dossier.test.share_of_oracle
+    if not check.is_clean:
+        found = "; ".join(check.words) or f"{check.actions_changed} actions changed"
+        return f"The leak check is not clean: {found}."
+    if check.better_than_oracle:
+        return "The leak check found nothing, but no causal policy earns more than the oracle."
+    if dossier.header.synthetic and share is not None:
+        return (
+            f"The leak check is clean, and the market is synthetic: its oracle earns this much "
+            f"(the agents reach {share.estimate:.0%} of it)."
+        )
+    return (
+        "The leak check is clean, but nothing is known that could earn this much. "
+        "Look for survivorship, stale prices and costs that are too low."
+    )
