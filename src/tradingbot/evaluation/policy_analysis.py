@@ -1,0 +1,187 @@
+"""What a policy does: its actions, what they follow, what its critic expects, how agents differ.
+
+Pure functions of arrays; collecting states, actions and weights of a run belongs in `app`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.errors import DataError
+from tradingbot.evaluation.dossier.analysis import StateActionMap
+from tradingbot.learning.task import ActionSpec
+from tradingbot.networks.heads import StackedHead
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PolicyAnalysisSettings:
+    """How finely a policy is looked at."""
+
+    n_bins: int = 7
+    """Bins of equal width of the histogram of numbers; codes have one each."""
+    map_bins: int = 10
+    """Quantile bins of an input in a state–action map."""
+    n_maps: int = 6
+    """Inputs that are shown: those the action follows most."""
+    landscape_bins: int = 9
+    """Quantiles of the signal, and positions, of the value landscape."""
+    max_states: int = 50_000
+    """States that maps and landscape are made of at most, evenly taken from all."""
+    attention_bars: int = 256
+    """Last bars of the part whose attention is averaged."""
+
+    def __post_init__(self) -> None:
+        """Refuse what shows nothing."""
+        require_kinds(self)
+        for name in ("n_bins", "map_bins", "landscape_bins"):
+            require(getattr(self, name) >= 2, f"{name} must be 2 or more", self)
+        for name in ("n_maps", "attention_bars"):
+            require(getattr(self, name) >= 1, f"{name} must be 1 or more", self)
+        require(self.max_states >= 100, "max_states must be 100 or more", self)
+
+
+def action_histogram(
+    actions: FloatArray, spec: ActionSpec, code_names: Sequence[str], *, n_bins: int
+) -> tuple[tuple[str, ...], tuple[float, ...]]:
+    """Return the bins in words, and the share of all actions (…) in each.
+
+    Args:
+        actions: Numbers in [low, high] or codes, at least one.
+        spec: What actions are.
+        code_names: Of codes, in order.
+        n_bins: Bins of equal width of numbers.
+    """
+    if spec.kind == "discrete":
+        names = tuple(code_names[: spec.n_actions])
+        place = actions.astype(np.int64)
+    else:
+        edges = np.linspace(spec.low, spec.high, n_bins + 1)
+        names = tuple(f"{low:.2f} … {high:.2f}" for low, high in pairwise(edges))
+        width = (spec.high - spec.low) / n_bins
+        place = ((actions - spec.low) / width).astype(np.int64)
+    counts = np.bincount(np.clip(place, 0, len(names) - 1).ravel(), minlength=len(names))
+    return names, tuple(float(share) for share in counts / max(1, actions.size))
+
+
+def state_action_maps(
+    inputs: FloatArray, names: Sequence[str], actions: FloatArray, settings: PolicyAnalysisSettings
+) -> tuple[StateActionMap, ...]:
+    """Return maps of the inputs that the action follows most, those first.
+
+    How closely an action follows an input is the share of its variance that lies between quantile
+    bins of the input, less what chance puts there (Kelley's ε²). Inputs at or below 0 are left out.
+
+    Args:
+        inputs: (M, F) what was seen.
+        names: F names.
+        actions: (M,) what was done.
+        settings: How many bins and maps.
+
+    Raises:
+        DataError: If shapes disagree.
+    """
+    if inputs.shape != (len(actions), len(names)):
+        raise DataError(
+            "every action must have its inputs",
+            was=inputs.shape,
+            where=f"{len(actions)} actions, {len(names)} names",
+        )
+    found = []
+    for column, name in zip(inputs.T, names, strict=True):
+        place, edges = quantile_bins(column, settings.map_bins)
+        count = np.bincount(place, minlength=len(edges) - 1)
+        mean = np.bincount(place, weights=actions, minlength=len(edges) - 1) / np.maximum(count, 1)
+        strength = _strength(actions, mean, count)
+        if strength > 0.0:
+            shown = StateActionMap(
+                name, tuple(edges.tolist()), tuple(mean.tolist()), tuple(count.tolist())
+            )
+            found.append((strength, shown))
+    found.sort(key=lambda pair: -pair[0])
+    return tuple(shown for _, shown in found[: settings.n_maps])
+
+
+def quantile_bins(values: FloatArray, n_bins: int) -> tuple[IntArray, FloatArray]:
+    """Return the bin (M,) of each value and the edges (K + 1,) between quantiles.
+
+    K is less than `n_bins` where many values are equal: equal values share a bin.
+    """
+    edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, n_bins + 1)))
+    if len(edges) == 1:
+        edges = np.repeat(edges, 2)
+    return np.searchsorted(edges[1:-1], values, side="right"), edges
+
+
+def value_landscape(
+    signal: FloatArray, values: FloatArray, n_bins: int
+) -> tuple[tuple[float, ...], ...]:
+    """Average values by the quantile of a signal.
+
+    Args:
+        signal: (M,) an input at each state.
+        values: (M, G) what each state would be worth with each of G positions.
+        n_bins: Quantile bins at most.
+
+    Returns:
+        (K, G), low signals first.
+    """
+    place, edges = quantile_bins(signal, n_bins)
+    rows = [values[place == each] for each in range(len(edges) - 1)]
+    return tuple(tuple(row.mean(axis=0).tolist()) for row in rows if len(row))
+
+
+def reward_shares(names: Sequence[str], terms: FloatArray) -> tuple[tuple[str, float], ...]:
+    """Return each term's share of Σ|terms|, the largest first; nothing where all are 0.
+
+    Args:
+        names: K terms.
+        terms: (K, N) of N agents, summed over bars.
+    """
+    sizes = np.abs(terms).sum(axis=1)
+    total = float(sizes.sum())
+    if total == 0.0:
+        return ()
+    shares = [(name, float(size) / total) for name, size in zip(names, sizes, strict=True)]
+    return tuple(sorted(shares, key=lambda pair: -pair[1]))
+
+
+@torch.no_grad()
+def head_deviations(head: StackedHead, agents: Sequence[str]) -> tuple[tuple[str, float], ...]:
+    """Return how far each agent's last layer departs from the shared one, the farthest first.
+
+    Frobenius norm of what it adds ÷ norm of the shared weights; nothing unless partially pooled.
+    """
+    if head.config.pooling != "partial":
+        return ()
+    directions = head.directions.view(-1, head.config.n_directions, head.n_outputs)
+    added = torch.einsum("nk,hko->nho", head.deviations, directions)
+    shared = float(torch.linalg.vector_norm(head.weights[-1]))
+    norms = torch.linalg.vector_norm(added, dim=(1, 2)) / max(shared, 1e-12)
+    pairs = zip(agents, norms.tolist(), strict=True)
+    return tuple(sorted(pairs, key=lambda pair: -pair[1]))
+
+
+def evenly(count: int, most: int) -> IntArray:
+    """Choose at most so many of `count` places, evenly, the first among them."""
+    return np.arange(0, count, max(1, -(-count // most)))
+
+
+def _strength(actions: FloatArray, mean: FloatArray, count: IntArray) -> float:
+    """Share of variance between bins, corrected for their number; 0 where nothing varies."""
+    total = float(np.sum((actions - actions.mean()) ** 2))
+    bins = int((count > 0).sum())
+    if total <= 0.0 or len(actions) <= bins:
+        return 0.0
+    between = float(np.sum(count * (mean - actions.mean()) ** 2))
+    within = (total - between) / (len(actions) - bins)
+    return 1.0 - within / (total / (len(actions) - 1))
