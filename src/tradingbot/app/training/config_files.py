@@ -39,7 +39,7 @@ def load_train_config(
     """
     document, _ = read_merged(reference, preset_folder("training"))
     if overrides:
-        document = merge(document, _as_document(overrides))
+        document = merge(document, as_document(overrides))
     config = _checked(document)
     check_budget(config, document.places)
     return config
@@ -60,7 +60,7 @@ def changed(config: TrainConfig, overrides: Mapping[str, object]) -> TrainConfig
     Whether a learner can learn in the budget is not asked: not every use is training.
     """
     base = Document(_with_dates(config.as_mapping()))
-    return _checked(merge(base, _as_document(overrides)))
+    return _checked(merge(base, as_document(overrides)))
 
 
 def _checked(document: Document) -> TrainConfig:
@@ -70,7 +70,12 @@ def _checked(document: Document) -> TrainConfig:
         raise describe_violation(e, document.places, TrainConfig) from e
 
 
-def _as_document(overrides: Mapping[str, object]) -> Document:
+def as_document(overrides: Mapping[str, object]) -> Document:
+    """Lay dotted keys out as the document that a file with the same keys would be.
+
+    Raises:
+        ConfigError: If a key is no key, or is set twice.
+    """
     values: dict[str, Any] = {}
     places: dict[KeyPath, Place] = {}
     for number, (dotted, value) in enumerate(overrides.items(), start=1):

@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,13 @@ from numpy.typing import NDArray
 from tradingbot.agents.policy import Policy
 from tradingbot.agents.rules.buy_and_hold import buy_and_hold
 from tradingbot.app.console import as_json
-from tradingbot.app.training.data import REFERENCE_INDEX, TrainingData, halves
+from tradingbot.app.training.data import REFERENCE_INDEX, TrainingData
 from tradingbot.app.training.gate import ActionGate, judge_actions, not_applied
+from tradingbot.app.training.kept_policy import (
+    Kept,
+    keep_everything,
+    keep_what_validation_supports,
+)
 from tradingbot.app.training.wiring import Wired, part_task
 from tradingbot.data.atomic import write_text
 from tradingbot.data.splits import IndexRange
@@ -32,15 +37,12 @@ from tradingbot.evaluation.oracle_policy import oracle_policy
 from tradingbot.evaluation.rollout import roll_out, sleeve_config
 from tradingbot.evaluation.rollout_statistics import drawdown_of
 from tradingbot.learning.playing import play, score
-from tradingbot.learning.shrinkage import Act, ShrinkageConfig, apply, decide, staying_out
 from tradingbot.learning.trainer import Trainer
 from tradingbot.market.costs import CostProfile
 from tradingbot.runs import RunDirectory
 
 FloatArray = NDArray[np.float64]
 RESULT_FILE = "result.json"
-_BLOCKS = 8
-"""Blocks of bars that a decision needs; a short validation part has shorter ones."""
 FIGURES_NOTE = (
     "Return, Sharpe and drawdown: all sleeves together, never rebalanced. bp/bar: mean of sleeves. "
     "Not the score of training, which is the mean of the single agents' Sharpe on validation."
@@ -144,7 +146,7 @@ def judge_result(
         shrinks: Let validation decide what is kept of the policy.
     """
     trainer.use_best()
-    kept = _keep(wired, data) if shrinks else _everything(wired)
+    kept = keep_what_validation_supports(wired, data) if shrinks else keep_everything(wired)
     parts = (("validation", data.split.validation), ("test", data.split.test))
     return TrainResult(
         run=run.id,
@@ -167,38 +169,7 @@ def store_result(run: RunDirectory, result: TrainResult) -> None:
     write_text(run.path / RESULT_FILE, json.dumps(as_json(result), indent=1) + "\n")
 
 
-@dataclass(frozen=True, eq=False)
-class _Kept:
-    """What is kept of a policy."""
-
-    act: Act
-    trades: list[bool]
-    words: str
-
-    def trading(self, symbols: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(name for name, does in zip(symbols, self.trades, strict=True) if does)
-
-
-def _everything(wired: Wired) -> _Kept:
-    learner = wired.learner
-    return _Kept(learner.act, [True] * len(learner.task.agent_names), "as it was learned")
-
-
-def _keep(wired: Wired, data: TrainingData) -> _Kept:
-    """Let validation decide; weights that are not kept are gone from the learner."""
-    learner = wired.learner
-    task = part_task(wired, data, halves(data.split.validation)[1])
-    usual = ShrinkageConfig()
-    blocks = replace(usual, block_bars=max(1, min(usual.block_bars, task.episode_bars // _BLOCKS)))
-    found = decide(learner, task, task.episode_bars, blocks)
-    apply(learner.networks(), found)
-    act = staying_out(learner.act, found.trades, task.action)
-    return _Kept(act, [bool(does) for does in found.trades.tolist()], found.words)
-
-
-def _judge(
-    name: str, part: IndexRange, wired: Wired, data: TrainingData, kept: _Kept
-) -> PartResult:
+def _judge(name: str, part: IndexRange, wired: Wired, data: TrainingData, kept: Kept) -> PartResult:
     cut = between(data.world, part.start, part.stop - 1)
     begin = part.start + first_ready_bar(cut)
     task = part_task(wired, data, IndexRange(begin, part.stop))
