@@ -25,8 +25,8 @@ class ActorLayout:
     """What the names of its tensors begin with."""
     head: HeadConfig
     n_outputs: int
-    """The first is what `squash` reads."""
-    squash: Squash
+    """The first is what `squash` reads; without one, a preference for each code."""
+    squash: Squash | None
     private: tuple[str, ...]
     """Private numbers that it sees, in order."""
 

@@ -1,4 +1,4 @@
-"""Trained heads as a policy: what a network wants, for rollouts and serving; no learning here."""
+"""Trained heads as a policy: what a network wants, for backtests and serving; no learning here."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tradingbot.agents.policy import Seen
 from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.market.observation import PRIVATE_FEATURES
+from tradingbot.networks.distributions import MaskedCategorical
 from tradingbot.networks.heads import StackedHead
 from tradingbot.networks.levels import round_to_levels
 from tradingbot.networks.view import View
@@ -21,7 +22,7 @@ _PRIVATE_NAMES = tuple(feature.name for feature in PRIVATE_FEATURES)
 
 @dataclass(frozen=True)
 class Squash:
-    """How the first output of a head becomes a position."""
+    """How the first output of a head becomes a number in a range."""
 
     kind: Literal["sigmoid", "tanh"] = "sigmoid"
     """`sigmoid` for direct gradients, `tanh` for the mean of a squashed Gaussian."""
@@ -49,7 +50,7 @@ class Squash:
 
 
 class NetworkPolicy:
-    """N agents that were trained, as an `agents.policy.Policy`; account i is agent i's.
+    """N agents that were trained, as an `agents.policy.Policy`; account i is agent i mod N's.
 
     What they see of the market comes from the view, by row: it must be of the bars that are traded.
     """
@@ -58,7 +59,7 @@ class NetworkPolicy:
         self,
         view: View,
         actor: StackedHead,
-        squash: Squash,
+        squash: Squash | None,
         *,
         private: tuple[str, ...] = _PRIVATE_NAMES,
         trades: Tensor | None = None,
@@ -67,8 +68,8 @@ class NetworkPolicy:
 
         Args:
             view: Embeddings by row.
-            actor: Its first output is what `squash` reads.
-            squash: From output to position.
+            actor: Its first output is what `squash` reads; or it has a preference for each code.
+            squash: From output to number; None: the code that is preferred among those allowed.
             private: Names of the private numbers that the actor was trained with, in order.
             trades: (N,) bool, agents that trade; the others want nothing. All by default.
 
@@ -95,14 +96,38 @@ class NetworkPolicy:
 
     @torch.no_grad()
     def __call__(self, seen: Seen) -> Tensor:
-        """Return target positions (N,) of accounts that agents 0 … N − 1 hold."""
+        """Return actions (B,) of accounts that agents 0 … N − 1 hold, in turn.
+
+        Raises:
+            ConfigError: If B is no multiple of N, or codes are asked for without what is allowed.
+        """
         n_agents = self._actor.n_agents
-        if len(seen.row) != n_agents:
+        if len(seen.row) % n_agents or not len(seen.row):
             raise ConfigError(
-                "accounts must be one for each agent", was=len(seen.row), where=f"{n_agents} agents"
+                "accounts must be one for each agent, or a multiple of that",
+                was=len(seen.row),
+                where=f"{n_agents} agents",
             )
-        market = self._view.look(seen.row[:, None])
-        private = seen.private[self._places].T[:, None].to(market.dtype)
-        output: Tensor = self._actor(torch.cat([market, private], dim=-1))
-        wanted = self._squash(output[:, 0, 0]).to(seen.private.dtype)
-        return torch.where(self._trades.to(wanted.device), wanted, 0.0)
+        market = self._view.look(_by_agent(seen.row, n_agents))
+        private = _by_agent(seen.private[self._places], n_agents).movedim(0, -1).to(market.dtype)
+        output: Tensor = self._actor(torch.cat([market, private], dim=-1)).float()
+        wanted = self._read(output, seen)
+        trading = torch.where(self._trades.to(wanted.device)[:, None], wanted, 0)
+        return trading.T.reshape(-1).to(seen.private.dtype)
+
+    def _read(self, output: Tensor, seen: Seen) -> Tensor:
+        """Return actions (N, k) of outputs (N, k, O)."""
+        if self._squash is not None:
+            return self._squash(output[..., 0])
+        if seen.allowed is None:
+            raise ConfigError(
+                "agents that choose codes must be told which are allowed",
+                was="rules of another action space",
+            )
+        allowed = _by_agent(seen.allowed, self._actor.n_agents).movedim(0, -1)
+        return MaskedCategorical.of(output, allowed).mode()
+
+
+def _by_agent(values: Tensor, n_agents: int) -> Tensor:
+    """See (…, k · N) as (…, N, k)."""
+    return values.reshape(*values.shape[:-1], -1, n_agents).transpose(-1, -2)

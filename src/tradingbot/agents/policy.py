@@ -1,4 +1,4 @@
-"""What a policy is: a pure function from what B accounts see to the positions they want."""
+"""What a policy is: a pure function from what B accounts see to what they want to do."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ class Seen(NamedTuple):
     """(B, R) regime indicators at that bar, in [−1, 1]; 0 where undefined."""
     private: Tensor
     """(18, B) what the accounts know of themselves, as `market.observation` writes it."""
+    allowed: Tensor | None = None
+    """(7, B) bool, codes that may be executed; None unless actions are codes."""
 
     @property
     def size(self) -> Tensor:
@@ -36,7 +38,11 @@ class Policy(Protocol):
     """Decides for B accounts at once; the same `Seen` gives the same actions."""
 
     def __call__(self, seen: Seen) -> Tensor:
-        """Return target positions (B,), fractions of the largest position."""
+        """Return actions (B,) in the space of the rules.
+
+        Rules want target positions, fractions of the largest one; what was trained may want numbers
+        of the continuous space, or codes.
+        """
 
 
 def settled(target: Tensor, size: Tensor) -> Tensor:

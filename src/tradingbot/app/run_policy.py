@@ -15,7 +15,7 @@ from tradingbot.app.training.configuration import TrainConfig
 from tradingbot.app.training.data import TrainingData
 from tradingbot.app.training.keeper import FROZEN_ENCODER
 from tradingbot.data.splits import IndexRange
-from tradingbot.domain.errors import ConfigError, StorageError
+from tradingbot.domain.errors import StorageError
 from tradingbot.envs.population import PRIVATE_NAMES
 from tradingbot.envs.population_layout import action_spec, market_table
 from tradingbot.learning.trainer_tensors import tensors_below
@@ -41,7 +41,7 @@ def open_policy(
     """Return what a run's agents do, from its judged checkpoint; else its best; else its final one.
 
     Args:
-        run: With target actions.
+        run: Of any learner and action space; the policy acts in the space of its rules.
         data: What is traded; `open_data` of the run's configuration, or other bars with the same
             columns, scale and agents.
         bars: Bars of the data's world that will be traded: cut the world to the same ones
@@ -49,7 +49,7 @@ def open_policy(
         workspace: Embeddings are kept there, so that they are computed once; nowhere by default.
 
     Raises:
-        ConfigError: If features, scale or agents are not the run's, or actions are no targets.
+        ConfigError: If features, scale or agents are not the run's.
         StorageError: If there is no such checkpoint, or it is damaged.
     """
     config, checkpoint = config_of_mapping(run.record.config), _acting_checkpoint(run)
@@ -88,14 +88,8 @@ def _acting_checkpoint(run: RunDirectory) -> Checkpoint:
 
 
 def _layout(config: TrainConfig) -> ActorLayout:
-    rules, section = config.task.rules, config.learner
-    if rules.action.space != "target":
-        raise ConfigError(
-            "a policy must want target positions",
-            was=f"a run with {rules.action.space} actions",
-            remedy="Train with task.rules.action.space: target",
-        )
-    space, private = action_spec(rules), config.task.private or PRIVATE_NAMES
+    section = config.learner
+    space, private = action_spec(config.task.rules), config.task.private or PRIVATE_NAMES
     if section.name == "direct":
         direct = section.direct
         levels, gain = direct.act_levels, direct.squash_gain
@@ -104,6 +98,8 @@ def _layout(config: TrainConfig) -> ActorLayout:
     settings, prefix = (
         (section.ppo, "heads.actor.") if section.name == "ppo" else (section.sac, "actor.")
     )
+    if space.kind == "discrete":
+        return ActorLayout(prefix, settings.actor, space.n_actions, None, private)
     squash = Squash("tanh", 1.0, space.low, space.high, settings.act_levels)
     return ActorLayout(prefix, settings.actor, 2, squash, private)
 

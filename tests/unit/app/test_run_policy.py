@@ -15,7 +15,6 @@ import torch
 from fixtures.tiny_training import tiny_config
 from tradingbot.agents.loading import TRADES
 from tradingbot.app.run_policy import open_policy
-from tradingbot.app.training.config_files import changed
 from tradingbot.app.training.configuration import TrainConfig
 from tradingbot.app.training.data import TrainingData, open_data
 from tradingbot.app.training.session import begin_run, resume_session
@@ -45,6 +44,19 @@ SETTINGS: dict[str, dict[str, object]] = {
         "learner__sac__batch_size": 16,
         "learner__sac__warm_up": 32,
         "learner__sac__steps_per_update": 8,
+        "validation__shrink": False,
+    },
+    "continuous": {
+        "learner__name": "ppo",
+        "learner__ppo__rollout_steps": 16,
+        "task__rules__action__space": "continuous",
+        "task__rules__limits__allow_short": True,
+        "validation__shrink": False,
+    },
+    "discrete": {
+        "learner__name": "ppo",
+        "learner__ppo__rollout_steps": 16,
+        "task__rules__action__space": "discrete",
         "validation__shrink": False,
     },
     "frozen encoder": {**ENCODED, "validation__shrink": False},
@@ -93,7 +105,7 @@ def copied(run: RunDirectory, workspace: Path) -> RunDirectory:
 @pytest.mark.parametrize(
     "name",
     [
-        *("ppo", "frozen encoder"),
+        *("ppo", "frozen encoder", "continuous", "discrete"),
         *(pytest.param(name, marks=pytest.mark.slow) for name in ("sac", "learning encoder")),
     ],
 )
@@ -104,7 +116,7 @@ def test_policy_from_the_checkpoint_earns_what_the_result_says(
 
     for _ in range(2):  # computed, and from the cache of embeddings
         found = earned(run, config, data, tmp_path)
-        np.testing.assert_allclose(found, stored_returns(run), rtol=1e-4, atol=1e-7)
+        np.testing.assert_allclose(found, stored_returns(run), rtol=1e-4, atol=1e-6)
 
     assert np.abs(found).max() > 1e-3
     kept = [*(tmp_path / "embeddings").glob("*.safetensors")]
@@ -121,7 +133,7 @@ def test_agent_that_validation_keeps_out_stays_out(
 
     found = earned(run, config, data)
 
-    np.testing.assert_allclose(found, stored_returns(run), rtol=1e-4, atol=1e-7)
+    np.testing.assert_allclose(found, stored_returns(run), rtol=1e-4, atol=1e-6)
     assert (found != 0.0).tolist() == [False, True]
     judged, _ = latest_good(run, to_resume=False, label="judged")
     best, _ = latest_good(run, label="best")
@@ -177,14 +189,3 @@ def test_other_inputs_are_refused_by_name(
 
     with pytest.raises(ConfigError, match=rf"inputs they were trained on.*{first} → {second}"):
         open_policy(done[0], replace(data, identity=swapped))
-
-
-def test_run_that_does_not_want_targets_is_refused(
-    done: tuple[RunDirectory, TrainConfig], data: TrainingData
-) -> None:
-    run, config = done
-    other = changed(config, {"learner.name": "ppo", "task.rules.action.space": "discrete"})
-    record = run.record.model_copy(update={"config": other.as_mapping()})
-
-    with pytest.raises(ConfigError, match="target positions, was a run with discrete actions"):
-        open_policy(replace(run, record=record), data)

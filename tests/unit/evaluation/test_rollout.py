@@ -19,7 +19,7 @@ from tradingbot.data.synthetic.registry import generate
 from tradingbot.domain.denial import ExitReason
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.envs.batch import BatchSimulator
-from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World, between, select_symbols
 from tradingbot.envs.worlds import world_from_bars
 from tradingbot.evaluation.oracle.action_rule import Information
@@ -27,16 +27,10 @@ from tradingbot.evaluation.oracle.market_oracle import oracle_for
 from tradingbot.evaluation.oracle.simulation import simulate_targets
 from tradingbot.evaluation.oracle.targets import oracle_targets
 from tradingbot.evaluation.oracle_policy import oracle_policy
-from tradingbot.evaluation.rollout import (
-    Rollout,
-    first_ready_bar,
-    roll_out,
-    sleeve_config,
-)
+from tradingbot.evaluation.rollout import Rollout, roll_out, sleeve_config
 from tradingbot.evaluation.rollout_statistics import measure_rollout
 from tradingbot.market.costs import COST_PROFILES, CostProfile
 from tradingbot.market.rules import AccountRules
-from tradingbot.risk.limits import RiskLimits
 
 COSTS = CostProfile()
 COST_FRAC = COSTS.commission_frac + COSTS.slippage_frac
@@ -312,14 +306,8 @@ def test_rollout_begins_when_nine_of_ten_symbols_are_usable(world: World) -> Non
 
 def test_rollout_that_cannot_be_is_refused(world: World) -> None:
     config = sleeve_config()
-    short = replace(config.rules, limits=RiskLimits(max_position_frac=1.0, allow_short=True))
-
     with pytest.raises(ConfigError, match="must have a policy"):
         roll_out(world, config, {})
-    with pytest.raises(ConfigError, match="long-only target positions, was continuous"):
-        roll_out(world, EnvConfig(), {"hold": buy_and_hold})
-    with pytest.raises(ConfigError, match="allow_short=True"):
-        roll_out(world, replace(config, rules=short), {"hold": buy_and_hold})
     with pytest.raises(DataError, match="usable bar and one after it"):
         roll_out(between(world, 0, 100), config, {"hold": buy_and_hold})
 

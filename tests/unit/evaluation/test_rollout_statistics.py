@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tradingbot.domain.errors import DataError
+from tradingbot.evaluation.backtest.trades import Trades
 from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.rollout import Rollout, sleeve_config
 from tradingbot.evaluation.rollout_statistics import (
@@ -16,7 +17,6 @@ from tradingbot.evaluation.rollout_statistics import (
     measure_rollout,
     portfolio_equity,
 )
-from tradingbot.evaluation.rollout_trades import Trades
 
 HOUR = 3_600_000_000
 
@@ -25,7 +25,7 @@ def make_trades(policy: list[int], pnl: list[float], is_open: list[bool]) -> Tra
     zeros = np.zeros(len(policy))
     whole = np.zeros(len(policy), dtype=np.int64)
     return Trades(
-        np.array(policy, dtype=np.int64), *[whole] * 4, *[zeros] * 5, np.array(pnl),
+        np.array(policy, dtype=np.int64), *[whole] * 5, *[zeros] * 5, np.array(pnl),
         np.array(is_open, dtype=bool), whole,
     )  # fmt: skip
 

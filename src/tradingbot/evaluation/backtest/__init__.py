@@ -1,0 +1,18 @@
+"""One vectorised backtester on the simulator: any policy × symbols × period × costs × delay."""
+
+from tradingbot.evaluation.backtest.backtests import Entrant, backtest, backtest_all
+from tradingbot.evaluation.backtest.period import bars_between, ready_bars
+from tradingbot.evaluation.backtest.result import Backtest
+from tradingbot.evaluation.backtest.sleeves import sleeve_config
+from tradingbot.evaluation.backtest.trades import Trades
+
+__all__ = [
+    "Backtest",
+    "Entrant",
+    "Trades",
+    "backtest",
+    "backtest_all",
+    "bars_between",
+    "ready_bars",
+    "sleeve_config",
+]

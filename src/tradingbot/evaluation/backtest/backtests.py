@@ -1,0 +1,214 @@
+"""Backtests of policies on the simulator: one by one, or many as lanes of one simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tradingbot.agents.policy import Policy
+from tradingbot.domain.checks import require
+from tradingbot.domain.errors import ConfigError
+from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.starting import first_ready_bar
+from tradingbot.envs.world import World
+from tradingbot.evaluation.backtest.period import require_period
+from tradingbot.evaluation.backtest.result import Backtest
+from tradingbot.evaluation.backtest.simulation import Group, Lanes, Progress, Sight, simulate
+from tradingbot.evaluation.backtest.track import Track
+from tradingbot.evaluation.backtest.trades import trades_of
+from tradingbot.market.bars import tensor_market
+from tradingbot.market.costs import CostProfile, CostRates
+
+MOST_DELAY_BARS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Entrant:
+    """One policy, and how it is let trade."""
+
+    name: str
+    policy: Policy
+    costs: CostProfile | None = None
+    """Rates; those of the configuration by default."""
+    delay_bars: int = 0
+    """Bars that its decisions wait beyond the next open."""
+
+    def __post_init__(self) -> None:
+        """Refuse a decision that is executed before it is made."""
+        require(
+            0 <= self.delay_bars <= MOST_DELAY_BARS,
+            f"delay_bars must lie in [0, {MOST_DELAY_BARS}]",
+            self,
+        )
+
+
+def backtest(  # noqa: PLR0913 - what identifies a backtest, by name
+    world: World,
+    config: EnvConfig,
+    policy: Policy,
+    *,
+    name: str,
+    bars_per_year: float,
+    first_bar: int | None = None,
+    last_bar: int | None = None,
+    delay_bars: int = 0,
+    progress: Progress | None = None,
+) -> Backtest:
+    """Let one policy trade every symbol of a world; see `backtest_all`."""
+    entrant = Entrant(name, policy, delay_bars=delay_bars)
+    (only,) = backtest_all(
+        world,
+        config,
+        [entrant],
+        bars_per_year=bars_per_year,
+        first_bar=first_bar,
+        last_bar=last_bar,
+        progress=progress,
+    )
+    return only
+
+
+def backtest_all(
+    world: World,
+    config: EnvConfig,
+    entrants: Sequence[Entrant],
+    *,
+    bars_per_year: float,
+    first_bar: int | None = None,
+    last_bar: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[Backtest, ...]:
+    """Let every entrant trade every symbol, each with accounts of its own.
+
+    All are lanes of one simulation: ten entrants cost little more than one. Entrants that share a
+    policy object (a sweep over costs or delays) share its calls too.
+
+    Args:
+        world: What is traded and seen.
+        config: Rules, costs and reward; length and starts of episodes are not read.
+        entrants: Who trades; actions are in the space of the rules.
+        bars_per_year: To annualise with.
+        first_bar: Bar of the first decision; by default the first at which most symbols are usable.
+        last_bar: Bar at whose close it ends; by default the world's last.
+        progress: Told (finished, total, label) in bars.
+
+    Raises:
+        ConfigError: If there is no entrant.
+        DataError: If these are no bars of the world, or none follows the first.
+    """
+    first = first_ready_bar(world) if first_bar is None else first_bar
+    last = world.n_bars - 1 if last_bar is None else last_bar
+    track = simulate_entrants(world, config, entrants, first, last, progress=progress)
+    closed_at = world.closed_at[first : last + 1]
+    n_symbols = world.n_symbols
+    trades = trades_of(track.fills(), track.last_mark, closed_at, n_symbols=n_symbols)
+    results = []
+    for index, entrant in enumerate(entrants):
+        mine = trades.select(trades.policy == index)
+        own = track.lanes(slice(index * n_symbols, (index + 1) * n_symbols))
+        results.append(
+            Backtest(
+                policy=entrant.name,
+                label=period_label(world, closed_at),
+                synthetic=world.synthetic,
+                symbols=world.symbols,
+                closed_at=closed_at,
+                bars_per_year=bars_per_year,
+                **_shares(own, config.rules.account.initial_cash_ccy),
+                action=own.asked,
+                reward_names=config.reward_stack.names,
+                reward_terms=own.terms,
+                denials=own.denials,
+                trades=replace(mine, policy=np.zeros_like(mine.policy)),
+                costs=entrant.costs or config.costs,
+                delay_bars=entrant.delay_bars,
+            )
+        )
+    return tuple(results)
+
+
+def simulate_entrants(
+    world: World,
+    config: EnvConfig,
+    entrants: Sequence[Entrant],
+    first_bar: int,
+    last_bar: int,
+    *,
+    progress: Progress | None = None,
+) -> Track:
+    """Simulate P entrants with N sleeves each; lane = entrant · N + symbol.
+
+    Raises:
+        ConfigError: If there is no entrant.
+        DataError: If these are no bars of the world, or none follows the first.
+    """
+    if not entrants:
+        raise ConfigError("a backtest must have a policy", was="none")
+    require_period(world, first_bar, last_bar)
+    n_bars = last_bar - first_bar
+    rules = lasting(config, n_bars).rules
+    market = tensor_market(world.prices, world.present, dtype=torch.float64)
+    lanes = _lay_out(world, config, entrants, first_bar)
+    sight = Sight(world)
+    return simulate(
+        market, sight, rules, config.reward_stack, lanes, n_bars=n_bars, progress=progress
+    )
+
+
+def lasting(config: EnvConfig, n_bars: int) -> EnvConfig:
+    """Return a configuration whose one episode is the whole period."""
+    episode = replace(config.rules.episode, episode_bars=n_bars)
+    return replace(config, rules=replace(config.rules, episode=episode))
+
+
+def period_label(world: World, closed_at: NDArray[np.int64]) -> str:
+    """Say which data and days figures are of."""
+    first, last = closed_at[[0, -1]].astype("datetime64[us]").astype("datetime64[D]")
+    return f"{world.label}, {first} … {last}"
+
+
+def _lay_out(world: World, config: EnvConfig, entrants: Sequence[Entrant], first_bar: int) -> Lanes:
+    n_symbols = world.n_symbols
+    symbols = torch.arange(n_symbols, dtype=torch.int32).repeat(len(entrants))
+    profiles = [astuple(entrant.costs or config.costs) for entrant in entrants]
+    rates = torch.tensor(profiles, dtype=torch.float64).repeat_interleave(n_symbols, dim=0)
+    delays = torch.tensor([entrant.delay_bars for entrant in entrants])
+    return Lanes(
+        groups=_groups(entrants, n_symbols),
+        row=symbols * world.n_bars + first_bar,
+        rates=CostRates(*rates.T.contiguous()),
+        delay_bars=delays.repeat_interleave(n_symbols),
+    )
+
+
+def _groups(entrants: Sequence[Entrant], n_symbols: int) -> list[Group]:
+    """Join neighbours that are decided for by the same object."""
+    groups: list[Group] = []
+    for index, entrant in enumerate(entrants):
+        start, stop = index * n_symbols, (index + 1) * n_symbols
+        if groups and groups[-1].policy is entrant.policy:
+            start = groups.pop().lanes.start
+        groups.append(Group(entrant.policy, slice(start, stop)))
+    return groups
+
+
+def _shares(track: Track, initial_cash_ccy: float) -> dict[str, NDArray[np.float64]]:
+    """Return equity, positions, turnover and costs as `Backtest` has them."""
+    equity = track.column("equity")
+    start = np.full_like(equity[:1], initial_cash_ccy)
+    before = np.concatenate([start, equity[:-1]])
+
+    def share(values: NDArray[np.float64], of: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.divide(values, of, out=np.zeros_like(values), where=of > 0.0)
+
+    paid = track.column("commission") + track.column("slippage") + track.column("borrow")
+    return {
+        "equity": np.concatenate([start, equity]) / initial_cash_ccy,
+        "position_frac": share(track.column("units") * track.column("mark"), equity),
+        "turnover_frac": share(np.diff(track.column("turnover"), axis=0, prepend=0.0), before),
+        "cost_frac": share(np.diff(paid, axis=0, prepend=0.0), before),
+    }
