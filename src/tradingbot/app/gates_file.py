@@ -42,6 +42,16 @@ def load_gates(reference: str | Path = DEFAULT_GATES) -> tuple[Gate, ...]:
     return tuple(_read(entry, index, document) for index, entry in enumerate(entries))
 
 
+def gates_text(reference: str | Path = DEFAULT_GATES) -> str:
+    """Return a file of gates as it is written, comments included.
+
+    Raises:
+        ConfigError: If it cannot be read.
+    """
+    _, files = read_merged(reference, preset_folder("gates"))
+    return files[0].read_text(encoding="utf-8")
+
+
 def read_benches(files: Sequence[Path]) -> dict[str, float]:
     """Read the records of `tradingbot bench … --json`: name → value; a later file goes first.
 

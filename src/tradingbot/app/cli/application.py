@@ -33,6 +33,7 @@ COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (
     ("market", "tradingbot.app.cli.market"),
     (None, "tradingbot.app.cli.train"),
     ("runs", "tradingbot.app.cli.runs"),
+    (None, "tradingbot.app.cli.gates"),
     (None, "tradingbot.app.cli.envcheck"),
     ("config", "tradingbot.app.cli.config"),
     ("bench", "tradingbot.app.cli.bench"),

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fixtures.example_dossier import bare_dossier, example_dossier
+from tradingbot.app.gates_file import load_gates
+from tradingbot.domain.errors import ConfigError
+from tradingbot.evaluation.gates.gate import Comparison, Gate, JudgedBy
+from tradingbot.evaluation.gates.judging import judge_gates
+from tradingbot.evaluation.gates.measurements import MEASUREMENTS
+from tradingbot.evaluation.gates.result import GateResult
+from tradingbot.evaluation.oracle.intervals import Interval
+
+
+def gate(
+    metric: str, comparison: Comparison, target: float, judged_by: JudgedBy = "estimate"
+) -> Gate:
+    return Gate("x/y", "words", metric, comparison, target, judged_by=judged_by)
+
+
+def judged(one: Gate, **benches: float) -> GateResult:
+    return judge_gates(example_dossier(), [one], benches)[0]
+
+
+def test_every_metric_reads_a_full_dossier() -> None:
+    dossier = example_dossier()
+    for name, measurement in MEASUREMENTS.items():
+        found = measurement.read(dossier)
+        assert found.value is not None, name
+        assert found.interval is None or found.interval.estimate == found.value, name
+
+
+def test_pieces_that_were_left_out_are_not_measured_and_say_why() -> None:
+    results = {each.gate: each for each in judge_gates(bare_dossier(), load_gates(), {})}
+    windows = results["validation/windows"]
+    assert (windows.outcome, windows.reason) == ("not measured", "fewer days than a window of 60")
+    assert results["validation/stress"].reason == "not evaluated"
+    assert results["environment/speed"].outcome == "not measured"
+
+
+@pytest.mark.parametrize(
+    ("end", "outcome"), [("estimate", "pass"), ("low", "fail"), ("high", "pass")]
+)
+def test_gate_is_judged_by_the_end_it_names(end: JudgedBy, outcome: str) -> None:
+    # The made-up edge is 1.57 ± 0.7 bp per bar.
+    result = judged(gate("edge_bps_per_bar", ">", 1.0, end))
+    assert result.outcome == outcome
+    assert result.interval == pytest.approx((1.57, 0.87, 2.27))
+
+
+def test_end_of_an_interval_that_is_not_there_is_not_measured() -> None:
+    assert judged(gate("max_drawdown_frac", "<", 1.0, "low")).outcome == "not measured"
+
+
+def test_undefined_number_is_not_measured_instead_of_failing() -> None:
+    dossier = example_dossier()
+    stats = replace(dossier.statistics, deflated_sharpe=float("nan"))
+    asked = gate("deflated_sharpe", ">=", 0.95)
+    result = judge_gates(replace(dossier, statistics=stats), [asked], {})[0]
+    assert (result.outcome, result.reason) == ("not measured", "undefined for this result")
+
+
+def test_records_of_benchmarks_are_judged_where_they_are_given() -> None:
+    asked = gate("bench/single_env", ">", 1000.0)
+    assert judged(asked).outcome == "not measured"
+    assert judged(asked, single_env=20_000.0).outcome == "pass"
+    assert judged(asked, single_env=10.0).outcome == "fail"
+
+
+def test_policy_without_shorts_uses_its_full_range_from_zero_to_one() -> None:
+    dossier = example_dossier()
+    asked = gate("action_range_frac", ">=", 0.99)
+    for lowest, highest, outcome in ((0.0, 1.0, "pass"), (-1.0, 1.0, "pass"), (-0.2, 0.5, "fail")):
+        health = replace(dossier.health, lowest_action=lowest, highest_action=highest)
+        assert judge_gates(replace(dossier, health=health), [asked], {})[0].outcome == outcome
+
+
+def test_cost_reserve_is_break_even_over_assumed_costs() -> None:
+    dossier = example_dossier()
+    assert dossier.sensitivity is not None
+    for break_even, assumed, value in ((6.0, 1.5, 4.0), (None, 1.5, 0.0), (6.0, 0.0, None)):
+        found = replace(
+            dossier.sensitivity, break_even_cost_bps=(break_even,), assumed_cost_bps=assumed
+        )
+        result = MEASUREMENTS["cost_reserve"].read(replace(dossier, sensitivity=found))
+        assert result.value == value
+
+
+def test_track_record_is_measured_in_units_of_the_minimum() -> None:
+    dossier = example_dossier()
+    for needed, value in ((882.0, 2.0), (float("inf"), 0.0)):
+        stats = replace(dossier.statistics, min_track_record_bars=needed)
+        assert (
+            MEASUREMENTS["track_record_frac"].read(replace(dossier, statistics=stats)).value
+            == value
+        )
+
+
+def test_win_rate_has_the_interval_of_a_share_of_trades() -> None:
+    found = MEASUREMENTS["win_rate_frac"].read(example_dossier())
+    assert isinstance(found.interval, Interval)
+    assert found.interval.low < 0.54 < found.interval.high
+
+
+def test_two_gates_of_one_name_or_none_are_refused() -> None:
+    one = gate("deflated_sharpe", ">=", 0.95)
+    with pytest.raises(ConfigError, match="x/y"):
+        judge_gates(example_dossier(), [one, one], {})
+    with pytest.raises(ConfigError, match="none"):
+        judge_gates(example_dossier(), [], {})

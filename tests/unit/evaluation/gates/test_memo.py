@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fixtures.example_dossier import around, bare_dossier, example_dossier
+from tradingbot.app.gates_file import load_gates
+from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.gates.memo import write_memo
+from tradingbot.evaluation.gates.plausibility import raise_alarm
+from tradingbot.evaluation.gates.result import Memo
+
+
+def strong_dossier(*, synthetic: bool = True, sharpe: float = 2.0) -> Dossier:
+    """Everything that the product's gates require holds; made-up numbers."""
+    full = example_dossier(synthetic=synthetic)
+    test = full.test
+    agents = replace(
+        test.policies[0], sharpe_annual=around(sharpe, 0.5), annual_return_frac=0.5, beta=0.1
+    )
+    test = replace(test, policies=(agents, *test.policies[1:]), share_of_oracle=around(0.9, 0.05))
+    statistics = replace(
+        full.statistics,
+        deflated_sharpe=0.99,
+        spa_p_consistent=0.01,
+        edge_hac_bps=around(2.0, 0.5),
+        excess_hac_bps=around(1.5, 0.5),
+        min_track_record_bars=500.0,
+    )
+    assert full.walk_forward is not None
+    assert full.sensitivity is not None
+    return replace(
+        full,
+        parts=(full.parts[0], test),
+        statistics=statistics,
+        walk_forward=replace(full.walk_forward, share_positive=around(0.9, 0.1)),
+        sensitivity=replace(full.sensitivity, break_even_cost_bps=(9.0, 5.0), assumed_cost_bps=1.0),
+    )
+
+
+def memo_of(dossier: Dossier) -> Memo:
+    return write_memo(dossier, load_gates())
+
+
+def test_run_that_holds_every_required_gate_is_go() -> None:
+    memo = memo_of(strong_dossier())
+    assert memo.verdict == "GO"
+    assert memo.reasons
+    assert all(each.outcome == "pass" for each in memo.gates if each.is_required)
+    assert "bp per bar net" in memo.headline
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"deflated_sharpe": 0.90},
+        {"spa_p_consistent": 0.2},
+        {"edge_hac_bps": around(0.5, 0.6)},
+        {"excess_hac_bps": around(0.5, 0.6)},
+    ],
+)
+def test_run_without_edge_is_no_go_whatever_else_holds(change: dict[str, object]) -> None:
+    strong = strong_dossier()
+    memo = memo_of(replace(strong, statistics=replace(strong.statistics, **change)))  # type: ignore[arg-type]
+    assert memo.verdict == "NO-GO"
+    assert memo.headline.startswith("No edge")
+    assert len(memo.reasons) == 1
+    assert memo.would_change
+
+
+def test_agents_that_stay_out_are_no_go_and_said_so() -> None:
+    strong = strong_dossier()
+    out = tuple(replace(row, trades=False) for row in strong.test.agents)
+    memo = memo_of(replace(strong, parts=(strong.parts[0], replace(strong.test, agents=out))))
+    assert memo.verdict == "NO-GO"
+    assert "Validation kept every agent out" in memo.headline
+
+
+def test_index_that_falls_is_not_recommended() -> None:
+    strong = strong_dossier()
+    test = strong.test
+    for growth, words in ((0.1, "hold the index"), (-0.1, "stay in cash")):
+        rows = tuple(
+            replace(row, total_return_frac=growth) if row.policy == test.reference else row
+            for row in test.policies
+        )
+        parts = (strong.parts[0], replace(test, policies=rows))
+        statistics = replace(strong.statistics, deflated_sharpe=0.1)
+        assert words in memo_of(replace(strong, parts=parts, statistics=statistics)).headline
+
+
+def test_edge_with_a_required_gate_missing_is_conditional() -> None:
+    strong = strong_dossier()
+    unmeasured = replace(strong, walk_forward=None, left_out=(("walk_forward", "too short"),))
+    failed = replace(strong, statistics=replace(strong.statistics, min_track_record_bars=1e9))
+    for dossier, words in ((unmeasured, "too short"), (failed, "long enough")):
+        memo = memo_of(dossier)
+        assert memo.verdict == "CONDITIONAL"
+        assert words in " ".join(memo.reasons)
+
+
+def test_advisory_gate_that_fails_is_counter_evidence_of_go() -> None:
+    strong = strong_dossier()
+    memo = memo_of(replace(strong, health=replace(strong.health, entropy=0.1)))
+    assert memo.verdict == "GO"
+    assert any("Entropy" in line for line in memo.counter_evidence)
+
+
+def test_leak_is_no_go() -> None:
+    strong = strong_dossier()
+    for change in ({"actions_changed": 1}, {"words": ("late decisions earn more",)}):
+        check = replace(strong.leak_check, **change)  # type: ignore[arg-type]
+        assert memo_of(replace(strong, leak_check=check)).verdict == "NO-GO"
+
+
+def test_sharpe_above_three_on_observed_bars_blocks_go() -> None:
+    real = strong_dossier(synthetic=False, sharpe=3.5)
+    memo = memo_of(replace(real, parts=(real.parts[0], replace(real.test, share_of_oracle=None))))
+    assert memo.verdict == "CONDITIONAL"
+    assert memo.alarm is not None
+    assert not memo.alarm.is_explained
+    assert "alarm" in memo.reasons[0]
+
+
+def test_sharpe_above_three_on_a_known_market_is_explained_by_its_oracle() -> None:
+    memo = memo_of(strong_dossier(sharpe=6.0))
+    assert memo.verdict == "GO"
+    assert memo.alarm is not None
+    assert memo.alarm.is_explained
+    assert "oracle" in memo.alarm.explanation
+
+
+@pytest.mark.parametrize("sharpe", [2.0, 6.0])
+def test_more_than_the_oracle_earns_is_never_go(sharpe: float) -> None:
+    strong = strong_dossier(sharpe=sharpe)
+    check = replace(strong.leak_check, better_than_oracle=True)
+    memo = memo_of(replace(strong, leak_check=check))
+    assert memo.verdict != "GO"
+    assert memo.alarm is not None
+    assert not memo.alarm.is_explained
+
+
+def test_plausible_result_raises_no_alarm() -> None:
+    assert raise_alarm(strong_dossier(sharpe=2.9)) is None
+
+
+def test_bare_dossier_is_never_go() -> None:
+    assert memo_of(bare_dossier()).verdict != "GO"
