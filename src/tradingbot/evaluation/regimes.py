@@ -18,6 +18,7 @@ from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.dossier.robustness import RegimeRow, Regimes
 from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.statistics.hac import mean_error
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -181,14 +182,16 @@ def mean_within(returns: FloatArray, inside: NDArray[np.bool_]) -> Interval:
     """Return the mean of the bars (S,) inside, with a 95 % interval by Newey and West.
 
     The mean of a part is a ratio of two sums over all bars; its error is that of the mean of
-    inside · (return − mean) ÷ share inside, which keeps neighbours neighbours. NaN without a bar.
+    inside · (return − mean) ÷ share inside, which keeps neighbours neighbours. NaN without a bar;
+    no width where nothing moves.
     """
     share = float(inside.mean()) if len(inside) else 0.0
     if share == 0.0:
         return Interval(math.nan, math.nan, math.nan)
     mean = float(returns[inside].mean())
     influence = np.where(inside, returns - mean, 0.0) / share
-    half = _Z * math.sqrt(_long_run_variance(influence) / len(returns))
+    error = mean_error(influence)
+    half = 0.0 if math.isnan(error) else _Z * error
     return Interval(mean, mean - half, mean + half)
 
 
@@ -254,15 +257,3 @@ def _rolling(values: FloatArray, length: int) -> FloatArray:
 
 def _after_warm_up(values: FloatArray, n_bars: int) -> FloatArray:
     return np.concatenate([np.full(n_bars - len(values), np.nan), values])
-
-
-def _long_run_variance(values: FloatArray) -> float:
-    """Newey & West (1987) with Bartlett weights and ⌊4 (S / 100)^(2/9)⌋ lags."""
-    count = len(values)
-    lags = min(count - 1, int(4.0 * (count / 100.0) ** (2.0 / 9.0)))
-    centred = values - values.mean()
-    total = float(centred @ centred) / count
-    for lag in range(1, lags + 1):
-        weight = 1.0 - lag / (lags + 1.0)
-        total += 2.0 * weight * float(centred[lag:] @ centred[:-lag]) / count
-    return max(total, 0.0)
