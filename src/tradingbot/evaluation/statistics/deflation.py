@@ -125,7 +125,7 @@ def mean_correlation(trial_returns: ArrayLike) -> float:
     scores = scores / np.linalg.norm(scores, axis=0)
     # Σ of all correlations is the squared length of the summed unit vectors.
     together = float((scores.sum(axis=1) ** 2).sum()) - scores.shape[1]
-    return together / (count * (count - 1))
+    return float(together / (count * (count - 1)))
 
 
 def min_backtest_years(n_trials: float, *, target_annual: float = 1.0) -> float:

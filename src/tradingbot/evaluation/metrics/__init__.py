@@ -1,0 +1,86 @@
+"""What a policy did, in figures: pure functions of arrays, each with unit and NaN policy.
+
+Whether a figure is luck is asked in `evaluation.statistics`.
+"""
+
+from tradingbot.evaluation.metrics.registry import (
+    METRICS,
+    Metric,
+    Outcome,
+    measure,
+    metric_named,
+)
+from tradingbot.evaluation.metrics.relative import (
+    annual_alpha,
+    annual_excess_return,
+    beta,
+    information_ratio,
+)
+from tradingbot.evaluation.metrics.returns import (
+    annual_calmar,
+    annual_return,
+    annual_sharpe,
+    annual_sortino,
+    annual_volatility,
+    drawdown_of,
+    expected_shortfall,
+    hit_rate,
+    max_drawdown,
+    max_drawdown_bars,
+    simple_returns,
+    total_return,
+    value_at_risk,
+    wealth_of,
+)
+from tradingbot.evaluation.metrics.trading import (
+    action_entropy,
+    action_shares,
+    cost_share,
+    mean_exposure,
+    mean_trade_bars,
+    profit_factor,
+    time_in_market,
+    trade_count,
+    trades_per_1000_bars,
+    turnover_per_bar,
+    voluntary_trade_rate,
+    win_rate,
+)
+
+__all__ = [
+    "METRICS",
+    "Metric",
+    "Outcome",
+    "action_entropy",
+    "action_shares",
+    "annual_alpha",
+    "annual_calmar",
+    "annual_excess_return",
+    "annual_return",
+    "annual_sharpe",
+    "annual_sortino",
+    "annual_volatility",
+    "beta",
+    "cost_share",
+    "drawdown_of",
+    "expected_shortfall",
+    "hit_rate",
+    "information_ratio",
+    "max_drawdown",
+    "max_drawdown_bars",
+    "mean_exposure",
+    "mean_trade_bars",
+    "measure",
+    "metric_named",
+    "profit_factor",
+    "simple_returns",
+    "time_in_market",
+    "total_return",
+    "trade_count",
+    "trades_per_1000_bars",
+    "turnover_per_bar",
+    "value_at_risk",
+    "voluntary_trade_rate",
+    "wealth_of",
+    "win_rate",
+]

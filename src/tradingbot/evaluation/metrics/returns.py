@@ -1,0 +1,197 @@
+"""Figures of one series of simple returns per bar: growth, dispersion, drawdown, tails.
+
+One policy throughout: NaN or infinity inside an input is a DataError that names its place; a figure
+that is not defined (no bar, one bar, no spread, no loss to divide by) is NaN, never infinite. A
+return of −1 or less is ruin: worth is 0 from then on.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tradingbot.domain.errors import ConfigError, DataError
+from tradingbot.evaluation.statistics.series import (
+    FloatArray,
+    finite_series,
+    require_share,
+    spread_of,
+)
+from tradingbot.evaluation.statistics.sharpe import sharpe_ratio
+
+_LARGEST_EXPONENT = 700.0
+"""e to this is the last that a double holds."""
+
+
+def simple_returns(equity: ArrayLike) -> FloatArray:
+    """Return the change of worth per bar (S, …) of worth (S + 1, …).
+
+    0 where nothing is left to lose: after ruin nothing changes.
+
+    Raises:
+        DataError: If a worth is NaN or infinite, or there is none.
+    """
+    worth = _finite_worth(equity)
+    before = worth[:-1]
+    ratios: FloatArray = np.divide(worth[1:], before, out=np.ones_like(before), where=before > 0.0)
+    return ratios - 1.0
+
+
+def wealth_of(returns: ArrayLike) -> FloatArray:
+    """Return the worth (T + 1,) of 1 put in at the start; 0 from ruin on."""
+    growth = np.maximum(1.0 + finite_series(returns, "returns"), 0.0)
+    return np.concatenate([[1.0], np.cumprod(growth)])
+
+
+def drawdown_of(equity: ArrayLike) -> FloatArray:
+    """Return the share (S, …) lost since the highest worth so far, ≥ 0, along the first axis.
+
+    Raises:
+        DataError: If a worth is NaN or infinite, there is none, or it begins at 0 or below.
+    """
+    worth = _finite_worth(equity)
+    if (worth[0] <= 0.0).any():
+        raise DataError("equity must begin above 0", was=worth[0].min())
+    return 1.0 - worth / np.maximum.accumulate(worth, axis=0)
+
+
+def total_return(returns: ArrayLike) -> float:
+    """Return the compounded return over all bars, share of the start; −1 for ruin, NaN for none."""
+    series = finite_series(returns, "returns")
+    return float(wealth_of(series)[-1] - 1.0) if len(series) else math.nan
+
+
+def annual_return(returns: ArrayLike, *, bars_per_year: float) -> float:
+    """Return the yearly compounded return, share: (1 + total)^(bars per year ÷ T) − 1.
+
+    −1 for ruin; NaN for no bar, or where a few bars would compound to more than a number holds.
+    """
+    _require_year(bars_per_year)
+    total = total_return(returns)
+    if math.isnan(total) or total <= -1.0:
+        return total
+    exponent = math.log1p(total) * bars_per_year / len(finite_series(returns, "returns"))
+    return math.expm1(exponent) if exponent < _LARGEST_EXPONENT else math.nan
+
+
+def annual_volatility(returns: ArrayLike, *, bars_per_year: float) -> float:
+    """Return the standard deviation (T − 1) of returns × √bars per year, share.
+
+    0 where nothing moves; NaN for fewer than two bars.
+    """
+    _require_year(bars_per_year)
+    series = finite_series(returns, "returns")
+    if len(series) < 2:
+        return math.nan
+    spread = spread_of(series)
+    return 0.0 if math.isnan(spread) else spread * math.sqrt(bars_per_year)
+
+
+def annual_sharpe(
+    returns: ArrayLike, *, bars_per_year: float, risk_free_frac: float = 0.0
+) -> float:
+    """Return mean ÷ standard deviation (T − 1) × √bars per year, a ratio.
+
+    Args:
+        returns: (T,) simple, per bar.
+        bars_per_year: Of the market's calendar.
+        risk_free_frac: Return of cash **per bar**.
+
+    Returns:
+        NaN for fewer than two bars or where nothing moves.
+    """
+    _require_year(bars_per_year)
+    return sharpe_ratio(returns, risk_free_frac=risk_free_frac) * math.sqrt(bars_per_year)
+
+
+def annual_sortino(returns: ArrayLike, *, bars_per_year: float, target_frac: float = 0.0) -> float:
+    """Return mean ÷ root mean square of what falls short × √bars per year, a ratio.
+
+    Args:
+        returns: (T,) simple, per bar.
+        bars_per_year: Of the market's calendar.
+        target_frac: Return **per bar** below which one falls short. All T bars are in the
+            denominator, not only the losing ones.
+
+    Returns:
+        NaN for no bar, or where no bar falls short.
+    """
+    _require_year(bars_per_year)
+    excess = finite_series(returns, "returns") - target_frac
+    short = np.minimum(excess, 0.0)
+    deepest = float(-short.min()) if len(short) else 0.0
+    if deepest == 0.0:
+        return math.nan
+    # Scaled first: the squares of tiny losses would vanish.
+    shortfall = deepest * math.sqrt(float(((short / deepest) ** 2).mean()))
+    return float(excess.mean()) / shortfall * math.sqrt(bars_per_year)
+
+
+def annual_calmar(returns: ArrayLike, *, bars_per_year: float) -> float:
+    """Return the yearly compounded return ÷ maximum drawdown, a ratio; NaN without a drawdown."""
+    deepest = max_drawdown(returns)
+    return annual_return(returns, bars_per_year=bars_per_year) / deepest if deepest else math.nan
+
+
+def max_drawdown(returns: ArrayLike) -> float:
+    """Return the largest share lost since a peak, ≥ 0 (1 for ruin); the start is a peak.
+
+    At closes, not annualised. NaN for no bar.
+    """
+    series = finite_series(returns, "returns")
+    return float(drawdown_of(wealth_of(series)).max()) if len(series) else math.nan
+
+
+def max_drawdown_bars(returns: ArrayLike) -> float:
+    """Return the longest stretch of bars below an earlier peak, recovered or not; NaN for none."""
+    series = finite_series(returns, "returns")
+    if len(series) == 0:
+        return math.nan
+    place = np.arange(len(series) + 1)
+    at_peak = drawdown_of(wealth_of(series)) <= 0.0
+    return float((place - np.maximum.accumulate(np.where(at_peak, place, 0))).max())
+
+
+def hit_rate(returns: ArrayLike) -> float:
+    """Return the share of bars with a gain among those with a gain or a loss; NaN without any."""
+    series = finite_series(returns, "returns")
+    moving = np.count_nonzero(series)
+    return np.count_nonzero(series > 0.0) / moving if moving else math.nan
+
+
+def value_at_risk(returns: ArrayLike, *, level: float = 0.95) -> float:
+    """Return the loss per bar that is exceeded in 1 − level of the bars, share.
+
+    Historical quantile, linear between bars; below 0 where even that bar earns. NaN for no bar.
+    """
+    series = finite_series(returns, "returns")
+    # Rounded: 1 − 0.9 is less than a tenth, and would pass by the bar at the quantile.
+    tail = round(1.0 - require_share(level, "level"), 12)
+    return -float(np.quantile(series, tail)) if len(series) else math.nan
+
+
+def expected_shortfall(returns: ArrayLike, *, level: float = 0.95) -> float:
+    """Return the mean loss per bar of the bars at or beyond the value at risk, share."""
+    series = finite_series(returns, "returns")
+    if len(series) == 0:
+        return math.nan
+    return -float(series[series <= -value_at_risk(series, level=level)].mean())
+
+
+def _require_year(bars_per_year: float) -> None:
+    if not 0.0 < bars_per_year < math.inf:
+        raise ConfigError("bars_per_year must be above 0", was=bars_per_year)
+
+
+def _finite_worth(equity: ArrayLike) -> FloatArray:
+    worth = np.asarray(equity, dtype=np.float64)
+    if worth.ndim == 0 or len(worth) == 0 or not np.isfinite(worth).all():
+        bad = worth[~np.isfinite(worth)].ravel()
+        raise DataError(
+            "equity must have a finite worth at every bar",
+            was=bad[0] if len(bad) else f"shape {worth.shape}",
+            remedy="Look for a price that is missing while a position is held",
+        )
+    return worth
