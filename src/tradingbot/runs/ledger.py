@@ -261,5 +261,6 @@ def _damaged(path: Path, was: str) -> StorageError:
         "the ledger of trials must be whole",
         was=was,
         where=str(path),
-        remedy="Restore it from a backup; a deflated Sharpe ratio needs the true count of trials",
+        remedy="Restore it from a backup, or bring it along with runs of another workspace: "
+        "a deflated Sharpe ratio needs the true count of trials",
     )
