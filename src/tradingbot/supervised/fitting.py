@@ -1,0 +1,194 @@
+"""Fits a model of all stages: folds that look back, then the whole training part.
+
+Each stage is calibrated on the blocks before it, which its classifiers had not seen when they were
+asked; the first stage, which has none, on the bars that said when to stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradingbot.data.splits import IndexRange
+from tradingbot.supervised.calibration import Calibration, fit_calibration
+from tradingbot.supervised.classifier import (
+    Classifier,
+    FitRows,
+    FittedClassifier,
+    ProbabilityArray,
+    Progress,
+)
+from tradingbot.supervised.forward_folds import FoldConfig, forward_folds, rows_to_learn
+from tradingbot.supervised.labels import (
+    UNKNOWN,
+    LabelArray,
+    LabelConfig,
+    label_moves,
+    purged,
+)
+from tradingbot.supervised.probability_model import ProbabilityModel, Stage
+from tradingbot.supervised.scores import Scores, base_rates, score
+from tradingbot.supervised.table import ModelTable
+
+
+@dataclass(frozen=True)
+class FitConfig:
+    """Everything about fitting that is not the classifier's own."""
+
+    labels: LabelConfig = field(default_factory=LabelConfig)
+    folds: FoldConfig = field(default_factory=FoldConfig)
+    seed: int = 0
+    """Root of every random stream."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel:
+    """A model, and how good its probabilities of the training part are, out of fold."""
+
+    model: ProbabilityModel
+    rates: NDArray[np.float64]
+    """(3,) base rates of the training part's labels."""
+    out_of_fold: Scores | None
+    """Calibrated; None where the table ends before the second block's labels."""
+    out_of_fold_raw: Scores | None
+    """Before calibration."""
+
+
+def fit_model(
+    classifier: Classifier,
+    table: ModelTable,
+    train: IndexRange,
+    config: FitConfig,
+    *,
+    progress: Progress | None = None,
+) -> FittedModel:
+    """Fit every stage that the table reaches.
+
+    A table that ends within the training part gets the stages that speak for its bars, fitted as
+    they would be in a longer one.
+
+    Args:
+        classifier: The kind of model.
+        table: What is seen, and the closes that labels are made of.
+        train: The training part; no bar from its end on is fitted or calibrated on.
+        config: Labels, folds and seed.
+        progress: Told (finished, total, label) in stages and their steps.
+
+    Raises:
+        ConfigError: If the training part is too short for the folds.
+        DataError: If a stage has nothing to learn from.
+    """
+    labels = label_moves(table.closes, config.labels)
+    plans = _plans(train, config)
+    fitted = _Fitting(classifier, table, labels, config, [])
+    stages = []
+    for number, (learn, start, stop) in enumerate(plans):
+        if start >= table.n_bars:
+            break
+        told = _labelled(progress, number, len(plans))
+        stages.append(fitted.stage(learn, IndexRange(start, min(stop, table.n_bars)), told))
+    model = ProbabilityModel(tuple(stages), table.names)
+    rates = base_rates(_within(labels, table, purged(train, config.labels)))
+    calibrated, raw = fitted.scores(model, train)
+    return FittedModel(model, rates, calibrated, raw)
+
+
+def _plans(train: IndexRange, config: FitConfig) -> list[tuple[IndexRange, int, int]]:
+    """What each stage learns from, the first bar it is asked about, and the bar after the last."""
+    folds = forward_folds(train, config.folds, config.labels)
+    plans = [(fold.train[0], fold.tests[0].start, fold.tests[0].stop) for fold in folds]
+    return [*plans, (train, train.stop, 2**62)]
+
+
+@dataclass(eq=False)
+class _Fitting:
+    """What the stages have in common, and the blocks that were asked about so far."""
+
+    classifier: Classifier
+    table: ModelTable
+    labels: LabelArray
+    config: FitConfig
+    asked: list[tuple[IndexRange, ProbabilityArray]]
+
+    def stage(self, learn: IndexRange, block: IndexRange, progress: Progress | None) -> Stage:
+        rows = rows_to_learn(learn, self.config.folds, self.config.labels)
+        model = self.classifier.fit(
+            self.table, self.labels, rows, seed=self.config.seed, progress=progress
+        )
+        calibration = self._calibrate(model, learn, rows)
+        if block.stop <= self.table.n_bars and len(block):
+            self.asked.append((block, model.probabilities(self.table, block)))
+        return Stage(block.start, learn.stop, model, calibration)
+
+    def _calibrate(self, model: FittedClassifier, learn: IndexRange, rows: FitRows) -> Calibration:
+        """Fit on the earlier blocks as far as their labels end within `learn`."""
+        usable = purged(learn, self.config.labels)
+        blocks = [
+            (IndexRange(block.start, min(block.stop, usable.stop)), chances)
+            for block, chances in self.asked
+            if block.start < usable.stop
+        ] or [(rows.stop, model.probabilities(self.table, rows.stop))]
+        chances = np.concatenate([each[:, : len(block)] for block, each in blocks], axis=1)
+        return fit_calibration(
+            chances,
+            self._answers([block for block, _ in blocks]),
+            overlap_bars=self.config.labels.horizon_bars,
+        )
+
+    def _answers(self, blocks: Sequence[IndexRange]) -> LabelArray:
+        parts = [
+            np.where(
+                self.table.valid[:, b.start : b.stop], self.labels[:, b.start : b.stop], UNKNOWN
+            )
+            for b in blocks
+        ]
+        return np.concatenate(parts, axis=1).astype(np.int8)
+
+    def scores(
+        self, model: ProbabilityModel, train: IndexRange
+    ) -> tuple[Scores | None, Scores | None]:
+        """Score the blocks of the training part, calibrated and not.
+
+        A block's base rates are those of the labels its stage learned from.
+        """
+        limit = min(purged(train, self.config.labels).stop, self.table.n_bars)
+        kept, rates, calibrated = [], [], []
+        for stage, (block, chances) in zip(model.stages, self.asked, strict=False):
+            part = IndexRange(block.start, max(block.start, min(block.stop, limit)))
+            if not len(part):
+                continue
+            past = _within(self.labels, self.table, IndexRange(train.start, stage.seen_until))
+            kept.append((part, chances[:, : len(part)]))
+            shape = (len(self.table.symbols), len(part), 3)
+            rates.append(np.broadcast_to(base_rates(past), shape))
+            calibrated.append(stage.calibration.apply(chances[:, : len(part)]))
+        if not kept:
+            return None, None
+        answers = self._answers([part for part, _ in kept])
+        if not (answers != UNKNOWN).any():
+            return None, None
+        before = np.concatenate(rates, axis=1)
+        raw = np.concatenate([each for _, each in kept], axis=1).astype(np.float64)
+        return (
+            score(np.concatenate(calibrated, axis=1), answers, before),
+            score(raw, answers, before),
+        )
+
+
+def _within(labels: LabelArray, table: ModelTable, part: IndexRange) -> LabelArray:
+    cut = slice(part.start, part.stop)
+    return np.where(table.valid[:, cut], labels[:, cut], UNKNOWN).astype(np.int8)
+
+
+def _labelled(progress: Progress | None, number: int, total: int) -> Progress | None:
+    if progress is None:
+        return None
+    told = progress
+
+    def report(finished: int, steps: int, label: str) -> None:
+        told(number * steps + finished, total * steps, f"model {number + 1} of {total}, {label}")
+
+    return report

@@ -1,0 +1,110 @@
+"""Probabilities of a whole history, each from a model that had seen only what came before.
+
+A model of this kind is a row of stages. Each stage speaks from a bar on, and had seen nothing from
+that bar on; before the first stage nobody knows anything, and every class has a third.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tradingbot.data.splits import IndexRange
+from tradingbot.domain.errors import DataError
+from tradingbot.supervised.calibration import Calibration
+from tradingbot.supervised.classifier import FittedClassifier, ProbabilityArray, Stream
+from tradingbot.supervised.labels import CLASSES
+from tradingbot.supervised.table import ModelTable
+
+_THIRD = np.float32(1.0 / len(CLASSES))
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A fitted classifier with its calibration, and the bars it speaks for."""
+
+    from_bar: int
+    """First bar it is asked about."""
+    seen_until: int
+    """No bar from here on had any part in it: neither in features nor in labels."""
+    model: FittedClassifier
+    calibration: Calibration
+
+    def __post_init__(self) -> None:
+        """Refuse a stage that is asked about bars it has seen."""
+        if self.seen_until > self.from_bar:
+            raise DataError(
+                "a stage must not be asked about bars it has seen",
+                was=f"seen until {self.seen_until}, asked from {self.from_bar}",
+                remedy="Fit it on earlier bars, with purge and embargo",
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class ProbabilityModel:
+    """Stages in order of time; the last one speaks for everything after the training part."""
+
+    stages: tuple[Stage, ...]
+    names: tuple[str, ...]
+    """F features that the classifiers read, in order."""
+
+    def __post_init__(self) -> None:
+        """Refuse no stage, or stages out of order."""
+        starts = [stage.from_bar for stage in self.stages]
+        if not starts or sorted(set(starts)) != starts:
+            raise DataError("stages must be in order of time, one at least", was=starts)
+
+    def probabilities(self, table: ModelTable) -> ProbabilityArray:
+        """Return probabilities (N, T, 3) of down, flat, up.
+
+        Thirds before the first stage and where the table is not valid. The probability of a bar
+        does not depend on any later bar.
+
+        Raises:
+            DataError: If the table has other features.
+        """
+        self._require_names(table)
+        chances = np.full((len(table.symbols), table.n_bars, len(CLASSES)), _THIRD, np.float32)
+        stops = [stage.from_bar for stage in self.stages[1:]] + [table.n_bars]
+        for stage, stop in zip(self.stages, stops, strict=True):
+            part = IndexRange(stage.from_bar, max(stage.from_bar, min(stop, table.n_bars)))
+            if len(part):
+                raw = stage.model.probabilities(table, part)
+                chances[:, part.start : part.stop] = stage.calibration.apply(raw)
+        chances[~table.valid] = _THIRD
+        return chances
+
+    def raw_probabilities(self, table: ModelTable) -> ProbabilityArray:
+        """Return the same before calibration, (N, T, 3)."""
+        plain = (
+            Stage(stage.from_bar, stage.seen_until, stage.model, Calibration())
+            for stage in self.stages
+        )
+        return ProbabilityModel(tuple(plain), self.names).probabilities(table)
+
+    def stream(self, n_symbols: int) -> CalibratedStream:
+        """Begin to take bars after the training part one at a time."""
+        last = self.stages[-1]
+        return CalibratedStream(last.model.stream(n_symbols), last.calibration)
+
+    def _require_names(self, table: ModelTable) -> None:
+        if table.names != self.names:
+            other = sorted(set(table.names) ^ set(self.names)) or ["another order"]
+            raise DataError(
+                "table must have the features the model was fitted on, in order",
+                was=", ".join(other[:5]),
+                remedy="Train a model on this data: tradingbot supervised train",
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedStream:
+    """Calibrates what a stream says."""
+
+    inner: Stream
+    calibration: Calibration
+
+    def push(self, rows: ProbabilityArray) -> ProbabilityArray:
+        """Take the next bar (N, F), unscaled; return calibrated probabilities (N, 3)."""
+        return self.calibration.apply(self.inner.push(rows)).astype(np.float32)
