@@ -7,11 +7,10 @@ costs `cost_frac` of what is traded; the portfolio is the mean of the symbols.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.domain.seeding import stream
@@ -19,7 +18,6 @@ from tradingbot.evaluation.statistics.bootstrap import sharpe_of
 from tradingbot.evaluation.statistics.series import FloatArray, finite_matrix, require_count
 
 MIN_BARS = 8
-_CHUNK_NUMBERS = 8_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,15 +70,17 @@ def random_policies_null(
     require_count(n_policies, "n_policies")
     again = _toss_rate(turnover, exposure, cost_frac, short=short)
     generator = stream(seed, "placebo", "policies")
-    ups = 0.5 if short else exposure
-    sharpes = []
-    for size in _chunks(n_policies, market.size):
-        coin = generator.random((size, *market.shape), dtype=np.float32)
-        coin[:, 0] *= again  # the first toss always counts, and is thrown as the others are
-        tossed = _held(coin < again * ups, coin < again)
-        position = (2.0 * tossed - 1.0) * exposure if short else tossed.astype(np.float64)
-        sharpes.append(_sharpes(position, market, cost_frac))
-    return ChanceSharpes(np.concatenate(sharpes))
+    size, rise = (2.0 * exposure, 0.5) if short else (1.0, exposure)
+    base = -exposure if short else 0.0
+    by_symbol = np.ascontiguousarray(market.T)
+    net = np.empty((n_policies, len(market)))
+    for policy in range(n_policies):
+        sides = _coins(by_symbol.shape, again, rise, generator)
+        position = sides.astype(np.float64) * size + base
+        changes = size * np.count_nonzero(sides[:, 1:] != sides[:, :-1], axis=0)
+        paid = cost_frac * np.concatenate([[np.abs(position[:, 0]).sum()], changes])
+        net[policy] = _earned(position, by_symbol) - paid / len(position)
+    return ChanceSharpes(np.nan_to_num(sharpe_of(net)))
 
 
 def shifted_positions_null(
@@ -114,11 +114,17 @@ def shifted_positions_null(
     shifts = stream(seed, "placebo", "shifts").integers(
         1, len(market), require_count(n_policies, "n_policies")
     )
-    place, sharpes = np.arange(len(market)), []
-    for part in np.split(shifts, np.cumsum(_chunks(len(shifts), market.size))[:-1]):
-        moved = held[(place - part[:, None]) % len(market)]
-        sharpes.append(_sharpes(moved, market, cost_frac))
-    return ChanceSharpes(np.concatenate(sharpes))
+    by_symbol = np.ascontiguousarray(market.T)
+    twice = np.concatenate([held, held]).T  # every shifted history is a stretch of it
+    changes = np.abs(np.diff(twice, axis=1)).sum(axis=0)
+    net = np.empty((len(shifts), len(market)))
+    for policy, shift in enumerate(shifts):
+        start = len(market) - shift
+        position = twice[:, start : start + len(market)]
+        entry = np.abs(position[:, 0]).sum()
+        paid = cost_frac * np.concatenate([[entry], changes[start : start + len(market) - 1]])
+        net[policy] = _earned(position, by_symbol) - paid / len(position)
+    return ChanceSharpes(np.nan_to_num(sharpe_of(net)))
 
 
 def _toss_rate(turnover: float, exposure: float, cost_frac: float, *, short: bool) -> float:
@@ -141,28 +147,19 @@ def _require_cost(cost_frac: float) -> None:
         raise ConfigError("cost_frac must lie within [0, 1)", was=cost_frac)
 
 
-def _held(up: np.ndarray, tossed: np.ndarray) -> np.ndarray:
-    """Keep the side of the last toss, along the second axis of (K, T, N)."""
+def _coins(
+    shape: tuple[int, ...], again: float, rise: float, generator: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Sides (N, T) of coins that are tossed at every symbol's first bar and now and then again."""
+    tossed = generator.random(shape, dtype=np.float32) < again
     tossed[:, 0] = True
-    place = np.arange(up.shape[1], dtype=np.int32)[None, :, None]
-    latest = np.maximum.accumulate(np.where(tossed, place, np.int32(0)), axis=1)
-    return np.take_along_axis(up, latest, axis=1)
+    events = np.flatnonzero(tossed)
+    sides = generator.random(len(events), dtype=np.float32) < rise
+    lasting = np.diff(events, append=tossed.size)
+    return np.repeat(sides, lasting).reshape(shape)
 
 
-def _sharpes(position: FloatArray, market: FloatArray, cost_frac: float) -> FloatArray:
-    """Sharpe ratios (K,) of positions (K, T, N) from a flat start."""
-    net = np.einsum("ktn,tn->kt", position, market)
-    if cost_frac > 0.0:
-        traded = np.abs(np.diff(position, axis=1, prepend=0.0)).sum(axis=2)
-        net = net - cost_frac * traded
-    return np.nan_to_num(sharpe_of(net / market.shape[1]))
-
-
-def _chunks(count: int, numbers_each: int) -> list[int]:
-    size = max(1, _CHUNK_NUMBERS // numbers_each)
-    return list(_sizes(count, size))
-
-
-def _sizes(count: int, size: int) -> Iterator[int]:
-    for start in range(0, count, size):
-        yield min(size, count - start)
+def _earned(position: FloatArray, by_symbol: FloatArray) -> FloatArray:
+    """Return before costs per bar (T,) of the mean of N symbols at positions (N, T)."""
+    mean: FloatArray = np.einsum("nt,nt->t", position, by_symbol) / len(position)
+    return mean
