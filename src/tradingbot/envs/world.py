@@ -131,6 +131,28 @@ def between(world: World, first_bar: int, last_bar: int) -> World:
     return replace(world, closed_at=world.closed_at[cut], label=label, **kept)
 
 
+def with_probabilities(world: World, probabilities: FloatArray, source: str) -> World:
+    """Let observations show supervised probabilities.
+
+    Args:
+        world: Without its own, or whose own are to be replaced.
+        probabilities: (N, T, 3) of down, flat, up.
+        source: Where they are from; becomes part of the label.
+
+    Raises:
+        DataError: If they are no probabilities of the world's symbols and bars.
+    """
+    # NaN fails every comparison, so that "all sums are near 1" also says that none is NaN.
+    if probabilities.min() < 0.0 or not (np.abs(probabilities.sum(axis=-1) - 1.0) < 1e-4).all():
+        raise DataError(
+            "probabilities must be 0 or more and add up to 1",
+            was=f"{probabilities.min():g} … {probabilities.max():g}",
+            where=source,
+        )
+    label = f"{world.label}, {source}"
+    return replace(world, probabilities=probabilities.astype(np.float32), label=label)
+
+
 def require_world(world: object) -> None:
     """Refuse what is not a world.
 

@@ -162,7 +162,7 @@ def world_from_market(
 
     Args and raises: see `synthetic_world`; `label` says where the bars are from.
     """
-    return _world_of_inputs(_inputs_of(market), label=label, synthetic=True, train=train)
+    return _world_of_inputs(inputs_of_market(market), label=label, synthetic=True, train=train)
 
 
 def _world_of_inputs(
@@ -259,7 +259,8 @@ def _while_member(world: World, universe: Universe) -> World:
     )
 
 
-def _inputs_of(market: SyntheticMarket) -> MarketInputs:
+def inputs_of_market(market: SyntheticMarket) -> MarketInputs:
+    """Lay a generated market out as what features are computed from; every bar is there."""
     fields = (
         market.opens, market.highs, market.lows, market.closes, market.volumes, market.vwaps
     )  # fmt: skip

@@ -83,6 +83,8 @@ class ModelManifest(_Model):
     seed: int
     features: tuple[str, ...]
     data: DataRecord
+    config: dict[str, Any]
+    """Configuration that names data and splits, as whoever trained the model had it."""
     base_rates: tuple[float, float, float]
     """Of down, flat, up among the training part's labels."""
     scores: dict[str, dict[str, float]]

@@ -32,6 +32,7 @@ COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (
     ("features", "tradingbot.app.cli.features"),
     ("market", "tradingbot.app.cli.market"),
     (None, "tradingbot.app.cli.train"),
+    ("supervised", "tradingbot.app.cli.supervised"),
     ("runs", "tradingbot.app.cli.runs"),
     (None, "tradingbot.app.cli.gates"),
     (None, "tradingbot.app.cli.envcheck"),

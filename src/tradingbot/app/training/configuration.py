@@ -60,6 +60,8 @@ class TaskSection(Section):
     """Reward preset: v31, prototype, sharpe, log_growth or differential_sharpe."""
     private: Names = ()
     """Private numbers that agents see; all of them where none is named."""
+    probabilities: Name = "none"
+    """Supervised model of the workspace whose probabilities agents see; `none`: thirds."""
 
 
 class EncoderSection(Section):

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from tradingbot.app.pipeline import panel_of, split_rows, synthetic_source
+from tradingbot.app.supervised.models import NO_MODEL, JoinedWorld, join_model
 from tradingbot.app.training.configuration import TrainConfig
 from tradingbot.data.calendar import TradingCalendar
 from tradingbot.data.manifest import Provenance
@@ -23,11 +24,12 @@ from tradingbot.data.universes import load_universe
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 from tradingbot.envs.world import World, select_symbols
-from tradingbot.envs.worlds import world_from_market, world_from_panel
+from tradingbot.envs.worlds import inputs_of_market, world_from_market, world_from_panel
 from tradingbot.features.panel import Panel, panel_specs
 from tradingbot.features.scaling import Scaler, ScalerOptions, fit_scaler
 from tradingbot.runs.record import DataIdentity
 from tradingbot.runs.tensors import final_hash
+from tradingbot.supervised.table import ModelTable, table_of_inputs, table_of_panel
 
 REFERENCE_INDEX = "SPY"
 SURVIVORSHIP = (
@@ -79,7 +81,7 @@ def open_data(config: TrainConfig, workspace: Path) -> TrainingData:
     """
     if config.dataset is not None:
         return _stored(config, config.dataset, workspace)
-    return _generated(config)
+    return _generated(config, workspace)
 
 
 def _stored(config: TrainConfig, name: str, workspace: Path) -> TrainingData:
@@ -89,6 +91,10 @@ def _stored(config: TrainConfig, name: str, workspace: Path) -> TrainingData:
     split = split_rows(panel.numpy("closed_at").astype("datetime64[us]"), config.splits)
     scaler = _fit(panel, split, config)
     whole = world_from_panel(panel, train=split.train, scaler=scaler)
+    data_sha256 = panel.manifest.sha256
+    if config.task.probabilities != NO_MODEL:
+        joined = _joined(whole, table_of_panel(panel), split, config, workspace)
+        whole, data_sha256 = joined.world, joined.data_sha256(data_sha256)
     world = _chosen(whole, config.symbols)
     normaliser = {
         "centre": torch.from_numpy(scaler.centre),
@@ -97,7 +103,7 @@ def _stored(config: TrainConfig, name: str, workspace: Path) -> TrainingData:
     identity = DataIdentity(
         label=world.label,
         synthetic=world.synthetic,
-        data_sha256=panel.manifest.sha256,
+        data_sha256=data_sha256,
         dataset_sha256=panel.manifest.dataset_sha256,
         certificate_sha256=panel.certificate.sha256 if panel.certificate else None,
         normaliser_sha256=final_hash(normaliser),
@@ -109,12 +115,16 @@ def _stored(config: TrainConfig, name: str, workspace: Path) -> TrainingData:
     return TrainingData(world, whole, split, market, per_year, identity, normaliser)
 
 
-def _generated(config: TrainConfig) -> TrainingData:
+def _generated(config: TrainConfig, workspace: Path) -> TrainingData:
     source = synthetic_source(config.market)
     market = source.generate()
     split = split_rows(market.closed_at, config.splits)
     label = f"synthetic market {market.name!r}, seed {market.seed}"
     whole = world_from_market(market, label=label, train=split.train)
+    if config.task.probabilities != NO_MODEL:
+        inputs = inputs_of_market(market)
+        table = table_of_inputs(inputs, panel_specs(inputs.covariates))
+        whole = _joined(whole, table, split, config, workspace).world
     world = _chosen(whole, config.symbols)
     provenance = Provenance(
         provider=source.id,
@@ -131,6 +141,12 @@ def _generated(config: TrainConfig) -> TrainingData:
         agents=world.symbols,
     )
     return TrainingData(world, whole, split, market, _bars_per_year(world, provenance), identity)
+
+
+def _joined(
+    whole: World, table: ModelTable, split: Split, config: TrainConfig, workspace: Path
+) -> JoinedWorld:
+    return join_model(whole, table, split, name=config.task.probabilities, workspace=workspace)
 
 
 def _fit(panel: Panel, split: Split, config: TrainConfig) -> Scaler:

@@ -1,0 +1,292 @@
+"""`tradingbot supervised train | list | show | backtest`: classifiers of the next move."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tradingbot.app.cli.invocation import JsonOption, invocation_of
+from tradingbot.app.cli.options import read_pairs, read_values
+from tradingbot.app.console import print_json, print_note, print_table, print_text, progress_bar
+from tradingbot.domain.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tradingbot.app.supervised.building import ModelRequest
+    from tradingbot.app.supervised.thresholds import ThresholdTable
+    from tradingbot.app.training.configuration import TrainConfig
+    from tradingbot.supervised.model_files import ModelManifest
+
+app = typer.Typer(help="Train, list, show and backtest classifiers of the next move.")
+
+ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Name of a model.")]
+
+
+@app.command("train")
+def train(  # noqa: PLR0913 - one option for each thing that identifies a model
+    context: typer.Context,
+    name: Annotated[str, typer.Option(help="Name of the new model.")],
+    model: Annotated[str, typer.Option(help="mlp, lstm, gru or lightgbm.")] = "lightgbm",
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            help="Training preset or YAML file that names data and splits.", show_default=False
+        ),
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="A dataset whose panel is proved causal.")
+    ] = None,
+    market: Annotated[
+        str | None, typer.Option(help="A synthetic market instead; see: tradingbot market list.")
+    ] = None,
+    labels: Annotated[
+        str, typer.Option(help="horizon (return over it) or barriers (first one passed).")
+    ] = "horizon",
+    horizon: Annotated[int, typer.Option(min=1, help="Bars a label looks ahead.")] = 7,
+    barrier: Annotated[
+        float, typer.Option(min=0.0, help="Least move that counts, in volatilities × √horizon.")
+    ] = 0.43,
+    blocks: Annotated[
+        int, typer.Option(min=2, help="Blocks of the training part; the first gets thirds.")
+    ] = 6,
+    seed: Annotated[int, typer.Option(min=0, help="Root of all randomness.")] = 0,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="KEY=VALUE of the model, e.g. width=64.")
+    ] = None,
+    data_settings: Annotated[
+        list[str] | None,
+        typer.Option("--data", help="KEY=VALUE of the preset, e.g. market.params.kappa=0.05."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Fit a classifier of the next move, prove its probabilities causal, and store it.
+
+    Each bar of the training part is judged by a model of the bars before it, purge and embargo
+    between them; everything later by the model of the whole training part. A training run shows
+    these probabilities to its agents with --set task.probabilities=NAME.
+
+    Example: [bold]tradingbot supervised train --model lightgbm --market planted --name trees[/bold]
+
+    Example: [bold]tradingbot supervised train --model gru --preset us143 --dataset us143
+    --name gru-1[/bold]
+    """
+    workspace = invocation_of(context).workspace
+    config = _config(preset, dataset, market, data_settings)
+    fit = {"kind": labels, "horizon_bars": horizon, "barrier_vols": barrier}
+    request = _request(name, model, fit, blocks=blocks, seed=seed, settings=settings)
+    from tradingbot.app.supervised.building import train_model
+
+    with progress_bar("supervised") as progress:
+        manifest = train_model(config, request, workspace, progress=progress)
+    if as_json:
+        print_json(manifest)
+        return
+    _print_model(manifest)
+    print_note(f"Next: tradingbot supervised backtest {name}")
+
+
+@app.command("list")
+def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
+    """List the models of the workspace.
+
+    Example: [bold]tradingbot supervised list[/bold]
+    """
+    from tradingbot.app.supervised.models import list_models
+
+    lines = list_models(invocation_of(context).workspace)
+    if as_json:
+        print_json(lines)
+        return
+    rows: list[tuple[object, ...]] = []
+    for line in lines:
+        manifest = line.manifest
+        if manifest is None:
+            rows.append((line.name, "damaged", "", None, None, line.problem))
+            continue
+        test = manifest.scores.get("test", {})
+        horizon = f"{manifest.labels['kind']}, {manifest.labels['horizon_bars']} bars"
+        gain, accuracy = test.get("gain_nats"), test.get("accuracy")
+        rows.append((line.name, manifest.model, horizon, gain, accuracy, manifest.data.label))
+    columns = ["model", "kind", "labels", "gain (nats)", "accuracy", "data"]
+    caption = "gain: log loss of the base rate less the model's, per bar of the test part"
+    print_table("Supervised models", columns, rows, caption=caption, unbroken=("model",))
+    if not lines:
+        print_note("no model yet; fit one with: tradingbot supervised train")
+
+
+@app.command("show")
+def show_model(context: typer.Context, name: ModelArgument, as_json: JsonOption = False) -> None:
+    """Show a model: data, labels, stages, scores before and after calibration; checks its files.
+
+    Example: [bold]tradingbot supervised show trees[/bold]
+    """
+    from tradingbot.app.supervised.models import models_folder
+    from tradingbot.supervised.model_files import open_model
+
+    _, manifest = open_model(models_folder(invocation_of(context).workspace), name)
+    if as_json:
+        print_json(manifest)
+        return
+    _print_model(manifest)
+    rows = [
+        (
+            *(index, stage.from_bar, stage.seen_until),
+            stage.calibration["inverse_temperature"],
+            *(stage.calibration["down_bias"], stage.calibration["up_bias"]),
+            int(stage.calibration["n"]),
+        )
+        for index, stage in enumerate(manifest.stages)
+    ]
+    columns = ["stage", "asked from bar", "saw bars before", "1 / temperature", "down", "up", "n"]
+    print_table("Stages and their calibration", columns, rows)
+
+
+@app.command("backtest")
+def backtest_model(
+    context: typer.Context,
+    name: ModelArgument,
+    thresholds: Annotated[
+        str, typer.Option(help="Thresholds of P(up), separated by commas.")
+    ] = "0.60,0.65,0.70,0.75,0.80",
+    part: Annotated[str, typer.Option(help="validation or test.")] = "test",
+    costs: Annotated[str, typer.Option(help="Cost profile.")] = "alpaca",
+    as_json: JsonOption = False,
+) -> None:
+    """Trade a model by itself: long while P(up) is at or above a threshold, else flat.
+
+    Example: [bold]tradingbot supervised backtest trees[/bold]
+
+    Example: [bold]tradingbot supervised backtest trees --thresholds 0.4,0.5 --costs retail[/bold]
+    """
+    levels, chosen = _thresholds(thresholds), _part(part)
+    from tradingbot.app.supervised.thresholds import backtest_thresholds
+
+    with progress_bar("backtest") as progress:
+        table = backtest_thresholds(
+            name,
+            invocation_of(context).workspace,
+            thresholds=levels,
+            part=chosen,
+            costs=costs,
+            progress=progress,
+        )
+    if as_json:
+        print_json(table)
+        return
+    _print_thresholds(table)
+
+
+def _config(
+    preset: str | None, dataset: str | None, market: str | None, pairs: list[str] | None
+) -> TrainConfig:
+    from tradingbot.app.training.config_files import DEFAULT_PRESET, load_train_config
+
+    if dataset is not None and market is not None:
+        raise ConfigError(
+            "either --dataset or --market must be given", was="both", remedy="Leave one out"
+        )
+    options = read_values(read_pairs(pairs, "--data"))
+    if dataset is not None:
+        options["dataset"] = dataset
+    if market is not None:
+        options |= {"dataset": None, "market.name": market}
+    return load_train_config(DEFAULT_PRESET if preset is None else preset, options)
+
+
+def _request(
+    name: str,
+    model: str,
+    labels: dict[str, object],
+    *,
+    blocks: int,
+    seed: int,
+    settings: list[str] | None,
+) -> ModelRequest:
+    from tradingbot.app.supervised.building import ModelRequest
+    from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig, build_classifier
+
+    given = read_values(read_pairs(settings, "--set"))
+    build_classifier(model, given)  # refuse before any data is read
+    made = LabelConfig(**labels)  # type: ignore[arg-type]
+    return ModelRequest(name, model, given, FitConfig(made, FoldConfig(n_blocks=blocks), seed))
+
+
+def _thresholds(text: str) -> list[float]:
+    try:
+        levels = [float(word) for word in text.split(",")]
+    except ValueError:
+        levels = []
+    if not levels or not all(0.0 <= level <= 1.0 for level in levels):
+        raise ConfigError(
+            "--thresholds must be numbers in [0, 1] with commas between them",
+            was=repr(text),
+            remedy="Write e.g. --thresholds 0.60,0.70,0.80",
+        )
+    return levels
+
+
+def _part(word: str) -> Literal["validation", "test"]:
+    if word == "validation":
+        return "validation"
+    if word == "test":
+        return "test"
+    raise ConfigError("--part must be validation or test", was=repr(word))
+
+
+def _print_model(manifest: ModelManifest) -> None:
+    data, labels = manifest.data, manifest.labels
+    rows = [
+        ("kind", manifest.model),
+        (
+            "labels",
+            f"{labels['kind']}, {labels['horizon_bars']} bars, {labels['barrier_vols']:g} σ",
+        ),
+        ("data", data.label),
+        ("symbols, features", f"{len(data.symbols)}, {len(manifest.features)}"),
+        ("trained on", f"{data.first_day} … {data.last_day}"),
+        ("base rates", ", ".join(f"{rate:.1%}" for rate in manifest.base_rates)),
+        ("stages", str(len(manifest.stages))),
+        ("causality", f"{manifest.proof.comparisons:,} past values unchanged by other futures"),
+        ("hash", manifest.sha256[:16]),
+    ]
+    print_table(f"Model {manifest.name}", ["", ""], rows)
+    keys = ("n", "log_loss", "base_log_loss", "gain_nats", "gain_low", "gain_high")
+    more = ("brier", "ece", "accuracy", "base_accuracy")
+    scores = [
+        (part, *(figures.get(key) for key in (*keys, *more)))
+        for part, figures in manifest.scores.items()
+    ]
+    word = "synthetic" if data.synthetic else "observed bars"
+    columns = ["part", "n", "log loss", "base", "gain", "low", "high"]
+    columns += ["Brier", "ECE", "accuracy", "base"]
+    caption = "nats per bar; low, high: 95 % of the gain; raw: before calibration"
+    print_table(f"Scores ({word})", columns, scores, caption=caption)
+
+
+def _print_thresholds(table: ThresholdTable) -> None:
+    rows = [
+        (
+            line.policy,
+            f"{line.total_return_frac:+.1%}",
+            "{:.2f} [{:.2f}, {:.2f}]".format(*line.sharpe_annual),
+            "–" if math.isnan(line.win_rate_frac) else f"{line.win_rate_frac:.1%}",
+            line.profit_factor,
+            f"{line.max_drawdown_frac:.1%}",
+            line.n_trades,
+            f"{line.exposure_frac:.1%}",
+        )
+        for line in table.lines
+    ]
+    columns = ["policy", "return", "Sharpe/yr [95 %]", "win rate", "profit factor", "drawdown"]
+    columns += ["trades", "exposure"]
+    word = "synthetic" if table.synthetic else "observed bars, simulated trading"
+    print_table(
+        f"{table.model}, {table.part} ({word}, net of costs)",
+        columns,
+        rows,
+        caption=f"{table.label}; {table.n_symbols} symbols, {table.n_bars:,} bars, costs "
+        f"{table.costs}; highest P(up) {table.highest_up:.2f}",
+    )
+    if table.caveat:
+        print_text(table.caveat)

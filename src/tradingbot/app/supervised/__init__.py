@@ -1,0 +1,1 @@
+"""Supervised models of a workspace: fitting, storing, opening, joining to worlds, backtesting."""
