@@ -12,6 +12,7 @@ others go on. `--steps`, `--symbols` and `--bars` make everything smaller for a 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import sys
@@ -152,10 +153,7 @@ def check(scale: Scale) -> Result:
             for name, tensor in learner.networks()["actor"].state_dict().items()
         }
     ours, theirs = found[scale.device.type], found["cpu"]
-    worst = max(
-        float((ours[name] - theirs[name]).abs().max() / theirs[name].abs().max().clamp_min(1e-3))
-        for name in theirs
-    )
+    worst = furthest(ours, theirs)
     return {
         "updates": 4,
         "largest_relative_difference": worst,
@@ -163,6 +161,7 @@ def check(scale: Scale) -> Result:
         "equal": worst <= TOLERANCE,
         "embedding": check_embedding(scale),
         "actions": check_actions(scale, world),
+        "captured": check_captured(scale, world),
     }
 
 
@@ -189,6 +188,47 @@ def check_actions(scale: Scale, world: World) -> Result:
         odd = max(odd, float((gap > 1e-4).float().mean()))
         states = [each.state for each in made]
     return {"largest_share_of_differing_rewards": odd}
+
+
+def check_captured(scale: Scale, world: World) -> Result:
+    """Compare SAC with replayed gradient steps against the same steps one kernel at a time.
+
+    A third learner resumes from the first one's state halfway. Only where there are CUDA graphs.
+    """
+    if scale.device.type != "cuda":
+        return {"skipped": "no CUDA graphs on this device"}
+    task = task_of(world, scale, 16, compiled=False)
+    heads = HeadConfig(hidden=(32, 32), activation="relu")
+    rate = Schedule("linear", 1e-3, 1e-4, over=8_192)
+    config = SACConfig(actor=heads, critic=heads, warm_up=64, batch_size=64, learning_rate=rate)
+    made = [
+        SAC(task, TableView(task.table), config, seed=SEED, captured=captured)
+        for captured in (True, False, True)
+    ]
+    for learner in made[:2]:
+        learner.update()
+    made[2].load_state(made[0].state())
+    for learner in made:
+        for _ in range(2):
+            learner.update()
+    weights = [
+        {name: tensor.double() for name, tensor in each.state().items() if "networks" in name}
+        for each in made
+    ]
+    return {
+        "gradient_steps": 3 * config.steps_per_update,
+        "captured_against_eager": furthest(weights[0], weights[1]),
+        "resumed_against_captured": furthest(weights[2], weights[0]),
+        "tolerance": TOLERANCE,
+    }
+
+
+def furthest(ours: Mapping[str, torch.Tensor], theirs: Mapping[str, torch.Tensor]) -> float:
+    """Return the largest difference between tensors of one name, relative to their size."""
+    return max(
+        float((ours[name] - theirs[name]).abs().max() / theirs[name].abs().max().clamp_min(1e-3))
+        for name in theirs
+    )
 
 
 def embed(scale: Scale) -> Result:
@@ -354,6 +394,7 @@ def timed(
     for _ in range(2):  # SAC draws random actions in the first
         warm.update()
     del warm
+    gc.collect()
     wait(scale.device)
     warm_up = time.perf_counter() - start
     learner = make()
@@ -420,6 +461,7 @@ def wait(device: torch.device) -> None:
 def free(device: torch.device) -> None:
     """Give cached memory back."""
     if device.type == "cuda":
+        gc.collect()
         torch.cuda.empty_cache()
         reset_peak(device)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
@@ -12,9 +12,11 @@ from tradingbot.learning.generators import begin_another, make_generator
 from tradingbot.learning.learner import Experience, Metrics, Update, experience_of
 from tradingbot.learning.learner_state import Part, collect_state, restore_state
 from tradingbot.learning.replay import Replay, Transitions, transitions_of
+from tradingbot.learning.sac.captured import CapturedStep
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.measures import MEASURED, measure
 from tradingbot.learning.sac.networks import WIDEST_SPREAD, Aim, Batch, Losses, SoftNetworks
+from tradingbot.learning.sac.optimiser import learning, make_optimiser, set_rates, weights_of
 from tradingbot.learning.sac.reward_scale import RewardScale
 from tradingbot.learning.task import Observation, Task, TaskStep
 from tradingbot.networks.distributions import SquashedGaussian
@@ -27,7 +29,15 @@ class SAC:
 
     name = "sac"
 
-    def __init__(self, task: Task, view: View, config: SACConfig, *, seed: int) -> None:
+    def __init__(
+        self,
+        task: Task,
+        view: View,
+        config: SACConfig,
+        *,
+        seed: int,
+        captured: bool | None = None,
+    ) -> None:
         """Draw weights and open the task's environments.
 
         Args:
@@ -35,6 +45,8 @@ class SAC:
             view: How rows of the task's table are seen; learns with the critics if it can.
             config: Settings.
             seed: Root of all random streams.
+            captured: Replay gradient steps as a CUDA graph; by default on CUDA, unless the view
+                learns too.
 
         Raises:
             ConfigError: If the actions of the task are codes.
@@ -46,13 +58,13 @@ class SAC:
                 remedy="Use PPO, or the task with continuous or target actions",
             )
         self.task, self.config, self.steps, self.updates = task, config, 0, 0
-        self._view, self._view_learns = view, bool(_learning(view.parameters()))
+        self._view, self._view_learns = view, bool(learning(view.parameters()))
         self._device = device = task.table.device
         self._n_agents = n_agents = len(task.agent_names)
         n_inputs = view.width + task.n_private
         weights = make_generator(seed, "sac", "weights")
         self._networks = SoftNetworks(n_agents, n_inputs, config, weights).to(device)
-        self._optimiser = self._make_optimiser()
+        self._optimiser = make_optimiser(self._networks, view, config.weight_decay)
         self._replay = Replay(
             n_agents, task.n_envs, task.n_private, capacity=config.buffer_size, device=device
         )
@@ -61,6 +73,8 @@ class SAC:
         self._replay_draws = make_generator(seed, "sac", "replay", device=device)
         self._entropy_scale = torch.ones(n_agents, device=device)
         self._rate_scale, self._agent_weight = 1.0, torch.ones(n_agents, device=device)
+        self._aim = self._make_aim()
+        self._captured = self._make_captured(captured)
         self._state, self._observation = task.begin()
 
     def update(self) -> Update:
@@ -68,8 +82,7 @@ class SAC:
         made = []
         sums = torch.zeros(len(MEASURED), self._n_agents, device=self._device)
         n_learned = 0
-        self._set_rates()
-        aim = self._aim()
+        self._prepare()
         for _ in range(self.config.steps_per_update):
             warm = self.steps < self.config.warm_up
             action = self._random_action() if warm else self.sample(self._observation)
@@ -77,7 +90,7 @@ class SAC:
             if self.steps < self.config.warm_up:
                 continue
             for _ in range(self.config.gradient_steps):
-                sums += self._learn(aim)
+                sums += self._learn() if self._captured is None else self._captured()
                 n_learned += 1
         self._view.refresh()
         self.updates += 1
@@ -115,6 +128,8 @@ class SAC:
         self.steps, self.updates = values["steps"], values["updates"]
         self._entropy_scale, self._rate_scale = values["entropy_scale"], values["rate_scale"]
         self._state = values["task"]
+        if self._captured is not None:
+            self._captured.forget()  # the optimiser's tensors are others now
         self._observation = self.task.observe(self._state)
         self._view.refresh()
 
@@ -132,7 +147,7 @@ class SAC:
 
     def set_agent_weight(self, weight: Tensor) -> None:
         """Multiply each agent's losses, (N,)."""
-        self._agent_weight = weight.to(self._device, torch.float32, copy=True)
+        self._agent_weight.copy_(weight)
 
     def explore_anew(self, number: int) -> None:
         """Draw the policy's samples from another stream."""
@@ -168,22 +183,41 @@ class SAC:
         self.steps += self.task.n_envs
         return made
 
-    def _learn(self, aim: Aim) -> Tensor:
+    def _learn(self) -> Tensor:
         """Make one gradient step and return what `MEASURED` names, (K, N)."""
         sampled = self._replay.sample(self.config.batch_size, self._replay_draws)
-        losses = self._networks.losses(self._batch(sampled), aim)
+        losses = self._networks.losses(self._batch(sampled), self._aim)
         norm = self._step(losses)
         self._networks.follow(self.config.target_rate)
         return measure(losses, norm)
 
-    def _aim(self) -> Aim:
-        """Return what entropies aim at; the same for all gradient steps of an update."""
+    def _prepare(self) -> None:
+        """Set rates and what entropies aim at; they are the same for a whole update."""
+        rate = self.config.learning_rate.at(self.steps)
+        rates = {
+            "view": self.config.encoder_rate * rate,
+            "temperature": self.config.temperature_rate,
+        }
+        scaled = {name: each * self._rate_scale for name, each in rates.items()}
+        set_rates(self._optimiser, scaled, rate * self._rate_scale)
+        for kept, new in zip(self._aim, self._make_aim(), strict=True):
+            kept.copy_(new)
+
+    def _make_captured(self, captured: bool | None) -> CapturedStep | None:
+        able = self._device.type == "cuda" and not self._view_learns
+        if not (able if captured is None else captured):
+            return None
+        draws = (self._policy_draws, self._replay_draws)
+        return CapturedStep(self._learn, draws, self._device)
+
+    def _make_aim(self) -> Aim:
+        """Return what entropies aim at."""
         spread = torch.full_like(self._entropy_scale, self.config.target_spread)
         temperature_scale = self._entropy_scale
         if self.config.tune_temperature:
             spread = (spread * self._entropy_scale).clamp(max=WIDEST_SPREAD)
             temperature_scale = torch.ones_like(spread)
-        return Aim(torch.log(2.0 * spread), temperature_scale)
+        return Aim(torch.log(2.0 * spread), temperature_scale.clone())
 
     def _batch(self, sampled: Transitions) -> Batch:
         embedding = (self._view if self._view_learns else self._view.look)(sampled.row)
@@ -203,11 +237,11 @@ class SAC:
 
     def _step(self, losses: Losses) -> Tensor:
         """Apply all gradients at once, each loss's in its own weights; return their norm, ()."""
-        critic, actor = [*self._group("critic"), *self._group("view")], self._group("actor")
         self._optimiser.zero_grad(set_to_none=True)
         self._differentiate(losses)
         norms = []
-        for weights in (critic, actor):
+        for names in (("critic", "view"), ("actor",)):
+            weights = weights_of(self._optimiser, *names)
             norms.append(nn.utils.get_total_norm([x.grad for x in weights if x.grad is not None]))
             if self.config.gradient_clip:
                 nn.utils.clip_grads_with_norm_(weights, self.config.gradient_clip, norms[-1])
@@ -222,34 +256,6 @@ class SAC:
             weights[part.penalty()] = self.config.deviation_penalty * own
         learned = [loss for loss in weights if loss.requires_grad]
         torch.autograd.backward(learned, [weights[loss] for loss in learned])
-
-    def _make_optimiser(self) -> torch.optim.Adam:
-        networks, decay = self._networks, self.config.weight_decay
-        weights = {
-            "critic": [*networks.critic.parameters()],
-            "actor": [*networks.actor.parameters()],
-            "view": _learning(self._view.parameters()),
-            "temperature": _learning([networks.log_temperature]),
-        }
-        groups = [
-            {"name": name, "params": part, "weight_decay": 0.0 if name == "temperature" else decay}
-            for name, part in weights.items()
-            if part
-        ]
-        return torch.optim.Adam(groups, lr=0.0, fused=True)
-
-    def _group(self, name: str) -> list[Tensor]:
-        groups = {group["name"]: group["params"] for group in self._optimiser.param_groups}
-        return list(groups.get(name, ()))
-
-    def _set_rates(self) -> None:
-        rate = self.config.learning_rate.at(self.steps)
-        rates = {
-            "view": self.config.encoder_rate * rate,
-            "temperature": self.config.temperature_rate,
-        }
-        for group in self._optimiser.param_groups:
-            group["lr"] = rates.get(group["name"], rate) * self._rate_scale
 
     def _metrics(self, sums: Tensor, n_learned: int, experience: Experience) -> Metrics:
         metrics: Metrics = {"rollout/reward": experience.reward.mean((0, 2))}
@@ -278,7 +284,3 @@ class SAC:
             "steps": self.steps,
             "updates": self.updates,
         }
-
-
-def _learning(parameters: Iterable[nn.Parameter]) -> list[nn.Parameter]:
-    return [parameter for parameter in parameters if parameter.requires_grad]

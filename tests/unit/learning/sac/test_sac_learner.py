@@ -12,6 +12,7 @@ from fixtures.toy_tasks import ClockTask, SignalTask
 from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.learner import SAC
+from tradingbot.learning.sac.optimiser import weights_of
 from tradingbot.learning.schedules import Schedule, constant
 from tradingbot.networks.heads import HeadConfig
 from tradingbot.networks.view import TableView, View
@@ -258,6 +259,6 @@ def test_gradients_are_clipped_after_they_are_measured():
     sac = learner(replace(SMALL, gradient_clip=1e-3))
     for _ in range(2):
         norm = sac.update().metrics["loss/gradient_norm"]
-    clipped = [weight.grad for weight in sac._group("actor")]
+    clipped = [weight.grad for weight in weights_of(sac._optimiser, "actor")]
     assert norm.min() > 1e-3
     assert nn.utils.get_total_norm(clipped) <= 1.001e-3
