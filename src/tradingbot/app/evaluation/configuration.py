@@ -1,0 +1,91 @@
+"""The configuration of an evaluation: settings of every piece.
+
+Presets are in `app/presets/evaluation`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tradingbot.app.config_files import merge, preset_folder, read_merged
+from tradingbot.app.evaluation.ablation_piece import AblationSettings
+from tradingbot.app.evaluation.leak_check_piece import LeakCheckSettings
+from tradingbot.app.evaluation.performance_piece import PerformanceSettings
+from tradingbot.app.evaluation.seeds_piece import SeedsSettings
+from tradingbot.app.evaluation.statistics_piece import StatisticsSettings
+from tradingbot.app.training.config_files import as_document
+from tradingbot.app.training.dataclass_reader import plain_values, read_dataclass
+from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.evaluation.walk_forward import WalkForwardSettings
+
+DEFAULT_PRESET = "full"
+REQUIRED = ("performance", "statistics", "health", "leak_check")
+"""Pieces without which there is no dossier."""
+OPTIONAL = (
+    *("walk_forward", "regimes", "stress", "sensitivity", "seeds"),
+    *("ensemble", "ablation", "policy", "placebos"),
+)
+
+
+@dataclass(frozen=True)
+class EvaluateConfig:
+    """Everything that an evaluation needs to know."""
+
+    pieces: tuple[str, ...] = OPTIONAL
+    """Pieces beside the required ones; those that do not fit the run are left out, and why."""
+    performance: PerformanceSettings = field(default_factory=PerformanceSettings)
+    statistics: StatisticsSettings = field(default_factory=StatisticsSettings)
+    leak_check: LeakCheckSettings = field(default_factory=LeakCheckSettings)
+    walk_forward: WalkForwardSettings = field(default_factory=WalkForwardSettings)
+    seeds: SeedsSettings = field(default_factory=SeedsSettings)
+    ablation: AblationSettings = field(default_factory=AblationSettings)
+
+    def __post_init__(self) -> None:
+        """Refuse pieces that nobody can make."""
+        for piece in self.pieces:
+            if piece not in OPTIONAL and piece not in REQUIRED:
+                raise ConfigError(
+                    "piece must be a known one",
+                    was=repr(piece),
+                    where="pieces",
+                    remedy=suggest(piece, (*REQUIRED, *OPTIONAL)),
+                )
+
+    @property
+    def config_hash(self) -> str:
+        """SHA-256 of everything that can move a figure."""
+        text = json.dumps(plain_values(self), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def known_evaluation_presets() -> tuple[str, ...]:
+    """Names of the presets that come with the package, sorted."""
+    return tuple(sorted(path.stem for path in preset_folder("evaluation").glob("*.yaml")))
+
+
+def load_evaluate_config(
+    reference: str | Path = DEFAULT_PRESET, overrides: Mapping[str, object] | None = None
+) -> EvaluateConfig:
+    """Read a preset by name or a file by path, follow `extends:`, lay options over it, check.
+
+    Args:
+        reference: Name of a preset, or a .yaml file.
+        overrides: Dotted key → value, e.g. `seeds.count` → 3; they go before what files say.
+
+    Raises:
+        ConfigError: Naming the key that is unknown or whose value breaks a rule.
+    """
+    document, files = read_merged(reference, preset_folder("evaluation"))
+    if overrides:
+        document = merge(document, as_document(overrides))
+    values: dict[str, Any] = dict(document.values)
+    try:
+        return read_dataclass(EvaluateConfig, values, name="evaluation")
+    except ConfigError as e:
+        where = e.where or (None if overrides else str(files[0]))
+        raise ConfigError(e.rule, was=e.was, where=where, remedy=e.remedy) from e

@@ -1,0 +1,57 @@
+"""What an evaluation is of: the hashes that its pieces are kept under, and its ledger entries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tradingbot.app.evaluation.piece_store import identity_of
+from tradingbot.domain.errors import StorageError
+from tradingbot.runs import latest_good
+from tradingbot.runs.manifest import Label
+
+if TYPE_CHECKING:
+    from tradingbot.app.evaluation.subject import Subject
+    from tradingbot.runs.ledger import Trial
+
+_ACTING: tuple[Label, ...] = ("judged", "best", "final")
+
+
+def weights_sha256(subject: Subject) -> str:
+    """Return the hash of the weights that act.
+
+    Raises:
+        StorageError: If the run has no whole checkpoint to act from.
+    """
+    for label in _ACTING:
+        checkpoint, _ = latest_good(subject.run, to_resume=False, label=label)
+        if checkpoint is not None:
+            return checkpoint.manifest.weights_sha256
+    raise StorageError(
+        "run must have a checkpoint to act from", was="none", where=str(subject.run.path)
+    )
+
+
+def subject_identity(subject: Subject) -> str:
+    """Return the hash of run, data and sources that every piece depends on."""
+    record = subject.run.record
+    return identity_of(
+        weights_sha256(subject), subject.data.identity.data_sha256, record.config_sha256
+    )
+
+
+def counted_sharpes(trials: Sequence[Trial]) -> list[float | None]:
+    """Return the Sharpe ratio per bar of every trial that counts; None where it came to none.
+
+    The first evaluation of a run is the look at its own training; every further one, under other
+    settings, is another trial.
+    """
+    evaluated: set[str] = set()
+    found = []
+    for trial in trials:
+        is_own_look = trial.kind == "evaluation" and trial.run not in evaluated
+        if trial.kind == "evaluation":
+            evaluated.add(trial.run)
+        if not is_own_look:
+            found.append(trial.sharpe_per_bar)
+    return found

@@ -1,0 +1,217 @@
+"""How the run did on validation and test, beside baselines, classifiers and the oracle."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tradingbot.agents.rules.buy_and_hold import buy_and_hold
+from tradingbot.agents.rules.catalogue import rule_policy
+from tradingbot.app.evaluation.piece import Given
+from tradingbot.app.evaluation.subject import Part, Subject
+from tradingbot.app.training.data import REFERENCE_INDEX
+from tradingbot.app.training.results import AGENTS, HOLD, ORACLE, RESULT_FILE
+from tradingbot.data.calendar import closing_day
+from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.errors import ConfigError, StorageError
+from tradingbot.envs.population_layout import action_spec
+from tradingbot.envs.world import select_symbols
+from tradingbot.evaluation.backtest import Backtest, Entrant, backtest, sleeve_config
+from tradingbot.evaluation.dossier.performance import PartFigures, PolicyKind
+from tradingbot.evaluation.oracle.action_rule import Information
+from tradingbot.evaluation.oracle_policy import oracle_policy
+from tradingbot.evaluation.policy_figures import (
+    agent_rows,
+    day_ends,
+    net_bps,
+    policy_row,
+    require_finite,
+    share_interval,
+    traded_steps,
+    voluntary_trade_frac,
+)
+from tradingbot.learning.playing import action_histogram
+
+PARTS: tuple[Part, ...] = ("validation", "test")
+
+
+@dataclass(frozen=True)
+class PerformanceSettings:
+    """How sure intervals are to be."""
+
+    draws: int = 2000
+    """Resampled histories of each interval."""
+    seed: int = 0
+    """Root of what random baselines draw."""
+
+    def __post_init__(self) -> None:
+        """Refuse intervals of too few draws."""
+        require_kinds(self)
+        require(self.draws >= 100, "draws must be 100 or more", self)
+        require(self.seed >= 0, "seed must be 0 or more", self)
+
+
+@dataclass(frozen=True)
+class Series:
+    """Returns per bar of one policy on the test part."""
+
+    policy: str
+    kind: PolicyKind
+    portfolio: tuple[float, ...]
+    """(S,) of all sleeves together."""
+    sleeves: tuple[float, ...]
+    """(S,) mean of the sleeves."""
+
+
+@dataclass(frozen=True)
+class Performance:
+    """Figures of every part, and what statistics are made from."""
+
+    parts: tuple[PartFigures, ...]
+    test_series: tuple[Series, ...]
+    """Of the policies of the test part, in their order."""
+
+    def series(self, policy: str) -> Series:
+        """Return the returns of a policy."""
+        return next(each for each in self.test_series if each.policy == policy)
+
+
+@dataclass(frozen=True, eq=False)
+class _Played:
+    """A backtest and what it is of."""
+
+    kind: PolicyKind
+    test: Backtest
+
+
+def measure_performance(given: Given, settings: PerformanceSettings) -> Performance:
+    """Backtest everything on validation and test."""
+    figures, last = [], list[_Played]()
+    for number, part in enumerate(PARTS):
+        given.progress(number, len(PARTS), f"backtests of {part}")
+        last = _play_all(given.subject, part, settings)
+        figures.append(_figures(given.subject, part, last, settings.draws))
+    series = tuple(
+        Series(
+            each.test.policy,
+            each.kind,
+            tuple(each.test.portfolio_returns.tolist()),
+            tuple(each.test.returns.mean(axis=1).tolist()),
+        )
+        for each in last
+    )
+    return Performance(tuple(figures), series)
+
+
+def trading_agents(subject: Subject) -> tuple[str, ...]:
+    """Return the names of the agents that validation lets trade.
+
+    Raises:
+        StorageError: If the result of the run cannot be read.
+    """
+    path = subject.run.path / RESULT_FILE
+    try:
+        return tuple(json.loads(path.read_bytes())["trading_agents"])
+    except (OSError, ValueError, KeyError) as e:
+        raise StorageError(
+            "a finished run must have a readable result",
+            was=type(e).__name__,
+            where=str(path),
+            remedy="Restore the file, or train again",
+        ) from e
+
+
+def action_histograms(subject: Subject, played: Backtest) -> NDArray[np.float64]:
+    """Return the share (N, bins) of each action bin: codes, or seven equal bins of the range."""
+    actions = torch.from_numpy(played.action)[..., None]
+    spec = action_spec(subject.env.rules)
+    actions = actions.long() if spec.kind == "discrete" else actions
+    return np.asarray(action_histogram(actions, spec).numpy())
+
+
+def _play_all(subject: Subject, part: Part, settings: PerformanceSettings) -> list[_Played]:
+    agents = require_finite(subject.backtest(part))
+    entrants = [Entrant(HOLD, buy_and_hold), *_baselines(subject, settings.seed)]
+    others = subject.backtest_all(entrants, part, env=sleeve_config(subject.env.costs))
+    played = [_Played("agents", _named(agents, AGENTS))]
+    played += [_Played("baseline", require_finite(each)) for each in others]
+    played += [_Played("baseline", each) for each in _index(subject, part)]
+    played += [_Played("oracle", each) for each in _oracle(subject, part)]
+    return played
+
+
+def _named(played: Backtest, name: str) -> Backtest:
+    return replace(played, policy=name)
+
+
+def _baselines(subject: Subject, seed: int) -> list[Entrant]:
+    names = subject.data.world.regime_names
+    found = []
+    for name in ("expert", "random"):
+        with suppress(ConfigError):  # a rule that reads a regime which these data do not show
+            found.append(Entrant(name, rule_policy(name, seed=seed, regime_names=names)))
+    return found
+
+
+def _index(subject: Subject, part: Part) -> list[Backtest]:
+    """Buy and hold the reference index, where the data have it."""
+    whole = subject.data.whole
+    if REFERENCE_INDEX not in whole.symbols:
+        return []
+    bars = subject.bars(part)
+    played = backtest(
+        select_symbols(whole, [REFERENCE_INDEX]),
+        sleeve_config(subject.env.costs),
+        buy_and_hold,
+        name=REFERENCE_INDEX,
+        bars_per_year=subject.bars_per_year,
+        first_bar=bars.start,
+        last_bar=bars.stop - 1,
+    )
+    return [require_finite(played)]
+
+
+def _oracle(subject: Subject, part: Part) -> list[Backtest]:
+    """Let the oracle of a known market trade; nobody else knows what it knows."""
+    data, costs = subject.data, subject.env.costs
+    if data.market is None:
+        return []
+    cost_frac = costs.commission_frac + costs.slippage_frac + 0.5 * costs.spread_frac
+    try:
+        policy = oracle_policy(
+            data.market, data.world, cost_frac=cost_frac, information=Information.ATTAINABLE
+        )
+    except ConfigError:  # not every market has one
+        return []
+    entrants = [Entrant(ORACLE, policy)]
+    return list(subject.backtest_all(entrants, part, env=sleeve_config(costs)))
+
+
+def _figures(subject: Subject, part: Part, played: list[_Played], draws: int) -> PartFigures:
+    tests = {each.test.policy: each.test for each in played}
+    agents, hold = tests[AGENTS], tests[HOLD]
+    reference = REFERENCE_INDEX if REFERENCE_INDEX in tests else HOLD
+    market = tests[reference].portfolio_returns
+    mine = agents.returns.mean(axis=1)
+    best = tests[ORACLE].returns.mean(axis=1) if ORACLE in tests else None
+    days = closing_day(agents.closed_at.astype("datetime64[us]"))[day_ends(agents)]
+    histograms = action_histograms(subject, agents)
+    return PartFigures(
+        part=part,
+        first_day=str(days[0]),
+        last_day=str(days[-1]),
+        bars=agents.n_bars,
+        days=tuple(str(day) for day in days),
+        reference=reference,
+        policies=tuple(policy_row(each.test, each.kind, market, n_draws=draws) for each in played),
+        agents=agent_rows(agents, hold, histograms, trading_agents(subject)),
+        excess_over_hold_bps=net_bps(mine - hold.returns.mean(axis=1), draws),
+        share_of_oracle=None if best is None else share_interval(mine, best, draws),
+        voluntary_trade_frac=voluntary_trade_frac(agents),
+        trades_per_1000=1e3 * float(traded_steps(agents).mean()),
+    )

@@ -1,0 +1,108 @@
+"""Pieces on disk: one JSON file each, whole or absent, and only read back for the same key.
+
+A key is the hash of everything that a piece's content follows from. Whoever is killed loses the
+piece it was making and no other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tradingbot.app.training.dataclass_reader import plain_values
+from tradingbot.data.atomic import storage_errors, sweep_temporaries, write_text
+from tradingbot.domain.errors import DataError
+from tradingbot.evaluation.dossier.codec import from_plain, to_plain
+
+_Record = TypeVar("_Record")
+_PACKAGE = Path(__file__).resolve().parents[2]
+_SOURCES = (
+    *("domain", "data", "features", "risk", "market", "rewards", "networks", "learning"),
+    *("envs", "agents", "supervised", "evaluation", "app/training", "app/evaluation"),
+)
+_NOT_MEASURED_BY = ("evaluation/report", "evaluation/figures", "evaluation/gates")
+"""What shows or judges pieces changes none of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """One piece as it was kept."""
+
+    record: Any
+    """None where it was left out."""
+    reason: str = ""
+    """Why it was left out; empty where it was made."""
+
+
+class PieceStore:
+    """The folder of one evaluation's pieces."""
+
+    def __init__(self, folder: Path) -> None:
+        """Name the folder; it is made by the first piece, and what killed writers left goes."""
+        self.folder = folder
+        with storage_errors(folder):
+            sweep_temporaries(folder)
+
+    def path(self, name: str) -> Path:
+        """Return the file of a piece."""
+        return self.folder / f"{name}.json"
+
+    def load(self, name: str, key: str, kind: type[Any]) -> Stored | None:
+        """Return a piece; None where there is none of this key, or it cannot be read."""
+        try:
+            content = json.loads(self.path(name).read_bytes())
+            if content["key"] != key:
+                return None
+            if content["reason"]:
+                return Stored(None, content["reason"])
+            return Stored(from_plain(kind, content["record"], name=name))
+        except (OSError, ValueError, KeyError, TypeError, DataError):
+            return None  # made again, which is always right
+
+    def keep(self, name: str, key: str, stored: Stored) -> None:
+        """Write a piece.
+
+        Raises:
+            StorageError: If the disk refuses; what was kept before still is.
+        """
+        record = None if stored.reason else to_plain(stored.record)
+        content = {"piece": name, "key": key, "reason": stored.reason, "record": record}
+        write_text(self.path(name), json.dumps(content, allow_nan=False) + "\n")
+
+
+def key_of(identity: str, settings: object, facts: object, needs: Sequence[str]) -> str:
+    """Return the key of a piece.
+
+    Args:
+        identity: Hash of run, data and sources.
+        settings: Its settings.
+        facts: Plain values from outside.
+        needs: Keys of what it is made from, in order.
+    """
+    return _sha256([identity, plain_values(settings), facts, list(needs)])
+
+
+def identity_of(weights_sha256: str, data_sha256: str, config_sha256: str) -> str:
+    """Return the hash of a run's weights, data and configuration, and of the product's sources."""
+    return _sha256([weights_sha256, data_sha256, config_sha256, measuring_sources_sha256()])
+
+
+def measuring_sources_sha256(package: Path = _PACKAGE) -> str:
+    """Hash the sources that can move a piece."""
+    digest = hashlib.sha256()
+    for name in _SOURCES:
+        for path in sorted((package / name).rglob("*.py")):
+            relative = path.relative_to(package).as_posix()
+            if not relative.startswith(_NOT_MEASURED_BY):
+                digest.update(f"{relative}\0".encode())
+                digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _sha256(content: object) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()

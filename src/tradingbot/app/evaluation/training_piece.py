@@ -1,0 +1,47 @@
+"""One training of a dossier as a piece: counted in the ledger, made once for all who need it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from tradingbot.app.evaluation.piece import Given, Piece
+from tradingbot.app.evaluation.retraining import Order, Trained, fulfil, order_config
+from tradingbot.evaluation.metrics.returns import annual_sharpe
+from tradingbot.runs.ledger import Ledger
+
+_HEAVY = 10.0
+
+
+def training_piece(order: Order, workspace: Path) -> Piece:
+    """Return the piece that an order is."""
+    return Piece(
+        name=order.name,
+        record=Trained,
+        settings=order,
+        measure=partial(_train, order=order, workspace=workspace),
+        weight=_HEAVY,
+    )
+
+
+def _train(given: Given, *, order: Order, workspace: Path) -> Trained:
+    """Train, and write down in the ledger that it was tried.
+
+    Nothing is chosen among these trainings: they are checks, and no trials of the deflated Sharpe.
+    """
+    subject = given.subject
+    ledger = Ledger(workspace)
+    entry = ledger.begin(
+        "check",
+        data=subject.data.identity.data_sha256,
+        run=subject.run.id,
+        config_hash=order_config(order, subject.config).config_hash,
+        at=datetime.now(UTC),
+    )
+    trained = fulfil(order, subject.config, subject.data, workspace, given.progress)
+    returns = np.array(trained.parts[-1].returns)
+    ledger.finish(entry, annual_sharpe(returns, bars_per_year=1.0), at=datetime.now(UTC))
+    return trained

@@ -1,0 +1,83 @@
+"""Walk-forward: every window traded by agents that were trained on nothing but the days before."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+
+from tradingbot.agents.rules.buy_and_hold import buy_and_hold
+from tradingbot.app.evaluation.piece import Given
+from tradingbot.app.evaluation.retraining import Order, PlayedPart, Trained
+from tradingbot.app.evaluation.subject import Subject
+from tradingbot.app.training.results import HOLD
+from tradingbot.data.calendar import closing_day
+from tradingbot.evaluation.backtest import Entrant, bars_between, sleeve_config
+from tradingbot.evaluation.dossier.robustness import WalkForward, Window
+from tradingbot.evaluation.metrics.returns import max_drawdown, total_return
+from tradingbot.evaluation.policy_figures import annual_sharpe_or_zero
+from tradingbot.evaluation.statistics.proportion import wilson_interval
+from tradingbot.evaluation.walk_forward import WalkForwardSettings, plan_windows
+
+
+def walk_forward_orders(subject: Subject, settings: WalkForwardSettings) -> tuple[Order, ...]:
+    """Return the trainings that the windows need, in order of time.
+
+    Raises:
+        DataError: If the data are shorter than a window.
+    """
+    days = np.unique(closing_day(subject.data.world.closed_at.astype("datetime64[us]")))
+    names = [str(day) for day in days]
+    seed = subject.run.record.seeds["root"]
+    return tuple(
+        Order(
+            seed=seed,
+            steps_share_frac=settings.steps_share_frac,
+            last_days=(
+                names[planned.train_stop - 1],
+                names[planned.validation_stop - 1],
+                names[planned.windows[-1][1] - 1],
+            ),
+            windows=tuple((names[first], names[stop - 1]) for first, stop in planned.windows),
+        )
+        for planned in plan_windows(len(names), settings)
+    )
+
+
+def measure_walk_forward(
+    given: Given, settings: WalkForwardSettings, orders: tuple[Order, ...]
+) -> WalkForward:
+    """Join the windows of all trainings."""
+    trainings: list[Trained] = [given.need(order.name) for order in orders]
+    windows = tuple(
+        _window(given.subject, part, trained.trained_until)
+        for trained in trainings
+        for part in trained.parts
+    )
+    positive = sum(window.sharpe_annual > 0.0 for window in windows)
+    return WalkForward(
+        window_days=settings.window_days,
+        step_days=settings.step_days,
+        retrain_every=settings.retrain_every,
+        steps_per_agent=trainings[0].steps_per_agent,
+        windows=windows,
+        share_positive=wilson_interval(positive, len(windows)),
+    )
+
+
+def _window(subject: Subject, part: PlayedPart, trained_until: str) -> Window:
+    bars = bars_between(
+        subject.data.world, date.fromisoformat(part.first_day), date.fromisoformat(part.last_day)
+    )
+    entrants = [Entrant(HOLD, buy_and_hold)]
+    (hold,) = subject.backtest_all(entrants, bars, env=sleeve_config(subject.env.costs))
+    returns = np.array(part.returns)
+    return Window(
+        first_day=part.first_day,
+        last_day=part.last_day,
+        trained_until=trained_until,
+        sharpe_annual=annual_sharpe_or_zero(returns, subject.bars_per_year),
+        total_return_frac=total_return(returns),
+        hold_return_frac=total_return(hold.portfolio_returns),
+        max_drawdown_frac=max_drawdown(returns),
+    )

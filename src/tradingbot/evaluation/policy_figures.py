@@ -1,0 +1,172 @@
+"""From backtests to the figures of the dossier: one policy, one agent, one against another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradingbot.data.calendar import closing_day
+from tradingbot.domain.errors import DataError
+from tradingbot.evaluation.backtest import Backtest
+from tradingbot.evaluation.dossier.performance import AgentRow, PolicyKind, PolicyRow
+from tradingbot.evaluation.metrics import relative, returns, trading
+from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.statistics.bootstrap import bootstrap_interval, mean_of, sharpe_of
+
+FloatArray = NDArray[np.float64]
+NO_RATIO = Interval(0.0, 0.0, 0.0)
+"""Sharpe ratio of what never moves: nothing was risked and nothing earned."""
+
+
+def require_finite(played: Backtest) -> Backtest:
+    """Refuse a backtest whose worth is not a number somewhere.
+
+    Raises:
+        DataError: Naming policy, symbol and time.
+    """
+    bad = np.argwhere(~np.isfinite(played.equity))
+    if len(bad):
+        bar, symbol = (int(place) for place in bad[0])
+        at = played.closed_at[bar].astype("datetime64[us]")
+        raise DataError(
+            "equity must be a number at every bar",
+            was=played.equity[bar, symbol],
+            where=f"{played.policy}, {played.symbols[symbol]}, {at} UTC",
+            remedy="Look at the prices of that bar: tradingbot data validate",
+        )
+    return played
+
+
+def day_ends(played: Backtest) -> NDArray[np.int64]:
+    """Return the places on the axis (S + 1,) of the start and of each day's last bar."""
+    days = closing_day(played.closed_at.astype("datetime64[us]"))
+    last = np.flatnonzero(np.append(days[1:] != days[:-1], True))
+    return np.unique(np.append(0, last))
+
+
+def sharpe_interval(portfolio_returns: FloatArray, bars_per_year: float, n_draws: int) -> Interval:
+    """Return the annual Sharpe ratio with its interval; 0 where nothing moves."""
+    if (portfolio_returns == portfolio_returns[0]).all():
+        return NO_RATIO
+    found = bootstrap_interval(portfolio_returns, sharpe_of, n_draws=n_draws)
+    return found.scaled(math.sqrt(bars_per_year))
+
+
+def annual_sharpe_or_zero(series: FloatArray, bars_per_year: float) -> float:
+    """Return the annual Sharpe ratio; 0 where nothing moves."""
+    found = returns.annual_sharpe(series, bars_per_year=bars_per_year)
+    return 0.0 if math.isnan(found) else found
+
+
+def net_bps(sleeve_returns: FloatArray, n_draws: int) -> Interval:
+    """Return the mean return per bar (S,), basis points, with its interval."""
+    return bootstrap_interval(sleeve_returns, mean_of, n_draws=n_draws).scaled(1e4)
+
+
+def share_interval(mine: FloatArray, best: FloatArray, n_draws: int) -> Interval | None:
+    """Return what one policy earns ÷ what the best one does; None where that earns nothing."""
+    if best.mean() <= 0.0:
+        return None
+
+    def ratio(histories: FloatArray) -> FloatArray:
+        means = histories.mean(axis=1)
+        earns = means[:, 1] > 0.0
+        shares: FloatArray = np.divide(
+            means[:, 0], means[:, 1], out=np.full(len(means), np.nan), where=earns
+        )
+        return shares
+
+    return bootstrap_interval(np.stack([mine, best], axis=1), ratio, n_draws=n_draws)
+
+
+def policy_row(
+    played: Backtest, kind: PolicyKind, reference: FloatArray, *, n_draws: int
+) -> PolicyRow:
+    """Return the figures of one policy as a portfolio.
+
+    Args:
+        played: Its backtest.
+        kind: What it is.
+        reference: (S,) returns that alpha and beta refer to.
+        n_draws: Of the bootstrap.
+    """
+    series, per_year = played.portfolio_returns, played.bars_per_year
+    sleeves, closed = played.returns.mean(axis=1), played.trades.select(~played.trades.is_open)
+    return PolicyRow(
+        policy=played.policy,
+        kind=kind,
+        total_return_frac=returns.total_return(series),
+        annual_return_frac=returns.annual_return(series, bars_per_year=per_year),
+        sharpe_annual=sharpe_interval(series, per_year, n_draws),
+        sortino_annual=returns.annual_sortino(series, bars_per_year=per_year),
+        calmar=returns.annual_calmar(series, bars_per_year=per_year),
+        max_drawdown_frac=returns.max_drawdown(series),
+        net_bps_per_bar=net_bps(sleeves, n_draws),
+        win_rate_frac=trading.win_rate(closed.pnl_ccy),
+        profit_factor=trading.profit_factor(closed.pnl_ccy),
+        turnover_per_bar_frac=trading.turnover_per_bar(played.turnover_frac.mean(axis=1)),
+        n_trades=len(closed),
+        mean_trade_bars=trading.mean_trade_bars(closed.bars),
+        exposure_frac=trading.mean_exposure(np.abs(played.position_frac).mean(axis=1)),
+        alpha_annual_frac=relative.annual_alpha(series, reference, bars_per_year=per_year),
+        beta=relative.beta(series, reference),
+        cost_share_frac=trading.cost_share(sleeves, played.cost_frac.mean(axis=1)),
+        equity=tuple(played.portfolio[day_ends(played)].tolist()),
+    )
+
+
+def agent_rows(
+    played: Backtest, hold: Backtest, histograms: FloatArray, trading_agents: Collection[str]
+) -> tuple[AgentRow, ...]:
+    """Return one line per agent.
+
+    Args:
+        played: The agents' backtest.
+        hold: Buying and holding the same symbols over the same bars.
+        histograms: (N, bins) shares of each agent's actions.
+        trading_agents: Names of those that validation lets trade.
+    """
+    return tuple(
+        _agent_row(played, hold, histograms[index], index, name in trading_agents)
+        for index, name in enumerate(played.symbols)
+    )
+
+
+def _agent_row(
+    played: Backtest, hold: Backtest, histogram: FloatArray, index: int, trades: bool
+) -> AgentRow:
+    series = played.returns[:, index]
+    mine = played.trades.select((played.trades.symbol == index) & ~played.trades.is_open)
+    return AgentRow(
+        agent=played.symbols[index],
+        trades=trades,
+        sharpe_annual=annual_sharpe_or_zero(series, played.bars_per_year),
+        total_return_frac=returns.total_return(series),
+        hold_return_frac=returns.total_return(hold.returns[:, index]),
+        max_drawdown_frac=returns.max_drawdown(series),
+        win_rate_frac=trading.win_rate(mine.pnl_ccy),
+        profit_factor=trading.profit_factor(mine.pnl_ccy),
+        net_bps_per_bar=1e4 * float(series.mean()),
+        n_trades=len(mine),
+        turnover_per_bar_frac=trading.turnover_per_bar(played.turnover_frac[:, index]),
+        action_entropy=trading.action_entropy(histogram),
+        largest_bin_frac=float(histogram.max()),
+    )
+
+
+def traded_steps(played: Backtest) -> NDArray[np.bool_]:
+    """Tell in which bars (S, N) something was traded."""
+    return np.asarray(played.turnover_frac > 0.0)
+
+
+def voluntary_trade_frac(played: Backtest) -> float:
+    """Return the share of steps in which the policy asked for a trade and got it.
+
+    What a stop or a limit of the account closed was not asked for.
+    """
+    traded = traded_steps(played)
+    forced = int((played.trades.reason != 0).sum())
+    return max(0, int(traded.sum()) - forced) / traded.size
