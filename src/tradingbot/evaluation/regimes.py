@@ -17,6 +17,7 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.dossier.robustness import RegimeRow, Regimes
+from tradingbot.evaluation.metrics import annual_sharpe, max_drawdown
 from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.statistics.hac import mean_error
 
@@ -211,16 +212,14 @@ def _row(
     sleeves = net_returns.mean(axis=1)
     net = mean_within(sleeves, inside)
     earned = sleeves[inside]
-    spread = float(earned.std())
-    worth = np.concatenate([[1.0], np.cumprod(1.0 + earned)])
     return RegimeRow(
         regime=name,
         bars=bars,
         share_frac=share,
         net_bps_per_bar=net.scaled(_BASIS_POINTS),
         hold_bps_per_bar=float(hold_returns.mean(axis=1)[inside].mean()) * _BASIS_POINTS,
-        sharpe_annual=net.estimate / spread * math.sqrt(bars_per_year) if spread > 0.0 else 0.0,
-        max_drawdown_frac=float((1.0 - worth / np.maximum.accumulate(worth)).max()),
+        sharpe_annual=annual_sharpe(earned, bars_per_year=bars_per_year),
+        max_drawdown_frac=max_drawdown(earned),
         is_profitable=net.estimate > 0.0,
     )
 
