@@ -40,9 +40,21 @@ def simple_returns(equity: ArrayLike) -> FloatArray:
 
 
 def wealth_of(returns: ArrayLike) -> FloatArray:
-    """Return the worth (T + 1,) of 1 put in at the start; 0 from ruin on."""
+    """Return the worth (T + 1,) of 1 put in at the start; 0 from ruin on.
+
+    Raises:
+        DataError: If a return is NaN or infinite, or they compound to more than a number holds.
+    """
     growth = np.maximum(1.0 + finite_series(returns, "returns"), 0.0)
-    return np.concatenate([[1.0], np.cumprod(growth)])
+    with np.errstate(over="ignore"):
+        worth = np.concatenate([[1.0], np.cumprod(growth)])
+    if not np.isfinite(worth).all():
+        raise DataError(
+            "returns must compound to a finite worth",
+            was=f"{growth.max() - 1.0:.6g} at most",
+            remedy="Check the unit: returns are shares, 0.01 for one per cent",
+        )
+    return worth
 
 
 def drawdown_of(equity: ArrayLike) -> FloatArray:
