@@ -36,6 +36,8 @@ class Subject:
     policy: Policy
     """What its checkpoint makes agents do, on rows of `data.world`."""
     bars_per_year: float
+    workspace: Path
+    """Where its data are."""
 
     def bars(self, part: Part | IndexRange) -> IndexRange:
         """Return the bars of a part of the run's split, or others, from where they are usable.
@@ -124,4 +126,4 @@ def open_subject(reference: str, workspace: Path) -> Subject:
             remedy="Bring the dataset back as it was, or train on the new one",
         )
     policy = open_policy(run, data, workspace=workspace)
-    return Subject(run, config, data, env_config(config), policy, data.bars_per_year)
+    return Subject(run, config, data, env_config(config), policy, data.bars_per_year, workspace)
