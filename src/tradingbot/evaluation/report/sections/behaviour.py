@@ -1,0 +1,145 @@
+"""What does the policy do, and what does it look at?"""
+
+from __future__ import annotations
+
+from tradingbot.evaluation.dossier.analysis import PolicyAnalysis, StateActionMap
+from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.report.blocks import Block, Chart, Charts, Section
+from tradingbot.evaluation.report.numbers import percent, plain
+from tradingbot.evaluation.report.sections.scope import HALF_PX, THIRD_PX, left_out, scope
+from tradingbot.evaluation.report.svg.bars import Column as Bar
+from tradingbot.evaluation.report.svg.bars import column_chart, row_chart
+from tradingbot.evaluation.report.svg.drawing import Drawing
+from tradingbot.evaluation.report.svg.heat_map import HeatMap, heat_map
+from tradingbot.evaluation.report.svg.scale import Axis
+
+_MAPS = 6
+_DEVIATIONS = 15
+
+
+def behaviour_section(dossier: Dossier) -> Section:
+    """Show actions, what moves them, values, attention and rewards."""
+    title, found = "What the policy does", dossier.policy
+    if found is None:
+        return left_out(dossier, "policy", title)
+    charts = [_histogram(dossier, found), _rewards(found)]
+    charts += [chart for chart in (_values(found), _attention(found), _deviations(found)) if chart]
+    blocks: list[Block] = [Charts(charts[:2])]
+    if found.maps:
+        blocks.append(Charts([_state_action(one) for one in found.maps[:_MAPS]], "third"))
+    if charts[2:]:
+        blocks.append(Charts(charts[2:]))
+    return Section("policy", title, _finding(found), blocks)
+
+
+def _finding(found: PolicyAnalysis) -> str:
+    words = []
+    if found.histogram and found.bins:
+        shares = zip(found.histogram, found.bins, strict=False)
+        most, name = max(shares, key=lambda pair: pair[0] if pair[0] == pair[0] else -1)
+        words.append(f"The most frequent action is {name} ({percent(most, 0)} of decisions).")
+    if found.maps:
+        words.append(f"Of all inputs, the action follows {found.maps[0].input} most.")
+    if found.value_landscape is None:
+        words.append("There is no critic, hence no value landscape.")
+    if found.attention is None:
+        words.append("The encoder has no attention to show.")
+    if not found.deviations:
+        words.append("Agents share no pooled head, hence no deviations from it.")
+    return " ".join(words)
+
+
+def _histogram(dossier: Dossier, found: PolicyAnalysis) -> Chart:
+    bars = [
+        Bar(name, size, f"{name}: {percent(size)}", style="pos")
+        for name, size in zip(found.bins, found.histogram, strict=False)
+    ]
+    return Chart(
+        "How often each action is chosen",
+        column_chart(
+            bars,
+            Axis("share of decisions", unit="percent"),
+            width=HALF_PX,
+            height=220,
+            words="target position",
+        ),
+        f"Deterministic actions of all agents; {scope(dossier)}.",
+    )
+
+
+def _rewards(found: PolicyAnalysis) -> Chart:
+    rows = [(name, size, percent(size, 0)) for name, size in found.reward_shares]
+    return Chart(
+        "What the reward is made of",
+        row_chart(rows, width=HALF_PX),
+        "Share of each term in the sum of their sizes.",
+    )
+
+
+def _state_action(one: StateActionMap) -> Chart:
+    bars = [
+        Bar(
+            f"{one.edges[index]:.2g}".replace("-", "−"),
+            action,
+            f"{one.input} {one.edges[index]:.3g} to {one.edges[index + 1]:.3g}: "
+            f"mean action {plain(action)} ({one.count[index]} decisions)",
+        )
+        for index, action in enumerate(one.mean_action)
+    ]
+    drawing = column_chart(
+        bars, Axis("mean action"), width=THIRD_PX, height=170, words="value, in equal counts"
+    )
+    return Chart(f"Action by {one.input}", drawing)
+
+
+def _values(found: PolicyAnalysis) -> Chart | None:
+    if found.value_landscape is None or found.value_axes is None:
+        return None
+    cells = found.value_landscape[::-1]  # high at the top, as on a chart
+    first, second = found.value_axes
+    table = HeatMap(
+        cells,
+        _thirds(len(cells))[::-1],
+        _thirds(len(cells[0]) if cells else 0),
+        row_words=f"{first}, quantiles",
+        column_words=f"{second}, quantiles",
+    )
+    return Chart(
+        "What the critic expects",
+        heat_map(table, width=HALF_PX, cell_height=28),
+        "Mean value in units of the reward: blue above zero, orange below.",
+    )
+
+
+def _thirds(count: int) -> list[str]:
+    """Name the first, middle and last of a row of quantiles."""
+    names = {0: "low", count // 2: "middle", count - 1: "high"}
+    return [names.get(index, "") for index in range(count)]
+
+
+def _attention(found: PolicyAnalysis) -> Chart | None:
+    if found.attention is None or found.attention_lags is None:
+        return None
+    bars = [
+        Bar(str(lag), weight, f"{lag} bars back: {percent(weight)}", style="pos")
+        for lag, weight in zip(found.attention_lags, found.attention, strict=False)
+    ]
+    return Chart("Where it looks", _attention_drawing(bars), "Mean attention, last layer.")
+
+
+def _attention_drawing(bars: list[Bar]) -> Drawing:
+    axis = Axis("weight", unit="percent")
+    return column_chart(bars, axis, width=HALF_PX, height=220, words="bars back")
+
+
+def _deviations(found: PolicyAnalysis) -> Chart | None:
+    if not found.deviations:
+        return None
+    ranked = sorted(found.deviations, key=lambda pair: (-pair[1], pair[0]))[:_DEVIATIONS]
+    rows = [(name, size, percent(size)) for name, size in ranked]
+    return Chart(
+        "Agents furthest from the shared head",
+        row_chart(rows, width=HALF_PX),
+        f"Norm of the agent's own part ÷ norm of the shared part; the first {len(rows)} of "
+        f"{len(found.deviations)}.",
+    )

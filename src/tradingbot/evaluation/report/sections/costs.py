@@ -1,0 +1,149 @@
+"""How much can change before nothing is left? Costs, delays, limits, capital."""
+
+from __future__ import annotations
+
+import math
+
+from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.dossier.robustness import Sensitivity, SensitivityRow
+from tradingbot.evaluation.report.blocks import Chart, Charts, Column, Section, Table, number, text
+from tradingbot.evaluation.report.numbers import between, money, percent, plain
+from tradingbot.evaluation.report.sections.scope import FULL_PX, HALF_PX, THIRD_PX, left_out, scope
+from tradingbot.evaluation.report.svg.drawing import Drawing
+from tradingbot.evaluation.report.svg.heat_map import HeatMap, heat_map
+from tradingbot.evaluation.report.svg.lines import band_chart
+from tradingbot.evaluation.report.svg.scale import Axis
+
+_AXES = {
+    "cost": Axis("one-way cost, bp"),
+    "slippage": Axis("slippage, bp"),
+    "position limit": Axis("position limit, fraction of equity"),
+    "delay": Axis("decision executed so many bars late"),
+    "capital": Axis("capital, account currency", unit="money"),
+}
+_COLUMNS = (
+    Column("Condition", is_number=False),
+    Column("Setting", "bp, fraction, bars or account currency"),
+    Column("Net bp/bar", "after costs, with 95 % interval"),
+    Column("Sharpe", "annual"),
+    Column("Drawdown", "largest fall from a peak"),
+)
+
+
+def costs_section(dossier: Dossier) -> Section:
+    """Show the surface of costs by delay, and one axis at a time."""
+    title, found = "Costs and sensitivity", dossier.sensitivity
+    if found is None:
+        return left_out(dossier, "sensitivity", title)
+    blocks = (
+        Charts((_surface_chart(dossier, found),), "full"),
+        Charts(_axis_charts(found), "third"),
+        _table(found),
+    )
+    return Section("sensitivity", title, _finding(found), blocks)
+
+
+def _finding(found: Sensitivity) -> str:
+    first = found.break_even_cost_bps[0] if found.break_even_cost_bps else math.nan
+    if first is None:
+        words = "Nothing is left even without costs."
+    elif math.isinf(first):
+        words = (
+            f"Even the highest cost tried, {plain(max(found.cost_bps), 0)} bp one way, "
+            "leaves something."
+        )
+    else:
+        words = (
+            f"The result breaks even at a one-way cost of {plain(first, 1)} bp; the run assumes "
+            f"{plain(found.assumed_cost_bps, 1)} bp."
+        )
+    if found.capacity_ccy is None:
+        return (
+            f"{words} No capital that was tried halves the net return, or there is none to halve."
+        )
+    return (
+        f"{words} At a capital of {money(found.capacity_ccy)}, impact takes half of the net return."
+    )
+
+
+def _surface_chart(dossier: Dossier, found: Sensitivity) -> Chart:
+    surface = HeatMap(
+        found.surface_bps,
+        [f"{bars} late" if bars else "at once" for bars in found.delay_bars],
+        [f"{cost:g}" for cost in found.cost_bps],
+        row_words="execution, bars",
+        column_words="one-way cost, bp",
+    )
+    contour = [_crossing(cost, found.cost_bps) for cost in found.break_even_cost_bps]
+    own = found.assumed_cost_bps
+    pointer = (_crossing(own, found.cost_bps), f"▾ {plain(own, 1)} bp assumed")
+
+    def drawn(width: float) -> Drawing:
+        return heat_map(surface, width=width, contour=contour, pointer=pointer)
+
+    return Chart(
+        "Net return by cost and delay, bp per bar",
+        drawn(FULL_PX),
+        "Blue earns, orange loses; the line is where nothing is left. "
+        f"{scope(dossier).capitalize()}.",
+        narrow=drawn(HALF_PX),
+    )
+
+
+def _crossing(cost: float | None, costs: tuple[float, ...]) -> float:
+    """Return where a cost lies between the middles of the columns; beyond them at the edge."""
+    if cost is None:
+        return -0.5
+    if math.isnan(cost):
+        return math.nan
+    for index in range(len(costs) - 1):
+        if costs[index] <= cost <= costs[index + 1]:
+            return index + (cost - costs[index]) / (costs[index + 1] - costs[index])
+    return len(costs) - 0.5
+
+
+def _axis_charts(found: Sensitivity) -> list[Chart]:
+    charts = []
+    for name, axis in _AXES.items():
+        rows = [row for row in found.rows if row.axis == name]
+        if rows:
+            marked = found.assumed_cost_bps if name == "cost" else None
+            charts.append(Chart(f"Net return by {name}", _axis_drawing(rows, axis, marked)))
+    return charts
+
+
+def _axis_drawing(rows: list[SensitivityRow], axis: Axis, marked: float | None) -> Drawing:
+    return band_chart(
+        [row.setting for row in rows],
+        [row.net_bps_per_bar for row in rows],
+        (axis, Axis("bp per bar", holds=(0.0,))),
+        width=THIRD_PX,
+        height=190,
+        logarithmic=axis.unit == "money",
+        marked=marked,
+    )
+
+
+def _table(found: Sensitivity) -> Table:
+    rows = [
+        [
+            text(row.axis),
+            number(
+                money(row.setting) if row.axis == "capital" else f"{row.setting:g}", row.setting
+            ),
+            number(
+                plain(row.net_bps_per_bar.estimate, signed=True),
+                row.net_bps_per_bar.estimate,
+                note=between(row.net_bps_per_bar),
+            ),
+            number(plain(row.sharpe_annual), row.sharpe_annual),
+            number(percent(row.max_drawdown_frac), row.max_drawdown_frac),
+        ]
+        for row in found.rows
+    ]
+    return Table(
+        _COLUMNS,
+        rows,
+        "One condition changed at a time; bands in the charts are 95 % intervals.",
+        folded_under=f"All {len(rows)} conditions",
+    )

@@ -1,0 +1,71 @@
+"""Are these many agents, or one many times? Correlations and contributions."""
+
+from __future__ import annotations
+
+from tradingbot.evaluation.dossier.analysis import Ensemble
+from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.report.blocks import Block, Chart, Charts, Points, Section
+from tradingbot.evaluation.report.numbers import plain
+from tradingbot.evaluation.report.sections.scope import HALF_PX, left_out, scope
+from tradingbot.evaluation.report.svg.bars import row_chart
+from tradingbot.evaluation.report.svg.heat_map import correlation_map
+
+_SHOWN = 10
+_PAIRS = 12
+
+
+def ensemble_section(dossier: Dossier) -> Section:
+    """Show how the agents' returns hang together."""
+    title, found = "Ensemble", dossier.ensemble
+    if found is None:
+        return left_out(dossier, "ensemble", title)
+    if len(found.agents) < 2:
+        return Section(
+            "ensemble", title, "Fewer than two agents trade: nothing to compare.", is_left_out=True
+        )
+    finding = (
+        f"{len(found.agents)} trading agents are worth {plain(found.effective_agents, 1)} "
+        f"independent ones; their returns correlate by {plain(found.mean_correlation)} on average. "
+        f"Together they fluctuate {plain(found.diversification_ratio, 1)} times less than one "
+        f"does alone."
+    )
+    charts = [
+        Chart(
+            "Correlation of net returns between agents",
+            correlation_map(found.agents, found.correlation, width=HALF_PX),
+            f"Blue: together; orange: opposite. {scope(dossier).capitalize()}.",
+        ),
+        Chart(
+            "What each agent adds to the portfolio's Sharpe ratio",
+            row_chart(_marginal(found), width=HALF_PX),
+            _marginal_words(found),
+        ),
+    ]
+    blocks: list[Block] = [Charts(charts)]
+    if found.redundant:
+        blocks.append(
+            Points("Pairs that do nearly the same (correlation above 0.9)", _pairs(found))
+        )
+    return Section("ensemble", title, finding, blocks)
+
+
+def _marginal(found: Ensemble) -> list[tuple[str, float, str]]:
+    ranked = sorted(found.marginal_sharpe, key=lambda pair: (-pair[1], pair[0]))
+    if len(ranked) > 2 * _SHOWN:
+        ranked = [*ranked[:_SHOWN], *ranked[-_SHOWN:]]
+    return [(name, gain, plain(gain, 3, signed=True)) for name, gain in ranked]
+
+
+def _marginal_words(found: Ensemble) -> str:
+    words = "Annual Sharpe ratio with the agent less that without it."
+    if len(found.marginal_sharpe) > 2 * _SHOWN:
+        words += f" The {_SHOWN} that add most and the {_SHOWN} that add least."
+    return words
+
+
+def _pairs(found: Ensemble) -> list[str]:
+    ranked = sorted(found.redundant, key=lambda pair: -pair[2])
+    words = [f"{first} and {second}: {plain(size)}" for first, second, size in ranked[:_PAIRS]]
+    if len(ranked) > _PAIRS:
+        words.append(f"and {len(ranked) - _PAIRS} more pairs")
+    return words

@@ -1,0 +1,65 @@
+"""Which demands are met? Every gate with its target and evidence."""
+
+from __future__ import annotations
+
+import math
+
+from tradingbot.evaluation.gates.result import GateResult, Memo
+from tradingbot.evaluation.report.blocks import Cell, Column, Section, Table, Tone, text
+from tradingbot.evaluation.report.numbers import between, plain
+from tradingbot.evaluation.report.sections.scope import plain_name
+
+_COLUMNS = (
+    Column("Gate", is_number=False),
+    Column("What is asked", is_number=False),
+    Column("Target", is_number=False),
+    Column("Measured", "with 95 % interval"),
+    Column("Evidence", "section of this page", is_number=False),
+    Column("Outcome", is_number=False),
+)
+_MARKS: dict[str, tuple[str, Tone, float]] = {
+    "fail": ("✗ fail", "bad", 0.0),
+    "not measured": ("– not measured", "soft", 1.0),
+    "pass": ("✓ pass", "good", 2.0),
+}
+
+
+def gates_section(memo: Memo, anchors: frozenset[str]) -> Section:
+    """Show every gate; `anchors` are the sections that evidence can link to."""
+    counts = {name: len(memo.outcomes(name)) for name in ("pass", "fail", "not measured")}
+    required = [gate for gate in memo.gates if gate.is_required]
+    met = sum(gate.outcome == "pass" for gate in required)
+    finding = (
+        f"{counts['pass']} gates pass, {counts['fail']} fail, {counts['not measured']} were not "
+        f"measured. Of the {len(required)} that a GO requires, {met} pass."
+    )
+    table = Table(
+        _COLUMNS,
+        [_row(gate, anchors) for gate in memo.gates],
+        "A gate that was not measured does not pass. Required gates are in bold.",
+    )
+    return Section("gates", "Gates", finding, (table,) if memo.gates else ())
+
+
+def _row(gate: GateResult, anchors: frozenset[str]) -> list[Cell]:
+    mark, tone, order = _MARKS[gate.outcome]
+    anchor = plain_name(gate.evidence)
+    return [
+        text(gate.gate, tone="strong" if gate.is_required else ""),
+        text(gate.words),
+        text(gate.target),
+        Cell(
+            _measured(gate),
+            gate.measured if gate.measured is not None else None,
+            note=between(gate.interval),
+        ),
+        Cell(gate.evidence, gate.evidence, link=anchor if anchor in anchors else ""),
+        Cell(mark, order, tone=tone, note=gate.reason),
+    ]
+
+
+def _measured(gate: GateResult) -> str:
+    if gate.measured is None or math.isnan(gate.measured):
+        return plain(None)
+    digits = 0 if float(gate.measured).is_integer() and abs(gate.measured) >= 10 else 2
+    return f"{plain(gate.measured, digits)} {gate.unit}".rstrip()

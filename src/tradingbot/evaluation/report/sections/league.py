@@ -1,0 +1,118 @@
+"""Which agents carry the result? The league table."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.dossier.performance import AgentRow
+from tradingbot.evaluation.report.blocks import (
+    Cell,
+    Chart,
+    Charts,
+    Column,
+    Section,
+    Table,
+    number,
+    text,
+)
+from tradingbot.evaluation.report.numbers import count, finite, percent, plain
+from tradingbot.evaluation.report.sections.scope import FULL_PX, HALF_PX, scope
+from tradingbot.evaluation.report.svg.bars import Column as Bar
+from tradingbot.evaluation.report.svg.bars import column_chart
+from tradingbot.evaluation.report.svg.drawing import Drawing
+from tradingbot.evaluation.report.svg.scale import Axis
+
+_COLUMNS = (
+    Column("Agent", is_number=False),
+    Column("Trades?", "whether validation lets it trade", is_number=False),
+    Column("Sharpe", "annual"),
+    Column("Return", "whole period, after costs"),
+    Column("Hold", "return of buying and holding its symbol"),
+    Column("Drawdown", "largest fall from a peak"),
+    Column("Net bp/bar", "mean net return, basis points per bar"),
+    Column("Win rate", "of closed trades"),
+    Column("Profit factor", "won ÷ lost"),
+    Column("Trades", "closed ones"),
+    Column("Turnover", "traded notional ÷ equity, per bar"),
+    Column("Entropy", "of deterministic actions, 0 to 1"),
+    Column("Largest bin", "share of its most frequent action"),
+)
+
+
+def league_section(dossier: Dossier) -> Section:
+    """Rank the agents by Sharpe ratio; a click on a column head ranks by it."""
+    agents = sorted(dossier.test.agents, key=_rank)
+    if not agents:
+        return Section("agents", "Agents", "No agent has figures of its own.", is_left_out=True)
+    largest = max((abs(n) for n in finite([row.sharpe_annual for row in agents])), default=0) or 1.0
+    table = Table(
+        _COLUMNS,
+        [_row(row, largest) for row in agents],
+        f"One line per agent; {scope(dossier)}.",
+        is_tall=True,
+        sorted_by="Sharpe",
+    )
+    chart = Chart(
+        "Annual Sharpe ratio of each agent, sorted",
+        _ranking(agents, FULL_PX),
+        "Rest the pointer on a column to read the agent's name.",
+        narrow=_ranking(agents, HALF_PX),
+    )
+    blocks = (Charts((chart,), "full"), table)
+    return Section("agents", "Agents", _finding(agents), blocks)
+
+
+def _rank(row: AgentRow) -> tuple[bool, float, str]:
+    missing = math.isnan(row.sharpe_annual)
+    return missing, 0.0 if missing else -row.sharpe_annual, row.agent
+
+
+def _finding(agents: list[AgentRow]) -> str:
+    trading = [row for row in agents if row.trades]
+    ratios = finite([row.sharpe_annual for row in trading])
+    words = f"{len(trading)} of {len(agents)} agents trade; the others stay out."
+    if not ratios:
+        return words
+    better = sum(row.total_return_frac > row.hold_return_frac for row in trading)
+    return (
+        f"{words} Of those that trade, {sum(r > 0 for r in ratios)} have a Sharpe ratio above 0 "
+        f"(median {plain(statistics.median(ratios))}), and {better} beat holding their symbol."
+    )
+
+
+def _ranking(agents: list[AgentRow], width: float) -> Drawing:
+    columns = [
+        Bar(
+            row.agent,
+            row.sharpe_annual,
+            f"{row.agent}: Sharpe {plain(row.sharpe_annual)}, "
+            f"return {percent(row.total_return_frac, signed=True)}",
+        )
+        for row in agents
+        if math.isfinite(row.sharpe_annual)
+    ]
+    return column_chart(columns, Axis("Sharpe, annual"), width=width, height=190)
+
+
+def _row(row: AgentRow, largest: float) -> list[Cell]:
+    return [
+        text(row.agent, tone="strong"),
+        text("yes" if row.trades else "stays out", tone="" if row.trades else "soft"),
+        number(plain(row.sharpe_annual), row.sharpe_annual, bar=_share(row.sharpe_annual, largest)),
+        number(percent(row.total_return_frac, signed=True), row.total_return_frac),
+        number(percent(row.hold_return_frac, signed=True), row.hold_return_frac),
+        number(percent(row.max_drawdown_frac), row.max_drawdown_frac),
+        number(plain(row.net_bps_per_bar), row.net_bps_per_bar),
+        number(percent(row.win_rate_frac), row.win_rate_frac),
+        number(plain(row.profit_factor), row.profit_factor),
+        number(count(row.n_trades), row.n_trades),
+        number(percent(row.turnover_per_bar_frac), row.turnover_per_bar_frac),
+        number(plain(row.action_entropy), row.action_entropy),
+        number(percent(row.largest_bin_frac, 0), row.largest_bin_frac),
+    ]
+
+
+def _share(number: float, largest: float) -> float | None:
+    return number / largest if math.isfinite(number) else None

@@ -1,0 +1,57 @@
+"""What are these figures of, what are they to be read with, and how are they made again?"""
+
+from __future__ import annotations
+
+from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.report.blocks import Block, Code, Column, Points, Section, Table, text
+from tradingbot.evaluation.report.numbers import count
+from tradingbot.evaluation.report.sections.scope import plain_name
+
+
+def caveats_section(dossier: Dossier) -> Section:
+    """Say what every figure is to be read with."""
+    header, blocks = dossier.header, list[Block]()
+    if header.caveats:
+        blocks.append(Points("To be read with every figure", header.caveats))
+    if dossier.left_out:
+        missing = [
+            f"{plain_name(piece).replace('-', ' ')}: {why}" for piece, why in dossier.left_out
+        ]
+        blocks.append(Points("Pieces that were left out", missing, tone="soft"))
+    kind = (
+        "The data are synthetic: a market that was made up, with a known answer. It says whether "
+        "the method works, not whether any real market can be beaten."
+        if header.synthetic
+        else "The data are of a real market. Symbols that exist today were chosen with today's "
+        "knowledge unless a caveat below says otherwise."
+    )
+    return Section("caveats", "Data and caveats", kind, blocks)
+
+
+def origin_section(dossier: Dossier) -> Section:
+    """Give the command and the hashes."""
+    header = dossier.header
+    facts = (
+        ("Run", header.run),
+        ("Data and period", header.label),
+        ("Learner and encoder", f"{header.learner}, {header.encoder}"),
+        ("Agents", count(header.agents)),
+        ("Steps per agent", count(header.steps_per_agent)),
+        ("Seed", str(header.seed)),
+        ("Costs", header.costs),
+        ("What validation decided", header.decision),
+        ("Evaluated at", header.evaluated_at),
+        ("Version", header.version),
+        ("Data, SHA-256", header.data_sha256),
+        ("Configuration, hash", header.config_hash),
+        ("Weights, SHA-256", header.weights_sha256),
+    )
+    table = Table(
+        (Column("What", is_number=False), Column("Value", is_number=False)),
+        [[text(name), text(value)] for name, value in facts],
+        "What this page was made of.",
+    )
+    blocks = (Code("The same figures again:", header.command), table)
+    return Section(
+        "origin", "Make it again", "The same data, weights and command give the same page.", blocks
+    )

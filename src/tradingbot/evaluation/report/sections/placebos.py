@@ -1,0 +1,133 @@
+"""Does the pipeline find an edge where there is none, or see the future?"""
+
+from __future__ import annotations
+
+from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.dossier.evidence import LeakCheck, Placebos
+from tradingbot.evaluation.report.blocks import (
+    Block,
+    Cell,
+    Chart,
+    Charts,
+    Column,
+    Figure,
+    Figures,
+    Points,
+    Section,
+    Table,
+    number,
+)
+from tradingbot.evaluation.report.numbers import between, bps, count, percent, plain
+from tradingbot.evaluation.report.sections.scope import FULL_PX, HALF_PX, left_out, scope
+from tradingbot.evaluation.report.svg.forest import Estimate, Line, forest_chart
+from tradingbot.evaluation.report.svg.scale import Axis
+
+_COLUMNS = (
+    Column("Placebo", is_number=False),
+    Column("Draws"),
+    Column("Net bp/bar", "over draws, with 95 % interval"),
+    Column("Beaten", "share of draws that the real result beats"),
+    Column("Edge declared", "share of draws in which the pipeline's own test finds an edge"),
+    Column("Allowed", "largest such share that noise explains, 95 %"),
+    Column("Clean?", is_number=False),
+)
+
+
+def placebos_section(dossier: Dossier) -> Section:
+    """Show what the pipeline says where nothing can be earned."""
+    title, found = "Placebos", dossier.placebos
+    if found is None:
+        return left_out(dossier, "placebos", title)
+    if not found.rows:
+        return Section("placebos", title, "No placebo could be drawn.", is_left_out=True)
+    clean = sum(row.is_clean for row in found.rows)
+    finding = (
+        f"{clean} of {len(found.rows)} placebos are clean: where nothing can be earned, the "
+        f"pipeline declares no more edges than chance explains."
+    )
+    blocks = (_chart(dossier, found), _table(found))
+    return Section("placebos", title, finding, blocks)
+
+
+def leak_section(dossier: Dossier) -> Section:
+    """Show whether the future could have been seen."""
+    found = dossier.leak_check
+    finding = (
+        "Nothing suggests that the policy has seen the future."
+        if found.is_clean
+        else "The future may have been seen: no figure of this page can be relied on."
+    )
+    blocks: list[Block] = [Figures(_leak_figures(found))]
+    if found.words:
+        blocks.append(Points("What is suspicious", found.words, tone="bad"))
+    return Section("leak-check", "Leak check", finding, blocks)
+
+
+def _chart(dossier: Dossier, found: Placebos) -> Charts:
+    agents = dossier.test.policies[0].net_bps_per_bar
+    estimates = [Estimate("the agents", agents)]
+    estimates += [Estimate(row.placebo, row.net_bps_per_bar, "unsure") for row in found.rows]
+    axis, lines = (
+        Axis("net return, bp per bar", holds=(0.0,)),
+        (Line(agents.estimate, "real result"),),
+    )
+    return Charts(
+        (
+            Chart(
+                "The real result beside the placebos",
+                forest_chart(estimates, axis, width=FULL_PX, lines=lines),
+                f"Dots with 95 % intervals; {scope(dossier)}.",
+                narrow=forest_chart(estimates, axis, width=HALF_PX, lines=lines),
+            ),
+        ),
+        "full",
+    )
+
+
+def _table(found: Placebos) -> Table:
+    rows = [
+        [
+            Cell(row.placebo, row.placebo.lower(), note=row.words),
+            number(count(row.draws), row.draws),
+            number(
+                plain(row.net_bps_per_bar.estimate, signed=True),
+                row.net_bps_per_bar.estimate,
+                note=between(row.net_bps_per_bar),
+            ),
+            number(percent(row.share_beaten_frac), row.share_beaten_frac),
+            number(percent(row.edge_found_frac), row.edge_found_frac),
+            number(percent(row.allowed_frac), row.allowed_frac),
+            Cell(
+                "✓ clean" if row.is_clean else "✗ edges in noise",
+                float(row.is_clean),
+                tone="good" if row.is_clean else "bad",
+            ),
+        ]
+        for row in found.rows
+    ]
+    return Table(_COLUMNS, rows, "The same policy, or chance, where nothing can be earned.")
+
+
+def _leak_figures(found: LeakCheck) -> list[Figure]:
+    delays = ", ".join(bps(net) for net in found.delayed_net_bps) or plain(None)
+    certificate = (found.certificate_sha256 or "")[:12]
+    return [
+        Figure(
+            "Actions with another future",
+            f"{count(found.actions_changed)} of {count(found.actions_compared)}",
+            "changed when the bars after the decision were changed; must be 0",
+            "good" if found.actions_changed == 0 and found.actions_compared else "bad",
+        ),
+        Figure("Executed 0, 1, 2, 3 bars late", delays, "a leak dies with the first bar of delay"),
+        Figure(
+            "Causality certificate",
+            certificate or "none",
+            "of the features' proof" if certificate else "the market was made in memory",
+        ),
+        Figure(
+            "Better than the oracle?",
+            "yes" if found.better_than_oracle else "no",
+            "nothing honest earns more than the market holds",
+            "bad" if found.better_than_oracle else "",
+        ),
+    ]

@@ -1,0 +1,37 @@
+"""What every figure is read with: its part, period and costs; and why a piece is missing."""
+
+from __future__ import annotations
+
+import re
+
+from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.dossier.performance import PartFigures
+from tradingbot.evaluation.report.blocks import Section
+
+HALF_PX, THIRD_PX, FULL_PX = 450.0, 300.0, 920.0
+
+
+def period(part: PartFigures) -> str:
+    """Say which bars a figure is of."""
+    return f"{part.part} part, {part.first_day} to {part.last_day}"
+
+
+def scope(dossier: Dossier) -> str:
+    """Say what the figures of the test part are of."""
+    header = dossier.header
+    data = "synthetic data, " if header.synthetic else ""
+    return f"{data}{period(dossier.test)}, after costs ({header.costs}), seed {header.seed}"
+
+
+def left_out(dossier: Dossier, anchor: str, title: str) -> Section:
+    """Return a section that says why its piece was not made."""
+    reason = next(
+        (why for piece, why in dossier.left_out if plain_name(piece) == plain_name(anchor)),
+        "the evaluation was not asked for it",
+    )
+    return Section(anchor, title, f"Left out: {reason}.".replace("..", "."), is_left_out=True)
+
+
+def plain_name(piece: str) -> str:
+    """Return a piece's name without spelling: `walk_forward` and `Walk-forward` are the same."""
+    return re.sub(r"[^a-z0-9]+", "-", piece.lower()).strip("-")

@@ -1,0 +1,238 @@
+"""Is it luck? Every statistic with what it means for this run."""
+
+from __future__ import annotations
+
+import datetime
+import math
+
+from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.dossier.evidence import Statistics
+from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.report.blocks import (
+    Block,
+    Chart,
+    Charts,
+    Figure,
+    Figures,
+    Section,
+    Tone,
+)
+from tradingbot.evaluation.report.numbers import between, bps, count, finite, percent, plain
+from tradingbot.evaluation.report.sections.scope import FULL_PX, HALF_PX, scope
+from tradingbot.evaluation.report.svg.forest import Estimate, Line, forest_chart
+from tradingbot.evaluation.report.svg.scale import Axis
+
+_CONFIDENT = 0.95
+_SMALL = 0.05
+
+
+def statistics_section(dossier: Dossier) -> Section:
+    """Explain every statistic of the test part in words."""
+    found, yearly = dossier.statistics, _per_year(dossier)
+    figures = (
+        _edge("Net return", found.edge_hac_bps, "zero"),
+        _edge("Net return over equal weight", found.excess_hac_bps, "no lead"),
+        _probabilistic(found),
+        _expected_best(found, yearly),
+        _deflated(found),
+        _track_record(found),
+        _backtest_length(dossier),
+        _overfitting(found),
+        _superior(found),
+        _paths(found),
+    )
+    blocks: list[Block] = [
+        Charts((_luck_chart(dossier, yearly),), "full"),
+        Figures(figures, is_explained=True),
+    ]
+    return Section("statistics", "Could it be luck?", _finding(found), blocks)
+
+
+def _finding(found: Statistics) -> str:
+    trials = "one trial" if found.n_trials == 1 else f"{count(found.n_trials)} trials"
+    if math.isnan(found.deflated_sharpe):
+        return f"After {trials} on these data, the deflated Sharpe ratio could not be computed."
+    verdict = (
+        "luck is an unlikely explanation"
+        if found.deflated_sharpe >= _CONFIDENT
+        else "luck cannot be ruled out"
+        if found.deflated_sharpe >= 0.5
+        else "luck explains the result better than skill"
+    )
+    return (
+        f"After {trials} on these data, the probability that the true Sharpe ratio is above what "
+        f"luck alone would show is {percent(found.deflated_sharpe)}: {verdict}."
+    )
+
+
+def _per_year(dossier: Dossier) -> float:
+    """Return annual ÷ per-bar Sharpe ratio; NaN where neither is a number to divide by."""
+    annual, per_bar = (
+        dossier.test.policies[0].sharpe_annual.estimate,
+        dossier.statistics.sharpe_per_bar,
+    )
+    usable = (
+        math.isfinite(annual) and math.isfinite(per_bar) and per_bar != 0 and annual / per_bar > 0
+    )
+    return annual / per_bar if usable else math.nan
+
+
+def _luck_chart(dossier: Dossier, yearly: float) -> Chart:
+    found, agents = dossier.statistics, dossier.test.policies[0]
+    estimates = [Estimate("this run", agents.sharpe_annual)]
+    paths = finite(found.path_sharpe_annual)
+    if paths:
+        mean = sum(paths) / len(paths)
+        estimates.append(
+            Estimate("its paths", Interval(mean, math.nan, math.nan), "unsure", tuple(paths))
+        )
+    best = found.expected_best_sharpe * yearly
+    words = f"best of {count(found.n_trials)} by luck"
+    lines = (Line(best, words),) if found.n_trials > 1 else ()
+    axis = Axis("Sharpe ratio, annual", holds=(0.0,))
+    return Chart(
+        "The Sharpe ratio against luck",
+        forest_chart(estimates, axis, width=FULL_PX, lines=lines),
+        f"The dot with its 95 % interval is this run. Small dots are combinatorial purged paths of "
+        f"the same returns. The dashed line is what the best of so many trials without skill would "
+        f"show. {scope(dossier).capitalize()}.",
+        narrow=forest_chart(estimates, axis, width=HALF_PX, lines=lines),
+    )
+
+
+def _edge(name: str, interval: Interval, null: str) -> Figure:
+    if not math.isfinite(interval.estimate):
+        return Figure(name, plain(math.nan), "It could not be computed from these returns.", "soft")
+    meaning = f"It cannot be told from {null}."
+    if interval.low > 0:
+        meaning = f"If the truth were {null}, so much would rarely be seen."
+    elif interval.high < 0:
+        meaning = f"It is worse than {null}, beyond chance."
+    words = (
+        f"Per bar, 95 % {between(interval)} by Newey–West, which respects that returns hang "
+        f"together. {meaning}"
+    )
+    return Figure(name, bps(interval.estimate), words, "good" if interval.low > 0 else "bad")
+
+
+def _probabilistic(found: Statistics) -> Figure:
+    return Figure(
+        "Probabilistic Sharpe ratio",
+        percent(found.probabilistic_sharpe),
+        f"The probability that the true Sharpe ratio is above zero, given {count(found.bars)} bars "
+        f"with a skewness of {plain(found.skewness)} and a kurtosis of {plain(found.kurtosis, 1)} "
+        f"(3 is normal). It does not know how many trials were made.",
+        _tone(found.probabilistic_sharpe),
+    )
+
+
+def _expected_best(found: Statistics, yearly: float) -> Figure:
+    name = "Best of the trials by luck"
+    if found.n_trials <= 1:
+        words = "The ledger knows of one trial on these data, so there was nothing to choose from."
+        return Figure(name, plain(math.nan), words, "soft")
+    best = found.expected_best_sharpe
+    if math.isfinite(yearly):
+        written, own, unit = plain(best * yearly), plain(found.sharpe_per_bar * yearly), "an annual"
+    else:
+        written, own, unit = plain(best, 4), plain(found.sharpe_per_bar, 4), "a per-bar"
+    return Figure(
+        name,
+        written,
+        f"If there were no skill, the best of {count(found.n_trials)} trials would still show "
+        f"{unit} Sharpe ratio of about {written}. This run shows {own}.",
+        "good" if found.sharpe_per_bar > best else "bad",
+    )
+
+
+def _deflated(found: Statistics) -> Figure:
+    return Figure(
+        "Deflated Sharpe ratio",
+        percent(found.deflated_sharpe),
+        f"The probability that the true Sharpe ratio is above what the luckiest of "
+        f"{count(found.n_trials)} trials would show. The usual demand is 95 %. The ledger counts "
+        f"trials by itself: deleting a run does not lower the count.",
+        _tone(found.deflated_sharpe),
+    )
+
+
+def _track_record(found: Statistics) -> Figure:
+    name, needed = "Minimum track record", found.min_track_record_bars
+    if math.isnan(needed) or math.isinf(needed):
+        words = "No length would do: the Sharpe ratio is not above zero."
+        return Figure(name, plain(needed, 0), words, "bad")
+    enough = found.bars >= needed
+    return Figure(
+        name,
+        f"{count(needed)} bars",
+        f"So many bars are needed to be 95 % sure that a Sharpe ratio like this one is above zero. "
+        f"There are {count(found.bars)}: {'enough' if enough else 'too few'}.",
+        "good" if enough else "bad",
+    )
+
+
+def _backtest_length(dossier: Dossier) -> Figure:
+    found, years = dossier.statistics, _years(dossier)
+    long_enough = years >= found.min_backtest_years
+    return Figure(
+        "Minimum backtest length",
+        f"{plain(found.min_backtest_years, 1)} years",
+        f"With {count(found.n_trials)} trials, the best one reaches an annual Sharpe ratio of 1 "
+        f"by luck alone on anything shorter. The test part is {plain(years, 1)} years long.",
+        "" if math.isnan(found.min_backtest_years) else "good" if long_enough else "bad",
+    )
+
+
+def _years(dossier: Dossier) -> float:
+    first, last = dossier.test.first_day[:10], dossier.test.last_day[:10]
+    days = datetime.date.fromisoformat(last) - datetime.date.fromisoformat(first)
+    return days.days / 365.25
+
+
+def _overfitting(found: Statistics) -> Figure:
+    name = "Probability of overfitting"
+    if found.overfitting_probability is None:
+        words = "Fewer than two variants were compared, so nothing could be overfitted by choice."
+        return Figure(name, plain(None), words, "soft")
+    return Figure(
+        name,
+        percent(found.overfitting_probability, 0),
+        f"Of {count(found.overfitting_variants)} variants, the best on one half of the bars fell "
+        f"below the middle on the other half so often. At 50 % choosing is worth nothing.",
+        "good" if found.overfitting_probability < 0.2 else "bad",
+    )
+
+
+def _superior(found: Statistics) -> Figure:
+    name = "Better than the best baseline"
+    if not found.spa_against or math.isnan(found.spa_p_consistent):
+        return Figure(name, plain(None), "There was no baseline to test against.", "soft")
+    return Figure(
+        name,
+        f"p = {plain(found.spa_p_consistent, 3)}",
+        f"If the agents were no better than the best of {', '.join(found.spa_against)}, a lead "
+        f"like this would still appear with this probability (Hansen's test; "
+        f"{plain(found.spa_p_lower, 3)} to {plain(found.spa_p_upper, 3)} by how poor baselines "
+        f"count).",
+        "good" if found.spa_p_consistent < _SMALL else "bad",
+    )
+
+
+def _paths(found: Statistics) -> Figure:
+    name, paths = "Purged paths", finite(found.path_sharpe_annual)
+    if not paths:
+        return Figure(name, plain(None), "The part is too short to be cut into paths.", "soft")
+    positive = sum(path > 0 for path in paths)
+    return Figure(
+        name,
+        f"{positive} of {len(paths)}",
+        f"So many ways through the test bars, cut and joined anew, have a Sharpe ratio above zero; "
+        f"the worst has {plain(min(paths))}, the best {plain(max(paths))}.",
+        "good" if positive == len(paths) else "",
+    )
+
+
+def _tone(probability: float) -> Tone:
+    if math.isnan(probability):
+        return "soft"
+    return "good" if probability >= _CONFIDENT else "bad"

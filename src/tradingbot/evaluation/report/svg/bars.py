@@ -1,0 +1,100 @@
+"""Columns that stand on zero, and bars that lie beside their names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tradingbot.evaluation.report.numbers import finite
+from tradingbot.evaluation.report.svg.drawing import (
+    Drawing,
+    box,
+    dot,
+    empty,
+    label,
+    segment,
+    shortened,
+    text_width,
+)
+from tradingbot.evaluation.report.svg.frame import BOTTOM_PX, DATES_PX, y_frame
+from tradingbot.evaluation.report.svg.scale import Axis, Scale, extent
+
+_ROW_PX = 19.0
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column."""
+
+    name: str
+    height: float
+    hint: str
+    beside: float = math.nan
+    """Where a second figure is compared with it: a dot at this height."""
+    style: str = ""
+    """Class of the fill; by sign where empty."""
+
+
+def column_chart(
+    columns: Sequence[Column], axis: Axis, *, width: float, height: float, words: str = ""
+) -> Drawing:
+    """Draw columns from zero, coloured by sign; names below as far as they fit."""
+    numbers = [n for column in columns for n in finite((column.height, column.beside))]
+    if not numbers:
+        return empty(width, height)
+    bottom = height - (BOTTOM_PX if words else DATES_PX)
+    held = Axis(axis.words, axis.unit, (0.0, *axis.holds))
+    y, left, grid = y_frame(numbers, held, width=width, bottom=bottom)
+    slot = (width - 6 - left) / len(columns)
+    thick = min(max(slot * 0.72, 1), 44)
+    parts, free = [grid], float("-inf")
+    for index, column in enumerate(columns):
+        middle = left + (index + 0.5) * slot
+        parts.append(_column(column, middle, thick, y))
+        half = text_width(column.name) / 2
+        start = max(middle - half, left - 4)
+        if start > free and start + 2 * half <= width + 8:
+            parts.append(label(start, bottom + 16, column.name, style="tick"))
+            free = start + 2 * half + 8
+    if words:
+        parts.append(label(width - 6, height - 4, words, style="axis", anchor="end"))
+    return Drawing(width, height, "".join(parts))
+
+
+def row_chart(rows: Sequence[tuple[str, float, str]], *, width: float) -> Drawing:
+    """Draw one bar per row (name, number, number in words), from zero, the names on the left."""
+    known = [row for row in rows if math.isfinite(row[1])]
+    height = max(len(known), 2) * _ROW_PX + 26
+    if not known:
+        return empty(width, height)
+    left = min(max(text_width(name) for name, _, _ in known) + 10, width * 0.42)
+    right = max(text_width(words) for _, _, words in known) + 10
+    low, high = extent([number for _, number, _ in known], Axis(holds=(0.0,)))
+    start = left + (right + 4 if low < 0 else 0)
+    x = Scale(low, high, start, width - right)
+    parts = []
+    for index, (name, number, words) in enumerate(known):
+        top = 20 + index * _ROW_PX
+        ends = sorted((x.at(0), x.at(number)))
+        style = "neg" if number < 0 else "pos"
+        parts.append(label(0, top + 12, shortened(name, left - 6), style="row"))
+        parts.append(box(ends[0], top + 3, ends[1] - ends[0], 11, style, hint=f"{name}: {words}"))
+        beyond = (ends[0] - 5, "end") if number < 0 else (ends[1] + 5, "start")
+        parts.append(label(beyond[0], top + 12, words, style="tick", anchor=beyond[1]))
+    parts.append(segment(x.at(0), 18, x.at(0), 20 + len(known) * _ROW_PX, "zero"))
+    return Drawing(width, height, "".join(parts))
+
+
+def _column(column: Column, middle: float, thick: float, y: Scale) -> str:
+    parts = []
+    if math.isfinite(column.height):
+        ends = sorted((y.at(0), y.at(column.height)))
+        style = column.style or ("neg" if column.height < 0 else "pos")
+        parts.append(
+            box(middle - thick / 2, ends[0], thick, ends[1] - ends[0], style, hint=column.hint)
+        )
+    if math.isfinite(column.beside):
+        radius = min(max(thick / 4, 1.6), 3.6)
+        parts.append(dot(middle, y.at(column.beside), radius, "beside", hint=column.hint))
+    return "".join(parts)
