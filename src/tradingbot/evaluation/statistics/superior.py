@@ -65,6 +65,9 @@ def superior_ability(
         studentise: Divide each mean by its error, so that noisy candidates do not rule.
         seed: Root of the stream that draws.
 
+    Returns:
+        P-values of 1 where no candidate earns more than the baseline.
+
     Raises:
         DataError: If there are fewer than 16 bars, lengths differ, a number is not finite, or a
             candidate differs from the baseline by a constant.
@@ -91,7 +94,8 @@ def superior_ability(
         generator=stream(seed, "bootstrap", "superior"),
     )
     drawn = np.concatenate([_maxima(count @ gains / n_bars, centres, divisor) for count in counts])
-    p_values = (math.sqrt(n_bars) * drawn > statistic).mean(axis=0)
+    # Ties count: where no candidate is better the statistic is 0, and so is many a draw's.
+    p_values = (math.sqrt(n_bars) * drawn >= statistic).mean(axis=0)
     return SuperiorAbility(
         statistic=statistic,
         p_lower=float(p_values[_LOWER]),
