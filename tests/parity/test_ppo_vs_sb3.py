@@ -10,12 +10,8 @@ from fixtures.toy_tasks import SignalTask
 pytest.importorskip("stable_baselines3", reason="the reference is an extra")
 
 from tradingbot.app.bench.ppo_agreement import compare_losses
-from tradingbot.app.bench.ppo_reference import (
-    PPOSetting,
-    compare_learning,
-    measure_speed,
-    time_to_quality,
-)
+from tradingbot.app.bench.ppo_quality import time_to_quality
+from tradingbot.app.bench.ppo_reference import PPOSetting, compare_learning, measure_speed
 from tradingbot.app.bench.sac_reference import difference_interval, interquartile_mean
 
 SMALL = PPOSetting(
