@@ -1,0 +1,201 @@
+"""`tradingbot evaluate RUN`: is this policy worth anything? The dossier, the memo and the page."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tradingbot.app.cli.invocation import JsonOption, invocation_of
+from tradingbot.app.cli.options import read_pairs, read_values
+from tradingbot.app.console import (
+    print_json,
+    print_note,
+    print_table,
+    print_text,
+    progress_bar,
+)
+from tradingbot.domain.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tradingbot.app.evaluation.session import Evaluation
+    from tradingbot.evaluation.dossier.dossier import Dossier
+
+app = typer.Typer()
+
+
+@app.command("evaluate")
+def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an evaluation
+    context: typer.Context,
+    reference: Annotated[
+        str,
+        typer.Argument(metavar="RUN", help="Id of a finished run, the beginning of it, or folder."),
+    ],
+    preset: Annotated[
+        str, typer.Option(help="Preset or YAML file: full, or quick for a first look.")
+    ] = "full",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="KEY=VALUE of the evaluation, e.g. seeds.count=10."),
+    ] = None,
+    pieces: Annotated[
+        str | None,
+        typer.Option(help="Only these beside the required ones, e.g. walk_forward,seeds."),
+    ] = None,
+    gates: Annotated[
+        str, typer.Option(help="Gates that come with the package, or a YAML file.")
+    ] = "product",
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes; as many as cores if left out.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results; in the run's if left out.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Evaluate a finished run: dossier, statistics, gates and one HTML page; the verdict first.
+
+    Pieces are kept as they are made: after Ctrl-C or a crash the same command goes on where it was,
+    and a second evaluation makes only what changed.
+
+    Example: [bold]tradingbot evaluate 20260105[/bold]
+
+    Example: [bold]tradingbot evaluate 20260105 --preset quick --jobs 2[/bold]
+
+    Example: [bold]tradingbot evaluate 20260105 --pieces seeds --set seeds.count=10[/bold]
+    """
+    workspace = invocation_of(context).workspace
+    named = _names(pieces)
+    options = read_values(read_pairs(settings, "--set"))
+    if out is not None and out.exists() and not out.is_dir():
+        raise ConfigError("--out must name a folder", was="a file", where=str(out))
+    # Torch takes seconds to import: what can be refused without it is refused by now.
+    from tradingbot.app.evaluation.configuration import REQUIRED, load_evaluate_config
+    from tradingbot.app.evaluation.session import Wish, evaluate_run
+
+    overrides = options | ({} if named is None else {"pieces": list(named)})
+    wish = Wish(
+        run=reference,
+        config=load_evaluate_config(preset, overrides),
+        gates=gates,
+        must_have=tuple(name for name in named or () if name not in REQUIRED),
+        command=_command(reference, preset, settings, pieces),
+        out=out,
+    )
+    with progress_bar("evaluate") as progress:
+        found = evaluate_run(wish, workspace, jobs=jobs or os.cpu_count() or 1, progress=progress)
+    _show(found, as_json=as_json)
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    names = tuple(part.strip() for part in text.split(","))
+    if not all(names):
+        raise ConfigError(
+            "--pieces must be names with commas between them",
+            was=repr(text),
+            remedy="Write e.g. --pieces walk_forward,seeds, or leave it out for all",
+        )
+    return names
+
+
+def _command(reference: str, preset: str, settings: list[str] | None, pieces: str | None) -> str:
+    words = ["tradingbot", "evaluate", reference, "--preset", preset]
+    for setting in settings or ():
+        words += ["--set", setting]
+    if pieces is not None:
+        words += ["--pieces", pieces]
+    return shlex.join(words)
+
+
+def _show(found: Evaluation, *, as_json: bool) -> None:
+    if as_json:
+        from tradingbot.evaluation.dossier.codec import to_plain
+
+        print_json(
+            {
+                "verdict": found.memo.verdict,
+                "headline": found.memo.headline,
+                "folder": str(found.folder),
+                "page": str(found.page),
+                "memo": to_plain(found.memo),
+                "dossier": to_plain(found.dossier),
+            }
+        )
+        return
+    memo, dossier = found.memo, found.dossier
+    print_text(f"{memo.verdict}: {memo.headline}")
+    for reason in memo.reasons:
+        print_text(f"  - {reason}")
+    _print_policies(dossier)
+    _print_summary(dossier)
+    for caveat in dossier.header.caveats:
+        print_text(caveat)
+    for piece, reason in dossier.left_out:
+        print_note(f"Left out: {piece}: {reason}")
+    print_note(f"Gates, one by one: tradingbot gates {dossier.header.run}")
+    print_text(f"Report: {found.page}")
+
+
+def _print_policies(dossier: Dossier) -> None:
+    test = dossier.test
+    word = "synthetic" if dossier.header.synthetic else "observed bars, simulated trading"
+    rows = [
+        (
+            each.policy,
+            f"{each.total_return_frac:+.1%}",
+            _interval(each.sharpe_annual),
+            _interval(each.net_bps_per_bar),
+            f"{each.max_drawdown_frac:.1%}",
+            each.n_trades,
+        )
+        for each in test.policies
+    ]
+    days = f"{test.first_day} … {test.last_day}, {test.bars:,} bars"
+    print_table(
+        f"{test.part}: {days} ({word}, net of {dossier.header.costs})",
+        ["policy", "return", "Sharpe/yr [95 %]", "bp/bar [95 %]", "drawdown", "trades"],
+        rows,
+    )
+
+
+def _print_summary(dossier: Dossier) -> None:
+    """Write one line for each question that was asked."""
+    statistics, leak = dossier.statistics, dossier.leak_check
+    rows = [
+        ("probability of skill (deflated)", f"{statistics.deflated_sharpe:.1%}", "> 95 %"),
+        ("trials counted on these data", f"{statistics.n_trials:,}", ""),
+        (
+            "no better than the best baseline (SPA p)",
+            f"{statistics.spa_p_consistent:.3f}",
+            "< 0.05",
+        ),
+        ("leak check", "clean" if leak.is_clean else "; ".join(leak.words), "clean"),
+    ]
+    if statistics.overfitting_probability is not None:
+        share = statistics.overfitting_probability
+        rows.append(("probability of overfitting", f"{share:.0%}", "≤ 20 %"))
+    if dossier.walk_forward is not None:
+        share = dossier.walk_forward.share_positive.estimate
+        count = len(dossier.walk_forward.windows)
+        rows.append(("walk-forward windows above 0", f"{share:.0%} of {count}", "≥ 70 %"))
+    if dossier.regimes is not None:
+        count = len(dossier.regimes.rows)
+        rows.append(("regimes with a profit", f"{dossier.regimes.profitable} of {count}", "≥ 3"))
+    if dossier.stress is not None and dossier.stress.rows:
+        worst = dossier.stress.worst_drawdown_frac
+        rows.append(("worst drawdown under stress", f"{worst:.1%}", "≤ 40 %"))
+    if dossier.seeds is not None:
+        iqm = dossier.seeds.net_bps_iqm
+        rows.append(("bp/bar over seeds (IQM)", _interval(iqm), "> 0"))
+    print_table("What the dossier says", ["question", "answer", "wanted"], rows)
+
+
+def _interval(interval: tuple[float, float, float]) -> str:
+    estimate, low, high = interval
+    return f"{estimate:.2f} [{low:.2f}, {high:.2f}]"

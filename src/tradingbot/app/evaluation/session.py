@@ -1,0 +1,113 @@
+"""One evaluation from beginning to end: pieces, dossier, memo, files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tradingbot.app.evaluation.assembly import assemble_dossier
+from tradingbot.app.evaluation.bench import Bench, Request, open_bench
+from tradingbot.app.evaluation.configuration import EvaluateConfig
+from tradingbot.app.evaluation.engine import make_pieces
+from tradingbot.app.evaluation.piece import Progress, silent
+from tradingbot.app.evaluation.piece_store import Stored
+from tradingbot.app.evaluation.storing import store_evaluation, store_page
+from tradingbot.app.gates_file import load_gates
+from tradingbot.app.gates_view import EVALUATION_FOLDER
+from tradingbot.app.training.session import RUNS_FOLDER
+from tradingbot.domain.errors import DataError
+from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.gates.memo import write_memo
+from tradingbot.evaluation.gates.result import Memo
+from tradingbot.runs import find_run
+from tradingbot.runs.ledger import Ledger
+from tradingbot.runs.lock import locked
+
+PIECES_FOLDER, LOCK_FILE = "pieces", "lock"
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What came of it."""
+
+    dossier: Dossier
+    memo: Memo
+    folder: Path
+    """Where JSON, tables and page are."""
+    page: Path
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What somebody wants evaluated."""
+
+    run: str
+    """Id of the run, the beginning of it, or its folder."""
+    config: EvaluateConfig
+    gates: str = "product"
+    """Gates that come with the package, or a file."""
+    must_have: tuple[str, ...] = ()
+    """Pieces that were named one by one: without one of them there is no evaluation."""
+    command: str = ""
+    """That makes the dossier again."""
+    out: Path | None = None
+    """Folder for the results; `evaluation` of the run's by default."""
+
+
+def evaluate_run(
+    wish: Wish, workspace: Path, *, jobs: int = 1, progress: Progress = silent
+) -> Evaluation:
+    """Evaluate a finished run; what is there of an earlier evaluation is not made again.
+
+    Args:
+        wish: What is wanted.
+        workspace: Where runs and data are.
+        jobs: Processes.
+        progress: Told (pieces finished, pieces in all, what is done now).
+
+    Raises:
+        UserError: If the run cannot be evaluated, somebody else evaluates it now, or a piece that
+            must be there cannot be made.
+    """
+    gates = load_gates(wish.gates)  # refused now, not after an hour
+    run = find_run(workspace / RUNS_FOLDER, wish.run)
+    own = run.path / EVALUATION_FOLDER
+    request = Request(str(run.path), workspace, wish.config, own / PIECES_FOLDER)
+    bench = open_bench(request)
+    own.mkdir(parents=True, exist_ok=True)
+    with locked(own / LOCK_FILE, "evaluation"):
+        _count(bench, workspace)
+        pieces = make_pieces(bench, request, jobs=jobs, progress=progress)
+        _require_named(pieces, wish.must_have)
+        dossier = assemble_dossier(
+            bench.subject,
+            wish.config,
+            pieces,
+            command=wish.command,
+            evaluated_at=datetime.now(UTC),
+        )
+        memo = write_memo(dossier, gates)
+        folder = wish.out or own
+        store_evaluation(folder, dossier, memo)
+        return Evaluation(dossier, memo, folder, store_page(folder, dossier, memo))
+
+
+def _count(bench: Bench, workspace: Path) -> None:
+    """Count the evaluation, once for the same weights, data, settings and sources."""
+    ledger, run = Ledger(workspace), bench.subject.run
+    ledger.require_witnessed(workspace / RUNS_FOLDER)
+    data = bench.subject.data.identity.data_sha256
+    key = bench.task_of(bench.pieces["performance"], {}).key
+    known = ledger.trials(data, kinds=("evaluation",))
+    if not any(trial.run == run.id and trial.config_hash == key for trial in known):
+        ledger.begin("evaluation", data=data, run=run.id, config_hash=key, at=datetime.now(UTC))
+
+
+def _require_named(pieces: dict[str, Stored], names: tuple[str, ...]) -> None:
+    for name in names:
+        if pieces[name].reason:
+            raise DataError(
+                f"piece {name} must be possible where it is asked for by name",
+                was=pieces[name].reason.rstrip("."),
+            )
