@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tradingbot.data.splits import IndexRange
+from tradingbot.domain.errors import DataError
 from tradingbot.features.causality import ProofContext, Rows, Subject, register_subject
 from tradingbot.features.causality.subject import Output
 from tradingbot.features.inputs import MarketInputs
@@ -48,9 +49,10 @@ def refitted_subject(
 
     def compute(inputs: MarketInputs) -> Mapping[str, Output]:
         table = table_of_inputs(inputs, specs)
-        if table.n_bars <= train.start + len(train) // config.folds.n_blocks:
+        try:
+            model = fit_model(classifier, table, train, config).model
+        except DataError:  # too short, or a future without bars: nobody knows anything
             return {OUTPUT: _rows(np.full((*table.valid.shape, 3), 1.0 / 3.0, np.float32))}
-        model = fit_model(classifier, table, train, config).model
         return {OUTPUT: _rows(model.probabilities(table))}
 
     return Subject(name, compute)

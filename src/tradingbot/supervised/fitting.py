@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.data.splits import IndexRange
+from tradingbot.domain.errors import DataError
 from tradingbot.supervised.calibration import Calibration, fit_calibration
 from tradingbot.supervised.classifier import (
     Classifier,
@@ -68,7 +69,8 @@ def fit_model(
     """Fit every stage that the table reaches.
 
     A table that ends within the training part gets the stages that speak for its bars, fitted as
-    they would be in a longer one.
+    they would be in a longer one. A stage with nothing to learn from is left out, and the one
+    before it goes on speaking.
 
     Args:
         classifier: The kind of model.
@@ -79,7 +81,7 @@ def fit_model(
 
     Raises:
         ConfigError: If the training part is too short for the folds.
-        DataError: If a stage has nothing to learn from.
+        DataError: If no stage has anything to learn from.
     """
     labels = label_moves(table.closes, config.labels)
     plans = _plans(train, config)
@@ -88,8 +90,18 @@ def fit_model(
     for number, (learn, start, stop) in enumerate(plans):
         if start >= table.n_bars:
             break
-        told = _labelled(progress, number, len(plans))
-        stages.append(fitted.stage(learn, IndexRange(start, min(stop, table.n_bars)), told))
+        rows = rows_to_learn(learn, config.folds, config.labels)
+        if not all(_is_labelled(labels, table, part) for part in (rows.fit, rows.stop)):
+            continue
+        block = IndexRange(start, min(stop, table.n_bars))
+        stages.append(fitted.stage(learn, block, rows, _labelled(progress, number, len(plans))))
+    if not stages:
+        raise DataError(
+            "training bars must hold valid, labelled ones",
+            was="none",
+            where=f"bars {train.start} … {train.stop - 1}",
+            remedy="Use a longer training part, fewer blocks or a shorter horizon",
+        )
     model = ProbabilityModel(tuple(stages), table.names)
     rates = base_rates(_within(labels, table, purged(train, config.labels)))
     calibrated, raw = fitted.scores(model, train)
@@ -113,8 +125,9 @@ class _Fitting:
     config: FitConfig
     asked: list[tuple[IndexRange, ProbabilityArray]]
 
-    def stage(self, learn: IndexRange, block: IndexRange, progress: Progress | None) -> Stage:
-        rows = rows_to_learn(learn, self.config.folds, self.config.labels)
+    def stage(
+        self, learn: IndexRange, block: IndexRange, rows: FitRows, progress: Progress | None
+    ) -> Stage:
         model = self.classifier.fit(
             self.table, self.labels, rows, seed=self.config.seed, progress=progress
         )
@@ -176,6 +189,10 @@ class _Fitting:
             score(np.concatenate(calibrated, axis=1), answers, before),
             score(raw, answers, before),
         )
+
+
+def _is_labelled(labels: LabelArray, table: ModelTable, part: IndexRange) -> bool:
+    return bool((_within(labels, table, part) != UNKNOWN).any())
 
 
 def _within(labels: LabelArray, table: ModelTable, part: IndexRange) -> LabelArray:
