@@ -87,7 +87,8 @@ def _flat(record: Any) -> dict[str, Any]:
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
         if isinstance(value, tuple) and hasattr(value, "_fields"):
-            columns |= {f"{field.name}_{end}": each for end, each in value._asdict().items()}
+            named: dict[str, Any] = value._asdict()
+            columns |= {f"{field.name}_{end}": each for end, each in named.items()}
         elif not isinstance(value, tuple):
             columns[field.name] = value
     return columns
