@@ -12,7 +12,7 @@ from tradingbot.domain.errors import MissingExtraError
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.result import Memo
 from tradingbot.evaluation.report.blocks import Figure
-from tradingbot.evaluation.report.numbers import between, percent, plain
+from tradingbot.evaluation.report.numbers import between, count, percent, plain, unbroken
 from tradingbot.evaluation.report.sections.behaviour import behaviour_section
 from tradingbot.evaluation.report.sections.costs import costs_section
 from tradingbot.evaluation.report.sections.ensemble import ensemble_section
@@ -78,6 +78,7 @@ def render_dossier(dossier: Dossier, memo: Memo) -> str:
         memo=memo,
         key_figures=_key_figures(dossier),
         sections=sections,
+        steps=count(dossier.header.steps_per_agent),
         style=_source("dossier.css"),
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
@@ -92,6 +93,7 @@ def _environment(*, synthetic: bool) -> Environment:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["unbroken"] = unbroken
     environment.globals["svg"] = partial(as_svg, synthetic=synthetic)
     return environment
 
@@ -133,9 +135,9 @@ def _key_figures(dossier: Dossier) -> list[Figure]:
             )
         )
     if dossier.walk_forward is not None and dossier.walk_forward.windows:
-        count = len(dossier.walk_forward.windows)
-        positive = dossier.walk_forward.share_positive
-        figures.append(Figure("Windows above 0", percent(positive.estimate, 0), f"of {count}"))
+        windows = len(dossier.walk_forward.windows)
+        positive = percent(dossier.walk_forward.share_positive.estimate, 0)
+        figures.append(Figure("Windows above 0", positive, f"of {windows}"))
     return figures
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
 from tradingbot.evaluation.oracle.intervals import Interval
 
 NOTHING = "–"
 _MINUS = "−"
-_THIN = " "  # narrow space that does not break a line
+_THIN = "\u202f"  # narrow, and no line breaks at it
 
 
 def plain(number: float | None, digits: int = 2, *, signed: bool = False) -> str:
@@ -74,6 +75,11 @@ def money(amount: float | None) -> str:
         if abs(amount) >= size:
             return f"{amount / size:.3g}{_THIN}{unit}".replace("-", _MINUS)
     return f"{amount:.3g}".replace("-", _MINUS)
+
+
+def unbroken(words: str) -> str:
+    """Keep numbers and their units on one line."""
+    return re.sub(r"(?<=\d) (?=(?:%|bp|m|k|bn)(?:\W|$))", _THIN, words)
 
 
 def finite(numbers: tuple[float | None, ...] | list[float]) -> list[float]:

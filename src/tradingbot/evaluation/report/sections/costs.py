@@ -8,7 +8,13 @@ from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.robustness import Sensitivity, SensitivityRow
 from tradingbot.evaluation.report.blocks import Chart, Charts, Column, Section, Table, number, text
 from tradingbot.evaluation.report.numbers import between, money, percent, plain
-from tradingbot.evaluation.report.sections.scope import FULL_PX, HALF_PX, THIRD_PX, left_out, scope
+from tradingbot.evaluation.report.sections.scope import (
+    FULL_PX,
+    NARROW_PX,
+    THIRD_PX,
+    left_out,
+    scope,
+)
 from tradingbot.evaluation.report.svg.drawing import Drawing
 from tradingbot.evaluation.report.svg.heat_map import HeatMap, heat_map
 from tradingbot.evaluation.report.svg.lines import band_chart
@@ -86,7 +92,7 @@ def _surface_chart(dossier: Dossier, found: Sensitivity) -> Chart:
         drawn(FULL_PX),
         "Blue earns, orange loses; the line is where nothing is left. "
         f"{scope(dossier).capitalize()}.",
-        narrow=drawn(HALF_PX),
+        narrow=drawn(NARROW_PX),
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 
 from tradingbot.evaluation.gates.result import GateResult, Memo
 from tradingbot.evaluation.report.blocks import Cell, Column, Section, Table, Tone, text
-from tradingbot.evaluation.report.numbers import between, plain
+from tradingbot.evaluation.report.numbers import between, percent, plain
 from tradingbot.evaluation.report.sections.scope import plain_name
 
 _COLUMNS = (
@@ -17,6 +18,8 @@ _COLUMNS = (
     Column("Evidence", "section of this page", is_number=False),
     Column("Outcome", is_number=False),
 )
+_FRACTIONS = frozenset(["fraction", "probability"])
+_RATIOS = frozenset(["ratio", "0 … 1", "0 or 1", "per year"])
 _MARKS: dict[str, tuple[str, Tone, float]] = {
     "fail": ("✗ fail", "bad", 0.0),
     "not measured": ("– not measured", "soft", 1.0),
@@ -47,19 +50,31 @@ def _row(gate: GateResult, anchors: frozenset[str]) -> list[Cell]:
     return [
         text(gate.gate, tone="strong" if gate.is_required else ""),
         text(gate.words),
-        text(gate.target),
-        Cell(
-            _measured(gate),
-            gate.measured if gate.measured is not None else None,
-            note=between(gate.interval),
-        ),
+        text(_target(gate)),
+        Cell(_measured(gate), gate.measured, note=_interval(gate)),
         Cell(gate.evidence, gate.evidence, link=anchor if anchor in anchors else ""),
         Cell(mark, order, tone=tone, note=gate.reason),
     ]
 
 
+def _target(gate: GateResult) -> str:
+    """Write a target as the measured figure is written."""
+    if gate.unit not in _FRACTIONS:
+        return gate.target
+    return re.sub(r"-?\d+(\.\d+)?", lambda found: percent(float(found[0]), 0), gate.target, count=1)
+
+
 def _measured(gate: GateResult) -> str:
     if gate.measured is None or math.isnan(gate.measured):
         return plain(None)
-    digits = 0 if float(gate.measured).is_integer() and abs(gate.measured) >= 10 else 2
-    return f"{plain(gate.measured, digits)} {gate.unit}".rstrip()
+    if gate.unit in _FRACTIONS:
+        return percent(gate.measured)
+    digits = 0 if float(gate.measured).is_integer() and gate.unit not in _RATIOS else 2
+    unit = "" if gate.unit in _RATIOS else gate.unit
+    return f"{plain(gate.measured, digits)} {unit}".rstrip()
+
+
+def _interval(gate: GateResult) -> str:
+    if gate.interval is None or gate.unit not in _FRACTIONS:
+        return between(gate.interval)
+    return between(gate.interval.scaled(100), 1)

@@ -18,7 +18,7 @@ from tradingbot.evaluation.report.blocks import (
     text,
 )
 from tradingbot.evaluation.report.numbers import count, finite, percent, plain
-from tradingbot.evaluation.report.sections.scope import FULL_PX, HALF_PX, scope
+from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, scope
 from tradingbot.evaluation.report.svg.bars import Column as Bar
 from tradingbot.evaluation.report.svg.bars import column_chart
 from tradingbot.evaluation.report.svg.drawing import Drawing
@@ -45,7 +45,7 @@ def league_section(dossier: Dossier) -> Section:
     """Rank the agents by Sharpe ratio; a click on a column head ranks by it."""
     agents = sorted(dossier.test.agents, key=_rank)
     if not agents:
-        return Section("agents", "Agents", "No agent has figures of its own.", is_left_out=True)
+        return Section("league", "Agents", "No agent has figures of its own.", is_left_out=True)
     largest = max((abs(n) for n in finite([row.sharpe_annual for row in agents])), default=0) or 1.0
     table = Table(
         _COLUMNS,
@@ -58,10 +58,10 @@ def league_section(dossier: Dossier) -> Section:
         "Annual Sharpe ratio of each agent, sorted",
         _ranking(agents, FULL_PX),
         "Rest the pointer on a column to read the agent's name.",
-        narrow=_ranking(agents, HALF_PX),
+        narrow=_ranking(agents, NARROW_PX),
     )
     blocks = (Charts((chart,), "full"), table)
-    return Section("agents", "Agents", _finding(agents), blocks)
+    return Section("league", "Agents", _finding(agents), blocks)
 
 
 def _rank(row: AgentRow) -> tuple[bool, float, str]:

@@ -18,7 +18,7 @@ from tradingbot.evaluation.report.blocks import (
     number,
 )
 from tradingbot.evaluation.report.numbers import between, bps, count, percent, plain
-from tradingbot.evaluation.report.sections.scope import FULL_PX, HALF_PX, left_out, scope
+from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, left_out, scope
 from tradingbot.evaluation.report.svg.forest import Estimate, Line, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
 
@@ -77,7 +77,7 @@ def _chart(dossier: Dossier, found: Placebos) -> Charts:
                 "The real result beside the placebos",
                 forest_chart(estimates, axis, width=FULL_PX, lines=lines),
                 f"Dots with 95 % intervals; {scope(dossier)}.",
-                narrow=forest_chart(estimates, axis, width=HALF_PX, lines=lines),
+                narrow=forest_chart(estimates, axis, width=NARROW_PX, lines=lines),
             ),
         ),
         "full",

@@ -18,7 +18,7 @@ from tradingbot.evaluation.report.blocks import (
     text,
 )
 from tradingbot.evaluation.report.numbers import between, bps, count, percent, plain, share
-from tradingbot.evaluation.report.sections.scope import FULL_PX, HALF_PX, period
+from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, period
 from tradingbot.evaluation.report.svg.drawing import Drawing
 from tradingbot.evaluation.report.svg.lines import Line, time_chart
 from tradingbot.evaluation.report.svg.scale import Axis
@@ -47,7 +47,7 @@ def portfolio_section(dossier: Dossier) -> Section:
     for part in reversed(dossier.parts):
         blocks.append(Charts((_worth_chart(part, dossier), _drawdown_chart(part, dossier)), "full"))
         blocks.append(_policy_table(part, is_folded=part is not test))
-    return Section("portfolio", "Portfolio against baselines", _finding(test), blocks)
+    return Section("performance", "Portfolio against baselines", _finding(test), blocks)
 
 
 def _finding(test: PartFigures) -> str:
@@ -88,7 +88,7 @@ def _worth_chart(part: PartFigures, dossier: Dossier) -> Chart:
             f"({dossier.header.costs}). Grey lines without a name are other baselines: rest the "
             f"pointer on a day to read all."
         ),
-        narrow=_drawn(part, lines, axis, HALF_PX, 280),
+        narrow=_drawn(part, lines, axis, NARROW_PX, 280),
     )
 
 
@@ -100,7 +100,7 @@ def _drawdown_chart(part: PartFigures, dossier: Dossier) -> Chart:
         f"Drawdown, {part.part} part",
         _drawn(part, lines, axis, FULL_PX, 190),
         caption=f"At the last bar of each day; {period(part)}, after costs.",
-        narrow=_drawn(part, lines, axis, HALF_PX, 190),
+        narrow=_drawn(part, lines, axis, NARROW_PX, 190),
     )
 
 

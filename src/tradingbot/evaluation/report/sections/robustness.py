@@ -17,7 +17,7 @@ from tradingbot.evaluation.report.blocks import (
     text,
 )
 from tradingbot.evaluation.report.numbers import between, count, percent, plain, share
-from tradingbot.evaluation.report.sections.scope import FULL_PX, HALF_PX, left_out, scope
+from tradingbot.evaluation.report.sections.scope import FULL_PX, HALF_PX, NARROW_PX, left_out, scope
 from tradingbot.evaluation.report.svg.bars import Column as Bar
 from tradingbot.evaluation.report.svg.bars import column_chart
 from tradingbot.evaluation.report.svg.drawing import Drawing
@@ -162,7 +162,7 @@ def _regime_chart(dossier: Dossier, found: Regimes) -> Charts:
                 "Net return by regime",
                 forest_chart(estimates, axis, width=FULL_PX),
                 f"Dots with 95 % intervals; {scope(dossier)}.",
-                narrow=forest_chart(estimates, axis, width=HALF_PX),
+                narrow=forest_chart(estimates, axis, width=NARROW_PX),
             ),
         ),
         "full",

@@ -8,7 +8,8 @@ from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.performance import PartFigures
 from tradingbot.evaluation.report.blocks import Section
 
-HALF_PX, THIRD_PX, FULL_PX = 450.0, 300.0, 920.0
+# Widths at which charts are drawn: the page shows them at about this size, so that text stays text.
+FULL_PX, HALF_PX, THIRD_PX, NARROW_PX = 920.0, 450.0, 300.0, 390.0
 
 
 def period(part: PartFigures) -> str:

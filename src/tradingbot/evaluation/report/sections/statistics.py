@@ -18,7 +18,7 @@ from tradingbot.evaluation.report.blocks import (
     Tone,
 )
 from tradingbot.evaluation.report.numbers import between, bps, count, finite, percent, plain
-from tradingbot.evaluation.report.sections.scope import FULL_PX, HALF_PX, scope
+from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, scope
 from tradingbot.evaluation.report.svg.forest import Estimate, Line, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
 
@@ -96,7 +96,7 @@ def _luck_chart(dossier: Dossier, yearly: float) -> Chart:
         f"The dot with its 95 % interval is this run. Small dots are combinatorial purged paths of "
         f"the same returns. The dashed line is what the best of so many trials without skill would "
         f"show. {scope(dossier).capitalize()}.",
-        narrow=forest_chart(estimates, axis, width=HALF_PX, lines=lines),
+        narrow=forest_chart(estimates, axis, width=NARROW_PX, lines=lines),
     )
 
 

@@ -25,7 +25,7 @@ from tradingbot.evaluation.report.numbers import (
     plain,
     share,
 )
-from tradingbot.evaluation.report.sections.scope import FULL_PX, HALF_PX, left_out
+from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, left_out
 from tradingbot.evaluation.report.svg.forest import Estimate, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
 
@@ -110,7 +110,7 @@ def _seed_chart(found: Seeds) -> Charts:
                 forest_chart(estimates, axis, width=FULL_PX),
                 f"Small dots are seeds, the large one is their interquartile mean with its 95 % "
                 f"interval; test part, {count(found.steps_per_agent)} steps per agent.",
-                narrow=forest_chart(estimates, axis, width=HALF_PX),
+                narrow=forest_chart(estimates, axis, width=NARROW_PX),
             ),
         ),
         "full",
@@ -149,7 +149,7 @@ def _ablation_chart(found: Ablation) -> Charts:
                 forest_chart(estimates, axis, width=FULL_PX),
                 "Base less variant with 95 % intervals, bootstrap over seeds; blue where the whole "
                 "interval lies above zero. Validation part, after costs.",
-                narrow=forest_chart(estimates, axis, width=HALF_PX),
+                narrow=forest_chart(estimates, axis, width=NARROW_PX),
             ),
         ),
         "full",
@@ -173,8 +173,11 @@ def _ablation_table(found: Ablation) -> Table:
         ]
         for row in found.rows
     ]
-    base = ", ".join(plain(result) for result in found.base_net_bps) or "none"
-    return Table(_ABLATION_COLUMNS, rows, f"The base earns, seed by seed: {base} bp per bar.")
+    base = ", ".join(plain(result) for result in found.base_net_bps)
+    caption = (
+        f"The base earns, seed by seed: {base} bp per bar." if base else "No base was trained."
+    )
+    return Table(_ABLATION_COLUMNS, rows, caption)
 
 
 def _health_figures(health: Health) -> Figures:

@@ -90,10 +90,10 @@ def area(points: Iterable[tuple[float, float]], style: str) -> str:
 
 
 def empty(width: float, height: float, words: str = "no finite figures") -> Drawing:
-    """Return a box that says why nothing is drawn."""
-    return Drawing(
-        width, height, label(width / 2, height / 2, words, style="none", anchor="middle")
-    )
+    """Return a low box that says why nothing is drawn."""
+    height = min(height, 64.0)
+    words_at = label(width / 2, height / 2, words, style="none", anchor="middle")
+    return Drawing(width, height, words_at)
 
 
 def text_width(words: str, size: float = FONT_PX) -> float:

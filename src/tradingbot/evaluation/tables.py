@@ -1,0 +1,106 @@
+"""The dossier's tables as rows and as CSV, for those who compute with them.
+
+Lists within a record (equity of every day, results of every seed) stay in the JSON, except the
+worths of the policies, which are a table of their own.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tradingbot.data.atomic import write_text
+from tradingbot.evaluation.dossier.codec import to_plain
+from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.dossier.performance import PartFigures
+from tradingbot.evaluation.gates.result import Memo
+from tradingbot.evaluation.oracle.intervals import Interval
+
+Row = dict[str, Any]
+
+
+def write_tables(dossier: Dossier, memo: Memo, folder: Path) -> tuple[Path, ...]:
+    """Write `dossier.json`, `memo.json` and a CSV for every table that has rows.
+
+    Equal dossiers give equal bytes.
+
+    Raises:
+        StorageError: If the disk refuses.
+    """
+    texts = {"dossier.json": as_json(dossier), "memo.json": as_json(memo)}
+    texts |= {
+        f"{name}.csv": as_csv(rows) for name, rows in tables_of(dossier, memo).items() if rows
+    }
+    for name, content in texts.items():
+        write_text(folder / name, content)
+    return tuple(folder / name for name in texts)
+
+
+def tables_of(dossier: Dossier, memo: Memo) -> Mapping[str, Sequence[Row]]:
+    """Return name → rows of every table; a piece that was left out has none."""
+    walk, regimes, stress = dossier.walk_forward, dossier.regimes, dossier.stress
+    sensitivity, seeds = dossier.sensitivity, dossier.seeds
+    ablation, placebos = dossier.ablation, dossier.placebos
+    return {
+        "policies": [row for part in dossier.parts for row in _of_part(part, part.policies)],
+        "agents": [row for part in dossier.parts for row in _of_part(part, part.agents)],
+        "equity": [row for part in dossier.parts for row in _worths(part)],
+        "windows": _flat_all(walk.windows if walk else ()),
+        "regimes": _flat_all(regimes.rows if regimes else ()),
+        "stress": _flat_all(stress.rows if stress else ()),
+        "sensitivity": _flat_all(sensitivity.rows if sensitivity else ()),
+        "seeds": _flat_all(seeds.rows if seeds else ()),
+        "ablation": _flat_all(ablation.rows if ablation else ()),
+        "placebos": _flat_all(placebos.rows if placebos else ()),
+        "gates": _flat_all(memo.gates),
+    }
+
+
+def as_csv(rows: Sequence[Row]) -> str:
+    """Write rows under the columns that any of them has; None is empty, NaN is `nan`."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    content = io.StringIO()
+    writer = csv.DictWriter(content, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return content.getvalue()
+
+
+def as_json(record: Dossier | Memo) -> str:
+    """Write a record in full; numbers that are not finite as the dossier's codec writes them."""
+    return json.dumps(to_plain(record), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def _of_part(part: PartFigures, records: Iterable[Any]) -> list[Row]:
+    return [{"part": part.part, **row} for row in _flat_all(records)]
+
+
+def _worths(part: PartFigures) -> list[Row]:
+    """Return a row per day: the worth of each policy; empty where a policy has no such day."""
+    return [
+        {"part": part.part, "day": day}
+        | {row.policy: row.equity[place] for row in part.policies if place < len(row.equity)}
+        for place, day in enumerate(part.days)
+    ]
+
+
+def _flat_all(records: Iterable[Any]) -> list[Row]:
+    return [_flat(record) for record in records]
+
+
+def _flat(record: Any) -> Row:
+    """Return the fields of a record as columns; an interval is an estimate and two ends."""
+    row: Row = {}
+    for field in dataclasses.fields(record):
+        found = getattr(record, field.name)
+        if isinstance(found, Interval):
+            row |= {field.name: found.estimate}
+            row |= {f"{field.name}_low": found.low, f"{field.name}_high": found.high}
+        elif not isinstance(found, tuple):
+            row[field.name] = found
+    return row
