@@ -155,9 +155,10 @@ def _wire(config: TrainConfig, data: TrainingData, agent: dict[str, Tensor], see
         for name, tensor in agent.items()
         if name.startswith(_ENCODER)
     }
-    wired = wire(config, data, seed=seed, encoder_weights=encoder or None)
+    wired = wire(config, data, seed=seed, encoder_weights=encoder)
     for name, network in wired.learner.networks().items():
         network.load_state_dict({key: agent[f"{name}.{key}"] for key in network.state_dict()})
+    wired.view.refresh()  # an encoder that learns came with them
     return wired
 
 
@@ -214,7 +215,7 @@ def _keep(
     wired = _wire(config, data, agent, run.record.seeds["root"])
     learner, keeper = wired.learner, Keeper(run, None)
     try:
-        keeper.keep_for(learner.networks(), wired.encoder, data.normaliser)
+        keeper.keep_for(learner.networks(), wired.frozen, data.normaliser)
         recorder = FlightRecorder(learner.task, config.guards, write=keeper.record)
         hooks = Hooks(dict, keeper.save, dict, lambda event: None)
         trainer = Trainer(learner, config.plan, hooks, recorder)

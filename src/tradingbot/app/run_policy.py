@@ -13,22 +13,21 @@ from tradingbot.agents.policy import Policy
 from tradingbot.app.training.config_files import config_of_mapping
 from tradingbot.app.training.configuration import TrainConfig
 from tradingbot.app.training.data import TrainingData
-from tradingbot.app.training.keeper import FROZEN_ENCODER
+from tradingbot.app.training.keeper import FROZEN_ENCODER, LEARNING_ENCODER
+from tradingbot.app.training.preparing import kept_embeddings
+from tradingbot.app.training.wiring import torch_threads
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import StorageError
 from tradingbot.envs.population import PRIVATE_NAMES
 from tradingbot.envs.population_layout import action_spec, market_table
 from tradingbot.learning.trainer_tensors import tensors_below
-from tradingbot.networks.embedding import embed_table, weights_hash
 from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
+from tradingbot.networks.encoders.encoder import Encoder
 from tradingbot.networks.view import TableView
-from tradingbot.runs import Checkpoint, RunDirectory, final_hash, latest_good, require_fit
-from tradingbot.runs.embeddings import cached_embeddings
+from tradingbot.runs import Checkpoint, RunDirectory, latest_good, require_fit
 from tradingbot.runs.manifest import Label
 
-EMBEDDINGS_FOLDER = "embeddings"
 _ACTING: tuple[Label, ...] = ("judged", "best", "final")
-_LEARNING_ENCODER = "view.encoder."
 
 
 def open_policy(
@@ -52,7 +51,7 @@ def open_policy(
         ConfigError: If features, scale or agents are not the run's.
         StorageError: If there is no such checkpoint, or it is damaged.
     """
-    config, checkpoint = config_of_mapping(run.record.config), _acting_checkpoint(run)
+    config, checkpoint = config_of_mapping(run.record.config), acting_checkpoint(run)
     identity = data.identity
     require_fit(
         checkpoint.manifest,
@@ -60,14 +59,19 @@ def open_policy(
         agents=identity.agents,
         normaliser_sha256=identity.normaliser_sha256,
     )
-    layout = _layout(config)
+    layout = actor_layout(config)
     seen = _embeddings(checkpoint, config, market_table(data.world), workspace)
     if bars is not None:
         seen = seen[:, bars.start : bars.stop].contiguous()
     return load_policy(checkpoint.agent, layout, TableView(seen), len(identity.agents))
 
 
-def _acting_checkpoint(run: RunDirectory) -> Checkpoint:
+def acting_checkpoint(run: RunDirectory) -> Checkpoint:
+    """Return what a run acts from: its judged checkpoint; else its best; else its final one.
+
+    Raises:
+        StorageError: If there is none, or it is damaged.
+    """
     for label in _ACTING:
         checkpoint, skipped = latest_good(run, to_resume=False, label=label)
         if skipped:  # another checkpoint would trade otherwise: nobody asked for that
@@ -87,7 +91,8 @@ def _acting_checkpoint(run: RunDirectory) -> Checkpoint:
     )
 
 
-def _layout(config: TrainConfig) -> ActorLayout:
+def actor_layout(config: TrainConfig) -> ActorLayout:
+    """Say how a run's actor is stored, and what its outputs mean."""
     section = config.learner
     space, private = action_spec(config.task.rules), config.task.private or PRIVATE_NAMES
     if section.name == "direct":
@@ -108,17 +113,25 @@ def _embeddings(
     checkpoint: Checkpoint, config: TrainConfig, table: Tensor, workspace: Path | None
 ) -> Tensor:
     """Return what agents see of a table (N, T, F): itself, or embeddings (N, T, D)."""
+    encoder = acting_encoder(checkpoint, config, table.shape[-1])
+    if encoder is None:
+        return table
+    with torch_threads(config.threads):  # the same bits as in training, and kept by the same name
+        return kept_embeddings(encoder, table, workspace)
+
+
+def acting_encoder(checkpoint: Checkpoint, config: TrainConfig, n_features: int) -> Encoder | None:
+    """Return the encoder that agents see the market through; None where they see rows as they are.
+
+    Args:
+        checkpoint: That they act from.
+        config: Of the run.
+        n_features: F, columns of the table.
+    """
     settings = encoder_preset(config.encoder.preset)
     if settings.kind == "row":
-        return table
-    prefix = _LEARNING_ENCODER if config.encoder.trainable else FROZEN_ENCODER
-    encoder = build_encoder(settings, table.shape[-1], torch.Generator())
+        return None
+    prefix = LEARNING_ENCODER if config.encoder.trainable else FROZEN_ENCODER
+    encoder = build_encoder(settings, n_features, torch.Generator())
     encoder.load_state_dict(tensors_below(checkpoint.agent, prefix))
-    if workspace is None:
-        return embed_table(encoder, table)
-    return cached_embeddings(
-        workspace / EMBEDDINGS_FOLDER,
-        weights_hash(encoder),
-        final_hash({"table": table}),
-        lambda: embed_table(encoder, table),
-    )
+    return encoder.requires_grad_(False)

@@ -78,6 +78,8 @@ class Shrinkage:
     """Form → standard error of that mean."""
     errors_needed: float = 2.0
     """Standard errors above 0 that the mean must exceed before anybody trades."""
+    judged_on: str = "validation"
+    """The bars, in words."""
 
     @property
     def words(self) -> str:
@@ -92,10 +94,9 @@ class Shrinkage:
 
     def _figure(self, form: str) -> str:
         gain, error = 1e4 * self.gain[form], 1e4 * self.error[form]
-        return (
-            f"they earned {gain:.2f} ± {error:.2f} bp per bar on validation (± is one standard "
-            f"error; to trade, the mean must be more than {self.errors_needed:.1f} of them above 0)"
-        )
+        limit = f"to trade, the mean must be more than {self.errors_needed:.1f} of them above 0"
+        earned = f"they earned {gain:.2f} ± {error:.2f} bp per bar on {self.judged_on}"
+        return f"{earned} (± is one standard error; {limit})"
 
 
 def shrink(returns: Mapping[str, Tensor], config: ShrinkageConfig) -> Shrinkage:

@@ -10,10 +10,10 @@ import math
 import time
 from collections.abc import Mapping
 
-import torch
 from torch import Tensor
 
-from tradingbot.domain.errors import TrainingError, UserError
+from tradingbot.domain.errors import TrainingError
+from tradingbot.learning.device_memory import within_memory
 from tradingbot.learning.early_stopping import EarlyStopping
 from tradingbot.learning.guards import Decision, FlightRecorder, Severity, Verdict
 from tradingbot.learning.learner import Learner
@@ -84,8 +84,13 @@ class Trainer:
 
     @property
     def best_score(self) -> float:
-        """Best mean score of an evaluation so far; −∞ before the first."""
+        """Best mean score of a healthy evaluation so far; −∞ before the first."""
         return self._best_score
+
+    @property
+    def has_best(self) -> bool:
+        """Whether any evaluation was healthy; without one `best_weights` are those of the start."""
+        return self._best_score > -math.inf
 
     @property
     def best_weights(self) -> Mapping[str, Tensor]:
@@ -141,15 +146,8 @@ class Trainer:
     def _update(self) -> bool:
         """Make one update; false where it had to be taken back."""
         began, learner = time.perf_counter(), self.learner
-        try:
+        with within_memory(learner.task.table.device):
             update = learner.update()
-        except torch.OutOfMemoryError as e:
-            raise UserError(
-                "training must fit into the device's memory",
-                was="out of memory",
-                where=str(learner.task.table.device),
-                remedy="Lower budget.n_envs or the learner's batch, or take fewer symbols",
-            ) from e
         self.stopping.hold()
         self._sequence += 1
         finite = all_finite(learner.networks())

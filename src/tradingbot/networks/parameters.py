@@ -54,6 +54,15 @@ class ParameterReport:
         """Share of parameters that sharing saves."""
         return 1.0 - self.total / self.separate if self.separate else 0.0
 
+    @property
+    def words(self) -> str:
+        """The counts in one line."""
+        heads = f"{self.encoder:,} of the encoder, {self.head_of_agent:,} of its heads"
+        return (
+            f"{self.agent:,} parameters per agent ({heads}); {self.total:,} of all "
+            f"{self.n_agents} agents together, {self.saved_frac:.0%} fewer than apart"
+        )
+
     def complaints(self) -> tuple[str, ...]:
         """Say which budgets are broken, one sentence each; nothing if all is well."""
         rows = [

@@ -2,8 +2,9 @@
 
 from tradingbot.runs.checkpoint import CheckpointContent, save_checkpoint
 from tradingbot.runs.compatibility import config_differences, require_fit, require_resumable
-from tradingbot.runs.directory import RunDirectory, find_run, find_run_folder, list_runs
+from tradingbot.runs.directory import RunDirectory
 from tradingbot.runs.environment import describe_environment, git_state, source_sha256
+from tradingbot.runs.finding import find_run, find_run_folder, list_runs
 from tradingbot.runs.journal import Journal, JournalMark, read_journal
 from tradingbot.runs.loading import Checkpoint, latest_good, list_checkpoints, load_checkpoint
 from tradingbot.runs.record import DataIdentity, GitState, Resumption, RunPlan, RunRecord, RunStatus

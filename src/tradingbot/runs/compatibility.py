@@ -87,9 +87,9 @@ def require_fit(
     Raises:
         ConfigError: Naming the first difference.
     """
-    problem = _first_difference("feature", manifest.feature_ids, feature_ids)
+    problem = first_difference("feature", manifest.feature_ids, feature_ids)
     if problem is None and agents is not None:
-        problem = _first_difference("agent", manifest.agents, agents)
+        problem = first_difference("agent", manifest.agents, agents)
     if problem is None and normaliser_sha256 != manifest.normaliser_sha256:
         problem = (
             f"normaliser: {_digits(manifest.normaliser_sha256)} → {_digits(normaliser_sha256)}"
@@ -112,12 +112,13 @@ def _data_differences(old: DataIdentity, new: DataIdentity) -> Iterator[str]:
         ("feature", old.feature_ids, new.feature_ids),
         ("agent", old.agents, new.agents),
     ):
-        difference = _first_difference(word, before, after)
+        difference = first_difference(word, before, after)
         if difference is not None:
             yield difference
 
 
-def _first_difference(word: str, old: Sequence[str], new: Sequence[str]) -> str | None:
+def first_difference(word: str, old: Sequence[str], new: Sequence[str]) -> str | None:
+    """Say where two lists of names begin to differ; None where they do not."""
     for index, (before, after) in enumerate(zip(old, new, strict=False)):
         if before != after:
             return f"{word} {index + 1}: {before} → {after}"

@@ -14,14 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from tradingbot import __version__
 from tradingbot.data.atomic import atomic_directory, storage_errors, sweep_temporaries, write_text
-from tradingbot.domain.errors import ConfigError, StorageError, suggest
-from tradingbot.runs.foreign import foreign_format
+from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.runs.lock import is_locked, locked
 from tradingbot.runs.record import (
     Resumption,
@@ -34,7 +33,6 @@ from tradingbot.runs.record import (
 )
 
 RECORD_FILE, STATUS_FILE, LOCK_FILE = "run.json", "status.json", "lock"
-_TRACES_OF_A_RUN = (RECORD_FILE, STATUS_FILE, "checkpoints", "metrics.jsonl", "evaluations.jsonl")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")
 _Stored = TypeVar("_Stored", bound=BaseModel)
 
@@ -176,49 +174,6 @@ class RunDirectory:
         write_text(path, _text(status))
 
 
-def list_runs(root: Path) -> list[Path]:
-    """Folders of all runs, in order of name; also those that turn out to be damaged."""
-    if not root.is_dir():
-        return []
-    return sorted(p for p in root.iterdir() if not p.name.startswith(".") and _is_run(p))
-
-
-def find_run(root: Path, reference: str) -> RunDirectory:
-    """Open a run by its id, by the beginning of it, or by its folder.
-
-    Raises:
-        ConfigError: If no run or more than one answers to it, with the nearest name.
-        StorageError: If it is damaged, or names a file of another format.
-    """
-    return RunDirectory.open(find_run_folder(root, reference))
-
-
-def find_run_folder(root: Path, reference: str) -> Path:
-    """Return the folder of a run as `find_run` does, whether or not the run is damaged."""
-    path = Path(reference).expanduser()
-    if path.is_file():
-        _refuse_file(path)
-    if "/" in reference and _is_run(path):
-        return path
-    folders = list_runs(root)
-    exact = [folder for folder in folders if folder.name == reference]
-    found = exact or [f for f in folders if reference and f.name.startswith(reference)]
-    if len(found) != 1:
-        raise ConfigError(
-            "run must be the id of one run, or the beginning of it",
-            was=repr(reference[:100]),
-            where=str(root),
-            remedy=suggest(reference, [f.name for f in (found or folders)])
-            if folders
-            else "There is none yet; run: tradingbot train",
-        )
-    return found[0]
-
-
-def _is_run(path: Path) -> bool:
-    return any((path / trace).exists() for trace in _TRACES_OF_A_RUN)
-
-
 def _describe(plan: RunPlan, created_at: datetime, name: str) -> RunRecord:
     if created_at.utcoffset() != timedelta(0):
         raise ValueError("created_at must be in UTC")
@@ -237,12 +192,13 @@ def _describe(plan: RunPlan, created_at: datetime, name: str) -> RunRecord:
         config_sha256=content_sha256(config),
         data=plan.data,
         seeds={"root": draw_seed() if plan.seed is None else plan.seed},
-        seed_was_drawn=plan.seed is None,
+        seed_was_drawn=plan.seed is None or plan.seed_was_drawn,
         environment=dict(plan.environment),
         git=plan.git,
         code_version=__version__,
         code_sha256=plan.code_sha256,
         parent=plan.parent,
+        parameters=dict(plan.parameters),
     )
 
 
@@ -287,13 +243,4 @@ def _damaged(path: Path, was: str) -> StorageError:
         was=was,
         where=str(path),
         remedy="Restore the file, or train again",
-    )
-
-
-def _refuse_file(path: Path) -> NoReturn:
-    raise StorageError(
-        "run must be a folder that tradingbot wrote",
-        was=foreign_format(path) or "a file",
-        where=str(path),
-        remedy="Files of other programs are never loaded: they can run code",
     )

@@ -3,13 +3,16 @@
     <folder>/<encoder, 16 digits>-<table, 16 digits>.safetensors
 
 The whole keys and the hash of the content are in the file. A file that is damaged, or is not what
-its name says, is made anew: it is only a copy of what can be computed.
+its name says, is made anew: it is only a copy of what can be computed. The folder does not grow
+without end: the files that were not used for longest give way.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,8 @@ from tradingbot.data.atomic import atomic_file, sweep_temporaries
 from tradingbot.domain.errors import StorageError
 from tradingbot.features.tensor_files import map_tensors, read_header, write_tensors
 
+KEPT_FILES = 8
+"""Of one folder; those of the full encoder take half a gigabyte for 143 symbols and two years."""
 _DIGITS = 16
 _NAME = "embeddings"
 
@@ -51,6 +56,8 @@ def cached_embeddings(
     keys = {"encoder_sha256": encoder_sha256, "table_sha256": table_sha256}
     found = _read(path, keys)
     if found is not None:
+        with suppress(OSError):  # of another user, or a disk that is only read
+            os.utime(path)
         return torch.from_numpy(found)
     made = compute().detach().cpu().contiguous()
     array = made.numpy()
@@ -58,7 +65,17 @@ def cached_embeddings(
     with atomic_file(path) as temporary:
         metadata = {**keys, "content_sha256": _content_sha256(array)}
         write_tensors(temporary, {_NAME: array}, metadata)
+    _forget_oldest(folder, keep=path)
     return made
+
+
+def _forget_oldest(folder: Path, *, keep: Path) -> None:
+    """Remove the files beyond `KEPT_FILES` that were not used for longest; others may do so too."""
+    with suppress(OSError):
+        others = [file for file in folder.glob("*.safetensors") if file != keep]
+        by_use = sorted(others, key=lambda file: file.stat().st_mtime_ns)
+        for file in by_use[: max(0, len(others) + 1 - KEPT_FILES)]:
+            file.unlink(missing_ok=True)
 
 
 def _read(path: Path, keys: dict[str, str]) -> NDArray[Any] | None:

@@ -68,6 +68,8 @@ class RunRecord(_Stored):
     """Hash of the sources that can move a result."""
     parent: str | None = None
     """Run whose weights this one began with."""
+    parameters: dict[str, int] = {}
+    """Counts of `networks.parameters.ParameterReport`; empty in runs of older versions."""
 
 
 class Resumption(_Stored):
@@ -110,9 +112,13 @@ class RunPlan:
     code_sha256: str
     seed: int | None = None
     """None: one is drawn and kept."""
+    seed_was_drawn: bool = False
+    """Whether nobody chose the seed that is given."""
     environment: Mapping[str, str | int] = field(default_factory=dict)
     git: GitState = field(default_factory=GitState)
     parent: str | None = None
+    parameters: Mapping[str, int] = field(default_factory=dict)
+    """What agents weigh; see `RunRecord.parameters`."""
 
 
 def content_sha256(content: object) -> str:

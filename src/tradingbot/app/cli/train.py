@@ -99,7 +99,7 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
             session = begin_run(_read(preset, options), workspace, listeners, name=name)
     _show(session, as_json=as_json)
     if session.result is None:
-        print_note(f"Interrupted and saved; go on with: tradingbot train --resume {session.run.id}")
+        print_note(f"Interrupted; go on with: tradingbot train --resume {session.run.id}")
         raise typer.Exit(stop.exit_code)
 
 
@@ -198,12 +198,13 @@ def _listeners(stack: ExitStack, stop: StopRequest, *, as_json: bool) -> Listene
 
     bar = ExitStack()
     stack.enter_context(bar)
-    report: list[Callable[[int, int, str], None]] = []
+    report: dict[str, Callable[[int, int, str], None]] = {}
 
-    def pretraining(done: int, total: int) -> None:
-        if not report:
-            report.append(bar.enter_context(progress_bar("pre-train")))
-        report[0](done, total, "updates")
+    def preparing(stage: str, done: int, total: int) -> None:
+        if stage not in report:
+            bar.close()
+            report[stage] = bar.enter_context(progress_bar(stage))
+        report[stage](done, total, "updates")
 
     def sinks(run: RunDirectory, config: TrainConfig) -> Sequence[Sink]:
         bar.close()
@@ -212,7 +213,7 @@ def _listeners(stack: ExitStack, stop: StopRequest, *, as_json: bool) -> Listene
     return Listeners(
         sinks=sinks,
         note=lambda text: print_note(f"• {text}"),
-        pretraining=pretraining,
+        preparing=preparing,
         interrupted=stop,
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -23,6 +24,7 @@ from tradingbot.app.configuration import (
 )
 from tradingbot.app.training.dataclass_reader import plain_values, read_dataclass
 from tradingbot.domain.errors import UserError
+from tradingbot.learning.cloning.config import CloningConfig
 from tradingbot.learning.direct.config import DirectConfig
 from tradingbot.learning.early_stopping import StoppingConfig
 from tradingbot.learning.guards.config import GuardConfig
@@ -73,6 +75,17 @@ class EncoderSection(Section):
     """Let the encoder learn with the agents; else its embeddings are computed once."""
     pretrain: bool = True
     """Pre-train it by auxiliary tasks on the training part first; `row` has nothing to learn."""
+    transfer_from: Name | None = None
+    """Run whose encoder is taken instead of pre-training one; of the same preset and features. If
+    it was trained on bars that are now validated or tested on, figures there are too good."""
+
+
+@dataclass(frozen=True)
+class CloningSection(CloningConfig):
+    """Behaviour cloning before training: whether at all, and the library's settings."""
+
+    enabled: bool = False
+    """Let actors imitate the rule expert on the training part before they learn."""
 
 
 class LearnerSection(Section):
@@ -153,6 +166,10 @@ class TrainConfig(Section):
         InstanceOf[PretrainingConfig], *_library(PretrainingConfig, "pretraining")
     ] = PretrainingConfig()
     """Fields of `learning.pretraining.config.PretrainingConfig`."""
+    cloning: Annotated[InstanceOf[CloningSection], *_library(CloningSection, "cloning")] = (
+        CloningSection()
+    )
+    """`enabled`, and the fields of `learning.cloning.config.CloningConfig`."""
     learner: LearnerSection = LearnerSection()
     """What learns."""
     budget: BudgetSection = BudgetSection()
@@ -179,6 +196,19 @@ class TrainConfig(Section):
         if space == "discrete" and self.learner.name != "ppo":
             raise ValueError(
                 f"learner.name must be ppo for discrete actions, was {self.learner.name}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_encoder(self) -> TrainConfig:
+        encoder, ppo = self.encoder, self.learner.ppo
+        if encoder.preset == "row" and encoder.transfer_from is not None:
+            raise ValueError("encoder.transfer_from must stand with an encoder, was preset row")
+        learns = encoder.trainable and encoder.preset != "row"
+        if learns and self.learner.name == "ppo" and ppo.rollout_steps % ppo.segment_bars:
+            raise ValueError(
+                f"learner.ppo.segment_bars must divide rollout_steps ({ppo.rollout_steps}) where "
+                f"the encoder learns, was {ppo.segment_bars}"
             )
         return self
 

@@ -37,6 +37,9 @@ SURVIVORSHIP = (
     "equal weight of the same symbols is the honest reference."
 )
 """Stands by every result on observed bars."""
+DECIDING_BLOCKS = 8
+"""Blocks of bars that a decision on validation needs; a short part has shorter ones."""
+_FEWEST_BARS = 2
 _PROBABILITIES = ("probability_down-v1", "probability_flat-v1", "probability_up-v1")
 
 
@@ -69,6 +72,32 @@ def halves(part: IndexRange) -> tuple[IndexRange, IndexRange]:
     """
     middle = (part.start + part.stop) // 2
     return IndexRange(part.start, middle), IndexRange(middle, part.stop)
+
+
+def require_parts(data: TrainingData, *, decides: bool) -> None:
+    """Refuse parts of the split that nothing can be judged on.
+
+    Args:
+        data: With its split.
+        decides: Whether the second half of validation decides what is kept of the policy.
+
+    Raises:
+        DataError: If a part has too few bars.
+    """
+    choosing, deciding = halves(data.split.validation)
+    wanted = (
+        ("the first half of validation", choosing, _FEWEST_BARS),
+        ("the second half of validation", deciding, DECIDING_BLOCKS + 1 if decides else 0),
+        ("test", data.split.test, _FEWEST_BARS),
+    )
+    for name, part, least in wanted:
+        if len(part) < least:
+            raise DataError(
+                f"{name} must have {least} bars or more",
+                was=len(part),
+                where=data.identity.label,
+                remedy="Use more bars, or give the part a larger share in splits",
+            )
 
 
 def open_data(config: TrainConfig, workspace: Path) -> TrainingData:

@@ -12,8 +12,9 @@ from torch import Tensor
 from tradingbot.agents.loading import TRADES
 from tradingbot.app.training.sinks import event_values
 from tradingbot.domain.errors import StorageError
+from tradingbot.learning.learner import Metrics
 from tradingbot.learning.trainer_events import Ended, Evaluated, Event, Snapshot, Updated
-from tradingbot.learning.trainer_tensors import copied_tensors, tensors_below
+from tradingbot.learning.trainer_tensors import copied_tensors, tensors_below, to_host
 from tradingbot.networks.encoders.encoder import Encoder
 from tradingbot.runs import (
     CheckpointContent,
@@ -25,11 +26,12 @@ from tradingbot.runs import (
 from tradingbot.runs.manifest import CheckpointKind, CheckpointManifest
 from tradingbot.runs.resuming import ResumePoint
 
-JOURNALS = ("metrics", "evaluations", "recorder")
-"""Figures of every update, of every evaluation, and what the flight recorder saw."""
+JOURNALS = ("preparation", "metrics", "evaluations", "recorder")
+"""Figures of pre-training and cloning, of every update, of every evaluation, and what the flight
+recorder saw."""
 _ENCODER = "encoder"
-FROZEN_ENCODER = f"{_ENCODER}."
-"""What the names of its weights begin with."""
+FROZEN_ENCODER, LEARNING_ENCODER = f"{_ENCODER}.", "view.encoder."
+"""What the names of an encoder's weights begin with: by itself, or as part of the learner."""
 
 
 class Keeper:
@@ -126,6 +128,11 @@ class Keeper:
             self._journals["metrics"].append(event_values(event, with_time=False))
         elif isinstance(event, Evaluated):
             self._journals["evaluations"].append(event_values(event))
+
+    def prepared(self, stage: str, update: int, metrics: Metrics) -> None:
+        """Write down an update of pre-training or cloning."""
+        figures = {name: figure.tolist() for name, figure in to_host(metrics).items()}
+        self._journals["preparation"].append({"stage": stage, "update": update, **figures})
 
     def record(self, row: Mapping[str, Any]) -> None:
         """Write down what the flight recorder saw."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tradingbot.app.training.data import TrainingData, halves
+import torch
+
+from tradingbot.app.training.data import DECIDING_BLOCKS, TrainingData, halves
 from tradingbot.app.training.wiring import Wired, part_task
 from tradingbot.learning.shrinkage import Act, ShrinkageConfig, apply, decide, staying_out
 
-_BLOCKS = 8
-"""Blocks of bars that a decision needs; a short validation part has shorter ones."""
+DECIDED_ON = "the second half of validation"
+"""Bars that decide; the first half chose the weights, and is used up."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +34,27 @@ def keep_everything(wired: Wired) -> Kept:
     return Kept(learner.act, [True] * len(learner.task.agent_names), "as it was learned")
 
 
+def keep_nothing(wired: Wired) -> Kept:
+    """Let nobody trade: there are no weights that were ever found healthy."""
+    learner = wired.learner
+    n_agents, action = len(learner.task.agent_names), learner.task.action
+    act = staying_out(learner.act, torch.zeros(n_agents, dtype=torch.bool), action)
+    words = (
+        f"all {n_agents} agents stay out: no evaluation on validation was healthy, so there are no "
+        "best weights to judge"
+    )
+    return Kept(act, [False] * n_agents, words)
+
+
 def keep_what_validation_supports(wired: Wired, data: TrainingData) -> Kept:
-    """Let validation decide; weights that are not kept are gone from the learner."""
+    """Let the second half of validation decide; what is not kept is gone from the learner."""
     learner = wired.learner
     task = part_task(wired, data, halves(data.split.validation)[1])
     usual = ShrinkageConfig()
-    blocks = replace(usual, block_bars=max(1, min(usual.block_bars, task.episode_bars // _BLOCKS)))
-    found = decide(learner, task, task.episode_bars, blocks)
+    blocks = replace(
+        usual, block_bars=max(1, min(usual.block_bars, task.episode_bars // DECIDING_BLOCKS))
+    )
+    found = replace(decide(learner, task, task.episode_bars, blocks), judged_on=DECIDED_ON)
     apply(learner.networks(), found)
     act = staying_out(learner.act, found.trades, task.action)
     return Kept(act, [bool(does) for does in found.trades.tolist()], found.words)

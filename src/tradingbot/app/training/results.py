@@ -23,6 +23,7 @@ from tradingbot.app.training.gate import ActionGate, judge_actions, not_applied
 from tradingbot.app.training.kept_policy import (
     Kept,
     keep_everything,
+    keep_nothing,
     keep_what_validation_supports,
 )
 from tradingbot.app.training.wiring import Wired, part_task
@@ -45,7 +46,9 @@ FloatArray = NDArray[np.float64]
 RESULT_FILE = "result.json"
 FIGURES_NOTE = (
     "Return, Sharpe and drawdown: all sleeves together, never rebalanced. bp/bar: mean of sleeves. "
-    "Not the score of training, which is the mean of the single agents' Sharpe on validation."
+    "Not the score of training, which is the mean of the single agents' Sharpe on the first half "
+    "of validation. That half chose the weights, the second decided what is kept of them; test "
+    "decided nothing."
 )
 """Stands under the tables of a result."""
 AGENTS, HOLD, FLAT, ORACLE = "agents", "equal weight, held", "flat", "oracle"
@@ -110,12 +113,13 @@ class TrainResult:
     label: str
     synthetic: bool
     best_mean_sharpe: float
-    """Mean of the single agents' annual Sharpe ratios on validation, before anybody was told to
-    stay out: the `score` that the best weights were chosen by; not the portfolio's Sharpe ratio."""
+    """Mean of the single agents' annual Sharpe ratios on the first half of validation, before
+    anybody was told to stay out: the `score` that the best weights were chosen by; not the
+    portfolio's Sharpe ratio. −∞ where no evaluation was healthy."""
     decision: str
-    """What validation decided to keep of the policy, in words."""
+    """What the second half of validation decided to keep of the policy, in words."""
     trading_agents: tuple[str, ...]
-    """Those whom validation lets trade; the others stay out."""
+    """Those whom that half lets trade; the others stay out."""
     final_weights_sha256: str
     """Of the weights when training ended."""
     parts: tuple[PartResult, ...]
@@ -143,10 +147,12 @@ def judge_result(
         trainer: After its run.
         run: For its id.
         final_sha256: Hash of the weights when training ended.
-        shrinks: Let validation decide what is kept of the policy.
+        shrinks: Let the second half of validation decide what is kept of the policy.
     """
     trainer.use_best()
-    kept = keep_what_validation_supports(wired, data) if shrinks else keep_everything(wired)
+    kept = keep_nothing(wired)
+    if trainer.has_best:
+        kept = keep_what_validation_supports(wired, data) if shrinks else keep_everything(wired)
     parts = (("validation", data.split.validation), ("test", data.split.test))
     return TrainResult(
         run=run.id,

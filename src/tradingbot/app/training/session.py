@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from torch import Tensor
 
+from tradingbot.app.training.assembly import assemble
 from tradingbot.app.training.config_files import config_of_mapping
 from tradingbot.app.training.configuration import TrainConfig
-from tradingbot.app.training.data import TrainingData, halves, open_data
+from tradingbot.app.training.data import TrainingData, open_data
+from tradingbot.app.training.encoder_transfer import open_transfer, transfer_words
+from tradingbot.app.training.failures import failures_recorded
 from tradingbot.app.training.keeper import Keeper, stored_encoder
+from tradingbot.app.training.preparing import Hearers, prepare, restore
 from tradingbot.app.training.results import TrainResult, judge_result, store_result
 from tradingbot.app.training.sinks import Broadcast, Sink
-from tradingbot.app.training.wiring import (
-    Wired,
-    choose_device,
-    part_task,
-    scores_on,
-    torch_threads,
-    wire,
-)
-from tradingbot.domain.errors import StorageError, TrainingError
+from tradingbot.app.training.wiring import Wired, choose_device, scores_on, torch_threads
+from tradingbot.domain.errors import ConfigError
+from tradingbot.learning.device_memory import within_memory
 from tradingbot.learning.guards import FlightRecorder
 from tradingbot.learning.learner import Metrics
 from tradingbot.learning.trainer import Trainer
 from tradingbot.learning.trainer_events import Ended, Hooks
 from tradingbot.learning.trainer_tensors import copied_tensors
-from tradingbot.runs import RunDirectory, RunPlan, final_hash, find_run
+from tradingbot.runs import RunDirectory, RunPlan, final_hash, find_run, list_checkpoints
 from tradingbot.runs.environment import describe_environment, git_state, source_sha256
-from tradingbot.runs.record import RunState
+from tradingbot.runs.loading import labels_of
+from tradingbot.runs.record import draw_seed
 from tradingbot.runs.resuming import ResumePoint, resume_run
 
 RUNS_FOLDER = "runs"
@@ -45,7 +45,8 @@ class Listeners:
     sinks: Callable[[RunDirectory, TrainConfig], Sequence[Sink]] = lambda _run, _config: ()
     note: Callable[[str], None] = lambda _: None
     """Told in words what is done now."""
-    pretraining: Callable[[int, int], None] = lambda _done, _total: None
+    preparing: Callable[[str, int, int], None] = lambda _stage, _done, _total: None
+    """Told (stage, updates so far, of how many) of pre-training and cloning."""
     interrupted: Callable[[], bool] = lambda: False
 
 
@@ -59,6 +60,25 @@ class SessionResult:
     """None where the run was interrupted."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """What a session trains."""
+
+    config: TrainConfig
+    data: TrainingData
+    wired: Wired
+    workspace: Path
+    encoder_of: str | None = None
+    """Run and checkpoint whose encoder it began with."""
+    point: ResumePoint | None = None
+
+    @property
+    def caveat(self) -> str:
+        """What every figure is to be read with."""
+        transfer = transfer_words(self.encoder_of) if self.encoder_of else ""
+        return " ".join(words for words in (self.data.caveat, transfer) if words)
+
+
 def begin_run(
     config: TrainConfig,
     workspace: Path,
@@ -66,7 +86,7 @@ def begin_run(
     *,
     name: str | None = None,
 ) -> SessionResult:
-    """Train a new run.
+    """Train a new run; it has a folder only when everything was found to be as it must be.
 
     Raises:
         UserError: If anything about data, configuration, device or disk is not as it must be.
@@ -75,13 +95,22 @@ def begin_run(
     choose_device(config.device)
     listeners.note("open the data")
     data = open_data(config, workspace)
+    seed = draw_seed() if config.seed is None else config.seed
     with torch_threads(config.threads):
-        plan = _plan_of(config, data)
+        transfer = open_transfer(config, data.identity.feature_ids, workspace / RUNS_FOLDER)
+        wired = assemble(config, data, seed=seed, transfer=transfer)
+        plan = replace(
+            _plan_of(config, data),
+            seed=seed,
+            seed_was_drawn=config.seed is None,
+            parent=transfer.source if transfer else None,
+            parameters=asdict(wired.parameters),
+        )
         run = RunDirectory.create(
             workspace / RUNS_FOLDER, plan, created_at=datetime.now(UTC), name=name
         )
-        with run.hold():
-            return _train(run, config, data, None, listeners)
+        with run.hold(), failures_recorded(run):
+            return _train(run, _Work(config, data, wired, workspace, plan.parent), listeners)
 
 
 def resume_session(
@@ -102,21 +131,51 @@ def resume_session(
         force: Accept what differs, and record it.
 
     Raises:
-        ConfigError: If the run is in use, or configuration, data or code differ.
+        ConfigError: If the run is in use, configuration, data or code differ, or its training has
+            ended and is to go on.
         UserError: If anything else is not as it must be.
     """
     listeners = listeners or Listeners()
     run = find_run(workspace / RUNS_FOLDER, reference)
-    config = change(config_of_mapping(run.record.config))
+    own = config_of_mapping(run.record.config)
+    config = change(own)
     choose_device(config.device)
     with run.hold(), torch_threads(config.threads):
+        _refuse_another_budget(run, own, config)
         listeners.note("open the data")
         data = open_data(config, workspace)
         plan = replace(_plan_of(config, data), seed=config.seed)
         point = resume_run(run, plan, at=datetime.now(UTC), force=force)
         for reason in (*point.skipped, *point.forced):
             listeners.note(f"passed over: {reason}")
-        return _train(run, config, data, point, listeners)
+        with failures_recorded(run):
+            wired = _assemble_again(run, config, data, point, workspace)
+            encoder_of = run.record.parent if config.encoder.transfer_from else None
+            work = _Work(config, data, wired, workspace, encoder_of, point)
+            return _train(run, work, listeners)
+
+
+def _assemble_again(
+    run: RunDirectory, config: TrainConfig, data: TrainingData, point: ResumePoint, workspace: Path
+) -> Wired:
+    """Build what a run goes on with; what a checkpoint holds is not fetched from elsewhere."""
+    begins, features = point.checkpoint is None, data.identity.feature_ids
+    transfer = open_transfer(config, features, workspace / RUNS_FOLDER) if begins else None
+    seed = run.record.seeds["root"]
+    return assemble(config, data, seed=seed, transfer=transfer, begins=begins)
+
+
+def _refuse_another_budget(run: RunDirectory, own: TrainConfig, config: TrainConfig) -> None:
+    """Refuse to train on where training has ended: schedules have, and test was looked at."""
+    was, wanted = own.budget.steps_per_agent, config.budget.steps_per_agent
+    has_ended = any("final" in labels_of(folder) for folder in list_checkpoints(run))
+    if has_ended and was != wanted:
+        raise ConfigError(
+            "training that has ended must keep its budget: its schedules ended with it",
+            was=f"budget.steps_per_agent: {was} → {wanted}",
+            where=run.id,
+            remedy="Train a new run with that budget; the same seed begins in the same way",
+        )
 
 
 def _plan_of(config: TrainConfig, data: TrainingData) -> RunPlan:
@@ -131,97 +190,83 @@ def _plan_of(config: TrainConfig, data: TrainingData) -> RunPlan:
     )
 
 
-def _train(
-    run: RunDirectory,
-    config: TrainConfig,
-    data: TrainingData,
-    point: ResumePoint | None,
-    listeners: Listeners,
-) -> SessionResult:
-    def report(done: int, _: Metrics) -> None:
-        listeners.pretraining(done, config.pretraining.updates)
-
-    seed = run.record.seeds["root"]
-    listeners.note(f"run {run.id}, seed {seed}")
-    wired = wire(config, data, seed=seed, encoder_weights=stored_encoder(point), report=report)
-    with ExitStack() as stack:
-        keeper = Keeper(run, point)
+def _train(run: RunDirectory, work: _Work, listeners: Listeners) -> SessionResult:
+    _introduce(run, work, listeners)
+    with within_memory(work.wired.device), ExitStack() as stack:
+        keeper = Keeper(run, work.point)
         stack.callback(keeper.close)
-        keeper.keep_for(wired.learner.networks(), wired.encoder, data.normaliser)
-        told = Broadcast((keeper, *listeners.sinks(run, config)))
-        stack.callback(told.close_others)
-        trainer = _trainer(config, data, wired, keeper, told, listeners)
-        if point is not None and point.checkpoint is not None:
-            trainer.load(point.checkpoint.training)
-        ended = _run_trainer(trainer, run)
-    if ended.ending == "interrupted":
-        status = run.status()
-        run.write_status(
-            "interrupted", at=datetime.now(UTC), update=status.update, steps=ended.steps
-        )
-        return SessionResult(run, ended, None)
-    listeners.note("judge the best weights on validation and test")
-    result = _judge(config, data, wired, trainer, keeper, ended)
-    listeners.note(f"validation decided: {result.decision}")
+        keeper.keep_for(work.wired.learner.networks(), work.wired.frozen, work.data.normaliser)
+        if not _ready(work, keeper, listeners):
+            return _interrupted(run, Ended(0, 0, "interrupted", -math.inf, 0))
+        with ExitStack() as watched:
+            told = Broadcast((keeper, *listeners.sinks(run, work.config)))
+            watched.callback(told.close_others)
+            trainer = _trainer(work, keeper, told, listeners)
+            if work.point is not None and work.point.checkpoint is not None:
+                trainer.load(work.point.checkpoint.training)
+            ended = trainer.run()
+        if ended.ending == "interrupted":
+            return _interrupted(run, ended)
+        listeners.note("judge the best weights on validation and test")
+        result = _judge(work, trainer, keeper, ended)
+    listeners.note(f"what is kept: {result.decision}")
     return SessionResult(run, ended, result)
 
 
-def _trainer(
-    config: TrainConfig,
-    data: TrainingData,
-    wired: Wired,
-    keeper: Keeper,
-    told: Broadcast,
-    listeners: Listeners,
-) -> Trainer:
-    learner = wired.learner
-    choosing, _ = halves(data.split.validation)
-    validation = part_task(wired, data, choosing)  # built once: a GPU compiles it
+def _introduce(run: RunDirectory, work: _Work, listeners: Listeners) -> None:
+    listeners.note(f"run {run.id}, seed {run.record.seeds['root']}")
+    parameters = work.wired.parameters
+    listeners.note(parameters.words)
+    for complaint in parameters.complaints():
+        listeners.note(f"over the budget of parameters: {complaint}")
+    if work.encoder_of is not None:
+        listeners.note(transfer_words(work.encoder_of))
+
+
+def _ready(work: _Work, keeper: Keeper, listeners: Listeners) -> bool:
+    """Prepare, or take what a checkpoint holds; return whether nobody interrupted."""
+
+    def report(stage: str, done: int, total: int, metrics: Metrics) -> None:
+        keeper.prepared(stage, done, metrics)
+        listeners.preparing(stage, done, total)
+
+    if work.point is None or work.point.checkpoint is None:
+        return prepare(work.wired, work.workspace, Hearers(report, listeners.interrupted))
+    restore(work.wired, stored_encoder(work.point) or {}, work.workspace)
+    return True
+
+
+def _interrupted(run: RunDirectory, ended: Ended) -> SessionResult:
+    update = run.status().update
+    run.write_status("interrupted", at=datetime.now(UTC), update=update, steps=ended.steps)
+    return SessionResult(run, ended, None)
+
+
+def _trainer(work: _Work, keeper: Keeper, told: Broadcast, listeners: Listeners) -> Trainer:
+    learner, data = work.wired.learner, work.data
 
     def evaluate() -> dict[str, Tensor]:
-        return scores_on(validation, learner, data.bars_per_year)
+        return scores_on(work.wired.choosing, learner, data.bars_per_year)
 
-    recorder = FlightRecorder(learner.task, config.guards, write=keeper.record)
+    recorder = FlightRecorder(learner.task, work.config.guards, write=keeper.record)
     hooks = Hooks(evaluate, keeper.save, keeper.load_healthy, told.take, listeners.interrupted)
-    return Trainer(learner, config.plan, hooks, recorder)
+    return Trainer(learner, work.config.plan, hooks, recorder)
 
 
-def _run_trainer(trainer: Trainer, run: RunDirectory) -> Ended:
-    try:
-        return trainer.run()
-    except (TrainingError, StorageError) as e:
-        # A disk that refuses checkpoints may refuse this too; the first reason is the one to tell.
-        state: RunState = "halted" if isinstance(e, TrainingError) else "failed"
-        status = run.status()
-        try:
-            run.write_status(
-                state,
-                at=datetime.now(UTC),
-                update=status.update,
-                steps=status.steps,
-                reason=str(e),
-            )
-        except StorageError:
-            raise e from None
-        raise
-
-
-def _judge(
-    config: TrainConfig,
-    data: TrainingData,
-    wired: Wired,
-    trainer: Trainer,
-    keeper: Keeper,
-    ended: Ended,
-) -> TrainResult:
+def _judge(work: _Work, trainer: Trainer, keeper: Keeper, ended: Ended) -> TrainResult:
     """Judge the best weights, and keep what was judged and what came of it."""
     run, status = keeper.run, keeper.run.status()
-    final_sha256 = final_hash(copied_tensors(wired.learner.networks()))
+    final_sha256 = final_hash(copied_tensors(work.wired.learner.networks()))
     result = judge_result(
-        wired, data, trainer, run, final_sha256=final_sha256, shrinks=config.validation.shrink
+        work.wired,
+        work.data,
+        trainer,
+        run,
+        final_sha256=final_sha256,
+        shrinks=work.config.validation.shrink,
     )
     manifest = keeper.save_judged(result.trading_agents, ended)
-    result = replace(result, weights_sha256=manifest.weights_sha256, caveat=data.caveat)
+    result = replace(result, weights_sha256=manifest.weights_sha256, caveat=work.caveat)
     store_result(run, result)
     run.write_status("finished", at=datetime.now(UTC), update=status.update, steps=ended.steps)
     return result

@@ -89,16 +89,22 @@ class Cloner:
         """Whether all updates were made."""
         return self.updates >= self.config.updates
 
-    def complete(self, report: Callable[[int, Metrics], None] | None = None) -> None:
-        """Update until it is finished.
+    def complete(
+        self,
+        report: Callable[[int, Metrics], None] | None = None,
+        interrupted: Callable[[], bool] = lambda: False,
+    ) -> bool:
+        """Update until it is finished; return whether it is.
 
         Args:
             report: Told (updates so far, metrics) after every update.
+            interrupted: Asked before every update; true ends it where it is.
         """
-        while not self.finished:
+        while not self.finished and not interrupted():
             metrics = self.update()
             if report is not None:
                 report(self.updates, metrics)
+        return self.finished
 
     def update(self) -> Metrics:
         """Watch the expert, then learn from it; agreement is of before the learning."""

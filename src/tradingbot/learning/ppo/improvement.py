@@ -154,7 +154,7 @@ class PolicyImprover:
         if self.config.normalise_advantages == "minibatch":
             advantage = normalise(advantage)
         length = samples.advantage.shape[2]
-        return advantage.split([len(here) * length for here, _, _ in parts], dim=1)
+        return torch.split(advantage, [len(here) * length for here, _, _ in parts], dim=1)
 
     def _take(self, samples: Samples, index: Tensor, index_on_host: Tensor) -> Minibatch:
         with self._format():

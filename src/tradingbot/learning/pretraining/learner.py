@@ -126,13 +126,20 @@ class Pretrainer:
             metrics |= self._look()
         return metrics
 
-    def complete(self, report: Callable[[int, Metrics], None] | None = None) -> str:
+    def complete(
+        self,
+        report: Callable[[int, Metrics], None] | None = None,
+        interrupted: Callable[[], bool] = lambda: False,
+    ) -> str | None:
         """Update until it is finished, then take the best weights; return the encoder's hash.
 
         Args:
             report: Told (updates so far, metrics) after every update.
+            interrupted: Asked before every update; true ends it where it is, without a hash.
         """
         while not self.finished:
+            if interrupted():
+                return None
             metrics = self.update()
             if report is not None:
                 report(self.updates, metrics)

@@ -1,0 +1,28 @@
+"""A device whose memory does not suffice: one clear line instead of a traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from tradingbot.domain.errors import UserError
+
+
+@contextmanager
+def within_memory(device: torch.device) -> Iterator[None]:
+    """Say what to do where the block takes more memory than the device has.
+
+    Raises:
+        UserError: If it does.
+    """
+    try:
+        yield
+    except torch.OutOfMemoryError as e:
+        raise UserError(
+            "training must fit into the device's memory",
+            was="out of memory",
+            where=str(device),
+            remedy="Lower budget.n_envs or the learner's batch, or take fewer symbols",
+        ) from e
