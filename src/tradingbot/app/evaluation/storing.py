@@ -15,6 +15,7 @@ from tradingbot.data.atomic import write_text
 from tradingbot.evaluation.dossier.codec import to_plain
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.result import Memo
+from tradingbot.evaluation.oracle.intervals import Interval
 
 MEMO_FILE, REPORT_FILE, TABLES_FOLDER = "memo.json", "report.html", "tables"
 
@@ -86,9 +87,8 @@ def _flat(record: Any) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
-            named: dict[str, Any] = value._asdict()
-            columns |= {f"{field.name}_{end}": each for end, each in named.items()}
+        if isinstance(value, Interval):
+            columns |= {f"{field.name}_{end}": each for end, each in value._asdict().items()}
         elif not isinstance(value, tuple):
             columns[field.name] = value
     return columns
