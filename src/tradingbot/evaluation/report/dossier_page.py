@@ -64,10 +64,10 @@ def render_dossier(dossier: Dossier, memo: Memo) -> str:
         MissingExtraError: If Jinja is not installed.
     """
     evidence = [build(dossier) for build in _EVIDENCE]
-    anchors = frozenset(section.id for section in evidence)
+    titles = {section.id: section.title for section in evidence}
     sections = [
         *evidence,
-        gates_section(memo, anchors),
+        gates_section(memo, titles),
         caveats_section(dossier),
         origin_section(dossier),
     ]

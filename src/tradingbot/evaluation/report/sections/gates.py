@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 
 from tradingbot.evaluation.gates.result import GateResult, Memo
 from tradingbot.evaluation.report.blocks import Cell, Column, Section, Table, Tone, text
@@ -27,8 +28,8 @@ _MARKS: dict[str, tuple[str, Tone, float]] = {
 }
 
 
-def gates_section(memo: Memo, anchors: frozenset[str]) -> Section:
-    """Show every gate; `anchors` are the sections that evidence can link to."""
+def gates_section(memo: Memo, titles: Mapping[str, str]) -> Section:
+    """Show every gate; `titles`, by id, are those of sections that evidence can link to."""
     counts = {name: len(memo.outcomes(name)) for name in ("pass", "fail", "not measured")}
     required = [gate for gate in memo.gates if gate.is_required]
     met = sum(gate.outcome == "pass" for gate in required)
@@ -38,13 +39,13 @@ def gates_section(memo: Memo, anchors: frozenset[str]) -> Section:
     )
     table = Table(
         _COLUMNS,
-        [_row(gate, anchors) for gate in memo.gates],
+        [_row(gate, titles) for gate in memo.gates],
         "A gate that was not measured does not pass. Required gates are in bold.",
     )
     return Section("gates", "Gates", finding, (table,) if memo.gates else ())
 
 
-def _row(gate: GateResult, anchors: frozenset[str]) -> list[Cell]:
+def _row(gate: GateResult, titles: Mapping[str, str]) -> list[Cell]:
     mark, tone, order = _MARKS[gate.outcome]
     anchor = plain_name(gate.evidence)
     return [
@@ -52,7 +53,7 @@ def _row(gate: GateResult, anchors: frozenset[str]) -> list[Cell]:
         text(gate.words),
         text(_target(gate)),
         Cell(_measured(gate), gate.measured, note=_interval(gate)),
-        Cell(gate.evidence, gate.evidence, link=anchor if anchor in anchors else ""),
+        Cell(titles.get(anchor, gate.evidence), anchor, link=anchor if anchor in titles else ""),
         Cell(mark, order, tone=tone, note=gate.reason),
     ]
 
