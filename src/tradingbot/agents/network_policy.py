@@ -90,7 +90,8 @@ class NetworkPolicy:
                 was=f"{n_inputs} inputs for {view.width} + {len(private)}",
             )
         self._view, self._actor, self._squash = view, actor, squash
-        self._places = [_PRIVATE_NAMES.index(name) for name in private]
+        self._places = torch.tensor([_PRIVATE_NAMES.index(name) for name in private])
+        self._last = _last_layer(actor)
         everyone = torch.ones(actor.n_agents, dtype=torch.bool)
         self._trades = everyone if trades is None else trades
 
@@ -109,8 +110,9 @@ class NetworkPolicy:
                 where=f"{n_agents} agents",
             )
         market = self._view.look(_by_agent(seen.row, n_agents))
-        private = _by_agent(seen.private[self._places], n_agents).movedim(0, -1).to(market.dtype)
-        output: Tensor = self._actor(torch.cat([market, private], dim=-1)).float()
+        private = _by_agent(seen.private.index_select(0, self._places), n_agents).movedim(0, -1)
+        features = self._actor.features(torch.cat([market, private.to(market.dtype)], dim=-1))
+        output = torch.baddbmm(self._last[1], features, self._last[0]).float()
         wanted = self._read(output, seen)
         trading = torch.where(self._trades.to(wanted.device)[:, None], wanted, 0)
         return trading.T.reshape(-1).to(seen.private.dtype)
@@ -126,6 +128,17 @@ class NetworkPolicy:
             )
         allowed = _by_agent(seen.allowed, self._actor.n_agents).movedim(0, -1)
         return MaskedCategorical.of(output, allowed).mode()
+
+
+def _last_layer(actor: StackedHead) -> tuple[Tensor, Tensor]:
+    """Return weights (N, H, O) with each agent's deviation in them, and biases (N, 1, O)."""
+    with torch.no_grad():
+        weight, bias = actor.weights[-1], actor.biases[-1]
+        whole = weight.expand(actor.n_agents, *weight.shape[-2:])
+        if actor.config.pooling == "partial":
+            directions = actor.directions.view(-1, actor.config.n_directions, actor.n_outputs)
+            whole = whole + torch.einsum("nk,hko->nho", actor.deviations, directions)
+        return whole.contiguous(), bias.expand(actor.n_agents, 1, actor.n_outputs).contiguous()
 
 
 def _by_agent(values: Tensor, n_agents: int) -> Tensor:

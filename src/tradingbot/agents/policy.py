@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple, Protocol
 
 import torch
@@ -53,3 +54,18 @@ def settled(target: Tensor, size: Tensor) -> Tensor:
     """
     near = (target != 0.0) & ((target - size).abs() <= SETTLED_FRAC)
     return torch.where(near, size, target)
+
+
+class MarketRule(ABC):
+    """A policy that looks at the market alone: what it wants can be told for all bars at once.
+
+    Only whether the position is near enough to that depends on the account; see `settled`.
+    """
+
+    @abstractmethod
+    def wants(self, row: Tensor) -> Tensor:
+        """Return target positions (…), fractions of the largest one, at rows (…) of the market."""
+
+    def __call__(self, seen: Seen) -> Tensor:
+        """Return targets (B,), or the positions that are held where those are near enough."""
+        return settled(self.wants(seen.row).to(seen.size.dtype), seen.size)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from tradingbot.agents.policy import Seen, settled
+from tradingbot.agents.rules.target_table import TargetTable, table_of
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.domain.errors import DataError
 from tradingbot.envs.world import World
@@ -22,18 +19,6 @@ ORACLES: Mapping[str, Information] = {
     "omniscient": Information.OMNISCIENT,
 }
 """Name of a policy → what it knows; the same on markets that hide nothing."""
-
-
-@dataclass(frozen=True, eq=False)
-class TargetTable:
-    """Follows positions that were worked out before, one per symbol and bar."""
-
-    targets: Tensor
-    """(N · T,) by row of the market."""
-
-    def __call__(self, seen: Seen) -> Tensor:
-        """Return targets (B,)."""
-        return settled(self.targets[seen.row].to(seen.size.dtype), seen.size)
 
 
 def oracle_policy(
@@ -52,7 +37,7 @@ def oracle_policy(
         DataError: If the world has a symbol or a bar that the market does not have.
     """
     targets = oracle_targets(market, cost_frac=cost_frac, information=information)
-    return TargetTable(torch.from_numpy(_on_world(market, world, targets).ravel()))
+    return table_of(_on_world(market, world, targets))
 
 
 def _on_world(

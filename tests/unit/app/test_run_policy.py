@@ -128,7 +128,7 @@ def test_agent_that_validation_keeps_out_stays_out(
 ) -> None:
     trades, scale = torch.tensor([False, True]), torch.tensor([0.0, 0.5])
     decided = Shrinkage(trades, scale, "half", {"half": 1e-4}, {"half": 1e-5})
-    monkeypatch.setattr("tradingbot.app.training.results.decide", lambda *_: decided)
+    monkeypatch.setattr("tradingbot.app.training.kept_policy.decide", lambda *_: decided)
     run, config = trained(tmp_path)
 
     found = earned(run, config, data)

@@ -5,12 +5,18 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from tradingbot.agents.policy import Seen, settled
+from tradingbot.agents.policy import MarketRule
 
 
-def buy_and_hold(seen: Seen) -> Tensor:
-    """Ask for the largest position until it is reached; return targets (B,).
+class BuyAndHold(MarketRule):
+    """Asks for the largest position until it is reached.
 
     A fill that was cut (volume, a gap down) is completed at the bars after.
     """
-    return settled(torch.ones_like(seen.size), seen.size)
+
+    def wants(self, row: Tensor) -> Tensor:
+        """Return 1 for every row."""
+        return torch.ones_like(row, dtype=torch.float64)
+
+
+buy_and_hold = BuyAndHold()

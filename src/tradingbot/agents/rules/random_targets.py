@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from tradingbot.agents.policy import Seen, settled
+from tradingbot.agents.policy import MarketRule
 from tradingbot.market.episodes import mix, mix_number
 
 LEVELS = 4
@@ -14,7 +14,7 @@ LEVELS = 4
 
 
 @dataclass(frozen=True)
-class RandomTargets:
+class RandomTargets(MarketRule):
     """Draws one of four positions per symbol and bar: a function of seed and row, without state.
 
     The mean position is half of the largest; 5/12 of it is turned over per bar.
@@ -22,7 +22,7 @@ class RandomTargets:
 
     seed: int = 0
 
-    def __call__(self, seen: Seen) -> Tensor:
-        """Return targets (B,)."""
-        level = (mix(mix(seen.row) + mix_number(self.seed)) * LEVELS) >> 32
-        return settled(level.to(seen.size.dtype) / (LEVELS - 1), seen.size)
+    def wants(self, row: Tensor) -> Tensor:
+        """Return targets (…) of rows (…)."""
+        level = (mix(mix(row) + mix_number(self.seed)) * LEVELS) >> 32
+        return level.double() / (LEVELS - 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -15,15 +16,17 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World
+from tradingbot.evaluation.backtest.lanes import Group, Lanes, Sight
 from tradingbot.evaluation.backtest.period import require_period
 from tradingbot.evaluation.backtest.result import Backtest
-from tradingbot.evaluation.backtest.simulation import Group, Lanes, Progress, Sight, simulate
+from tradingbot.evaluation.backtest.simulation import Progress, simulate
 from tradingbot.evaluation.backtest.track import Track
 from tradingbot.evaluation.backtest.trades import trades_of
-from tradingbot.market.bars import tensor_market
+from tradingbot.market.bars import TensorMarket, tensor_market
 from tradingbot.market.costs import CostProfile, CostRates
 
 MOST_DELAY_BARS = 100
+_MARKETS: WeakKeyDictionary[World, TensorMarket] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +154,7 @@ def simulate_entrants(
     require_period(world, first_bar, last_bar)
     n_bars = last_bar - first_bar
     rules = lasting(config, n_bars).rules
-    market = tensor_market(world.prices, world.present, dtype=torch.float64)
+    market = _market_of(world)
     lanes = _lay_out(world, config, entrants, first_bar)
     sight = Sight(world)
     return simulate(
@@ -169,6 +172,13 @@ def period_label(world: World, closed_at: NDArray[np.int64]) -> str:
     """Say which data and days figures are of."""
     first, last = closed_at[[0, -1]].astype("datetime64[us]").astype("datetime64[D]")
     return f"{world.label}, {first} … {last}"
+
+
+def _market_of(world: World) -> TensorMarket:
+    """Return the bars of a world; those of worlds in use are kept, a world never changes."""
+    if world not in _MARKETS:
+        _MARKETS[world] = tensor_market(world.prices, world.present, dtype=torch.float64)
+    return _MARKETS[world]
 
 
 def _lay_out(world: World, config: EnvConfig, entrants: Sequence[Entrant], first_bar: int) -> Lanes:

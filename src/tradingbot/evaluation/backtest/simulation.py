@@ -2,179 +2,86 @@
 
 Nothing is reset on the way; an account that was ruined stays ruined. A decision is made with what
 is known at the close of a bar; it is executed at the next open, or so many bars later.
+
+Two engines come to the same: tensors, and the same operations compiled. Compiling takes seconds,
+so it is done where the bars are many, or have become many in this process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable
 
-import numpy as np
 import torch
-from torch import Tensor
 
-from tradingbot.agents.policy import Policy, Seen
-from tradingbot.envs.batch_observation import rows_of
-from tradingbot.envs.world import World
-from tradingbot.evaluation.backtest.track import COLUMNS, Track, columns_of, joined
-from tradingbot.market.account import Account, open_accounts
-from tradingbot.market.advance import Advanced, advance
+from tradingbot.evaluation.backtest.lanes import Lanes, Sight
+from tradingbot.evaluation.backtest.native import is_loaded, native_trade
+from tradingbot.evaluation.backtest.native_lanes import NativeLanes
+from tradingbot.evaluation.backtest.tensor_lanes import TensorLanes
+from tradingbot.evaluation.backtest.track import Track
 from tradingbot.market.bars import TensorMarket
-from tradingbot.market.compiled import allowed_codes
-from tradingbot.market.costs import CostRates
-from tradingbot.market.observation import observe_accounts
-from tradingbot.market.rules import Rules
-from tradingbot.market.simulation import Reward
+from tradingbot.market.rules import ActionSpace, Rules
+from tradingbot.rewards import PotentialShaping, RewardStack
 
 Progress = Callable[[int, int, str], None]
 """Told (finished, total, label) in bars."""
-_CHUNK_BARS = 64
-"""Bars whose record and reward are worked out together: one call for many bars."""
+_TOLD_BARS = 50
+_PATIENCE_BARS = 1_000
+"""Bars by tensors after which compiling is worth its seconds."""
+_BARS_SO_FAR: Counter[ActionSpace] = Counter()
 
 
-class Group(NamedTuple):
-    """Lanes that one policy decides for."""
-
-    policy: Policy
-    lanes: slice
-
-
-@dataclass(frozen=True, eq=False)
-class Lanes:
-    """Who trades what, from where, at which costs and how late."""
-
-    groups: Sequence[Group]
-    """Side by side; together all lanes."""
-    row: Tensor
-    """(L,) int32 row of the market at which each lane begins."""
-    rates: CostRates
-    """() or (L,) each."""
-    delay_bars: Tensor
-    """(L,) int64, bars that each lane's decisions wait."""
-
-
-class Sight:
-    """The market's part of what policies see, as tensors."""
-
-    def __init__(self, world: World) -> None:
-        self._features = rows_of(world.features)
-        self._regimes = rows_of(world.regimes)
-
-    def of(self, rules: Rules, rates: CostRates, account: Account) -> Seen:
-        """Return what accounts (L,) see."""
-        row = account.row.long()
-        discrete = rules.action.space == "discrete"
-        return Seen(
-            row,
-            self._features[row],
-            self._regimes[row],
-            observe_accounts(rules, account),
-            allowed_codes(rules, rates, account) if discrete else None,
-        )
-
-
-def simulate(
+def simulate(  # noqa: PLR0913 - a simulation's parts, and how it is run
     market: TensorMarket,
     sight: Sight,
     rules: Rules,
-    reward: Reward,
+    reward: RewardStack | PotentialShaping,
     lanes: Lanes,
     *,
     n_bars: int,
     progress: Progress | None = None,
+    native: bool | None = None,
 ) -> Track:
     """Let every lane trade for `n_bars` bars, without gradients.
 
     Args:
-        market: Bars; its number format is that of the accounts.
+        market: Bars, float64.
         sight: What policies see of the market.
         rules: Of all lanes.
         reward: Whose terms are added up.
         lanes: Who trades.
         n_bars: S.
         progress: Told how far it is.
+        native: Compile; by default where it pays. Without a compiler tensors are used.
     """
-    account = open_accounts(
-        rules.account.initial_cash_ccy, lanes.row, market.rows[lanes.row.long(), 3]
-    )
-    account = account._replace(stale_bars=market.stale_bars(lanes.row))
-    waiting = _Waiting(lanes.delay_bars, market.dtype)
-    recorder = _Recorder(rules, reward, n_bars, len(lanes.row))
     with torch.no_grad():
+        engine = _engine(market, rules, reward, lanes, n_bars, native)
+        if isinstance(engine, NativeLanes):
+            wanted = lanes.wanted(n_bars)
+            if wanted is not None:
+                engine.trade_all(wanted)
+                if progress:
+                    progress(n_bars, n_bars, "bars")
+                return engine.track()
         for step in range(n_bars):
-            seen = sight.of(rules, lanes.rates, account)
-            asked = torch.cat([policy(_of(seen, part)) for policy, part in lanes.groups])
-            wanted = waiting.turn(step, asked.to(market.dtype))
-            action = wanted.long() if rules.action.space == "discrete" else wanted
-            advanced = advance(rules, lanes.rates, account, market.bar(account.row + 1), action)
-            account = advanced.after
-            recorder.record(step, asked, advanced)
-            if progress and ((step + 1) % _CHUNK_BARS == 0 or step + 1 == n_bars):
+            engine.trade(sight.ask(lanes, *engine.see()))
+            if progress and ((step + 1) % _TOLD_BARS == 0 or step + 1 == n_bars):
                 progress(step + 1, n_bars, "bars")
-    return recorder.track(account)
+    return engine.track()
 
 
-class _Waiting:
-    """Decisions that wait: a ring of the last ones; before the first, nothing is done."""
-
-    def __init__(self, delay_bars: Tensor, dtype: torch.dtype) -> None:
-        self._delay, self._length = delay_bars, int(delay_bars.max()) + 1
-        self._lane = torch.arange(len(delay_bars))
-        self._ring = torch.zeros(self._length, len(delay_bars), dtype=dtype)
-
-    def turn(self, step: int, asked: Tensor) -> Tensor:
-        """Keep what is asked now (L,), and return what is due now (L,)."""
-        if self._length == 1:
-            return asked
-        self._ring[step % self._length] = asked
-        return self._ring[(step - self._delay) % self._length, self._lane]
-
-
-class _Recorder:
-    """Keeps what a simulation is asked for afterwards; works on many bars at a time."""
-
-    def __init__(self, rules: Rules, reward: Reward, n_bars: int, n_lanes: int) -> None:
-        self._rules, self._reward, self._n_lanes = rules, reward, n_lanes
-        self._bars = np.empty((n_bars, len(COLUMNS), n_lanes))
-        self._asked = np.empty((n_bars, n_lanes))
-        self._terms: Tensor | float = 0.0
-        self._steps: list[Advanced] = []
-
-    def record(self, step: int, asked: Tensor, advanced: Advanced) -> None:
-        self._asked[step] = asked.numpy()
-        self._steps.append(advanced)
-        if len(self._steps) == _CHUNK_BARS:
-            self._write(step + 1)
-
-    def track(self, account: Account) -> Track:
-        if self._steps:
-            self._write(len(self._bars))
-        assert isinstance(self._terms, Tensor)
-        return Track(
-            bars=self._bars,
-            asked=self._asked,
-            terms=self._terms.double().numpy(),
-            realised_ccy=account.realised.double().numpy(),
-            denials=account.denials.long().numpy(),
-        )
-
-    def _write(self, stop: int) -> None:
-        count, many = len(self._steps), joined(self._steps)
-        self._steps.clear()
-        rows = torch.stack(columns_of(many)).view(len(COLUMNS), count, self._n_lanes)
-        self._bars[stop - count : stop] = rows.transpose(0, 1).numpy()
-        terms = self._reward(self._rules, many)
-        self._terms = self._terms + terms.view(len(terms), count, self._n_lanes).sum(1)
-
-
-def _of(seen: Seen, lanes: slice) -> Seen:
-    """See the lanes of one policy only; nothing is copied."""
-    allowed = None if seen.allowed is None else seen.allowed[:, lanes]
-    return Seen(
-        seen.row[lanes],
-        seen.features[lanes],
-        seen.regimes[lanes],
-        seen.private[:, lanes],
-        allowed,
-    )
+def _engine(
+    market: TensorMarket,
+    rules: Rules,
+    reward: RewardStack | PotentialShaping,
+    lanes: Lanes,
+    n_bars: int,
+    native: bool | None,
+) -> TensorLanes | NativeLanes:
+    if native is None:
+        _BARS_SO_FAR[rules.action.space] += n_bars
+        native = is_loaded(rules, reward) or _BARS_SO_FAR[rules.action.space] > _PATIENCE_BARS
+    trade = native_trade(rules, reward) if native else None
+    if trade is None:
+        return TensorLanes(market, rules, reward, lanes, n_bars)
+    return NativeLanes(trade, market, rules, lanes, n_bars=n_bars, n_terms=len(reward.names))

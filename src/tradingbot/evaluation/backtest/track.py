@@ -41,12 +41,13 @@ class Track:
 
     def column(self, name: str) -> FloatArray:
         """Return one of `COLUMNS`, (S, L)."""
-        return self.bars[:, COLUMNS.index(name)]
+        column: FloatArray = self.bars[:, COLUMNS.index(name)]
+        return column
 
     @property
     def last_mark(self) -> FloatArray:
         """(L,) the last close."""
-        return self.column("mark")[-1]
+        return np.asarray(self.column("mark")[-1])
 
     def lanes(self, lanes: slice) -> Track:
         """Keep some lanes."""
@@ -69,9 +70,9 @@ class Track:
             self._executed("fill", at_open, between),
             self._executed("exit", within, units),
         ]
-        joined = Fills(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-        order = np.lexsort((joined.step, joined.lane))
-        return Fills(*(column[order] for column in joined))
+        everything = Fills._make(np.concatenate(columns) for columns in zip(*parts, strict=True))
+        order = np.lexsort((everything.step, everything.lane))
+        return Fills._make(column[order] for column in everything)
 
     def _executed(self, kind: str, units: FloatArray, left: FloatArray) -> Fills:
         step, lane = np.nonzero(units)

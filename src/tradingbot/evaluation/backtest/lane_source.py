@@ -1,0 +1,163 @@
+"""The loop over bars and lanes as C: what stands around the statements of a lane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from tradingbot.agents.policy import settled
+from tradingbot.evaluation.backtest.lane_program import LaneProgram, write_lane_program
+from tradingbot.evaluation.backtest.track import COLUMNS, columns_of
+from tradingbot.market.account import COUNT_FIELDS, open_accounts
+from tradingbot.market.advance import advance
+from tradingbot.market.bars import BAR_COLUMNS, STALE_COLUMN, Bar
+from tradingbot.market.compiled import allowed_codes
+from tradingbot.market.observation import PRIVATE_FEATURES, observe_accounts
+from tradingbot.market.packing import PackedAccount, pack, unpack, unpack_rates
+from tradingbot.market.rules import Rules
+from tradingbot.market.simulation import Reward
+
+_SIZE = [feature.name for feature in PRIVATE_FEATURES].index("size")
+_ROW = COUNT_FIELDS.index("row")
+_HEAD = """\
+#include <math.h>
+#include <stdint.h>
+#define ABSOLUTE(x) ((x) < 0 ? -(x) : (x) + 0)
+#define SIGN(x) (((x) > 0) - ((x) < 0))
+#define LOWER(a, b) ((a) < (b) || (a) != (a) ? (a) : (b))
+#define HIGHER(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
+#define AT_LEAST(x, low) ((x) < (low) ? (low) : (x))
+#define AT_MOST(x, high) ((x) > (high) ? (high) : (x))
+
+void trade(int64_t first_lane, int64_t last_lane, int64_t L, int64_t first_bar, int64_t n_bars,
+           int64_t ring_length, const double *market, const double *all_rates, double *all_money,
+           int64_t *all_counts, const double *all_wanted, const int64_t *all_settles,
+           const int64_t *delay, double *waiting, double *asked, double *columns, double *terms,
+           double *private, uint8_t *allowed)
+{
+  for (int64_t step = 0; step < n_bars; step++)
+    for (int64_t lane = first_lane; lane < last_lane; lane++) {
+"""
+_TAIL = "    }\n}\n"
+
+
+def lane_source(rules: Rules, reward: Reward) -> str:
+    """Write the simulation of some rules and reward as one C function `trade`.
+
+    Arrays (k, L) hold one column per lane. It takes lanes `first_lane` … `last_lane` − 1 through
+    `n_bars` bars: what is wanted (S, L) is settled where `all_settles` says so, waits `delay` bars
+    in a ring, and is executed. Columns (S, 16, L) are written, terms (K, L) added up; private
+    numbers (18, L) and allowed codes (7, L) are of the last bar, and left out where null.
+
+    Raises:
+        Unwritable: If the simulator does something that there is no statement for.
+    """
+    decision = write_lane_program(_decide(rules), _decision_inputs())
+    step = write_lane_program(_step(rules, reward), _step_inputs(rules))
+    return "\n".join([_HEAD, *_load(), *_decision(decision, rules), *_stepping(step), _TAIL])
+
+
+def _decide(rules: Rules) -> Callable[..., tuple[Tensor, ...]]:
+    def decide(money: Tensor, counts: Tensor, wanted: Tensor, settles: Tensor) -> tuple[Tensor]:
+        size = observe_accounts(rules, unpack(PackedAccount(money, counts)))[_SIZE]
+        return (torch.where(settles != 0, settled(wanted, size), wanted),)
+
+    return decide
+
+
+def _step(rules: Rules, reward: Reward) -> Callable[..., tuple[Tensor, ...]]:
+    def step(
+        rates: Tensor, money: Tensor, counts: Tensor, bar: Tensor, action: Tensor
+    ) -> tuple[Tensor, ...]:
+        costs, account = unpack_rates(rates), unpack(PackedAccount(money, counts))
+        advanced = advance(rules, costs, account, Bar(*bar.unbind()), action)
+        after = advanced.after
+        return (
+            *pack(after),
+            torch.stack(columns_of(advanced)),
+            reward(rules, advanced),
+            observe_accounts(rules, after),
+            allowed_codes(rules, costs, after),
+        )
+
+    return step
+
+
+def _account_inputs() -> dict[str, Tensor]:
+    row, mark = torch.zeros(1, dtype=torch.int32), torch.ones(1, dtype=torch.float64)
+    money, counts = pack(open_accounts(1.0, row, mark))
+    return {"money": money, "counts": counts}
+
+
+def _decision_inputs() -> dict[str, Tensor]:
+    wanted, settles = torch.zeros(1, dtype=torch.float64), torch.zeros(1, dtype=torch.int64)
+    return {**_account_inputs(), "wanted": wanted, "settles": settles}
+
+
+def _step_inputs(rules: Rules) -> dict[str, Tensor]:
+    discrete = rules.action.space == "discrete"
+    return {
+        "rates": torch.zeros(5, 1, dtype=torch.float64),
+        **_account_inputs(),
+        "bar": torch.ones(len(BAR_COLUMNS), 1, dtype=torch.float64),
+        "action": torch.zeros(1, dtype=torch.int64 if discrete else torch.float64),
+    }
+
+
+def _load() -> list[str]:
+    n_money, n_counts = (len(part) for part in _account_inputs().values())
+    return [
+        f"double money[{n_money}], rates[5];",
+        f"int64_t counts[{n_counts}];",
+        *(f"money[{i}] = all_money[{i} * L + lane];" for i in range(n_money)),
+        *(f"counts[{i}] = all_counts[{i} * L + lane];" for i in range(n_counts)),
+        *(f"rates[{i}] = all_rates[{i} * L + lane];" for i in range(5)),
+        f"const double *bar = market + {STALE_COLUMN + 1} * (counts[{_ROW}] + 1);",
+        "const double wanted[1] = {all_wanted[step * L + lane]};",
+        "const int64_t settles[1] = {all_settles[lane]};",
+    ]
+
+
+def _decision(program: LaneProgram, rules: Rules) -> list[str]:
+    ((result,),) = program.results
+    kind = "int64_t" if rules.action.space == "discrete" else "double"
+    return [
+        "double now;",
+        "{",
+        *program.statements([result]),
+        f"now = {result.text};",
+        "}",
+        "asked[step * L + lane] = now;",
+        "if (ring_length > 1) {",
+        "const int64_t bar_number = first_bar + step;",
+        "waiting[(bar_number % ring_length) * L + lane] = now;",
+        "const int64_t due = (bar_number - delay[lane] + ring_length) % ring_length;",
+        "now = waiting[due * L + lane];",
+        "}",
+        f"const {kind} action[1] = {{({kind})now}};",
+    ]
+
+
+def _stepping(program: LaneProgram) -> list[str]:
+    money, counts, columns, terms, private, allowed = program.results
+    assert len(columns) == len(COLUMNS)
+    always = program.statements([*money, *counts, *columns, *terms])
+    known = [line.split()[2] for line in always]
+    n_columns = len(columns)
+    return [
+        *always,
+        *(
+            f"columns[(step * {n_columns} + {i}) * L + lane] = {v.text};"
+            for i, v in enumerate(columns)
+        ),
+        *(f"terms[{i} * L + lane] += {v.text};" for i, v in enumerate(terms)),
+        "if (private && step == n_bars - 1) {",
+        *program.statements([*private, *allowed], known),
+        *(f"private[{i} * L + lane] = {v.text};" for i, v in enumerate(private)),
+        *(f"allowed[{i} * L + lane] = {v.text};" for i, v in enumerate(allowed)),
+        "}",
+        *(f"all_money[{i} * L + lane] = {v.text};" for i, v in enumerate(money)),
+        *(f"all_counts[{i} * L + lane] = {v.text};" for i, v in enumerate(counts)),
+    ]

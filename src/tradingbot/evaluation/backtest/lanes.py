@@ -1,0 +1,80 @@
+"""Lanes: who trades what, from where, at which costs and how late; and what policies see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from tradingbot.agents.policy import MarketRule, Policy, Seen
+from tradingbot.envs.batch_observation import rows_of
+from tradingbot.envs.world import World
+from tradingbot.market.account import Account, open_accounts
+from tradingbot.market.bars import TensorMarket
+from tradingbot.market.costs import CostRates
+from tradingbot.market.rules import Rules
+
+
+class Group(NamedTuple):
+    """Lanes that one policy decides for."""
+
+    policy: Policy
+    lanes: slice
+
+
+@dataclass(frozen=True, eq=False)
+class Lanes:
+    """L accounts side by side."""
+
+    groups: Sequence[Group]
+    """Side by side; together all lanes."""
+    row: Tensor
+    """(L,) int32 row of the market at which each lane begins."""
+    rates: CostRates
+    """(L,) each."""
+    delay_bars: Tensor
+    """(L,) int64, bars that each lane's decisions wait."""
+
+    def open(self, market: TensorMarket, rules: Rules) -> Account:
+        """Open the accounts."""
+        mark = market.rows[self.row.long(), 3]
+        account = open_accounts(rules.account.initial_cash_ccy, self.row, mark)
+        return account._replace(stale_bars=market.stale_bars(self.row))
+
+    def wanted(self, n_bars: int) -> Tensor | None:
+        """Return what all lanes want at `n_bars` bars, (S, L); None where accounts matter."""
+        rows = self.row.long() + torch.arange(n_bars)[:, None]
+        parts = []
+        for policy, lanes in self.groups:
+            if not isinstance(policy, MarketRule):
+                return None
+            parts.append(policy.wants(rows[:, lanes]).double())
+        return torch.cat(parts, dim=1)
+
+
+class Sight:
+    """The market's part of what policies see, as tensors."""
+
+    def __init__(self, world: World) -> None:
+        self._tables = (rows_of(world.features), rows_of(world.regimes))
+
+    def ask(self, lanes: Lanes, row: Tensor, private: Tensor, allowed: Tensor | None) -> Tensor:
+        """Ask all policies; return actions (L,) in the private numbers' format.
+
+        Args:
+            lanes: Whom to ask.
+            row: (L,) int64 row of the market at which each lane is.
+            private: (18, L) what accounts know of themselves.
+            allowed: (7, L) bool codes that may be executed; None unless actions are codes.
+        """
+        asked = []
+        for policy, part in lanes.groups:
+            at = row[part]
+            codes = None if allowed is None else allowed[:, part]
+            features, regimes = (table.index_select(0, at) for table in self._tables)
+            wanted = policy(Seen(at, features, regimes, private[:, part], codes))
+            asked.append(wanted.to(private.dtype))
+        return torch.cat(asked)

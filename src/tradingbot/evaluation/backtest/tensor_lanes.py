@@ -1,0 +1,111 @@
+"""Lanes as tensors: bar by bar through `advance`, on any machine."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tradingbot.evaluation.backtest.lanes import Lanes
+from tradingbot.evaluation.backtest.track import COLUMNS, Track, columns_of, joined
+from tradingbot.market.account import Account
+from tradingbot.market.advance import Advanced, advance
+from tradingbot.market.bars import TensorMarket
+from tradingbot.market.compiled import allowed_codes
+from tradingbot.market.observation import observe_accounts
+from tradingbot.market.rules import Rules
+from tradingbot.market.simulation import Reward
+
+_CHUNK_BARS = 64
+"""Bars whose record and reward are worked out together: one call for many bars."""
+
+
+class TensorLanes:
+    """The accounts of all lanes at a bar, and the record up to it."""
+
+    def __init__(
+        self, market: TensorMarket, rules: Rules, reward: Reward, lanes: Lanes, n_bars: int
+    ) -> None:
+        """Open the accounts; `n_bars` bars will be traded."""
+        self._market, self._rules, self._lanes = market, rules, lanes
+        self._account = lanes.open(market, rules)
+        self._waiting = _Waiting(lanes.delay_bars, market.dtype)
+        self._recorder = _Recorder(rules, reward, n_bars, len(lanes.row))
+        self._step = 0
+
+    def see(self) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Return rows (L,), private numbers (18, L), and codes allowed (7, L) where there are."""
+        rules, account = self._rules, self._account
+        discrete = rules.action.space == "discrete"
+        allowed = allowed_codes(rules, self._lanes.rates, account) if discrete else None
+        return account.row.long(), observe_accounts(rules, account), allowed
+
+    def trade(self, asked: Tensor) -> None:
+        """Take what is asked (L,) through one bar."""
+        wanted = self._waiting.turn(self._step, asked)
+        action = wanted.long() if self._rules.action.space == "discrete" else wanted
+        account = self._account
+        bar = self._market.bar(account.row + 1)
+        advanced = advance(self._rules, self._lanes.rates, account, bar, action)
+        self._account = advanced.after
+        self._recorder.record(self._step, asked, advanced)
+        self._step += 1
+
+    def track(self) -> Track:
+        """Return the record."""
+        return self._recorder.track(self._account)
+
+
+class _Waiting:
+    """Decisions that wait: a ring of the last ones; before the first, nothing is done."""
+
+    def __init__(self, delay_bars: Tensor, dtype: torch.dtype) -> None:
+        self._delay, self._length = delay_bars, int(delay_bars.max()) + 1
+        self._lane = torch.arange(len(delay_bars))
+        self._ring = torch.zeros(self._length, len(delay_bars), dtype=dtype)
+
+    def turn(self, step: int, asked: Tensor) -> Tensor:
+        """Keep what is asked now (L,), and return what is due now (L,)."""
+        if self._length == 1:
+            return asked
+        self._ring[step % self._length] = asked
+        return self._ring[(step - self._delay) % self._length, self._lane]
+
+
+class _Recorder:
+    """Keeps what a simulation is asked for afterwards; works on many bars at a time."""
+
+    def __init__(self, rules: Rules, reward: Reward, n_bars: int, n_lanes: int) -> None:
+        self._rules, self._reward, self._n_lanes = rules, reward, n_lanes
+        self._bars = np.empty((n_bars, len(COLUMNS), n_lanes))
+        self._asked = np.empty((n_bars, n_lanes))
+        self._terms: Tensor | float = 0.0
+        self._steps: list[Advanced] = []
+
+    def record(self, step: int, asked: Tensor, advanced: Advanced) -> None:
+        """Keep one bar."""
+        self._asked[step] = asked.numpy()
+        self._steps.append(advanced)
+        if len(self._steps) == _CHUNK_BARS:
+            self._write(step + 1)
+
+    def track(self, account: Account) -> Track:
+        """Return everything, with the accounts as they are at the end."""
+        if self._steps:
+            self._write(len(self._bars))
+        assert isinstance(self._terms, Tensor)
+        return Track(
+            bars=self._bars,
+            asked=self._asked,
+            terms=self._terms.double().numpy(),
+            realised_ccy=account.realised.double().numpy(),
+            denials=account.denials.long().numpy(),
+        )
+
+    def _write(self, stop: int) -> None:
+        count, many = len(self._steps), joined(self._steps)
+        self._steps.clear()
+        rows = torch.stack(columns_of(many)).view(len(COLUMNS), count, self._n_lanes)
+        self._bars[stop - count : stop] = rows.transpose(0, 1).numpy()
+        terms = self._reward(self._rules, many)
+        self._terms = self._terms + terms.view(len(terms), count, self._n_lanes).sum(1)
