@@ -50,7 +50,8 @@ class _Moves(NamedTuple):
 def shuffle_bars(bars: FloatArray, *, block_bars: int = 1, seed: int = 0) -> FloatArray:
     """Draw the bars of all symbols in another order, in blocks of whole bars.
 
-    With blocks of one trading day the time of day is kept, overnight gaps included.
+    With blocks of one trading day the time of day is kept, overnight gaps included. Each bar keeps
+    its return since the last close; the first one drawn has it since the true first open.
 
     Args:
         bars: (N, T, 5).

@@ -18,6 +18,8 @@ from tradingbot.evaluation.statistics.bootstrap import sharpe_of
 from tradingbot.evaluation.statistics.series import FloatArray, finite_matrix, require_count
 
 MIN_BARS = 8
+_MOST_OFTEN = 2.0
+"""Tosses per bar of a policy that changes sides at every bar."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +52,8 @@ def random_policies_null(
     """Let policies toss coins that trade as much as one of interest.
 
     Each symbol is in or out (or long or short) by a coin that is tossed anew now and then; how
-    often follows from the turnover.
+    often follows from the turnover, at most at every bar: a policy that trades still more is held
+    against coins that pay less, which errs against the policy.
 
     Args:
         market_returns: (T, N) simple returns per bar of the symbols; at least 8 bars.
@@ -133,13 +136,13 @@ def _toss_rate(turnover: float, exposure: float, cost_frac: float, *, short: boo
     if not 0.0 < exposure < 1.0 and not (short and exposure >= 1.0):
         raise ConfigError("exposure must lie between 0 and 1, both excluded", was=exposure)
     rate = turnover / exposure if short else turnover / (2.0 * exposure * (1.0 - exposure))
-    if not 0.0 < rate <= 1.0:
+    if not 0.0 < rate <= _MOST_OFTEN:
         raise ConfigError(
-            "turnover must be one that a coin can have at this exposure",
+            "turnover must be above 0 and one that can be had at this exposure",
             was=f"turnover {turnover:.6g}, exposure {exposure:.6g}",
             remedy="Use shifted_positions_null, which takes the policy's own positions",
         )
-    return rate
+    return min(rate, 1.0)
 
 
 def _require_cost(cost_frac: float) -> None:

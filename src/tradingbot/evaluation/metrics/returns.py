@@ -170,7 +170,7 @@ def hit_rate(returns: ArrayLike) -> float:
     """Return the share of bars with a gain among those with a gain or a loss; NaN without any."""
     series = finite_series(returns, "returns")
     moving = np.count_nonzero(series)
-    return np.count_nonzero(series > 0.0) / moving if moving else math.nan
+    return float(np.count_nonzero(series > 0.0) / moving) if moving else math.nan
 
 
 def value_at_risk(returns: ArrayLike, *, level: float = 0.95) -> float:
