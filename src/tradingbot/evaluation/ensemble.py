@@ -117,10 +117,8 @@ def clustered_order(correlation: FloatArray) -> list[int]:
 def _redundant_pairs(
     correlation: FloatArray, names: Sequence[str]
 ) -> tuple[tuple[str, str, float], ...]:
-    rows, columns = np.nonzero(np.triu(correlation > REDUNDANT_CORRELATION, k=1))
-    pairs = [
-        (names[i], names[j], float(correlation[i, j])) for i, j in zip(rows, columns, strict=True)
-    ]
+    places = np.argwhere(np.triu(correlation > REDUNDANT_CORRELATION, k=1)).tolist()
+    pairs = [(names[i], names[j], float(correlation[i, j])) for i, j in places]
     return tuple(sorted(pairs, key=lambda pair: (-pair[2], pair[:2])))
 
 

@@ -102,4 +102,5 @@ def _anchor(bars: BarArrays, first_bar: int) -> FloatArray:
     before = _closes_before(bars, first_bar)[0]
     opens = bars.open[first_bar:]
     first = np.isfinite(opens).argmax(axis=0)
-    return np.where(np.isfinite(before), before, opens[first, np.arange(opens.shape[1])])
+    begun = opens[first, np.arange(opens.shape[1])]
+    return np.asarray(np.where(np.isfinite(before), before, begun))

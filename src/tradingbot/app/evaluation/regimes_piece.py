@@ -1,0 +1,47 @@
+"""What a run's agents earned in each regime of the test part."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradingbot.app.evaluation.stress_piece import held
+from tradingbot.app.evaluation.subject import Subject
+from tradingbot.app.training.data import REFERENCE_INDEX
+from tradingbot.envs.world import World, symbol_index
+from tradingbot.evaluation.dossier.robustness import Regimes
+from tradingbot.evaluation.regimes import (
+    RegimeSettings,
+    index_returns,
+    judge_regimes,
+    label_regimes,
+)
+
+
+def measure_regimes(subject: Subject, settings: RegimeSettings) -> Regimes:
+    """Tell regimes from the reference index where the data have it, else from equal weight.
+
+    Raises:
+        DataError: If training is too short to tell a regime, or the test part has too few bars.
+    """
+    closes, index = _index(subject.data.whole)
+    labels = label_regimes(index_returns(closes), subject.data.split.train, settings)
+    bars = subject.bars("test")
+    agents = subject.backtest("test")
+    return judge_regimes(
+        labels[bars.start : bars.start + agents.n_bars],
+        agents.returns,
+        held(subject, bars).returns,
+        bars_per_year=subject.bars_per_year,
+        settings=settings,
+        index=index,
+    )
+
+
+def _index(world: World) -> tuple[NDArray[np.float64], str]:
+    """Return closes (N, T) of what regimes are told from, and its name."""
+    closes = world.prices[..., 3]
+    if REFERENCE_INDEX in world.symbols:
+        place = symbol_index(world, REFERENCE_INDEX)
+        return closes[place : place + 1], REFERENCE_INDEX
+    return closes, f"equal weight of {world.n_symbols} symbols"

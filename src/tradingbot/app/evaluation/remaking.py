@@ -1,0 +1,113 @@
+"""A run on its own bars, changed: features computed anew, scaled as in training.
+
+Only bars from some bar on may change; what lies before them must come out the same to the last bit,
+so the scale, the past that encoders remember, and what was learned are the run's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tradingbot.app.evaluation.subject import Subject
+from tradingbot.app.pipeline import panel_of, read_inputs
+from tradingbot.app.supervised.models import NO_MODEL, models_folder
+from tradingbot.data.store import BarStore
+from tradingbot.domain.errors import DataError
+from tradingbot.envs.world import World, select_symbols, with_probabilities
+from tradingbot.envs.worlds import inputs_of_market, world_from_market, world_from_panel
+from tradingbot.evaluation.stress import BarArrays
+from tradingbot.features.inputs import BAR_FIELDS, MarketInputs
+from tradingbot.features.panel import Panel, panel_specs, panel_tensors
+from tradingbot.features.scaling import ScalerOptions, fit_scaler
+from tradingbot.supervised.model_files import open_model
+from tradingbot.supervised.table import table_of_inputs
+
+
+class Remaker:
+    """Makes subjects of one run on changed bars."""
+
+    def __init__(self, subject: Subject) -> None:
+        """Read the bars that the run's features were computed from.
+
+        Raises:
+            StorageError: If its dataset cannot be read any more.
+        """
+        self._subject, self._panel = subject, None
+        name, workspace = subject.config.dataset, subject.workspace
+        if name is None:
+            assert subject.data.market is not None  # a run without a dataset generates its market
+            self._inputs = inputs_of_market(subject.data.market)
+        else:
+            dataset = BarStore(workspace).open(name)
+            self._inputs = read_inputs(dataset)
+            self._panel = Panel.open(panel_of(dataset, workspace), require_certificate=False)
+
+    @property
+    def bars(self) -> BarArrays:
+        """Bars of every symbol of the data, (T, N) each; agents may have fewer symbols."""
+        return BarArrays(*(self._inputs.bars[name] for name in BAR_FIELDS))
+
+    def on(self, bars: BarArrays, *, first_bar: int, words: str) -> Subject:
+        """Return the run on other bars.
+
+        Args:
+            bars: Those of `bars`, changed from `first_bar` on and not before.
+            first_bar: At or after the end of the training part.
+            words: What was done to them, for the label.
+
+        Raises:
+            DataError: If anything before `first_bar` came out differently.
+        """
+        subject = self._subject
+        inputs = replace(self._inputs, bars=dict(zip(BAR_FIELDS, bars, strict=True)))
+        whole = self._world(inputs, bars)
+        model = subject.config.task.probabilities
+        if model != NO_MODEL:
+            fitted, _ = open_model(models_folder(subject.workspace), model)
+            table = table_of_inputs(inputs, panel_specs(inputs.covariates))
+            whole = with_probabilities(whole, fitted.probabilities(table), model)
+        whole = replace(whole, label=f"{subject.data.whole.label}, {words}", synthetic=True)
+        world = select_symbols(whole, subject.data.world.symbols)
+        _require_same_past(subject.data.world, world, first_bar)
+        return subject.with_world(replace(subject.data, world=world, whole=whole))
+
+    def _world(self, inputs: MarketInputs, bars: BarArrays) -> World:
+        data = self._subject.data
+        if self._panel is None:
+            assert data.market is not None
+            market = replace(
+                data.market,
+                opens=bars.open,
+                highs=bars.high,
+                lows=bars.low,
+                closes=bars.close,
+                volumes=bars.volume,
+                vwaps=bars.vwap,
+            )
+            return world_from_market(market, label=data.whole.label, train=data.split.train)
+        arrays = panel_tensors(inputs, panel_specs(inputs.covariates))
+        panel = replace(self._panel, arrays=arrays)
+        scaling = self._subject.config.scaling
+        scaler = fit_scaler(
+            scaling.kind,
+            arrays["features"],
+            arrays["valid"],
+            slice(data.split.train.start, data.split.train.stop),
+            feature_names=panel.manifest.features,
+            symbols=panel.symbols,
+            options=ScalerOptions(pooling=scaling.pooling),
+        )
+        return world_from_panel(panel, train=data.split.train, scaler=scaler)
+
+
+def _require_same_past(old: World, new: World, first_bar: int) -> None:
+    for name in ("prices", "features", "regimes", "probabilities", "usable"):
+        before, after = getattr(old, name)[:, :first_bar], getattr(new, name)[:, :first_bar]
+        if not np.array_equal(before, after, equal_nan=name == "prices"):
+            raise DataError(
+                "bars that were changed must not move what lies before them",
+                was=f"other {name} before bar {first_bar}",
+                where=new.label,
+            )
