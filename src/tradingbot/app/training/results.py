@@ -32,11 +32,11 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World, between, select_symbols
+from tradingbot.evaluation.metrics.returns import drawdown_of, simple_returns
 from tradingbot.evaluation.oracle.action_rule import Information
 from tradingbot.evaluation.oracle.intervals import Interval, intervals_over_blocks
 from tradingbot.evaluation.oracle_policy import oracle_policy
 from tradingbot.evaluation.rollout import roll_out, sleeve_config
-from tradingbot.evaluation.rollout_statistics import drawdown_of
 from tradingbot.learning.playing import play, score
 from tradingbot.learning.trainer import Trainer
 from tradingbot.market.costs import CostProfile
@@ -186,7 +186,7 @@ def _judge(name: str, part: IndexRange, wired: Wired, data: TrainingData, kept: 
         _figures(policy, worth, data.bars_per_year)
         for policy, worth in {**equity, **others}.items()
     ]
-    agents, hold = _returns(equity[AGENTS]), _returns(others[HOLD])
+    agents, hold = simple_returns(equity[AGENTS]), simple_returns(others[HOLD])
     excess, _ = intervals_over_blocks(agents - hold)
     days = data.world.closed_at[[begin, part.stop - 1]].astype("datetime64[us]")
     first, last = (str(day) for day in days.astype("datetime64[D]"))
@@ -231,8 +231,8 @@ def _roll_out_others(
 
 def _figures(policy: str, worth: FloatArray, bars_per_year: float) -> PolicyFigures:
     whole = worth.mean(axis=1)
-    net, _ = intervals_over_blocks(_returns(worth))
-    _, sharpe = intervals_over_blocks(_returns(whole[:, None]))
+    net, _ = intervals_over_blocks(simple_returns(worth))
+    _, sharpe = intervals_over_blocks(simple_returns(whole[:, None]))
     return PolicyFigures(
         policy=policy,
         total_return_frac=float(whole[-1] / whole[0] - 1.0),
@@ -268,10 +268,3 @@ def _share(figures: list[PolicyFigures]) -> float | None:
     if net.get(ORACLE, 0.0) <= 0.0:
         return None
     return net[AGENTS] / net[ORACLE]
-
-
-def _returns(worth: FloatArray) -> FloatArray:
-    """Simple returns along the first axis; 0 where nothing is left to lose."""
-    before = worth[:-1]
-    grown: FloatArray = np.divide(worth[1:], before, out=np.ones_like(before), where=before > 0.0)
-    return grown - 1.0
