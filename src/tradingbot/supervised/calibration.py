@@ -1,8 +1,9 @@
 """Probabilities made honest on bars the model was not fitted on: one temperature, two biases.
 
 A temperature alone would push a model that knows nothing towards thirds; with biases it goes to the
-base rates. A normal prior (deviation 0.5) around "leave it as it is" keeps few labels from deciding
-much. Convex, so the optimum is unique and found by Newton's method.
+base rates. A normal prior around "leave it as it is" (deviation 0.5 of the temperature, 0.1 of a
+bias) keeps few labels from deciding much. Convex, so the optimum is unique and found by Newton's
+method.
 
 Source: Guo et al. 2017 (arXiv:1706.04599); Alexandari et al. 2020 (arXiv:1901.06852).
 """
@@ -24,7 +25,7 @@ _LEAST = 1e-9
 _ROUNDS = 50
 _TOLERANCE = 1e-10
 _PRIOR = np.array([1.0, 0.0, 0.0])
-_PRIOR_DEVIATION = 0.5
+_PRIOR_DEVIATION = np.array([0.5, 0.1, 0.1])
 _BIASED = (0, 2)  # flat is the class the biases are measured against
 MIN_LABELS = 100
 """Fewer labels than this do not change a model: it stays as it was fitted."""
@@ -50,15 +51,14 @@ class Calibration:
         return _softmax(self.inverse_temperature * np.log(np.maximum(chance, _LEAST)) + bias)
 
 
-def fit_calibration(
-    probabilities: Real, labels: LabelArray, *, overlap_bars: int = 1
-) -> Calibration:
+def fit_calibration(probabilities: Real, labels: LabelArray, *, overlap: int = 1) -> Calibration:
     """Choose the most probable temperature and biases.
 
     Args:
         probabilities: (…, 3) of a model that did not see these bars.
         labels: (…) what happened; UNKNOWN is left out.
-        overlap_bars: How many neighbouring labels share their bars: together they count as one.
+        overlap: How many labels share their news, being of neighbouring bars or of symbols that
+            move together: these count as one.
 
     Returns:
         The identity where there are fewer than `MIN_LABELS` labels.
@@ -72,7 +72,7 @@ def fit_calibration(
     design[:, :, 0] = logs
     for parameter, each in enumerate(_BIASED, start=1):
         design[:, each, parameter] = 1.0
-    penalty = overlap_bars / len(truth) / _PRIOR_DEVIATION**2
+    penalty = overlap / len(truth) / _PRIOR_DEVIATION**2
     found = _minimise(design, truth, _PRIOR, penalty, free=slice(0, 3))
     if found[0] < 0.0:  # worse than useless: keep the base rates only
         found = _minimise(design, truth, np.zeros(3), penalty, free=slice(1, 3))
@@ -83,7 +83,7 @@ def _minimise(
     design: FloatArray,
     truth: NDArray[np.int64],
     start: FloatArray,
-    penalty: float,
+    penalty: FloatArray,
     *,
     free: slice,
 ) -> FloatArray:
@@ -95,7 +95,7 @@ def _minimise(
         mean = np.einsum("kc,kcp->kp", chance, design)
         gradient = (mean - design[rows, truth]).mean(axis=0) + penalty * (point - _PRIOR)
         second = np.einsum("kc,kcp,kcq->pq", chance, design, design) / len(truth)
-        curvature = second - mean.T @ mean / len(truth) + penalty * np.eye(3)
+        curvature = second - mean.T @ mean / len(truth) + np.diag(penalty)
         step = np.zeros(3)
         step[free] = np.linalg.solve(curvature[free, free], gradient[free])
         after = _loss(design, truth, point - step, penalty)
@@ -108,12 +108,14 @@ def _minimise(
     return point
 
 
-def _loss(design: FloatArray, truth: NDArray[np.int64], point: FloatArray, penalty: float) -> float:
+def _loss(
+    design: FloatArray, truth: NDArray[np.int64], point: FloatArray, penalty: FloatArray
+) -> float:
     logits = design @ point
     top = logits.max(axis=1)
     norm = top + np.log(np.exp(logits - top[:, None]).sum(axis=1))
     loss = (norm - logits[np.arange(len(truth)), truth]).mean()
-    return float(loss + 0.5 * penalty * np.square(point - _PRIOR).sum())
+    return float(loss + 0.5 * (penalty * np.square(point - _PRIOR)).sum())
 
 
 def _softmax(logits: FloatArray) -> FloatArray:

@@ -148,7 +148,7 @@ class _Fitting:
         return fit_calibration(
             chances,
             self._answers([block for block, _ in blocks]),
-            overlap_bars=self.config.labels.horizon_bars,
+            overlap=self.config.labels.horizon_bars * len(self.table.symbols),
         )
 
     def _answers(self, blocks: Sequence[IndexRange]) -> LabelArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.domain.errors import DataError
-from tradingbot.supervised.labels import CLASSES, UNKNOWN, LabelArray
+from tradingbot.supervised.labels import CLASSES, DOWN, FLAT, UNKNOWN, UP, LabelArray
 
 FloatArray = NDArray[np.float64]
 Real = NDArray[np.floating[Any]]
@@ -37,6 +38,9 @@ class Scores:
     """Share of bars whose most probable class came true."""
     base_accuracy: float
     """The same of the class that was most frequent before."""
+    direction_gain_nats: float
+    """Log loss of the base rate less the model's on "up or down" alone, where the price moved: what
+    a trader can use. The rest of the gain is about whether it moves at all. NaN for no move."""
 
     @property
     def gain_nats(self) -> float:
@@ -90,12 +94,26 @@ def score(probabilities: Real, labels: LabelArray, rates: FloatArray) -> Scores:
         ece=_calibration_error(chance, truth),
         accuracy=float((chance.argmax(axis=1) == truth).mean()),
         base_accuracy=float((before.argmax(axis=1) == truth).mean()),
+        direction_gain_nats=_direction_gain(chance, before, truth),
     )
 
 
 def _log_loss(chance: FloatArray, truth: NDArray[np.int64]) -> float:
     chosen = chance[np.arange(len(truth)), truth]
     return float(-np.log(np.maximum(chosen, _LEAST)).mean())
+
+
+def _direction_gain(chance: FloatArray, before: FloatArray, truth: NDArray[np.int64]) -> float:
+    """Compare what both say of up against down, given that it is one of them."""
+    moved = truth != FLAT
+    if not moved.any():
+        return math.nan
+    answers = (truth[moved] == UP).astype(np.int64)
+    losses = []
+    for table in (before, chance):
+        pair = np.maximum(table[moved][:, [DOWN, UP]], _LEAST)
+        losses.append(_log_loss(pair / pair.sum(axis=1, keepdims=True), answers))
+    return losses[0] - losses[1]
 
 
 def _calibration_error(chance: FloatArray, truth: NDArray[np.int64]) -> float:

@@ -44,8 +44,8 @@ def test_biased_classes_are_moved_to_their_frequency() -> None:
 
     found = fit_calibration(softmax(honest - np.array([0.0, 1.0, 0.5])), labels)
 
-    assert found.up_bias == pytest.approx(-0.5, abs=0.06)
-    assert found.down_bias == pytest.approx(-1.0, abs=0.06)
+    assert found.up_bias == pytest.approx(-0.5, abs=0.1)
+    assert found.down_bias == pytest.approx(-1.0, abs=0.1)
 
 
 def test_opinions_that_mean_nothing_go_to_the_base_rates() -> None:
@@ -69,7 +69,7 @@ def test_opinions_that_are_reversed_are_not_turned_round() -> None:
 def test_few_labels_move_little_and_fewer_nothing() -> None:
     honest = stream(5, "test").normal(0.0, 1.0, size=(MIN_LABELS, 3))
     labels = drawn(honest)
-    few = fit_calibration(softmax(0.1 * honest), labels, overlap_bars=10)
+    few = fit_calibration(softmax(0.1 * honest), labels, overlap=10)
     labels[0] = UNKNOWN
 
     assert 1.0 < few.inverse_temperature < 1.5  # alone it would be near 10

@@ -30,6 +30,16 @@ def test_scores_are_those_of_the_hand() -> None:
     assert found.ece == pytest.approx((abs(0.7 - 1.0) + abs(0.6 - 0.0)) / 2)
 
 
+def test_direction_gain_is_about_up_or_down_alone() -> None:
+    chances = np.array([[0.2, 0.0, 0.8], [0.05, 0.9, 0.05], [0.3, 0.4, 0.3]])
+    labels = np.array([2, 1, 0], dtype=np.int8)
+
+    found = score(chances, labels, RATES).direction_gain_nats
+
+    assert found == pytest.approx((math.log(0.8) + math.log(0.5)) / 2 - math.log(0.5))
+    assert math.isnan(score(chances[1:2], labels[1:2], RATES).direction_gain_nats)
+
+
 def test_confident_and_right_as_often_as_said_has_no_calibration_error() -> None:
     chances = np.tile([0.75, 0.15, 0.10], (100, 1))
     labels = np.array([0] * 75 + [1] * 15 + [2] * 10, dtype=np.int8)

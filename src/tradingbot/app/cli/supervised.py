@@ -252,15 +252,18 @@ def _print_model(manifest: ModelManifest) -> None:
     ]
     print_table(f"Model {manifest.name}", ["", ""], rows)
     keys = ("n", "log_loss", "base_log_loss", "gain_nats", "gain_low", "gain_high")
-    more = ("brier", "ece", "accuracy", "base_accuracy")
+    more = ("direction_gain_nats", "ece", "accuracy", "base_accuracy")
     scores = [
         (part, *(figures.get(key) for key in (*keys, *more)))
         for part, figures in manifest.scores.items()
     ]
     word = "synthetic" if data.synthetic else "observed bars"
     columns = ["part", "n", "log loss", "base", "gain", "low", "high"]
-    columns += ["Brier", "ECE", "accuracy", "base"]
-    caption = "nats per bar; low, high: 95 % of the gain; raw: before calibration"
+    columns += ["direction", "ECE", "accuracy", "base"]
+    caption = (
+        "nats per bar; low, high: 95 % of the gain; direction: gain on up or down alone; "
+        "raw: before calibration"
+    )
     print_table(f"Scores ({word})", columns, scores, caption=caption)
 
 
