@@ -1,0 +1,70 @@
+"""Numbers as they are written on the page."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.report.numbers import (
+    between,
+    bps,
+    money,
+    percent,
+    plain,
+    share,
+    unbroken,
+    with_interval,
+)
+
+THIN = "\u202f"
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [
+        (1.005, "1.00"),
+        (-1.5, "−1.50"),
+        (-0.001, "0.00"),
+        (None, "–"),
+        (math.nan, "–"),
+        (math.inf, "∞"),
+        (-math.inf, "−∞"),
+        (1234.5, f"1{THIN}234.50"),
+        (12345.6, f"12{THIN}346"),
+    ],
+)
+def test_number_is_written_with_its_sign_and_without_false_digits(
+    number: float | None, written: str
+) -> None:
+    assert plain(number) == written
+
+
+def test_sign_is_written_where_asked_for() -> None:
+    assert plain(0.5, signed=True) == "+0.50"
+    assert plain(-0.5, signed=True) == "−0.50"
+    assert plain(0.0, signed=True) == "0.00"
+
+
+def test_units_are_written_beside_numbers() -> None:
+    assert percent(0.1234) == f"12.3{THIN}%"
+    assert percent(math.nan) == "–"
+    assert bps(1.5) == f"+1.50{THIN}bp"
+    assert bps(None) == "–"
+    assert money(3.2e7) == f"32{THIN}m"
+    assert money(950.0) == "950"
+    assert money(None) == "–"
+
+
+def test_intervals_are_written_with_their_ends() -> None:
+    assert with_interval(Interval(1.0, -0.5, 2.5)) == "1.00 [−0.50, 2.50]"
+    assert with_interval(Interval(1.0, math.nan, math.nan)) == "1.00"
+    assert with_interval(None) == "–"
+    assert between(None) == ""
+    assert share(Interval(0.5, 0.25, 0.75)) == f"50{THIN}% [25, 75]"
+
+
+def test_lines_do_not_break_between_number_and_unit() -> None:
+    assert unbroken("95 % of 12 bp and 3 more") == f"95{THIN}% of 12{THIN}bp and 3 more"
+    assert unbroken("3 bars, 2 months") == "3 bars, 2 months"
