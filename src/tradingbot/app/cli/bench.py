@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tradingbot.app.cli import bench_supervised
+from tradingbot.app.cli.bench_table import print_records, show_figure
 from tradingbot.app.cli.invocation import JsonOption
 from tradingbot.app.cli.options import require_picture
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
     from tradingbot.app.bench.record import BenchRecord
 
 _BUSY_LOAD = 0.7  # processes that want to run, over the last minute
-_PLAIN_UNITS = ("steps/s", "bars/s", "windows/s", "×", "frac", "ms", "threads")
 
 app = typer.Typer(help="Measure speed and memory; results are checked for equality first.")
+app.add_typer(bench_supervised.app)
 
 
 @app.callback()
@@ -57,7 +58,13 @@ def bench_data(
         print_json(found)
         return
     rows = [
-        (r.name, _show(r.value, r.unit), _show(r.reference, r.unit), r.reference_name, r.ratio)
+        (
+            r.name,
+            show_figure(r.value, r.unit),
+            show_figure(r.reference, r.unit),
+            r.reference_name,
+            r.ratio,
+        )
         for r in found
     ]
     print_table(
@@ -133,7 +140,7 @@ def bench_encoder(
     if as_json:
         print_json(found)
         return
-    _print_records("Encoder benchmark (random numbers; full encoder; CPU, float32)", found)
+    print_records("Encoder benchmark (random numbers; full encoder; CPU, float32)", found)
     for key, value in describe_machine().items():
         print_note(f"{key}: {value}")
 
@@ -161,7 +168,7 @@ def bench_train(
     if as_json:
         print_json(found)
         return
-    _print_records("Training benchmark (synthetic markets; CPU)", found)
+    print_records("Training benchmark (synthetic markets; CPU)", found)
     for key, value in describe_machine().items():
         print_note(f"{key}: {value}")
 
@@ -229,25 +236,10 @@ def _words(text: str) -> list[str]:
 
 
 def _print_simulator(found: list[BenchRecord]) -> None:
-    _print_records(
+    print_records(
         "Simulator benchmark (synthetic bars; medians; default rules and reward, random actions)",
         found,
     )
-
-
-def _print_records(title: str, found: list[BenchRecord]) -> None:
-    rows = [
-        (
-            r.name,
-            _show(r.value, r.unit),
-            _show(r.reference, r.unit),
-            r.reference_name,
-            r.ratio,
-            r.note,
-        )
-        for r in found
-    ]
-    print_table(title, ["what", "measured", "reference", "", "better by", "note"], rows)
 
 
 def _draw_simulator(found: list[BenchRecord], path: Path) -> None:
@@ -259,22 +251,6 @@ def _draw_simulator(found: list[BenchRecord], path: Path) -> None:
     with atomic_file(path) as temporary:
         drawn.savefig(temporary, format="png", dpi=110)
     print_note(f"Drew {path}")
-
-
-def _show(value: float | None, unit: str) -> str:
-    if value is None:
-        return ""
-    if not math.isfinite(value):
-        return "–"
-    if unit in _PLAIN_UNITS:
-        return f"{value:,.4g} {unit}" if value < 1e4 else f"{value:,.0f} {unit}"
-    if unit == "bytes/s":
-        return f"{value / 1e9:.1f} GB/s"
-    if unit == "bytes" and abs(value) < 1e5:
-        return f"{value:,.0f} B"
-    if unit == "bytes":
-        return f"{value / 1e6:,.0f} MB"
-    return f"{value:.3f} s" if value >= 0.1 else f"{value * 1e3:.3f} ms"
 
 
 def _draw(measured: Measured, path: Path) -> None:

@@ -11,7 +11,7 @@ from tradingbot.app.bench import data_bench, simulator_measure
 from tradingbot.app.bench.simulator_measure import Measured
 from tradingbot.app.bench.simulator_scale import FULL, QUICK, Scale
 from tradingbot.app.bench.size import Size
-from tradingbot.app.cli.bench import _show
+from tradingbot.app.cli.bench_table import show_figure
 
 FIGURES = {
     "generate": 2.0,
@@ -86,7 +86,7 @@ def test_curve_is_drawn_where_asked(call, tmp_path: Path) -> None:
     ],
 )
 def test_figures_are_shown_in_units_people_read(value: float | None, unit: str, shown: str) -> None:
-    assert _show(value, unit) == shown
+    assert show_figure(value, unit) == shown
 
 
 @pytest.fixture

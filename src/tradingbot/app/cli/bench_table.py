@@ -1,0 +1,46 @@
+"""How the records of a benchmark are shown to people."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tradingbot.app.console import print_table
+
+if TYPE_CHECKING:
+    from tradingbot.app.bench.record import BenchRecord
+
+_PLAIN_UNITS = ("steps/s", "bars/s", "windows/s", "×", "frac", "ms", "threads")
+
+
+def print_records(title: str, found: list[BenchRecord]) -> None:
+    """Write a benchmark's records as a table to stdout."""
+    rows = [
+        (
+            r.name,
+            show_figure(r.value, r.unit),
+            show_figure(r.reference, r.unit),
+            r.reference_name,
+            r.ratio,
+            r.note,
+        )
+        for r in found
+    ]
+    print_table(title, ["what", "measured", "reference", "", "better by", "note"], rows)
+
+
+def show_figure(value: float | None, unit: str) -> str:
+    """Write a figure with its unit; empty for none, a dash for what was not measured."""
+    if value is None:
+        return ""
+    if not math.isfinite(value):
+        return "–"
+    if unit in _PLAIN_UNITS:
+        return f"{value:,.4g} {unit}" if value < 1e4 else f"{value:,.0f} {unit}"
+    if unit == "bytes/s":
+        return f"{value / 1e9:.1f} GB/s"
+    if unit == "bytes" and abs(value) < 1e5:
+        return f"{value:,.0f} B"
+    if unit == "bytes":
+        return f"{value / 1e6:,.0f} MB"
+    return f"{value:.3f} s" if value >= 0.1 else f"{value * 1e3:.3f} ms"
