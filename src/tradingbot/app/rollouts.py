@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tradingbot.agents import RULES, Policy, rule_policy
+from tradingbot.agents import RULES, Policy
 from tradingbot.app.pipeline import panel_of
-from tradingbot.data.calendar import TradingCalendar, closing_day
+from tradingbot.data.calendar import TradingCalendar
 from tradingbot.data.manifest import Provenance
 from tradingbot.data.sources.source import Progress, silent
 from tradingbot.data.sources.synthetic import SyntheticSource, regenerate
@@ -23,11 +23,15 @@ from tradingbot.domain.errors import ConfigError, DataError, suggest
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 from tradingbot.envs.world import World, between
 from tradingbot.envs.worlds import world_from_bars, world_from_panel
+from tradingbot.evaluation.backtest import bars_between, baseline
 from tradingbot.evaluation.oracle_policy import ORACLES, oracle_policy
 from tradingbot.evaluation.rollout import Rollout, roll_out, sleeve_config
 from tradingbot.evaluation.rollout_statistics import PolicyStatistics, measure_rollout
 from tradingbot.features.panel import Panel
 from tradingbot.market.costs import CostProfile, cost_profile
+
+USUAL_RULES = ("random", "buy_and_hold", "expert")
+"""What is rolled out where nobody names policies."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,15 +160,14 @@ def choose_policies(
                 "policy must be a known one", was=repr(name), remedy=suggest(name, known)
             )
         if name in RULES:
-            regimes = subject.world.regime_names
-            made[name] = rule_policy(name, seed=terms.seed, regime_names=regimes)
+            made[name] = baseline(name, subject.world, seed=terms.seed)
             continue
         if subject.market is None:
             raise DataError(
                 f"policy {name!r} must have a synthetic market: it reads what nobody can see",
                 was="observed data",
                 where=subject.world.label,
-                remedy=f"Leave it out: --policies {','.join(RULES)}",
+                remedy=f"Leave it out: --policies {','.join(USUAL_RULES)}",
             )
         cost_frac = costs.commission_frac + costs.slippage_frac + 0.5 * costs.spread_frac
         made[name] = oracle_policy(
@@ -174,25 +177,15 @@ def choose_policies(
 
 
 def default_policies(subject: Subject) -> Sequence[str]:
-    """Name the rules, and the oracle where the market is a synthetic one."""
-    return (*RULES, "oracle") if subject.market is not None else tuple(RULES)
+    """Name the usual rules, and the oracle where the market is a synthetic one."""
+    return (*USUAL_RULES, "oracle") if subject.market is not None else USUAL_RULES
 
 
 def _days(world: World, start: date | None, end: date | None) -> World:
     if start is None and end is None:
         return world
-    days = closing_day(world.closed_at.astype("datetime64[us]"))
-    first = 0 if start is None else int(np.searchsorted(days, np.datetime64(start, "D")))
-    after = len(days)
-    if end is not None:
-        after = int(np.searchsorted(days, np.datetime64(end, "D"), side="right"))
-    if first >= after:
-        raise DataError(
-            "the days of a rollout must hold a bar",
-            was=f"{start or 'the first'} … {end or 'the last'}",
-            where=f"{days[0]} … {days[-1]}",
-        )
-    return between(world, first, after - 1)
+    bars = bars_between(world, start, end)
+    return between(world, bars.start, bars.stop - 1)
 
 
 def _bars_per_year(world: World, provenance: Provenance) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -106,7 +107,9 @@ def test_expert_without_its_regimes_is_refused() -> None:
 
 def test_rules_are_made_by_name_and_unknown_ones_suggested() -> None:
     for name in RULES:
-        assert callable(rule_policy(name, seed=1, regime_names=USED_REGIMES))
+        assert callable(
+            rule_policy(name, seed=1, regime_names=USED_REGIMES, closes=np.ones((1, 9)))
+        )
     assert rule_policy("random", seed=8, regime_names=()) == RandomTargets(8)
     with pytest.raises(ConfigError, match="Did you mean 'expert'"):
         rule_policy("exprt", seed=0, regime_names=())

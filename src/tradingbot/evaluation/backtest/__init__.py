@@ -1,6 +1,7 @@
 """One vectorised backtester on the simulator: any policy × symbols × period × costs × delay."""
 
 from tradingbot.evaluation.backtest.backtests import Entrant, backtest, backtest_all
+from tradingbot.evaluation.backtest.baselines import baseline, random_like
 from tradingbot.evaluation.backtest.period import bars_between, ready_bars
 from tradingbot.evaluation.backtest.result import Backtest
 from tradingbot.evaluation.backtest.sleeves import sleeve_config
@@ -13,6 +14,8 @@ __all__ = [
     "backtest",
     "backtest_all",
     "bars_between",
+    "baseline",
+    "random_like",
     "ready_bars",
     "sleeve_config",
 ]

@@ -81,7 +81,7 @@ def test_stored_panel_needs_its_certificate(call, config: str) -> None:
     assert [each["policy"] for each in answer.document["statistics"]][-1] == "oracle"
     outside = call("market", "rollout", "planted", "--start", "2026-01-01")
     assert outside.code == 2
-    assert "days of a rollout must hold a bar, was 2026-01-01 … the last" in outside.err
+    assert "days of a backtest must hold a bar, was 2026-01-01 … the last" in outside.err
 
 
 @pytest.mark.parametrize(

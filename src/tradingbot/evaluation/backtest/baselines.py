@@ -1,0 +1,56 @@
+"""Baselines on a world: rules made for its bars, and random policies that trade as much as one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tradingbot.agents.policy import Policy
+from tradingbot.agents.rules.catalogue import rule_policy
+from tradingbot.agents.rules.matched_random import matched_random
+from tradingbot.agents.rules.target_table import TargetTable
+from tradingbot.domain.errors import DataError
+from tradingbot.envs.world import World
+from tradingbot.evaluation.backtest.result import Backtest
+
+
+def baseline(name: str, world: World, *, seed: int = 0) -> Policy:
+    """Make a rule of `agents.RULES` for the bars of a world.
+
+    Raises:
+        ConfigError: If there is no rule of that name.
+    """
+    closes = np.where(world.present, world.prices[..., 3], np.nan)
+    return rule_policy(name, seed=seed, regime_names=world.regime_names, closes=closes)
+
+
+def random_like(
+    reference: Backtest, world: World, *, seed: int, max_position_frac: float = 1.0
+) -> TargetTable:
+    """Return random targets with the exposure and turnover that a backtest had in each sleeve.
+
+    Args:
+        reference: On symbols and bars of the world.
+        world: What will be traded.
+        seed: Of the draws.
+        max_position_frac: Largest position of the rules it will trade under, of equity.
+
+    Raises:
+        DataError: If the backtest is not of this world.
+    """
+    first = int(np.searchsorted(world.closed_at, reference.closed_at[0]))
+    after = first + len(reference.closed_at)
+    if reference.symbols != world.symbols or not np.array_equal(
+        world.closed_at[first:after], reference.closed_at
+    ):
+        raise DataError(
+            "a matched policy must trade the symbols and bars of its reference",
+            was=reference.label,
+            where=world.label,
+        )
+    return matched_random(
+        reference.position_frac / max_position_frac,
+        reference.turnover_frac / max_position_frac,
+        n_bars=world.n_bars,
+        first_bar=first,
+        seed=seed,
+    )
