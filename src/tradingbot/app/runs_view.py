@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tradingbot.domain.errors import StorageError
+from tradingbot.networks.parameters import ParameterReport
 from tradingbot.runs import (
     DataIdentity,
     RunDirectory,
@@ -36,7 +37,8 @@ class RunLine:
     update: int | None = None
     steps: int | None = None
     score: float | None = None
-    """Of the newest checkpoint: mean of the single agents' Sharpe ratios on validation."""
+    """Of the newest checkpoint: mean of the single agents' Sharpe ratios on the first half of
+    validation."""
     data: str = ""
     problem: str | None = None
     """Why it cannot be read."""
@@ -158,6 +160,12 @@ def result_of(run: RunDirectory) -> dict[str, Any] | None:
     except (OSError, ValueError) as e:
         raise StorageError("result must be readable", was=type(e).__name__, where=str(path)) from e
     return content if isinstance(content, dict) else None
+
+
+def parameters_of(run: RunDirectory) -> ParameterReport | None:
+    """Return what a run's agents weigh; None where it was made by an older version."""
+    counts = run.record.parameters
+    return ParameterReport(**counts) if counts else None
 
 
 def compare_runs(first: RunDirectory, second: RunDirectory) -> Comparison:

@@ -55,6 +55,21 @@ class ParameterReport:
         return 1.0 - self.total / self.separate if self.separate else 0.0
 
     @property
+    def figures(self) -> dict[str, int | float | tuple[str, ...]]:
+        """All counts by name, with what follows from them, and which budgets are broken."""
+        return {
+            "per_agent": self.agent,
+            "encoder": self.encoder,
+            "heads_per_agent": self.head_of_agent,
+            "shared": self.encoder + self.shared_heads,
+            "own": self.own_heads,
+            "total": self.total,
+            "separate": self.separate,
+            "saved_frac": self.saved_frac,
+            "over_budget": self.complaints(),
+        }
+
+    @property
     def words(self) -> str:
         """The counts in one line."""
         heads = f"{self.encoder:,} of the encoder, {self.head_of_agent:,} of its heads"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
-from tradingbot.runs.embeddings import cached_embeddings, embeddings_path
+from tradingbot.runs.embeddings import KEPT_FILES, cached_embeddings, embeddings_path
 
 ENCODER, TABLE = "a" * 64, "b" * 64
 
@@ -46,6 +47,21 @@ def test_embeddings_are_computed_once(tmp_path: Path):
 def test_other_weights_or_another_table_are_computed(stored: Path):
     assert recomputed(stored.parent, encoder="c" * 64) == 1
     assert recomputed(stored.parent, table="c" * 64) == 1
+
+
+def test_embeddings_that_were_not_used_for_longest_give_way(stored: Path):
+    os.utime(stored, (1, 1))
+    others = [f"{number:x}" * 64 for number in range(1, KEPT_FILES)]
+    for seconds, encoder in enumerate(others, start=2):
+        recomputed(stored.parent, encoder=encoder)
+        os.utime(embeddings_path(stored.parent, encoder, TABLE), (seconds, seconds))
+    assert recomputed(stored.parent) == 0  # the oldest, but used now
+    assert recomputed(stored.parent, encoder="f" * 64) == 1
+
+    assert len([*stored.parent.glob("*.safetensors")]) == KEPT_FILES
+    assert recomputed(stored.parent) == 0
+    assert recomputed(stored.parent, encoder=others[1]) == 0
+    assert recomputed(stored.parent, encoder=others[0]) == 1
 
 
 def test_hash_that_only_begins_alike_is_not_mistaken(stored: Path):

@@ -40,7 +40,10 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
         print_json(lines)
         return
     columns = ["run", "state", "learner", "created (UTC)", "updates", "steps", "score", "data"]
-    caption = "score: mean of the single agents' Sharpe ratios on validation, newest checkpoint"
+    caption = (
+        "score: mean of the single agents' Sharpe ratios on the first half of validation, "
+        "newest checkpoint"
+    )
     rows = [
         (
             *(line.id, line.state, line.learner, _minute(line.created_at)),
@@ -55,13 +58,19 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
 
 @app.command("show")
 def show_run(context: typer.Context, reference: RunArgument, as_json: JsonOption = False) -> None:
-    """Show a run: state, configuration, data, certificate, figures, checkpoints and verdicts.
+    """Show a run: state, data, certificate, parameters, figures, checkpoints and verdicts.
 
     Example: [bold]tradingbot runs show 20260105[/bold]
 
     Example: [bold]tradingbot runs show us143-first --json[/bold]
     """
-    from tradingbot.app.runs_view import checkpoint_lines, last_figures, result_of, state_of
+    from tradingbot.app.runs_view import (
+        checkpoint_lines,
+        last_figures,
+        parameters_of,
+        result_of,
+        state_of,
+    )
 
     run = _find(context, reference)
     checkpoints, figures = checkpoint_lines(run), last_figures(run)
@@ -71,6 +80,7 @@ def show_run(context: typer.Context, reference: RunArgument, as_json: JsonOption
                 "record": run.record,
                 "state": state_of(run),
                 "status": run.status(),
+                "parameters": (parameters := parameters_of(run)) and parameters.figures,
                 "metrics": figures,
                 "checkpoints": checkpoints,
                 "result": result_of(run),
@@ -191,9 +201,9 @@ def _fields(record: Any) -> dict[str, Any]:
 
 
 def _print_record(run: RunDirectory) -> None:
-    from tradingbot.app.runs_view import described, state_of
+    from tradingbot.app.runs_view import described, parameters_of, state_of
 
-    record, status = run.record, run.status()
+    record, status, parameters = run.record, run.status(), parameters_of(run)
     data = record.data
     drawn = " (drawn)" if record.seed_was_drawn else ""
     dirty = ", with changes" if record.git.dirty else ""
@@ -210,6 +220,7 @@ def _print_record(run: RunDirectory) -> None:
         "certificate": (data.certificate_sha256 or "none")[:_DIGITS],
         "agents": f"{len(data.agents)}: {', '.join(data.agents[:8])}",
         "inputs": f"{len(data.feature_ids)}",
+        "parameters": parameters.words if parameters else "not counted",
         "code": f"{record.code_version}, {record.code_sha256[:_DIGITS]}",
         "commit": f"{(record.git.commit or 'none')[:_DIGITS]}{dirty}",
         "device": str(record.environment.get("device", "")),
@@ -217,6 +228,8 @@ def _print_record(run: RunDirectory) -> None:
         "folder": str(run.path),
     }
     print_table(f"Run {run.id}", ["what", "value"], list(facts.items()))
+    for complaint in parameters.complaints() if parameters else ():
+        print_text(f"over the budget of parameters: {complaint}")
     for resumption in status.resumptions:
         start = resumption.checkpoint or "the beginning"
         notes = [*resumption.skipped, *(f"forced: {text}" for text in resumption.forced)]
