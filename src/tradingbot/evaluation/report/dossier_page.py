@@ -12,7 +12,7 @@ from tradingbot.domain.errors import MissingExtraError
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.result import Memo
 from tradingbot.evaluation.report.blocks import Figure
-from tradingbot.evaluation.report.numbers import between, count, percent, plain, unbroken
+from tradingbot.evaluation.report.numbers import between, count, percent, plain, sentence, typeset
 from tradingbot.evaluation.report.sections.behaviour import behaviour_section
 from tradingbot.evaluation.report.sections.costs import costs_section
 from tradingbot.evaluation.report.sections.ensemble import ensemble_section
@@ -26,6 +26,7 @@ from tradingbot.evaluation.report.sections.robustness import (
     stress_section,
     walk_forward_section,
 )
+from tradingbot.evaluation.report.sections.scope import held
 from tradingbot.evaluation.report.sections.statistics import statistics_section
 from tradingbot.evaluation.report.sections.training import (
     ablation_section,
@@ -78,6 +79,7 @@ def render_dossier(dossier: Dossier, memo: Memo) -> str:
         memo=memo,
         key_figures=_key_figures(dossier),
         sections=sections,
+        decision=sentence(dossier.header.decision),
         steps=count(dossier.header.steps_per_agent),
         style=_source("dossier.css"),
         script=script,
@@ -93,7 +95,7 @@ def _environment(*, synthetic: bool) -> Environment:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["unbroken"] = unbroken
+    environment.filters["typeset"] = typeset
     environment.globals["svg"] = partial(as_svg, synthetic=synthetic)
     return environment
 
@@ -105,10 +107,13 @@ def _source(name: str) -> str:
 def _key_figures(dossier: Dossier) -> list[Figure]:
     """Return the numbers that a reader in a hurry needs, each with its yardstick."""
     test, found = dossier.test, dossier.statistics
-    agents, hold = test.policies[0], test.policy("equal weight") or test.policy(test.reference)
-    held = f"equal weight {percent(hold.total_return_frac, signed=True)}" if hold else ""
+    agents, hold = test.policies[0], held(test)
     figures = [
-        Figure("Return, test part", percent(agents.total_return_frac, signed=True), held),
+        Figure(
+            "Return, test part",
+            percent(agents.total_return_frac, signed=True),
+            f"{hold.policy} {percent(hold.total_return_frac, signed=True)}" if hold else "",
+        ),
         Figure(
             "Sharpe, annual",
             plain(agents.sharpe_annual.estimate),
@@ -117,7 +122,7 @@ def _key_figures(dossier: Dossier) -> list[Figure]:
         Figure(
             "Largest drawdown",
             percent(agents.max_drawdown_frac),
-            f"equal weight {percent(hold.max_drawdown_frac)}" if hold else "",
+            f"{hold.policy} {percent(hold.max_drawdown_frac)}" if hold else "",
         ),
         Figure(
             "Deflated Sharpe",

@@ -77,9 +77,16 @@ def money(amount: float | None) -> str:
     return f"{amount:.3g}".replace("-", _MINUS)
 
 
-def unbroken(words: str) -> str:
-    """Keep numbers and their units on one line."""
-    return re.sub(r"(?<=\d) (?=(?:%|bp|m|k|bn)(?:\W|$))", _THIN, words)
+def typeset(words: str) -> str:
+    """Keep numbers and their units on one line, and write comparisons as signs."""
+    signs = words.replace("<=", "≤").replace(">=", "≥")
+    return re.sub(r"(?<=\d) (?=(?:%|bp|m|k|bn)(?:\W|$))", _THIN, signs)
+
+
+def sentence(words: str) -> str:
+    """Begin with a capital and end with a full stop; nothing stays nothing."""
+    words = words.strip()
+    return words[:1].upper() + words[1:].rstrip(".") + "." if words else ""
 
 
 def finite(numbers: tuple[float | None, ...] | list[float]) -> list[float]:

@@ -158,7 +158,6 @@ def test_pieces_left_out_say_why() -> None:
     assert "Left out: fewer days than a window of 60." in words(section(text, "walk-forward"))
     for anchor in ("regimes", "stress", "sensitivity", "seeds", "ablation", "ensemble", "policy"):
         assert "Left out: the evaluation was not asked for it." in words(section(text, anchor))
-    assert "Pieces that were left out walk forward: fewer days" in words(section(text, "caveats"))
 
 
 def test_what_is_no_number_is_written_as_a_dash() -> None:
@@ -227,6 +226,8 @@ def test_single_trial_has_nothing_to_choose_from() -> None:
     text = words(section(page(replace(dossier, statistics=statistics)), "statistics"))
 
     assert "nothing to choose from" in text
+    assert "nothing to deflate" in text
+    assert "1 trials" not in text
     assert "best of 1 " not in text
 
 

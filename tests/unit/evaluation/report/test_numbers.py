@@ -13,8 +13,9 @@ from tradingbot.evaluation.report.numbers import (
     money,
     percent,
     plain,
+    sentence,
     share,
-    unbroken,
+    typeset,
     with_interval,
 )
 
@@ -66,5 +67,15 @@ def test_intervals_are_written_with_their_ends() -> None:
 
 
 def test_lines_do_not_break_between_number_and_unit() -> None:
-    assert unbroken("95 % of 12 bp and 3 more") == f"95{THIN}% of 12{THIN}bp and 3 more"
-    assert unbroken("3 bars, 2 months") == "3 bars, 2 months"
+    assert typeset("95 % of 12 bp and 3 more") == f"95{THIN}% of 12{THIN}bp and 3 more"
+    assert typeset("3 bars, 2 months") == "3 bars, 2 months"
+
+
+def test_comparisons_are_written_as_signs() -> None:
+    assert typeset("a >= 1, b <= 2, c < 3") == "a ≥ 1, b ≤ 2, c < 3"
+
+
+def test_sentences_begin_with_a_capital_and_end_once() -> None:
+    assert sentence("all stay out") == "All stay out."
+    assert sentence("All stay out. ") == "All stay out."
+    assert sentence("") == ""

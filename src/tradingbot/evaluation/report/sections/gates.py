@@ -60,15 +60,20 @@ def _row(gate: GateResult, titles: Mapping[str, str]) -> list[Cell]:
 
 def _target(gate: GateResult) -> str:
     """Write a target as the measured figure is written."""
-    if gate.unit not in _FRACTIONS:
+    if not _is_fraction(gate):
         return gate.target
     return re.sub(r"-?\d+(\.\d+)?", lambda found: percent(float(found[0]), 0), gate.target, count=1)
+
+
+def _is_fraction(gate: GateResult) -> bool:
+    yearly = gate.unit == "per year" and gate.metric.endswith("_frac")
+    return yearly or gate.unit in _FRACTIONS
 
 
 def _measured(gate: GateResult) -> str:
     if gate.measured is None or math.isnan(gate.measured):
         return plain(None)
-    if gate.unit in _FRACTIONS:
+    if _is_fraction(gate):
         return percent(gate.measured)
     digits = 0 if float(gate.measured).is_integer() and gate.unit not in _RATIOS else 2
     unit = "" if gate.unit in _RATIOS else gate.unit
@@ -76,6 +81,6 @@ def _measured(gate: GateResult) -> str:
 
 
 def _interval(gate: GateResult) -> str:
-    if gate.interval is None or gate.unit not in _FRACTIONS:
+    if gate.interval is None or not _is_fraction(gate):
         return between(gate.interval)
     return between(gate.interval.scaled(100), 1)

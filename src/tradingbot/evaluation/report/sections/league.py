@@ -55,12 +55,12 @@ def league_section(dossier: Dossier) -> Section:
         sorted_by="Sharpe",
     )
     chart = Chart(
-        "Annual Sharpe ratio of each agent, sorted",
+        "Annual Sharpe ratio of each agent that trades, sorted",
         _ranking(agents, FULL_PX),
         "Rest the pointer on a column to read the agent's name.",
         narrow=_ranking(agents, NARROW_PX),
     )
-    blocks = (Charts((chart,), "full"), table)
+    blocks = (Charts((chart,), "full"), table) if any(row.trades for row in agents) else (table,)
     return Section("league", "Agents", _finding(agents), blocks)
 
 
@@ -91,7 +91,7 @@ def _ranking(agents: list[AgentRow], width: float) -> Drawing:
             f"return {percent(row.total_return_frac, signed=True)}",
         )
         for row in agents
-        if math.isfinite(row.sharpe_annual)
+        if row.trades and math.isfinite(row.sharpe_annual)
     ]
     return column_chart(columns, Axis("Sharpe, annual"), width=width, height=190)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.report.blocks import Block, Code, Column, Points, Section, Table, text
 from tradingbot.evaluation.report.numbers import count
-from tradingbot.evaluation.report.sections.scope import plain_name
 
 
 def caveats_section(dossier: Dossier) -> Section:
@@ -13,11 +12,6 @@ def caveats_section(dossier: Dossier) -> Section:
     header, blocks = dossier.header, list[Block]()
     if header.caveats:
         blocks.append(Points("To be read with every figure", header.caveats))
-    if dossier.left_out:
-        missing = [
-            f"{plain_name(piece).replace('-', ' ')}: {why}" for piece, why in dossier.left_out
-        ]
-        blocks.append(Points("Pieces that were left out", missing, tone="soft"))
     kind = (
         "The data are synthetic: a market that was made up, with a known answer. It says whether "
         "the method works, not whether any real market can be beaten."

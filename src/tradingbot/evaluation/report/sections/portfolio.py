@@ -18,7 +18,7 @@ from tradingbot.evaluation.report.blocks import (
     text,
 )
 from tradingbot.evaluation.report.numbers import between, bps, count, percent, plain, share
-from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, period
+from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, held, period
 from tradingbot.evaluation.report.svg.drawing import Drawing
 from tradingbot.evaluation.report.svg.lines import Line, time_chart
 from tradingbot.evaluation.report.svg.scale import Axis
@@ -47,11 +47,11 @@ def portfolio_section(dossier: Dossier) -> Section:
     for part in reversed(dossier.parts):
         blocks.append(Charts((_worth_chart(part, dossier), _drawdown_chart(part, dossier)), "full"))
         blocks.append(_policy_table(part, is_folded=part is not test))
-    return Section("performance", "Portfolio against baselines", _finding(test), blocks)
+    return Section("performance", "Performance", _finding(test), blocks)
 
 
 def _finding(test: PartFigures) -> str:
-    agents, hold = test.policies[0], test.policy("equal weight") or test.policy(test.reference)
+    agents, hold = test.policies[0], held(test)
     words = [
         f"On the {period(test)} ({count(test.bars)} bars), the agents made "
         f"{percent(agents.total_return_frac, signed=True)} after costs, with a largest drawdown of "
@@ -59,7 +59,7 @@ def _finding(test: PartFigures) -> str:
     ]
     if hold is not None:
         words.append(
-            f"Holding everything in equal weight made "
+            f"Doing nothing but hold ({hold.policy}) made "
             f"{percent(hold.total_return_frac, signed=True)} with a drawdown of "
             f"{percent(hold.max_drawdown_frac)}."
         )
@@ -123,7 +123,7 @@ def _line(row: PolicyRow, part: PartFigures, ys: tuple[float, ...]) -> Line:
 
 
 def _is_key(row: PolicyRow, part: PartFigures) -> bool:
-    return row.kind in {"agents", "oracle"} or row.policy in {"equal weight", part.reference}
+    return row.kind in {"agents", "oracle"} or row in (held(part), part.policy(part.reference))
 
 
 def _drawdown(equity: tuple[float, ...]) -> tuple[float, ...]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.dossier.performance import PartFigures
+from tradingbot.evaluation.dossier.performance import PartFigures, PolicyRow
 from tradingbot.evaluation.report.blocks import Section
 
+_HELD = "equal weight"
 # Widths at which charts are drawn: the page shows them at about this size, so that text stays text.
 FULL_PX, HALF_PX, THIRD_PX, NARROW_PX = 920.0, 450.0, 300.0, 390.0
 
@@ -22,6 +23,12 @@ def scope(dossier: Dossier) -> str:
     header = dossier.header
     data = "synthetic data, " if header.synthetic else ""
     return f"{data}{period(dossier.test)}, after costs ({header.costs}), seed {header.seed}"
+
+
+def held(part: PartFigures) -> PolicyRow | None:
+    """Return what the agents are compared with: equal weight, else the reference index."""
+    alike = (row for row in part.policies if row.policy.startswith(_HELD))
+    return next(alike, None) or part.policy(part.reference)
 
 
 def left_out(dossier: Dossier, anchor: str, title: str) -> Section:

@@ -146,12 +146,16 @@ def _expected_best(found: Statistics, yearly: float) -> Figure:
 
 
 def _deflated(found: Statistics) -> Figure:
+    bar = (
+        f"what the luckiest of {count(found.n_trials)} trials would show"
+        if found.n_trials > 1
+        else "zero: with one trial there is nothing to deflate"
+    )
     return Figure(
         "Deflated Sharpe ratio",
         percent(found.deflated_sharpe),
-        f"The probability that the true Sharpe ratio is above what the luckiest of "
-        f"{count(found.n_trials)} trials would show. The usual demand is 95 %. The ledger counts "
-        f"trials by itself: deleting a run does not lower the count.",
+        f"The probability that the true Sharpe ratio is above {bar}. The usual demand is 95 %. The "
+        f"ledger counts trials by itself: deleting a run does not lower the count.",
         _tone(found.deflated_sharpe),
     )
 
@@ -172,10 +176,13 @@ def _track_record(found: Statistics) -> Figure:
 
 
 def _backtest_length(dossier: Dossier) -> Figure:
-    found, years = dossier.statistics, _years(dossier)
+    found, years, name = dossier.statistics, _years(dossier), "Minimum backtest length"
+    if found.n_trials <= 1:
+        words = "It asks for at least two trials: one cannot be the luckiest of many."
+        return Figure(name, plain(math.nan), words, "soft")
     long_enough = years >= found.min_backtest_years
     return Figure(
-        "Minimum backtest length",
+        name,
         f"{plain(found.min_backtest_years, 1)} years",
         f"With {count(found.n_trials)} trials, the best one reaches an annual Sharpe ratio of 1 "
         f"by luck alone on anything shorter. The test part is {plain(years, 1)} years long.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from tradingbot.evaluation.report.svg.drawing import label, segment, text_width
@@ -72,10 +73,12 @@ def _x_ticks(x: Scale, xs: list[float], axis: Axis, *, height: float) -> str:
 def date_ticks(days: tuple[str, ...], x: Scale, *, bottom: float) -> str:
     """Write dates below a chart whose x is the index of the day: as many as fit."""
     room = text_width("2024-12-31") * 1.6
-    intervals = max(int((x.end - x.start) / room), 1)
     last = len(days) - 1
+    intervals = max(int((x.end - x.start) / room), 1)
+    step = max(math.ceil(last / intervals), 1)
+    chosen = [index for index in range(0, last, step) if last - index > 0.7 * step]
     parts = []
-    for index in sorted({round(step * last / intervals) for step in range(intervals + 1)}):
+    for index in (*chosen, last):
         anchor = "start" if index == 0 else "end" if index == last else "middle"
         where = x.at(index)
         parts.append(segment(where, bottom, where, bottom + 4, "grid"))
