@@ -35,15 +35,16 @@ _BASIS_POINTS = 1e4
 class RegimeSettings:
     """How a regime is told."""
 
-    trend_bars: int = 140
-    """Bars of the trailing return; four weeks of hourly bars."""
-    volatility_bars: int = 35
-    """Bars of the trailing deviation; one week of hourly bars."""
+    trend_bars: int = 35
+    """Bars of the trailing return; one week of hourly bars. A test part of a few months then holds
+    several regimes; longer trends would need a longer one."""
+    volatility_bars: int = 14
+    """Bars of the trailing deviation; two days of hourly bars."""
     sideways_frac: float = 1 / 3
     """Share of training bars whose trailing return, up or down, is too small for a trend."""
     calm_frac: float = 0.8
     """Share of training bars whose volatility is not called high."""
-    min_bars: int = 50
+    min_bars: int = 20
     """A regime with fewer bars is not judged."""
 
     def __post_init__(self) -> None:

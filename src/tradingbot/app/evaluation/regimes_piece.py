@@ -19,7 +19,9 @@ from tradingbot.evaluation.regimes import (
 
 
 def measure_regimes(subject: Subject, settings: RegimeSettings) -> Regimes:
-    """Tell regimes from the reference index where the data have it, else from equal weight.
+    """Tell regimes from the reference index where observed data have it, else from equal weight.
+
+    A generated symbol of that name is no index of the others.
 
     Raises:
         DataError: If training is too short to tell a regime, or the test part has too few bars.
@@ -41,7 +43,7 @@ def measure_regimes(subject: Subject, settings: RegimeSettings) -> Regimes:
 def _index(world: World) -> tuple[NDArray[np.float64], str]:
     """Return closes (N, T) of what regimes are told from, and its name."""
     closes = world.prices[..., 3]
-    if REFERENCE_INDEX in world.symbols:
+    if REFERENCE_INDEX in world.symbols and not world.synthetic:
         place = symbol_index(world, REFERENCE_INDEX)
         return closes[place : place + 1], REFERENCE_INDEX
     return closes, f"equal weight of {world.n_symbols} symbols"
