@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.run_bits import fingerprint
 from fixtures.tiny_training import tiny_arguments, tiny_config
 from tradingbot.app.training.session import begin_run, resume_session
-from tradingbot.runs import RunDirectory, final_hash, latest_good, read_journal
+from tradingbot.runs import RunDirectory, read_journal
 
-JOURNALS = ("metrics", "evaluations", "recorder")
 Event = dict[str, object]
 
 
@@ -69,22 +69,6 @@ def resumed(workspace: Path, run: str = "killed") -> list[str]:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     """The run that was never killed."""
     return begin_run(tiny_config(), tmp_path_factory.mktemp("whole"), name="whole").run
-
-
-def fingerprint(run: RunDirectory) -> dict[str, object]:
-    """Everything that must be the same bit for bit."""
-    checkpoint, skipped = latest_good(run)
-    assert checkpoint is not None
-    assert not skipped
-    result = json.loads((run.path / "result.json").read_text())
-    result["run"] = "any"
-    return {
-        "kind": checkpoint.manifest.kind,
-        "weights": final_hash(checkpoint.agent),
-        "training": final_hash(checkpoint.training),
-        "result": result,
-        **{name: run.journal_path(name).read_bytes() for name in JOURNALS},
-    }
 
 
 def test_run_killed_again_and_again_ends_with_the_same_bits(

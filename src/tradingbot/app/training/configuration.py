@@ -126,8 +126,9 @@ class ValidationSection(Section):
     first_updates: Annotated[int, Field(ge=0, le=10**6)] = 0
     """Updates before the first evaluation that counts for stopping."""
     shrink: bool = True
-    """When training has ended, let what was earned on validation decide how much of the policy is
-    kept: all, half or nothing of each agent's deviation, or no trading at all."""
+    """When training has ended, let what was earned on the second half of validation decide how
+    much of the policy is kept: all, half or nothing of each agent's deviation, or no trading at
+    all. The first half chose the weights."""
 
 
 class TrackingSection(Section):

@@ -128,7 +128,10 @@ class Dashboard:
             return "validation: not evaluated yet"
         best = f", best {self._best_score:.3f}" if self._best_score is not None else ""
         stopped = f", {len(self._stopped)} agents stopped early" if self._stopped else ""
-        return f"validation Sharpe, mean of the agents: {self._mean_score:.3f}{best}{stopped}"
+        score = (
+            f"Sharpe on the first half of validation, mean of the agents: {self._mean_score:.3f}"
+        )
+        return f"{score}{best}{stopped}"
 
     def _heat_line(self) -> Text:
         from rich.text import Text

@@ -103,10 +103,12 @@ def training_section(demo: TrainingDemo, *, title: str) -> Section:
         f"{n_agents} agents learned from {result.label} with the learner "
         f"“{demo.config.learner.name}”. On the test part, which nothing was chosen by, they earned "
         f"{share} of what the oracle earned. {_sentence(test.gate.words)}. "
-        f"Validation decided: {result.decision}."
+        f"What was kept: {result.decision}."
     )
     word = "synthetic" if result.synthetic else "observed bars, simulated trading"
-    curves = draw_learning_curves(demo.curves, title=f"Validation Sharpe ratio ({word})")
+    curves = draw_learning_curves(
+        demo.curves, title=f"Sharpe ratio on the first half of validation ({word})"
+    )
     actions = draw_action_histogram(
         test.gate.histogram, bin_labels(demo.config, test), title=f"Deterministic actions ({word})"
     )

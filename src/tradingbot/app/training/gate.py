@@ -1,6 +1,6 @@
 """Gate A, "actions are diverse": deterministic actions are spread out, traded on, not in one bin.
 
-It asks agents that trade. Where validation decided that all stay out there is nothing to ask.
+It asks agents that trade. Where all were told to stay out there is nothing to ask.
 """
 
 from __future__ import annotations

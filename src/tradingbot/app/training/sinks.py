@@ -110,7 +110,8 @@ def describe_event(event: Event) -> str | None:
     """Say an event in words; None where nothing is worth saying."""
     if isinstance(event, Evaluated):
         best = ", the best so far" if event.is_best else ""
-        return f"update {event.sequence}: validation score {event.mean_score:.3f}{best}"
+        score = f"score {event.mean_score:.3f} on the first half of validation"
+        return f"update {event.sequence}: {score}{best}"
     if isinstance(event, Warned):
         more = f" (and {len(event.agents) - 1} more agents)" if len(event.agents) > 1 else ""
         return f"update {event.sequence}: {event.text}{more}"

@@ -58,7 +58,9 @@ def test_event_without_time_is_the_same_however_long_it_took() -> None:
     slow = Updated(3, 3, 600, UPDATED.metrics, 9.9)
 
     assert event_values(slow, with_time=False) == event_values(UPDATED, with_time=False)
-    assert describe_event(EVALUATED) == "update 3: validation score 0.000, the best so far"
+    assert describe_event(EVALUATED) == (
+        "update 3: score 0.000 on the first half of validation, the best so far"
+    )
 
 
 class Broken:

@@ -321,7 +321,17 @@ def test_window_that_the_buffer_cannot_fill_is_judged_when_the_buffer_is_full() 
         ("REPEATS", {"rollout/repeat_share": 0.9}, "90 % of its steps repeat a trade more than 5"),
         ("ONE_TERM", {"rollout/largest_term_share": 0.95}, "95 % of its reward is the term pnl"),
         ("DEAD_CRITIC", {"value/explained_variance": -1.0}, "the critic explains -1.00 of"),
-        ("NOT_EXECUTED", {"rollout/unexecuted_share": 0.7}, "70 % of its selections are not"),
+        (
+            "NOT_EXECUTED",
+            {
+                "rollout/unexecuted_share": 0.7,
+                "rollout/largest_code": 2.0,
+                "rollout/idle_share": 0.85,
+                "rollout/trade_share": 0.03,
+            },
+            "70 % of its selections are not executed (limit 50 %): it asks for SELL most often, yet "
+            "85 % of its steps do nothing and 3 % trade; its rewards are not those of",
+        ),
     ],
 )
 def test_words_tell_agent_and_numbers(code: str, changes: dict[str, float], said: str) -> None:

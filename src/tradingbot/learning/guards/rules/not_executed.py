@@ -16,11 +16,13 @@ def check(history: History, config: GuardConfig) -> Finding:
 
 
 def words(scene: Scene) -> str:
-    """Tell the share, and how often nothing was executed at all."""
+    """Tell what was asked for, what happened instead, and why that matters."""
     share, idle = scene.now("rollout/unexecuted_share"), scene.now("rollout/idle_share")
+    trades, asked = scene.now("rollout/trade_share"), scene.bin_name("rollout/largest_code")
     said = f"{percent(share)} of its selections are not executed "
-    said += f"(limit {percent(scene.config.unexecuted)}); {percent(idle)} of its steps do nothing"
-    return said
+    said += f"(limit {percent(scene.config.unexecuted)}): it asks for {asked} most often, yet "
+    said += f"{percent(idle)} of its steps do nothing and {percent(trades)} trade; "
+    return said + "its rewards are not those of what it chose, so it cannot learn from them"
 
 
 RULE = Rule(
