@@ -140,6 +140,6 @@ def _deviations(found: PolicyAnalysis) -> Chart | None:
     return Chart(
         "Agents furthest from the shared head",
         row_chart(rows, width=HALF_PX),
-        f"Norm of the agent's own part ÷ norm of the shared part; the first {len(rows)} of "
-        f"{len(found.deviations)}.",
+        f"Norm of the agent's own part ÷ norm of the shared part; {len(rows)} of "
+        f"{len(found.deviations)} agents.",
     )

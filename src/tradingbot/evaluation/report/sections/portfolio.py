@@ -59,7 +59,7 @@ def _finding(test: PartFigures) -> str:
     ]
     if hold is not None:
         words.append(
-            f"Doing nothing but hold ({hold.policy}) made "
+            f"The baseline to beat ({hold.policy}) made "
             f"{percent(hold.total_return_frac, signed=True)} with a drawdown of "
             f"{percent(hold.max_drawdown_frac)}."
         )
@@ -94,7 +94,7 @@ def _worth_chart(part: PartFigures, dossier: Dossier) -> Chart:
 
 def _drawdown_chart(part: PartFigures, dossier: Dossier) -> Chart:
     axis = Axis("fall from the peak", unit="percent", holds=(0.0,))
-    shown = [row for row in part.policies if _is_key(row, part) and row.kind != "oracle"]
+    shown = [row for row in part.policies if row.kind == "agents" or row == held(part)]
     lines = [_line(row, part, _drawdown(row.equity)) for row in shown]
     return Chart(
         f"Drawdown, {part.part} part",
@@ -111,19 +111,17 @@ def _drawn(
 
 
 def _line(row: PolicyRow, part: PartFigures, ys: tuple[float, ...]) -> Line:
-    style = (
-        row.kind
-        if row.kind in {"agents", "oracle"}
-        else "reference"
-        if _is_key(row, part)
-        else "other"
-    )
+    style = _style(row, part)
     falls = row.kind == "agents" and bool(ys) and ys[0] <= 0
-    return Line(row.policy, ys, style, is_named=_is_key(row, part), is_filled=falls)
+    return Line(row.policy, ys, style, is_named=style != "other", is_filled=falls)
 
 
-def _is_key(row: PolicyRow, part: PartFigures) -> bool:
-    return row.kind in {"agents", "oracle"} or row in (held(part), part.policy(part.reference))
+def _style(row: PolicyRow, part: PartFigures) -> str:
+    if row.kind in {"agents", "oracle"}:
+        return row.kind
+    if row == held(part):
+        return "held"
+    return "index" if row.policy == part.reference else "other"
 
 
 def _drawdown(equity: tuple[float, ...]) -> tuple[float, ...]:

@@ -87,15 +87,17 @@ def _luck_chart(dossier: Dossier, yearly: float) -> Chart:
             Estimate("its paths", Interval(mean, math.nan, math.nan), "unsure", tuple(paths))
         )
     best = found.expected_best_sharpe * yearly
-    words = f"best of {count(found.n_trials)} by luck"
-    lines = (Line(best, words),) if found.n_trials > 1 else ()
+    lines = (Line(best, f"best of {count(found.n_trials)} by luck"),) if found.n_trials > 1 else ()
+    caption = ["The dot with its 95 % interval is this run."]
+    if paths:
+        caption.append("Small dots are combinatorial purged paths of the same returns.")
+    if lines and math.isfinite(best):
+        caption.append("The dashed line is what the best of so many trials without skill shows.")
     axis = Axis("Sharpe ratio, annual", holds=(0.0,))
     return Chart(
         "The Sharpe ratio against luck",
         forest_chart(estimates, axis, width=FULL_PX, lines=lines),
-        f"The dot with its 95 % interval is this run. Small dots are combinatorial purged paths of "
-        f"the same returns. The dashed line is what the best of so many trials without skill would "
-        f"show. {scope(dossier).capitalize()}.",
+        " ".join([*caption, f"{scope(dossier).capitalize()}."]),
         narrow=forest_chart(estimates, axis, width=NARROW_PX, lines=lines),
     )
 

@@ -77,12 +77,11 @@ def ablation_section(dossier: Dossier) -> Section:
 
 def health_section(dossier: Dossier) -> Section:
     """Show what the flight recorder says of the training, and whether actions collapsed."""
-    health = dossier.health
-    finding = (
-        "The policy did not collapse: its actions still depend on what it sees."
-        if health.is_healthy
-        else "The policy is not healthy: see the signs below before believing any figure above."
-    )
+    health, finding = dossier.health, "The policy did not collapse: its actions vary."
+    if not any(row.trades for row in dossier.test.agents):
+        finding = "No agent trades, so there are no actions to judge."
+    elif not health.is_healthy:
+        finding = "The policy is not healthy: see below before believing any figure above."
     blocks: list[Block] = [_health_figures(health)]
     if health.verdicts:
         signs = [f"{sign}: in {count(updates)} updates" for sign, updates in health.verdicts]

@@ -42,7 +42,7 @@ class Line:
     name: str
     ys: tuple[float, ...]
     style: str
-    """Class of the stroke: `agents`, `reference`, `oracle` or `other`."""
+    """Class of the stroke: `agents`, `held`, `index`, `oracle` or `other`."""
     is_named: bool = True
     """Its name stands at its end."""
     is_filled: bool = False
