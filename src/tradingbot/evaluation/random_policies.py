@@ -69,6 +69,33 @@ def random_policies_null(
         ConfigError: If no coin trades that much at this exposure.
         DataError: If a return is not finite.
     """
+    net = random_policy_returns(
+        market_returns,
+        turnover=turnover,
+        exposure=exposure,
+        cost_frac=cost_frac,
+        n_policies=n_policies,
+        short=short,
+        seed=seed,
+    )
+    return ChanceSharpes(np.nan_to_num(sharpe_of(net)))
+
+
+def random_policy_returns(
+    market_returns: ArrayLike,
+    *,
+    turnover: float,
+    exposure: float = 0.5,
+    cost_frac: float = 0.0,
+    n_policies: int = 1000,
+    short: bool = False,
+    seed: int = 0,
+) -> FloatArray:
+    """Return the net returns per bar (K, T) of policies that toss coins.
+
+    Args and raises: see `random_policies_null`. The same seed and shape give the same coins,
+    whatever the returns are.
+    """
     market = finite_matrix(market_returns, "market_returns", at_least=MIN_BARS)
     require_count(n_policies, "n_policies")
     again = _toss_rate(turnover, exposure, cost_frac, short=short)
@@ -83,7 +110,7 @@ def random_policies_null(
         changes = size * np.count_nonzero(sides[:, 1:] != sides[:, :-1], axis=0)
         paid = cost_frac * np.concatenate([[np.abs(position[:, 0]).sum()], changes])
         net[policy] = _earned(position, by_symbol) - paid / len(position)
-    return ChanceSharpes(np.nan_to_num(sharpe_of(net)))
+    return net
 
 
 def shifted_positions_null(
