@@ -73,7 +73,7 @@ class PopulationTask:
             seed: Root of all starts.
             device: Where everything lives.
             compiled: Compile each kind of step at its first call, which takes some twenty seconds;
-                by default on CUDA only.
+                by default on CUDA only, and there `step` only: the gradients take minutes.
             dtype: Number format of accounts; float64 for exact accounting.
 
         Raises:
@@ -92,6 +92,7 @@ class PopulationTask:
         self._market = tensor_market(world.prices, world.present, dtype=dtype, device=device)
         self._rates = pack_rates(config.costs.rates(dtype=dtype, device=device))
         self._compiled = may_compile(compiled, torch.device(device))
+        self._smooth_compiled = self._compiled and compiled is True
         self._show(PRIVATE_NAMES)
         self._lay_out(self._possible())
 
@@ -184,6 +185,7 @@ class PopulationTask:
         self._smooth_step = self._plain_step
         if self._compiled:
             self._plain_step = compiled_step(*place)
+        if self._smooth_compiled:
             self._smooth_step = compiled_step(*place, differentiable=True)
 
     def _show(self, names: tuple[str, ...]) -> None:
