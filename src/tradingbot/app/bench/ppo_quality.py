@@ -13,6 +13,7 @@ from tradingbot.app.bench.ppo_reference import PPOSetting, sb3_act, vec_env
 from tradingbot.domain.errors import MissingExtraError
 from tradingbot.learning.ppo import PPO, PPOConfig
 from tradingbot.learning.task import Observation, Task
+from tradingbot.networks.levels import round_to_levels
 from tradingbot.networks.view import TableView
 
 try:
@@ -107,7 +108,12 @@ def compare_time_to_quality(
         theirs.learn(sb3.rollout_steps * n_lanes, reset_num_timesteps=False)
         return theirs.num_timesteps
 
-    act = sb3_act(train, theirs)
+    numbers = sb3_act(train, theirs)
+
+    def act(seen: Observation) -> Tensor:
+        """Round SB3's numbers as ours are: it would else pay for changes that earn nothing."""
+        return round_to_levels(numbers(seen), train.action.low, train.action.high, ours.act_levels)
+
     course = time_to_quality(
         improve_mine, lambda: score(mine.act), race.target, limit_s=race.limit_s
     )

@@ -6,22 +6,19 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from tradingbot.app.bench.record import BenchRecord
 from tradingbot.app.bench.sac_reference import CommonSetting
+from tradingbot.app.bench.task_vec_env import TaskVecEnv, flat_observation
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.domain.errors import MissingExtraError
-from tradingbot.envs.batch_observation import ObservationWriter
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population import PopulationTask, evaluation_task
-from tradingbot.envs.sb3 import TradingVecEnv
 from tradingbot.envs.synthetic_market import synthetic_market
-from tradingbot.envs.world import World, between
+from tradingbot.envs.world import World
 from tradingbot.envs.worlds import world_from_market
 from tradingbot.evaluation.oracle.action_rule import DEFAULT_COST_FRAC, Information
 from tradingbot.evaluation.oracle_policy import oracle_policy
@@ -77,7 +74,7 @@ def sac_vs_sb3_to_quality(
     """Time both on `planted`, κ = 0.10, until their rounded policies earn a share of the oracle's.
 
     Ours trains an agent per symbol with the preset `target`. SB3 has no agent axis: one policy
-    trades all symbols, in 16 environments that draw theirs, with the same network, rate, discount,
+    trades all symbols, in one environment of each symbol, with the same network, rate, discount,
     decay, temperature and target entropy, rewards scaled too, and the batch SPEC gives SAC.
 
     Args:
@@ -144,17 +141,23 @@ class Judge:
 
 
 def _train_ours(world: World, judge: Judge, quality: float, limit_s: float, seed: int) -> Course:
-    task = PopulationTask(world, CONFIG, n_envs=_N_ENVS, seed=seed, compiled=judge.compiled)
-    task = task.during(_WARM_UP_BARS, _WARM_UP_BARS + _TRAIN_BARS - 1)
-    task.step(task.begin()[0], torch.zeros(len(task.agent_names), _N_ENVS))
+    task = _training_task(world, _N_ENVS, seed, compiled=judge.compiled)
     learner = SAC(task, TableView(task.table), SAC_PRESETS["target"], seed=seed)
     course = _learn_until(learner.update, lambda: judge.share(learner.act), quality, limit_s)
     return replace(course, steps=learner.steps * len(task.agent_names))
 
 
+def _training_task(world: World, n_envs: int, seed: int, *, compiled: bool) -> PopulationTask:
+    """Return the task of the training bars; it has made a step, so compiling is over."""
+    task = PopulationTask(world, CONFIG, n_envs=n_envs, seed=seed, compiled=compiled)
+    task = task.during(_WARM_UP_BARS, _WARM_UP_BARS + _TRAIN_BARS - 1)
+    task.step(task.begin()[0], torch.zeros(len(task.agent_names), n_envs))
+    return task
+
+
 def _train_sb3(world: World, judge: Judge, quality: float, limit_s: float, seed: int) -> Course:
     preset = SAC_PRESETS["target"]
-    train = between(world, _WARM_UP_BARS, _WARM_UP_BARS + _TRAIN_BARS - 1)
+    task = _training_task(world, max(1, _N_ENVS // world.n_symbols), seed, compiled=judge.compiled)
     setting = CommonSetting(
         hidden=preset.critic.hidden,
         learning_rate=preset.learning_rate.first,
@@ -163,16 +166,10 @@ def _train_sb3(world: World, judge: Judge, quality: float, limit_s: float, seed:
         target_spread=preset.target_spread,
         weight_decay=preset.weight_decay,
     )
-    env: Any = TradingVecEnv(train, CONFIG, _N_ENVS, compile=judge.compiled)
-    env.reset()
-    env.step(np.zeros((_N_ENVS, 1), np.float32))
-    model = setting.sb3(VecNormalize(env, norm_obs=False, gamma=preset.discount), seed)
-    writer = ObservationWriter(world, CONFIG)
+    model = setting.sb3(VecNormalize(TaskVecEnv(task), norm_obs=False, gamma=preset.discount), seed)
 
     def act(seen: Observation) -> Tensor:
-        private = seen.private.reshape(-1, seen.private.shape[-1]).T
-        flat = writer.write(seen.row.flatten(), private).numpy()
-        action, _ = model.predict(flat, deterministic=True)
+        action, _ = model.predict(flat_observation(task, seen), deterministic=True)
         return torch.from_numpy(action).float().view(seen.row.shape).round()
 
     def learn() -> None:

@@ -33,8 +33,8 @@ from tradingbot.networks.view import TableView
 
 SEED = 7
 PPO_QUALITY = 0.9
-_PATIENCE = 25.0
-"""SB3's PPO is given up after so many times what ours took: beyond the goal."""
+_PATIENCE = 60.0
+"""SB3's PPO is given up after so many times what ours took: well beyond the goal."""
 GOALS = {"ppo_vs_sb3": 5.0, "ppo_vs_sb3_to_quality": 20.0}
 _WARM_UP_BARS, _TRAIN_BARS, _TEST_BARS = 200, 3_528, 1_200
 
