@@ -50,7 +50,14 @@ class Remaker:
         return BarArrays(*(self._inputs.bars[name] for name in BAR_FIELDS))
 
     def on(self, bars: BarArrays, *, first_bar: int, words: str) -> Subject:
-        """Return the run on other bars.
+        """Return the run on other bars; see `world`."""
+        subject = self._subject
+        whole = self.world(bars, first_bar=first_bar, words=words)
+        world = select_symbols(whole, subject.data.world.symbols)
+        return subject.with_world(replace(subject.data, world=world, whole=whole))
+
+    def world(self, bars: BarArrays, *, first_bar: int, words: str) -> World:
+        """Return the world of other bars, with every symbol of the data.
 
         Args:
             bars: Those of `bars`, changed from `first_bar` on and not before.
@@ -61,19 +68,21 @@ class Remaker:
             DataError: If anything before `first_bar` came out differently.
         """
         subject = self._subject
-        inputs = replace(self._inputs, bars=dict(zip(BAR_FIELDS, bars, strict=True)))
-        whole = self._world(inputs, bars)
+        inputs = replace(
+            self._inputs,
+            bars=dict(zip(BAR_FIELDS, bars, strict=True)),
+            present=np.isfinite(bars.close),
+        )
+        whole = self._assembled(inputs, bars)
         model = subject.config.task.probabilities
         if model != NO_MODEL:
             fitted, _ = open_model(models_folder(subject.workspace), model)
             table = table_of_inputs(inputs, panel_specs(inputs.covariates))
             whole = with_probabilities(whole, fitted.probabilities(table), model)
-        whole = replace(whole, label=f"{subject.data.whole.label}, {words}", synthetic=True)
-        world = select_symbols(whole, subject.data.world.symbols)
-        _require_same_past(subject.data.world, world, first_bar)
-        return subject.with_world(replace(subject.data, world=world, whole=whole))
+        _require_same_past(subject.data.whole, whole, first_bar)
+        return replace(whole, label=f"{subject.data.whole.label}, {words}", synthetic=True)
 
-    def _world(self, inputs: MarketInputs, bars: BarArrays) -> World:
+    def _assembled(self, inputs: MarketInputs, bars: BarArrays) -> World:
         data = self._subject.data
         if self._panel is None:
             assert data.market is not None
