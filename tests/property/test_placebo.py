@@ -34,6 +34,7 @@ def market(seed: int, n_symbols: int, n_bars: int, *, absent: float, scale: floa
     close[generator.random(shape) < 0.1] = 0.0
     level = np.cumsum(gap + close, axis=1) - close
     reach = scale * np.abs(generator.standard_normal((2, *shape)))
+    reach[generator.random((2, *shape)) < 0.3] = 0.0  # closes at the high, opens at the low
     opened = 50.0 * np.exp(level)
     closed = opened * np.exp(close)
     bars = np.stack(
@@ -114,6 +115,15 @@ def test_flips_keep_the_size_of_every_move(bars: np.ndarray, block_bars: int) ->
 def test_flipping_or_reversing_twice_restores_the_bars(bars: np.ndarray) -> None:
     assert flip_bars(flip_bars(bars)) == pytest.approx(bars, rel=1e-9, nan_ok=True)
     assert reverse_bars(reverse_bars(bars)) == pytest.approx(bars, nan_ok=True)
+
+
+def test_reversed_bars_end_where_they_began() -> None:
+    bars = market(1, 3, 30, absent=0.0, scale=0.01)
+    played_back = reverse_bars(bars)
+
+    assert (played_back[:, -1, CLOSE] == bars[:, 0, OPEN]).all()
+    assert (played_back[:, 0, OPEN] == bars[:, -1, CLOSE]).all()
+    assert (played_back[:, ::-1, HIGH:CLOSE] == bars[..., HIGH:CLOSE]).all()
 
 
 def test_shuffling_moves_all_symbols_alike() -> None:

@@ -44,6 +44,16 @@ def test_drift_is_earned_by_chance_in_proportion_to_exposure() -> None:
     assert abs(both_ways.sharpes.mean()) < 0.1
 
 
+def test_twice_the_position_pays_and_earns_twice() -> None:
+    small, large = (
+        random_policies_null(
+            MARKET, turnover=size / 2, exposure=size, short=True, cost_frac=0.001, n_policies=20
+        )
+        for size in (0.4, 0.8)
+    )
+    assert small.sharpes == pytest.approx(large.sharpes)
+
+
 def test_costs_lower_what_chance_earns() -> None:
     free, dear = (
         random_policies_null(MARKET, turnover=0.2, exposure=0.5, cost_frac=cost, n_policies=200)

@@ -117,6 +117,8 @@ def test_tail_holds_the_bar_at_its_quantile() -> None:
     assert m.value_at_risk(returns, level=0.9) == pytest.approx(0.04)
     assert m.expected_shortfall(returns, level=0.9) == pytest.approx(0.045)
     assert m.value_at_risk([0.01] * 30) == pytest.approx(-0.01)
+    uneven = [-0.0237, -0.0111, -0.0053, 0.0, 0.0029, 0.0151]
+    assert m.expected_shortfall(uneven, level=0.8) == pytest.approx((0.0237 + 0.0111) / 2.0)
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 95.0])
