@@ -329,8 +329,8 @@ def test_window_that_the_buffer_cannot_fill_is_judged_when_the_buffer_is_full() 
                 "rollout/idle_share": 0.85,
                 "rollout/trade_share": 0.03,
             },
-            "70 % of its selections are not executed (limit 50 %): it asks for SELL most often, yet "
-            "85 % of its steps do nothing and 3 % trade; its rewards are not those of",
+            "70 % of its selections are not executed (limit 50 %): it asks for SELL most often, "
+            "yet 85 % of its steps do nothing and 3 % trade; its rewards are not those of",
         ),
     ],
 )
