@@ -9,21 +9,28 @@ from typing import Any
 
 from tradingbot.app.evaluation.ablation_piece import ablation_orders, measure_ablation
 from tradingbot.app.evaluation.configuration import EvaluateConfig
+from tradingbot.app.evaluation.ensemble_piece import measure_ensemble
 from tradingbot.app.evaluation.health_piece import measure_health
 from tradingbot.app.evaluation.identity import counted_sharpes
 from tradingbot.app.evaluation.leak_check_piece import measure_leak_check
 from tradingbot.app.evaluation.performance_piece import Performance, measure_performance
 from tradingbot.app.evaluation.piece import CannotMeasureError, Given, Piece
+from tradingbot.app.evaluation.placebos_piece import measure_placebos
+from tradingbot.app.evaluation.policy_analysis_piece import measure_policy_analysis
+from tradingbot.app.evaluation.regimes_piece import measure_regimes
 from tradingbot.app.evaluation.retraining import Order
 from tradingbot.app.evaluation.seeds_piece import measure_seeds, seed_orders
+from tradingbot.app.evaluation.sensitivity_piece import measure_sensitivity
 from tradingbot.app.evaluation.statistics_piece import measure_statistics
+from tradingbot.app.evaluation.stress_piece import measure_stress
 from tradingbot.app.evaluation.subject import Subject
 from tradingbot.app.evaluation.training_piece import training_piece
 from tradingbot.app.evaluation.walk_forward_piece import measure_walk_forward, walk_forward_orders
+from tradingbot.app.training.counting import data_key
 from tradingbot.domain.errors import DataError
-from tradingbot.evaluation.dossier.analysis import Ablation, Health, Seeds
-from tradingbot.evaluation.dossier.evidence import LeakCheck, Statistics
-from tradingbot.evaluation.dossier.robustness import WalkForward
+from tradingbot.evaluation.dossier.analysis import Ablation, Ensemble, Health, PolicyAnalysis, Seeds
+from tradingbot.evaluation.dossier.evidence import LeakCheck, Placebos, Statistics
+from tradingbot.evaluation.dossier.robustness import Regimes, Sensitivity, Stress, WalkForward
 from tradingbot.runs.ledger import Ledger
 
 _PERFORMANCE = "performance"
@@ -45,8 +52,9 @@ def lay_out_pieces(subject: Subject, config: EvaluateConfig, workspace: Path) ->
         is_required=True,
         weight=20.0,  # most others wait for it
     )
-    others = [*_required(subject, config, trained, workspace)]
-    return (performance, *trained.pieces.values(), *others, *pieces)
+    required = [*_required(subject, config, trained, workspace)]
+    plain = [each for each in _plain_pieces(config) if each.name in config.pieces]
+    return (performance, *trained.pieces.values(), *required, *plain, *pieces)
 
 
 class _Trained:
@@ -73,7 +81,7 @@ def _required(
     subject: Subject, config: EvaluateConfig, trained: _Trained, workspace: Path
 ) -> Iterable[Piece]:
     def trials() -> list[float | None]:
-        found = Ledger(workspace).trials(subject.data.identity.data_sha256)
+        found = Ledger(workspace).trials(data_key(subject.data.identity))
         return counted_sharpes(found) or [None]
 
     yield Piece(
@@ -96,6 +104,33 @@ def _required(
         needs=(_PERFORMANCE,),
         is_required=True,
     )
+
+
+def _plain_pieces(config: EvaluateConfig) -> Iterable[Piece]:
+    """Yield the pieces that are made from the run alone."""
+    measures: tuple[tuple[str, type[Any], Callable[..., Any], float], ...] = (
+        ("regimes", Regimes, measure_regimes, 1.0),
+        ("stress", Stress, measure_stress, 2.0),
+        ("sensitivity", Sensitivity, measure_sensitivity, 2.0),
+        ("ensemble", Ensemble, measure_ensemble, 1.0),
+        ("policy", PolicyAnalysis, measure_policy_analysis, 1.0),
+        ("placebos", Placebos, measure_placebos, 3.0),
+    )
+    for name, record, measure, weight in measures:
+        settings = getattr(config, name)
+        yield Piece(
+            name=name,
+            record=record,
+            settings=settings,
+            measure=partial(_measure_alone, measure=measure, settings=settings),
+            weight=weight,
+        )
+
+
+def _measure_alone(given: Given, *, measure: Callable[..., Any], settings: object) -> Any:
+    if measure is measure_placebos:
+        return measure_placebos(given.subject, settings, given.progress)  # type: ignore[arg-type]
+    return measure(given.subject, settings)
 
 
 def _trained_pieces(subject: Subject, config: EvaluateConfig, trained: _Trained) -> Iterable[Piece]:

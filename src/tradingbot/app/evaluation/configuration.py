@@ -14,6 +14,7 @@ from typing import Any
 
 from tradingbot.app.config_files import merge, preset_folder, read_merged
 from tradingbot.app.evaluation.ablation_piece import AblationSettings
+from tradingbot.app.evaluation.ensemble_piece import EnsembleSettings
 from tradingbot.app.evaluation.leak_check_piece import LeakCheckSettings
 from tradingbot.app.evaluation.performance_piece import PerformanceSettings
 from tradingbot.app.evaluation.seeds_piece import SeedsSettings
@@ -21,6 +22,11 @@ from tradingbot.app.evaluation.statistics_piece import StatisticsSettings
 from tradingbot.app.training.config_files import as_document
 from tradingbot.app.training.dataclass_reader import plain_values, read_dataclass
 from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.evaluation.placebo_checks import PlaceboSettings
+from tradingbot.evaluation.policy_analysis import PolicyAnalysisSettings
+from tradingbot.evaluation.regimes import RegimeSettings
+from tradingbot.evaluation.sensitivity.settings import SensitivitySettings
+from tradingbot.evaluation.stress.settings import StressSettings
 from tradingbot.evaluation.walk_forward import WalkForwardSettings
 
 DEFAULT_PRESET = "full"
@@ -42,7 +48,13 @@ class EvaluateConfig:
     statistics: StatisticsSettings = field(default_factory=StatisticsSettings)
     leak_check: LeakCheckSettings = field(default_factory=LeakCheckSettings)
     walk_forward: WalkForwardSettings = field(default_factory=WalkForwardSettings)
+    regimes: RegimeSettings = field(default_factory=RegimeSettings)
+    stress: StressSettings = field(default_factory=StressSettings)
+    sensitivity: SensitivitySettings = field(default_factory=SensitivitySettings)
     seeds: SeedsSettings = field(default_factory=SeedsSettings)
+    ensemble: EnsembleSettings = field(default_factory=EnsembleSettings)
+    policy: PolicyAnalysisSettings = field(default_factory=PolicyAnalysisSettings)
+    placebos: PlaceboSettings = field(default_factory=PlaceboSettings)
     ablation: AblationSettings = field(default_factory=AblationSettings)
 
     def __post_init__(self) -> None:

@@ -6,15 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tradingbot.app.evaluation.piece_store import identity_of
-from tradingbot.domain.errors import StorageError
-from tradingbot.runs import latest_good
-from tradingbot.runs.manifest import Label
+from tradingbot.app.run_policy import acting_checkpoint
 
 if TYPE_CHECKING:
     from tradingbot.app.evaluation.subject import Subject
     from tradingbot.runs.ledger import Trial
-
-_ACTING: tuple[Label, ...] = ("judged", "best", "final")
 
 
 def weights_sha256(subject: Subject) -> str:
@@ -23,13 +19,7 @@ def weights_sha256(subject: Subject) -> str:
     Raises:
         StorageError: If the run has no whole checkpoint to act from.
     """
-    for label in _ACTING:
-        checkpoint, _ = latest_good(subject.run, to_resume=False, label=label)
-        if checkpoint is not None:
-            return checkpoint.manifest.weights_sha256
-    raise StorageError(
-        "run must have a checkpoint to act from", was="none", where=str(subject.run.path)
-    )
+    return acting_checkpoint(subject.run).manifest.weights_sha256
 
 
 def subject_identity(subject: Subject) -> str:

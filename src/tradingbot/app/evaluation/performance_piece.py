@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from tradingbot.agents.rules.buy_and_hold import buy_and_hold
-from tradingbot.agents.rules.catalogue import rule_policy
+from tradingbot.agents.rules.probability_threshold import THRESHOLDS, ProbabilityThreshold
 from tradingbot.app.evaluation.piece import Given
 from tradingbot.app.evaluation.subject import Part, Subject
 from tradingbot.app.training.data import REFERENCE_INDEX
@@ -22,6 +22,7 @@ from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.envs.population_layout import action_spec
 from tradingbot.envs.world import select_symbols
 from tradingbot.evaluation.backtest import Backtest, Entrant, backtest, sleeve_config
+from tradingbot.evaluation.backtest.baselines import baseline, random_like
 from tradingbot.evaluation.dossier.performance import PartFigures, PolicyKind
 from tradingbot.evaluation.oracle.action_rule import Information
 from tradingbot.evaluation.oracle_policy import oracle_policy
@@ -38,6 +39,7 @@ from tradingbot.evaluation.policy_figures import (
 from tradingbot.learning.playing import action_histogram
 
 PARTS: tuple[Part, ...] = ("validation", "test")
+_RULES = ("momentum", "macd", "sma_cross", "expert", "random", "flat")
 
 
 @dataclass(frozen=True)
@@ -136,26 +138,38 @@ def action_histograms(subject: Subject, played: Backtest) -> NDArray[np.float64]
 
 def _play_all(subject: Subject, part: Part, settings: PerformanceSettings) -> list[_Played]:
     agents = require_finite(subject.backtest(part))
-    entrants = [Entrant(HOLD, buy_and_hold), *_baselines(subject, settings.seed)]
+    rules, models = _baselines(subject, agents, settings.seed), _supervised(subject)
+    entrants = [Entrant(HOLD, buy_and_hold), *rules, *models]
     others = subject.backtest_all(entrants, part, env=sleeve_config(subject.env.costs))
-    played = [_Played("agents", _named(agents, AGENTS))]
-    played += [_Played("baseline", require_finite(each)) for each in others]
+    played = [_Played("agents", replace(agents, policy=AGENTS))]
+    played += [_Played("baseline", require_finite(each)) for each in others[: len(rules) + 1]]
     played += [_Played("baseline", each) for each in _index(subject, part)]
+    played += [_Played("supervised", each) for each in others[len(rules) + 1 :]]
     played += [_Played("oracle", each) for each in _oracle(subject, part)]
     return played
 
 
-def _named(played: Backtest, name: str) -> Backtest:
-    return replace(played, policy=name)
-
-
-def _baselines(subject: Subject, seed: int) -> list[Entrant]:
-    names = subject.data.world.regime_names
-    found = []
-    for name in ("expert", "random"):
+def _baselines(subject: Subject, agents: Backtest, seed: int) -> list[Entrant]:
+    """Return rules that know nothing of the run, and one that trades as much as it at random."""
+    world, found = subject.data.world, list[Entrant]()
+    for name in _RULES:
         with suppress(ConfigError):  # a rule that reads a regime which these data do not show
-            found.append(Entrant(name, rule_policy(name, seed=seed, regime_names=names)))
-    return found
+            found.append(Entrant(name, baseline(name, world, seed=seed)))
+    share = subject.env.rules.limits.max_position_frac
+    like = random_like(agents, world, seed=seed, max_position_frac=share)
+    return [*found, Entrant("random, as much", like)]
+
+
+def _supervised(subject: Subject) -> list[Entrant]:
+    """Return what the probabilities that agents see would earn by themselves."""
+    chances = subject.data.world.probabilities
+    if (chances == chances[0, 0, 0]).all():  # no model: a third each
+        return []
+    table = torch.from_numpy(np.ascontiguousarray(chances).reshape(-1, chances.shape[-1]))
+    return [
+        Entrant(f"P(up) ≥ {threshold:.2f}", ProbabilityThreshold(table, threshold))
+        for threshold in THRESHOLDS
+    ]
 
 
 def _index(subject: Subject, part: Part) -> list[Backtest]:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from tradingbot.app.evaluation.learner_policy import LearnerPolicy
 from tradingbot.app.evaluation.piece import Progress, silent
 from tradingbot.app.training.config_files import changed
 from tradingbot.app.training.configuration import TrainConfig
@@ -25,6 +26,7 @@ from tradingbot.app.training.data import TrainingData, halves, open_data
 from tradingbot.app.training.kept_policy import (
     Kept,
     keep_everything,
+    keep_nothing,
     keep_what_validation_supports,
 )
 from tradingbot.app.training.wiring import Wired, part_task, scores_on, wire
@@ -33,15 +35,15 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import DataError, TrainingError
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import between
+from tradingbot.evaluation.backtest import backtest
 from tradingbot.evaluation.backtest.result import simple_returns
 from tradingbot.learning.guards import FlightRecorder
-from tradingbot.learning.playing import play
 from tradingbot.learning.trainer import Trainer
 from tradingbot.learning.trainer_events import Event, Hooks, Snapshot, Updated
 
 Value = str | int | float | bool
 _FEWEST_UPDATES = 2
-_EVALUATIONS = 4
+_EVALUATIONS = 2
 """A short training is looked at this often at least."""
 _DATA_KEYS = ("dataset", "market", "symbols", "splits", "scaling")
 """Sections of a configuration that say what is learned from."""
@@ -157,6 +159,8 @@ def order_config(order: Order, config: TrainConfig) -> TrainConfig:
         ConfigError: If a change does not fit.
     """
     options: dict[str, object] = {"seed": order.seed, **dict(order.changes)}
+    if config.encoder.transfer_from is not None:
+        options["encoder.transfer_from"] = None  # it may have seen the bars that are traded here
     if order.last_days is not None:
         days = [date.fromisoformat(day) for day in order.last_days]
         options |= {"splits.by": "date"}
@@ -235,6 +239,8 @@ def _train(
     except TrainingError as e:
         return None, str(e)
     trainer.use_best()
+    if not trainer.has_best:
+        return keep_nothing(wired), ""
     shrinks = config.validation.shrink
     kept = keep_what_validation_supports(wired, data) if shrinks else keep_everything(wired)
     return kept, ""
@@ -268,10 +274,17 @@ def _play(
     if kept is None:
         n_bars = part.stop - 1 - begin
         return PlayedPart(name, *days, (1.0,) * (n_bars + 1), (0.0,) * n_bars)
-    task = part_task(wired, data, IndexRange(begin, part.stop))
-    worth = play(task, kept.act, task.episode_bars).wealth.double().cpu().numpy()[..., 0]
-    sleeves = simple_returns(worth).mean(axis=1)
-    return PlayedPart(name, *days, tuple(worth.mean(axis=1).tolist()), tuple(sleeves.tolist()))
+    played = backtest(
+        data.world,
+        wired.env,
+        LearnerPolicy(wired.learner.task, kept.act),
+        name=name,
+        bars_per_year=data.bars_per_year,
+        first_bar=begin,
+        last_bar=part.stop - 1,
+    )
+    sleeves = played.returns.mean(axis=1)
+    return PlayedPart(name, *days, tuple(played.portfolio.tolist()), tuple(sleeves.tolist()))
 
 
 def _day(data: TrainingData, bar: int) -> str:

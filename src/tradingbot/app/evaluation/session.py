@@ -15,6 +15,7 @@ from tradingbot.app.evaluation.piece_store import Stored
 from tradingbot.app.evaluation.storing import store_evaluation, store_page
 from tradingbot.app.gates_file import load_gates
 from tradingbot.app.gates_view import EVALUATION_FOLDER
+from tradingbot.app.training.counting import data_key
 from tradingbot.app.training.session import RUNS_FOLDER
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.dossier.dossier import Dossier
@@ -97,7 +98,7 @@ def _count(bench: Bench, workspace: Path) -> None:
     """Count the evaluation, once for the same weights, data, settings and sources."""
     ledger, run = Ledger(workspace), bench.subject.run
     ledger.require_witnessed(workspace / RUNS_FOLDER)
-    data = bench.subject.data.identity.data_sha256
+    data = data_key(bench.subject.data.identity)
     key = bench.task_of(bench.pieces["performance"], {}).key
     known = ledger.trials(data, kinds=("evaluation",))
     if not any(trial.run == run.id and trial.config_hash == key for trial in known):

@@ -10,6 +10,7 @@ import numpy as np
 
 from tradingbot.app.evaluation.piece import Given, Piece
 from tradingbot.app.evaluation.retraining import Order, Trained, fulfil, order_config
+from tradingbot.app.training.counting import data_key
 from tradingbot.evaluation.metrics.returns import annual_sharpe
 from tradingbot.runs.ledger import Ledger
 
@@ -36,7 +37,7 @@ def _train(given: Given, *, order: Order, workspace: Path) -> Trained:
     ledger = Ledger(workspace)
     entry = ledger.begin(
         "check",
-        data=subject.data.identity.data_sha256,
+        data=data_key(subject.data.identity),
         run=subject.run.id,
         config_hash=order_config(order, subject.config).config_hash,
         at=datetime.now(UTC),
