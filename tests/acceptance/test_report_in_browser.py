@@ -166,8 +166,9 @@ def test_paper_is_light_and_hides_nothing(browser: Browser, pages: Pages) -> Non
     assert browser.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
     league = "document.querySelector('#league .scroll')"
     assert browser.evaluate(f"{league}.scrollHeight - {league}.clientHeight") == 0
-    folded = "document.querySelector('#walk-forward details tbody tr').getBoundingClientRect()"
-    assert browser.evaluate(f"{folded}.height") > 5
+    folded = "[...document.querySelectorAll('details tbody td')]"
+    assert browser.evaluate(f"{folded}.length") > 50
+    assert browser.evaluate(f"{folded}.every(cell => cell.checkVisibility())")
 
     assert browser.as_pdf().startswith(b"%PDF-")
 

@@ -184,3 +184,26 @@ def test_large_correlation_map_is_one_picture_of_the_same_numbers() -> None:
 def test_long_names_are_cut_visibly() -> None:
     assert shortened("short", 100) == "short"
     assert shortened("a name that does not fit", 60).endswith("…")
+
+
+@pytest.mark.parametrize(
+    "drawing",
+    [
+        time_chart(DAYS, [Line(EVIL, (1.0,) * 10, "held")], Axis(EVIL), width=900, height=200),
+        column_chart([Column(EVIL, 1.0, EVIL)], Axis(EVIL), width=900, height=200, words=EVIL),
+        row_chart([(EVIL, 1.0, EVIL)], width=900),
+        forest_chart(
+            [Estimate(EVIL, Interval(1.0, 0.0, 2.0))],
+            Axis(EVIL),
+            width=900,
+            lines=[Yardstick(1.0, EVIL)],
+        ),
+        heat_map(HeatMap([[1.0]], [EVIL], [EVIL], EVIL, EVIL), width=900, pointer=(0.0, EVIL)),
+        correlation_map((EVIL,) * 40, [[1.0] * 40] * 40, width=900),
+    ],
+)
+def test_charts_escape_every_name(drawing: Drawing) -> None:
+    texts = [one.text or "" for one in parsed(drawing).iter("text")]
+
+    assert any(EVIL in text for text in texts)
+    assert "<b onclick" not in drawing.body
