@@ -34,6 +34,7 @@ COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (
     (None, "tradingbot.app.cli.train"),
     ("supervised", "tradingbot.app.cli.supervised"),
     ("runs", "tradingbot.app.cli.runs"),
+    (None, "tradingbot.app.cli.backtest"),
     (None, "tradingbot.app.cli.evaluate"),
     (None, "tradingbot.app.cli.gates"),
     (None, "tradingbot.app.cli.envcheck"),

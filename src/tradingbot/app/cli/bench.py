@@ -223,6 +223,32 @@ def bench_learning(
         print_note(f"{key}: {value}")
 
 
+@app.command("evaluate")
+def bench_evaluate(
+    quick: Annotated[bool, typer.Option("--quick", help="Eight symbols instead of 143.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure backtests: 143 agents over two years, and a rule beside backtesting.py (a minute).
+
+    Trades and equity of both programs are compared before anything is timed. Needs the extra:
+    bench.
+
+    Example: [bold]tradingbot bench evaluate --json[/bold]
+    """
+    from tradingbot.app.bench.backtest_bench import FULL, QUICK, measure_backtests
+    from tradingbot.app.bench.record import describe_machine
+
+    _tell_if_busy()
+    with progress_bar("bench") as progress:
+        found = measure_backtests(QUICK if quick else FULL, progress)
+    if as_json:
+        print_json(found)
+        return
+    print_records("Evaluation benchmark (synthetic bars; CPU, one thread)", found)
+    for key, value in describe_machine().items():
+        print_note(f"{key}: {value}")
+
+
 def _tell_if_busy() -> None:
     load = os.getloadavg()[0]
     if load > _BUSY_LOAD:

@@ -34,7 +34,7 @@ def roll_out_market(  # noqa: PLR0913 - one option for each thing that identifie
     ] = None,
     policies: Annotated[
         str | None,
-        typer.Option(help="random,buy_and_hold,expert,oracle,omniscient; by default what fits."),
+        typer.Option(help="Rules, oracle, omniscient, by commas; by default the usual ones."),
     ] = None,
     costs: Annotated[str, typer.Option(help="free, alpaca, retail or impact.")] = "alpaca",
     reward: Annotated[str, typer.Option(help="Preset whose terms are added up.")] = "v31",
@@ -81,7 +81,9 @@ def roll_out_market(  # noqa: PLR0913 - one option for each thing that identifie
     if dataset is not None and market is None and not params:
         subject = _stored(invocation_of(context), dataset, days)
     elif market is not None and dataset is None:
-        subject = _generated(market, universe, days, seed, read_values(read_pairs(params, "--set")))
+        subject = generated_market(
+            market, universe, days, seed, read_values(read_pairs(params, "--set"))
+        )
     else:
         raise ConfigError(
             "either a dataset or --market must be given, and --set only with --market",
@@ -109,9 +111,10 @@ def _stored(invocation: Invocation, dataset: str, days: Days) -> Subject:
     return subject_of_dataset(BarStore(workspace).open(dataset), workspace, start=start, end=end)
 
 
-def _generated(
+def generated_market(
     market: str, universe: str, days: Days, seed: int, params: dict[str, object]
 ) -> Subject:
+    """Generate a market of these days; a year by default."""
     from tradingbot.app.rollouts import subject_of_source
     from tradingbot.data.sources.synthetic import SyntheticSource
     from tradingbot.data.universes import load_universe

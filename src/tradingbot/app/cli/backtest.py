@@ -1,0 +1,183 @@
+"""`tradingbot backtest`: runs and rules on one period, with what it cost and every trade."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tradingbot.app.cli.invocation import JsonOption, invocation_of
+from tradingbot.app.cli.options import read_pairs, read_values
+from tradingbot.app.console import print_json, print_note, print_table, progress_bar
+from tradingbot.domain.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tradingbot.app.backtests import BacktestFigures
+    from tradingbot.app.rollouts import Subject
+
+app = typer.Typer()
+
+_COLUMNS = (
+    *("policy", "return", "Sharpe [95 %]", "drawdown", "bp/bar [95 %]", "invested"),
+    *("turnover", "trades", "won", "costs"),
+)
+_MOST_BPS = 500.0
+
+
+@app.command("backtest")
+def backtest_policies(  # noqa: PLR0913 - one option for each thing that identifies a backtest
+    context: typer.Context,
+    names: Annotated[
+        list[str],
+        typer.Argument(help="Runs (id, its beginning, or folder) and rules.", show_default=False),
+    ],
+    dataset: Annotated[
+        str | None, typer.Option(help="Dataset with a proved panel, for rules without a run.")
+    ] = None,
+    market: Annotated[
+        str | None, typer.Option(help="Synthetic market, for rules without a run.")
+    ] = None,
+    part: Annotated[
+        str, typer.Option(help="Part of a run's split: train, validation or test.")
+    ] = "test",
+    start: Annotated[
+        datetime | None,
+        typer.Option("--from", formats=["%Y-%m-%d"], help="First day, instead of --part."),
+    ] = None,
+    end: Annotated[
+        datetime | None,
+        typer.Option("--to", formats=["%Y-%m-%d"], help="Last day, included."),
+    ] = None,
+    costs: Annotated[
+        str | None, typer.Option(help="free, alpaca, retail or impact; a run's own by default.")
+    ] = None,
+    cost_bps: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=_MOST_BPS, help="Cost of each fill in basis points instead."),
+    ] = None,
+    delay: Annotated[
+        int, typer.Option(min=0, max=100, help="Bars that decisions wait beyond the next open.")
+    ] = 0,
+    universe: Annotated[str, typer.Option(help="Universe of a --market.")] = "prototype10",
+    seed: Annotated[int, typer.Option(min=0, help="Of a --market, and of random.")] = 7,
+    params: Annotated[
+        list[str] | None, typer.Option("--set", help="PARAMETER=VALUE of a --market.")
+    ] = None,
+    trades: Annotated[
+        Path | None, typer.Option(help="Write every trade into this CSV file.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Backtest runs and rules: figures net of costs with intervals, and every trade.
+
+    Rules: flat, buy_and_hold, momentum, momentum_quarter, macd, sma_cross, expert, random; on a
+    synthetic market also oracle and omniscient. Rules beside a run trade its symbols and bars.
+
+    Example: [bold]tradingbot backtest my-run buy_and_hold --trades trades.csv[/bold]
+
+    Example: [bold]tradingbot backtest my-run --cost-bps 5 --delay 1 --json[/bold]
+
+    Example: [bold]tradingbot backtest sma_cross macd --market planted[/bold]
+    """
+    from tradingbot.app.backtests import BacktestTerms, backtest_named, figures_of, trades_csv
+    from tradingbot.data.atomic import write_text
+    from tradingbot.market.costs import cost_profile
+
+    if part not in ("train", "validation", "test"):
+        raise ConfigError("--part must be train, validation or test", was=repr(part))
+    if trades is not None and not trades.absolute().parent.is_dir():
+        raise ConfigError("--trades must name a file in a folder that exists", was=str(trades))
+    terms = BacktestTerms(
+        part=part,  # type: ignore[arg-type]  # one of the three, as was just made sure of
+        start=start.date() if start else None,
+        end=end.date() if end else None,
+        costs=cost_profile(costs) if costs else None,
+        cost_bps=cost_bps,
+        delay_bars=delay,
+        seed=seed,
+    )
+    workspace = invocation_of(context).workspace
+    place = _place(workspace, dataset, market, universe, terms, params)
+    with progress_bar("backtest") as progress:
+        found = backtest_named(names, workspace, terms, market=place, progress=progress)
+    figures = [figures_of(each) for each in found]
+    if trades is not None:
+        write_text(trades, trades_csv(found))
+    if as_json:
+        print_json(figures)
+        return
+    _print(figures)
+    if trades is not None:
+        print_note(f"{sum(len(each.trades) for each in found):,} trades: {trades}")
+
+
+def _place(
+    workspace: Path,
+    dataset: str | None,
+    market: str | None,
+    universe: str,
+    terms: object,
+    params: list[str] | None,
+) -> Subject | None:
+    from tradingbot.app.backtests import BacktestTerms
+    from tradingbot.app.cli.rollout import generated_market
+    from tradingbot.app.rollouts import subject_of_dataset
+    from tradingbot.data.store import BarStore
+
+    assert isinstance(terms, BacktestTerms)
+    if dataset is not None and market is not None:
+        raise ConfigError("either --dataset or --market must be given", was="both")
+    if params and market is None:
+        raise ConfigError("--set must come with --market", was="--set alone")
+    if dataset is not None:
+        return subject_of_dataset(BarStore(workspace).open(dataset), workspace)
+    if market is None:
+        return None
+    values = read_values(read_pairs(params, "--set"))
+    # Days are chosen from the market, not for it: rules look back before the first of them.
+    return generated_market(market, universe, (None, None), terms.seed, values)
+
+
+def _print(figures: list[BacktestFigures]) -> None:
+    rows = [
+        [
+            each.policy,
+            f"{each.metrics['total_return']:+.1%}",
+            _interval(each.sharpe_annual, 2),
+            f"{each.metrics['max_drawdown']:.1%}",
+            _interval(each.net_bps_per_bar, 2),
+            f"{each.metrics['exposure']:.0%}",
+            f"{each.metrics['turnover']:.2%}",
+            f"{each.metrics['trade_count']:,.0f}",
+            _share(each.metrics["win_rate"]),
+            _share(each.metrics["cost_share"]),
+        ]
+        for each in figures
+    ]
+    first = figures[0]
+    word = "synthetic" if any(each.synthetic for each in figures) else "observed bars"
+    print_table(
+        f"Backtests ({word}, net of costs)",
+        _COLUMNS,
+        rows,
+        caption=f"{first.label}; {first.bars:,} bars × {first.symbols} symbols; {_costs(first)}; "
+        f"delay {first.delay_bars}; all sleeves together, never rebalanced. Sharpe a year; turnover "
+        "per bar; costs: of the result before costs.",
+    )
+
+
+def _interval(interval: tuple[float, float, float], digits: int) -> str:
+    middle, low, high = (f"{number:.{digits}f}" for number in interval)
+    return f"{middle} [{low}, {high}]"
+
+
+def _share(number: float) -> str:
+    return "–" if number != number else f"{number:.0%}"
+
+
+def _costs(figures: BacktestFigures) -> str:
+    costs = figures.costs
+    one_way = 1e4 * (costs.commission_frac + costs.slippage_frac + 0.5 * costs.spread_frac)
+    return f"{one_way:.1f} bp of each fill"
