@@ -71,7 +71,7 @@ def log_moves(bars: np.ndarray, base: np.ndarray | None = None) -> np.ndarray:
 
 @pytest.mark.parametrize("name", PLACEBOS)
 @given(bars=markets)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_placebo_of_any_bars_is_bars(name: str, bars: np.ndarray) -> None:
     placebo = PLACEBOS[name](bars)
     known = placebo[np.isfinite(placebo[..., CLOSE])]
@@ -87,7 +87,7 @@ def test_placebo_of_any_bars_is_bars(name: str, bars: np.ndarray) -> None:
 
 
 @given(bars=markets, block_bars=st.integers(1, 9))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_shuffling_keeps_returns_volumes_and_the_end(bars: np.ndarray, block_bars: int) -> None:
     shuffled = shuffle_bars(bars, block_bars=block_bars, seed=1)
     for before, after in zip(bars, shuffled, strict=True):
@@ -100,7 +100,7 @@ def test_shuffling_keeps_returns_volumes_and_the_end(bars: np.ndarray, block_bar
 
 
 @given(bars=markets, block_bars=st.integers(1, 9))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_flips_keep_the_size_of_every_move(bars: np.ndarray, block_bars: int) -> None:
     mixed = flip_bars_at_random(bars, block_bars=block_bars, seed=1)
     for before, after, turned in zip(bars, mixed, flip_bars(bars), strict=True):
@@ -111,7 +111,7 @@ def test_flips_keep_the_size_of_every_move(bars: np.ndarray, block_bars: int) ->
 
 
 @given(bars=markets)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_flipping_or_reversing_twice_restores_the_bars(bars: np.ndarray) -> None:
     assert flip_bars(flip_bars(bars)) == pytest.approx(bars, rel=1e-9, nan_ok=True)
     assert reverse_bars(reverse_bars(bars)) == pytest.approx(bars, nan_ok=True)

@@ -76,8 +76,8 @@ def p_values_of(positions: np.ndarray) -> tuple[float, float]:
     sharpe = sharpe_ratio((positions * MARKET).mean(axis=1))
     turnover = float(np.abs(np.diff(positions, axis=0)).mean())
     exposure = float(positions.mean())
-    coins = random_policies_null(MARKET, turnover=turnover, exposure=exposure, n_policies=300)
-    shifts = shifted_positions_null(positions, MARKET, n_policies=300)
+    coins = random_policies_null(MARKET, turnover=turnover, exposure=exposure, n_policies=150)
+    shifts = shifted_positions_null(positions, MARKET, n_policies=150)
     return coins.p_value(sharpe), shifts.p_value(sharpe)
 
 

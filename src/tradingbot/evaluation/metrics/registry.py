@@ -68,7 +68,8 @@ def measure(outcome: Outcome, names: Iterable[str] | None = None) -> dict[str, f
         ConfigError: If a name is unknown; says which was probably meant.
         DataError: If an input holds NaN or an infinity.
     """
-    return {name: metric_named(name).measure(outcome) for name in names or METRICS}
+    chosen = METRICS if names is None else names
+    return {name: metric_named(name).measure(outcome) for name in chosen}
 
 
 def metric_named(name: str) -> Metric:

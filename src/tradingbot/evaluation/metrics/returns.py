@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.evaluation.statistics.series import (
+    SMALLEST,
     FloatArray,
     finite_series,
     require_share,
@@ -134,7 +135,7 @@ def annual_sortino(returns: ArrayLike, *, bars_per_year: float, target_frac: flo
     excess = finite_series(returns, "returns") - target_frac
     short = np.minimum(excess, 0.0)
     deepest = float(-short.min()) if len(short) else 0.0
-    if deepest == 0.0:
+    if deepest < SMALLEST:
         return math.nan
     # Scaled first: the squares of tiny losses would vanish.
     shortfall = deepest * math.sqrt(float(((short / deepest) ** 2).mean()))

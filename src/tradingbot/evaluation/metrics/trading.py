@@ -12,7 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradingbot.domain.errors import ConfigError, DataError
-from tradingbot.evaluation.statistics.series import FloatArray, finite_series, require_count
+from tradingbot.evaluation.statistics.series import (
+    SMALLEST,
+    FloatArray,
+    finite_series,
+    require_count,
+)
 
 DEFAULT_ACTION_BINS = 7
 
@@ -35,7 +40,7 @@ def profit_factor(trade_pnl: ArrayLike) -> float:
     """
     pnl = finite_series(trade_pnl, "trade_pnl")
     losses = -float(pnl[pnl < 0.0].sum())
-    return float(pnl[pnl > 0.0].sum()) / losses if losses > 0.0 else math.nan
+    return float(pnl[pnl > 0.0].sum()) / losses if losses > SMALLEST else math.nan
 
 
 def mean_trade_bars(trade_bars: ArrayLike) -> float:

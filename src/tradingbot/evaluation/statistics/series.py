@@ -20,6 +20,9 @@ NORMAL = NormalDist()
 _RELATIVE_SPREAD = 1e-14
 """A spread below this share of the largest number is rounding, not movement."""
 
+SMALLEST = 1e-290
+"""Nothing that is measured is as small: what is smaller counts as none, since it has no digits."""
+
 
 def finite_series(numbers: ArrayLike, name: str, *, at_least: int = 0) -> FloatArray:
     """Return a (T,) series of finite numbers.
@@ -77,8 +80,10 @@ def spread_of(series: FloatArray) -> float:
     if len(series) < 2:
         return math.nan
     largest = float(np.abs(series).max())
+    if largest < SMALLEST:
+        return math.nan
     # Scaled first, so that squares neither vanish nor overflow.
-    spread = float((series / largest).std(ddof=1)) if largest > 0.0 else 0.0
+    spread = float((series / largest).std(ddof=1))
     return spread * largest if spread > _RELATIVE_SPREAD else math.nan
 
 

@@ -42,6 +42,7 @@ def test_bare_outcome_has_nan_where_an_input_is_missing() -> None:
 
 def test_some_figures_come_in_the_order_asked_for() -> None:
     assert list(m.measure(WHOLE, ["sortino", "beta"])) == ["sortino", "beta"]
+    assert m.measure(WHOLE, []) == {}
 
 
 def test_unknown_metric_is_refused_with_the_nearest_name() -> None:
