@@ -78,8 +78,9 @@ def money(amount: float | None) -> str:
 
 
 def typeset(words: str) -> str:
-    """Keep numbers and their units on one line, and write comparisons as signs."""
+    """Keep numbers and their units on one line; write comparisons and minus as signs."""
     signs = words.replace("<=", "≤").replace(">=", "≥")
+    signs = re.sub(r"(?<![\w-])-(?=\d)", _MINUS, signs)
     return re.sub(r"(?<=\d) (?=(?:%|bp|m|k|bn)(?:\W|$))", _THIN, signs)
 
 
@@ -87,6 +88,11 @@ def sentence(words: str) -> str:
     """Begin with a capital and end with a full stop; nothing stays nothing."""
     words = words.strip()
     return words[:1].upper() + words[1:].rstrip(".") + "." if words else ""
+
+
+def counted(number: int, things: str) -> str:
+    """Write how many of something there are: `1 window`, `2 windows`."""
+    return f"{count(number)} {things.removesuffix('s') if number == 1 else things}"
 
 
 def finite(numbers: tuple[float | None, ...] | list[float]) -> list[float]:

@@ -265,3 +265,30 @@ def test_page_without_jinja_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> 
 
     with pytest.raises(MissingExtraError, match="jinja2"):
         page()
+
+
+def test_placebos_that_cannot_fail_are_not_called_clean() -> None:
+    dossier = example_dossier()
+    assert dossier.placebos is not None
+    rows = dossier.placebos.rows
+    dirty = replace(rows[0], edge_found_frac=0.4)
+    single = replace(rows[1], allowed_frac=1.0)
+    placebos = replace(dossier.placebos, rows=(dirty, single, rows[2]))
+
+    text = words(section(page(replace(dossier, placebos=placebos)), "placebos"))
+
+    assert "Clean placebos: 1 of 2." in text
+    assert "– not judged" in text
+    assert "✗ edges in noise" in text
+
+
+def test_league_of_agents_that_all_stay_out_has_no_chart() -> None:
+    dossier = example_dossier()
+    idle = tuple(replace(row, trades=False) for row in dossier.test.agents)
+    parts = (replace(dossier.test, agents=idle),)
+
+    text = page(replace(dossier, parts=parts))
+
+    assert "No agent trades: 10 agents stayed out" in words(section(text, "league"))
+    assert "<svg" not in section(text, "league")
+    assert "no actions to judge" in words(section(text, "health"))

@@ -10,6 +10,7 @@ from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.report.numbers import (
     between,
     bps,
+    counted,
     money,
     percent,
     plain,
@@ -73,6 +74,14 @@ def test_lines_do_not_break_between_number_and_unit() -> None:
 
 def test_comparisons_are_written_as_signs() -> None:
     assert typeset("a >= 1, b <= 2, c < 3") == "a ≥ 1, b ≤ 2, c < 3"
+
+
+def test_minus_is_a_sign_and_dates_keep_their_hyphens() -> None:
+    assert typeset("-1.09 [-4.61, 2.39] on 2025-09-08") == "−1.09 [−4.61, 2.39] on 2025-09-08"
+
+
+def test_one_thing_is_not_many() -> None:
+    assert [counted(n, "windows") for n in (0, 1, 2)] == ["0 windows", "1 window", "2 windows"]
 
 
 def test_sentences_begin_with_a_capital_and_end_once() -> None:

@@ -7,7 +7,7 @@ import math
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.robustness import Sensitivity, SensitivityRow
 from tradingbot.evaluation.report.blocks import Chart, Charts, Column, Section, Table, number, text
-from tradingbot.evaluation.report.numbers import between, money, percent, plain
+from tradingbot.evaluation.report.numbers import between, counted, money, percent, plain
 from tradingbot.evaluation.report.sections.scope import (
     FULL_PX,
     NARROW_PX,
@@ -151,5 +151,5 @@ def _table(found: Sensitivity) -> Table:
         _COLUMNS,
         rows,
         "One condition changed at a time; bands in the charts are 95 % intervals.",
-        folded_under=f"All {len(rows)} conditions",
+        folded_under=f"Table of {counted(len(rows), 'conditions')}",
     )

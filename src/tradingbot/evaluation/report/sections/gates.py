@@ -77,6 +77,8 @@ def _measured(gate: GateResult) -> str:
         return percent(gate.measured)
     digits = 0 if float(gate.measured).is_integer() and gate.unit not in _RATIOS else 2
     unit = "" if gate.unit in _RATIOS else gate.unit
+    if gate.measured == 1:
+        unit = unit.removesuffix("s")
     return f"{plain(gate.measured, digits)} {unit}".rstrip()
 
 

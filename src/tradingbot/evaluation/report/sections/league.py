@@ -17,7 +17,7 @@ from tradingbot.evaluation.report.blocks import (
     number,
     text,
 )
-from tradingbot.evaluation.report.numbers import count, finite, percent, plain
+from tradingbot.evaluation.report.numbers import count, counted, finite, percent, plain
 from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, scope
 from tradingbot.evaluation.report.svg.bars import Column as Bar
 from tradingbot.evaluation.report.svg.bars import column_chart
@@ -72,13 +72,17 @@ def _rank(row: AgentRow) -> tuple[bool, float, str]:
 def _finding(agents: list[AgentRow]) -> str:
     trading = [row for row in agents if row.trades]
     ratios = finite([row.sharpe_annual for row in trading])
-    words = f"{len(trading)} of {len(agents)} agents trade; the others stay out."
+    if not trading:
+        return f"No agent trades: {counted(len(agents), 'agents')} stayed out of the market."
+    idle = len(agents) - len(trading)
+    words = f"{counted(len(trading), 'agents')} traded, {count(idle)} stayed out."
     if not ratios:
         return words
     better = sum(row.total_return_frac > row.hold_return_frac for row in trading)
     return (
-        f"{words} Of those that trade, {sum(r > 0 for r in ratios)} have a Sharpe ratio above 0 "
-        f"(median {plain(statistics.median(ratios))}), and {better} beat holding their symbol."
+        f"{words} With a Sharpe ratio above 0: {sum(ratio > 0 for ratio in ratios)} of "
+        f"{len(trading)} (median {plain(statistics.median(ratios))}). Better than holding their "
+        f"symbol: {better} of {len(trading)}."
     )
 
 

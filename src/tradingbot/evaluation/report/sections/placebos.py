@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.dossier.evidence import LeakCheck, Placebos
+from tradingbot.evaluation.dossier.evidence import LeakCheck, PlaceboRow, Placebos
 from tradingbot.evaluation.report.blocks import (
     Block,
     Cell,
@@ -40,10 +40,11 @@ def placebos_section(dossier: Dossier) -> Section:
         return left_out(dossier, "placebos", title)
     if not found.rows:
         return Section("placebos", title, "No placebo could be drawn.", is_left_out=True)
-    clean = sum(row.is_clean for row in found.rows)
+    judged = [row for row in found.rows if _is_judged(row)]
+    clean = sum(row.is_clean for row in judged)
     finding = (
-        f"{clean} of {len(found.rows)} placebos are clean: where nothing can be earned, the "
-        f"pipeline declares no more edges than chance explains."
+        f"Clean placebos: {clean} of {len(judged)}. Where nothing can be earned, the pipeline must "
+        f"declare no more edges than chance explains."
     )
     blocks = (_chart(dossier, found), _table(found))
     return Section("placebos", title, finding, blocks)
@@ -97,15 +98,23 @@ def _table(found: Placebos) -> Table:
             number(percent(row.share_beaten_frac), row.share_beaten_frac),
             number(percent(row.edge_found_frac), row.edge_found_frac),
             number(percent(row.allowed_frac), row.allowed_frac),
-            Cell(
-                "✓ clean" if row.is_clean else "✗ edges in noise",
-                float(row.is_clean),
-                tone="good" if row.is_clean else "bad",
-            ),
+            _outcome(row),
         ]
         for row in found.rows
     ]
     return Table(_COLUMNS, rows, "The same policy, or chance, where nothing can be earned.")
+
+
+def _is_judged(row: PlaceboRow) -> bool:
+    """Tell whether so few draws can fail at all."""
+    return row.allowed_frac < 1.0
+
+
+def _outcome(row: PlaceboRow) -> Cell:
+    if not _is_judged(row):
+        return Cell("– not judged", 0.5, tone="soft")
+    words = "✓ clean" if row.is_clean else "✗ edges in noise"
+    return Cell(words, float(row.is_clean), tone="good" if row.is_clean else "bad")
 
 
 def _leak_figures(found: LeakCheck) -> list[Figure]:

@@ -16,7 +16,7 @@ from tradingbot.evaluation.report.blocks import (
     number,
     text,
 )
-from tradingbot.evaluation.report.numbers import between, count, percent, plain, share
+from tradingbot.evaluation.report.numbers import between, count, counted, percent, plain, share
 from tradingbot.evaluation.report.sections.scope import FULL_PX, HALF_PX, NARROW_PX, left_out, scope
 from tradingbot.evaluation.report.svg.bars import Column as Bar
 from tradingbot.evaluation.report.svg.bars import column_chart
@@ -59,7 +59,7 @@ def walk_forward_section(dossier: Dossier) -> Section:
         return left_out(dossier, "walk-forward", title)
     positive = sum(window.sharpe_annual > 0 for window in found.windows)
     finding = (
-        f"{positive} of {len(found.windows)} windows have a Sharpe ratio above 0 "
+        f"With a Sharpe ratio above 0: {positive} of {counted(len(found.windows), 'windows')} "
         f"({share(found.share_positive)}). Each window of {found.window_days} days was traded by "
         f"agents that learned from earlier days only; they were trained again every "
         f"{found.retrain_every} windows, with {count(found.steps_per_agent)} steps per agent."
@@ -70,7 +70,7 @@ def walk_forward_section(dossier: Dossier) -> Section:
         _WINDOW_COLUMNS,
         [_window_row(window) for window in found.windows],
         "Windows in order of time, after costs.",
-        folded_under=f"All {len(found.windows)} windows",
+        folded_under=f"Table of {counted(len(found.windows), 'windows')}",
     )
     return Section("walk-forward", title, finding, (_window_charts(dossier, found), table))
 
@@ -93,7 +93,7 @@ def stress_section(dossier: Dossier) -> Section:
     if found.left_out:
         blocks.append(Points("Scenarios left out", found.left_out, tone="soft"))
     finding = (
-        f"The largest drawdown of {len(found.rows)} scenarios is "
+        f"The largest drawdown of {counted(len(found.rows), 'scenarios')} is "
         f"{percent(found.worst_drawdown_frac)}."
         if found.rows
         else "No scenario could be played."
@@ -179,7 +179,7 @@ def _regime_table(found: Regimes) -> Table:
                 plain(row.net_bps_per_bar.estimate, signed=True),
                 row.net_bps_per_bar.estimate,
                 note=between(row.net_bps_per_bar),
-                tone="" if row.is_profitable else "bad",
+                tone="bad" if row.net_bps_per_bar.estimate < 0 else "",
             ),
             number(plain(row.hold_bps_per_bar, signed=True), row.hold_bps_per_bar),
             number(plain(row.sharpe_annual), row.sharpe_annual),

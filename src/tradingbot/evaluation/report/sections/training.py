@@ -93,7 +93,7 @@ def health_section(dossier: Dossier) -> Section:
     ):
         if points:
             blocks.append(Points(head, points))
-    return Section("health", "Collapse and training health", finding, blocks)
+    return Section("health", "Collapse and health", finding, blocks)
 
 
 def _seed_chart(found: Seeds) -> Charts:

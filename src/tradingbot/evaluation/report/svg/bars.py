@@ -18,7 +18,7 @@ from tradingbot.evaluation.report.svg.drawing import (
     text_width,
 )
 from tradingbot.evaluation.report.svg.frame import BOTTOM_PX, DATES_PX, y_frame
-from tradingbot.evaluation.report.svg.scale import Axis, Scale, extent
+from tradingbot.evaluation.report.svg.scale import Axis, Scale
 
 _ROW_PX = 19.0
 
@@ -70,7 +70,9 @@ def row_chart(rows: Sequence[tuple[str, float, str]], *, width: float) -> Drawin
         return empty(width, height)
     left = min(max(text_width(name) for name, _, _ in known) + 10, width * 0.42)
     right = max(text_width(words) for _, _, words in known) + 10
-    low, high = extent([number for _, number, _ in known], Axis(holds=(0.0,)))
+    numbers = [number for _, number, _ in known]
+    low, high = min(0.0, *numbers), max(0.0, *numbers)
+    high = high if high > low else 1.0
     start = left + (right + 4 if low < 0 else 0)
     x = Scale(low, high, start, width - right)
     parts = []
