@@ -22,23 +22,24 @@ from tradingbot.evaluation.gates.result import Memo
 from tradingbot.evaluation.oracle.intervals import Interval
 
 Row = dict[str, Any]
+TABLES_FOLDER = "tables"
 
 
 def write_tables(dossier: Dossier, memo: Memo, folder: Path) -> tuple[Path, ...]:
-    """Write `dossier.json`, `memo.json` and a CSV for every table that has rows.
+    """Write `dossier.json`, `memo.json` and, under `tables`, a CSV for every table with rows.
 
-    Equal dossiers give equal bytes.
+    Equal dossiers give equal bytes; each file is written whole or not at all.
 
     Raises:
         StorageError: If the disk refuses.
     """
-    texts = {"dossier.json": as_json(dossier), "memo.json": as_json(memo)}
-    texts |= {
-        f"{name}.csv": as_csv(rows) for name, rows in tables_of(dossier, memo).items() if rows
-    }
-    for name, content in texts.items():
-        write_text(folder / name, content)
-    return tuple(folder / name for name in texts)
+    texts = {folder / "dossier.json": as_json(dossier), folder / "memo.json": as_json(memo)}
+    for name, rows in tables_of(dossier, memo).items():
+        if rows:
+            texts[folder / TABLES_FOLDER / f"{name}.csv"] = as_csv(rows)
+    for path, content in texts.items():
+        write_text(path, content)
+    return tuple(texts)
 
 
 def tables_of(dossier: Dossier, memo: Memo) -> Mapping[str, Sequence[Row]]:

@@ -40,7 +40,7 @@ def test_intervals_are_three_columns_and_parts_are_named(tmp_path: Path) -> None
     dossier = example_dossier()
     write_tables(dossier, example_memo(), tmp_path)
 
-    row = rows_of(tmp_path / "policies.csv")[len(dossier.parts[0].policies)]
+    row = rows_of(tmp_path / "tables" / "policies.csv")[len(dossier.parts[0].policies)]
     sharpe = dossier.test.policies[0].sharpe_annual
     assert (row["part"], row["policy"]) == ("test", "agents")
     ends = (row["sharpe_annual"], row["sharpe_annual_low"], row["sharpe_annual_high"])
@@ -52,7 +52,7 @@ def test_equity_has_a_row_per_day_and_a_column_per_policy(tmp_path: Path) -> Non
     dossier = example_dossier()
     write_tables(dossier, example_memo(), tmp_path)
 
-    rows = rows_of(tmp_path / "equity.csv")
+    rows = rows_of(tmp_path / "tables" / "equity.csv")
     assert len(rows) == sum(len(part.days) for part in dossier.parts)
     assert float(rows[-1]["agents"]) == dossier.test.policies[0].equity[-1]
 
@@ -60,7 +60,7 @@ def test_equity_has_a_row_per_day_and_a_column_per_policy(tmp_path: Path) -> Non
 def test_gates_that_were_not_measured_have_an_empty_figure(tmp_path: Path) -> None:
     write_tables(example_dossier(), example_memo(), tmp_path)
 
-    rows = {row["gate"]: row for row in rows_of(tmp_path / "gates.csv")}
+    rows = {row["gate"]: row for row in rows_of(tmp_path / "tables" / "gates.csv")}
     assert rows["F/latency"]["measured"] == ""
     assert rows["final/sharpe"]["interval_low"] == "0.82"
     assert rows["F/latency"]["interval_low"] == ""
@@ -90,8 +90,8 @@ def test_strange_numbers_survive(tmp_path: Path) -> None:
 
     content = json.loads((tmp_path / "dossier.json").read_text("utf-8"))
     assert from_plain(Dossier, content).statistics.min_track_record_bars == math.inf
-    assert rows_of(tmp_path / "policies.csv")[0]["sharpe_annual"] == "nan"
-    assert rows_of(tmp_path / "equity.csv")[5]["agents"] == ""
+    assert rows_of(tmp_path / "tables" / "policies.csv")[0]["sharpe_annual"] == "nan"
+    assert rows_of(tmp_path / "tables" / "equity.csv")[5]["agents"] == ""
 
 
 def test_csv_quotes_what_would_break_it() -> None:
