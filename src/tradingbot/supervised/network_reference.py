@@ -9,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils import skip_init
 
 from tradingbot.networks.encoders.mlp import WindowMLP
 from tradingbot.networks.encoders.recurrent import RecurrentEncoder
@@ -61,7 +60,7 @@ def _cells(recurrent: nn.Module, norm: nn.LayerNorm) -> Callable[[Tensor], Tenso
 
 
 def _gru(encoder: GatedEncoder) -> nn.GRU:
-    made: nn.GRU = skip_init(nn.GRU, encoder.n_features, encoder.width, batch_first=True)
+    made = nn.GRU(encoder.n_features, encoder.width, batch_first=True)
     with torch.no_grad():
         made.weight_ih_l0.copy_(encoder.enter.weight)
         made.bias_ih_l0.copy_(encoder.enter.bias)
@@ -72,8 +71,7 @@ def _gru(encoder: GatedEncoder) -> nn.GRU:
 
 def _lstm(encoder: RecurrentEncoder) -> nn.LSTM:
     cells = list(encoder.cells)
-    size = (encoder.n_features, encoder.width, len(cells))
-    made: nn.LSTM = skip_init(nn.LSTM, *size, batch_first=True)
+    made = nn.LSTM(encoder.n_features, encoder.width, len(cells), batch_first=True)
     with torch.no_grad():
         for layer, cell in enumerate(cells):
             getattr(made, f"weight_ih_l{layer}").copy_(cell.enter.weight)

@@ -1,0 +1,128 @@
+"""Models of a workspace: trained, proved, joined to worlds and training data, backtested."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tradingbot.app.supervised.building import ModelRequest, train_model
+from tradingbot.app.supervised.models import join_model, list_models, models_folder
+from tradingbot.app.supervised.sources import open_source
+from tradingbot.app.supervised.thresholds import HOLD, backtest_thresholds
+from tradingbot.app.training.config_files import changed, load_train_config
+from tradingbot.app.training.configuration import TrainConfig
+from tradingbot.app.training.data import open_data
+from tradingbot.data.splits import IndexRange
+from tradingbot.domain.errors import ConfigError, DataError
+from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig
+from tradingbot.supervised.model_files import ModelManifest
+
+FIT = FitConfig(LabelConfig(horizon_bars=3), FoldConfig(n_blocks=3, embargo_bars=2))
+TREES = {"max_rounds": 8, "min_leaf_bars": 20, "patience": 3}
+
+
+def config() -> TrainConfig:
+    return load_train_config("quick", {"market.start": "2025-02-03"})
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="module")
+def trained(workspace: Path) -> ModelManifest:
+    request = ModelRequest("trees", "lightgbm", TREES, FIT, proof_rounds=1)
+    return train_model(config(), request, workspace)
+
+
+def test_manifest_says_data_scores_proof_and_versions(trained: ModelManifest) -> None:
+    assert trained.data.synthetic
+    assert trained.data.train_stop == open_source(config(), Path()).split.train.stop
+    assert set(trained.scores) >= {"out_of_fold", "out_of_fold_raw", "test", "test_raw"}
+    test = trained.scores["test"]
+    assert test["gain_low"] <= test["gain_nats"] <= test["gain_high"]
+    assert trained.proof.comparisons > 10_000
+    assert {"tradingbot", "torch", "lightgbm"} <= set(trained.versions)
+    assert trained.settings["max_rounds"] == 8
+    assert abs(sum(trained.base_rates) - 1.0) < 1e-9
+
+
+def test_training_data_shows_probabilities_when_asked_and_thirds_when_not(
+    workspace: Path, trained: ModelManifest
+) -> None:
+    plain = open_data(config(), workspace)
+    shown = open_data(changed(config(), {"task.probabilities": "trees"}), workspace)
+
+    assert (plain.world.probabilities == np.float32(1 / 3)).all()
+    first = trained.stages[0].from_bar
+    assert (shown.world.probabilities[:, :first] == np.float32(1 / 3)).all()
+    assert np.ptp(shown.world.probabilities[:, trained.data.train_stop :, 2]) > 0.0
+    assert np.array_equal(plain.world.features, shown.world.features)
+    assert plain.identity.data_sha256 != shown.identity.data_sha256
+    assert "trees" in shown.identity.label
+
+
+def test_model_of_other_data_is_refused(workspace: Path, trained: ModelManifest) -> None:
+    other = changed(config(), {"task.probabilities": "trees", "market.seed": 8})
+
+    with pytest.raises(DataError, match="fitted on this data"):
+        open_data(other, workspace)
+
+
+def test_model_that_saw_what_is_now_tested_is_refused(
+    workspace: Path, trained: ModelManifest
+) -> None:
+    source, data = open_source(config(), workspace), open_data(config(), workspace)
+    early = replace(source.split, train=IndexRange(0, source.split.train.stop - 1))
+
+    with pytest.raises(DataError, match="validated or tested"):
+        join_model(data.whole, source.table, early, name="trees", workspace=workspace)
+
+
+def test_unknown_model_is_refused(workspace: Path, trained: ModelManifest) -> None:
+    with pytest.raises(ConfigError, match="trees"):
+        open_data(changed(config(), {"task.probabilities": "tree"}), workspace)
+
+
+def test_name_is_refused_before_anything_is_fitted(workspace: Path, trained: ModelManifest) -> None:
+    with pytest.raises(ConfigError, match="free"):
+        train_model(config(), ModelRequest("trees"), workspace)
+
+
+def test_damaged_model_is_listed_with_its_problem(tmp_path: Path) -> None:
+    folder = models_folder(tmp_path) / "broken"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text("{")
+
+    (line,) = list_models(tmp_path)
+
+    assert line.manifest is None
+    assert "manifest" in line.problem
+
+
+def test_thresholds_trade_less_the_higher_they_are(workspace: Path, trained: ModelManifest) -> None:
+    table = backtest_thresholds("trees", workspace, thresholds=(0.0, 0.36, 1.0))
+
+    always, some, never = table.lines[:3]
+    hold = table.lines[-1]
+    assert hold.policy == HOLD
+    assert always.total_return_frac == pytest.approx(hold.total_return_frac, abs=1e-12)
+    assert always.exposure_frac > some.exposure_frac > never.exposure_frac == 0.0
+    assert never.n_trades == 0
+    assert never.total_return_frac == 0.0
+    assert np.isnan(never.win_rate_frac)
+    assert some.n_trades > 0
+    assert table.n_bars == len(open_source(config(), workspace).split.test) - 1
+    assert table.costs == "alpaca"
+    assert table.synthetic
+
+
+def test_costs_lower_what_a_threshold_earns(workspace: Path, trained: ModelManifest) -> None:
+    free = backtest_thresholds("trees", workspace, thresholds=(0.36,), costs="free")
+    dear = backtest_thresholds("trees", workspace, thresholds=(0.36,), costs="retail")
+
+    assert dear.lines[0].total_return_frac < free.lines[0].total_return_frac
