@@ -73,7 +73,8 @@ class PopulationTask:
             seed: Root of all starts.
             device: Where everything lives.
             compiled: Compile each kind of step at its first call, which takes some twenty seconds;
-                by default on CUDA only, and there `step` only: the gradients take minutes.
+                by default on CUDA only, and there `step` only: a short training is over before
+                its gradients are compiled.
             dtype: Number format of accounts; float64 for exact accounting.
 
         Raises:

@@ -52,7 +52,8 @@ class CapturedStep:
 
     def _run_aside(self) -> Tensor:
         """Run on a stream of its own, as capturing will."""
-        here, aside = torch.cuda.current_stream(self._device), torch.cuda.Stream(self._device)
+        here = torch.cuda.current_stream(self._device)
+        aside = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
         aside.wait_stream(here)
         with torch.cuda.stream(aside):
             result = self._function()
