@@ -80,17 +80,18 @@ def show_embeddings(wired: Wired, workspace: Path | None) -> None:
 def kept_embeddings(encoder: Encoder, table: Tensor, workspace: Path | None) -> Tensor:
     """Return embeddings (M, T, D) of a table, from disk where they were made before.
 
-    Device, threads and torch's version decide the last bits of a sum: they are part of the key, so
-    that a run has the same bits whether or not anything was kept.
+    Threads and torch's version decide the last bits of a sum: they are part of the key, so that a
+    run has the same bits whether or not anything was kept. A GPU computes them in less time than a
+    disk reads them: what it makes is not kept.
 
     Args:
         encoder: On the device of the table.
         table: (M, T, F).
         workspace: Where embeddings are kept; None: nowhere. A disk without room changes nothing.
     """
-    if workspace is None:
+    if workspace is None or table.device.type != "cpu":
         return embed_table(encoder, table)
-    circumstances = f"{table.device.type} {torch.get_num_threads()} {torch.__version__}"
+    circumstances = f"{torch.get_num_threads()} {torch.__version__}"
     key = hashlib.sha256(f"{weights_hash(encoder)} {circumstances}".encode()).hexdigest()
     made: list[Tensor] = []
 
