@@ -15,8 +15,8 @@ install-demo: $(VENV)/.plot
 install-bench: $(VENV)/.bench
 install-dev: $(VENV)/.dev
 
-demo: install-demo  ## Generate a market, check it, build features, prove them causal, open the page
-	$(BIN)/tradingbot demo
+demo: install-demo  ## The whole story on a synthetic market, to a verdict; MARKET=noise has no edge
+	$(BIN)/tradingbot demo $(if $(MARKET),--market $(MARKET))
 
 test: install-dev lint type  ## Lint, types and the default test suite
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" -q

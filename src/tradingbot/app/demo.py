@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from tradingbot.app.configuration import PipelineConfig
+from tradingbot.app.evaluation.configuration import load_evaluate_config
+from tradingbot.app.evaluation.session import Evaluation, Wish, evaluate_run
 from tradingbot.app.facts import known_sectors
 from tradingbot.app.oracles import answer_all
 from tradingbot.app.pipeline import (
@@ -19,12 +22,6 @@ from tradingbot.app.pipeline import (
     split_rows,
     synthetic_source,
     validate_dataset,
-)
-from tradingbot.app.rollouts import (
-    RolloutReport,
-    RolloutTerms,
-    roll_out_policies,
-    subject_of_panel,
 )
 from tradingbot.app.training.demo import (
     DEMO_PRESET,
@@ -46,6 +43,8 @@ from tradingbot.features.scaling import Scaler
 Result = TypeVar("Result")
 Announce = Callable[[str], Progress]
 """Called with a step's name; returns where the step reports its progress."""
+EVALUATION_PRESET, SMALL_EVALUATION_PRESET = "quick", "required"
+"""Every piece of the dossier with shorter trainings; and of a first look, what must be there."""
 
 
 @dataclass(frozen=True)
@@ -62,36 +61,34 @@ class DemoResult:
     certificate: Certificate | None
     facts: StylisedFacts
     oracles: list[OracleResult]
-    rollout: RolloutReport | None
-    """None where the panel is not proved: policies may not look at it."""
-    training: TrainingDemo
+    training: TrainingDemo | None
+    """None where the panel is not proved: agents may not look at it."""
+    evaluation: Evaluation | None
+    """The dossier and its verdict; None where nothing was trained."""
     seconds: dict[str, float]
     """Step → wall time."""
 
 
 def run_demo(
-    config: PipelineConfig, workspace: Path, announce: Announce, *, training: str = DEMO_PRESET
+    config: PipelineConfig,
+    workspace: Path,
+    announce: Announce,
+    *,
+    training: str = DEMO_PRESET,
+    evaluation: str = EVALUATION_PRESET,
 ) -> DemoResult:
-    """Generate, check, build, prove, measure, trade, train; every step can be run on its own.
+    """Generate, check, build, prove, measure, train, evaluate; every step can be run on its own.
 
     Args:
         config: Market, splits, proof.
         workspace: Where everything goes.
         announce: Told of every step.
         training: Preset of the training.
+        evaluation: Preset of the evaluation.
     """
     steps = _Steps(announce)
-    store = BarStore(workspace)
     name = f"demo-{config.market.name}"
-    source = synthetic_source(config.market)
-    dataset = steps.run(
-        "generate",
-        lambda progress: (
-            ingest(
-                source, store, name=name, strict=config.quality.strict, progress=progress
-            ).dataset
-        ),
-    )
+    dataset = steps.run("generate", lambda progress: _generate(config, workspace, name, progress))
     universe = load_universe(config.market.universe)
     trailing = config.quality.trailing_bars
     quality = steps.run(
@@ -112,26 +109,46 @@ def run_demo(
         "known answers",
         lambda progress: answer_all(cost_bps=cost_bps, rule="long_only", progress=progress),
     )
-    rollout = None
+    trained = evaluated = None
     if certificate is not None:
-        rollout = steps.run(
-            "rollout",
-            lambda progress: roll_out_policies(
-                subject_of_panel(built.panel, dataset.manifest.provenance),
-                RolloutTerms(seed=config.market.seed),
-                progress=progress,
-            ),
+        trained = steps.run(
+            "train", lambda progress: _train(config, workspace, name, training, progress)
         )
-    trained = steps.run(
-        "train",
-        lambda progress: run_training_demo(
-            workspace, progress_listeners(progress), preset=training
-        ),
-    )
+        run = trained.run.id
+        evaluated = steps.run(
+            "evaluate", lambda progress: _evaluate(run, workspace, evaluation, progress)
+        )
     return DemoResult(
         config, dataset, quality, built, split, scaler, proof, certificate, facts, oracles,
-        rollout, trained, steps.seconds,
+        trained, evaluated, steps.seconds,
     )  # fmt: skip
+
+
+def _generate(config: PipelineConfig, workspace: Path, name: str, progress: Progress) -> Dataset:
+    source, store = synthetic_source(config.market), BarStore(workspace)
+    return ingest(source, store, name=name, strict=config.quality.strict, progress=progress).dataset
+
+
+def _train(
+    config: PipelineConfig, workspace: Path, dataset: str, preset: str, progress: Progress
+) -> TrainingDemo:
+    """Train on the dataset, divided as the rest of the demonstration divides it."""
+    splits = config.splits.model_dump(exclude_none=True)
+    overrides = {"dataset": dataset} | {f"splits.{key}": value for key, value in splits.items()}
+    return run_training_demo(
+        workspace, progress_listeners(progress), preset=preset, overrides=overrides
+    )
+
+
+def _evaluate(run: str, workspace: Path, preset: str, progress: Progress) -> Evaluation:
+    wish = Wish(
+        run=run,
+        config=load_evaluate_config(preset),
+        command=f"tradingbot evaluate {run} --preset {preset}",
+    )
+    # Processes take seconds to start: a first look is sooner done without them.
+    jobs = 1 if preset == SMALL_EVALUATION_PRESET else os.cpu_count() or 1
+    return evaluate_run(wish, workspace, jobs=jobs, progress=progress)
 
 
 class _Steps:

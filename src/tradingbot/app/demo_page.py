@@ -7,10 +7,10 @@ import numpy as np
 from tradingbot import __version__
 from tradingbot.app.demo import DemoResult
 from tradingbot.app.oracles import label_of, oracle_rows
-from tradingbot.app.rollout_page import rollout_section
 from tradingbot.app.training.demo import training_section
 from tradingbot.data.quality import Severity
 from tradingbot.data.sources.synthetic import regenerate
+from tradingbot.data.synthetic.registry import market
 from tradingbot.evaluation.figures.coverage import draw_coverage_table
 from tradingbot.evaluation.figures.facts import draw_facts
 from tradingbot.evaluation.figures.feature_map import draw_feature_map
@@ -32,15 +32,15 @@ _MAP_BARS = 700  # a hundred sessions: more would be finer than a pixel
 def render_demo(result: DemoResult) -> str:
     """Render the page."""
     manifest = result.dataset.manifest
-    market = result.config.market
+    made = result.config.market
     return render_page(
         title="TradingBotAI demo: synthetic market, checked and proved causal",
         subtitle="Everything on this page is synthetic unless it says real. "
         "Nothing here says anything about money earned on a real market.",
         facts={
-            "dataset": f"{result.dataset.id} ({market.name}, seed {market.seed}, synthetic)",
-            "universe": f"{market.universe}: {len(manifest.symbols)} symbols",
-            "bars": f"{manifest.rows:,} of {market.timeframe}",
+            "dataset": f"{result.dataset.id} ({made.name}, seed {made.seed}, synthetic)",
+            "universe": f"{made.universe}: {len(manifest.symbols)} symbols",
+            "bars": f"{manifest.rows:,} of {made.timeframe}",
             "period": f"{manifest.first_closed_at:%Y-%m-%d} … {manifest.last_closed_at:%Y-%m-%d}",
             "feature spec": result.built.panel.manifest.spec_sha256[:16],
             "configuration": result.config.config_hash[:16],
@@ -53,10 +53,21 @@ def render_demo(result: DemoResult) -> str:
             _proof_section(result),
             _facts_section(result),
             _answers_section(result),
-            _rollout_section(result),
-            training_section(result.training, title="8 · Agents that learn"),
+            _training_section(result),
         ],
     )
+
+
+def _training_section(result: DemoResult) -> Section:
+    title = "7 · Agents that learn"
+    if result.training is None:
+        return Section(
+            title=title,
+            verdict="not trained",
+            good=False,
+            text="The panel is not proved free of look-ahead, so no agent may look at it.",
+        )
+    return training_section(result.training, title=title)
 
 
 def _market_section(result: DemoResult) -> Section:
@@ -72,14 +83,16 @@ def _market_section(result: DemoResult) -> Section:
         regimes=made.latent.get("regime"),
         regime_names=tuple(REGIME_COLOURS),
     )
+    caption = f"{len(shown)} of the symbols."
+    if "regime" in made.latent:
+        caption += " The shading shows the regime, which no learner may see."
     return Section(
         title="1 · The market",
         verdict="synthetic",
-        text="Market, sector and own factors; hidden regimes drive drift and volatility. "
+        text=f"{made.name}: {market(made.name).summary}. "
         "The names are those of real companies; the prices are not.",
-        pictures=[Picture(figure, "Six of the symbols; the shading shows the regime, which no "
-                                  "learner may see.")],
-    )  # fmt: skip
+        pictures=[Picture(figure, caption)],
+    )
 
 
 def _quality_section(result: DemoResult) -> Section:
@@ -195,15 +208,3 @@ def _answers_section(result: DemoResult) -> Section:
         pictures=[Picture(draw_known_answers(bars, title="Oracles (synthetic markets)"),
                           "Basis points per bar and symbol after costs.")],
     )  # fmt: skip
-
-
-def _rollout_section(result: DemoResult) -> Section:
-    title = "7 · Policies side by side"
-    if result.rollout is None:
-        return Section(
-            title=title,
-            verdict="not run",
-            good=False,
-            text="The panel is not proved free of look-ahead, so no policy may look at it.",
-        )
-    return rollout_section(result.rollout, title=title)

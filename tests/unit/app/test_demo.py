@@ -19,15 +19,15 @@ CONFIG = PipelineConfig(
     market=MarketConfig(
         name="planted",
         universe="prototype10",
-        start=date(2025, 7, 1),
-        end=date(2025, 9, 5),
+        start=date(2025, 4, 1),
+        end=date(2025, 10, 1),
         params={"kappa": 0.1},
     ),
     proof=ProofConfig(common_rounds=1, staggered_rounds=1),
 )
 STEPS = [
     *("generate", "validate", "features", "prove causal"),
-    *("stylised facts", "known answers", "rollout", "train"),
+    *("stylised facts", "known answers", "train", "evaluate"),
 ]
 
 
@@ -42,7 +42,8 @@ def result(tmp_path_factory: pytest.TempPathFactory, announced: list[str]) -> De
         announced.append(step)
         return silent
 
-    return run_demo(CONFIG, tmp_path_factory.mktemp("demo"), announce, training="quick")
+    folder = tmp_path_factory.mktemp("demo")
+    return run_demo(CONFIG, folder, announce, training="quick", evaluation="required")
 
 
 def test_demo_announces_and_times_every_step(result: DemoResult, announced: list[str]) -> None:
@@ -69,38 +70,33 @@ def test_page_of_a_market_without_regimes_has_every_section(result: DemoResult) 
     html = render_demo(result)
 
     titles = re.findall(r"<h2>(\d) · ([^<]+?)\s*<?", html)
-    assert [number for number, _ in titles] == list("12345678")
-    assert html.count("<img ") == 11
+    assert [number for number, _ in titles] == list("1234567")
+    assert html.count("<img ") == 8
     assert result.dataset.id in html
 
 
-def test_demo_rolls_out_every_kind_of_policy(result: DemoResult) -> None:
-    report = result.rollout
-    assert report is not None
-    assert report.rollout.policies == ("random", "buy_and_hold", "expert", "oracle")
-    assert report.rollout.synthetic
-    assert report.rollout.symbols == result.built.panel.symbols
-
-    html = render_demo(result)
-
-    assert "SYNTHETIC: panel" in html
-    assert f"seed {CONFIG.market.seed}" in html
-    for figures in report.statistics:
-        assert f">{figures.total_return_frac:+.1%}<" in html
+def test_demo_trains_on_its_own_market_and_judges_the_run(result: DemoResult) -> None:
+    training, evaluation = result.training, result.evaluation
+    assert training is not None
+    assert evaluation is not None
+    assert training.run.record.data.dataset_sha256 == result.dataset.manifest.content_sha256
+    assert evaluation.dossier.header.run == training.run.id
+    assert evaluation.dossier.header.synthetic
+    assert evaluation.memo.verdict in ("NO-GO", "CONDITIONAL")  # what is required is not measured
+    assert evaluation.page.is_file()
 
 
-def test_leaking_panel_is_not_traded_on(
+def test_leaking_panel_is_not_trained_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, result: DemoResult
 ) -> None:
     monkeypatch.setattr(demo, "prove_features", lambda *_, **__: (result.proof, None))
-    monkeypatch.setattr(demo, "run_training_demo", lambda *_, **__: result.training)
     monkeypatch.setattr(demo, "answer_all", lambda **_: result.oracles)
 
     leaking = run_demo(CONFIG, tmp_path, lambda _: silent)
 
-    assert leaking.rollout is None
-    assert "rollout" not in leaking.seconds
-    assert "no policy may look at it" in render_demo(leaking)
+    assert leaking.training is leaking.evaluation is None
+    assert "train" not in leaking.seconds
+    assert "no agent may look at it" in render_demo(leaking)
 
 
 def test_page_of_a_leaking_panel_says_so(result: DemoResult) -> None:

@@ -14,11 +14,15 @@ from tradingbot.app.console import (
     print_json,
     print_note,
     print_table,
+    print_text,
     progress_bar,
 )
 
 if TYPE_CHECKING:
+    from tradingbot.app.configuration import PipelineConfig
     from tradingbot.app.demo import DemoResult
+    from tradingbot.app.evaluation.session import Evaluation
+    from tradingbot.app.training.demo import TrainingDemo
 
 app = typer.Typer()
 
@@ -27,25 +31,34 @@ app = typer.Typer()
 def show_demo(
     context: typer.Context,
     config: Annotated[str, typer.Option(help="Preset or YAML file.")] = "demo",
+    market: Annotated[
+        str | None,
+        typer.Option(help="Another synthetic market, e.g. noise; see: tradingbot market list."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Generate a market, check it, build features, prove them causal, trade on it, train agents.
+    """The whole story: generate a market, prove features causal, train agents, judge them.
 
-    Writes a page with pictures.
+    Ends in a verdict: GO where there is an edge, NO-GO where there is none. Writes the report of
+    the evaluation, and a page about market, features and training.
 
-    Needs the extra: plot. Takes about two minutes on two cores.
+    Needs the extra: plot. Takes a few minutes on two cores.
 
     Example: [bold]tradingbot demo[/bold]
+
+    Example: [bold]tradingbot demo --market noise[/bold]
 
     Example: [bold]tradingbot demo --config quick[/bold]
     """
     from tradingbot.app.config_files import load_config
-    from tradingbot.app.demo import run_demo
+    from tradingbot.app.demo import EVALUATION_PRESET, SMALL_EVALUATION_PRESET, run_demo
     from tradingbot.app.demo_page import render_demo
     from tradingbot.app.training.demo import DEMO_PRESET, SMALL_PRESET
     from tradingbot.data.atomic import write_text
 
     settings = load_config(config).config
+    if market is not None:
+        settings = _with_market(settings, market)
     workspace = choose_workspace(invocation_of(context), settings)
     with ExitStack() as bars:
 
@@ -54,8 +67,11 @@ def show_demo(
             print_note(f"• {step} …")
             return bars.enter_context(progress_bar(step))
 
-        training = DEMO_PRESET if config == "demo" else SMALL_PRESET
-        result = run_demo(settings, workspace, announce, training=training)
+        presets = (DEMO_PRESET, EVALUATION_PRESET)
+        if config != "demo":
+            presets = (SMALL_PRESET, SMALL_EVALUATION_PRESET)
+        training, evaluation = presets
+        result = run_demo(settings, workspace, announce, training=training, evaluation=evaluation)
         announce("draw the page")
         page = workspace / "reports" / f"demo-{result.dataset.id}.html"
         write_text(page, render_demo(result))
@@ -64,6 +80,14 @@ def show_demo(
     else:
         _print_summary(result, str(page))
     raise typer.Exit(0 if result.certificate and result.quality.ready else 1)
+
+
+def _with_market(settings: PipelineConfig, name: str) -> PipelineConfig:
+    """Take another market, with its own parameters; everything else stays."""
+    from tradingbot.data.synthetic.registry import market
+
+    own = settings.market.model_copy(update={"name": market(name).name, "params": {}})
+    return settings.model_copy(update={"market": own})
 
 
 def _print_summary(result: DemoResult, page: str) -> None:
@@ -85,26 +109,37 @@ def _print_summary(result: DemoResult, page: str) -> None:
         ("known answers", f"planted κ=0.10: {planted.expected_net_bps:.2f} bp/bar expected, "
          f"{net.estimate:.2f} [{net.low:.2f}, {net.high:.2f}] simulated"),
     ]  # fmt: skip
-    if result.rollout is not None:
-        returns = [
-            f"{each.policy.replace('_', ' ')} {each.total_return_frac:+.1%}"
-            for each in result.rollout.statistics
-        ]
-        rows.append(("rollout", f"{', '.join(returns)} net of costs"))
-    rows.append(("train", _training_words(result)))
+    if result.training is not None and result.evaluation is not None:
+        rows.append(("train", _training_words(result.training)))
+        rows.append(("evaluate", _evaluation_words(result.evaluation)))
     print_table(
         "Demo (synthetic market)",
         ["step", "result", "seconds"],
         [(step, what, round(result.seconds[step], 1)) for step, what in rows],
     )
-    print_note(f"Page with pictures: {page}")
+    print_note(f"Market, features and training, with pictures: {page}")
+    if result.evaluation is not None:
+        memo = result.evaluation.memo
+        print_text(f"{memo.verdict}: {memo.headline}")
+        print_text(f"Report: {result.evaluation.page}")
 
 
-def _training_words(result: DemoResult) -> str:
-    test = result.training.result.parts[-1]
+def _training_words(training: TrainingDemo) -> str:
+    test = training.result.parts[-1]
     share = test.share_of_oracle
     earned = "oracle unknown" if share is None else f"{share:.0%} of the oracle"
     return f"{len(test.agents)} agents: {earned} on the test part; {test.gate.words}"
+
+
+def _evaluation_words(evaluation: Evaluation) -> str:
+    """Say what the dossier found."""
+    gates, statistics = evaluation.memo.gates, evaluation.dossier.statistics
+    held = sum(each.outcome == "pass" for each in gates if each.is_required)
+    required = sum(each.is_required for each in gates)
+    return (
+        f"{evaluation.memo.verdict}: {held} of {required} required gates hold; deflated Sharpe "
+        f"{statistics.deflated_sharpe:.3f} ({statistics.n_trials} trials counted)"
+    )
 
 
 def _as_record(result: DemoResult, page: str) -> dict[str, object]:
@@ -117,7 +152,9 @@ def _as_record(result: DemoResult, page: str) -> dict[str, object]:
         "certificate_sha256": result.certificate.sha256 if result.certificate else None,
         "seconds": result.seconds,
         "oracles": result.oracles,
-        "rollout": result.rollout.statistics if result.rollout else None,
-        "training": result.training.result,
+        "training": result.training.result if result.training else None,
+        "verdict": result.evaluation.memo.verdict if result.evaluation else None,
+        "memo": result.evaluation.memo if result.evaluation else None,
+        "report": str(result.evaluation.page) if result.evaluation else None,
         "page": page,
     }

@@ -13,7 +13,7 @@ TINY = """
 extends: quick
 market:
   name: planted
-  end: 2025-09-05
+  start: 2025-04-01
 proof:
   common_rounds: 1
   staggered_rounds: 1
@@ -40,7 +40,7 @@ def test_demo_without_a_certificate_leaves_with_1(
 
 
 def test_demo_too_short_is_refused_in_one_line(call, tmp_path: Path) -> None:
-    (tmp_path / "short.yaml").write_text(TINY.replace("2025-09-05", "2025-07-03"))
+    (tmp_path / "short.yaml").write_text(TINY.replace("2025-04-01", "2025-09-29"))
 
     answer = call("demo", "--config", str(tmp_path / "short.yaml"))
 
