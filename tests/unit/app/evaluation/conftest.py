@@ -1,0 +1,43 @@
+"""Two small runs for all tests of evaluation: a direct one, and PPO behind an encoder. Synthetic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fixtures.tiny_evaluation import make_run
+from fixtures.tiny_training import tiny_config
+from tradingbot.app.evaluation.subject import Subject, open_subject
+from tradingbot.app.training.session import begin_run
+
+_PPO: dict[str, object] = {
+    "learner__name": "ppo",
+    "learner__ppo__rollout_steps": 8,
+    "learner__ppo__minibatch": 8,
+    "encoder__preset": "tiny",
+    "encoder__pretrain": False,
+    "validation__shrink": False,
+}
+
+
+@pytest.fixture(scope="package")
+def evaluated_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with a finished run named `tiny`; not to be changed."""
+    workspace = tmp_path_factory.mktemp("evaluated")
+    make_run(workspace)
+    return workspace
+
+
+@pytest.fixture(scope="package")
+def subject(evaluated_workspace: Path) -> Subject:
+    """That run, open."""
+    return open_subject("tiny", evaluated_workspace)
+
+
+@pytest.fixture(scope="package")
+def ppo_subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
+    """A run of PPO with critic, attention and deviations, whose agents all trade."""
+    workspace = tmp_path_factory.mktemp("ppo")
+    begin_run(tiny_config(**_PPO), workspace, name="ppo")
+    return open_subject("ppo", workspace)
