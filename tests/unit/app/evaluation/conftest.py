@@ -1,4 +1,4 @@
-"""Two small runs for all tests of evaluation: a direct one, and PPO behind an encoder. Synthetic."""
+"""Two small runs for all tests of evaluation: direct, and PPO behind an encoder. Synthetic."""
 
 from __future__ import annotations
 
