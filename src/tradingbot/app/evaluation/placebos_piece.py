@@ -62,7 +62,7 @@ def measure_placebos(
     total = sum(len(changes) for _, _, changes in kinds)
     for name, words, changes in kinds:
         net = []
-        for found in _played(subject, remaker, part, changes):
+        for found in play_placebos(subject, remaker, part, changes):
             net.extend(found)
             if progress:
                 progress(sum(row.draws for row in rows) + len(net), total, name)
@@ -100,7 +100,7 @@ def _kinds(settings: PlaceboSettings) -> list[tuple[str, str, list[Change]]]:
     ]
 
 
-def _played(
+def play_placebos(
     subject: Subject, remaker: Remaker, part: IndexRange, changes: Sequence[Change]
 ) -> Iterator[list[FloatArray]]:
     """Yield the portfolio's net returns (S,) of draws, some at a time."""

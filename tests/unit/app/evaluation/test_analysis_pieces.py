@@ -1,0 +1,104 @@
+"""Regimes, sensitivity, ensemble, policy analysis and placebos of one small run, end to end."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+
+from tradingbot.app.evaluation.ensemble_piece import EnsembleSettings, measure_ensemble
+from tradingbot.app.evaluation.placebos_piece import measure_placebos, play_placebos
+from tradingbot.app.evaluation.policy_analysis_piece import measure_policy_analysis
+from tradingbot.app.evaluation.regimes_piece import measure_regimes
+from tradingbot.app.evaluation.remaking import Remaker
+from tradingbot.app.evaluation.sensitivity_piece import measure_sensitivity
+from tradingbot.app.evaluation.subject import Subject
+from tradingbot.evaluation.placebo import shuffle_bars
+from tradingbot.evaluation.placebo_checks import PlaceboSettings
+from tradingbot.evaluation.policy_analysis import PolicyAnalysisSettings
+from tradingbot.evaluation.regimes import REGIMES, RegimeSettings
+from tradingbot.evaluation.sensitivity import SensitivitySettings
+
+
+def test_regimes_divide_the_decisions_of_the_test_part(ppo_subject: Subject) -> None:
+    found = measure_regimes(ppo_subject, RegimeSettings(min_bars=2))
+    played = ppo_subject.backtest("test")
+    assert [row.regime for row in found.rows] == list(REGIMES)
+    assert sum(row.bars for row in found.rows) == played.n_bars
+    whole = sum(
+        row.bars * row.net_bps_per_bar.estimate
+        for row in found.rows
+        if not math.isnan(row.net_bps_per_bar.estimate)
+    )
+    assert whole == pytest.approx(1e4 * played.returns.mean() * played.n_bars, rel=0.05)
+    assert "equal weight of 10 symbols" in found.method  # a generated SPY is no index
+
+
+def test_sensitivity_without_a_change_is_the_backtest(ppo_subject: Subject) -> None:
+    settings = SensitivitySettings(
+        cost_bps=(0.0, 50.0),
+        delay_bars=(0, 1),
+        slippage_bps=(1.0,),
+        limit_shares=(1.0,),
+        capital_ccy=(1e3,),
+    )
+    found = measure_sensitivity(ppo_subject, settings)
+    net = 1e4 * ppo_subject.backtest("test").returns.mean()
+    same = [row for row in found.rows if row.axis in ("slippage", "position limit")]
+    assert [row.net_bps_per_bar.estimate for row in same] == pytest.approx([net, net])
+    assert found.surface_bps[0][0] > found.surface_bps[0][1]
+
+
+def test_ensemble_is_of_the_agents_that_trade(ppo_subject: Subject) -> None:
+    found = measure_ensemble(ppo_subject, EnsembleSettings())
+    assert sorted(found.agents) == ["AAPL", "SPY"]
+    returns = ppo_subject.backtest("test").returns
+    assert found.correlation[0][1] == pytest.approx(np.corrcoef(returns.T)[0, 1])
+    nobody = measure_ensemble(ppo_subject, EnsembleSettings(min_exposure_frac=0.999999))
+    assert nobody.agents == ()
+
+
+def test_policy_analysis_reads_actions_critic_attention_and_heads(ppo_subject: Subject) -> None:
+    settings = PolicyAnalysisSettings(n_maps=3, landscape_bins=4)
+    found = measure_policy_analysis(ppo_subject, settings)
+    assert sum(found.histogram) == pytest.approx(1.0)
+    assert len(found.maps) == 3
+    assert found.value_landscape is not None
+    assert np.shape(found.value_landscape) == (4, 4)
+    assert found.value_axes is not None
+    assert found.value_axes[0] in ppo_subject.data.world.feature_names + (
+        ppo_subject.data.world.regime_names
+    )
+    assert found.attention is not None
+    assert found.attention_lags == tuple(range(len(found.attention)))
+    assert sum(found.attention) == pytest.approx(1.0)
+    assert dict(found.reward_shares) == {"log_growth": 1.0}
+    assert {name for name, _ in found.deviations} == {"SPY", "AAPL"}
+    assert all(size > 0.0 for _, size in found.deviations)
+
+
+def test_placebos_are_drawn_as_often_as_told_and_leave_the_run_alone(ppo_subject: Subject) -> None:
+    before = ppo_subject.backtest("test").equity
+    found = measure_placebos(ppo_subject, PlaceboSettings(draws=2, n_policies=50))
+    assert [(row.placebo, row.draws) for row in found.rows] == [
+        ("shuffled returns", 2),
+        ("random signs", 2),
+        ("reversed time", 1),
+        ("flipped signs", 1),
+        ("random policies", 50),
+    ]
+    np.testing.assert_array_equal(before, ppo_subject.backtest("test").equity)
+
+
+def test_draws_do_not_depend_on_how_many_are_played_together(
+    ppo_subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part, remaker = ppo_subject.bars("test"), Remaker(ppo_subject)
+    changes = [partial(shuffle_bars, block_bars=7, seed=seed) for seed in (1, 2)]
+    (together,) = play_placebos(ppo_subject, remaker, part, changes)
+    monkeypatch.setattr("tradingbot.app.evaluation.placebos_piece._LANES", 1)
+    first, second = play_placebos(ppo_subject, remaker, part, changes)
+    np.testing.assert_allclose(together, [*first, *second], atol=1e-7)
+    assert not np.allclose(*together, atol=1e-4)

@@ -1,0 +1,67 @@
+"""A run in made-up bad times; history only where there is one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tradingbot.app.evaluation.stress_piece import held, measure_stress
+from tradingbot.app.evaluation.subject import Subject
+from tradingbot.evaluation.dossier.robustness import Stress
+from tradingbot.evaluation.stress import StressSettings
+
+
+@pytest.fixture(scope="module")
+def found(ppo_subject: Subject) -> Stress:
+    return measure_stress(ppo_subject, StressSettings())
+
+
+def test_every_made_up_time_is_there_and_hurts_holders(found: Stress) -> None:
+    rows = {row.scenario: row for row in found.rows}
+    assert list(rows) == ["crash", "gap down", "gap up", "liquidity loss", "volatility × 3"]
+    assert all(row.kind == "synthetic" for row in found.rows)
+    # Equal weight really loses what was taken from every symbol, or more.
+    assert rows["crash"].hold_drawdown_frac > 0.19
+    assert rows["gap down"].hold_drawdown_frac > 0.075
+    assert rows["gap up"].hold_drawdown_frac < rows["gap down"].hold_drawdown_frac
+    assert rows["gap up"].hold_return_frac - rows["gap down"].hold_return_frac == pytest.approx(
+        0.16, abs=0.03
+    )
+    assert all(0.0 <= row.max_drawdown_frac < 1.0 for row in found.rows)
+    assert found.worst_drawdown_frac == max(row.max_drawdown_frac for row in found.rows)
+
+
+def test_generated_bars_have_no_history_and_say_so(found: Stress) -> None:
+    assert len(found.left_out) == 4
+    assert all("generated" in words for words in found.left_out)
+
+
+def test_observed_bars_give_windows_that_they_cover_and_reasons_for_others(
+    ppo_subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same bars said to be observed, at another time: April 2025 begins in their validation."""
+    data = ppo_subject.data
+    april = np.datetime64("2025-04-01", "us").astype(np.int64)
+    shift = april - data.world.closed_at[data.split.validation.start + 2]
+    shift -= shift % (7 * 86_400 * 10**6)  # weekdays stay weekdays
+    world = replace(data.world, closed_at=data.world.closed_at + shift, synthetic=False)
+    subject = replace(ppo_subject, data=replace(data, world=world))
+    monkeypatch.setattr("tradingbot.app.evaluation.stress_piece._scenarios", lambda *_: [])
+    found = measure_stress(subject, StressSettings())
+    assert [(row.scenario, row.kind) for row in found.rows] == [("April 2025", "historical")]
+    assert found.rows[0].words.endswith("weights were chosen by these bars")
+    assert [words.split(":")[0] for words in found.left_out] == [
+        "2018 Q4",
+        "2020 crash",
+        "2022 bear market",
+    ]
+    assert all("the data cover" in words for words in found.left_out)
+
+
+def test_hold_is_equal_weight_of_the_agents_symbols(ppo_subject: Subject) -> None:
+    part = ppo_subject.bars("test")
+    closes = ppo_subject.data.world.prices[:, [part.start + 1, part.stop - 1], 3]
+    played = held(ppo_subject, part)
+    assert played.portfolio[-1] == pytest.approx((closes[:, 1] / closes[:, 0]).mean(), rel=0.02)
