@@ -163,8 +163,8 @@ def _print(figures: list[BacktestFigures]) -> None:
         _COLUMNS,
         rows,
         caption=f"{first.label}; {first.bars:,} bars × {first.symbols} symbols; {_costs(first)}; "
-        f"delay {first.delay_bars}; all sleeves together, never rebalanced. Sharpe a year; turnover "
-        "per bar; costs: of the result before costs.",
+        f"delay {first.delay_bars}; all sleeves together, never rebalanced. Sharpe a year; "
+        "turnover per bar; costs: of the result before costs.",
     )
 
 

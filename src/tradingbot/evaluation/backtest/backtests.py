@@ -142,8 +142,18 @@ def simulate_entrants(
     last_bar: int,
     *,
     progress: Progress | None = None,
+    native: bool | None = None,
 ) -> Track:
     """Simulate P entrants with N sleeves each; lane = entrant · N + symbol.
+
+    Args:
+        world: What is traded and seen.
+        config: Rules, costs and reward.
+        entrants: Who trades.
+        first_bar: Bar of the first decision.
+        last_bar: Bar at whose close it ends.
+        progress: Told how far it is.
+        native: Compile; by default where it pays.
 
     Raises:
         ConfigError: If there is no entrant.
@@ -158,7 +168,14 @@ def simulate_entrants(
     lanes = _lay_out(world, config, entrants, first_bar)
     sight = Sight(world)
     return simulate(
-        market, sight, rules, config.reward_stack, lanes, n_bars=n_bars, progress=progress
+        market,
+        sight,
+        rules,
+        config.reward_stack,
+        lanes,
+        n_bars=n_bars,
+        progress=progress,
+        native=native,
     )
 
 

@@ -9,17 +9,17 @@ from torch import Tensor
 
 from tradingbot.agents.policy import settled
 from tradingbot.evaluation.backtest.lane_program import LaneProgram, write_lane_program
+from tradingbot.evaluation.backtest.lanes import SIZE
 from tradingbot.evaluation.backtest.track import COLUMNS, columns_of
 from tradingbot.market.account import COUNT_FIELDS, open_accounts
 from tradingbot.market.advance import advance
 from tradingbot.market.bars import BAR_COLUMNS, STALE_COLUMN, Bar
 from tradingbot.market.compiled import allowed_codes
-from tradingbot.market.observation import PRIVATE_FEATURES, observe_accounts
+from tradingbot.market.observation import observe_accounts
 from tradingbot.market.packing import PackedAccount, pack, unpack, unpack_rates
 from tradingbot.market.rules import Rules
 from tradingbot.market.simulation import Reward
 
-_SIZE = [feature.name for feature in PRIVATE_FEATURES].index("size")
 _ROW = COUNT_FIELDS.index("row")
 _HEAD = """\
 #include <math.h>
@@ -60,9 +60,11 @@ def lane_source(rules: Rules, reward: Reward) -> str:
 
 
 def _decide(rules: Rules) -> Callable[..., tuple[Tensor, ...]]:
-    def decide(money: Tensor, counts: Tensor, wanted: Tensor, settles: Tensor) -> tuple[Tensor]:
-        size = observe_accounts(rules, unpack(PackedAccount(money, counts)))[_SIZE]
-        return (torch.where(settles != 0, settled(wanted, size), wanted),)
+    def decide(
+        money: Tensor, counts: Tensor, wanted: Tensor, settles: Tensor
+    ) -> tuple[Tensor, ...]:
+        size = observe_accounts(rules, unpack(PackedAccount(money, counts)))[SIZE]
+        return torch.where(settles != 0, settled(wanted, size), wanted), size
 
     return decide
 
@@ -121,20 +123,25 @@ def _load() -> list[str]:
 
 
 def _decision(program: LaneProgram, rules: Rules) -> list[str]:
-    ((result,),) = program.results
+    (asked,), (size,) = program.results
     kind = "int64_t" if rules.action.space == "discrete" else "double"
+    # As `tensor_lanes` has it: asking for what is held means to leave it alone, also later.
+    kept, due = "now", "kept"
+    if rules.action.space == "target":
+        kept, due = f"(now == {size.text} ? NAN : now)", f"(kept != kept ? {size.text} : kept)"
     return [
         "double now;",
         "{",
-        *program.statements([result]),
-        f"now = {result.text};",
-        "}",
+        *program.statements([asked, size]),
+        f"now = {asked.text};",
         "asked[step * L + lane] = now;",
         "if (ring_length > 1) {",
         "const int64_t bar_number = first_bar + step;",
-        "waiting[(bar_number % ring_length) * L + lane] = now;",
-        "const int64_t due = (bar_number - delay[lane] + ring_length) % ring_length;",
-        "now = waiting[due * L + lane];",
+        f"waiting[(bar_number % ring_length) * L + lane] = {kept};",
+        "const int64_t place = (bar_number - delay[lane] + ring_length) % ring_length;",
+        "const double kept = waiting[place * L + lane];",
+        f"now = {due};",
+        "}",
         "}",
         f"const {kind} action[1] = {{({kind})now}};",
     ]

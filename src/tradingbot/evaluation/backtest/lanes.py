@@ -15,7 +15,11 @@ from tradingbot.envs.world import World
 from tradingbot.market.account import Account, open_accounts
 from tradingbot.market.bars import TensorMarket
 from tradingbot.market.costs import CostRates
+from tradingbot.market.observation import PRIVATE_FEATURES
 from tradingbot.market.rules import Rules
+
+SIZE = [feature.name for feature in PRIVATE_FEATURES].index("size")
+"""Place of position ÷ largest position among the private numbers."""
 
 
 class Group(NamedTuple):

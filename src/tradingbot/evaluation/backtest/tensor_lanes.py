@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tradingbot.evaluation.backtest.lanes import Lanes
+from tradingbot.evaluation.backtest.lanes import SIZE, Lanes
 from tradingbot.evaluation.backtest.track import COLUMNS, Track, columns_of, joined
 from tradingbot.market.account import Account
 from tradingbot.market.advance import Advanced, advance
@@ -42,7 +42,9 @@ class TensorLanes:
 
     def trade(self, asked: Tensor) -> None:
         """Take what is asked (L,) through one bar."""
-        wanted = self._waiting.turn(self._step, asked)
+        wanted = asked
+        if self._waiting.delays:
+            wanted = self._waiting.turn(self._step, asked, self._size())
         action = wanted.long() if self._rules.action.space == "discrete" else wanted
         account = self._account
         bar = self._market.bar(account.row + 1)
@@ -55,21 +57,36 @@ class TensorLanes:
         """Return the record."""
         return self._recorder.track(self._account)
 
+    def _size(self) -> Tensor | None:
+        """Return positions (L,) in the unit of targets; None where actions are no targets."""
+        if self._rules.action.space != "target":
+            return None
+        return observe_accounts(self._rules, self._account)[SIZE]
+
 
 class _Waiting:
-    """Decisions that wait: a ring of the last ones; before the first, nothing is done."""
+    """Decisions that wait: a ring of the last ones; before the first, nothing is done.
+
+    To ask for the position that is held means to leave it alone, and still does when the decision's
+    turn comes: the position as it was then would be another order.
+    """
 
     def __init__(self, delay_bars: Tensor, dtype: torch.dtype) -> None:
         self._delay, self._length = delay_bars, int(delay_bars.max()) + 1
         self._lane = torch.arange(len(delay_bars))
         self._ring = torch.zeros(self._length, len(delay_bars), dtype=dtype)
 
-    def turn(self, step: int, asked: Tensor) -> Tensor:
-        """Keep what is asked now (L,), and return what is due now (L,)."""
-        if self._length == 1:
-            return asked
-        self._ring[step % self._length] = asked
-        return self._ring[(step - self._delay) % self._length, self._lane]
+    @property
+    def delays(self) -> bool:
+        """Whether any lane waits."""
+        return self._length > 1
+
+    def turn(self, step: int, asked: Tensor, size: Tensor | None) -> Tensor:
+        """Keep what is asked now (L,) by positions `size` (L,); return what is due now (L,)."""
+        kept = asked if size is None else torch.where(asked == size, torch.nan, asked)
+        self._ring[step % self._length] = kept
+        due = self._ring[(step - self._delay) % self._length, self._lane]
+        return due if size is None else torch.where(due.isnan(), size, due)
 
 
 class _Recorder:

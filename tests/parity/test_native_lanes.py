@@ -1,0 +1,134 @@
+"""Compiled lanes do what the tensors do: every account, fill and reward, in every action space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from fixtures.trading_worlds import small_world
+from tradingbot.agents.policy import Policy, Seen
+from tradingbot.agents.rules.random_targets import RandomTargets
+from tradingbot.envs.config import EnvConfig
+from tradingbot.evaluation.backtest import Entrant, sleeve_config
+from tradingbot.evaluation.backtest import native as native_module
+from tradingbot.evaluation.backtest.backtests import simulate_entrants
+from tradingbot.evaluation.backtest.track import Track
+from tradingbot.market.compiled import missing_compiler
+from tradingbot.market.costs import COST_PROFILES
+
+pytestmark = pytest.mark.skipif(
+    missing_compiler(torch.device("cpu")) is not None, reason="no C compiler on this machine"
+)
+FIRST, LAST = 200, 330
+
+
+@dataclass(frozen=True)
+class Wild:
+    """Draws numbers in [−1, 1], or codes that are allowed: a function of the row."""
+
+    codes: bool = False
+
+    def __call__(self, seen: Seen) -> Tensor:
+        draws = torch.Generator().manual_seed(int(seen.row[0]))
+        if not self.codes:
+            return torch.rand(len(seen.row), generator=draws, dtype=torch.float64) * 2.0 - 1.0
+        assert seen.allowed is not None
+        return (torch.rand(seen.allowed.shape, generator=draws) * seen.allowed).argmax(0)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+SHORT_IMPACT = sleeve_config(COST_PROFILES["impact"], allow_short=True)
+CASES: dict[str, tuple[EnvConfig, list[Policy]]] = {
+    "long-only targets": (sleeve_config(), [RandomTargets(1)]),
+    "targets with shorts and impact": (SHORT_IMPACT, [RandomTargets(1), Wild()]),
+    "continuous with shorts": (EnvConfig.preset("long_short"), [Wild()]),
+    "stops within bars": (EnvConfig.preset("guarded", reward="log_growth"), [Wild()]),
+    "codes": (EnvConfig().with_space("discrete"), [Wild(codes=True)]),
+}
+
+
+def tracks(config: EnvConfig, policies: list[Policy], **options: object) -> list[Track]:
+    """The same entrants by tensors and compiled: delays of 0 to 3 bars, two cost profiles."""
+    entrants = [
+        Entrant("late", policy, costs=costs, delay_bars=delay)
+        for policy in policies
+        for delay, costs in ((0, None), (1, COST_PROFILES["retail"]), (3, None))
+    ]
+    return [
+        simulate_entrants(small_world(), config, entrants, FIRST, LAST, native=native, **options)
+        for native in (False, True)
+    ]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_compiled_lanes_equal_the_tensors_bit_for_bit(name: str) -> None:
+    by_tensors, compiled = tracks(*CASES[name])
+
+    assert native_module.is_loaded(*_program(CASES[name][0]))
+    assert len(by_tensors.fills().step) > 100
+    assert np.array_equal(by_tensors.bars, compiled.bars)
+    assert np.array_equal(by_tensors.asked, compiled.asked)
+    assert np.array_equal(by_tensors.denials, compiled.denials)
+    assert np.array_equal(by_tensors.realised_ccy, compiled.realised_ccy)
+    # Sums of many bars: tensors add sixty-four at a time.
+    np.testing.assert_allclose(by_tensors.terms, compiled.terms, rtol=1e-12, atol=1e-12)
+
+
+def test_lanes_shared_by_threads_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tradingbot.evaluation.backtest.native_lanes._LANES_PER_THREAD", 2)
+    torch.set_num_threads(3)
+
+    by_tensors, compiled = tracks(*CASES["long-only targets"])
+
+    assert np.array_equal(by_tensors.bars, compiled.bars)
+
+
+def test_without_a_compiler_the_tensors_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    config, policies = CASES["long-only targets"]
+    monkeypatch.setattr(native_module, "_COMPILERS", ("no-such-compiler",))
+    monkeypatch.setattr(native_module, "_LOADED", {})
+
+    by_tensors, fallen_back = tracks(config, policies)
+
+    assert not native_module.is_loaded(*_program(config))
+    assert np.array_equal(by_tensors.bars, fallen_back.bars)
+
+
+def test_program_is_kept_on_disk_and_changed_code_is_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = CASES["long-only targets"][0]
+    monkeypatch.setenv(native_module.CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(native_module, "lane_source", lambda *_: "void trade(void) {}")
+
+    def made(code: str) -> int:
+        monkeypatch.setattr(native_module, "_LOADED", {})
+        monkeypatch.setattr(native_module, "_code_sha256", lambda: code)
+        assert native_module.native_trade(*_program(config)) is not None
+        return len([*tmp_path.glob("lanes-*.so")])
+
+    assert [made("a"), made("a"), made("b")] == [1, 1, 2]
+
+
+def test_length_of_the_period_is_no_part_of_the_program() -> None:
+    rules, reward = _program(CASES["long-only targets"][0])
+    other = replace(rules, episode=replace(rules.episode, episode_bars=77))
+
+    assert native_module.native_trade(rules, reward) is native_module.native_trade(other, reward)
+
+
+def _program(config: EnvConfig):  # type: ignore[no-untyped-def]
+    return config.rules, config.reward_stack
