@@ -14,6 +14,7 @@ from torch import Tensor
 from tradingbot.app.training.assembly import assemble
 from tradingbot.app.training.config_files import config_of_mapping
 from tradingbot.app.training.configuration import TrainConfig
+from tradingbot.app.training.counting import count_training, note_result
 from tradingbot.app.training.data import TrainingData, open_data
 from tradingbot.app.training.encoder_transfer import open_transfer, transfer_words
 from tradingbot.app.training.failures import failures_recorded
@@ -192,6 +193,7 @@ def _plan_of(config: TrainConfig, data: TrainingData) -> RunPlan:
 
 def _train(run: RunDirectory, work: _Work, listeners: Listeners) -> SessionResult:
     _introduce(run, work, listeners)
+    trial = count_training(run, work.workspace, at=datetime.now(UTC))
     with within_memory(work.wired.device), ExitStack() as stack:
         keeper = Keeper(run, work.point)
         stack.callback(keeper.close)
@@ -209,6 +211,8 @@ def _train(run: RunDirectory, work: _Work, listeners: Listeners) -> SessionResul
             return _interrupted(run, ended)
         listeners.note("judge the best weights on validation and test")
         result = _judge(work, trainer, keeper, ended)
+    per_year = work.data.bars_per_year
+    note_result(trial, work.workspace, result, bars_per_year=per_year, at=datetime.now(UTC))
     listeners.note(f"what is kept: {result.decision}")
     return SessionResult(run, ended, result)
 
