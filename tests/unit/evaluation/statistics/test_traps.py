@@ -68,6 +68,11 @@ def test_sharpe_ratio_without_spread_is_nan_not_infinite(returns: list[float]) -
     assert math.isnan(sample.kurtosis)
 
 
+def test_spread_of_rounding_is_no_spread() -> None:
+    assert 0.3 != 0.1 + 0.2
+    assert math.isnan(s.sharpe_ratio([0.3, 0.1 + 0.2] * 10))
+
+
 def test_sharpe_ratio_of_tiny_returns_does_not_vanish() -> None:
     assert s.sharpe_ratio(SERIES * 1e-200) == pytest.approx(s.sharpe_ratio(SERIES))
 
@@ -439,6 +444,16 @@ def test_aggregate_intervals_repeat_with_their_seed() -> None:
     assert one == two
     assert one != other
     assert one.covers(one.estimate)
+
+
+def test_runs_are_drawn_within_each_task_on_their_own() -> None:
+    one = SERIES[:20, None]
+    alone, many = (
+        s.aggregate_interval(np.repeat(one, tasks, axis=1), "mean", n_draws=4000)
+        for tasks in (1, 16)
+    )
+    # Sixteen draws of the same runs vary a quarter as much as one.
+    assert many.high - many.low == pytest.approx((alone.high - alone.low) / 4.0, rel=0.1)
 
 
 def test_single_run_has_no_interval_and_tasks_must_agree() -> None:
