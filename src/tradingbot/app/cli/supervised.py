@@ -264,7 +264,7 @@ def _print_model(manifest: ModelManifest) -> None:
         "nats per bar; low, high: 95 % of the gain; direction: gain on up or down alone; "
         "raw: before calibration"
     )
-    print_table(f"Scores ({word})", columns, scores, caption=caption)
+    print_table(f"Scores ({word})", columns, scores, caption=caption, unbroken=("part",))
 
 
 def _print_thresholds(table: ThresholdTable) -> None:
