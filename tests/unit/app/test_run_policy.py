@@ -46,19 +46,6 @@ SETTINGS: dict[str, dict[str, object]] = {
         "learner__sac__steps_per_update": 8,
         "validation__shrink": False,
     },
-    "continuous": {
-        "learner__name": "ppo",
-        "learner__ppo__rollout_steps": 16,
-        "task__rules__action__space": "continuous",
-        "task__rules__limits__allow_short": True,
-        "validation__shrink": False,
-    },
-    "discrete": {
-        "learner__name": "ppo",
-        "learner__ppo__rollout_steps": 16,
-        "task__rules__action__space": "discrete",
-        "validation__shrink": False,
-    },
     "frozen encoder": {**ENCODED, "validation__shrink": False},
     "learning encoder": {**ENCODED, "encoder__trainable": True, "validation__shrink": False},
 }
@@ -105,7 +92,7 @@ def copied(run: RunDirectory, workspace: Path) -> RunDirectory:
 @pytest.mark.parametrize(
     "name",
     [
-        *("ppo", "frozen encoder", "continuous", "discrete"),
+        *("ppo", "frozen encoder"),
         *(pytest.param(name, marks=pytest.mark.slow) for name in ("sac", "learning encoder")),
     ],
 )

@@ -72,7 +72,7 @@ def measure_backtests(size: BenchSize, progress: Progress) -> list[BenchRecord]:
         progress(1, 4, "agents")
         population = _population(world, size)
         progress(2, 4, "the rule in both programs")
-        rule = _rule(world, size)
+        rule = _rule(size)
     progress(4, 4, "done")
     return [population, rule]
 
@@ -90,18 +90,21 @@ def _population(world: World, size: BenchSize) -> BenchRecord:
     return replace(made, note=note)
 
 
-def _rule(world: World, size: BenchSize) -> BenchRecord:
+def rule_backtest(size: BenchSize) -> tuple[World, FloatArray, Backtest]:
+    """Return a market, the targets (N, T) of the rule, and what the simulator makes of them."""
+    world = synthetic_world(n_symbols=size.n_symbols, n_bars=size.first_bar + size.n_bars + 1)
     # The peer knows no volume; with much of it no fill is cut here either.
     prices = world.prices.copy()
     prices[..., 4] = 1e12
     world = replace(world, prices=prices)
     targets = _TARGET * np.maximum(cross_targets(world.prices[..., 3]), 0.0)
-    policy = table_of(targets)
-    costs = CostProfile(commission_frac=_COMMISSION, slippage_frac=0.0)
-    config = sleeve_config(costs, reward="log_growth", max_participation_frac=1.0)
-    played = _backtest(world, config, policy, size)
+    return world, targets, _backtest(world, _rule_config(), table_of(targets), size)
+
+
+def _rule(size: BenchSize) -> BenchRecord:
+    world, targets, played = rule_backtest(size)
+    policy, start = table_of(targets), size.first_bar - 1
     began, peers = perf_counter(), []
-    start = size.first_bar - 1
     for symbol in range(size.n_symbols):
         bars, wanted = world.prices[symbol, start:], targets[symbol, start:]
         peers.append(run_peer(bars, wanted, commission_frac=_COMMISSION))
@@ -109,13 +112,18 @@ def _rule(world: World, size: BenchSize) -> BenchRecord:
     worst = max(difference(played, symbol, peer) for symbol, peer in enumerate(peers))
     if worst > TOLERANCE:
         raise RuntimeError(f"backtesting.py and the simulator differ by {worst:.2g}")
-    seconds, _ = _fastest(lambda: _backtest(world, config, policy, size))
+    seconds, _ = _fastest(lambda: _backtest(world, _rule_config(), policy, size))
     made = against("vs_backtesting_py", seconds, "s", reference, "backtesting.py")
     note = (
         f"crossing of 20 and 50 bars on {size.n_symbols} symbols × {played.n_bars:,} bars; trades "
         f"are the same, equity and profits to {worst:.0e}; {GOAL_TIMES:.0f} times is the goal"
     )
     return replace(made, note=note)
+
+
+def _rule_config() -> EnvConfig:
+    costs = CostProfile(commission_frac=_COMMISSION, slippage_frac=0.0)
+    return sleeve_config(costs, reward="log_growth", max_participation_frac=1.0)
 
 
 def difference(played: Backtest, symbol: int, peer: PeerResult) -> float:

@@ -1,0 +1,111 @@
+"""`tradingbot backtest`: runs beside rules, rules on a market, trades as CSV, and refusals."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from fixtures.tiny_training import tiny_config
+from tradingbot.app.training.session import begin_run
+
+PLANTED = ("--market", "planted", "--from", "2025-07-01", "--seed", "5")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("workspace")
+    begin_run(tiny_config(validation__shrink=False), folder, name="done")
+    return folder
+
+
+def test_run_and_rules_trade_the_same_bars_and_trades_are_written(
+    call, trained: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "trades.csv"
+
+    answer = call(
+        *("--workspace", str(trained), "backtest", "done", "buy_and_hold", "oracle"),
+        *("--trades", str(file), "--json"),
+    )
+
+    assert answer.code == 0
+    run, hold, oracle = answer.document
+    assert [each["policy"] for each in (run, hold, oracle)] == ["done", "buy_and_hold", "oracle"]
+    assert {(each["first_day"], each["bars"]) for each in (run, hold, oracle)} == {
+        (run["first_day"], run["bars"])
+    }
+    assert run["synthetic"] is True
+    low, high = run["sharpe_annual"][1:]
+    assert low < run["metrics"]["sharpe"] < high
+    assert hold["metrics"]["exposure"] > 0.9
+    with file.open(newline="") as opened:
+        rows = list(csv.DictReader(opened))
+    closed = [row for row in rows if row["policy"] == "done" and row["is_open"] == "0"]
+    assert len(closed) == run["metrics"]["trade_count"] > 5
+    assert {row["ended_by"] for row in closed} == {"policy"}
+    assert {row["side"] for row in rows} == {"1"}
+
+
+def test_costs_and_delay_move_the_figures(call, trained: Path) -> None:
+    def asked(*options: str) -> dict[str, object]:
+        answer = call("--workspace", str(trained), "backtest", "done", "--json", *options)
+        assert answer.code == 0
+        return answer.document[0]
+
+    usual, dear, late = asked(), asked("--cost-bps", "40"), asked("--delay", "2")
+
+    assert dear["metrics"]["total_return"] < usual["metrics"]["total_return"]
+    assert dear["costs"]["commission_frac"] == pytest.approx(40e-4)
+    assert dear["costs"]["slippage_frac"] == 0.0
+    assert late["delay_bars"] == 2
+    assert late["metrics"]["total_return"] != usual["metrics"]["total_return"]
+
+
+def test_rules_alone_trade_a_market(call) -> None:
+    answer = call("backtest", "sma_cross", "flat", *PLANTED)
+
+    assert answer.code == 0
+    said = " ".join(answer.out.split())
+    assert "synthetic market 'planted', seed 5" in said
+    assert "1.2 bp of each fill; delay 0" in said
+    assert "sma_cross" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nope",), "a run or a known rule, was 'nope'"),
+        (("macd",), "a rule and a market to trade on, was rules alone"),
+        (("sma_cros", *PLANTED), "Did you mean 'sma_cross'"),
+        (("macd", "--market", "planted", "--dataset", "x"), "either --dataset or --market"),
+        (("macd", "--market", "planted", "--from", "2031-01-01"), "must hold a bar"),
+        (("macd", *PLANTED, "--part", "all"), "--part must be train, validation or test"),
+        (("macd", *PLANTED, "--trades", "/no/such/folder/t.csv"), "folder that exists"),
+        (("macd", "--set", "kappa=1"), "--set must come with --market"),
+    ],
+)
+def test_what_cannot_be_backtested_is_refused(call, arguments: tuple[str, ...], said: str) -> None:
+    answer = call("backtest", *arguments)
+
+    assert answer.code == 2
+    assert said in " ".join(answer.err.split())
+
+
+def test_run_on_another_market_is_refused(call, trained: Path) -> None:
+    answer = call("--workspace", str(trained), "backtest", "done", *PLANTED)
+
+    assert answer.code == 2
+    assert "on its own data" in answer.err
+    assert "Leave --dataset and --market out" in answer.err
