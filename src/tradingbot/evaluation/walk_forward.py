@@ -26,7 +26,7 @@ class WalkForwardSettings:
     """Windows per training."""
     first_share_frac: float = 0.5
     """Share of all days that lies before the first window."""
-    validation_share_frac: float = 0.25
+    validation_share_frac: float = 0.3
     """Share of the days before a training's windows that its validation takes, at their end."""
     steps_share_frac: float = 1.0
     """Budget of each training ÷ that of the run."""
@@ -72,7 +72,7 @@ def plan_windows(n_days: int, settings: WalkForwardSettings) -> tuple[PlannedTra
         >>> [training.windows for training in plan]
         [((50, 70), (60, 80)), ((70, 90), (80, 100))]
         >>> plan[0].train_stop, plan[0].validation_stop
-        (38, 50)
+        (35, 50)
     """
     first = math.ceil(settings.first_share_frac * n_days)
     starts = range(first, n_days - settings.window_days + 1, settings.step_days)
