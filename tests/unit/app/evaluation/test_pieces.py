@@ -1,0 +1,140 @@
+"""Every piece of one small run: figures agree with the backtests that they are of."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fixtures.tiny_evaluation import tiny_evaluation
+from tradingbot.app.evaluation.bench import Bench, Request, open_bench
+from tradingbot.app.evaluation.engine import make_pieces
+from tradingbot.app.evaluation.performance_piece import Performance
+from tradingbot.app.evaluation.piece_store import Stored
+from tradingbot.app.evaluation.retraining import Trained
+from tradingbot.app.evaluation.subject import Subject
+from tradingbot.app.training.results import AGENTS, HOLD, ORACLE
+from tradingbot.evaluation.dossier.analysis import Ablation, Health, Seeds
+from tradingbot.evaluation.dossier.codec import from_plain, to_plain
+from tradingbot.evaluation.dossier.evidence import LeakCheck, Statistics
+from tradingbot.evaluation.dossier.robustness import WalkForward
+from tradingbot.runs.ledger import Ledger
+
+TRAINED = ("walk_forward", "seeds", "ablation")
+
+
+@pytest.fixture(scope="module")
+def bench(evaluated_workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    folder = tmp_path_factory.mktemp("pieces")
+    config = tiny_evaluation(*TRAINED)
+    return open_bench(Request("tiny", evaluated_workspace, config, folder))
+
+
+@pytest.fixture(scope="module")
+def made(bench: Bench, evaluated_workspace: Path) -> dict[str, Stored]:
+    request = Request("tiny", evaluated_workspace, tiny_evaluation(*TRAINED), bench.store.folder)
+    return make_pieces(bench, request)
+
+
+def test_every_piece_is_made_and_survives_the_disk(made: dict[str, Stored], bench: Bench) -> None:
+    assert {name: each.reason for name, each in made.items() if each.reason} == {}
+    for each in made.values():
+        again = from_plain(type(each.record), to_plain(each.record))
+        assert repr(again) == repr(each.record)
+
+
+def test_performance_is_that_of_the_backtest(made: dict[str, Stored], subject: Subject) -> None:
+    performance: Performance = made["performance"].record
+    test = performance.parts[-1]
+    played = subject.backtest("test")
+
+    agents = test.policies[0]
+    assert (agents.policy, agents.kind) == (AGENTS, "agents")
+    assert agents.net_bps_per_bar.estimate == pytest.approx(1e4 * played.returns.mean())
+    assert agents.total_return_frac == pytest.approx(played.portfolio[-1] - 1.0)
+    assert agents.equity[0] == 1.0
+    assert agents.equity[-1] == pytest.approx(played.portfolio[-1])
+    assert len(agents.equity) == len(test.days)
+    assert [row.agent for row in test.agents] == list(played.symbols)
+    assert {HOLD, ORACLE, "momentum", "macd", "flat", "random, as much", "SPY"} <= {
+        row.policy for row in test.policies
+    }
+    assert test.reference == "SPY"
+    flat = test.policy("flat")
+    assert flat is not None
+    assert flat.sharpe_annual == (0.0, 0.0, 0.0)
+    hold = test.policy(HOLD)
+    assert hold is not None
+    assert test.excess_over_hold_bps.estimate == pytest.approx(
+        agents.net_bps_per_bar.estimate - hold.net_bps_per_bar.estimate
+    )
+
+
+def test_statistics_are_of_the_test_part_and_count_the_ledger(
+    made: dict[str, Stored], subject: Subject, evaluated_workspace: Path
+) -> None:
+    statistics: Statistics = made["statistics"].record
+    returns = subject.backtest("test").portfolio_returns
+
+    assert statistics.bars == len(returns)
+    assert statistics.sharpe_per_bar == pytest.approx(returns.mean() / returns.std(ddof=1))
+    assert statistics.n_trials == len(Ledger(evaluated_workspace).trials(_data_key(subject))) == 1
+    assert statistics.overfitting_variants == 5  # the run, two seeds, two of the variant
+    assert 0.0 <= statistics.spa_p_lower <= statistics.spa_p_upper <= 1.0
+    assert {HOLD, "SPY", "flat"} <= set(statistics.spa_against)
+    assert ORACLE not in statistics.spa_against
+
+
+def test_health_and_leak_check_are_clean(made: dict[str, Stored]) -> None:
+    health: Health = made["health"].record
+    leak: LeakCheck = made["leak_check"].record
+
+    assert health.is_healthy
+    assert 0.0 <= health.lowest_action <= health.highest_action <= 1.0
+    assert leak.is_clean
+    assert leak.actions_compared > 0
+    assert len(leak.delayed_net_bps) == 4
+    assert leak.certificate_sha256 is None
+
+
+def test_windows_lie_after_what_their_agents_learned_from(made: dict[str, Stored]) -> None:
+    walk: WalkForward = made["walk_forward"].record
+
+    assert len(walk.windows) >= 1
+    for window in walk.windows:
+        assert window.trained_until < window.first_day <= window.last_day
+    positive = np.mean([window.sharpe_annual > 0.0 for window in walk.windows])
+    assert walk.share_positive.estimate == pytest.approx(positive)
+
+
+def test_seeds_and_ablation_share_the_trainings_of_the_base(made: dict[str, Stored]) -> None:
+    seeds: Seeds = made["seeds"].record
+    ablation: Ablation = made["ablation"].record
+    trainings = [each.record for each in made.values() if isinstance(each.record, Trained)]
+
+    assert [row.seed for row in seeds.rows] == [6, 7] == list(ablation.seeds)
+    base = [each for each in trainings if not each.order.changes and not each.order.windows]
+    assert len(base) == 2
+    assert ablation.base_net_bps == tuple(each.part("validation").net_bps_per_bar for each in base)
+    (row,) = ablation.rows
+    assert (row.axis, row.setting) == ("learner.direct.actor.pooling", "independent")
+    gaps = np.array(ablation.base_net_bps) - np.array(row.net_bps)
+    assert row.contribution_bps.estimate == pytest.approx(gaps.mean())
+
+
+def test_trainings_are_checks_in_the_ledger_and_no_trials(
+    made: dict[str, Stored], subject: Subject, evaluated_workspace: Path
+) -> None:
+    checks = Ledger(evaluated_workspace).trials(_data_key(subject), kinds=("check",))
+    trainings = [each for each in made.values() if isinstance(each.record, Trained)]
+
+    assert len(checks) == len(trainings)
+    assert all(math.isfinite(check.sharpe_per_bar or 0.0) for check in checks)
+
+
+def _data_key(subject: Subject) -> str:
+    from tradingbot.app.training.counting import data_key
+
+    return data_key(subject.data.identity)

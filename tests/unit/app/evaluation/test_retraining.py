@@ -1,0 +1,123 @@
+"""Trainings of a dossier: the run's own way, to the same bits, never looking ahead."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fixtures.tiny_training import tiny_config
+from tradingbot.app.evaluation import retraining
+from tradingbot.app.evaluation.retraining import Order, fulfil, order_config
+from tradingbot.app.evaluation.subject import Subject
+from tradingbot.app.training.configuration import TrainConfig
+from tradingbot.app.training.data import TrainingData, open_data
+from tradingbot.domain.errors import ConfigError, TrainingError
+from tradingbot.learning.trainer import Trainer
+
+SHORT = Order(seed=9, steps_share_frac=0.2)
+WINDOW = Order(
+    seed=9,
+    steps_share_frac=0.2,
+    last_days=("2025-08-15", "2025-09-05", "2025-09-19"),
+    windows=(("2025-09-08", "2025-09-12"), ("2025-09-15", "2025-09-19")),
+)
+
+
+def test_training_of_the_runs_seed_and_budget_is_the_run(subject: Subject, tmp_path: Path) -> None:
+    order = Order(seed=subject.run.record.seeds["root"], steps_share_frac=1.0)
+
+    trained = fulfil(order, subject.config, subject.data, tmp_path)
+
+    for part in ("validation", "test"):
+        played = subject.backtest(part)  # type: ignore[arg-type]
+        np.testing.assert_allclose(trained.part(part).portfolio, played.portfolio, rtol=1e-6)
+    assert trained.steps_per_agent == subject.config.budget.steps_per_agent
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[TrainConfig]:
+    """Configurations whose data were opened."""
+    seen: list[TrainConfig] = []
+
+    def noted(config: TrainConfig, workspace: Path) -> TrainingData:
+        seen.append(config)
+        return open_data(config, workspace)
+
+    monkeypatch.setattr(retraining, "open_data", noted)
+    return seen
+
+
+def test_equal_orders_give_the_same_and_another_seed_another(
+    subject: Subject, tmp_path: Path, opened: list[TrainConfig]
+) -> None:
+    first, again, other = (
+        fulfil(order, subject.config, subject.data, tmp_path)
+        for order in (SHORT, SHORT, replace(SHORT, seed=10))
+    )
+
+    assert first == again
+    assert first.part("test").portfolio != other.part("test").portfolio
+    assert not opened  # they learn from what the run learned from
+
+
+def test_windows_are_traded_by_agents_that_learned_before_them(
+    subject: Subject, tmp_path: Path, opened: list[TrainConfig]
+) -> None:
+    trained = fulfil(WINDOW, subject.config, subject.data, tmp_path)
+
+    assert trained.trained_until <= "2025-09-05"
+    assert len(opened) == 1  # the scaler is fitted anew
+    assert [(part.first_day, part.last_day) for part in trained.parts][1] == (
+        "2025-09-15",
+        "2025-09-19",
+    )
+    assert trained.parts[0].first_day >= "2025-09-08"
+    assert all(part.portfolio[0] == 1.0 for part in trained.parts)
+
+
+def test_training_that_is_halted_stays_out_and_says_why(
+    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def halt(_: Trainer) -> None:
+        raise TrainingError("training must stay healthy", was="a collapse")
+
+    monkeypatch.setattr(retraining.Trainer, "run", halt)
+
+    trained = fulfil(SHORT, subject.config, subject.data, tmp_path)
+
+    assert "a collapse" in trained.failed
+    assert trained.trading_agents == 0
+    assert set(trained.part("test").portfolio) == {1.0}
+    assert trained.part("test").net_bps_per_bar == 0.0
+
+
+def test_budget_schedules_and_evaluations_shrink_together() -> None:
+    config = tiny_config()
+
+    short = order_config(SHORT, config)
+
+    assert (config.budget.steps_per_agent, short.budget.steps_per_agent) == (192, 48)
+    assert (config.learner.direct.learning_rate.over, short.learner.direct.learning_rate.over) == (
+        192,
+        48,
+    )
+    assert short.validation.every_updates == 1
+    assert short.seed == 9
+
+
+def test_whole_budget_changes_nothing_but_the_seed() -> None:
+    config = tiny_config()
+
+    same = order_config(Order(seed=5, steps_share_frac=1.0), config)
+
+    assert same.as_mapping() == config.as_mapping()
+
+
+def test_change_that_does_not_fit_is_refused() -> None:
+    order = replace(SHORT, changes=(("learner.direct.actor.pooling", "none"),))
+
+    with pytest.raises(ConfigError, match="pooling"):
+        order_config(order, tiny_config())
