@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from weakref import WeakKeyDictionary
 
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tradingbot.agents.policy import Policy
+from tradingbot.agents.policy import MarketRule, Policy
 from tradingbot.domain.checks import require
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.config import EnvConfig
@@ -20,12 +20,14 @@ from tradingbot.evaluation.backtest.lanes import Group, Lanes, Sight
 from tradingbot.evaluation.backtest.period import require_period
 from tradingbot.evaluation.backtest.result import Backtest
 from tradingbot.evaluation.backtest.simulation import Progress, simulate
-from tradingbot.evaluation.backtest.track import Track
+from tradingbot.evaluation.backtest.track import COLUMNS, Track
 from tradingbot.evaluation.backtest.trades import trades_of
 from tradingbot.market.bars import TensorMarket, tensor_market
 from tradingbot.market.costs import CostProfile, CostRates
 
 MOST_DELAY_BARS = 100
+_MOST_NUMBERS = 2**25
+"""Numbers that one simulation keeps at a time: 256 MiB."""
 _MARKETS: WeakKeyDictionary[World, TensorMarket] = WeakKeyDictionary()
 
 
@@ -105,33 +107,17 @@ def backtest_all(
     """
     first = first_ready_bar(world) if first_bar is None else first_bar
     last = world.n_bars - 1 if last_bar is None else last_bar
-    track = simulate_entrants(world, config, entrants, first, last, progress=progress)
-    closed_at = world.closed_at[first : last + 1]
-    n_symbols = world.n_symbols
-    trades = trades_of(track.fills(), track.last_mark, closed_at, n_symbols=n_symbols)
-    results = []
-    for index, entrant in enumerate(entrants):
-        mine = trades.select(trades.policy == index)
-        own = track.lanes(slice(index * n_symbols, (index + 1) * n_symbols))
-        results.append(
-            Backtest(
-                policy=entrant.name,
-                label=period_label(world, closed_at),
-                synthetic=world.synthetic,
-                symbols=world.symbols,
-                closed_at=closed_at,
-                bars_per_year=bars_per_year,
-                **_shares(own, config.rules.account.initial_cash_ccy),
-                action=own.asked,
-                reward_names=config.reward_stack.names,
-                reward_terms=own.terms,
-                denials=own.denials,
-                trades=replace(mine, policy=np.zeros_like(mine.policy)),
-                costs=entrant.costs or config.costs,
-                delay_bars=entrant.delay_bars,
-            )
-        )
-    return tuple(results)
+    require_period(world, first, last)
+    results: dict[int, Backtest] = {}
+    batches = _batches(entrants, (last - first) * world.n_symbols)
+    for number, batch in enumerate(batches):
+        chosen = [entrants[place] for place in batch]
+        told = _shared(progress, number, len(batches))
+        track = simulate_entrants(world, config, chosen, first, last, progress=told)
+        closed_at = world.closed_at[first : last + 1]
+        made = _results(world, config, chosen, track, closed_at, bars_per_year)
+        results |= dict(zip(batch, made, strict=True))
+    return tuple(results[place] for place in range(len(entrants)))
 
 
 def simulate_entrants(
@@ -189,6 +175,63 @@ def period_label(world: World, closed_at: NDArray[np.int64]) -> str:
     """Say which data and days figures are of."""
     first, last = closed_at[[0, -1]].astype("datetime64[us]").astype("datetime64[D]")
     return f"{world.label}, {first} … {last}"
+
+
+def _batches(entrants: Sequence[Entrant], numbers_each: int) -> list[list[int]]:
+    """Divide entrants, by place, into simulations of the same kind that fit into memory.
+
+    Rules that look at the market alone are kept from the others: they need not be asked bar by bar.
+    """
+    if not entrants:
+        raise ConfigError("a backtest must have a policy", was="none")
+    size = max(1, _MOST_NUMBERS // (numbers_each * len(COLUMNS)))
+    batches: list[list[int]] = []
+    for kind in (True, False):
+        places = [
+            place
+            for place, entrant in enumerate(entrants)
+            if isinstance(entrant.policy, MarketRule) is kind
+        ]
+        batches += [places[start : start + size] for start in range(0, len(places), size)]
+    return batches
+
+
+def _shared(progress: Progress | None, number: int, count: int) -> Progress | None:
+    """Tell the progress of one of several simulations as a part of all."""
+    if progress is None:
+        return None
+    return lambda done, total, label: progress(number * total + done, count * total, label)
+
+
+def _results(
+    world: World,
+    config: EnvConfig,
+    entrants: Sequence[Entrant],
+    track: Track,
+    closed_at: NDArray[np.int64],
+    bars_per_year: float,
+) -> Iterator[Backtest]:
+    n_symbols = world.n_symbols
+    trades = trades_of(track.fills(), track.last_mark, closed_at, n_symbols=n_symbols)
+    for index, entrant in enumerate(entrants):
+        mine = trades.select(trades.policy == index)
+        own = track.lanes(slice(index * n_symbols, (index + 1) * n_symbols))
+        yield Backtest(
+            policy=entrant.name,
+            label=period_label(world, closed_at),
+            synthetic=world.synthetic,
+            symbols=world.symbols,
+            closed_at=closed_at,
+            bars_per_year=bars_per_year,
+            **_shares(own, config.rules.account.initial_cash_ccy),
+            action=own.asked.copy(),
+            reward_names=config.reward_stack.names,
+            reward_terms=own.terms.copy(),
+            denials=own.denials.copy(),
+            trades=replace(mine, policy=np.zeros_like(mine.policy)),
+            costs=entrant.costs or config.costs,
+            delay_bars=entrant.delay_bars,
+        )
 
 
 def _market_of(world: World) -> TensorMarket:

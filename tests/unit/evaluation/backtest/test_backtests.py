@@ -190,6 +190,39 @@ def test_entrants_of_one_simulation_are_what_they_are_alone() -> None:
     assert (together[3].equity == 1.0).all()
 
 
+def test_sweep_in_several_batches_is_the_same_in_the_same_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, told = small_world(), []
+    policies = [baseline(name, world) for name in ("expert", "random", "macd")]
+    entrants = [Entrant(f"{place}", each) for place, each in enumerate([*policies, *policies])]
+
+    def swept() -> tuple[Backtest, ...]:
+        return backtest_all(
+            world,
+            WHOLE_BARS,
+            entrants,
+            bars_per_year=12.0,
+            first_bar=FIRST,
+            last_bar=FIRST + 60,
+            progress=lambda done, total, _: told.append(done / total),
+        )
+
+    whole = swept()
+    monkeypatch.setattr("tradingbot.evaluation.backtest.backtests._MOST_NUMBERS", 1)
+    told.clear()
+    pieces = swept()
+
+    assert [each.policy for each in pieces] == ["0", "1", "2", "3", "4", "5"]
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+    for one, other in zip(whole, pieces, strict=True):
+        assert np.array_equal(one.equity, other.equity)
+        assert other.bars_per_year == 12.0
+    assert np.array_equal(whole[0].equity, whole[3].equity)
+    assert not np.array_equal(whole[0].equity, whole[1].equity)
+
+
 def test_random_policy_matches_the_turnover_of_another() -> None:
     world = small_world()
     model = played_by(baseline("sma_cross", world))
