@@ -15,10 +15,12 @@ from tradingbot.app.evaluation.retraining import Order, Trained, Value, order_co
 from tradingbot.app.evaluation.seeds_piece import other_seeds
 from tradingbot.app.evaluation.subject import Subject
 from tradingbot.app.training.configuration import TrainConfig
+from tradingbot.app.training.wiring import env_config
 from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.dossier.analysis import Ablation, AblationRow
 from tradingbot.evaluation.statistics.aggregates import aggregate_interval
+from tradingbot.networks.encoders.catalogue import encoder_preset
 
 AUTOMATIC = "automatic"
 _PART = "validation"
@@ -94,7 +96,7 @@ def ablation_orders(subject: Subject, settings: AblationSettings) -> dict[str, t
     orders = {"": tuple(Order(seed, share) for seed in seeds)}
     for variant in chosen_variants(subject.config, settings):
         changes = _changes(variant)
-        order_config(Order(0, share, changes), subject.config)  # refused now, not in an hour
+        _require_buildable(order_config(Order(0, share, changes), subject.config))
         orders[variant] = tuple(Order(seed, share, changes) for seed in seeds)
     return orders
 
@@ -121,6 +123,12 @@ def measure_ablation(
         base_net_bps=base,
         rows=tuple(rows),
     )
+
+
+def _require_buildable(config: TrainConfig) -> None:
+    """Refuse names that only the library knows now, not in an hour."""
+    env_config(config)
+    encoder_preset(config.encoder.preset)
 
 
 def _changes(variant: str) -> tuple[tuple[str, Value], ...]:

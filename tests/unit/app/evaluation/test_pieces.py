@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from fixtures.tiny_evaluation import tiny_evaluation
+from tradingbot.app.evaluation import identity
 from tradingbot.app.evaluation.bench import Bench, Request, open_bench
 from tradingbot.app.evaluation.engine import make_pieces
+from tradingbot.app.evaluation.identity import subject_identity
 from tradingbot.app.evaluation.performance_piece import Performance
 from tradingbot.app.evaluation.piece_store import Stored
 from tradingbot.app.evaluation.retraining import Trained
@@ -132,6 +135,17 @@ def test_trainings_are_checks_in_the_ledger_and_no_trials(
 
     assert len(checks) == len(trainings)
     assert all(math.isfinite(check.sharpe_per_bar or 0.0) for check in checks)
+
+
+def test_other_weights_are_another_identity(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = subject_identity(subject)
+    other = SimpleNamespace(manifest=SimpleNamespace(weights_sha256="0" * 64))
+
+    monkeypatch.setattr(identity, "acting_checkpoint", lambda _: other)
+
+    assert subject_identity(subject) != before
 
 
 def _data_key(subject: Subject) -> str:

@@ -1,0 +1,97 @@
+"""An evaluation that is killed goes on where it was, to the same bytes; so it does with workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fixtures.tiny_evaluation import make_run, tiny_evaluation_arguments
+
+PIECES = ("seeds", "walk_forward")
+_PATIENCE_S = 300.0
+
+
+def begin(workspace: Path, *more: str) -> subprocess.Popen[str]:
+    arguments = ["evaluate", "tiny", *tiny_evaluation_arguments(*PIECES), *more]
+    command = [sys.executable, "-m", "tradingbot.app.cli", "--workspace", str(workspace)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [*command, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+def finish(workspace: Path, *more: str) -> None:
+    with begin(workspace, *more) as process:
+        _, said = process.communicate(timeout=_PATIENCE_S)
+    assert process.returncode == 0, said
+
+
+def pieces_of(workspace: Path) -> Path:
+    return workspace / "runs" / "tiny" / "evaluation" / "pieces"
+
+
+def wait_for(folder: Path, count: int) -> None:
+    until = time.monotonic() + _PATIENCE_S
+    while len(list(folder.glob("*.json"))) < count:
+        assert time.monotonic() < until, "no piece was made"
+        time.sleep(0.02)
+
+
+def contents(workspace: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(pieces_of(workspace).glob("*.json"))}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The evaluation that was never killed, by one process."""
+    workspace = tmp_path_factory.mktemp("whole")
+    make_run(workspace)
+    finish(workspace, "--jobs", "1")
+    return workspace
+
+
+def test_killed_evaluation_by_two_workers_ends_with_the_same_bytes(
+    tmp_path: Path, whole: Path
+) -> None:
+    make_run(tmp_path)
+    with begin(tmp_path, "--jobs", "2") as process:
+        wait_for(pieces_of(tmp_path), 2)
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    done = {path: path.stat().st_mtime_ns for path in pieces_of(tmp_path).glob("*.json")}
+
+    finish(tmp_path, "--jobs", "2")
+
+    assert contents(tmp_path) == contents(whole)
+    kept = {path: path.stat().st_mtime_ns for path in done}
+    assert kept == done
+    assert not list(pieces_of(tmp_path).glob(".tmp-*"))
+
+
+def test_interrupted_evaluation_leaves_with_130_and_no_worker(tmp_path: Path) -> None:
+    make_run(tmp_path)
+    with begin(tmp_path, "--jobs", "2") as process:
+        wait_for(pieces_of(tmp_path), 1)
+        workers = [int(line) for line in _children(process.pid)]
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=_PATIENCE_S)
+
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "error: interrupted"
+    assert "Traceback" not in said
+    assert workers
+    assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]
+
+
+def _children(process: int) -> list[str]:
+    return Path(f"/proc/{process}/task/{process}/children").read_text().split()
