@@ -1,0 +1,76 @@
+"""How often the verdict is GO on noise, and on markets with a planted signal (κ = 0.10). Synthetic.
+
+python benchmarks/go_rates.py [--noise 100] [--planted 40] [--jobs 2] [--seconds 1e9] [--out x.json]
+
+About 40 s of one core per noise market and two minutes per planted one. Results are written as they
+come; markets that are in the file already are not judged again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+
+from tradingbot.app.bench.go_rates import NOISE, PLANTED, GoResult, judge_markets, rate_record
+
+FIRST_SEED = 1000  # no seed that anything was tuned on
+
+
+def main() -> None:
+    """Judge what is missing and write it down."""
+    options = read_options()
+    results = read_results(options.out)
+    known = {(each.market, each.seed) for each in results}
+    counts = {PLANTED: options.planted, NOISE: options.noise}
+    wanted = [
+        (market, FIRST_SEED + index)
+        for market, count in counts.items()
+        for index in range(count)
+        if (market, FIRST_SEED + index) not in known
+    ]
+    began = time.perf_counter()
+    for result in judge_markets(wanted, jobs=options.jobs, progress=lambda *_: None):
+        results.append(result)
+        print(f"{time.perf_counter() - began:6.0f} s {result}", flush=True)
+        write_results(options.out, results)
+        if time.perf_counter() - began > options.seconds:
+            print("time is up", flush=True)
+            os._exit(0)  # workers in the middle of a market are not waited for
+
+
+def read_options() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--noise", type=int, default=100)
+    parser.add_argument("--planted", type=int, default=40)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--seconds", type=float, default=1e9, help="leave after this")
+    parser.add_argument("--out", type=Path, default=Path("go_rates.json"))
+    return parser.parse_args()
+
+
+def read_results(path: Path) -> list[GoResult]:
+    """Return what a file has."""
+    if not path.is_file():
+        return []
+    runs = json.loads(path.read_text())["runs"]
+    return [GoResult(**{**run, "missed": tuple(run["missed"])}) for run in runs]
+
+
+def write_results(path: Path, results: list[GoResult]) -> None:
+    """Write all results, and a record for each kind of market."""
+    kinds = dict.fromkeys(each.market for each in results)
+    records = [asdict(rate_record(market, results)) for market in kinds]
+    document = {"records": records, "runs": [asdict(each) for each in results]}
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

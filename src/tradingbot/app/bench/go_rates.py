@@ -1,0 +1,120 @@
+"""How often the verdict is GO where there is nothing, and where there is an edge: whole pipelines.
+
+Every market is another seed: generated, learned from by a small population, evaluated and judged
+like any run. A market whose required pieces already say NO-GO is not evaluated further: gates of
+the phase `edge` ask for nothing else, and no other piece can change that verdict.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tradingbot.app.bench.record import BenchRecord
+from tradingbot.app.console import Progress
+from tradingbot.app.evaluation.configuration import load_evaluate_config
+from tradingbot.app.evaluation.session import Evaluation, Wish, evaluate_run
+from tradingbot.app.training.config_files import load_train_config
+from tradingbot.app.training.session import begin_run
+from tradingbot.evaluation.statistics.proportion import wilson_interval
+
+NOISE, PLANTED = "noise", "planted"
+GOALS = {NOISE: 0.02, PLANTED: 0.95}
+"""Share of GO: at most on noise, at least where a signal is planted (κ = 0.10)."""
+_RECORDS = {NOISE: "false_go", PLANTED: "true_go"}
+_SYMBOLS = (
+    *("AAPL", "MSFT", "NVDA", "AMZN", "META", "TSLA", "JPM", "XOM", "JNJ", "PG", "KO", "PEP"),
+    *("WMT", "HD", "MCD", "CVX", "BAC", "UNH", "V", "MA", "SPY", "QQQ", "CAT", "BA"),
+)
+_TRAINING: dict[str, object] = {
+    "market.universe": "us143",
+    "market.params": {},
+    "symbols": list(_SYMBOLS),
+    "budget.steps_per_agent": 20_480,
+    "tracking.mlflow": "off",
+    "tracking.tensorboard": "off",
+    "threads": 1,
+}
+_EVALUATION: dict[str, object] = {
+    "pieces": ["walk_forward", "sensitivity", "placebos"],
+    "walk_forward.retrain_every": 6,
+}
+"""What the gates that GO requires ask for."""
+
+
+@dataclass(frozen=True)
+class GoResult:
+    """The verdict on one market."""
+
+    market: str
+    seed: int
+    verdict: str
+    net_bps_per_bar: float
+    deflated_sharpe: float
+    missed: tuple[str, ...]
+    """Required gates that did not pass."""
+
+
+def judge_market(market: str, seed: int) -> GoResult:
+    """Generate, train, evaluate and judge one market in a workspace that is thrown away."""
+    options = {**_TRAINING, "market.name": market, "market.seed": seed, "seed": seed}
+    config = load_train_config("prototype10", options)
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = Path(folder)
+        run = begin_run(config, workspace).run.id
+        found = _evaluate(run, workspace, "required", {})
+        if found.memo.verdict != "NO-GO":
+            found = _evaluate(run, workspace, "quick", _EVALUATION)
+    gates = [each for each in found.memo.gates if each.is_required and each.outcome != "pass"]
+    return GoResult(
+        market=market,
+        seed=seed,
+        verdict=found.memo.verdict,
+        net_bps_per_bar=found.dossier.test.policies[0].net_bps_per_bar.estimate,
+        deflated_sharpe=found.dossier.statistics.deflated_sharpe,
+        missed=tuple(f"{each.gate}: {each.outcome}" for each in gates),
+    )
+
+
+def judge_markets(
+    wanted: Sequence[tuple[str, int]], *, jobs: int, progress: Progress
+) -> Iterator[GoResult]:
+    """Judge many markets, several at a time; yields each as it is done.
+
+    Args:
+        wanted: Market and seed.
+        jobs: Processes.
+        progress: Told (markets done, in all, label).
+    """
+    progress(0, len(wanted), "markets")
+    with multiprocessing.get_context("spawn").Pool(jobs, maxtasksperchild=4) as pool:
+        for done, result in enumerate(pool.imap_unordered(_judge, wanted), start=1):
+            progress(done, len(wanted), "markets")
+            yield result
+
+
+def rate_record(market: str, results: Sequence[GoResult]) -> BenchRecord:
+    """Return the share of GO on one kind of market, with its interval in the note."""
+    mine = [each for each in results if each.market == market]
+    go = sum(each.verdict == "GO" for each in mine)
+    share = wilson_interval(go, len(mine))
+    note = (
+        f"{go} of {len(mine)} {market} markets (synthetic, {len(_SYMBOLS)} symbols), "
+        f"95 % [{share.low:.3f}, {share.high:.3f}], Wilson"
+    )
+    what = "goal, at most" if market == NOISE else "goal, at least"
+    return BenchRecord(_RECORDS[market], share.estimate, "share", GOALS[market], what, note=note)
+
+
+def _judge(wanted: tuple[str, int]) -> GoResult:
+    import torch
+
+    torch.set_num_threads(1)
+    return judge_market(*wanted)
+
+
+def _evaluate(run: str, workspace: Path, preset: str, options: dict[str, object]) -> Evaluation:
+    return evaluate_run(Wish(run=run, config=load_evaluate_config(preset, options)), workspace)
