@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from tradingbot.agents.policy import Seen
 from tradingbot.domain.checks import require, require_kinds
@@ -64,7 +66,7 @@ class NetworkPolicy:
         private: tuple[str, ...] = _PRIVATE_NAMES,
         trades: Tensor | None = None,
     ) -> None:
-        """Keep networks; they are shared, not copied.
+        """Keep networks as they are now; what is learned afterwards is not seen.
 
         Args:
             view: Embeddings by row.
@@ -91,9 +93,11 @@ class NetworkPolicy:
             )
         self._view, self._actor, self._squash = view, actor, squash
         self._places = torch.tensor([_PRIVATE_NAMES.index(name) for name in private])
-        self._last = _last_layer(actor)
+        self._hidden, self._last = _hidden_layers(actor), _last_layer(actor)
+        self._activation: Callable[[Tensor], Tensor] = getattr(functional, actor.config.activation)
         everyone = torch.ones(actor.n_agents, dtype=torch.bool)
-        self._trades = everyone if trades is None else trades
+        chosen = everyone if trades is None else trades
+        self._trades = chosen.to(actor.weights[0].device)[:, None]
 
     @torch.no_grad()
     def __call__(self, seen: Seen) -> Tensor:
@@ -111,11 +115,20 @@ class NetworkPolicy:
             )
         market = self._view.look(_by_agent(seen.row, n_agents))
         private = _by_agent(seen.private.index_select(0, self._places), n_agents).movedim(0, -1)
-        features = self._actor.features(torch.cat([market, private.to(market.dtype)], dim=-1))
-        output = torch.baddbmm(self._last[1], features, self._last[0]).float()
-        wanted = self._read(output, seen)
-        trading = torch.where(self._trades.to(wanted.device)[:, None], wanted, 0)
-        return trading.T.reshape(-1).to(seen.private.dtype)
+        output = self._forward(torch.cat([market, private.to(market.dtype)], dim=-1))
+        wanted = torch.where(self._trades, self._read(output.float(), seen), 0)
+        return wanted.T.reshape(-1).to(seen.private.dtype)
+
+    def _forward(self, x: Tensor) -> Tensor:
+        """Return outputs (N, k, O) of inputs (N, k, I): `StackedHead.forward` with weights at hand.
+
+        A module looks its parameters up at every call, which takes longer than a small layer.
+        """
+        for weight, bias in self._hidden:
+            shared = weight.dim() == 2
+            x = functional.linear(x, weight, bias) if shared else torch.baddbmm(bias, x, weight)
+            x = self._activation(x)
+        return torch.baddbmm(self._last[1], x, self._last[0])
 
     def _read(self, output: Tensor, seen: Seen) -> Tensor:
         """Return actions (N, k) of outputs (N, k, O)."""
@@ -128,6 +141,15 @@ class NetworkPolicy:
             )
         allowed = _by_agent(seen.allowed, self._actor.n_agents).movedim(0, -1)
         return MaskedCategorical.of(output, allowed).mode()
+
+
+def _hidden_layers(actor: StackedHead) -> list[tuple[Tensor, Tensor]]:
+    """Return weights and biases: (O, I), (O,) where agents share them, or (N, I, O), (N, 1, O)."""
+    pairs = [*zip(actor.weights, actor.biases, strict=True)][:-1]
+    return [
+        (weight.detach().t() if weight.dim() == 2 else weight.detach(), bias.detach())
+        for weight, bias in pairs
+    ]
 
 
 def _last_layer(actor: StackedHead) -> tuple[Tensor, Tensor]:

@@ -83,3 +83,26 @@ def test_policy_that_does_not_fit_is_refused() -> None:
         )
     with pytest.raises(ConfigError, match="levels"):
         Squash(levels=1)
+
+
+@pytest.mark.parametrize("pooling", ["partial", "pooled", "independent"])
+@pytest.mark.parametrize("activation", ["tanh", "relu", "gelu"])
+def test_policy_computes_what_the_head_computes(pooling: str, activation: str) -> None:
+    draws = torch.Generator().manual_seed(3)
+    table = torch.randn(3, 5, 4, generator=draws)
+    head = HeadConfig(hidden=(8, 6), pooling=pooling, activation=activation, deviation_scale=1.0)  # type: ignore[arg-type]
+    actor = StackedHead(3, 5, 1, head, draws)
+    with torch.no_grad():
+        for parameter in actor.parameters():
+            parameter.add_(0.1 * torch.randn(parameter.shape, generator=draws))
+    policy = NetworkPolicy(TableView(table), actor, Squash(), private=("size",))
+    row = torch.tensor([0, 5, 10, 2, 8, 14])  # two accounts of each agent
+    private = torch.zeros(18, 6)
+    private[0] = torch.rand(6, generator=draws)
+
+    found = policy(Seen(row, torch.zeros(6, 1), torch.zeros(6, 1), private))
+
+    inputs = torch.cat([table.view(15, 4)[row], private[0][:, None]], dim=-1)
+    expected = actor(inputs.view(2, 3, 5).transpose(0, 1))[..., 0].T.reshape(-1)
+    torch.testing.assert_close(found, torch.sigmoid(expected.detach()), rtol=1e-6, atol=0.0)
+    assert len(found.unique()) == 6
