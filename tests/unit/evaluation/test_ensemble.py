@@ -73,6 +73,10 @@ def test_marginal_sharpe_tells_the_agent_that_earns_from_the_one_that_loses() ->
     # Together 0; alone ±0.2 of deviation 1.
     np.testing.assert_allclose(added, [0.2, -0.2], atol=1e-12)
     np.testing.assert_allclose(marginal_sharpe(returns[:, :1]), [0.2], atol=1e-12)
+    # Together 0.15 of deviation √½; alone 0.2 and 0.1.
+    both = 0.15 * math.sqrt(2.0)
+    added = marginal_sharpe(basis + np.array([0.2, 0.1]))
+    np.testing.assert_allclose(added, [both - 0.1, both - 0.2], atol=1e-12)
 
 
 def test_marginal_sharpe_is_annualised_by_the_root_of_bars() -> None:

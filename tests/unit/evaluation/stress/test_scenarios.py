@@ -71,6 +71,8 @@ def test_crash_takes_its_share_within_its_bars_and_for_good() -> None:
     ratio = made.close / bars.close
     np.testing.assert_allclose(ratio[FIRST : FIRST + 5, 0], 0.8 ** (np.arange(1, 6) / 5))
     np.testing.assert_allclose(ratio[FIRST + 5 :, 0], 0.8)
+    # The low of a falling bar goes with its close.
+    np.testing.assert_allclose((made.low / made.close)[FIRST:], (bars.low / bars.close)[FIRST:])
     # It falls on bars that are there: symbol 2 has none at bars 60 and 63, symbol 1 lists later.
     np.testing.assert_allclose(ratio[[61, 62, 64], 2], 0.8 ** (np.array([1, 2, 3]) / 5))
     np.testing.assert_allclose(ratio[100:, 1:], 0.8)
