@@ -104,7 +104,7 @@ def later_scores(market: str, model: str) -> tuple[Scores, Scores]:
     "model",
     [
         "lightgbm",
-        "mlp",
+        pytest.param("mlp", marks=pytest.mark.slow),
         pytest.param("lstm", marks=pytest.mark.slow),
         pytest.param("gru", marks=pytest.mark.slow),
     ],

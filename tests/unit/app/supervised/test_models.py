@@ -11,7 +11,7 @@ import pytest
 from tradingbot.app.supervised.building import ModelRequest, train_model
 from tradingbot.app.supervised.models import join_model, list_models, models_folder
 from tradingbot.app.supervised.sources import open_source
-from tradingbot.app.supervised.thresholds import HOLD, backtest_thresholds
+from tradingbot.app.supervised.thresholds import HOLD, ThresholdTable, backtest_thresholds
 from tradingbot.app.training.config_files import changed, load_train_config
 from tradingbot.app.training.configuration import TrainConfig
 from tradingbot.app.training.data import open_data
@@ -104,9 +104,12 @@ def test_damaged_model_is_listed_with_its_problem(tmp_path: Path) -> None:
     assert "manifest" in line.problem
 
 
-def test_thresholds_trade_less_the_higher_they_are(workspace: Path, trained: ModelManifest) -> None:
-    table = backtest_thresholds("trees", workspace, thresholds=(0.0, 0.36, 1.0))
+@pytest.fixture(scope="module")
+def table(workspace: Path, trained: ModelManifest) -> ThresholdTable:
+    return backtest_thresholds("trees", workspace, thresholds=(0.0, 0.36, 1.0))
 
+
+def test_thresholds_trade_less_the_higher_they_are(workspace: Path, table: ThresholdTable) -> None:
     always, some, never = table.lines[:3]
     hold = table.lines[-1]
     assert hold.policy == HOLD
@@ -121,8 +124,8 @@ def test_thresholds_trade_less_the_higher_they_are(workspace: Path, trained: Mod
     assert table.synthetic
 
 
-def test_costs_lower_what_a_threshold_earns(workspace: Path, trained: ModelManifest) -> None:
-    free = backtest_thresholds("trees", workspace, thresholds=(0.36,), costs="free")
+def test_costs_lower_what_a_threshold_earns(workspace: Path, table: ThresholdTable) -> None:
     dear = backtest_thresholds("trees", workspace, thresholds=(0.36,), costs="retail")
 
-    assert dear.lines[0].total_return_frac < free.lines[0].total_return_frac
+    assert dear.costs == "retail"
+    assert dear.lines[0].total_return_frac < table.lines[1].total_return_frac
