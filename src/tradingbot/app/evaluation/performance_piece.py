@@ -173,9 +173,9 @@ def _supervised(subject: Subject) -> list[Entrant]:
 
 
 def _index(subject: Subject, part: Part) -> list[Backtest]:
-    """Buy and hold the reference index, where the data have it."""
+    """Buy and hold the reference index, where the data have it; a generated one is no index."""
     whole = subject.data.whole
-    if REFERENCE_INDEX not in whole.symbols:
+    if whole.synthetic or REFERENCE_INDEX not in whole.symbols:
         return []
     bars = subject.bars(part)
     played = backtest(
