@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 import numpy as np
@@ -18,7 +17,12 @@ from tradingbot.app.evaluation.subject import Subject
 from tradingbot.evaluation.placebo import shuffle_bars
 from tradingbot.evaluation.placebo_checks import PlaceboSettings
 from tradingbot.evaluation.policy_analysis import PolicyAnalysisSettings
-from tradingbot.evaluation.regimes import REGIMES, RegimeSettings
+from tradingbot.evaluation.regimes import (
+    REGIMES,
+    RegimeSettings,
+    index_returns,
+    label_regimes,
+)
 from tradingbot.evaluation.sensitivity import SensitivitySettings
 
 
@@ -27,12 +31,16 @@ def test_regimes_divide_the_decisions_of_the_test_part(ppo_subject: Subject) -> 
     played = ppo_subject.backtest("test")
     assert [row.regime for row in found.rows] == list(REGIMES)
     assert sum(row.bars for row in found.rows) == played.n_bars
-    whole = sum(
-        row.bars * row.net_bps_per_bar.estimate
-        for row in found.rows
-        if not math.isnan(row.net_bps_per_bar.estimate)
+    whole, part = ppo_subject.data.whole, ppo_subject.bars("test")
+    labels = label_regimes(
+        index_returns(whole.prices[..., 3]), ppo_subject.data.split.train, RegimeSettings()
     )
-    assert whole == pytest.approx(1e4 * played.returns.mean() * played.n_bars, rel=0.05)
+    # The first return is decided at the first bar of the part, and earned in the next one.
+    decided = labels[part.start : part.stop - 1]
+    for place, row in enumerate(found.rows):
+        if row.bars >= 2:
+            expected = 1e4 * played.returns.mean(axis=1)[decided == place].mean()
+            assert row.net_bps_per_bar.estimate == pytest.approx(expected)
     assert "equal weight of 10 symbols" in found.method  # a generated SPY is no index
 
 
@@ -67,6 +75,7 @@ def test_policy_analysis_reads_actions_critic_attention_and_heads(ppo_subject: S
     assert len(found.maps) == 3
     assert found.value_landscape is not None
     assert np.shape(found.value_landscape) == (4, 4)
+    assert (np.ptp(found.value_landscape, axis=1) > 0.0).all()  # positions matter to the critic
     assert found.value_axes is not None
     assert found.value_axes[0] in ppo_subject.data.world.feature_names + (
         ppo_subject.data.world.regime_names
@@ -77,6 +86,15 @@ def test_policy_analysis_reads_actions_critic_attention_and_heads(ppo_subject: S
     assert dict(found.reward_shares) == {"log_growth": 1.0}
     assert {name for name, _ in found.deviations} == {"SPY", "AAPL"}
     assert all(size > 0.0 for _, size in found.deviations)
+
+
+def test_policy_analysis_sees_positions_as_agents_did(ppo_subject: Subject) -> None:
+    found = measure_policy_analysis(ppo_subject, PolicyAnalysisSettings(n_maps=100))
+    own = next(each for each in found.maps if each.input == "own size")
+    held = ppo_subject.backtest("test").position_frac
+    assert own.edges[0] == 0.0  # nothing is held at the first decision
+    assert own.edges[-1] == pytest.approx(held[:-1].max())
+    assert sum(own.count) == held.size
 
 
 def test_placebos_are_drawn_as_often_as_told_and_leave_the_run_alone(ppo_subject: Subject) -> None:
