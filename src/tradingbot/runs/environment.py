@@ -16,7 +16,7 @@ from tradingbot.runs.record import GitState
 _PACKAGE = Path(__file__).resolve().parents[1]
 RESULT_PACKAGES = (
     *("domain", "data", "features", "risk", "market", "rewards"),
-    *("networks", "learning", "envs", "agents"),
+    *("networks", "learning", "envs", "agents", "supervised"),
 )
 """Packages whose sources can move a result; commands, pages and files cannot."""
 _GIT_TIMEOUT_S = 10
