@@ -61,21 +61,24 @@ def _cells(recurrent: nn.Module, norm: nn.LayerNorm) -> Callable[[Tensor], Tenso
 
 def _gru(encoder: GatedEncoder) -> nn.GRU:
     made = nn.GRU(encoder.n_features, encoder.width, batch_first=True)
-    with torch.no_grad():
-        made.weight_ih_l0.copy_(encoder.enter.weight)
-        made.bias_ih_l0.copy_(encoder.enter.bias)
-        made.weight_hh_l0.copy_(encoder.again.weight)
-        made.bias_hh_l0.copy_(encoder.again.bias)
+    enter, again = encoder.enter, encoder.again
+    _fill(made, 0, (enter.weight, again.weight, enter.bias, again.bias))
     return made
 
 
 def _lstm(encoder: RecurrentEncoder) -> nn.LSTM:
-    cells = list(encoder.cells)
-    made = nn.LSTM(encoder.n_features, encoder.width, len(cells), batch_first=True)
-    with torch.no_grad():
-        for layer, cell in enumerate(cells):
-            getattr(made, f"weight_ih_l{layer}").copy_(cell.enter.weight)
-            getattr(made, f"bias_ih_l{layer}").copy_(cell.enter.bias)
-            getattr(made, f"weight_hh_l{layer}").copy_(cell.again)
-            getattr(made, f"bias_hh_l{layer}").zero_()
+    made = nn.LSTM(encoder.n_features, encoder.width, len(encoder.cells), batch_first=True)
+    weights = dict(encoder.cells.named_parameters())
+    for layer in range(len(encoder.cells)):
+        enter, bias = weights[f"{layer}.enter.weight"], weights[f"{layer}.enter.bias"]
+        _fill(made, layer, (enter, weights[f"{layer}.again"], bias, torch.zeros_like(bias)))
     return made
+
+
+def _fill(made: nn.RNNBase, layer: int, tensors: tuple[Tensor, ...]) -> None:
+    """Set weights and biases of one layer: of the inputs, then of the hidden state."""
+    with torch.no_grad():
+        for kind, tensor in zip(
+            ("weight_ih", "weight_hh", "bias_ih", "bias_hh"), tensors, strict=True
+        ):
+            getattr(made, f"{kind}_l{layer}").copy_(tensor)
