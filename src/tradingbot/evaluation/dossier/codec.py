@@ -1,6 +1,6 @@
 """Records of the dossier as plain values that JSON can hold, and back without loss.
 
-Dataclasses and named tuples become objects, tuples lists; NaN and infinity, which JSON has no
+Dataclasses and intervals become objects, tuples lists; NaN and infinity, which JSON has no
 number for, become the texts `nan`, `inf` and `-inf`.
 """
 
@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from tradingbot.domain.errors import DataError
+from tradingbot.evaluation.oracle.intervals import Interval
 
 _Record = TypeVar("_Record")
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -30,7 +31,7 @@ def to_plain(record: object) -> Any:
     if dataclasses.is_dataclass(record) and not isinstance(record, type):
         names = [field.name for field in dataclasses.fields(record)]
         return {name: to_plain(getattr(record, name)) for name in names}
-    if isinstance(record, tuple) and hasattr(record, "_fields"):
+    if isinstance(record, Interval):
         return {name: to_plain(value) for name, value in record._asdict().items()}
     if isinstance(record, tuple | list):
         return [to_plain(value) for value in record]
@@ -45,7 +46,7 @@ def from_plain(kind: type[_Record], value: object, *, name: str = "") -> _Record
     """Build a record from what `to_plain` wrote.
 
     Args:
-        kind: A dataclass of plain values, tuples, named tuples and other such dataclasses.
+        kind: A dataclass of plain values, tuples, intervals and other such dataclasses.
         value: From JSON.
         name: Where it stands, for messages.
 
@@ -64,7 +65,7 @@ def _read(hint: Any, value: Any, name: str) -> Any:
         return _read_tuple(get_args(hint), value, name)
     if origin is Literal:
         return _require(value in get_args(hint), value, value, name)
-    if isinstance(hint, type) and (dataclasses.is_dataclass(hint) or hasattr(hint, "_fields")):
+    if isinstance(hint, type) and (dataclasses.is_dataclass(hint) or hint is Interval):
         return _read_record(hint, value, name)
     if hint is float:
         return _read_float(value, name)
