@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.tiny_evaluation import make_run, tiny_evaluation_arguments
+from fixtures.tiny_evaluation import make_run, tiny_evaluation, tiny_evaluation_arguments
+from tradingbot.app.evaluation.session import Wish, evaluate_run
 
-PIECES = ("seeds", "walk_forward")
+PIECES = ("seeds",)
 _PATIENCE_S = 300.0
 
 
@@ -52,42 +54,52 @@ def contents(workspace: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The evaluation that was never killed, by one process."""
-    workspace = tmp_path_factory.mktemp("whole")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with a run that nobody has evaluated; to be copied."""
+    workspace = tmp_path_factory.mktemp("trained")
     make_run(workspace)
-    finish(workspace, "--jobs", "1")
+    return workspace
+
+
+@pytest.fixture
+def whole(trained: Path, tmp_path: Path) -> Path:
+    """The evaluation that was never killed, by one process."""
+    workspace = Path(shutil.copytree(trained, tmp_path / "whole"))
+    evaluate_run(Wish("tiny", tiny_evaluation(*PIECES)), workspace, jobs=1)
     return workspace
 
 
 def test_killed_evaluation_by_two_workers_ends_with_the_same_bytes(
-    tmp_path: Path, whole: Path
+    trained: Path, tmp_path: Path, whole: Path
 ) -> None:
-    make_run(tmp_path)
-    with begin(tmp_path, "--jobs", "2") as process:
-        wait_for(pieces_of(tmp_path), 2)
+    killed = Path(shutil.copytree(trained, tmp_path / "killed"))
+    with begin(killed, "--jobs", "2") as process:
+        wait_for(pieces_of(killed), 2)
         process.kill()
     assert process.returncode == -signal.SIGKILL
-    done = {path: path.stat().st_mtime_ns for path in pieces_of(tmp_path).glob("*.json")}
+    done = {path: path.stat().st_mtime_ns for path in pieces_of(killed).glob("*.json")}
 
-    finish(tmp_path, "--jobs", "2")
+    finish(killed, "--jobs", "2")
 
-    assert contents(tmp_path) == contents(whole)
+    assert contents(killed) == contents(whole)
     kept = {path: path.stat().st_mtime_ns for path in done}
     assert kept == done
-    assert not list(pieces_of(tmp_path).glob(".tmp-*"))
+    assert not list(pieces_of(killed).glob(".tmp-*"))
 
 
-def test_interrupted_evaluation_leaves_with_130_and_no_worker(tmp_path: Path) -> None:
-    make_run(tmp_path)
-    with begin(tmp_path, "--jobs", "2") as process:
-        wait_for(pieces_of(tmp_path), 1)
+@pytest.mark.slow
+def test_interrupted_evaluation_leaves_with_130_and_no_worker(
+    trained: Path, tmp_path: Path
+) -> None:
+    workspace = Path(shutil.copytree(trained, tmp_path / "interrupted"))
+    with begin(workspace, "--jobs", "2") as process:
+        wait_for(pieces_of(workspace), 1)
         workers = [int(line) for line in _children(process.pid)]
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=_PATIENCE_S)
 
     assert process.returncode == 130
-    assert said.splitlines()[-1] == "error: interrupted"
+    assert said.splitlines()[-1].startswith("Interrupted; finished pieces are kept")
     assert "Traceback" not in said
     assert workers
     assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tradingbot.evaluation.dossier.dossier import Dossier
 
 app = typer.Typer()
+_INTERRUPTED = 130
 
 
 @app.command("evaluate")
@@ -86,8 +87,13 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
         command=_command(reference, preset, settings, pieces),
         out=out,
     )
-    with progress_bar("evaluate") as progress:
-        found = evaluate_run(wish, workspace, jobs=jobs or os.cpu_count() or 1, progress=progress)
+    count = jobs or os.cpu_count() or 1
+    try:
+        with progress_bar("evaluate") as progress:
+            found = evaluate_run(wish, workspace, jobs=count, progress=progress)
+    except KeyboardInterrupt:
+        print_note("Interrupted; finished pieces are kept, and the same command goes on from them")
+        raise typer.Exit(_INTERRUPTED) from None
     _show(found, as_json=as_json)
 
 
