@@ -15,9 +15,11 @@ from tradingbot.app.evaluation.piece_store import Stored
 from tradingbot.app.evaluation.storing import store_evaluation, store_page
 from tradingbot.app.gates_file import load_gates
 from tradingbot.app.gates_view import EVALUATION_FOLDER
+from tradingbot.app.requirement import installed_version
 from tradingbot.app.training.counting import data_key
 from tradingbot.app.training.session import RUNS_FOLDER
-from tradingbot.domain.errors import DataError
+from tradingbot.data.atomic import storage_errors
+from tradingbot.domain.errors import DataError, MissingExtraError
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.memo import write_memo
 from tradingbot.evaluation.gates.result import Memo
@@ -26,6 +28,8 @@ from tradingbot.runs.ledger import Ledger
 from tradingbot.runs.lock import locked
 
 PIECES_FOLDER, LOCK_FILE = "pieces", "lock"
+_PAGE_PACKAGE = "jinja2"
+"""What writes the page."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +76,14 @@ def evaluate_run(
             must be there cannot be made.
     """
     gates = load_gates(wish.gates)  # refused now, not after an hour
+    if installed_version(_PAGE_PACKAGE) is None:
+        raise MissingExtraError("plot", package=_PAGE_PACKAGE)
     run = find_run(workspace / RUNS_FOLDER, wish.run)
     own = run.path / EVALUATION_FOLDER
     request = Request(str(run.path), workspace, wish.config, own / PIECES_FOLDER)
     bench = open_bench(request)
-    own.mkdir(parents=True, exist_ok=True)
+    with storage_errors(own):
+        own.mkdir(parents=True, exist_ok=True)
     with locked(own / LOCK_FILE, "evaluation"):
         _count(bench, workspace)
         pieces = make_pieces(bench, request, jobs=jobs, progress=progress)
