@@ -35,6 +35,8 @@ LEVEL = 0.05
 _BASIS_POINTS = 1e4
 _EXPOSURES = (0.01, 0.99)
 _LEAST_TURNOVER = 1e-4
+_INSTEAD = (0.5, 0.05)
+"""Exposure and turnover of coins where agents stay out: the pipeline is tested all the same."""
 
 
 @dataclass(frozen=True)
@@ -130,11 +132,14 @@ def random_policies_row(
     Args:
         market_returns: (S, N) simple returns of the symbols.
         turnover: Mean |change of position| per bar and sleeve of the agents.
-        exposure: Their mean |position|; coins are in or out.
+        exposure: Their mean |position|; coins are in or out. Where agents stay out, coins hold half
+            and trade a twentieth.
         cost_frac: One way.
         real_net_bps: What the agents earned, per bar.
         settings: How many policies.
     """
+    if exposure <= 0.0 or turnover <= 0.0:
+        exposure, turnover = _INSTEAD
     share = min(max(exposure, _EXPOSURES[0]), _EXPOSURES[1])
     most = 2.0 * share * (1.0 - share)
     traded = min(max(turnover, _LEAST_TURNOVER), most)

@@ -148,6 +148,9 @@ def test_random_policies_of_agents_that_never_trade_are_still_defined() -> None:
         settings=PlaceboSettings(n_policies=20),
     )
     assert row.draws == 20
+    # Coins trade although agents do not: else their test would test nothing.
+    assert "hold 50% and trade 0.050" in row.words
+    assert row.net_bps_per_bar.high > row.net_bps_per_bar.low
 
 
 def test_settings_without_a_draw_are_refused() -> None:
