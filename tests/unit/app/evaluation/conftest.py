@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from fixtures.tiny_evaluation import make_run
 from fixtures.tiny_training import tiny_config
 from tradingbot.app.evaluation.subject import Subject, open_subject
 from tradingbot.app.training.session import begin_run
+from tradingbot.app.training.wiring import torch_threads
 
 _PPO: dict[str, object] = {
     "learner__name": "ppo",
@@ -19,6 +21,13 @@ _PPO: dict[str, object] = {
     "encoder__pretrain": False,
     "validation__shrink": False,
 }
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Workers have one thread as well; several wait for each other where cores are few."""
+    with torch_threads(1):
+        yield
 
 
 @pytest.fixture(scope="package")
