@@ -14,7 +14,12 @@ from tradingbot.evaluation.backtest import Backtest
 from tradingbot.evaluation.dossier.performance import AgentRow, PolicyKind, PolicyRow
 from tradingbot.evaluation.metrics import relative, returns, trading
 from tradingbot.evaluation.oracle.intervals import Interval
-from tradingbot.evaluation.statistics.bootstrap import bootstrap_interval, mean_of, sharpe_of
+from tradingbot.evaluation.statistics.bootstrap import (
+    bootstrap_draws,
+    bootstrap_interval,
+    mean_of,
+    sharpe_of,
+)
 
 FloatArray = NDArray[np.float64]
 NO_RATIO = Interval(0.0, 0.0, 0.0)
@@ -67,19 +72,34 @@ def net_bps(sleeve_returns: FloatArray, n_draws: int) -> Interval:
 
 
 def share_interval(mine: FloatArray, best: FloatArray, n_draws: int) -> Interval | None:
-    """Return what one policy earns ÷ what the best one does; None where that earns nothing."""
+    """Return what one policy earns ÷ what the best one does; None where that earns nothing.
+
+    In a history in which the best earns nothing the share has no bound; so has the interval's end
+    where more than one history in forty is such.
+    """
     if best.mean() <= 0.0:
         return None
 
     def ratio(histories: FloatArray) -> FloatArray:
         means = histories.mean(axis=1)
         earns = means[:, 1] > 0.0
-        shares: FloatArray = np.divide(
-            means[:, 0], means[:, 1], out=np.full(len(means), np.nan), where=earns
-        )
+        beyond = np.where(means[:, 0] > 0.0, np.inf, -np.inf)
+        shares: FloatArray = np.divide(means[:, 0], means[:, 1], out=beyond, where=earns)
         return shares
 
-    return bootstrap_interval(np.stack([mine, best], axis=1), ratio, n_draws=n_draws)
+    both = np.stack([mine, best], axis=1)
+    draws = bootstrap_draws(both, ratio, n_draws=n_draws)
+    # Of the draws as they are: between a number and infinity there is nothing to interpolate.
+    low, high = np.quantile(draws, [0.025, 0.975], method="nearest")
+    return Interval(float(mine.mean() / best.mean()), float(low), float(high))
+
+
+def is_better(mine: FloatArray, other: FloatArray) -> bool:
+    """Tell whether one policy earns more per bar than another, beyond 97.5 % of chance."""
+    difference = mine - other
+    if (difference == difference[0]).all():
+        return bool(difference[0] > 0.0)
+    return bootstrap_interval(difference, mean_of).low > 0.0
 
 
 def policy_row(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,9 +10,9 @@ import numpy as np
 def trial_variance(sharpes: Sequence[float | None], *, bars: int) -> float:
     """Estimate the variance of Sharpe ratios per bar across trials.
 
-    Where every trial came to a result it is their sample variance. A trial without one (killed,
-    or still going) may have been anything: then it is at least the variance of a Sharpe ratio that
-    is all luck, 1 ÷ (bars − 1).
+    It is their sample variance, and at least that of a Sharpe ratio that is all luck,
+    1 ÷ (bars − 1): trials that are nearly the same, or that never came to a result, must not make
+    a search look smaller than it was.
 
     Args:
         sharpes: One per trial; None where it never came to a result.
@@ -21,7 +20,4 @@ def trial_variance(sharpes: Sequence[float | None], *, bars: int) -> float:
     """
     known = np.array([each for each in sharpes if each is not None], dtype=np.float64)
     luck = 1.0 / max(bars - 1, 1)
-    observed = float(known.var(ddof=1)) if len(known) > 1 else math.nan
-    if len(known) == len(sharpes) and math.isfinite(observed):
-        return observed
-    return max(observed, luck) if math.isfinite(observed) else luck
+    return max(float(known.var(ddof=1)), luck) if len(known) > 1 else luck

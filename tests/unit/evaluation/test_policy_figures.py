@@ -16,6 +16,7 @@ from tradingbot.evaluation.policy_figures import (
     NO_RATIO,
     agent_rows,
     day_ends,
+    is_better,
     policy_row,
     require_finite,
     share_interval,
@@ -88,3 +89,17 @@ def test_share_of_what_earns_nothing_is_none() -> None:
     whole = share_interval(mine, mine, 100)
     assert whole is not None
     assert whole.estimate == 1.0
+
+
+def test_more_than_an_oracle_that_hardly_earns_is_still_told_as_more() -> None:
+    best = np.random.default_rng(0).normal(2.1e-4, 1.9e-3, 293)
+    mine = 3.2 * best + 2e-4
+
+    share = share_interval(mine, best, 500)
+
+    assert share is not None
+    assert share.estimate > 3.0
+    assert not np.isnan([share.low, share.high]).any()
+    assert is_better(mine, best)
+    assert not is_better(best, best)
+    assert not is_better(best, mine)

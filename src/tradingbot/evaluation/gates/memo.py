@@ -16,6 +16,7 @@ from tradingbot.evaluation.gates.plausibility import raise_alarm
 from tradingbot.evaluation.gates.result import Alarm, GateResult, Memo, Verdict
 
 _LISTED = 5
+_INDICES = ("SPY",)
 
 
 def write_memo(
@@ -70,9 +71,12 @@ def _headline(
         if alarm is not None and not alarm.is_explained and not missing:
             return f"Too good to be believed yet: {earned}."
         return f"There is an edge ({earned}), but {missing} required gates do not hold yet."
+    if not dossier.leak_check.is_clean:
+        return "Not to be believed: the leak check found that the future may have been seen."
     reference = dossier.test.policy(dossier.test.reference)
     rising = reference is not None and reference.total_return_frac > 0.0
-    instead = "hold the index" if rising else "stay in cash"
+    index = "the index" if dossier.test.reference in _INDICES else "the symbols in equal weight"
+    instead = f"hold {index}" if rising else "stay in cash"
     if not trading:
         return f"No edge: {instead}. Validation kept every agent out of the market."
     return f"No edge: {instead}. The agents earned {earned}."

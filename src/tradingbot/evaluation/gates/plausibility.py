@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.result import Alarm
 
@@ -22,10 +24,7 @@ def raise_alarm(dossier: Dossier) -> Alarm | None:
     if sharpe > IMPLAUSIBLE_SHARPE:
         words.append(f"a net Sharpe ratio of {sharpe:.1f} a year is above {IMPLAUSIBLE_SHARPE:g}")
     if beats_oracle and share is not None:
-        words.append(
-            f"{share.estimate:.0%} of the oracle [{share.low:.0%}, {share.high:.0%}] is more than "
-            "can be earned"
-        )
+        words.append(f"{share.estimate:.0%} of the oracle is more than can be earned")
     if not words:
         return None
     explanation = _explain(dossier)
@@ -33,6 +32,7 @@ def raise_alarm(dossier: Dossier) -> Alarm | None:
         dossier.leak_check.is_clean
         and dossier.header.synthetic
         and share is not None
+        and math.isfinite(share.estimate)
         and not beats_oracle
     )
     return Alarm("; ".join(words), is_explained, explanation)

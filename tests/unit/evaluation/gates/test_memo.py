@@ -77,17 +77,22 @@ def test_agents_that_stay_out_are_no_go_and_said_so() -> None:
     assert "Validation kept every agent out" in memo.headline
 
 
-def test_index_that_falls_is_not_recommended() -> None:
+@pytest.mark.parametrize(
+    ("reference", "growth", "words"),
+    [
+        ("SPY", 0.1, "hold the index"),
+        ("equal weight", 0.1, "hold the symbols in equal weight"),
+        ("equal weight", -0.1, "stay in cash"),
+    ],
+)
+def test_what_to_do_instead_is_what_rose(reference: str, growth: float, words: str) -> None:
     strong = strong_dossier()
     test = strong.test
-    for growth, words in ((0.1, "hold the index"), (-0.1, "stay in cash")):
-        rows = tuple(
-            replace(row, total_return_frac=growth) if row.policy == test.reference else row
-            for row in test.policies
-        )
-        parts = (strong.parts[0], replace(test, policies=rows))
-        statistics = replace(strong.statistics, deflated_sharpe=0.1)
-        assert words in memo_of(replace(strong, parts=parts, statistics=statistics)).headline
+    other = replace(test.policies[1], policy=reference, total_return_frac=growth)
+    part = replace(test, policies=(test.policies[0], other), reference=reference)
+    statistics = replace(strong.statistics, deflated_sharpe=0.1)
+    memo = memo_of(replace(strong, parts=(strong.parts[0], part), statistics=statistics))
+    assert words in memo.headline
 
 
 def test_edge_with_a_required_gate_missing_is_conditional() -> None:
@@ -111,7 +116,17 @@ def test_leak_is_no_go() -> None:
     strong = strong_dossier()
     for change in ({"actions_changed": 1}, {"words": ("late decisions earn more",)}):
         check = replace(strong.leak_check, **change)  # type: ignore[arg-type]
-        assert memo_of(replace(strong, leak_check=check)).verdict == "NO-GO"
+        memo = memo_of(replace(strong, leak_check=check))
+        assert memo.verdict == "NO-GO"
+        assert memo.headline.startswith("Not to be believed")
+
+
+def test_alarm_is_not_explained_by_a_leak_check_that_is_not_clean() -> None:
+    strong = strong_dossier(sharpe=6.0)
+    check = replace(strong.leak_check, words=("late decisions earn more",))
+    alarm = raise_alarm(replace(strong, leak_check=check))
+    assert alarm is not None
+    assert not alarm.is_explained
 
 
 def test_sharpe_above_three_on_observed_bars_blocks_go() -> None:
