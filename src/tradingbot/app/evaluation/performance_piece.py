@@ -19,6 +19,7 @@ from tradingbot.app.training.results import AGENTS, HOLD, ORACLE, RESULT_FILE
 from tradingbot.data.calendar import closing_day
 from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import ConfigError, StorageError
+from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population_layout import action_spec
 from tradingbot.envs.world import select_symbols
 from tradingbot.evaluation.backtest import Backtest, Entrant, backtest, sleeve_config
@@ -38,6 +39,8 @@ from tradingbot.evaluation.policy_figures import (
 )
 from tradingbot.learning.playing import action_histogram
 
+LONG_ONLY_ORACLE = f"{ORACLE}, long only"
+"""Row of the oracle, which is long-only, beside agents that may sell short."""
 PARTS: tuple[Part, ...] = ("validation", "test")
 _RULES = ("momentum", "macd", "sma_cross", "expert", "random", "flat")
 
@@ -140,13 +143,18 @@ def _play_all(subject: Subject, part: Part, settings: PerformanceSettings) -> li
     agents = require_finite(subject.backtest(part))
     rules, models = _baselines(subject, agents, settings.seed), _supervised(subject)
     entrants = [Entrant(HOLD, buy_and_hold), *rules, *models]
-    others = subject.backtest_all(entrants, part, env=sleeve_config(subject.env.costs))
+    others = subject.backtest_all(entrants, part, env=_opponents_env(subject))
     played = [_Played("agents", replace(agents, policy=AGENTS))]
     played += [_Played("baseline", require_finite(each)) for each in others[: len(rules) + 1]]
     played += [_Played("baseline", each) for each in _index(subject, part)]
     played += [_Played("supervised", each) for each in others[len(rules) + 1 :]]
     played += [_Played("oracle", each) for each in _oracle(subject, part)]
     return played
+
+
+def _opponents_env(subject: Subject) -> EnvConfig:
+    """Let opponents pay what the agents pay, and sell short where the agents may."""
+    return sleeve_config(subject.env.costs, allow_short=subject.env.rules.limits.allow_short)
 
 
 def _baselines(subject: Subject, agents: Backtest, seed: int) -> list[Entrant]:
@@ -180,7 +188,7 @@ def _index(subject: Subject, part: Part) -> list[Backtest]:
     bars = subject.bars(part)
     played = backtest(
         select_symbols(whole, [REFERENCE_INDEX]),
-        sleeve_config(subject.env.costs),
+        _opponents_env(subject),
         buy_and_hold,
         name=REFERENCE_INDEX,
         bars_per_year=subject.bars_per_year,
@@ -202,8 +210,9 @@ def _oracle(subject: Subject, part: Part) -> list[Backtest]:
         )
     except ConfigError:  # not every market has one
         return []
-    entrants = [Entrant(ORACLE, policy)]
-    return list(subject.backtest_all(entrants, part, env=sleeve_config(costs)))
+    # What never sells short bounds nothing that agents who may do so can earn: no share of it.
+    name = LONG_ONLY_ORACLE if subject.env.rules.limits.allow_short else ORACLE
+    return list(subject.backtest_all([Entrant(name, policy)], part, env=_opponents_env(subject)))
 
 
 def _figures(subject: Subject, part: Part, played: list[_Played], draws: int) -> PartFigures:

@@ -1,0 +1,71 @@
+"""Opponents of a dossier: they pay what the agents pay, and may sell short where those may."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tradingbot.app.evaluation.performance_piece import (
+    LONG_ONLY_ORACLE,
+    Performance,
+    PerformanceSettings,
+    measure_performance,
+)
+from tradingbot.app.evaluation.piece import Given
+from tradingbot.app.evaluation.subject import Subject
+from tradingbot.app.training.results import ORACLE
+from tradingbot.evaluation.backtest import Backtest, Entrant, baseline, sleeve_config
+
+SHORT_RULE = "macd"
+
+
+@pytest.fixture(scope="module")
+def shorting(subject: Subject) -> Subject:
+    """The run as if its agents might sell short; its policy does not."""
+    rules = subject.env.rules
+    limits = replace(rules.limits, allow_short=True)
+    return replace(subject, env=replace(subject.env, rules=replace(rules, limits=limits)))
+
+
+@pytest.fixture(scope="module")
+def beside_short(shorting: Subject) -> Performance:
+    return measure_performance(Given(shorting), PerformanceSettings(draws=100))
+
+
+def played(subject: Subject, *, allow_short: bool) -> Backtest:
+    rule = Entrant(SHORT_RULE, baseline(SHORT_RULE, subject.data.world))
+    env = sleeve_config(subject.env.costs, allow_short=allow_short)
+    (only,) = subject.backtest_all([rule], "test", env=env)
+    return only
+
+
+def test_baselines_sell_short_where_the_agents_may(
+    shorting: Subject, beside_short: Performance
+) -> None:
+    wanted = played(shorting, allow_short=True)
+
+    assert wanted.position_frac.min() < -0.5  # the rule does sell short on these bars
+    np.testing.assert_array_equal(
+        beside_short.series(SHORT_RULE).portfolio, wanted.portfolio_returns
+    )
+
+
+def test_baselines_stay_long_where_the_agents_must(subject: Subject) -> None:
+    found = measure_performance(Given(subject), PerformanceSettings(draws=100))
+
+    np.testing.assert_array_equal(
+        found.series(SHORT_RULE).portfolio, played(subject, allow_short=False).portfolio_returns
+    )
+    assert found.parts[-1].policy(ORACLE) is not None
+    assert found.parts[-1].share_of_oracle is not None
+
+
+def test_long_only_oracle_says_so_and_bounds_no_agents_that_may_sell_short(
+    beside_short: Performance,
+) -> None:
+    test = beside_short.parts[-1]
+
+    assert [row.policy for row in test.policies if row.kind == "oracle"] == [LONG_ONLY_ORACLE]
+    assert test.share_of_oracle is None
