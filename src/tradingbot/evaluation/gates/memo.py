@@ -17,6 +17,7 @@ from tradingbot.evaluation.gates.result import Alarm, GateResult, Memo, Verdict
 
 _LISTED = 5
 _INDICES = ("SPY",)
+_SIGNS = {">=": "≥", "<=": "≤"}
 
 
 def write_memo(
@@ -118,8 +119,7 @@ def _would_change(
         ends = [each for each in results if each.phase == EDGE_PHASE and each.is_required]
         return tuple(f"{each.words}: below the target on new data." for each in ends[:_LISTED])
     steps = [
-        f"{each.words}: {each.metric} {each.target} ({_now(each)})."
-        for each in _missing(results)[:_LISTED]
+        f"{each.words}: {_wanted(each)}; now {_now(each)}." for each in _missing(results)[:_LISTED]
     ]
     if alarm is not None and not alarm.is_explained:
         steps.append("An explanation of the alarm that a sceptic accepts, then new data.")
@@ -133,13 +133,17 @@ def _missing(results: Sequence[GateResult]) -> list[GateResult]:
 
 def describe(result: GateResult) -> str:
     """Say a judged gate in one line."""
-    return f"{result.words}: {_now(result)}, target {result.target} ({result.unit})."
+    return f"{result.words}: {_now(result)}, wanted {_wanted(result)}."
+
+
+def _wanted(result: GateResult) -> str:
+    comparison, _, rest = result.target.partition(" ")
+    return f"{_SIGNS.get(comparison, comparison)} {rest}"
 
 
 def _now(result: GateResult) -> str:
     if result.outcome == "not measured":
-        return f"not measured, {result.reason}"
-    value = f"measured {result.measured:.4g}"
-    if result.interval is None:
-        return value
-    return f"{value} [{result.interval.low:.4g}, {result.interval.high:.4g}]"
+        return f"not measured ({result.reason})"
+    interval = result.interval
+    ends = "" if interval is None else f" [{interval.low:.3g}, {interval.high:.3g}]"
+    return f"{result.measured:.3g}{ends} {result.unit}"
