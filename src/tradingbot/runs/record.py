@@ -29,6 +29,8 @@ class DataIdentity(_Stored):
     data_sha256: str
     """Hash of the panel's manifest; of the world's arrays where there is no panel."""
     dataset_sha256: str | None = None
+    """Hash of the bars before anything was chosen or made of them: all symbols, all days, no
+    features; None in runs of older versions that generated their market."""
     certificate_sha256: str | None = None
     """Of the proof that features are causal; None where nothing was to be proved."""
     normaliser_sha256: str | None = None

@@ -13,7 +13,10 @@ from tradingbot.runs.record import DataIdentity, content_sha256
 
 
 def data_key(data: DataIdentity) -> str:
-    """Return what trials of the same data have in common: the bars, whatever is made of them."""
+    """Return what trials of the same data have in common: the bars, whatever is made of them.
+
+    Records of older versions have no hash of a generated market's bars; the world's stands for it.
+    """
     return data.dataset_sha256 or data.data_sha256
 
 

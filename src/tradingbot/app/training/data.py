@@ -166,6 +166,7 @@ def _generated(config: TrainConfig, workspace: Path) -> TrainingData:
         label=world.label,
         synthetic=True,
         data_sha256=_world_sha256(world),
+        dataset_sha256=_bars_sha256(market),
         feature_ids=_feature_ids(world, tuple(market.covariates)),
         agents=world.symbols,
     )
@@ -211,9 +212,20 @@ def _feature_ids(world: World, covariates: Sequence[str]) -> tuple[str, ...]:
 
 
 def _world_sha256(world: World) -> str:
-    digest = hashlib.sha256(repr((world.symbols, world.feature_names)).encode())
-    for name in ("prices", "present", "features", "regimes", "probabilities", "closed_at"):
-        array = np.ascontiguousarray(getattr(world, name))
+    names = ("prices", "present", "features", "regimes", "probabilities", "closed_at")
+    return _arrays_sha256((world.symbols, world.feature_names), world, names)
+
+
+def _bars_sha256(market: SyntheticMarket) -> str:
+    """Hash what was generated: every symbol and day, whatever a run takes of them."""
+    names = ("closed_at", "opens", "highs", "lows", "closes", "volumes")
+    return _arrays_sha256(market.symbols, market, names)
+
+
+def _arrays_sha256(words: tuple[object, ...], holder: object, names: Sequence[str]) -> str:
+    digest = hashlib.sha256(repr(words).encode())
+    for name in names:
+        array = np.ascontiguousarray(getattr(holder, name))
         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
         digest.update(array.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import shutil
 from pathlib import Path
 
@@ -7,23 +8,29 @@ import pytest
 
 from fixtures.tiny_training import tiny_config
 from tradingbot.app.training.counting import data_key
+from tradingbot.app.training.data import open_data
 from tradingbot.app.training.results import AGENTS
-from tradingbot.app.training.session import begin_run, resume_session
+from tradingbot.app.training.session import Listeners, begin_run, resume_session
 from tradingbot.domain.errors import StorageError
 from tradingbot.runs.ledger import LEDGER_FILE, Ledger
+from tradingbot.runs.record import DataIdentity
 
 
-def test_training_is_counted_once_with_its_result(tmp_path: Path) -> None:
-    session = begin_run(tiny_config(), tmp_path)
+def test_training_is_counted_once_with_its_result_on_the_test_part(tmp_path: Path) -> None:
+    config = tiny_config(validation__shrink=False)
+    session = begin_run(config, tmp_path)
     assert session.result is not None
     (trial,) = Ledger(tmp_path).trials(data_key(session.run.record.data))
     assert trial.run == session.run.id
-    figures = session.result.parts[-1].policy(AGENTS)
-    assert figures is not None
-    assert trial.sharpe_per_bar is not None
-    annual = figures.sharpe_annual.estimate
-    assert trial.sharpe_per_bar * annual >= 0.0
-    assert abs(trial.sharpe_per_bar) <= abs(annual)
+    first, last = session.result.parts[0].policy(AGENTS), session.result.parts[-1].policy(AGENTS)
+    assert first is not None
+    assert last is not None
+    assert session.result.parts[-1].part == "test"
+    bars_per_year = open_data(config, tmp_path).bars_per_year
+    assert trial.sharpe_per_bar == pytest.approx(
+        last.sharpe_annual.estimate / math.sqrt(bars_per_year)
+    )
+    assert last.sharpe_annual.estimate != first.sharpe_annual.estimate
 
     resume_session(session.run.id, tmp_path)
     assert len(Ledger(tmp_path).trials(trial_data := data_key(session.run.record.data))) == 1
@@ -33,8 +40,6 @@ def test_training_is_counted_once_with_its_result(tmp_path: Path) -> None:
 
 
 def test_interrupted_training_is_counted_though_it_has_no_result(tmp_path: Path) -> None:
-    from tradingbot.app.training.session import Listeners
-
     session = begin_run(tiny_config(), tmp_path, Listeners(interrupted=lambda: True))
     assert session.result is None
     (trial,) = Ledger(tmp_path).trials(data_key(session.run.record.data))
@@ -42,9 +47,33 @@ def test_interrupted_training_is_counted_though_it_has_no_result(tmp_path: Path)
 
 
 def test_run_is_not_resumed_beside_a_ledger_that_was_cut(tmp_path: Path) -> None:
-    from tradingbot.app.training.session import Listeners
-
     session = begin_run(tiny_config(), tmp_path, Listeners(interrupted=lambda: True))
     (tmp_path / LEDGER_FILE).unlink()
     with pytest.raises(StorageError, match="ledger of trials"):
         resume_session(session.run.id, tmp_path)
+
+
+def test_key_is_of_the_bars_and_not_of_what_is_made_of_them() -> None:
+    bars, features = "b" * 64, "f" * 64
+    stored = DataIdentity(label="", synthetic=False, data_sha256=features, dataset_sha256=bars)
+    assert data_key(stored) == bars
+    older = DataIdentity(label="", synthetic=True, data_sha256=features)
+    assert data_key(older) == features
+
+
+@pytest.mark.parametrize(
+    ("change", "is_same"),
+    [
+        ({"symbols": ["AAPL"]}, True),
+        ({"splits__train": 0.5, "splits__validation": 0.3}, True),
+        ({"market__seed": 8}, False),
+        ({"market__end": "2025-09-30"}, False),
+        ({"market__params": {"kappa": 0.2}}, False),
+    ],
+)
+def test_generated_market_has_one_key_whatever_a_run_takes_of_it(
+    tmp_path: Path, change: dict[str, object], is_same: bool
+) -> None:
+    base, other = (open_data(tiny_config(**each), tmp_path).identity for each in ({}, change))
+    assert base.data_sha256 != other.data_sha256
+    assert (data_key(base) == data_key(other)) == is_same
