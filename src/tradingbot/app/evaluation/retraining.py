@@ -46,7 +46,7 @@ _FEWEST_UPDATES = 2
 _EVALUATIONS = 2
 """A short training is looked at this often at least."""
 _DATA_KEYS = ("dataset", "market", "symbols", "splits", "scaling")
-"""Sections of a configuration that say what is learned from."""
+"""Sections of a configuration that say what is learned from, besides `task.probabilities`."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ def _shorter_schedules(section: Mapping[str, Any], prefix: str, share: float) ->
 
 def _data_part(config: TrainConfig) -> list[Any]:
     mapping = config.as_mapping()
-    return [mapping[key] for key in _DATA_KEYS]
+    return [config.task.probabilities, *(mapping[key] for key in _DATA_KEYS)]
 
 
 def _train(

@@ -12,6 +12,7 @@ from fixtures.tiny_training import tiny_config
 from tradingbot.app.evaluation import retraining
 from tradingbot.app.evaluation.retraining import Order, fulfil, order_config
 from tradingbot.app.evaluation.subject import Subject
+from tradingbot.app.training.config_files import changed
 from tradingbot.app.training.configuration import TrainConfig
 from tradingbot.app.training.data import TrainingData, open_data
 from tradingbot.domain.errors import ConfigError, TrainingError
@@ -77,6 +78,26 @@ def test_windows_are_traded_by_agents_that_learned_before_them(
     )
     assert trained.parts[0].first_day >= "2025-09-08"
     assert all(part.portfolio[0] == 1.0 for part in trained.parts)
+
+
+def test_training_without_the_model_does_not_see_its_probabilities(
+    subject: Subject, tmp_path: Path, opened: list[TrainConfig]
+) -> None:
+    shortest = replace(SHORT, steps_share_frac=0.05)
+    without = replace(shortest, changes=(("task.probabilities", "none"),))
+    world = subject.data.world
+    chances = np.full_like(world.probabilities, 0.1)
+    chances[..., 2] = np.where(world.features[..., 0] > 0.0, 0.8, 0.2)
+    joined = replace(subject.data, world=replace(world, probabilities=chances))
+    with_model = changed(subject.config, {"task.probabilities": "trees"})
+
+    plain = fulfil(shortest, subject.config, subject.data, tmp_path)
+    shown = fulfil(shortest, with_model, joined, tmp_path)
+    ablated = fulfil(without, with_model, joined, tmp_path)
+
+    assert shown.parts != plain.parts  # the model matters here
+    assert ablated.parts == plain.parts
+    assert [each.task.probabilities for each in opened] == ["none"]
 
 
 def test_training_that_is_halted_stays_out_and_says_why(
