@@ -81,7 +81,7 @@ def _required(
     subject: Subject, config: EvaluateConfig, trained: _Trained, workspace: Path
 ) -> Iterable[Piece]:
     def trials() -> list[float | None]:
-        found = Ledger(workspace).trials(data_key(subject.data.identity))
+        found = Ledger(workspace).trials(data_key(subject.run.record.data))
         return counted_sharpes(found) or [None]
 
     yield Piece(

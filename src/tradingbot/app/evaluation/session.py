@@ -16,7 +16,7 @@ from tradingbot.app.evaluation.storing import store_evaluation, store_page
 from tradingbot.app.gates_file import load_gates
 from tradingbot.app.gates_view import EVALUATION_FOLDER
 from tradingbot.app.requirement import installed_version
-from tradingbot.app.training.counting import data_key
+from tradingbot.app.training.counting import data_key, require_counted
 from tradingbot.app.training.session import RUNS_FOLDER
 from tradingbot.data.atomic import storage_errors
 from tradingbot.domain.errors import DataError, MissingExtraError
@@ -105,7 +105,8 @@ def _count(bench: Bench, workspace: Path) -> None:
     """Count the evaluation, once for the same weights, data, settings and sources."""
     ledger, run = Ledger(workspace), bench.subject.run
     ledger.require_witnessed(workspace / RUNS_FOLDER)
-    data = data_key(bench.subject.data.identity)
+    require_counted(run, workspace)
+    data = data_key(run.record.data)
     key = bench.task_of(bench.pieces["performance"], {}).key
     known = ledger.trials(data, kinds=("evaluation",))
     if not any(trial.run == run.id and trial.config_hash == key for trial in known):

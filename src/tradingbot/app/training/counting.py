@@ -7,8 +7,16 @@ from datetime import datetime
 from pathlib import Path
 
 from tradingbot.app.training.results import AGENTS, TrainResult
+from tradingbot.domain.errors import StorageError
 from tradingbot.runs import RunDirectory
-from tradingbot.runs.ledger import WITNESS_FILE, Entry, Ledger, read_witness, write_witness
+from tradingbot.runs.ledger import (
+    LEDGER_FILE,
+    WITNESS_FILE,
+    Entry,
+    Ledger,
+    read_witness,
+    write_witness,
+)
 from tradingbot.runs.record import DataIdentity, content_sha256
 
 
@@ -39,6 +47,28 @@ def count_training(run: RunDirectory, workspace: Path, *, at: datetime) -> Entry
     )
     write_witness(run.path, entry)
     return entry
+
+
+def require_counted(run: RunDirectory, workspace: Path) -> None:
+    """Refuse a run whose training is not in the ledger: its other trials are not there either.
+
+    Raises:
+        StorageError: If the run has no witness, its entry is not in the ledger of the workspace,
+            or the ledger is not whole.
+    """
+    witness, entries = run.path / WITNESS_FILE, Ledger(workspace).entries()
+    seen = read_witness(witness) if witness.is_file() else None
+    entry = entries[seen.sequence] if seen and seen.sequence < len(entries) else None
+    wanted = ("training", run.id, data_key(run.record.data))
+    is_own = entry is not None and (entry.kind, entry.run, entry.data) == wanted
+    if seen is None or entry is None or not is_own or entry.sha256 != seen.sha256:
+        raise StorageError(
+            "a run must have its training in the ledger of trials to be evaluated",
+            was=f"no {WITNESS_FILE} in its folder" if seen is None else "another entry, or none",
+            where=f"{run.id}, {workspace / LEDGER_FILE}",
+            remedy=f"Bring {LEDGER_FILE} along from the workspace it was trained in; a run of a "
+            f"version without a ledger is counted by: tradingbot train --resume {run.id}",
+        )
 
 
 def note_result(

@@ -139,6 +139,26 @@ def test_run_that_did_not_finish_is_refused(
     assert "must be finished to be evaluated" in complain(capsys, workspace, "tiny")
 
 
+@pytest.mark.parametrize("is_ledger_gone", [True, False])
+def test_run_that_is_not_in_the_ledger_is_refused_until_it_is_counted(
+    evaluated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], is_ledger_gone: bool
+) -> None:
+    workspace = Path(shutil.copytree(evaluated, tmp_path / "copy"))
+    (workspace / "runs" / "tiny" / "ledger.json").unlink()
+    if is_ledger_gone:
+        (workspace / "ledger.jsonl").unlink()
+
+    said = complain(capsys, workspace, "tiny", *tiny_evaluation_arguments(), "--jobs", "1")
+
+    assert "must have its training in the ledger of trials" in said
+    assert "tradingbot train --resume tiny" in said
+    # What it says to do works, also for a run that has ended.
+    assert run(["--workspace", str(workspace), "train", "--resume", "tiny"]) == 0
+    assert evaluate(workspace, "tiny", "--jobs", "1") == 0
+    dossier = read_dossier(workspace / "runs" / "tiny")
+    assert dossier.statistics.n_trials == (1 if is_ledger_gone else 2)
+
+
 def test_equity_that_is_no_number_is_refused(
     evaluated: Path,
     tmp_path: Path,

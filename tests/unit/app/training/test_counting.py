@@ -2,17 +2,18 @@ from __future__ import annotations
 
 import math
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from fixtures.tiny_training import tiny_config
-from tradingbot.app.training.counting import data_key
+from tradingbot.app.training.counting import count_training, data_key, require_counted
 from tradingbot.app.training.data import open_data
 from tradingbot.app.training.results import AGENTS
 from tradingbot.app.training.session import Listeners, begin_run, resume_session
 from tradingbot.domain.errors import StorageError
-from tradingbot.runs.ledger import LEDGER_FILE, Ledger
+from tradingbot.runs.ledger import LEDGER_FILE, WITNESS_FILE, Entry, Kind, Ledger, write_witness
 from tradingbot.runs.record import DataIdentity
 
 
@@ -51,6 +52,36 @@ def test_run_is_not_resumed_beside_a_ledger_that_was_cut(tmp_path: Path) -> None
     (tmp_path / LEDGER_FILE).unlink()
     with pytest.raises(StorageError, match="ledger of trials"):
         resume_session(session.run.id, tmp_path)
+
+
+def test_run_is_counted_only_by_its_own_training_on_its_own_data(tmp_path: Path) -> None:
+    run = begin_run(tiny_config(), tmp_path, Listeners(interrupted=lambda: True)).run
+    require_counted(run, tmp_path)
+
+    ledger, data, at = Ledger(tmp_path), data_key(run.record.data), datetime.now(UTC)
+
+    def begin(kind: Kind = "training", data: str = data, name: str = run.id) -> Entry:
+        return ledger.begin(kind, data=data, run=name, config_hash="c" * 64, at=at)
+
+    for other in (begin("check"), begin(data="d" * 64), begin(name="other")):
+        write_witness(run.path, other)
+        with pytest.raises(StorageError, match="its training in the ledger"):
+            require_counted(run, tmp_path)
+    another = Ledger(tmp_path / "another")
+    for _ in range(len(ledger.entries()) + 1):
+        forged = another.begin("training", data=data, run=run.id, config_hash="f" * 64, at=at)
+    write_witness(run.path, forged)
+    with pytest.raises(StorageError, match="its training in the ledger"):
+        require_counted(run, tmp_path)  # beyond the end
+    begin()
+    with pytest.raises(StorageError, match="its training in the ledger"):
+        require_counted(run, tmp_path)  # at its place, but another entry
+
+    (run.path / WITNESS_FILE).unlink()
+    with pytest.raises(StorageError, match=r"no ledger\.json"):
+        require_counted(run, tmp_path)
+    count_training(run, tmp_path, at=at)
+    require_counted(run, tmp_path)
 
 
 def test_key_is_of_the_bars_and_not_of_what_is_made_of_them() -> None:
