@@ -31,13 +31,14 @@ def training_piece(order: Order, workspace: Path) -> Piece:
 def _train(given: Given, *, order: Order, workspace: Path) -> Trained:
     """Train, and write down in the ledger that it was tried.
 
-    Nothing is chosen among these trainings: they are checks, and no trials of the deflated Sharpe.
+    Other settings are trials: somebody may choose among them. Other seeds and periods of the run's
+    own settings are checks, which the deflated Sharpe does not count.
     """
     subject = given.subject
     ledger = Ledger(workspace)
     entry = ledger.begin(
-        "check",
-        data=data_key(subject.data.identity),
+        "tuning" if order.changes else "check",
+        data=data_key(subject.run.record.data),
         run=subject.run.id,
         config_hash=order_config(order, subject.config).config_hash,
         at=datetime.now(UTC),

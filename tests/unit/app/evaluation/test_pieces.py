@@ -84,7 +84,8 @@ def test_statistics_are_of_the_test_part_and_count_the_ledger(
 
     assert statistics.bars == len(returns)
     assert statistics.sharpe_per_bar == pytest.approx(returns.mean() / returns.std(ddof=1))
-    assert statistics.n_trials == len(Ledger(evaluated_workspace).trials(_data_key(subject))) == 1
+    trials = Ledger(evaluated_workspace).trials(_data_key(subject))
+    assert statistics.n_trials == len(trials) == 3  # its training, two of the variant
     assert statistics.overfitting_variants == 5  # the run, two seeds, two of the variant
     assert 0.0 <= statistics.spa_p_lower <= statistics.spa_p_upper <= 1.0
     assert {HOLD, "momentum", "flat"} <= set(statistics.spa_against)
@@ -128,14 +129,19 @@ def test_seeds_and_ablation_share_the_trainings_of_the_base(made: dict[str, Stor
     assert row.contribution_bps.estimate == pytest.approx(gaps.mean())
 
 
-def test_trainings_are_checks_in_the_ledger_and_no_trials(
+def test_trainings_are_checks_in_the_ledger_and_other_settings_trials(
     made: dict[str, Stored], subject: Subject, evaluated_workspace: Path
 ) -> None:
-    checks = Ledger(evaluated_workspace).trials(_data_key(subject), kinds=("check",))
-    trainings = [each for each in made.values() if isinstance(each.record, Trained)]
+    ledger, data = Ledger(evaluated_workspace), _data_key(subject)
+    checks, tried = (ledger.trials(data, kinds=(kind,)) for kind in ("check", "tuning"))
+    trainings = [each.record for each in made.values() if isinstance(each.record, Trained)]
 
-    assert len(checks) == len(trainings)
-    assert all(math.isfinite(check.sharpe_per_bar or 0.0) for check in checks)
+    own = [each for each in trainings if not each.order.changes]
+    others = [each for each in trainings if each.order.changes]
+    assert sorted(each.config_hash for each in checks) == sorted(each.config_hash for each in own)
+    assert sorted(each.config_hash for each in tried) == sorted(each.config_hash for each in others)
+    assert len(others) == 2
+    assert all(math.isfinite(each.sharpe_per_bar or 0.0) for each in (*checks, *tried))
 
 
 def test_other_weights_are_another_identity(
