@@ -18,9 +18,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from tradingbot.app.bench.go_rates import NOISE, PLANTED, GoResult, judge_markets, rate_record
-
-FIRST_SEED = 1000  # no seed that anything was tuned on
+from tradingbot.app.bench.go_rates import (
+    FIRST_SEED,
+    NOISE,
+    PLANTED,
+    GoResult,
+    judge_markets,
+    rate_record,
+)
 
 
 def main() -> None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import multiprocessing
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tradingbot.app.bench.record import BenchRecord
+from tradingbot.app.bench.simulator_bench import absent
 from tradingbot.app.console import Progress
 from tradingbot.app.evaluation.configuration import load_evaluate_config
 from tradingbot.app.evaluation.session import Evaluation, Wish, evaluate_run
@@ -22,6 +23,8 @@ from tradingbot.app.training.session import begin_run
 from tradingbot.evaluation.statistics.proportion import wilson_interval
 
 NOISE, PLANTED = "noise", "planted"
+FIRST_SEED = 1000
+"""Of market and training; no seed that anything was tuned on."""
 GOALS = {NOISE: 0.02, PLANTED: 0.95}
 """Share of GO: at most on noise, at least where a signal is planted (κ = 0.10)."""
 _RECORDS = {NOISE: "false_go", PLANTED: "true_go"}
@@ -93,6 +96,20 @@ def judge_markets(
         for done, result in enumerate(pool.imap_unordered(_judge, wanted), start=1):
             progress(done, len(wanted), "markets")
             yield result
+
+
+def measure_rates(counts: Mapping[str, int], *, jobs: int, progress: Progress) -> list[BenchRecord]:
+    """Measure the share of GO on so many markets of each kind; none gives a record that says so."""
+    wanted = [
+        (market, FIRST_SEED + index) for market, count in counts.items() for index in range(count)
+    ]
+    results = list(judge_markets(wanted, jobs=jobs, progress=progress)) if wanted else []
+    return [
+        rate_record(market, results)
+        if count
+        else absent(_RECORDS[market], "share", f"no {market} market was asked for")
+        for market, count in counts.items()
+    ]
 
 
 def rate_record(market: str, results: Sequence[GoResult]) -> BenchRecord:

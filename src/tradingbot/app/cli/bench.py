@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tradingbot.app.cli import bench_supervised
-from tradingbot.app.cli.bench_table import print_records, show_figure
+from tradingbot.app.cli import bench_evaluate, bench_supervised
+from tradingbot.app.cli.bench_table import print_records, show_figure, tell_if_busy
 from tradingbot.app.cli.invocation import JsonOption
 from tradingbot.app.cli.options import require_picture
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
@@ -18,10 +17,9 @@ if TYPE_CHECKING:
     from tradingbot.app.bench.data_bench import Measured
     from tradingbot.app.bench.record import BenchRecord
 
-_BUSY_LOAD = 0.7  # processes that want to run, over the last minute
-
 app = typer.Typer(help="Measure speed and memory; results are checked for equality first.")
 app.add_typer(bench_supervised.app)
+app.add_typer(bench_evaluate.app)
 
 
 @app.callback()
@@ -103,7 +101,7 @@ def bench_simulator(
 
     if figure is not None:
         require_picture(figure, "--figure")
-    _tell_if_busy()
+    tell_if_busy()
     with progress_bar("bench") as progress:
         measured = measure(QUICK if quick else FULL, progress)
     found = records(measured)
@@ -162,7 +160,7 @@ def bench_train(
     from tradingbot.app.bench.record import describe_machine
     from tradingbot.app.bench.train_bench import FULL, QUICK, measure_training
 
-    _tell_if_busy()
+    tell_if_busy()
     with progress_bar("bench") as progress:
         found = measure_training(QUICK if quick else FULL, progress)
     if as_json:
@@ -221,40 +219,6 @@ def bench_learning(
     print_table("Learning benchmark (synthetic markets with known answers)", columns, rows)
     for key, value in describe_machine().items():
         print_note(f"{key}: {value}")
-
-
-@app.command("evaluate")
-def bench_evaluate(
-    quick: Annotated[bool, typer.Option("--quick", help="Eight symbols instead of 143.")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Measure backtests: 143 agents over two years, and a rule beside backtesting.py (a minute).
-
-    Trades and equity of both programs are compared before anything is timed. Needs the extra:
-    bench.
-
-    Example: [bold]tradingbot bench evaluate --json[/bold]
-    """
-    from tradingbot.app.bench.backtest_bench import FULL, QUICK, measure_backtests
-    from tradingbot.app.bench.record import describe_machine
-
-    _tell_if_busy()
-    with progress_bar("bench") as progress:
-        found = measure_backtests(QUICK if quick else FULL, progress)
-    if as_json:
-        print_json(found)
-        return
-    print_records("Evaluation benchmark (synthetic bars; CPU, one thread)", found)
-    for key, value in describe_machine().items():
-        print_note(f"{key}: {value}")
-
-
-def _tell_if_busy() -> None:
-    load = os.getloadavg()[0]
-    if load > _BUSY_LOAD:
-        print_note(
-            f"The machine is busy (load {load:.1f}): a neighbour stalls steps of many threads."
-        )
 
 
 def _words(text: str) -> list[str]:

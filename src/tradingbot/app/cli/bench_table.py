@@ -1,15 +1,17 @@
-"""How the records of a benchmark are shown to people."""
+"""How benchmarks speak to people: their records as a table, and a word where neighbours work."""
 
 from __future__ import annotations
 
 import math
+import os
 from typing import TYPE_CHECKING
 
-from tradingbot.app.console import print_table
+from tradingbot.app.console import print_note, print_table
 
 if TYPE_CHECKING:
     from tradingbot.app.bench.record import BenchRecord
 
+_BUSY_LOAD = 0.7  # processes that want to run, over the last minute
 _PLAIN_UNITS = ("steps/s", "bars/s", "windows/s", "×", "frac", "ms", "threads")
 
 
@@ -44,3 +46,12 @@ def show_figure(value: float | None, unit: str) -> str:
     if unit == "bytes":
         return f"{value / 1e6:,.0f} MB"
     return f"{value:.3f} s" if value >= 0.1 else f"{value * 1e3:.3f} ms"
+
+
+def tell_if_busy() -> None:
+    """Say where other work will stretch what is measured."""
+    load = os.getloadavg()[0]
+    if load > _BUSY_LOAD:
+        print_note(
+            f"The machine is busy (load {load:.1f}): a neighbour stalls steps of many threads."
+        )
