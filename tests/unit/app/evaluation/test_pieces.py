@@ -92,7 +92,8 @@ def test_statistics_are_of_the_test_part_and_count_the_ledger(
     assert ORACLE not in statistics.spa_against
 
 
-def test_health_and_leak_check_are_clean(made: dict[str, Stored]) -> None:
+def test_health_and_leak_check_are_clean(made: dict[str, Stored], subject: Subject) -> None:
+    performance: Performance = made["performance"].record
     health: Health = made["health"].record
     leak: LeakCheck = made["leak_check"].record
 
@@ -100,7 +101,12 @@ def test_health_and_leak_check_are_clean(made: dict[str, Stored]) -> None:
     assert 0.0 <= health.lowest_action <= health.highest_action <= 1.0
     assert leak.is_clean
     assert leak.actions_compared > 0
-    assert len(leak.delayed_net_bps) == 4
+    on_time = performance.parts[-1].policies[0].net_bps_per_bar.estimate
+    late = [subject.backtest("test", delay_bars=delay) for delay in (1, 2, 3)]
+    assert leak.delayed_net_bps == pytest.approx(
+        [on_time, *(1e4 * played.returns.mean() for played in late)]
+    )
+    assert len(set(leak.delayed_net_bps)) == 4
     assert leak.certificate_sha256 is None
 
 

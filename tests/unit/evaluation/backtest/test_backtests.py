@@ -130,6 +130,24 @@ def test_portfolio_is_the_mean_of_sleeves_and_costs_are_what_free_trading_keeps(
     assert 0.3 < np.asarray(measured.exposure).mean() < 0.7
 
 
+def test_turnover_and_costs_are_of_the_worth_before_a_bar_and_exposure_of_that_after() -> None:
+    made_up = replace(
+        played_by(buy_and_hold),
+        symbols=("a", "b"),
+        equity=np.array([[1.0, 1.0], [3.0, 1.0]]),
+        turnover_frac=np.array([[0.8, 0.0]]),
+        cost_frac=np.array([[0.02, 0.0]]),
+        position_frac=np.array([[-0.4, 0.0]]),
+    )
+
+    measured = outcome_of(made_up)
+
+    # Half of the portfolio before the bar, three quarters after it.
+    np.testing.assert_allclose(measured.turnover, [0.4])
+    np.testing.assert_allclose(measured.costs, [0.01])
+    np.testing.assert_allclose(measured.exposure, [0.3])
+
+
 def test_delayed_decision_is_executed_so_many_bars_later_and_not_adjusted() -> None:
     wanted = table((FIRST + 3, FIRST + 40, 0.5))  # half: what is held drifts with the price
     for delay in (0, 1, 3):

@@ -98,6 +98,27 @@ def test_track_record_is_measured_in_units_of_the_minimum() -> None:
         )
 
 
+def test_late_return_is_that_of_one_bar_and_not_of_none() -> None:
+    dossier = example_dossier()
+    for delayed, value in (((4.0, 3.0, 2.0), 3.0), ((4.0,), None)):
+        leak_check = replace(dossier.leak_check, delayed_net_bps=delayed)
+        found = MEASUREMENTS["net_bps_one_bar_late"].read(replace(dossier, leak_check=leak_check))
+        assert found.value == value
+
+
+def test_agents_that_lose_more_than_half_are_counted() -> None:
+    dossier = example_dossier()
+    lost = (-0.51, -0.99, -0.5, -0.1)
+    rows = tuple(
+        replace(row, total_return_frac=each)
+        for row, each in zip(dossier.test.agents, lost, strict=False)
+    )
+    assert len(rows) == len(lost)
+    parts = (*dossier.parts[:-1], replace(dossier.test, agents=rows))
+    found = MEASUREMENTS["agents_losing_half"].read(replace(dossier, parts=parts))
+    assert found.value == 2.0
+
+
 def test_win_rate_has_the_interval_of_a_share_of_trades() -> None:
     found = MEASUREMENTS["win_rate_frac"].read(example_dossier())
     assert isinstance(found.interval, Interval)

@@ -84,6 +84,7 @@ def test_moments_of_tiny_returns_do_not_vanish() -> None:
 
 def test_sharpe_ratio_divides_by_one_less_than_the_bars() -> None:
     assert s.sharpe_ratio([0.0, 0.02]) == pytest.approx(0.01 / math.sqrt(2e-4))
+    assert s.sharpe_of(np.array([[0.0, 0.02]])) == pytest.approx([0.01 / math.sqrt(2e-4)])
 
 
 def test_risk_free_return_is_per_bar() -> None:
@@ -385,6 +386,14 @@ def test_block_below_one_bar_is_refused(block_bars: float) -> None:
 
 
 # Means with autocorrelation
+
+
+@pytest.mark.parametrize(
+    ("n_bars", "lags"), [(1, 0), (3, 1), (50, 3), (100, 4), (300, 5), (1000, 6), (5000, 9)]
+)
+def test_automatic_lags_are_the_rule_of_thumb(n_bars: int, lags: int) -> None:
+    # 4·(T ÷ 100)^(2/9): 1.8, 3.4, 4, 5.1, 6.7 and 9.5.
+    assert s.automatic_lags(n_bars) == lags
 
 
 def test_newey_west_without_lags_is_the_plain_error() -> None:
