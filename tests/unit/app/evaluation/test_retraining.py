@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from fixtures.tiny_training import tiny_config
 from tradingbot.app.evaluation import retraining
@@ -15,6 +16,7 @@ from tradingbot.app.evaluation.subject import Subject
 from tradingbot.app.training.config_files import changed
 from tradingbot.app.training.configuration import TrainConfig
 from tradingbot.app.training.data import TrainingData, open_data
+from tradingbot.app.training.wiring import Wired, wire
 from tradingbot.domain.errors import ConfigError, TrainingError
 from tradingbot.learning.trainer import Trainer
 
@@ -78,6 +80,43 @@ def test_windows_are_traded_by_agents_that_learned_before_them(
     )
     assert trained.parts[0].first_day >= "2025-09-08"
     assert all(part.portfolio[0] == 1.0 for part in trained.parts)
+
+
+def with_another_future(data: TrainingData) -> TrainingData:
+    """Turn every rise after validation into a fall, and every feature around."""
+    world, after = data.world, data.split.validation.stop
+    prices, features = world.prices.copy(), world.features.copy()
+    last = prices[:, [after - 1], 3:4]
+    opened, high, low, close = np.moveaxis(last**2 / prices[:, after:, :4], -1, 0)
+    prices[:, after:, :4] = np.stack([opened, low, high, close], axis=-1)
+    features[:, after:] *= -1.0
+    return replace(data, world=replace(world, prices=prices, features=features))
+
+
+def test_weights_are_the_same_whatever_follows_validation(
+    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learned: list[Wired] = []
+
+    def noted(config: TrainConfig, data: TrainingData, *, seed: int) -> Wired:
+        learned.append(wire(config, data, seed=seed))
+        return learned[-1]
+
+    def changed_data(config: TrainConfig, workspace: Path) -> TrainingData:
+        return with_another_future(open_data(config, workspace))
+
+    monkeypatch.setattr(retraining, "wire", noted)
+    as_it_was = fulfil(WINDOW, subject.config, subject.data, tmp_path)
+    monkeypatch.setattr(retraining, "open_data", changed_data)
+    otherwise = fulfil(WINDOW, subject.config, subject.data, tmp_path)
+
+    assert as_it_was.parts != otherwise.parts  # what follows did change
+    first, second = (
+        {k: n.state_dict() for k, n in each.learner.networks().items()} for each in learned
+    )
+    for name, weights in first.items():
+        for key, tensor in weights.items():
+            assert torch.equal(tensor, second[name][key]), f"{name}.{key}"
 
 
 def test_training_without_the_model_does_not_see_its_probabilities(
