@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +73,22 @@ class Superiority:
     upper: float
 
 
+class _Deflation(TypedDict):
+    """Fields of `Statistics` that follow from one track and the trials before it."""
+
+    bars: int
+    sharpe_per_bar: float
+    skewness: float
+    kurtosis: float
+    probabilistic_sharpe: float
+    n_trials: int
+    trial_deviation: float
+    expected_best_sharpe: float
+    deflated_sharpe: float
+    min_track_record_bars: float
+    min_backtest_years: float
+
+
 def measure_statistics(given: Given, settings: StatisticsSettings) -> Statistics:
     """Ask every statistic.
 
@@ -89,13 +106,28 @@ def measure_statistics(given: Given, settings: StatisticsSettings) -> Statistics
         for each in performance.test_series
         if each.kind == "baseline"
     }
-    sample, trials = _defined(measure_sharpe(own)), list(given.facts or [None])
-    n_trials, variance = len(trials), trial_variance(trials, bars=len(own))
     variants = _variants(given, own)
     superiority = _superiority(own, list(baselines.values()), settings.draws)
-    sharpe, skew, kurtosis = sample.sharpe, sample.skew, sample.kurtosis
-    per_year = given.subject.bars_per_year
     return Statistics(
+        **_deflation(own, given.facts or [None]),
+        overfitting_probability=_overfitting(variants, settings.overfitting_blocks),
+        overfitting_variants=variants.shape[1],
+        path_sharpe_annual=_paths(variants, settings.path_blocks, given.subject.bars_per_year),
+        spa_p_lower=superiority.lower,
+        spa_p_consistent=superiority.consistent,
+        spa_p_upper=superiority.upper,
+        spa_against=tuple(baselines),
+        excess_hac_bps=_hac(sleeves - hold),
+        edge_hac_bps=_hac(sleeves),
+    )
+
+
+def _deflation(own: FloatArray, trials: Sequence[float | None]) -> _Deflation:
+    """Deflate the Sharpe ratio of returns (S,) by the ratios per bar of all trials."""
+    sample, n_trials = _defined(measure_sharpe(own)), len(trials)
+    variance = trial_variance(trials, bars=len(own))
+    sharpe, skew, kurtosis = sample.sharpe, sample.skew, sample.kurtosis
+    return _Deflation(
         bars=len(own),
         sharpe_per_bar=sharpe,
         skewness=skew,
@@ -116,15 +148,6 @@ def measure_statistics(given: Given, settings: StatisticsSettings) -> Statistics
         ),
         min_track_record_bars=min_track_record(sharpe, skew=skew, kurtosis=kurtosis),
         min_backtest_years=min_backtest_years(n_trials),
-        overfitting_probability=_overfitting(variants, settings.overfitting_blocks),
-        overfitting_variants=variants.shape[1],
-        path_sharpe_annual=_paths(variants, settings.path_blocks, per_year),
-        spa_p_lower=superiority.lower,
-        spa_p_consistent=superiority.consistent,
-        spa_p_upper=superiority.upper,
-        spa_against=tuple(baselines),
-        excess_hac_bps=_hac(sleeves - hold),
-        edge_hac_bps=_hac(sleeves),
     )
 
 
