@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.dossier.analysis import Ensemble
+from tradingbot.evaluation.statistics.sharpe import sharpe_ratio
 
 FloatArray = NDArray[np.float64]
 
@@ -130,9 +131,9 @@ def _mean_off_diagonal(correlation: FloatArray) -> float:
 
 
 def _sharpe(returns: FloatArray) -> float:
-    """Mean over deviation per bar; 0 where nothing moves."""
-    spread = float(returns.std())
-    return float(returns.mean()) / spread if spread > 0.0 else 0.0
+    """Sharpe ratio per bar; 0 where nothing moves."""
+    ratio = sharpe_ratio(returns)
+    return 0.0 if math.isnan(ratio) else ratio
 
 
 def _require(net_returns: FloatArray, agents: Sequence[str]) -> None:

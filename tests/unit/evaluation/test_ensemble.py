@@ -20,10 +20,10 @@ from tradingbot.evaluation.ensemble import (
 
 
 def _independent(n_bars: int, n_agents: int) -> np.ndarray:
-    """Columns that are exactly uncorrelated, of mean 0 and deviation 1."""
+    """Columns that are exactly uncorrelated, of mean 0 and deviation (T − 1) 1."""
     drawn = stream(3, "ensemble").standard_normal((n_bars, n_agents))
     basis, _ = np.linalg.qr(drawn - drawn.mean(axis=0))
-    return basis * math.sqrt(n_bars)
+    return basis * math.sqrt(n_bars - 1)
 
 
 def test_copies_of_one_agent_are_redundant_and_count_once() -> None:
