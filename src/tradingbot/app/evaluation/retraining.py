@@ -36,7 +36,7 @@ from tradingbot.domain.errors import DataError, TrainingError
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import between
 from tradingbot.evaluation.backtest import backtest
-from tradingbot.evaluation.backtest.result import simple_returns
+from tradingbot.evaluation.metrics.returns import simple_returns
 from tradingbot.learning.guards import FlightRecorder
 from tradingbot.learning.trainer import Trainer
 from tradingbot.learning.trainer_events import Event, Hooks, Snapshot, Updated

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.evaluation.backtest.trades import Trades
+from tradingbot.evaluation.metrics.returns import simple_returns
 from tradingbot.market.costs import CostProfile
 
 FloatArray = NDArray[np.float64]
@@ -81,10 +82,3 @@ class Backtest:
     def days(self) -> NDArray[np.datetime64]:
         """Return the UTC day (S + 1,) of each close."""
         return np.asarray(self.closed_at.astype("datetime64[us]").astype("datetime64[D]"))
-
-
-def simple_returns(equity: FloatArray) -> FloatArray:
-    """Return changes along the first axis, (S, …) of (S + 1, …); 0 where nothing is left."""
-    before = equity[:-1]
-    grown: FloatArray = np.divide(equity[1:], before, out=np.ones_like(before), where=before > 0.0)
-    return grown - 1.0
