@@ -45,6 +45,7 @@ def render_demo(result: DemoResult) -> str:
             "feature spec": result.built.panel.manifest.spec_sha256[:16],
             "configuration": result.config.config_hash[:16],
             "version": __version__,
+            **_verdict(result),
         },
         sections=[
             _market_section(result),
@@ -56,6 +57,13 @@ def render_demo(result: DemoResult) -> str:
             _training_section(result),
         ],
     )
+
+
+def _verdict(result: DemoResult) -> dict[str, str]:
+    if result.evaluation is None:
+        return {}
+    memo = result.evaluation.memo
+    return {"verdict": f"{memo.verdict}: {memo.headline}", "report": str(result.evaluation.page)}
 
 
 def _training_section(result: DemoResult) -> Section:

@@ -11,7 +11,7 @@ from typing import Any
 from tradingbot.app.config_files import place_of, preset_folder, read_merged
 from tradingbot.app.yaml_reader import Document
 from tradingbot.domain.errors import ConfigError, DataError, suggest
-from tradingbot.evaluation.gates.gate import Gate
+from tradingbot.evaluation.gates.gate import EDGE_PHASE, Gate
 
 DEFAULT_GATES = "product"
 _FIELDS = tuple(field.name for field in dataclasses.fields(Gate))
@@ -39,7 +39,20 @@ def load_gates(reference: str | Path = DEFAULT_GATES) -> tuple[Gate, ...]:
             where=str(files[0]),
             remedy="Begin with a copy of the product's own: tradingbot gates --print",
         )
-    return tuple(_read(entry, index, document) for index, entry in enumerate(entries))
+    gates = tuple(_read(entry, index, document) for index, entry in enumerate(entries))
+    if not any(gate.required and gate.phase == EDGE_PHASE for gate in gates):
+        raise ConfigError(
+            "gates must ask for an edge: one of the phase edge must be required",
+            was="none",
+            where=str(files[0]),
+            remedy="Keep the product's own of that phase: tradingbot gates --print",
+        )
+    return gates
+
+
+def foreign_source(reference: str | Path) -> str:
+    """Return the file of gates that are not the product's own; empty where they are."""
+    return "" if str(reference) == DEFAULT_GATES else str(reference)
 
 
 def gates_text(reference: str | Path = DEFAULT_GATES) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tradingbot.app.console import print_table, print_text
-from tradingbot.app.gates_file import load_gates, read_benches
+from tradingbot.app.gates_file import foreign_source, load_gates, read_benches
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.evaluation.dossier.codec import from_plain
 from tradingbot.evaluation.dossier.dossier import Dossier
@@ -50,7 +50,9 @@ def judge_run(run: Path, gates: str | Path, benches: Sequence[Path] = ()) -> Mem
     Raises:
         UserError: If there is no dossier, or the gates or benchmarks cannot be read.
     """
-    return write_memo(read_dossier(run), load_gates(gates), read_benches(benches))
+    return write_memo(
+        read_dossier(run), load_gates(gates), read_benches(benches), source=foreign_source(gates)
+    )
 
 
 def print_memo(memo: Memo, *, label: str) -> None:

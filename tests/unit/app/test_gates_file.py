@@ -9,11 +9,12 @@ from tradingbot.app.gates_file import gates_text, load_gates, read_benches
 from tradingbot.domain.errors import ConfigError, DataError
 
 ONE = """gates:
-  - name: final/sharpe
+  - name: edge/sharpe
     words: Sharpe ratio
     metric: sharpe_annual
     comparison: ">"
     target: 1.0
+    required: true
 """
 
 
@@ -49,7 +50,9 @@ def test_edited_gate_is_the_one_that_is_judged(tmp_path: Path) -> None:
         (ONE.replace("    target: 1.0\n", ""), "no 'target'"),
         (ONE.replace('">"', '"~"'), "one of"),
         (ONE.replace("1.0", "high"), "target"),
-        (ONE.replace("final/sharpe", "7"), "text"),
+        (ONE.replace("edge/sharpe", "7"), "text"),
+        (ONE.replace("edge/", "final/"), "ask for an edge"),
+        (ONE.replace("true", "false"), "ask for an edge"),
         ("gates: []\n", "no list"),
         ("gate: 1\n", "key 'gate'"),
         ("gates:\n  - 3\n", "mapping"),

@@ -127,7 +127,7 @@ def _print_summary(result: DemoResult, page: str) -> None:
 def _training_words(training: TrainingDemo) -> str:
     test = training.result.parts[-1]
     share = test.share_of_oracle
-    earned = "oracle unknown" if share is None else f"{share:.0%} of the oracle"
+    earned = "no oracle that earns" if share is None else f"{share:.0%} of the oracle"
     return f"{len(test.agents)} agents: {earned} on the test part; {test.gate.words}"
 
 

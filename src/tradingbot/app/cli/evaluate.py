@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tradingbot.evaluation.dossier.dossier import Dossier
 
 app = typer.Typer()
+_OWN_GATES = "product"  # `app.gates_file.DEFAULT_GATES`, which takes long to import
 _INTERRUPTED = 130
 
 
@@ -36,7 +37,7 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
         typer.Argument(metavar="RUN", help="Id of a finished run, the beginning of it, or folder."),
     ],
     preset: Annotated[
-        str, typer.Option(help="Preset or YAML file: full, or quick for a first look.")
+        str, typer.Option(help="Preset or YAML file: full, quick, or required for a first look.")
     ] = "full",
     settings: Annotated[
         list[str] | None,
@@ -48,7 +49,7 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
     ] = None,
     gates: Annotated[
         str, typer.Option(help="Gates that come with the package, or a YAML file.")
-    ] = "product",
+    ] = _OWN_GATES,
     jobs: Annotated[
         int | None,
         typer.Option(min=1, help="Processes; as many as cores if left out.", show_default=False),
@@ -84,7 +85,7 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
         config=load_evaluate_config(preset, overrides),
         gates=gates,
         must_have=tuple(name for name in named or () if name not in REQUIRED),
-        command=_command(reference, preset, settings, pieces),
+        command=_command(reference, preset, settings, pieces, gates),
         out=out,
     )
     count = jobs or os.cpu_count() or 1
@@ -110,12 +111,16 @@ def _names(text: str | None) -> tuple[str, ...] | None:
     return names
 
 
-def _command(reference: str, preset: str, settings: list[str] | None, pieces: str | None) -> str:
+def _command(
+    reference: str, preset: str, settings: list[str] | None, pieces: str | None, gates: str
+) -> str:
     words = ["tradingbot", "evaluate", reference, "--preset", preset]
     for setting in settings or ():
         words += ["--set", setting]
     if pieces is not None:
         words += ["--pieces", pieces]
+    if gates != _OWN_GATES:
+        words += ["--gates", gates]
     return shlex.join(words)
 
 

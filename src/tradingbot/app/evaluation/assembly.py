@@ -105,7 +105,11 @@ def _caveats(subject: Subject, config: EvaluateConfig) -> tuple[str, ...]:
         "seeds": config.seeds.steps_share_frac,
         "ablation": config.ablation.steps_share_frac,
     }
-    short = [f"{name} {share:.0%}" for name, share in shares.items() if share < 1.0]
+    short = [
+        f"{name} {share:.0%}"
+        for name, share in shares.items()
+        if share < 1.0 and name.replace("-", "_") in config.pieces
+    ]
     if short:
         found.append(f"Trainings were shorter than the run's own: {', '.join(short)} of its steps.")
     return tuple(found)

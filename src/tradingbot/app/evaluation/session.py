@@ -13,7 +13,7 @@ from tradingbot.app.evaluation.engine import make_pieces
 from tradingbot.app.evaluation.piece import Progress, silent
 from tradingbot.app.evaluation.piece_store import Stored
 from tradingbot.app.evaluation.storing import store_evaluation, store_page
-from tradingbot.app.gates_file import load_gates
+from tradingbot.app.gates_file import foreign_source, load_gates
 from tradingbot.app.gates_view import EVALUATION_FOLDER
 from tradingbot.app.requirement import installed_version
 from tradingbot.app.training.counting import data_key, require_counted
@@ -95,7 +95,7 @@ def evaluate_run(
             command=wish.command,
             evaluated_at=datetime.now(UTC),
         )
-        memo = write_memo(dossier, gates)
+        memo = write_memo(dossier, gates, source=foreign_source(wish.gates))
         folder = wish.out or own
         store_evaluation(folder, dossier, memo)
         return Evaluation(dossier, memo, folder, store_page(folder, dossier, memo))

@@ -21,7 +21,11 @@ _SIGNS = {">=": "≥", "<=": "≤"}
 
 
 def write_memo(
-    dossier: Dossier, gates: Sequence[Gate], benches: Mapping[str, float] | None = None
+    dossier: Dossier,
+    gates: Sequence[Gate],
+    benches: Mapping[str, float] | None = None,
+    *,
+    source: str = "",
 ) -> Memo:
     """Judge a dossier by gates.
 
@@ -29,6 +33,7 @@ def write_memo(
         dossier: Of the run.
         gates: What is asked.
         benches: Name of a benchmark's record → its value; none by default.
+        source: File of gates that are not the product's own; the memo says so.
 
     Raises:
         ConfigError: If the gates cannot be judged.
@@ -38,12 +43,16 @@ def write_memo(
     return Memo(
         verdict=verdict,
         headline=_headline(dossier, verdict, results, alarm),
-        reasons=_reasons(verdict, results, alarm),
+        reasons=(*_foreign(source), *_reasons(verdict, results, alarm)),
         counter_evidence=_counter_evidence(verdict, results),
         would_change=_would_change(verdict, results, alarm),
         alarm=alarm,
         gates=results,
     )
+
+
+def _foreign(source: str) -> tuple[str, ...]:
+    return (f"Judged by {source}, not by the product's own gates.",) if source else ()
 
 
 def decide(results: Sequence[GateResult], alarm: Alarm | None) -> Verdict:
@@ -133,7 +142,8 @@ def _missing(results: Sequence[GateResult]) -> list[GateResult]:
 
 def describe(result: GateResult) -> str:
     """Say a judged gate in one line."""
-    return f"{result.words}: {_now(result)}, wanted {_wanted(result)}."
+    failed = "Not so: " if result.outcome == "fail" else ""
+    return f"{failed}{result.words}: {_now(result)}, wanted {_wanted(result)}."
 
 
 def _wanted(result: GateResult) -> str:

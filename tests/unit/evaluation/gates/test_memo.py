@@ -162,3 +162,8 @@ def test_plausible_result_raises_no_alarm() -> None:
 
 def test_bare_dossier_is_never_go() -> None:
     assert memo_of(bare_dossier()).verdict != "GO"
+
+
+def test_memo_by_other_gates_says_whose_they_are() -> None:
+    memo = write_memo(strong_dossier(), load_gates(), source="mine.yaml")
+    assert memo.reasons[0] == "Judged by mine.yaml, not by the product's own gates."
