@@ -205,12 +205,22 @@ def _ending(trades: Trades, place: int) -> str:
 
 
 def _run(subject: Subject, terms: BacktestTerms, progress: Progress | None) -> Backtest:
-    return subject.backtest(
-        _bars(subject.data.world, terms, subject),
+    bars = _bars(subject.data.world, terms, subject)
+    played = subject.backtest(
+        bars,
         costs=terms.priced(subject.env.costs),
         delay_bars=terms.delay_bars,
         progress=progress,
     )
+    return replace(played, policy=f"{played.policy}{_seen_before(subject, bars)}")
+
+
+def _seen_before(subject: Subject, bars: IndexRange) -> str:
+    """Say by the name of a run that it learned from some of the bars, or was chosen on them."""
+    split = subject.data.split
+    if bars.start < split.train.stop:
+        return " (in sample: learned from these bars)"
+    return " (chosen on these bars)" if bars.start < split.validation.stop else ""
 
 
 def _rule(

@@ -109,3 +109,13 @@ def test_run_on_another_market_is_refused(call, trained: Path) -> None:
     assert answer.code == 2
     assert "on its own data" in answer.err
     assert "Leave --dataset and --market out" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [("train", "in sample"), ("validation", "chosen on these bars"), ("test", "")],
+)
+def test_bars_that_a_run_has_seen_are_named(call, trained: Path, part: str, words: str) -> None:
+    answer = call("--workspace", str(trained), "backtest", "done", "--part", part, "--json")
+    assert words in answer.document[0]["policy"]
+    assert ("(" in answer.document[0]["policy"]) == bool(words)
