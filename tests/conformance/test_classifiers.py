@@ -1,4 +1,4 @@
-"""Every classifier of the catalogue keeps the contract that folds, files and live trading rest on."""
+"""Every classifier of the catalogue keeps the contract that folds, files and trading rest on."""
 
 from __future__ import annotations
 

@@ -8,8 +8,13 @@ from tradingbot.evaluation.statistics.proportion import wilson_interval
 
 @pytest.mark.parametrize(
     ("successes", "n", "low", "high"),
-    [(5, 10, 0.236593, 0.763407), (0, 10, 0.0, 0.277533), (10, 10, 0.722467, 1.0), (1, 1, 0.206549, 1.0)],
-)  # fmt: skip
+    [
+        (5, 10, 0.236593, 0.763407),
+        (0, 10, 0.0, 0.277533),
+        (10, 10, 0.722467, 1.0),
+        (1, 1, 0.206549, 1.0),
+    ],
+)
 def test_interval_equals_published_values(successes: int, n: int, low: float, high: float) -> None:
     found = wilson_interval(successes, n)
     assert found == pytest.approx((successes / n, low, high), abs=1e-6)
