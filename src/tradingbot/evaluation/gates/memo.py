@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.gates.gate import EDGE_PHASE, Gate
+from tradingbot.evaluation.gates.gate import COMPARISONS, EDGE_PHASE, Gate
 from tradingbot.evaluation.gates.judging import judge_gates
+from tradingbot.evaluation.gates.measurements import BENCH_PREFIX
 from tradingbot.evaluation.gates.plausibility import raise_alarm
 from tradingbot.evaluation.gates.result import Alarm, GateResult, Memo, Verdict
 
@@ -111,7 +112,12 @@ def _counter_evidence(verdict: Verdict, results: Sequence[GateResult]) -> tuple[
     """Say what speaks against the verdict: what failed against GO, what held against the others."""
     if verdict == "GO":
         against = [each for each in results if each.outcome == "fail"]
-        against += [each for each in results if each.outcome == "not measured"]
+        against += [each for each in results if each.outcome == "pass" and not _is_sure(each)]
+        against += [
+            each
+            for each in results
+            if each.outcome == "not measured" and not each.metric.startswith(BENCH_PREFIX)
+        ]
     else:
         against = [
             each
@@ -119,6 +125,17 @@ def _counter_evidence(verdict: Verdict, results: Sequence[GateResult]) -> tuple[
             if each.outcome == "pass" and (each.is_required or each.phase == EDGE_PHASE)
         ]
     return tuple(describe(each) for each in against[:_LISTED])
+
+
+def _is_sure(result: GateResult) -> bool:
+    """Tell whether both ends of the interval reach the target, where there is an interval."""
+    if result.interval is None:
+        return True
+    comparison, number = result.target.split()[:2]
+    reaches = COMPARISONS[comparison]
+    return reaches(result.interval.low, float(number)) and reaches(
+        result.interval.high, float(number)
+    )
 
 
 def _would_change(

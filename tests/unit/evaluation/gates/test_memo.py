@@ -167,3 +167,11 @@ def test_bare_dossier_is_never_go() -> None:
 def test_memo_by_other_gates_says_whose_they_are() -> None:
     memo = write_memo(strong_dossier(), load_gates(), source="mine.yaml")
     assert memo.reasons[0] == "Judged by mine.yaml, not by the product's own gates."
+
+
+def test_gate_that_one_end_of_its_interval_misses_is_counter_evidence_of_go() -> None:
+    strong = strong_dossier(sharpe=1.2)  # ± 0.5, and more than 1 is asked for
+    memo = memo_of(strong)
+    assert memo.verdict == "GO"
+    assert any("Portfolio Sharpe ratio" in line for line in memo.counter_evidence)
+    assert not any("bench" in line for line in memo.counter_evidence)
