@@ -63,7 +63,7 @@ def _verdict(result: DemoResult) -> dict[str, str]:
     if result.evaluation is None:
         return {}
     memo = result.evaluation.memo
-    return {"verdict": f"{memo.verdict}: {memo.headline}", "report": str(result.evaluation.page)}
+    return {"verdict": f"{memo.verdict}: {memo.headline}"}
 
 
 def _training_section(result: DemoResult) -> Section:

@@ -24,6 +24,7 @@ from tradingbot.envs.world import between
 from tradingbot.evaluation.rollout import roll_out
 from tradingbot.learning.shrinkage import Shrinkage
 from tradingbot.runs import RunDirectory, latest_good
+from tradingbot.runs.ledger import LEDGER_FILE
 
 ENCODED = {
     "encoder__preset": "mlp",
@@ -86,6 +87,7 @@ def data(
 
 
 def copied(run: RunDirectory, workspace: Path) -> RunDirectory:
+    shutil.copy(run.path.parent.parent / LEDGER_FILE, workspace)
     return RunDirectory.open(shutil.copytree(run.path, workspace / "runs" / run.id))
 
 

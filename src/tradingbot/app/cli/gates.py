@@ -41,7 +41,7 @@ def judge_gates(
 
     Example: [bold]tradingbot gates 20260105[/bold]
 
-    Example: [bold]tradingbot gates --print > mine.yaml[/bold]
+    Example: [bold]tradingbot gates --print[/bold]
 
     Example: [bold]tradingbot gates 20260105 --gates mine.yaml[/bold]
     """
