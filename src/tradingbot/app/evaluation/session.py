@@ -12,7 +12,7 @@ from tradingbot.app.evaluation.configuration import EvaluateConfig
 from tradingbot.app.evaluation.engine import make_pieces
 from tradingbot.app.evaluation.piece import Progress, silent
 from tradingbot.app.evaluation.piece_store import Stored
-from tradingbot.app.evaluation.storing import store_evaluation, store_page
+from tradingbot.app.evaluation.storing import store_page
 from tradingbot.app.gates_file import foreign_source, load_gates
 from tradingbot.app.gates_view import EVALUATION_FOLDER
 from tradingbot.app.requirement import installed_version
@@ -23,6 +23,7 @@ from tradingbot.domain.errors import DataError, MissingExtraError
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.memo import write_memo
 from tradingbot.evaluation.gates.result import Memo
+from tradingbot.evaluation.tables import write_tables
 from tradingbot.runs import find_run
 from tradingbot.runs.ledger import Ledger
 from tradingbot.runs.lock import locked
@@ -97,7 +98,7 @@ def evaluate_run(
         )
         memo = write_memo(dossier, gates, source=foreign_source(wish.gates))
         folder = wish.out or own
-        store_evaluation(folder, dossier, memo)
+        write_tables(dossier, memo, folder)
         return Evaluation(dossier, memo, folder, store_page(folder, dossier, memo))
 
 

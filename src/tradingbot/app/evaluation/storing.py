@@ -1,4 +1,4 @@
-"""What an evaluation leaves for others: dossier and memo as JSON, tables as CSV, the page."""
+"""The page that an evaluation leaves; JSON and CSV beside it are `evaluation.tables`."""
 
 from __future__ import annotations
 
@@ -7,18 +7,8 @@ from pathlib import Path
 from tradingbot.data.atomic import write_text
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.result import Memo
-from tradingbot.evaluation.tables import write_tables
 
 REPORT_FILE = "report.html"
-
-
-def store_evaluation(folder: Path, dossier: Dossier, memo: Memo) -> None:
-    """Write dossier, memo and tables, each whole or not at all.
-
-    Raises:
-        StorageError: If the disk refuses.
-    """
-    write_tables(dossier, memo, folder)
 
 
 def store_page(folder: Path, dossier: Dossier, memo: Memo) -> Path:
