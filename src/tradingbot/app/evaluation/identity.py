@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tradingbot.app.evaluation.piece_store import identity_of
 from tradingbot.app.run_policy import acting_checkpoint
+from tradingbot.app.supervised.models import NO_MODEL
 
 if TYPE_CHECKING:
     from tradingbot.app.evaluation.subject import Subject
@@ -23,10 +24,13 @@ def weights_sha256(subject: Subject) -> str:
 
 
 def subject_identity(subject: Subject) -> str:
-    """Return the hash of run, data and sources that every piece depends on."""
+    """Return the hash of run, data, sources and packages that every piece depends on."""
     record = subject.run.record
     return identity_of(
-        weights_sha256(subject), subject.data.identity.data_sha256, record.config_sha256
+        weights_sha256(subject),
+        subject.data.identity.data_sha256,
+        record.config_sha256,
+        has_model=subject.config.task.probabilities != NO_MODEL,
     )
 
 

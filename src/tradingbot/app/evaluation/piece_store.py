@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tradingbot.app.requirement import installed_version
 from tradingbot.app.training.dataclass_reader import plain_values
 from tradingbot.data.atomic import storage_errors, sweep_temporaries, write_text
 from tradingbot.domain.errors import DataError
@@ -22,10 +23,16 @@ _Record = TypeVar("_Record")
 _PACKAGE = Path(__file__).resolve().parents[2]
 _SOURCES = (
     *("domain", "data", "features", "risk", "market", "rewards", "networks", "learning"),
-    *("envs", "agents", "supervised", "evaluation", "app/training", "app/evaluation"),
+    *("envs", "agents", "supervised", "evaluation", "runs"),
+    *("app/training", "app/evaluation", "app/supervised", "app/pipeline.py", "app/run_policy.py"),
 )
+"""Folders and files of the package."""
 _NOT_MEASURED_BY = ("evaluation/report", "evaluation/figures", "evaluation/gates")
 """What shows or judges pieces changes none of them."""
+_PACKAGES = ("numpy", "torch", "polars", "exchange_calendars", "skfolio")
+"""What figures are computed with; another version may round, draw or divide otherwise."""
+_MODEL_PACKAGES = ("lightgbm",)
+"""The same where agents see the probabilities of a model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,21 +93,44 @@ def key_of(identity: str, settings: object, facts: object, needs: Sequence[str])
     return _sha256([identity, plain_values(settings), facts, list(needs)])
 
 
-def identity_of(weights_sha256: str, data_sha256: str, config_sha256: str) -> str:
-    """Return the hash of a run's weights, data and configuration, and of the product's sources."""
-    return _sha256([weights_sha256, data_sha256, config_sha256, measuring_sources_sha256()])
+def identity_of(
+    weights_sha256: str, data_sha256: str, config_sha256: str, *, has_model: bool = False
+) -> str:
+    """Return the hash of a run, the product's sources and the packages that they compute with.
+
+    Args:
+        weights_sha256: Of the weights that act.
+        data_sha256: Of what they trade.
+        config_sha256: Of the run's configuration.
+        has_model: Whether agents see the probabilities of a supervised model.
+    """
+    versions = package_versions(has_model=has_model)
+    content = [weights_sha256, data_sha256, config_sha256, measuring_sources_sha256(), versions]
+    return _sha256(content)
+
+
+def package_versions(*, has_model: bool) -> dict[str, str | None]:
+    """Return package → version of what can move a piece; None where it is not installed."""
+    names = (*_PACKAGES, *(_MODEL_PACKAGES if has_model else ()))
+    return {name: installed_version(name) for name in names}
 
 
 def measuring_sources_sha256(package: Path = _PACKAGE) -> str:
     """Hash the sources that can move a piece."""
     digest = hashlib.sha256()
     for name in _SOURCES:
-        for path in sorted((package / name).rglob("*.py")):
+        for path in _files(package / name):
             relative = path.relative_to(package).as_posix()
             if not relative.startswith(_NOT_MEASURED_BY):
                 digest.update(f"{relative}\0".encode())
                 digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
+
+
+def _files(source: Path) -> list[Path]:
+    if source.suffix == ".py":
+        return [source] if source.is_file() else []
+    return sorted(source.rglob("*.py"))
 
 
 def _sha256(content: object) -> str:

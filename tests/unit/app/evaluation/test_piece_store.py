@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
+import ast
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import tradingbot
+from tradingbot.app.evaluation import piece_store
 from tradingbot.app.evaluation.piece_store import (
     PieceStore,
     Stored,
     identity_of,
     key_of,
     measuring_sources_sha256,
+    package_versions,
 )
 from tradingbot.app.evaluation.seeds_piece import SeedsSettings
+from tradingbot.app.requirement import installed_version
 from tradingbot.evaluation.oracle.intervals import Interval
 
+PACKAGE = Path(tradingbot.__file__).parent
+ROOTS = ("catalogue", "subject", "identity", "retraining")
+NOT_SOURCES = {
+    "__init__.py": "the version",
+    "app/cli": "reads what people write; what it read is in settings",
+    "app/console.py": "shows",
+    "app/config_files.py": "reads files; what it read is in settings",
+    "app/config_rules.py": "the same",
+    "app/configuration.py": "the same",
+    "app/yaml_reader.py": "the same",
+    "app/requirement.py": "says which packages there are",
+    "evaluation/report": "shows",
+    "evaluation/figures": "shows",
+    "evaluation/gates": "judges",
+}
+NOT_COMPUTING = {"typer", "rich", "pydantic", "yaml", "gymnasium", "jinja2", "matplotlib"}
 RECORD = Interval(1.0, float("nan"), float("inf"))
 
 
@@ -84,3 +107,96 @@ def test_sources_that_measure_count_and_those_that_show_do_not(tmp_path: Path) -
     assert measuring_sources_sha256(tmp_path) == before
     (measuring / "a.py").write_text("2")
     assert measuring_sources_sha256(tmp_path) != before
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    """Yield the names of modules that a file imports, wherever it does so."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{each.name}" for each in node.names)
+
+
+def file_of(module: str) -> Path | None:
+    place = PACKAGE.joinpath(*module.split(".")[1:])
+    files = (place.with_suffix(".py"), place / "__init__.py")
+    return next((path for path in files if path.is_file()), None)
+
+
+@pytest.fixture(scope="module")
+def reached() -> tuple[set[str], set[str]]:
+    """Files of the package and packages of others that making pieces can come to."""
+    waiting = [PACKAGE / "app" / "evaluation" / f"{name}.py" for name in ROOTS]
+    files, packages = set[Path](), set[str]()
+    while waiting:
+        path = waiting.pop()
+        if path in files:
+            continue
+        files.add(path)
+        for name in imports_of(path):
+            top = name.split(".")[0]
+            if top == "tradingbot":
+                found = file_of(name)
+                waiting += [found] if found else []
+            elif top not in sys.stdlib_module_names:
+                packages.add(top)
+    return {path.relative_to(PACKAGE).as_posix() for path in files}, packages
+
+
+def lies_in(path: str, places: tuple[str, ...]) -> bool:
+    return any(path == place or path.startswith(f"{place}/") for place in places)
+
+
+def test_every_file_that_making_pieces_comes_to_is_in_their_key(
+    reached: tuple[set[str], set[str]],
+) -> None:
+    files, _ = reached
+
+    left = {path for path in files if not lies_in(path, piece_store._SOURCES)}
+
+    assert len(files) > 200
+    assert {path for path in left if not lies_in(path, tuple(NOT_SOURCES))} == set()
+
+
+def test_every_package_that_making_pieces_computes_with_is_in_their_key(
+    reached: tuple[set[str], set[str]],
+) -> None:
+    _, packages = reached
+
+    assert packages - NOT_COMPUTING == set(package_versions(has_model=True))
+    assert "lightgbm" not in package_versions(has_model=False)
+
+
+@pytest.mark.parametrize("source", piece_store._SOURCES)
+def test_change_of_any_source_changes_the_hash(tmp_path: Path, source: str) -> None:
+    path = tmp_path / (source if source.endswith(".py") else f"{source}/a.py")
+    path.parent.mkdir(parents=True)
+    path.write_text("1")
+    before = measuring_sources_sha256(tmp_path)
+
+    path.write_text("2")
+
+    assert measuring_sources_sha256(tmp_path) != before
+
+
+@pytest.mark.parametrize("source", piece_store._SOURCES)
+def test_every_named_source_is_there(source: str) -> None:
+    assert (PACKAGE / source).exists()
+
+
+@pytest.mark.parametrize("package", ["numpy", "torch", "lightgbm", "skfolio"])
+def test_other_version_of_a_package_is_another_identity(
+    monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    before = [identity_of(*"abc", has_model=has_model) for has_model in (True, False)]
+
+    def other(name: str) -> str | None:
+        return "0.0" if name == package else installed_version(name)
+
+    monkeypatch.setattr(piece_store, "installed_version", other)
+
+    after = [identity_of(*"abc", has_model=has_model) for has_model in (True, False)]
+    assert after[0] != before[0]
+    assert (after[1] != before[1]) == (package != "lightgbm")
