@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.dossier.evidence import PlaceboRow
 from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.random_policies import random_policy_returns
@@ -32,6 +33,8 @@ Change = Callable[[FloatArray], FloatArray]
 """(N, S, 5) bars → others, as in `evaluation.placebo`."""
 LEVEL = 0.05
 """Rate at which noise may pass the pipeline's test."""
+FEWEST_DRAWS = 20
+"""Of each kind: among fewer, not one edge is expected at that rate."""
 _BASIS_POINTS = 1e4
 _EXPOSURES = (0.01, 0.99)
 _LEAST_TURNOVER = 1e-4
@@ -44,7 +47,7 @@ class PlaceboSettings:
     """How many placebos of each kind."""
 
     draws: int = 20
-    """Shuffled histories, and histories with random signs."""
+    """Shuffled histories, and histories with random signs; 20 or more."""
     block_bars: int = 7
     """Bars that stay together; a day of hourly bars, so that the time of day is kept."""
     n_policies: int = 1_000
@@ -55,8 +58,16 @@ class PlaceboSettings:
     def __post_init__(self) -> None:
         """Refuse what says nothing."""
         require_kinds(self)
-        for name in ("draws", "block_bars", "n_policies"):
+        for name in ("block_bars", "n_policies"):
             require(getattr(self, name) >= 1, f"{name} must be 1 or more", self)
+        if self.draws < FEWEST_DRAWS:
+            raise ConfigError(
+                f"draws must be {FEWEST_DRAWS} or more: fewer cannot tell a rate of {LEVEL:.0%}",
+                was=self.draws,
+                where="PlaceboSettings.draws",
+                remedy=f"Set placebos.draws to {FEWEST_DRAWS} or more, or leave placebos out of "
+                "pieces",
+            )
         require(self.seed >= 0, "seed must be 0 or more", self)
 
 

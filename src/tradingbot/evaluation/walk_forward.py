@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import DataError
+from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.statistics.proportion import wilson_interval
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,41 @@ def plan_windows(n_days: int, settings: WalkForwardSettings) -> tuple[PlannedTra
     every = settings.retrain_every
     groups = [windows[begin : begin + every] for begin in range(0, len(windows), every)]
     return tuple(_training(group, settings) for group in groups)
+
+
+def separate_windows(n_windows: int, settings: WalkForwardSettings) -> int:
+    """Return how many windows side by side, without a day in common, fill the days of some.
+
+    Args:
+        n_windows: 1 or more, each `step_days` after the one before.
+        settings: How they lie.
+
+    Example:
+        >>> separate_windows(10, WalkForwardSettings(window_days=60, step_days=20))
+        4
+    """
+    if settings.step_days >= settings.window_days:
+        return n_windows
+    days = settings.window_days + (n_windows - 1) * settings.step_days
+    return days // settings.window_days
+
+
+def positive_share(positive: int, n_windows: int, settings: WalkForwardSettings) -> Interval:
+    """Return the share of windows above 0 with a 95 % interval that knows that they overlap.
+
+    Windows with days in common are won or lost together: ten windows of 60 days every 20 days hold
+    240 days, as much as four. The interval is Wilson's with `separate_windows` in place of the
+    count. That is on the careful side: the mean of overlapping windows knows a little more than as
+    many separate ones do, but the same agents trade several of them.
+
+    Args:
+        positive: Windows with a Sharpe ratio above 0.
+        n_windows: Windows in all, 1 or more.
+        settings: How they lie.
+    """
+    share, separate = positive / n_windows, separate_windows(n_windows, settings)
+    _, low, high = wilson_interval(share * separate, separate)
+    return Interval(share, min(low, share), max(high, share))
 
 
 def _training(windows: list[tuple[int, int]], settings: WalkForwardSettings) -> PlannedTraining:

@@ -17,6 +17,8 @@ from tradingbot.evaluation.placebo import (
     shuffle_bars,
 )
 from tradingbot.evaluation.placebo_checks import (
+    FEWEST_DRAWS,
+    LEVEL,
     PlaceboSettings,
     allowed_frac,
     declares_edge,
@@ -153,6 +155,12 @@ def test_random_policies_of_agents_that_never_trade_are_still_defined() -> None:
     assert row.net_bps_per_bar.high > row.net_bps_per_bar.low
 
 
-def test_settings_without_a_draw_are_refused() -> None:
-    with pytest.raises(ConfigError, match="draws"):
-        PlaceboSettings(draws=0)
+@pytest.mark.parametrize("draws", [0, 1, 19])
+def test_draws_that_cannot_tell_the_rate_are_refused_with_a_remedy(draws: int) -> None:
+    with pytest.raises(ConfigError, match="20 or more") as caught:
+        PlaceboSettings(draws=draws)
+
+    assert caught.value.was == draws
+    assert "placebos.draws" in (caught.value.remedy or "")
+    assert pytest.approx(1.0) == FEWEST_DRAWS * LEVEL
+    assert PlaceboSettings(draws=20).draws == 20

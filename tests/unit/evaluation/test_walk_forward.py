@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 
 from tradingbot.domain.errors import ConfigError, DataError
-from tradingbot.evaluation.walk_forward import WalkForwardSettings, plan_windows
+from tradingbot.evaluation.statistics.proportion import wilson_interval
+from tradingbot.evaluation.walk_forward import (
+    WalkForwardSettings,
+    plan_windows,
+    positive_share,
+    separate_windows,
+)
 
 
 def test_windows_follow_by_the_step_and_are_grouped_by_training() -> None:
@@ -52,3 +59,40 @@ def test_one_window_fits_exactly_and_one_day_less_is_refused() -> None:
 def test_settings_without_meaning_are_refused(changes: dict[str, float]) -> None:
     with pytest.raises(ConfigError):
         WalkForwardSettings(**changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("n_windows", "window", "step", "separate"),
+    [(1, 60, 20, 1), (3, 60, 20, 1), (4, 60, 20, 2), (10, 60, 20, 4), (7, 60, 60, 7), (5, 8, 9, 5)],
+)
+def test_windows_with_days_in_common_count_as_those_that_fit_side_by_side(
+    n_windows: int, window: int, step: int, separate: int
+) -> None:
+    assert separate_windows(n_windows, WalkForwardSettings(window, step)) == separate
+
+
+@pytest.mark.parametrize(("positive", "n_windows"), [(0, 10), (7, 10), (10, 10), (1, 3), (2, 2)])
+def test_share_is_that_of_all_windows_and_its_interval_wider_where_they_overlap(
+    positive: int, n_windows: int
+) -> None:
+    apart, over = WalkForwardSettings(60, 60), WalkForwardSettings(60, 20)
+    plain = wilson_interval(positive, n_windows)
+
+    assert positive_share(positive, n_windows, apart) == plain
+    found = positive_share(positive, n_windows, over)
+    assert found.estimate == positive / n_windows  # to the bit: gates judge it
+    assert 0.0 <= found.low <= found.estimate <= found.high <= 1.0
+    assert found.high - found.low > plain.high - plain.low
+
+
+def test_interval_covers_a_coin_where_the_plain_one_does_not() -> None:
+    settings, draws = WalkForwardSettings(60, 20), 2_000
+    days = np.random.default_rng(7).standard_normal((draws, 60 + 20 * 29))
+    sums = np.cumsum(np.pad(days, ((0, 0), (1, 0))), axis=1)
+    positive = (sums[:, 60::20] > sums[:, :-60:20]).sum(axis=1)
+
+    def coverage(intervals: list[tuple[float, float, float]]) -> float:
+        return float(np.mean([low <= 0.5 <= high for _, low, high in intervals]))
+
+    assert coverage([wilson_interval(int(each), 30) for each in positive]) < 0.85
+    assert coverage([positive_share(int(each), 30, settings) for each in positive]) > 0.95

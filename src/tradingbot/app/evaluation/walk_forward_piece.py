@@ -16,8 +16,11 @@ from tradingbot.evaluation.backtest import Entrant, bars_between, sleeve_config
 from tradingbot.evaluation.dossier.robustness import WalkForward, Window
 from tradingbot.evaluation.metrics.returns import max_drawdown, total_return
 from tradingbot.evaluation.policy_figures import annual_sharpe_or_zero
-from tradingbot.evaluation.statistics.proportion import wilson_interval
-from tradingbot.evaluation.walk_forward import WalkForwardSettings, plan_windows
+from tradingbot.evaluation.walk_forward import (
+    WalkForwardSettings,
+    plan_windows,
+    positive_share,
+)
 
 
 def walk_forward_orders(subject: Subject, settings: WalkForwardSettings) -> tuple[Order, ...]:
@@ -61,7 +64,7 @@ def measure_walk_forward(
         retrain_every=settings.retrain_every,
         steps_per_agent=trainings[0].steps_per_agent,
         windows=windows,
-        share_positive=wilson_interval(positive, len(windows)),
+        share_positive=positive_share(positive, len(windows), settings),
     )
 
 

@@ -34,7 +34,8 @@ class WalkForward:
     """Budget of each training."""
     windows: tuple[Window, ...]
     share_positive: Interval
-    """Share of windows with a Sharpe ratio above 0; 95 %, Wilson."""
+    """Share of windows with a Sharpe ratio above 0; 95 %, Wilson with as many windows as fit side
+    by side, since those that overlap are won or lost together."""
 
 
 @dataclass(frozen=True)

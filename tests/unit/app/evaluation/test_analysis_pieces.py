@@ -99,10 +99,10 @@ def test_policy_analysis_sees_positions_as_agents_did(ppo_subject: Subject) -> N
 
 def test_placebos_are_drawn_as_often_as_told_and_leave_the_run_alone(ppo_subject: Subject) -> None:
     before = ppo_subject.backtest("test").equity
-    found = measure_placebos(ppo_subject, PlaceboSettings(draws=2, n_policies=50))
+    found = measure_placebos(ppo_subject, PlaceboSettings(draws=20, n_policies=50))
     assert [(row.placebo, row.draws) for row in found.rows] == [
-        ("shuffled returns", 2),
-        ("random signs", 2),
+        ("shuffled returns", 20),
+        ("random signs", 20),
         ("reversed time", 1),
         ("flipped signs", 1),
         ("random policies", 50),

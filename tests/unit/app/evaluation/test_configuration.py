@@ -113,3 +113,10 @@ def test_first_evaluation_of_a_run_is_its_own_look_and_further_ones_count() -> N
     ]
 
     assert counted_sharpes(trials) == [0.1, 0.2, None]
+
+
+def test_too_few_placebos_are_refused_when_the_configuration_is_read() -> None:
+    with pytest.raises(ConfigError, match=r"draws must be 20 or more.*was 5") as caught:
+        load_evaluate_config("quick", {"placebos.draws": 5})
+
+    assert "placebos.draws" in str(caught.value)
