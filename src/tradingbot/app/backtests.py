@@ -13,12 +13,13 @@ from typing import Literal
 
 from tradingbot.agents import RULES
 from tradingbot.app.evaluation.subject import Subject, open_subject
+from tradingbot.app.policy_names import require_known_policies, runs_among
 from tradingbot.app.rollouts import Subject as Market
 from tradingbot.app.training.session import RUNS_FOLDER
 from tradingbot.app.training.wiring import torch_threads
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.denial import ExitReason
-from tradingbot.domain.errors import ConfigError, DataError, suggest
+from tradingbot.domain.errors import DataError
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest import (
@@ -37,7 +38,6 @@ from tradingbot.evaluation.metrics.registry import measure
 from tradingbot.evaluation.oracle.intervals import Interval, intervals_over_blocks
 from tradingbot.evaluation.oracle_policy import ORACLES, oracle_policy
 from tradingbot.market.costs import CostProfile
-from tradingbot.runs import list_runs
 
 Part = Literal["train", "validation", "test"]
 FIGURES = (
@@ -122,15 +122,8 @@ def backtest_named(
         DataError: If the period has too few bars.
         StorageError: If a run is damaged.
     """
-    runs = [name for name in names if name not in RULES and name not in ORACLES]
-    _require_known(runs, workspace, has_market=market is not None)
-    if not names or (market is None and not runs):
-        raise ConfigError(
-            "a backtest must have a run, or a rule and a market to trade on",
-            was="neither" if not names else "rules alone",
-            remedy="Add --dataset or --market, or name a run",
-        )
-    subjects = {name: open_subject(name, workspace) for name in runs}
+    require_known_policies(names, workspace / RUNS_FOLDER, has_market=market is not None)
+    subjects = {name: open_subject(name, workspace) for name in runs_among(names)}
     found: list[Backtest] = []
     with torch_threads(1):  # a few hundred lanes are too few to share out
         for name in names:
@@ -216,11 +209,13 @@ def _run(subject: Subject, terms: BacktestTerms, progress: Progress | None) -> B
 
 
 def _seen_before(subject: Subject, bars: IndexRange) -> str:
-    """Say by the name of a run that it learned from some of the bars, or was chosen on them."""
-    split = subject.data.split
-    if bars.start < split.train.stop:
-        return " (in sample: learned from these bars)"
-    return " (chosen on these bars)" if bars.start < split.validation.stop else ""
+    """Say by the name of a run what it has used the bars for."""
+    return {
+        "learned": " (in sample: learned from these bars)",
+        "chosen": " (chosen on these bars)",
+        "earlier": " (learned from later bars)",
+        "none": "",
+    }[subject.data.split.use_of(bars)]
 
 
 def _rule(
@@ -268,22 +263,3 @@ def _bars(world: World, terms: BacktestTerms, subject: Subject | None) -> IndexR
     if subject is not None and terms.start is None and terms.end is None:
         return subject.bars(terms.part)
     return ready_bars(world, bars_between(world, terms.start, terms.end))
-
-
-def _require_known(runs: Sequence[str], workspace: Path, *, has_market: bool) -> None:
-    known = [folder.name for folder in list_runs(workspace / RUNS_FOLDER)]
-    for name in runs:
-        if has_market:
-            raise ConfigError(
-                "a run must be backtested on its own data; rules alone trade another market",
-                was=repr(name),
-                remedy="Leave --dataset and --market out"
-                if any(each.startswith(name) for each in known)
-                else suggest(name, [*RULES, *ORACLES]),
-            )
-        if "/" not in name and not any(each.startswith(name) for each in known):
-            raise ConfigError(
-                "policy must be a run or a known rule",
-                was=repr(name),
-                remedy=suggest(name, [*known, *RULES, *ORACLES]),
-            )

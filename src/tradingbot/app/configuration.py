@@ -11,7 +11,16 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, Strict, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    Strict,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.timeframe import BarGrid, Timeframe
@@ -100,6 +109,8 @@ class SplitsConfig(Section):
     """Fraction in (0, 1), or last day of validation."""
     test: float | date = 0.15
     """Fraction in (0, 1), or last day of the test."""
+    train_from: date | None = None
+    """First day of training where `by` is date; earlier bars are in no part. None: all of them."""
     purge_bars: Annotated[int, Field(ge=1, le=100_000)] = 7
     """Bars dropped before each boundary, so that no label reaches across."""
     embargo_bars: Annotated[int, Field(ge=0, le=100_000)] = 7
@@ -115,7 +126,11 @@ class SplitsConfig(Section):
                     "train, validation and test must be three rising dates where by is date, "
                     f"was {_listed(parts)}"
                 )
+            if self.train_from is not None and self.train_from >= days[0]:
+                raise ValueError(f"train_from must be before train, was {self.train_from}")
             return self
+        if self.train_from is not None:
+            raise ValueError(f"train_from needs by: date, was {self.train_from} where by is ratio")
         fractions = [part for part in parts if isinstance(part, float) and 0.0 < part < 1.0]
         if len(fractions) != 3 or abs(sum(fractions) - 1.0) > 1e-9:
             raise ValueError(
@@ -123,6 +138,14 @@ class SplitsConfig(Section):
                 f"(0.70 is 70 %) where by is ratio, was {_listed(parts)}"
             )
         return self
+
+    @model_serializer(mode="wrap")
+    def _write(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave an unused first day out, so that hashes of older configurations stay."""
+        content: dict[str, Any] = write(self)
+        if self.train_from is None:
+            content.pop("train_from", None)
+        return content
 
 
 class ProofConfig(Section):

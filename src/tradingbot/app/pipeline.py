@@ -133,7 +133,7 @@ def split_rows(closed_at: TimeArray, config: SplitsConfig) -> Split:
         first_day = date.fromisoformat(str(closed_at[0])[:10])
         dates = SplitDates(
             # A bar that closed at midnight belongs to the day before.
-            train_from=first_day - timedelta(days=1),
+            train_from=config.train_from or first_day - timedelta(days=1),
             validation_from=config.train + timedelta(days=1),
             test_from=config.validation + timedelta(days=1),
             test_until=config.test,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,6 +140,18 @@ class Split:
             IndexRange(self.test.stop, self.length),
         )
         return tuple(cut for cut in cuts if len(cut))
+
+    def use_of(self, bars: IndexRange) -> Literal["learned", "chosen", "earlier", "none"]:
+        """Say what the bars served for: the strongest use that any of them had.
+
+        "learned" from, or weights were "chosen" by them; "earlier" than all training: unseen, but
+        what came after them is known to who trades them; "none".
+        """
+        if bars.stop <= self.train.start:
+            return "earlier"
+        if bars.start < self.train.stop:
+            return "learned"
+        return "chosen" if bars.start < self.validation.stop else "none"
 
 
 def split_by_ratio(

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from pydantic import ValidationError
 
 from tradingbot.app.configuration import (
     MarketConfig,
@@ -27,6 +28,7 @@ from tradingbot.app.pipeline import (
     synthetic_source,
     validate_dataset,
 )
+from tradingbot.data.splits import IndexRange
 from tradingbot.data.store import BarStore
 from tradingbot.data.universes import load_universe
 from tradingbot.domain.errors import DataError, StorageError, UncertifiedPanelError, UserError
@@ -128,6 +130,33 @@ def test_split_rows_by_date_ends_each_part_on_its_last_day() -> None:
     assert str(closed_at[split.validation.start]) == "2024-01-06T01:00:00.000000"
     assert str(closed_at[split.test.start]) == "2024-01-09T01:00:00.000000"
     assert str(closed_at[split.test.stop - 1]) == "2024-01-11T00:00:00.000000"
+
+
+def test_split_rows_from_a_first_day_leaves_earlier_bars_in_no_part() -> None:
+    days = {"train": date(2024, 1, 8), "validation": date(2024, 1, 10), "test": date(2024, 1, 12)}
+    closed_at = hours(24 * 14)
+
+    split = split_rows(closed_at, SplitsConfig(by="date", train_from=date(2024, 1, 4), **days))
+
+    assert str(closed_at[split.train.start]) == "2024-01-04T01:00:00.000000"
+    assert split.dropped[0] == IndexRange(0, split.train.start)
+    assert split.test == split_rows(closed_at, SplitsConfig(by="date", **days)).test
+
+
+def test_splits_with_a_first_day_out_of_place_are_refused() -> None:
+    days = {"train": date(2024, 1, 8), "validation": date(2024, 1, 10), "test": date(2024, 1, 12)}
+    with pytest.raises(ValidationError, match="before train"):
+        SplitsConfig(by="date", train_from=date(2024, 1, 8), **days)
+    with pytest.raises(ValidationError, match="by: date"):
+        SplitsConfig(train_from=date(2024, 1, 1))
+
+
+def test_splits_are_written_with_a_first_day_only_where_they_have_one() -> None:
+    """Runs made before there was such a field keep the hash of their configuration."""
+    days = {"train": date(2024, 1, 8), "validation": date(2024, 1, 10), "test": date(2024, 1, 12)}
+    later = SplitsConfig(by="date", train_from=date(2024, 1, 4), **days)
+    assert "train_from" not in SplitsConfig().model_dump(mode="json")
+    assert later.model_dump(mode="json")["train_from"] == "2024-01-04"
 
 
 def test_split_rows_outside_the_data_is_refused() -> None:

@@ -125,6 +125,23 @@ def test_split_that_leaks_cannot_be_built(train, validation, test, message):
         Split(100, *parts, Gap(1, 1))
 
 
+@pytest.mark.parametrize(
+    ("start", "stop", "use"),
+    [
+        (0, 10, "earlier"),
+        (0, 11, "learned"),
+        (19, 45, "learned"),
+        (20, 25, "chosen"),
+        (29, 50, "chosen"),
+        (30, 50, "none"),
+    ],
+)
+def test_use_of_bars_is_the_strongest_that_any_of_them_had(start, stop, use):
+    parts = (IndexRange(10, 20), IndexRange(22, 30), IndexRange(32, 50))
+    split = Split(50, *parts, Gap(purge_bars=1, embargo_bars=1))
+    assert split.use_of(IndexRange(start, stop)) == use
+
+
 @pytest.mark.parametrize(("start", "stop"), [(-1, 3), (4, 3)])
 def test_index_range_backwards_or_negative_is_refused(start, stop):
     with pytest.raises(DataError, match="start ≤ stop"):

@@ -32,6 +32,13 @@ from tradingbot.evaluation.stress import (
 from tradingbot.market.costs import CostProfile
 
 _LARGEST_RATE = 0.5
+_USES = {
+    "learned": "; in sample: agents learned from these bars",
+    "chosen": "; weights were chosen by these bars",
+    "earlier": "; before training: agents never saw these bars, but learned from later ones",
+    "none": "",
+}
+"""How a window's words end, by what a run has used its bars for."""
 _Named = tuple[str, Literal["historical", "synthetic"], str]
 """Scenario, kind, and what happens in it."""
 
@@ -78,18 +85,8 @@ def _historical(subject: Subject, window: HistoricalWindow) -> StressRow | str:
             f"{window.name}: the data cover {days[0]} … {days[1]}; agents trade the symbols and "
             "the grid that they learned from, so other data cannot stand in"
         )
-    words = window.words + _in_sample(subject, bars)
+    words = window.words + _USES[subject.data.split.use_of(bars)]
     return _row(subject, (window.name, "historical", words), bars)
-
-
-def _in_sample(subject: Subject, bars: IndexRange) -> str:
-    """Say where a window lies in what the run has used already."""
-    split = subject.data.split
-    if bars.start < split.train.stop:
-        return "; in sample: agents learned from these bars"
-    if bars.start < split.validation.stop:
-        return "; weights were chosen by these bars"
-    return ""
 
 
 def _scenarios(subject: Subject, settings: StressSettings) -> list[_Scenario]:

@@ -9,8 +9,9 @@ import pytest
 
 from tradingbot.app.evaluation.stress_piece import held, measure_stress
 from tradingbot.app.evaluation.subject import Subject
+from tradingbot.data.splits import IndexRange, Split
 from tradingbot.evaluation.dossier.robustness import Stress
-from tradingbot.evaluation.stress import StressSettings
+from tradingbot.evaluation.stress import HISTORY, StressSettings
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +62,39 @@ def test_observed_bars_give_windows_that_they_cover_and_reasons_for_others(
         "2022 bear market",
     ]
     assert all("the data cover" in words for words in found.left_out)
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("before", "before training: agents never saw these bars, but learned from later ones"),
+        ("train", "in sample: agents learned from these bars"),
+        ("test", "a tenth lost in two days"),
+    ],
+)
+def test_historical_window_says_what_the_run_used_its_bars_for(
+    part: str, words: str, ppo_subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = ppo_subject.data
+    month = IndexRange(150, 280)
+    split = {
+        "before": replace(data.split, train=IndexRange(month.stop, data.split.train.stop)),
+        "train": data.split,
+        "test": Split(
+            data.split.length,
+            IndexRange(0, 40),
+            IndexRange(80, 120),
+            IndexRange(month.start, data.split.test.stop),
+            data.split.gap,
+        ),
+    }[part]
+    world = replace(data.world, synthetic=False)
+    subject = replace(ppo_subject, data=replace(data, world=world, split=split))
+    monkeypatch.setattr("tradingbot.app.evaluation.stress_piece._scenarios", lambda *_: [])
+    monkeypatch.setattr("tradingbot.app.evaluation.stress_piece.HISTORY", HISTORY[-1:])
+    monkeypatch.setattr("tradingbot.app.evaluation.stress_piece.covered_bars", lambda *_: month)
+    (row,) = measure_stress(subject, StressSettings()).rows
+    assert row.words.endswith(words)
 
 
 def test_hold_is_equal_weight_of_the_agents_symbols(ppo_subject: Subject) -> None:
