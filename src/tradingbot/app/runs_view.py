@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tradingbot.domain.errors import StorageError
-from tradingbot.networks.parameters import ParameterReport
 from tradingbot.runs import (
     DataIdentity,
     RunDirectory,
@@ -22,6 +21,9 @@ from tradingbot.runs import (
 from tradingbot.runs.directory import RECORD_FILE, STATUS_FILE
 from tradingbot.runs.loading import checkpoint_folders, load_checkpoint, update_of
 from tradingbot.runs.manifest import read_manifest
+
+if TYPE_CHECKING:
+    from tradingbot.networks.parameters import ParameterReport
 
 METRICS, EVALUATIONS, RESULT_FILE = "metrics", "evaluations", "result.json"
 
@@ -164,6 +166,8 @@ def result_of(run: RunDirectory) -> dict[str, Any] | None:
 
 def parameters_of(run: RunDirectory) -> ParameterReport | None:
     """Return what a run's agents weigh; None where it was made by an older version."""
+    from tradingbot.networks.parameters import ParameterReport  # brings torch: seconds
+
     counts = run.record.parameters
     return ParameterReport(**counts) if counts else None
 

@@ -18,8 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torch import Tensor
-
 from tradingbot import __version__
 from tradingbot.data.atomic import atomic_directory, discard_directory, sweep_temporaries
 from tradingbot.domain.errors import DataError
@@ -40,6 +38,8 @@ from tradingbot.runs.retention import thin_out
 from tradingbot.runs.tensors import arrays_sha256, to_arrays, weakness
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from tradingbot.runs.directory import RunDirectory
 
 

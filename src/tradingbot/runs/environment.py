@@ -9,7 +9,6 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from tradingbot.runs.record import GitState
 
@@ -24,6 +23,8 @@ _GIT_TIMEOUT_S = 10
 
 def describe_environment(device: str = "cpu") -> dict[str, str | int]:
     """Say on what a run runs."""
+    import torch
+
     facts: dict[str, str | int] = {
         "python": platform.python_version(),
         "torch": str(torch.__version__),

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torch import Tensor
-
 from tradingbot.domain.errors import StorageError
 from tradingbot.features.tensor_files import file_sha256, map_tensors
 from tradingbot.runs.foreign import refuse_foreign
@@ -31,6 +29,8 @@ from tradingbot.runs.manifest import (
 from tradingbot.runs.tensors import final_hash, to_tensors, weakness
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from tradingbot.runs.directory import RunDirectory
 
 _KIND_ORDER = {"start": 0, "best": 1, "last": 2, "final": 3, "judged": 4}

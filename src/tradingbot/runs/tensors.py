@@ -1,23 +1,28 @@
-"""Torch tensors to and from tensor files, their hash, and whether weights are fit to be kept."""
+"""Torch tensors to and from tensor files, their hash, and whether weights are fit to be kept.
+
+Torch is imported where a tensor is touched: runs are looked up without it, and it takes seconds.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from tradingbot.domain.errors import DataError
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 _STORABLE = frozenset(
-    {
-        *(torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.bool),
-        *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8),
-    }
+    f"torch.{name}"
+    for name in (
+        *("float64", "float32", "float16", "bfloat16", "bool"),
+        *("int64", "int32", "int16", "int8", "uint8"),
+    )
 )
 
 
@@ -27,11 +32,13 @@ def to_arrays(tensors: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
     Raises:
         DataError: If a name is no text of a tensor file, or a format cannot be stored.
     """
+    import torch
+
     arrays = {}
     for name, tensor in tensors.items():
-        if not name or name == "__metadata__" or not isinstance(tensor, Tensor):
+        if not name or name == "__metadata__" or not isinstance(tensor, torch.Tensor):
             raise DataError("tensor must have a name and be a tensor", was=repr(name))
-        if tensor.dtype not in _STORABLE or tensor.layout is not torch.strided:
+        if str(tensor.dtype) not in _STORABLE or tensor.layout is not torch.strided:
             raise DataError("tensor must have a format that files know", was=tensor.dtype)
         host = tensor.detach().cpu().contiguous()
         is_short = host.dtype is torch.bfloat16
@@ -41,6 +48,8 @@ def to_arrays(tensors: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
 
 def to_tensors(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Tensor]:
     """Copy arrays of a tensor file to tensors on the host."""
+    import torch
+
     tensors = {}
     for name, array in arrays.items():
         if array.dtype == np.uint16:
@@ -71,6 +80,8 @@ def weakness(weights: Mapping[str, Tensor]) -> str | None:
 
     A network is what stands before the first dot of the names.
     """
+    import torch
+
     alive: dict[str, bool] = {}
     for name, tensor in weights.items():
         if not tensor.is_floating_point():

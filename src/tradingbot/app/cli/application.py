@@ -93,7 +93,7 @@ def run(arguments: Sequence[str]) -> int:
         return _admit_bug(e, invocation)
     except TradingBotError as e:
         _show_traceback(invocation)
-        print_error(str(e))
+        print_error(invocation.with_workspace(str(e)))
     except typer.TyperException as e:
         message = " ".join(e.format_message().split())
         if message:  # empty where no arguments were given and the help has been shown
@@ -155,6 +155,7 @@ def _read_global_options(
     chosen = find_workspace(workspace)
     if chosen is not None:
         invocation.workspace, invocation.workspace_is_given = chosen, True
+        invocation.workspace_option = workspace or ""
 
 
 def _show_traceback(invocation: Invocation) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tradingbot.app.cli.invocation import JsonOption, invocation_of
-from tradingbot.app.cli.options import read_pairs, read_values
+from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
+from tradingbot.app.cli.options import read_pairs, read_values, runs_root
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
 from tradingbot.domain.errors import ConfigError
 
@@ -81,14 +81,19 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
 
     Example: [bold]tradingbot backtest sma_cross macd --market planted[/bold]
     """
+    from tradingbot.app.policy_names import require_known_policies
+
+    invocation = invocation_of(context)
+    _require_period(part, start, end)
+    _require_file(trades)
+    _require_place(invocation, dataset, market, params)
+    has_market = dataset is not None or market is not None
+    require_known_policies(names, runs_root(invocation), has_market=has_market)
+    # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.app.backtests import BacktestTerms, backtest_named, figures_of, trades_csv
     from tradingbot.data.atomic import write_text
     from tradingbot.market.costs import cost_profile
 
-    if part not in ("train", "validation", "test"):
-        raise ConfigError("--part must be train, validation or test", was=repr(part))
-    if trades is not None and not trades.absolute().parent.is_dir():
-        raise ConfigError("--trades must name a file in a folder that exists", was=str(trades))
     terms = BacktestTerms(
         part=part,  # type: ignore[arg-type]  # one of the three, as was just made sure of
         start=start.date() if start else None,
@@ -98,7 +103,7 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
         delay_bars=delay,
         seed=seed,
     )
-    workspace = invocation_of(context).workspace
+    workspace = invocation.workspace
     place = _place(workspace, dataset, market, universe, terms, params)
     with progress_bar("backtest") as progress:
         found = backtest_named(names, workspace, terms, market=place, progress=progress)
@@ -111,6 +116,60 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     _print(figures)
     if trades is not None:
         print_note(f"{sum(len(each.trades) for each in found):,} trades: {trades}")
+
+
+def _require_period(part: str, start: datetime | None, end: datetime | None) -> None:
+    if part not in ("train", "validation", "test"):
+        raise ConfigError(
+            "--part must be train, validation or test",
+            was=repr(part),
+            remedy="For other days, give --from and --to",
+        )
+    if start is not None and end is not None and start > end:
+        raise ConfigError(
+            "--from must not be after --to",
+            was=f"{start:%Y-%m-%d} after {end:%Y-%m-%d}",
+            remedy="Exchange them",
+        )
+
+
+def _require_file(trades: Path | None) -> None:
+    if trades is None:
+        return
+    if trades.is_dir():
+        raise ConfigError(
+            "--trades must name a file",
+            was="a folder",
+            where=str(trades),
+            remedy=f"Write e.g. --trades {trades / 'trades.csv'}",
+        )
+    if not trades.absolute().parent.is_dir():
+        raise ConfigError(
+            "--trades must name a file in a folder that exists",
+            was=repr(str(trades)),
+            remedy=f"Make the folder {trades.absolute().parent}, or name another",
+        )
+
+
+def _require_place(
+    invocation: Invocation, dataset: str | None, market: str | None, params: list[str] | None
+) -> None:
+    if dataset is not None and market is not None:
+        raise ConfigError(
+            "either --dataset or --market must be given", was="both", remedy="Leave one out"
+        )
+    if params and market is None:
+        raise ConfigError(
+            "--set must come with --market", was="--set alone", remedy="Name a market: --market"
+        )
+    if dataset is not None:
+        from tradingbot.data.store import BarStore
+
+        BarStore(invocation.workspace).open(dataset)
+    if market is not None:
+        from tradingbot.data.synthetic.registry import market as known_market
+
+        known_market(market)
 
 
 def _place(
@@ -127,10 +186,6 @@ def _place(
     from tradingbot.data.store import BarStore
 
     assert isinstance(terms, BacktestTerms)
-    if dataset is not None and market is not None:
-        raise ConfigError("either --dataset or --market must be given", was="both")
-    if params and market is None:
-        raise ConfigError("--set must come with --market", was="--set alone")
     if dataset is not None:
         return subject_of_dataset(BarStore(workspace).open(dataset), workspace)
     if market is None:

@@ -34,7 +34,8 @@ def list_datasets(context: typer.Context, as_json: JsonOption = False) -> None:
     """
     from tradingbot.data.store import BarStore
 
-    store = BarStore(invocation_of(context).workspace)
+    invocation = invocation_of(context)
+    store = BarStore(invocation.workspace)
     names: dict[str, list[str]] = {}
     for name, identity in store.names().items():
         names.setdefault(identity, []).append(name)
@@ -45,7 +46,8 @@ def list_datasets(context: typer.Context, as_json: JsonOption = False) -> None:
     columns = ["id", "names", "kind", "symbols", "bars", "first", "last", "quarantined"]
     print_table("Datasets", columns, [list(row.values()) for row in rows])
     if not rows:
-        print_note("None yet. Try: tradingbot data generate --name demo")
+        hint = "None yet. Try: tradingbot data generate --name demo"
+        print_note(invocation.with_workspace(hint))
 
 
 @app.command("show")

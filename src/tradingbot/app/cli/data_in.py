@@ -115,7 +115,7 @@ def import_files(  # noqa: PLR0913 - one option for each way in which vendors' f
     ingested = _store(
         invocation_of(context), FileSource(config), name, members, strict=strict, covariates=scores
     )
-    _report(ingested, name, as_json=as_json)
+    _report(invocation_of(context), ingested, name, as_json=as_json)
 
 
 @app.command("generate")
@@ -152,7 +152,7 @@ def generate_market(  # noqa: PLR0913 - one option for each thing that identifie
         params=read_values(read_pairs(params, "--set")),
     )
     ingested = _store(invocation_of(context), source, name, None)
-    _report(ingested, name, as_json=as_json)
+    _report(invocation_of(context), ingested, name, as_json=as_json)
 
 
 @app.command("download")
@@ -196,7 +196,7 @@ def download(  # noqa: PLR0913 - one option for each thing that identifies a dow
     invocation = invocation_of(context)
     vendor = open_vendor(source, request, invocation.workspace / "downloads")
     ingested = _store(invocation, vendor, name, members, strict=strict)
-    _report(ingested, name, as_json=as_json)
+    _report(invocation_of(context), ingested, name, as_json=as_json)
 
 
 def _store(
@@ -223,7 +223,7 @@ def _store(
         )
 
 
-def _report(ingested: Ingested, name: str, *, as_json: bool) -> None:
+def _report(invocation: Invocation, ingested: Ingested, name: str, *, as_json: bool) -> None:
     dataset, manifest = ingested.dataset, ingested.dataset.manifest
     if as_json:
         findings = [finding.to_dict() for finding in ingested.findings]
@@ -243,7 +243,7 @@ def _report(ingested: Ingested, name: str, *, as_json: bool) -> None:
             f"{found[0].severity.value}: {sum(f.count for f in found):,} × {code}: "
             f"{found[0].message} ({found[0].action.value})"
         )
-    print_note(f"Next: tradingbot data validate {name}")
+    print_note(invocation.with_workspace(f"Next: tradingbot data validate {name}"))
 
 
 def _by_code(findings: Sequence[Finding]) -> dict[str, list[Finding]]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tradingbot.app.cli.invocation import JsonOption, invocation_of
-from tradingbot.app.cli.options import read_pairs, read_values
+from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
+from tradingbot.app.cli.options import look_up_run, read_pairs, read_values
 from tradingbot.app.console import (
     print_json,
     print_note,
@@ -70,11 +70,12 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
 
     Example: [bold]tradingbot evaluate 20260105 --pieces seeds --set seeds.count=10[/bold]
     """
-    workspace = invocation_of(context).workspace
+    invocation = invocation_of(context)
     named = _names(pieces)
     options = read_values(read_pairs(settings, "--set"))
     if out is not None and out.exists() and not out.is_dir():
         raise ConfigError("--out must name a folder", was="a file", where=str(out))
+    _refuse_early(invocation, reference, preset, gates)
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.app.evaluation.configuration import REQUIRED, load_evaluate_config
     from tradingbot.app.evaluation.session import Wish, evaluate_run
@@ -91,11 +92,24 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
     count = jobs or os.cpu_count() or 1
     try:
         with progress_bar("evaluate") as progress:
-            found = evaluate_run(wish, workspace, jobs=count, progress=progress)
+            found = evaluate_run(wish, invocation.workspace, jobs=count, progress=progress)
     except KeyboardInterrupt:
         print_note("Interrupted; finished pieces are kept, and the same command goes on from them")
         raise typer.Exit(_INTERRUPTED) from None
     _show(found, as_json=as_json)
+    if not as_json:
+        hint = f"Gates, one by one: tradingbot gates {found.dossier.header.run}"
+        print_note(invocation.with_workspace(hint))
+
+
+def _refuse_early(invocation: Invocation, run: str, preset: str, gates: str) -> None:
+    """Refuse a run, preset or file of gates that is not there or cannot be read."""
+    look_up_run(invocation, run)
+    from tradingbot.app.config_files import preset_folder, read_merged
+    from tradingbot.app.gates_file import load_gates
+
+    read_merged(preset, preset_folder("evaluation"))
+    load_gates(gates)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:
@@ -149,7 +163,6 @@ def _show(found: Evaluation, *, as_json: bool) -> None:
         print_text(caveat)
     for piece, reason in dossier.left_out:
         print_note(f"Left out: {piece}: {reason}")
-    print_note(f"Gates, one by one: tradingbot gates {dossier.header.run}")
     print_text(f"Report: {found.page}")
 
 

@@ -101,7 +101,8 @@ def build(
         ("scaler", f"{scaler.kind}, fitted on rows {scaler.train_first}…{scaler.train_last}"),
     ]
     print_table("Panel (N, T, F)", ["", ""], rows)
-    print_note(f"Next: tradingbot features prove-causal {dataset}")
+    hint = f"Next: tradingbot features prove-causal {dataset}"
+    print_note(invocation_of(context).with_workspace(hint))
 
 
 @app.command("prove-causal")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,12 @@ from tradingbot.domain.errors import ConfigError
 
 WORKSPACE_VARIABLE = "TRADINGBOT_WORKSPACE"
 DEBUG_VARIABLE = "TRADINGBOT_DEBUG"
+
+_OF_A_WORKSPACE = re.compile(
+    r"\btradingbot (?=(?:demo|data|features|market rollout|train|supervised|runs|backtest|evaluate"
+    r"|gates)\b)"
+)
+"""Where a text names a command that reads or writes the workspace."""
 
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document instead of tables.")
@@ -28,8 +36,18 @@ class Invocation:
     """Folder for datasets, panels and reports."""
     workspace_is_given: bool = False
     """True where the user chose the folder, so that a configuration file may not."""
+    workspace_option: str = ""
+    """What the user wrote after `--workspace`; empty where a variable or the default holds, which
+    the next command finds by itself."""
     debug: bool = False
     """Show tracebacks."""
+
+    def with_workspace(self, text: str) -> str:
+        """Write the commands that a text names so that they find the user's workspace."""
+        if not self.workspace_option:
+            return text
+        words = f"tradingbot --workspace {shlex.quote(self.workspace_option)} "
+        return _OF_A_WORKSPACE.sub(lambda _: words, text)
 
 
 def invocation_of(context: typer.Context) -> Invocation:

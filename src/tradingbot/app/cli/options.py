@@ -13,11 +13,30 @@ if TYPE_CHECKING:
 
     from tradingbot.app.cli.invocation import Invocation
     from tradingbot.app.configuration import PipelineConfig
+    from tradingbot.runs import RunDirectory
 
 DatasetArgument = Annotated[str, typer.Argument(help="Name of a dataset, or digits of its hash.")]
 ConfigOption = Annotated[
     str | None, typer.Option("--config", help="Preset or YAML file: splits, scaling and proof.")
 ]
+
+_RUNS_FOLDER = "runs"  # `app.training.session.RUNS_FOLDER`, which takes seconds to import
+
+
+def runs_root(invocation: Invocation) -> Path:
+    """Return the folder that the workspace's runs are in."""
+    return invocation.workspace / _RUNS_FOLDER
+
+
+def look_up_run(invocation: Invocation, reference: str) -> RunDirectory:
+    """Open a run without importing torch: what is not there is refused at once.
+
+    Raises:
+        UserError: If no run answers to the reference, several do, or it is damaged.
+    """
+    from tradingbot.runs import find_run
+
+    return find_run(runs_root(invocation), reference)
 
 
 def read_settings(reference: str | None) -> PipelineConfig:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
+from tradingbot.app.cli.invocation import JsonOption, invocation_of
+from tradingbot.app.cli.options import look_up_run, runs_root
 from tradingbot.app.console import print_json, print_note, print_table, print_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from tradingbot.app.runs_view import CheckpointLine, Comparison
     from tradingbot.runs import RunDirectory
@@ -34,7 +34,8 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
     """
     from tradingbot.app.runs_view import list_lines
 
-    root = _root(invocation_of(context))
+    invocation = invocation_of(context)
+    root = runs_root(invocation)
     lines = list_lines(root)
     if as_json:
         print_json(lines)
@@ -53,7 +54,8 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
     ]
     print_table("Runs", columns, rows, caption=caption, unbroken=("run", "state"))
     if not lines:
-        print_note(f"no run in {root}; begin one with: tradingbot train")
+        hint = f"no run in {root}; begin one with: tradingbot train"
+        print_note(invocation.with_workspace(hint))
 
 
 @app.command("show")
@@ -72,7 +74,7 @@ def show_run(context: typer.Context, reference: RunArgument, as_json: JsonOption
         state_of,
     )
 
-    run = _find(context, reference)
+    run = look_up_run(invocation_of(context), reference)
     checkpoints, figures = checkpoint_lines(run), last_figures(run)
     if as_json:
         print_json(
@@ -108,7 +110,8 @@ def compare_two(
     """
     from tradingbot.app.runs_view import compare_runs
 
-    comparison = compare_runs(_find(context, first), _find(context, second))
+    invocation = invocation_of(context)
+    comparison = compare_runs(look_up_run(invocation, first), look_up_run(invocation, second))
     if as_json:
         derived = {
             "remark": comparison.remark,
@@ -130,7 +133,7 @@ def verify_run(context: typer.Context, reference: RunArgument, as_json: JsonOpti
     from tradingbot.app.runs_view import folder_lines, record_problems
     from tradingbot.runs import find_run_folder
 
-    folder = find_run_folder(_root(invocation_of(context)), reference)
+    folder = find_run_folder(runs_root(invocation_of(context)), reference)
     problems, lines = record_problems(folder), folder_lines(folder, verify=True)
     damaged = [line for line in lines if line.problem]
     whole = not damaged and not problems
@@ -166,8 +169,8 @@ def migrate(
     """
     from tradingbot.app.run_migration import migrate_run
 
-    workspace = invocation_of(context).workspace
-    made = migrate_run(reference, workspace, at=datetime.now(UTC), name=name)
+    invocation = invocation_of(context)
+    made = migrate_run(reference, invocation.workspace, at=datetime.now(UTC), name=name)
     if as_json:
         print_json(
             {
@@ -181,17 +184,8 @@ def migrate(
         return
     print_text(f"{made.run.id} was made of {made.source}, checkpoint {made.checkpoint}")
     print_table("Proof", ["figure", "value"], list(_fields(made.proof).items()))
-    print_note(f"go on with: tradingbot train --resume {made.run.id}")
-
-
-def _root(invocation: Invocation) -> Path:
-    return invocation.workspace / "runs"
-
-
-def _find(context: typer.Context, reference: str) -> RunDirectory:
-    from tradingbot.runs import find_run
-
-    return find_run(_root(invocation_of(context)), reference)
+    hint = f"go on with: tradingbot train --resume {made.run.id}"
+    print_note(invocation.with_workspace(hint))
 
 
 def _fields(record: Any) -> dict[str, Any]:

@@ -71,19 +71,19 @@ def train(  # noqa: PLR0913 - one option for each thing that identifies a model
     Example: [bold]tradingbot supervised train --model gru --preset us143 --dataset us143
     --name gru-1[/bold]
     """
-    workspace = invocation_of(context).workspace
+    invocation = invocation_of(context)
     config = _config(preset, dataset, market, data_settings)
     fit = {"kind": labels, "horizon_bars": horizon, "barrier_vols": barrier}
     request = _request(name, model, fit, blocks=blocks, seed=seed, settings=settings)
     from tradingbot.app.supervised.building import train_model
 
     with progress_bar("supervised") as progress:
-        manifest = train_model(config, request, workspace, progress=progress)
+        manifest = train_model(config, request, invocation.workspace, progress=progress)
     if as_json:
         print_json(manifest)
         return
     _print_model(manifest)
-    print_note(f"Next: tradingbot supervised backtest {name}")
+    print_note(invocation.with_workspace(f"Next: tradingbot supervised backtest {name}"))
 
 
 @app.command("list")
@@ -94,7 +94,8 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
     """
     from tradingbot.app.supervised.models import list_models
 
-    lines = list_models(invocation_of(context).workspace)
+    invocation = invocation_of(context)
+    lines = list_models(invocation.workspace)
     if as_json:
         print_json(lines)
         return
@@ -112,7 +113,8 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
     caption = "gain: log loss of the base rate less the model's, per bar of the test part"
     print_table("Supervised models", columns, rows, caption=caption, unbroken=("model",))
     if not lines:
-        print_note("no model yet; fit one with: tradingbot supervised train")
+        hint = "no model yet; fit one with: tradingbot supervised train"
+        print_note(invocation.with_workspace(hint))
 
 
 @app.command("show")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tradingbot.app.cli.invocation import invocation_of
-from tradingbot.app.cli.options import read_pairs, read_values
+from tradingbot.app.cli.options import look_up_run, read_pairs, read_values
 from tradingbot.app.console import print_note, print_table, print_text, progress_bar
 from tradingbot.domain.errors import ConfigError
 
@@ -82,10 +82,13 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
     Example: [bold]tradingbot train --resume 20260105-101500-ppo-1a2b3c[/bold]
     """
     options = _options(dataset, market, symbols, learner, device, seed, settings)
-    workspace = invocation_of(context).workspace
+    invocation = invocation_of(context)
+    workspace = invocation.workspace
     _require_either(resume, preset, name)
     _require_resume(resume, force=force)
     _require_preset(preset)
+    if resume is not None:
+        look_up_run(invocation, resume)
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.app.training.session import begin_run, resume_session
     from tradingbot.app.training.signals import stop_on_signals
@@ -99,7 +102,8 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
             session = begin_run(_read(preset, options), workspace, listeners, name=name)
     _show(session, as_json=as_json)
     if session.result is None:
-        print_note(f"Interrupted; go on with: tradingbot train --resume {session.run.id}")
+        hint = f"Interrupted; go on with: tradingbot train --resume {session.run.id}"
+        print_note(invocation.with_workspace(hint))
         raise typer.Exit(stop.exit_code)
 
 
