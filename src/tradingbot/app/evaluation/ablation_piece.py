@@ -11,9 +11,10 @@ import numpy as np
 
 from tradingbot.app.cli.options import read_values
 from tradingbot.app.evaluation.piece import CannotMeasureError, Given
-from tradingbot.app.evaluation.retraining import Order, Trained, Value, order_config
+from tradingbot.app.evaluation.retraining import Trained
 from tradingbot.app.evaluation.seeds_piece import other_seeds
 from tradingbot.app.evaluation.subject import Subject
+from tradingbot.app.evaluation.training_order import Order, Value, order_config
 from tradingbot.app.training.configuration import TrainConfig
 from tradingbot.app.training.wiring import env_config
 from tradingbot.domain.checks import require, require_kinds

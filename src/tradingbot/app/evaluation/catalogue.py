@@ -18,12 +18,12 @@ from tradingbot.app.evaluation.piece import CannotMeasureError, Given, Piece
 from tradingbot.app.evaluation.placebos_piece import measure_placebos
 from tradingbot.app.evaluation.policy_analysis_piece import measure_policy_analysis
 from tradingbot.app.evaluation.regimes_piece import measure_regimes
-from tradingbot.app.evaluation.retraining import Order
 from tradingbot.app.evaluation.seeds_piece import measure_seeds, seed_orders
 from tradingbot.app.evaluation.sensitivity_piece import measure_sensitivity
 from tradingbot.app.evaluation.statistics_piece import measure_statistics
 from tradingbot.app.evaluation.stress_piece import measure_stress
 from tradingbot.app.evaluation.subject import Subject
+from tradingbot.app.evaluation.training_order import Order
 from tradingbot.app.evaluation.training_piece import training_piece
 from tradingbot.app.evaluation.walk_forward_piece import measure_walk_forward, walk_forward_orders
 from tradingbot.app.training.counting import data_key

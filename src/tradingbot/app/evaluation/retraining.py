@@ -7,11 +7,7 @@ counts as one that stays out, with the reason; it is never dropped.
 
 from __future__ import annotations
 
-import hashlib
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,53 +16,32 @@ from torch import Tensor
 
 from tradingbot.app.evaluation.learner_policy import LearnerPolicy
 from tradingbot.app.evaluation.piece import Progress, silent
-from tradingbot.app.training.config_files import changed
+from tradingbot.app.evaluation.training_order import Order, order_config
+from tradingbot.app.evaluation.window_model import open_with_own_model
+from tradingbot.app.pipeline import split_rows
+from tradingbot.app.supervised.models import NO_MODEL
+from tradingbot.app.training.assembly import assemble
 from tradingbot.app.training.configuration import TrainConfig
-from tradingbot.app.training.data import TrainingData, halves, open_data
+from tradingbot.app.training.data import TrainingData, halves, open_data, require_parts
 from tradingbot.app.training.kept_policy import (
     Kept,
     keep_everything,
     keep_nothing,
     keep_what_validation_supports,
 )
-from tradingbot.app.training.wiring import Wired, part_task, scores_on, wire
+from tradingbot.app.training.preparing import prepare
+from tradingbot.app.training.wiring import Wired, part_task, scores_on
 from tradingbot.data.calendar import closing_day
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import DataError, TrainingError
-from tradingbot.envs.starting import first_ready_bar
-from tradingbot.envs.world import between
-from tradingbot.evaluation.backtest import backtest
+from tradingbot.evaluation.backtest import backtest, ready_bars
 from tradingbot.evaluation.metrics.returns import simple_returns
 from tradingbot.learning.guards import FlightRecorder
 from tradingbot.learning.trainer import Trainer
 from tradingbot.learning.trainer_events import Event, Hooks, Snapshot, Updated
 
-Value = str | int | float | bool
-_FEWEST_UPDATES = 2
-_EVALUATIONS = 2
-"""A short training is looked at this often at least."""
 _DATA_KEYS = ("dataset", "market", "symbols", "splits", "scaling")
 """Sections of a configuration that say what is learned from, besides `task.probabilities`."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """One training; equal orders are the same training."""
-
-    seed: int
-    steps_share_frac: float
-    """Budget ÷ that of the run."""
-    changes: tuple[tuple[str, Value], ...] = ()
-    """Dotted key of the run's configuration → value."""
-    last_days: tuple[str, str, str] | None = None
-    """Of training, validation and test; None for the run's own split."""
-    windows: tuple[tuple[str, str], ...] = ()
-    """First and last day of periods to trade; validation and test where there is none."""
-
-    @property
-    def name(self) -> str:
-        """Name of the piece that it is."""
-        return f"training-{hashlib.sha256(repr(self).encode()).hexdigest()[:12]}"
 
 
 @dataclass(frozen=True)
@@ -112,6 +87,18 @@ class Trained:
         return next(each for each in self.parts if each.part == name)
 
 
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A training that nothing but itself can stop any more."""
+
+    order: Order
+    config: TrainConfig
+    data: TrainingData
+    wired: Wired
+    periods: tuple[tuple[str, IndexRange], ...]
+    """Name and bars of what is traded afterwards."""
+
+
 def fulfil(
     order: Order,
     config: TrainConfig,
@@ -119,90 +106,82 @@ def fulfil(
     workspace: Path,
     progress: Progress = silent,
 ) -> Trained:
-    """Train and play.
+    """Train and play; see `prepare_training`."""
+    return carry_out(prepare_training(order, config, data, workspace), progress)
+
+
+def prepare_training(
+    order: Order, config: TrainConfig, data: TrainingData, workspace: Path
+) -> Prepared:
+    """Open and assemble what a training needs; whatever can be refused is refused here.
 
     Args:
         order: What is wanted.
         config: Of the run.
         data: What the run learned from; opened again only where the order changes it.
-        workspace: Where datasets are.
-        progress: Told of steps.
+        workspace: Where datasets and models are.
 
     Raises:
         ConfigError: If a change does not fit the configuration.
         DataError: If a period has too few bars.
     """
     wanted = order_config(order, config)
-    same_data = _data_part(wanted) == _data_part(config)
-    own_data = data if same_data else open_data(wanted, workspace)
-    wired = wire(wanted, own_data, seed=order.seed)
-    kept, failed = _train(wanted, own_data, wired, progress)
+    own_data = _data_of(order, wanted, config, data, workspace)
     periods = _periods(order, own_data)
+    wired = assemble(wanted, own_data, seed=order.seed)
+    return Prepared(order, wanted, own_data, wired, tuple(periods))
+
+
+def require_periods(order: Order, config: TrainConfig, data: TrainingData) -> None:
+    """Refuse an order whose parts or windows hold too few bars, before anything is opened.
+
+    Args:
+        order: On the bars of the run.
+        config: Of the run.
+        data: What the run learned from.
+
+    Raises:
+        ConfigError: If days are not in order.
+        DataError: If a part or a window has too few bars.
+    """
+    wanted = order_config(order, config)
+    split = split_rows(data.world.closed_at.astype("datetime64[us]"), wanted.splits)
+    divided = replace(data, split=split)
+    require_parts(divided, decides=wanted.validation.shrink)
+    _periods(order, divided)
+
+
+def carry_out(prepared: Prepared, progress: Progress = silent) -> Trained:
+    """Train and play what was prepared.
+
+    Args:
+        prepared: Used up by it.
+        progress: Told of steps.
+    """
+    order, config, data, wired = prepared.order, prepared.config, prepared.data, prepared.wired
+    prepare(wired)
+    kept, failed = _train(config, data, wired, progress)
     return Trained(
         order=order,
-        steps_per_agent=wanted.budget.steps_per_agent,
-        config_hash=wanted.config_hash,
-        data_sha256=own_data.identity.data_sha256,
-        trained_until=_day(own_data, own_data.split.validation.stop - 1),
+        steps_per_agent=config.budget.steps_per_agent,
+        config_hash=config.config_hash,
+        data_sha256=data.identity.data_sha256,
+        trained_until=_day(data, data.split.validation.stop - 1),
         trading_agents=sum(kept.trades) if kept is not None else 0,
-        parts=tuple(_play(name, part, wired, own_data, kept) for name, part in periods),
+        parts=tuple(_play(name, part, wired, data, kept) for name, part in prepared.periods),
         failed=failed,
     )
 
 
-def order_config(order: Order, config: TrainConfig) -> TrainConfig:
-    """Return the configuration of a training.
-
-    Schedules shrink with the budget; a short training is still looked at a few times.
-
-    Raises:
-        ConfigError: If a change does not fit.
-    """
-    options: dict[str, object] = {"seed": order.seed, **dict(order.changes)}
-    if config.encoder.transfer_from is not None:
-        options["encoder.transfer_from"] = None  # it may have seen the bars that are traded here
-    if order.last_days is not None:
-        days = [date.fromisoformat(day) for day in order.last_days]
-        options |= {"splits.by": "date"}
-        options |= dict(
-            zip(("splits.train", "splits.validation", "splits.test"), days, strict=True)
-        )
-    changed_config = changed(config, options)
-    return changed(changed_config, _shorter(changed_config, order.steps_share_frac))
-
-
-def _shorter(config: TrainConfig, share: float) -> dict[str, object]:
-    name, budget = config.learner.name, config.budget
-    section = config.as_mapping()["learner"][name]
-    in_update = budget.n_envs * _steps_of_update(config)
-    updates = max(_FEWEST_UPDATES, math.ceil(budget.steps_per_agent * share / in_update))
-    if updates * in_update >= budget.steps_per_agent:
-        return {}
-    steps = updates * in_update
-    every = max(1, min(config.validation.every_updates, updates // _EVALUATIONS))
-    return {
-        "budget.steps_per_agent": steps,
-        "validation.every_updates": every,
-        **_shorter_schedules(section, f"learner.{name}", steps / budget.steps_per_agent),
-    }
-
-
-def _steps_of_update(config: TrainConfig) -> int:
-    learner = config.learner
-    if learner.name == "ppo":
-        return learner.ppo.rollout_steps
-    return learner.sac.steps_per_update if learner.name == "sac" else learner.direct.chunk_bars
-
-
-def _shorter_schedules(section: Mapping[str, Any], prefix: str, share: float) -> dict[str, object]:
-    """Return what `over` and `hold` of every schedule below a section become."""
-    found: dict[str, object] = {}
-    for key, value in section.items():
-        if isinstance(value, Mapping):
-            found |= _shorter_schedules(value, f"{prefix}.{key}", share)
-        elif key in ("over", "hold") and "kind" in section:
-            found[f"{prefix}.{key}"] = math.ceil(value * share)
-    return found
+def _data_of(
+    order: Order, wanted: TrainConfig, config: TrainConfig, data: TrainingData, workspace: Path
+) -> TrainingData:
+    """Return what is learned from: the run's data, or others where the order changes them."""
+    if _data_part(wanted) == _data_part(config):
+        return data
+    if order.last_days is not None and wanted.task.probabilities != NO_MODEL:
+        return open_with_own_model(wanted, workspace)
+    return open_data(wanted, workspace)
 
 
 def _data_part(config: TrainConfig) -> list[Any]:
@@ -248,13 +227,17 @@ def _train(
 
 def _periods(order: Order, data: TrainingData) -> list[tuple[str, IndexRange]]:
     split = data.split
-    if not order.windows:
-        return [("validation", split.validation), ("test", split.test)]
-    days = closing_day(data.world.closed_at.astype("datetime64[us]"))
-    return [
-        (f"{first} … {last}", _bars(days, first, last, split.test.start))
-        for first, last in order.windows
-    ]
+    if order.windows:
+        days = closing_day(data.world.closed_at.astype("datetime64[us]"))
+        found = [
+            (f"{first} … {last}", _bars(days, first, last, split.test.start))
+            for first, last in order.windows
+        ]
+    else:
+        found = [("validation", split.validation), ("test", split.test)]
+    for _, part in found:
+        ready_bars(data.world, part)
+    return found
 
 
 def _bars(days: Any, first: str, last: str, earliest: int) -> IndexRange:
@@ -269,7 +252,7 @@ def _bars(days: Any, first: str, last: str, earliest: int) -> IndexRange:
 def _play(
     name: str, part: IndexRange, wired: Wired, data: TrainingData, kept: Kept | None
 ) -> PlayedPart:
-    begin = part.start + first_ready_bar(between(data.world, part.start, part.stop - 1))
+    begin = ready_bars(data.world, part).start
     days = (_day(data, begin), _day(data, part.stop - 1))
     if kept is None:
         n_bars = part.stop - 1 - begin

@@ -8,8 +8,9 @@ import numpy as np
 
 from tradingbot.app.evaluation.performance_piece import Performance
 from tradingbot.app.evaluation.piece import Given
-from tradingbot.app.evaluation.retraining import Order, Trained
+from tradingbot.app.evaluation.retraining import Trained
 from tradingbot.app.evaluation.subject import Subject
+from tradingbot.app.evaluation.training_order import Order
 from tradingbot.app.training.results import HOLD
 from tradingbot.domain.checks import require, require_kinds
 from tradingbot.evaluation.dossier.analysis import SeedRow, Seeds

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from tradingbot.app.evaluation.piece import Given, Piece
-from tradingbot.app.evaluation.retraining import Order, Trained, fulfil, order_config
+from tradingbot.app.evaluation.retraining import Trained, carry_out, prepare_training
+from tradingbot.app.evaluation.training_order import Order
 from tradingbot.app.training.counting import data_key
 from tradingbot.evaluation.metrics.returns import annual_sharpe
 from tradingbot.runs.ledger import Ledger
@@ -29,21 +30,22 @@ def training_piece(order: Order, workspace: Path) -> Piece:
 
 
 def _train(given: Given, *, order: Order, workspace: Path) -> Trained:
-    """Train, and write down in the ledger that it was tried.
+    """Train, and write down in the ledger that it was tried; what is refused was not tried.
 
     Other settings are trials: somebody may choose among them. Other seeds and periods of the run's
     own settings are checks, which the deflated Sharpe does not count.
     """
     subject = given.subject
+    prepared = prepare_training(order, subject.config, subject.data, workspace)
     ledger = Ledger(workspace)
     entry = ledger.begin(
         "tuning" if order.changes else "check",
         data=data_key(subject.run.record.data),
         run=subject.run.id,
-        config_hash=order_config(order, subject.config).config_hash,
+        config_hash=prepared.config.config_hash,
         at=datetime.now(UTC),
     )
-    trained = fulfil(order, subject.config, subject.data, workspace, given.progress)
+    trained = carry_out(prepared, given.progress)
     returns = np.array(trained.parts[-1].returns)
     ledger.finish(entry, annual_sharpe(returns, bars_per_year=1.0), at=datetime.now(UTC))
     return trained

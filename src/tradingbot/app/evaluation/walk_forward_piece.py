@@ -8,8 +8,9 @@ import numpy as np
 
 from tradingbot.agents.rules.buy_and_hold import buy_and_hold
 from tradingbot.app.evaluation.piece import Given
-from tradingbot.app.evaluation.retraining import Order, PlayedPart, Trained
+from tradingbot.app.evaluation.retraining import PlayedPart, Trained, require_periods
 from tradingbot.app.evaluation.subject import Subject
+from tradingbot.app.evaluation.training_order import Order
 from tradingbot.app.training.results import HOLD
 from tradingbot.data.calendar import closing_day
 from tradingbot.evaluation.backtest import Entrant, bars_between, sleeve_config
@@ -27,12 +28,12 @@ def walk_forward_orders(subject: Subject, settings: WalkForwardSettings) -> tupl
     """Return the trainings that the windows need, in order of time.
 
     Raises:
-        DataError: If the data are shorter than a window.
+        DataError: If the data are shorter than a window, or a training or window has too few bars.
     """
     days = np.unique(closing_day(subject.data.world.closed_at.astype("datetime64[us]")))
     names = [str(day) for day in days]
     seed = subject.run.record.seeds["root"]
-    return tuple(
+    orders = tuple(
         Order(
             seed=seed,
             steps_share_frac=settings.steps_share_frac,
@@ -45,6 +46,9 @@ def walk_forward_orders(subject: Subject, settings: WalkForwardSettings) -> tupl
         )
         for planned in plan_windows(len(names), settings)
     )
+    for order in orders:
+        require_periods(order, subject.config, subject.data)
+    return orders
 
 
 def measure_walk_forward(

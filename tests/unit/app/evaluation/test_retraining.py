@@ -11,12 +11,13 @@ import torch
 
 from fixtures.tiny_training import tiny_config
 from tradingbot.app.evaluation import retraining
-from tradingbot.app.evaluation.retraining import Order, fulfil, order_config
+from tradingbot.app.evaluation.retraining import fulfil
 from tradingbot.app.evaluation.subject import Subject
+from tradingbot.app.evaluation.training_order import Order, order_config
+from tradingbot.app.training.assembly import Wired, assemble
 from tradingbot.app.training.config_files import changed
 from tradingbot.app.training.configuration import TrainConfig
 from tradingbot.app.training.data import TrainingData, open_data
-from tradingbot.app.training.wiring import Wired, wire
 from tradingbot.domain.errors import ConfigError, TrainingError
 from tradingbot.learning.trainer import Trainer
 
@@ -99,13 +100,13 @@ def test_weights_are_the_same_whatever_follows_validation(
     learned: list[Wired] = []
 
     def noted(config: TrainConfig, data: TrainingData, *, seed: int) -> Wired:
-        learned.append(wire(config, data, seed=seed))
+        learned.append(assemble(config, data, seed=seed))
         return learned[-1]
 
     def changed_data(config: TrainConfig, workspace: Path) -> TrainingData:
         return with_another_future(open_data(config, workspace))
 
-    monkeypatch.setattr(retraining, "wire", noted)
+    monkeypatch.setattr(retraining, "assemble", noted)
     as_it_was = fulfil(WINDOW, subject.config, subject.data, tmp_path)
     monkeypatch.setattr(retraining, "open_data", changed_data)
     otherwise = fulfil(WINDOW, subject.config, subject.data, tmp_path)

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from tradingbot.app.evaluation.performance_piece import Performance, Series
 from tradingbot.app.evaluation.piece import Given
-from tradingbot.app.evaluation.retraining import Order, PlayedPart, Trained
+from tradingbot.app.evaluation.retraining import PlayedPart, Trained
 from tradingbot.app.evaluation.statistics_piece import StatisticsSettings, measure_statistics
 from tradingbot.app.evaluation.subject import Subject
+from tradingbot.app.evaluation.training_order import Order
 from tradingbot.app.training.results import AGENTS, HOLD, ORACLE
 from tradingbot.data.folds import combinatorial_purged
 from tradingbot.domain.seeding import stream
