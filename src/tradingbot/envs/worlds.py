@@ -122,7 +122,7 @@ def world_from_bars(
         present=np.ascontiguousarray(present.T.astype(bool)),
         bars={name: np.ascontiguousarray(columns[..., i].T) for i, name in enumerate(BAR_FIELDS)},
     )
-    return _world_of_inputs(inputs, label=label, synthetic=synthetic, train=train)
+    return world_from_inputs(inputs, label=label, synthetic=synthetic, train=train)
 
 
 def synthetic_world(
@@ -162,12 +162,23 @@ def world_from_market(
 
     Args and raises: see `synthetic_world`; `label` says where the bars are from.
     """
-    return _world_of_inputs(inputs_of_market(market), label=label, synthetic=True, train=train)
+    return world_from_inputs(inputs_of_market(market), label=label, synthetic=True, train=train)
 
 
-def _world_of_inputs(
-    inputs: MarketInputs, *, label: str, synthetic: bool, train: IndexRange | None
+def world_from_inputs(
+    inputs: MarketInputs, *, label: str, synthetic: bool, train: IndexRange | None = None
 ) -> World:
+    """Make a world of bars and covariates on a grid, with the registered features of them.
+
+    Args:
+        inputs: The market; its covariates are features behind the registered ones.
+        label: Where the bars are from.
+        synthetic: They were generated.
+        train: Bars the scaler is fitted on; by default the first `TRAIN_FRAC`.
+
+    Raises:
+        DataError: If there is too little to scale by.
+    """
     specs = panel_specs(inputs.covariates)
     names = {
         family: tuple(spec.name for spec in specs if spec.family == family)

@@ -1,11 +1,13 @@
 """A run on its own bars, changed: features computed anew, scaled as in training.
 
 Only bars from some bar on may change; what lies before them must come out the same to the last bit,
-so the scale, the past that encoders remember, and what was learned are the run's own.
+so the scale, the past that encoders remember, and what was learned are the run's own. Whether it
+does is what the leak check asks: `another_future` changes later bars and refuses nothing.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -15,9 +17,11 @@ from tradingbot.app.pipeline import panel_of, read_inputs
 from tradingbot.app.supervised.models import NO_MODEL, models_folder
 from tradingbot.data.store import BarStore
 from tradingbot.domain.errors import DataError
+from tradingbot.domain.seeding import stream
 from tradingbot.envs.world import World, select_symbols, with_probabilities
-from tradingbot.envs.worlds import inputs_of_market, world_from_market, world_from_panel
+from tradingbot.envs.worlds import inputs_of_market, world_from_inputs, world_from_panel
 from tradingbot.evaluation.stress import BarArrays
+from tradingbot.features.causality.perturbations import perturb_symbols
 from tradingbot.features.inputs import BAR_FIELDS, MarketInputs
 from tradingbot.features.panel import Panel, panel_specs, panel_tensors
 from tradingbot.features.scaling import ScalerOptions, fit_scaler
@@ -67,35 +71,48 @@ class Remaker:
         Raises:
             DataError: If anything before `first_bar` came out differently.
         """
-        subject = self._subject
         inputs = replace(
             self._inputs,
             bars=dict(zip(BAR_FIELDS, bars, strict=True)),
             present=np.isfinite(bars.close),
         )
-        whole = self._assembled(inputs, bars)
-        model = subject.config.task.probabilities
-        if model != NO_MODEL:
-            fitted, _ = open_model(models_folder(subject.workspace), model)
-            table = table_of_inputs(inputs, panel_specs(inputs.covariates))
-            whole = with_probabilities(whole, fitted.probabilities(table), model)
-        _require_same_past(subject.data.whole, whole, first_bar)
-        return replace(whole, label=f"{subject.data.whole.label}, {words}", synthetic=True)
+        whole = self._assembled(inputs)
+        old = self._subject.data.whole
+        _require_same_past(old, whole, first_bar)
+        return replace(whole, label=f"{old.label}, {words}", synthetic=True)
 
-    def _assembled(self, inputs: MarketInputs, bars: BarArrays) -> World:
+    def another_future(self, last_bar: int, *, number: int) -> World:
+        """Return the world of every symbol with other bars and covariates after a bar.
+
+        They are those of the causality prover: moved, poisoned, shuffled, vanished, another kind
+        for each symbol. Nothing is asked of what lies before.
+
+        Args:
+            last_bar: The last one that stays as it was.
+            number: Of the future; symbols have other kinds in each.
+        """
+        cuts = np.full(len(self._inputs.symbols), last_bar, dtype=np.int64)
+        rng = stream(number, "another future", last_bar)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # poison overflows
+            return self._assembled(perturb_symbols(self._inputs, cuts, number, rng))
+
+    def _assembled(self, inputs: MarketInputs) -> World:
+        """Compute features, scale them, and ask the run's model of probabilities."""
+        subject = self._subject
+        whole = self._scaled(inputs)
+        model = subject.config.task.probabilities
+        if model == NO_MODEL:
+            return whole
+        fitted, _ = open_model(models_folder(subject.workspace), model)
+        table = table_of_inputs(inputs, panel_specs(inputs.covariates))
+        return with_probabilities(whole, fitted.probabilities(table), model)
+
+    def _scaled(self, inputs: MarketInputs) -> World:
         data = self._subject.data
         if self._panel is None:
-            assert data.market is not None
-            market = replace(
-                data.market,
-                opens=bars.open,
-                highs=bars.high,
-                lows=bars.low,
-                closes=bars.close,
-                volumes=bars.volume,
-                vwaps=bars.vwap,
-            )
-            return world_from_market(market, label=data.whole.label, train=data.split.train)
+            label, train = data.whole.label, data.split.train
+            return world_from_inputs(inputs, label=label, synthetic=True, train=train)
         arrays = panel_tensors(inputs, panel_specs(inputs.covariates))
         panel = replace(self._panel, arrays=arrays)
         scaling = self._subject.config.scaling

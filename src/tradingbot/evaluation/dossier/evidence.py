@@ -92,8 +92,13 @@ class LeakCheck:
     """The lower end of the share of the oracle lies above 1."""
     words: tuple[str, ...]
     """What is suspicious; empty where nothing is."""
+    features_compared: int = 0
+    """Values of features, regimes and probabilities that were computed anew from bars with a
+    changed future; 0 where the bars cannot be read any more."""
+    features_changed: int = 0
+    """Of these, how many changed at bars that were not: must be 0."""
 
     @property
     def is_clean(self) -> bool:
         """Nothing suspicious was found."""
-        return not self.words and self.actions_changed == 0
+        return not self.words and self.actions_changed == 0 and self.features_changed == 0

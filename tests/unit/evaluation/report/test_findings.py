@@ -135,6 +135,23 @@ def test_leak_is_told_in_the_first_sentence() -> None:
     assert "may have been seen" in leak_section(replace(FULL, leak_check=changed)).finding
 
 
+@pytest.mark.parametrize(
+    ("compared", "changed", "shown", "tone"),
+    [(0, 0, "–", ""), (515, 0, "0 of 515", "good"), (515, 12, "12 of 515", "bad")],
+)
+def test_leak_check_shows_how_many_feature_values_were_compared(
+    compared: int, changed: int, shown: str, tone: str
+) -> None:
+    check = replace(FULL.leak_check, features_compared=compared, features_changed=changed)
+
+    section = leak_section(replace(FULL, leak_check=check))
+
+    (figures,) = (block for block in section.blocks if isinstance(block, Figures))
+    (figure,) = (each for each in figures.figures if each.name.startswith("Feature values"))
+    assert (figure.number, figure.tone) == (shown, tone)
+    assert ("may have been seen" in section.finding) == (changed > 0)
+
+
 def test_unhealthy_training_is_told_in_the_first_sentence() -> None:
     ill = replace(FULL.health, is_healthy=False)
 

@@ -127,6 +127,7 @@ def _leak_figures(found: LeakCheck) -> list[Figure]:
             "changed when the bars after the decision were changed; must be 0",
             "good" if found.actions_changed == 0 and found.actions_compared else "bad",
         ),
+        _feature_figure(found),
         Figure("Executed 0, 1, 2, 3 bars late", delays, "a leak dies with the first bar of delay"),
         Figure(
             "Causality certificate",
@@ -140,3 +141,16 @@ def _leak_figures(found: LeakCheck) -> list[Figure]:
             "bad" if found.better_than_oracle else "",
         ),
     ]
+
+
+def _feature_figure(found: LeakCheck) -> Figure:
+    """Show how many values of features were computed anew; soft where no bars could be read."""
+    name = "Feature values with another future"
+    if not found.features_compared:
+        return Figure(name, plain(None), "the bars of these features cannot be read any more")
+    return Figure(
+        name,
+        f"{count(found.features_changed)} of {count(found.features_compared)}",
+        "changed when computed anew from bars that were changed later; must be 0",
+        "good" if found.features_changed == 0 else "bad",
+    )
