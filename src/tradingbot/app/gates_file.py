@@ -6,9 +6,10 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from tradingbot.app.config_files import place_of, preset_folder, read_merged
+from tradingbot.app.json_files import json_problem
 from tradingbot.app.yaml_reader import Document
 from tradingbot.domain.errors import ConfigError, DataError, suggest
 from tradingbot.evaluation.gates.gate import EDGE_PHASE, Gate
@@ -75,17 +76,35 @@ def read_benches(files: Sequence[Path]) -> dict[str, float]:
     for file in files:
         try:
             content = json.loads(file.read_text(encoding="utf-8"))
-            records = content["records"] if isinstance(content, Mapping) else content
-            values = {str(each["name"]): each["value"] for each in records}
-        except (OSError, ValueError, KeyError, TypeError) as e:
-            raise DataError(
-                "benchmarks must be the JSON of tradingbot bench",
-                was=type(e).__name__,
-                where=str(file),
-                remedy="Write it with e.g.: tradingbot bench simulator --json > simulator.json",
-            ) from e
-        found |= {name: float(value) for name, value in values.items() if value is not None}
+        except (OSError, ValueError) as e:
+            _refuse_bench(file, json_problem(e))
+        records = content.get("records") if isinstance(content, Mapping) else content
+        if not isinstance(records, list):
+            _refuse_bench(file, "no list of records")
+        for number, record in enumerate(records, start=1):
+            found |= _bench_value(record, number, file)
     return found
+
+
+def _bench_value(record: Any, number: int, file: Path) -> dict[str, float]:
+    """Return name → value of a record; nothing where it was not measured."""
+    if not isinstance(record, Mapping) or not {"name", "value"} <= record.keys():
+        _refuse_bench(file, f"record {number} without a name and a value")
+    name, value = str(record["name"]), record["value"]
+    if value is None:
+        return {}
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        _refuse_bench(file, f"{repr(value)[:40]} as the value of {name!r}")
+    return {name: float(value)}
+
+
+def _refuse_bench(file: Path, was: str) -> NoReturn:
+    raise DataError(
+        "benchmarks must be the JSON of tradingbot bench",
+        was=was,
+        where=str(file),
+        remedy="Write it with e.g.: tradingbot bench simulator --json > simulator.json",
+    )
 
 
 def _read(entry: Any, index: int, document: Document) -> Gate:

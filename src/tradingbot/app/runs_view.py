@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tradingbot.app.json_files import json_problem
 from tradingbot.domain.errors import StorageError
 from tradingbot.runs import (
     DataIdentity,
@@ -160,7 +161,7 @@ def result_of(run: RunDirectory) -> dict[str, Any] | None:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as e:
-        raise StorageError("result must be readable", was=type(e).__name__, where=str(path)) from e
+        raise StorageError("result must be readable", was=json_problem(e), where=str(path)) from e
     return content if isinstance(content, dict) else None
 
 
