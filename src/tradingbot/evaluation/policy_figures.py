@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,7 +140,11 @@ def policy_row(
 
 
 def agent_rows(
-    played: Backtest, hold: Backtest, histograms: FloatArray, trading_agents: Collection[str]
+    played: Backtest,
+    hold: Backtest,
+    histograms: FloatArray,
+    trading_agents: Collection[str],
+    models: Sequence[Backtest] = (),
 ) -> tuple[AgentRow, ...]:
     """Return one line per agent.
 
@@ -148,10 +153,19 @@ def agent_rows(
         hold: Buying and holding the same symbols over the same bars.
         histograms: (N, bins) shares of each agent's actions.
         trading_agents: Names of those that validation lets trade.
+        models: A supervised model at its thresholds, on the same symbols and bars.
     """
-    return tuple(
+    rows = [
         _agent_row(played, hold, histograms[index], index, name in trading_agents)
         for index, name in enumerate(played.symbols)
+    ]
+    if not models:
+        return tuple(rows)
+    earned = [[returns.total_return(series) for series in each.returns.T] for each in models]
+    best = np.max(np.array(earned), axis=0)
+    return tuple(
+        replace(row, supervised_return_frac=float(value))
+        for row, value in zip(rows, best, strict=True)
     )
 
 

@@ -26,10 +26,11 @@ from tradingbot.data.atomic import storage_errors, write_text
 from tradingbot.domain.errors import StorageError
 
 LEDGER_FILE, WITNESS_FILE = "ledger.jsonl", "ledger.json"
-Kind = Literal["training", "tuning", "evaluation", "check", "result"]
+Kind = Literal["training", "tuning", "evaluation", "check", "result", "dossier"]
 COUNTED: tuple[Kind, ...] = ("training", "tuning", "evaluation")
 """Trials that somebody may choose among. A `check` (another seed or window of a dossier) is kept
-too, but no result is chosen among checks; a `result` belongs to a trial before it."""
+too, but no result is chosen among checks; a `result` belongs to a trial before it; a `dossier` is
+the file that an evaluation left."""
 _FIRST = "0" * 64
 
 
@@ -46,6 +47,7 @@ class Entry(BaseModel):
     """Hash of the bars that were looked at."""
     run: str
     config_hash: str
+    """Of what was tried; of a dossier the SHA-256 of its file."""
     trial: int | None = None
     """Sequence of the trial that a result belongs to."""
     sharpe_per_bar: float | None = None

@@ -7,6 +7,7 @@ import pytest
 
 from tradingbot.app.gates_file import gates_text, load_gates, read_benches
 from tradingbot.domain.errors import ConfigError, DataError
+from tradingbot.evaluation.gates.measurements import MEASUREMENTS
 
 ONE = """gates:
   - name: edge/sharpe
@@ -29,6 +30,47 @@ def test_gates_of_the_product_are_readable_and_named_once() -> None:
     names = [gate.name for gate in gates]
     assert len(set(names)) == len(names)
     assert {gate.phase for gate in gates} >= {"edge", "validation", "prototype", "full", "final"}
+
+
+PLAN = {
+    "data": "symbols no_leak scaler",
+    "environment": "speed step parallel memory",
+    "architecture": "parameters nan ppo latency",
+    "A continuous": "entropy trades one_bin range nan health",
+    "B hierarchy": "sharpe win_rate voluntary least_option most_option hindsight",
+    "C rewards": "sharpe drawdown one_objective",
+    "D advanced": "sharpe drawdown regimes evolution",
+    "E curriculum": "stages accuracy",
+    "F production": "latency onnx breakers dashboard",
+    "prototype": "agents supervised supervised_plan no_ruin reproducible",
+    "full": "size agents no_ruin",
+    "master": "over_fixed sharpe drawdown not_all_in not_all_cash",
+    "final": "sharpe drawdown win_rate profit_factor over_index",
+    "fallback": "agents sharpe",
+}
+"""Every figure that the plan asks for, by phase."""
+REQUIRED = {
+    *("edge/net", "edge/over_hold", "edge/deflated_sharpe", "edge/best_baseline", "edge/no_leak"),
+    *("edge/trading", "validation/track_record", "validation/windows", "validation/costs"),
+    *("validation/placebos", "final/sharpe", "final/drawdown", "final/over_index"),
+}
+
+
+@pytest.mark.parametrize("phase", PLAN)
+def test_every_figure_of_the_plan_is_a_gate(phase: str) -> None:
+    gates = {gate.name for gate in load_gates() if gate.phase == phase}
+    assert gates == {f"{phase}/{what}" for what in PLAN[phase].split()}
+
+
+def test_validation_asks_for_windows_regimes_and_coverage() -> None:
+    gates = {gate.name for gate in load_gates()}
+    assert {"validation/windows", "validation/regimes", "validation/coverage"} <= gates
+
+
+def test_go_requires_what_a_dossier_measures_and_nothing_that_is_to_come() -> None:
+    required = [gate for gate in load_gates() if gate.required]
+    assert {gate.name for gate in required} == REQUIRED
+    assert all(gate.metric in MEASUREMENTS for gate in required)
 
 
 def test_printed_gates_can_be_read_again(tmp_path: Path) -> None:

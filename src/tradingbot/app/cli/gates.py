@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
+from tradingbot.app.cli.options import look_up_run
 from tradingbot.app.console import print_json, print_table, print_text
 
 app = typer.Typer()
@@ -45,24 +46,25 @@ def judge_gates(
 
     Example: [bold]tradingbot gates 20260105 --gates mine.yaml[/bold]
     """
-    from tradingbot.app.gates_file import gates_text
-    from tradingbot.app.gates_view import judge_run, print_memo
-    from tradingbot.app.training.session import RUNS_FOLDER
     from tradingbot.domain.errors import ConfigError
-    from tradingbot.runs import find_run
 
     if show_metrics:
         _print_metrics(as_json=as_json)
         return
     if show_file:
+        from tradingbot.app.gates_file import gates_text
+
         print_text(gates_text(gates).rstrip("\n"))
         return
     if reference is None:
         raise ConfigError(
             "a run must be given", was="none", remedy="List them with: tradingbot runs list"
         )
-    run = find_run(invocation_of(context).workspace / RUNS_FOLDER, reference)
-    memo = judge_run(run.path, gates, bench or ())
+    run = look_up_run(invocation_of(context), reference)
+    # Behind the look-up, for it takes a while to import.
+    from tradingbot.app.gates_view import judge_run, print_memo
+
+    memo = judge_run(run, invocation_of(context).workspace, gates, bench or ())
     if as_json:
         print_json(memo)
         return
@@ -70,12 +72,15 @@ def judge_gates(
 
 
 def _print_metrics(*, as_json: bool) -> None:
-    from tradingbot.evaluation.gates.measurements import MEASUREMENTS
+    from tradingbot.evaluation.gates.measurements import KNOWN
+    from tradingbot.evaluation.gates.pending import PENDING, what_would_measure
 
-    rows = [(name, each.unit, each.evidence) for name, each in MEASUREMENTS.items()]
+    pending = {name: what_would_measure(name) for name in PENDING}
+    rows = [(name, each.unit, each.evidence, pending.get(name, "")) for name, each in KNOWN.items()]
     if as_json:
-        print_json([{"metric": n, "unit": u, "evidence": e} for n, u, e in rows])
+        names = ("metric", "unit", "evidence", "not_measured_yet")
+        print_json([dict(zip(names, row, strict=True)) for row in rows])
         return
     caption = "bench/NAME asks for a record of a benchmark: give its JSON with --bench"
-    columns = ["metric", "unit", "section of the report"]
-    print_table("What a gate can ask for", columns, rows, caption=caption)
+    columns = ["metric", "unit", "section of the report", "not measured yet"]
+    print_table("What a gate can ask for", columns, rows, caption=caption, unbroken=["metric"])

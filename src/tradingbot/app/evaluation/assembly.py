@@ -12,6 +12,7 @@ from tradingbot.app.evaluation.configuration import OPTIONAL, EvaluateConfig
 from tradingbot.app.evaluation.identity import weights_sha256
 from tradingbot.app.evaluation.piece_store import Stored
 from tradingbot.app.evaluation.subject import Subject
+from tradingbot.app.evaluation.training_facts import gather_training_facts
 from tradingbot.app.training.results import RESULT_FILE
 from tradingbot.evaluation.dossier.dossier import Dossier, Header
 from tradingbot.market.costs import CostProfile
@@ -51,6 +52,7 @@ def assemble_dossier(
         statistics=made["statistics"],
         health=made["health"],
         leak_check=made["leak_check"],
+        training=gather_training_facts(subject),
         left_out=tuple(left_out),
         **optional,
     )

@@ -224,6 +224,7 @@ def _figures(subject: Subject, part: Part, played: list[_Played], draws: int) ->
     best = tests[ORACLE].returns.mean(axis=1) if ORACLE in tests else None
     days = closing_day(agents.closed_at.astype("datetime64[us]"))[day_ends(agents)]
     histograms = action_histograms(subject, agents)
+    models = [each.test for each in played if each.kind == "supervised"]
     return PartFigures(
         part=part,
         first_day=str(days[0]),
@@ -232,7 +233,7 @@ def _figures(subject: Subject, part: Part, played: list[_Played], draws: int) ->
         days=tuple(str(day) for day in days),
         reference=reference,
         policies=tuple(policy_row(each.test, each.kind, market, n_draws=draws) for each in played),
-        agents=agent_rows(agents, hold, histograms, trading_agents(subject)),
+        agents=agent_rows(agents, hold, histograms, trading_agents(subject), models),
         excess_over_hold_bps=net_bps(mine - hold.returns.mean(axis=1), draws),
         share_of_oracle=None if best is None else share_interval(mine, best, draws),
         voluntary_trade_frac=voluntary_trade_frac(agents),

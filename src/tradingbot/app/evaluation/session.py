@@ -12,9 +12,9 @@ from tradingbot.app.evaluation.configuration import EvaluateConfig
 from tradingbot.app.evaluation.engine import make_pieces
 from tradingbot.app.evaluation.piece import Progress, silent
 from tradingbot.app.evaluation.piece_store import Stored
-from tradingbot.app.evaluation.storing import store_page
+from tradingbot.app.evaluation.storing import note_dossier, store_page
 from tradingbot.app.gates_file import foreign_source, load_gates
-from tradingbot.app.gates_view import EVALUATION_FOLDER
+from tradingbot.app.gates_view import DOSSIER_FILE, EVALUATION_FOLDER
 from tradingbot.app.requirement import installed_version
 from tradingbot.app.training.counting import data_key, require_counted
 from tradingbot.app.training.session import RUNS_FOLDER
@@ -99,6 +99,8 @@ def evaluate_run(
         memo = write_memo(dossier, gates, source=foreign_source(wish.gates))
         folder = wish.out or own
         write_tables(dossier, memo, folder)
+        if folder.resolve() == own.resolve():  # what `tradingbot gates` will read
+            note_dossier(folder / DOSSIER_FILE, run, workspace, at=datetime.now(UTC))
         return Evaluation(dossier, memo, folder, store_page(folder, dossier, memo))
 
 

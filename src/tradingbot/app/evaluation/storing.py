@@ -1,12 +1,20 @@
-"""The page that an evaluation leaves; JSON and CSV beside it are `evaluation.tables`."""
+"""The page that an evaluation leaves, and the ledger's witness of its dossier.
+
+JSON and CSV beside the page are `evaluation.tables`.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from datetime import datetime
 from pathlib import Path
 
-from tradingbot.data.atomic import write_text
+from tradingbot.app.training.counting import data_key
+from tradingbot.data.atomic import storage_errors, write_text
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.result import Memo
+from tradingbot.runs import RunDirectory
+from tradingbot.runs.ledger import Ledger
 
 REPORT_FILE = "report.html"
 
@@ -23,3 +31,15 @@ def store_page(folder: Path, dossier: Dossier, memo: Memo) -> Path:
     path = folder / REPORT_FILE
     write_text(path, render_dossier(dossier, memo))
     return path
+
+
+def note_dossier(path: Path, run: RunDirectory, workspace: Path, *, at: datetime) -> None:
+    """Write the hash of a run's stored dossier into the ledger; it is no trial.
+
+    Raises:
+        StorageError: If the ledger is not whole, or the disk refuses.
+    """
+    with storage_errors(path):
+        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    data = data_key(run.record.data)
+    Ledger(workspace).begin("dossier", data=data, run=run.id, config_hash=sha256, at=at)

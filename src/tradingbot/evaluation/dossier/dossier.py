@@ -8,6 +8,7 @@ from tradingbot.evaluation.dossier.analysis import Ablation, Ensemble, Health, P
 from tradingbot.evaluation.dossier.evidence import LeakCheck, Placebos, Statistics
 from tradingbot.evaluation.dossier.performance import PartFigures
 from tradingbot.evaluation.dossier.robustness import Regimes, Sensitivity, Stress, WalkForward
+from tradingbot.evaluation.dossier.training_facts import TrainingFacts
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Dossier:
     ablation: Ablation | None = None
     policy: PolicyAnalysis | None = None
     placebos: Placebos | None = None
+    training: TrainingFacts | None = None
     left_out: tuple[tuple[str, str], ...] = ()
     """Piece → why it was not made."""
 

@@ -67,6 +67,9 @@ class AgentRow:
     """Of its deterministic actions, in [0, 1]."""
     largest_bin_frac: float
     """Share of its most frequent action bin."""
+    supervised_return_frac: float | None = None
+    """Of the supervised model on its symbol, at the threshold that was best there afterwards: more
+    than anybody could have chosen before. None without a model."""
 
 
 @dataclass(frozen=True)

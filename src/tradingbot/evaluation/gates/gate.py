@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import ConfigError, suggest
-from tradingbot.evaluation.gates.measurements import BENCH_PREFIX, MEASUREMENTS
+from tradingbot.evaluation.gates.measurements import BENCH_PREFIX, KNOWN
 
 Comparison = Literal[">", ">=", "<", "<="]
 JudgedBy = Literal["estimate", "low", "high"]
@@ -33,7 +33,7 @@ class Gate:
     words: str
     """What is asked, for people."""
     metric: str
-    """One of `MEASUREMENTS`, or `bench/` and the name of a benchmark's record."""
+    """One of `KNOWN`, or `bench/` and the name of a benchmark's record."""
     comparison: Comparison
     target: float
     required: bool = False
@@ -47,12 +47,12 @@ class Gate:
         phase, _, what = self.name.partition("/")
         require(bool(phase and what), "name must be phase/what", self)
         where = f"gate {self.name!r}"
-        if self.metric not in MEASUREMENTS and not self.metric.startswith(BENCH_PREFIX):
+        if self.metric not in KNOWN and not self.metric.startswith(BENCH_PREFIX):
             raise ConfigError(
                 "a gate must ask for a known metric",
                 was=repr(self.metric),
                 where=where,
-                remedy=suggest(self.metric, MEASUREMENTS),
+                remedy=suggest(self.metric, KNOWN),
             )
         for value, known in ((self.comparison, Comparison), (self.judged_by, JudgedBy)):
             if value not in get_args(known):

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.gate import Gate
-from tradingbot.evaluation.gates.measurements import Measured, Measurement, measurement_of
+from tradingbot.evaluation.gates.measurement import Measured, Measurement
+from tradingbot.evaluation.gates.measurements import measurement_of
 from tradingbot.evaluation.gates.result import GateResult, Outcome
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.performance import AgentRow, PolicyRow
+from tradingbot.evaluation.gates.measurement import Measured, Measurement, missing
+from tradingbot.evaluation.gates.pending import PENDING
+from tradingbot.evaluation.gates.training_measurements import TRAINING_MEASUREMENTS
 from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.statistics.proportion import wilson_interval
 
@@ -15,22 +16,8 @@ BENCH_PREFIX = "bench/"
 """Metrics that a benchmark measures, not a dossier; the rest is the name of its record."""
 
 
-class Measured(NamedTuple):
-    """A figure of a dossier, or why there is none."""
-
-    value: float | None
-    interval: Interval | None = None
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """Where a figure comes from."""
-
-    unit: str
-    evidence: str
-    """Section of the report that shows it."""
-    read: Callable[[Dossier], Measured]
+SUPERVISED_RETURN_FRAC, SUPERVISED_SHARPE = 0.12, 0.50
+"""What the plan says a supervised model reached; its period is not told."""
 
 
 def _agents(dossier: Dossier) -> PolicyRow:
@@ -39,36 +26,45 @@ def _agents(dossier: Dossier) -> PolicyRow:
 
 def _of_agents(dossier: Dossier, does: Callable[[AgentRow], bool]) -> Measured:
     rows = dossier.test.agents
-    return Measured(sum(map(does, rows)) / len(rows)) if rows else Measured(None, None, "no agent")
+    return Measured(sum(map(does, rows)) / len(rows)) if rows else missing("no agent")
 
 
 def _win_rate(dossier: Dossier) -> Measured:
     row = _agents(dossier)
     if not row.n_trades:
-        return Measured(None, None, "no trade was closed")
+        return missing("no trade was closed")
     return _interval(wilson_interval(row.win_rate_frac * row.n_trades, row.n_trades))
 
 
 def _share(dossier: Dossier) -> Measured:
     share = dossier.test.share_of_oracle
     if share is None:
-        return Measured(None, None, "the market has no oracle that earns")
+        return missing("the market has no oracle that earns")
     return Measured(share.estimate, share)
 
 
 def _over_reference(dossier: Dossier) -> Measured:
     reference = dossier.test.policy(dossier.test.reference)
     if reference is None:
-        return Measured(None, None, "no reference")
+        return missing("no reference")
     return Measured(_agents(dossier).annual_return_frac - reference.annual_return_frac)
 
 
 def _beat_supervised(dossier: Dossier) -> Measured:
-    models = [row for row in dossier.test.policies if row.kind == "supervised"]
-    if not models:
-        return Measured(None, None, "no supervised model was given to the run")
-    best = max(row.total_return_frac for row in models)
-    return Measured(float(sum(row.total_return_frac > best for row in dossier.test.agents)))
+    """Count agents that trade and earn more than the model's best threshold on their symbol."""
+    rows = dossier.test.agents
+    if all(row.supervised_return_frac is None for row in rows):
+        return missing("no supervised model was given to the run")
+    return Measured(float(sum(map(_beats_supervised, rows))))
+
+
+def _beats_supervised(row: AgentRow) -> bool:
+    model = row.supervised_return_frac
+    return row.trades and model is not None and row.total_return_frac > model
+
+
+def _beats_supervised_figures(row: AgentRow) -> bool:
+    return row.total_return_frac > SUPERVISED_RETURN_FRAC and row.sharpe_annual > SUPERVISED_SHARPE
 
 
 def _windows(dossier: Dossier) -> Measured:
@@ -96,13 +92,13 @@ def _cost_reserve(dossier: Dossier) -> Measured:
         return _left_out(dossier, "sensitivity")
     break_even = found.break_even_cost_bps[0]
     if found.assumed_cost_bps <= 0.0:
-        return Measured(None, None, "the run assumes no costs")
+        return missing("the run assumes no costs")
     return Measured(0.0 if break_even is None else break_even / found.assumed_cost_bps)
 
 
 def _late(dossier: Dossier) -> Measured:
     found = dossier.leak_check.delayed_net_bps
-    return Measured(found[1]) if len(found) > 1 else Measured(None, None, "no delay was tried")
+    return Measured(found[1]) if len(found) > 1 else missing("no delay was tried")
 
 
 def _largest_term(dossier: Dossier) -> Measured:
@@ -110,7 +106,7 @@ def _largest_term(dossier: Dossier) -> Measured:
         return _left_out(dossier, "policy")
     shares = [share for _, share in dossier.policy.reward_shares]
     if len(shares) < 2:
-        return Measured(None, None, "the reward has one term")
+        return missing("the reward has one term")
     return Measured(max(shares))
 
 
@@ -129,7 +125,7 @@ def _seeds(dossier: Dossier) -> Measured:
 def _overfitting(dossier: Dossier) -> Measured:
     found = dossier.statistics.overfitting_probability
     if found is None:
-        return Measured(None, None, "fewer than two variants were compared")
+        return missing("fewer than two variants were compared")
     return Measured(found)
 
 
@@ -153,7 +149,7 @@ def _range(dossier: Dossier) -> Measured:
 
 def _left_out(dossier: Dossier, piece: str) -> Measured:
     reasons = dict(dossier.left_out)
-    return Measured(None, None, reasons.get(piece, "not evaluated"))
+    return missing(reasons.get(piece, "not evaluated"))
 
 
 MEASUREMENTS: Mapping[str, Measurement] = {
@@ -211,6 +207,11 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         lambda d: Measured(float(sum(row.total_return_frac < -0.5 for row in d.test.agents))),
     ),
     "agents_beating_supervised": Measurement("agents", "league", _beat_supervised),
+    "agents_beating_supervised_figures": Measurement(
+        "agents",
+        "league",
+        lambda d: Measured(float(sum(map(_beats_supervised_figures, d.test.agents)))),
+    ),
     "share_of_oracle": Measurement("fraction", "performance", _share),
     "walk_forward_positive_frac": Measurement("fraction", "walk-forward", _windows),
     "profitable_regimes": Measurement("regimes", "regimes", _regimes),
@@ -232,22 +233,26 @@ MEASUREMENTS: Mapping[str, Measurement] = {
     "track_record_frac": Measurement("× minimum", "statistics", _track_record),
     "suspicious_findings": Measurement("findings", "leak-check", _leak),
     "placebos_with_edge": Measurement("placebos", "placebos", _placebos),
+    **TRAINING_MEASUREMENTS,
 }
 """Name → where it comes from. To add one: write its function, name it here."""
+KNOWN: Mapping[str, Measurement] = {**MEASUREMENTS, **PENDING}
+"""What gates may ask for beside records of benchmarks; those pending are never measured."""
 
 
 def measurement_of(metric: str, benches: Mapping[str, float]) -> Measurement:
     """Return where a metric comes from.
 
     Args:
-        metric: One of `MEASUREMENTS`, or `bench/` and the name of a record.
+        metric: One of `KNOWN`, or `bench/` and the name of a record.
         benches: Name of a benchmark's record → its value.
     """
     if not metric.startswith(BENCH_PREFIX):
-        return MEASUREMENTS[metric]
+        return KNOWN[metric]
     value = benches.get(metric.removeprefix(BENCH_PREFIX))
-    reason = "" if value is not None else "no benchmark was given (--bench)"
-    return Measurement("as benchmarked", "benchmarks", lambda _: Measured(value, None, reason))
+    absent = "no such record among the benchmarks" if benches else "no benchmark was given"
+    found = missing(f"{absent} (--bench)") if value is None else Measured(value)
+    return Measurement("as benchmarked", "benchmarks", lambda _: found)
 
 
 def _interval(found: Interval) -> Measured:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.gate import COMPARISONS, EDGE_PHASE, Gate
 from tradingbot.evaluation.gates.judging import judge_gates
-from tradingbot.evaluation.gates.measurements import BENCH_PREFIX
+from tradingbot.evaluation.gates.measurements import MEASUREMENTS
 from tradingbot.evaluation.gates.plausibility import raise_alarm
 from tradingbot.evaluation.gates.result import Alarm, GateResult, Memo, Verdict
 
@@ -114,9 +114,7 @@ def _counter_evidence(verdict: Verdict, results: Sequence[GateResult]) -> tuple[
         against = [each for each in results if each.outcome == "fail"]
         against += [each for each in results if each.outcome == "pass" and not _is_sure(each)]
         against += [
-            each
-            for each in results
-            if each.outcome == "not measured" and not each.metric.startswith(BENCH_PREFIX)
+            each for each in results if each.outcome == "not measured" and _belongs_to_the_run(each)
         ]
     else:
         against = [
@@ -125,6 +123,11 @@ def _counter_evidence(verdict: Verdict, results: Sequence[GateResult]) -> tuple[
             if each.outcome == "pass" and (each.is_required or each.phase == EDGE_PHASE)
         ]
     return tuple(describe(each) for each in against[:_LISTED])
+
+
+def _belongs_to_the_run(result: GateResult) -> bool:
+    """Tell whether a dossier could have measured it: not a benchmark, not a part to come."""
+    return result.metric in MEASUREMENTS
 
 
 def _is_sure(result: GateResult) -> bool:

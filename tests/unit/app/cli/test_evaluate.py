@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import shutil
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from tradingbot.app.cli.application import run
 from tradingbot.app.evaluation import subject as subject_module
 from tradingbot.app.gates_view import read_dossier
 from tradingbot.runs import RunDirectory
+from tradingbot.runs.ledger import Ledger
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +34,10 @@ def evaluate(workspace: Path, *arguments: str) -> int:
     reference, *rest = arguments
     options = tiny_evaluation_arguments()
     return run(["--workspace", str(workspace), "evaluate", reference, *options, *rest])
+
+
+def judge(workspace: Path) -> int:
+    return run(["--workspace", str(workspace), "gates", "tiny", "--json"])
 
 
 def complain(capsys: pytest.CaptureFixture[str], workspace: Path, *arguments: str) -> str:
@@ -64,12 +70,13 @@ def test_second_evaluation_makes_nothing_again_and_says_the_verdict_first(
 ) -> None:
     folder = evaluated / "runs" / "tiny" / "evaluation"
     before = {path: path.stat().st_mtime_ns for path in (folder / "pieces").iterdir()}
-    ledger = (evaluated / "ledger.jsonl").read_bytes()
+    ledger = Ledger(evaluated).entries()
 
     assert evaluate(evaluated, "tiny") == 0
 
     assert {path: path.stat().st_mtime_ns for path in (folder / "pieces").iterdir()} == before
-    assert (evaluated / "ledger.jsonl").read_bytes() == ledger
+    # No trial is counted again; that a dossier was written is noted.
+    assert [each.kind for each in Ledger(evaluated).entries()[len(ledger) :]] == ["dossier"]
     said = capsys.readouterr()
     assert said.out.startswith(("NO-GO", "CONDITIONAL"))
     assert f"Report: {folder / 'report.html'}" in said.out
@@ -83,7 +90,64 @@ def test_json_is_one_document_and_out_takes_the_results(
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert document["page"] == str(tmp_path / "out" / "report.html")
     assert document["dossier"]["header"]["run"] == "tiny"
+    assert judge(evaluated) == 0  # by the dossier of the run's own folder, which is as it was
     assert (tmp_path / "out" / "dossier.json").is_file()
+
+
+def test_gates_judge_what_the_evaluation_left_and_measured(
+    evaluated: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert judge(evaluated) == 0
+    gates = {each["gate"]: each for each in json.loads(capsys.readouterr().out)["gates"]}
+
+    stored = json.loads((evaluated / "runs/tiny/evaluation/memo.json").read_text())["gates"]
+    assert {each["gate"]: each["outcome"] for each in stored} == {
+        name: each["outcome"] for name, each in gates.items()
+    }
+    assert gates["architecture/nan"]["measured"] == 0.0
+    assert gates["architecture/parameters"]["outcome"] == "pass"
+    assert gates["data/scaler"]["reason"].startswith("the market was generated in memory")
+    assert gates["prototype/reproducible"]["outcome"] == "not measured"
+    assert gates["F production/onnx"]["outcome"] == "not measured"
+
+
+@pytest.mark.parametrize("damage", ["changed", "unnoted", "of another run", "earlier"])
+def test_gates_refuse_a_dossier_that_is_not_the_one_the_evaluation_left(
+    evaluated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str
+) -> None:
+    workspace = Path(shutil.copytree(evaluated, tmp_path / "copy"))
+    file = workspace / "runs" / "tiny" / "evaluation" / "dossier.json"
+    ledger = workspace / "ledger.jsonl"
+    if damage == "changed":
+        file.write_text(file.read_text().replace('"is_healthy": ', '"is_healthy":  ', 1))
+    elif damage == "unnoted":
+        lines = ledger.read_text().splitlines(keepends=True)
+        first = next(i for i, line in enumerate(lines) if '"kind":"dossier"' in line)
+        ledger.write_text("".join(lines[:first]))
+    elif damage == "of another run":
+        other = workspace / "runs" / "tiny"
+        sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
+        file.write_bytes(file.read_bytes() + b"\n")
+        at = datetime.now(UTC)
+        Ledger(workspace).begin(
+            "dossier", data="d" * 64, run=other.name + "2", config_hash=sha256, at=at
+        )
+    else:
+        kept = file.read_bytes()
+        assert evaluate(workspace, "tiny", "--jobs", "1") == 0
+        file.write_bytes(kept)
+    capsys.readouterr()
+
+    assert judge(workspace) == 2
+
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "must be the file that its evaluation left" in said
+    assert str(file) in said
+    assert said.endswith(" evaluate tiny.")
+    assert ("no hash of it there" if damage == "unnoted" else "changed since") in said
+    assert evaluate(workspace, "tiny", "--jobs", "1") == 0  # what it says to do works
+    assert judge(workspace) == 0
 
 
 @pytest.mark.parametrize(
@@ -151,7 +215,7 @@ def test_run_that_is_not_in_the_ledger_is_refused_until_it_is_counted(
     said = complain(capsys, workspace, "tiny", *tiny_evaluation_arguments(), "--jobs", "1")
 
     assert "must have its training in the ledger of trials" in said
-    assert "tradingbot train --resume tiny" in said
+    assert "train --resume tiny" in said
     # What it says to do works, also for a run that has ended.
     assert run(["--workspace", str(workspace), "train", "--resume", "tiny"]) == 0
     assert evaluate(workspace, "tiny", "--jobs", "1") == 0

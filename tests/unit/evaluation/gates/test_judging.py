@@ -7,6 +7,7 @@ import pytest
 from fixtures.example_dossier import bare_dossier, example_dossier
 from tradingbot.app.gates_file import load_gates
 from tradingbot.domain.errors import ConfigError
+from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.gate import Comparison, Gate, JudgedBy
 from tradingbot.evaluation.gates.judging import judge_gates
 from tradingbot.evaluation.gates.measurements import MEASUREMENTS
@@ -64,7 +65,9 @@ def test_undefined_number_is_not_measured_instead_of_failing() -> None:
 
 def test_records_of_benchmarks_are_judged_where_they_are_given() -> None:
     asked = gate("bench/single_env", ">", 1000.0)
-    assert judged(asked).outcome == "not measured"
+    assert judged(asked).reason == "no benchmark was given (--bench)"
+    assert judged(asked, other=1.0).reason == "no such record among the benchmarks (--bench)"
+    assert judged(asked, other=1.0).outcome == "not measured"
     assert judged(asked, single_env=20_000.0).outcome == "pass"
     assert judged(asked, single_env=10.0).outcome == "fail"
 
@@ -117,6 +120,44 @@ def test_agents_that_lose_more_than_half_are_counted() -> None:
     parts = (*dossier.parts[:-1], replace(dossier.test, agents=rows))
     found = MEASUREMENTS["agents_losing_half"].read(replace(dossier, parts=parts))
     assert found.value == 2.0
+
+
+def agents_with(*rows: tuple[bool, float, float, float | None]) -> Dossier:
+    """Agents: trades, return, Sharpe ratio, return of the supervised model on the same symbol."""
+    dossier = example_dossier()
+    agents = tuple(
+        replace(
+            row,
+            trades=trades,
+            total_return_frac=own,
+            sharpe_annual=sharpe,
+            supervised_return_frac=model,
+        )
+        for row, (trades, own, sharpe, model) in zip(dossier.test.agents, rows, strict=False)
+    )
+    return replace(dossier, parts=(dossier.parts[0], replace(dossier.test, agents=agents)))
+
+
+def test_agent_beats_the_supervised_model_on_its_own_symbol_and_by_trading() -> None:
+    dossier = agents_with(
+        (True, 0.10, 1.0, 0.05),  # beats it
+        (True, 0.10, 1.0, 0.10),  # equals it
+        (True, 0.10, 1.0, 0.30),  # the model is better on this symbol
+        (False, 0.0, 0.0, -0.10),  # stays out
+    )
+    assert MEASUREMENTS["agents_beating_supervised"].read(dossier).value == 1.0
+
+
+def test_agents_are_not_compared_with_a_model_that_is_not_there() -> None:
+    found = MEASUREMENTS["agents_beating_supervised"].read(agents_with((True, 0.5, 2.0, None)))
+    assert (found.value, found.reason) == (None, "no supervised model was given to the run")
+
+
+def test_figures_of_the_plans_supervised_model_must_both_be_beaten() -> None:
+    dossier = agents_with(
+        (True, 0.13, 0.51, None), (True, 0.13, 0.50, None), (True, 0.12, 0.51, None)
+    )
+    assert MEASUREMENTS["agents_beating_supervised_figures"].read(dossier).value == 1.0
 
 
 def test_win_rate_has_the_interval_of_a_share_of_trades() -> None:

@@ -7,6 +7,7 @@ import pytest
 from fixtures.example_dossier import around, bare_dossier, example_dossier
 from tradingbot.app.gates_file import load_gates
 from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.gates.gate import Gate
 from tradingbot.evaluation.gates.memo import write_memo
 from tradingbot.evaluation.gates.plausibility import raise_alarm
 from tradingbot.evaluation.gates.result import Memo
@@ -175,3 +176,19 @@ def test_gate_that_one_end_of_its_interval_misses_is_counter_evidence_of_go() ->
     assert memo.verdict == "GO"
     assert any("Portfolio Sharpe ratio" in line for line in memo.counter_evidence)
     assert not any("bench" in line for line in memo.counter_evidence)
+
+
+def test_parts_that_the_product_does_not_have_yet_speak_against_no_verdict() -> None:
+    strong = strong_dossier()
+    calm = replace(strong, seeds=None, left_out=(("seeds", "not asked for"),))
+    memo = write_memo(
+        calm,
+        [
+            *(gate for gate in load_gates() if gate.required),
+            Gate("F production/onnx", "ONNX", "onnx_largest_difference", "<=", 0.0),
+            Gate("validation/seeds", "Other seeds", "seeds_net_bps", ">", 0.0),
+        ],
+    )
+    assert memo.verdict == "GO"
+    unmeasured = [line for line in memo.counter_evidence if "not measured" in line]
+    assert unmeasured == ["Other seeds: not measured (not asked for), wanted > 0."]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.dossier.training_facts import TrainingFacts
 from tradingbot.evaluation.report.blocks import Block, Code, Column, Points, Section, Table, text
-from tradingbot.evaluation.report.numbers import count
+from tradingbot.evaluation.report.numbers import count, percent
 
 
 def caveats_section(dossier: Dossier) -> Section:
@@ -39,6 +40,7 @@ def origin_section(dossier: Dossier) -> Section:
         ("Data, SHA-256", header.data_sha256),
         ("Configuration, hash", header.config_hash),
         ("Weights, SHA-256", header.weights_sha256),
+        *_training_facts(dossier.training),
     )
     table = Table(
         (Column("What", is_number=False), Column("Value", is_number=False)),
@@ -49,3 +51,30 @@ def origin_section(dossier: Dossier) -> Section:
     return Section(
         "origin", "Make it again", "The same data, weights and command give the same page.", blocks
     )
+
+
+def _training_facts(facts: TrainingFacts | None) -> tuple[tuple[str, str], ...]:
+    """Say what the run's records tell of data and training; what is unknown is left out."""
+    if facts is None:
+        return ()
+    absent = ", ".join(facts.symbols_without_bars)
+    bars = f"{facts.universe}, {count(facts.universe_symbols)} symbols; without bars: "
+    differ = facts.equal_runs_that_differ
+    said = [
+        ("Universe", bars + (absent or "none")),
+        ("Updates, and of these not finite", _of(facts.updates, facts.updates_not_finite)),
+        ("Equal runs, and of these that differ", _of(facts.equal_runs, differ)),
+    ]
+    if facts.is_scaler_of_train is not None:
+        said.append(("Scaler fitted on train only", "yes" if facts.is_scaler_of_train else "no"))
+    if facts.over_budget is not None:
+        broken = "; ".join(facts.over_budget) or "all kept"
+        said.append(("Budgets of parameters", broken))
+    if facts.auxiliary_accuracy_frac is not None:
+        accuracy = percent(facts.auxiliary_accuracy_frac)
+        said.append(("Accuracy of auxiliary tasks, held out", accuracy))
+    return tuple(said)
+
+
+def _of(whole: int, part: int) -> str:
+    return f"{count(whole)}, {count(part)}"

@@ -1,0 +1,86 @@
+"""What gates can ask of data and training, as the run's own records tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.dossier.training_facts import TrainingFacts
+from tradingbot.evaluation.gates.measurement import Measured, Measurement, missing
+
+NAN_STEPS = 100_000
+"""Steps of all agents together in which no NaN may appear."""
+
+
+def _of_facts(read: Callable[[TrainingFacts], Measured]) -> Callable[[Dossier], Measured]:
+    def of_dossier(dossier: Dossier) -> Measured:
+        if dossier.training is None:
+            return missing("the dossier says nothing of data and training")
+        return read(dossier.training)
+
+    return of_dossier
+
+
+def _covered(facts: TrainingFacts) -> Measured:
+    if not facts.universe_symbols:
+        return missing("the run names no universe")
+    return Measured(1.0 - len(facts.symbols_without_bars) / facts.universe_symbols)
+
+
+def _certificate(dossier: Dossier) -> Measured:
+    if dossier.leak_check.certificate_sha256 is not None:
+        return Measured(1.0)
+    if dossier.header.synthetic:
+        return missing("the market was generated in memory: there is no panel to certify")
+    return Measured(0.0)
+
+
+def _scaler(facts: TrainingFacts) -> Measured:
+    if facts.is_scaler_of_train is None:
+        return missing("the market was generated in memory: nothing is scaled")
+    return Measured(float(facts.is_scaler_of_train))
+
+
+def _over_budget(facts: TrainingFacts) -> Measured:
+    if facts.over_budget is None:
+        return missing("the run is of a version that kept no counts of parameters")
+    return Measured(float(len(facts.over_budget)))
+
+
+def _not_finite(facts: TrainingFacts) -> Measured:
+    if not facts.updates:
+        return missing("the journal of the run has no update")
+    return Measured(float(facts.updates_not_finite))
+
+
+def _not_finite_in_100k(dossier: Dossier) -> Measured:
+    steps = dossier.header.steps_per_agent * dossier.header.agents
+    if steps < NAN_STEPS:
+        return missing(f"the agents made {steps:,} steps together, {NAN_STEPS:,} are asked for")
+    return _of_facts(_not_finite)(dossier)
+
+
+def _accuracy(facts: TrainingFacts) -> Measured:
+    if facts.auxiliary_accuracy_frac is None:
+        return missing("the run pre-trained no encoder")
+    return Measured(facts.auxiliary_accuracy_frac)
+
+
+def _repeats(facts: TrainingFacts) -> Measured:
+    if not facts.equal_runs:
+        return missing("no other run of this workspace has the same configuration and data")
+    return Measured(float(facts.equal_runs_that_differ))
+
+
+TRAINING_MEASUREMENTS: Mapping[str, Measurement] = {
+    "universe_covered_frac": Measurement("fraction", "origin", _of_facts(_covered)),
+    "causality_certificate": Measurement("0 or 1", "leak-check", _certificate),
+    "scaler_of_train": Measurement("0 or 1", "origin", _of_facts(_scaler)),
+    "parameter_budgets_broken": Measurement("budgets", "origin", _of_facts(_over_budget)),
+    "updates_not_finite": Measurement("updates", "origin", _of_facts(_not_finite)),
+    "updates_not_finite_in_100k": Measurement("updates", "origin", _not_finite_in_100k),
+    "auxiliary_accuracy_frac": Measurement("fraction", "origin", _of_facts(_accuracy)),
+    "equal_runs_that_differ": Measurement("runs", "origin", _of_facts(_repeats)),
+    "agents": Measurement("agents", "origin", lambda d: Measured(float(d.header.agents))),
+}
+"""Name → where it comes from; part of `measurements.MEASUREMENTS`."""
