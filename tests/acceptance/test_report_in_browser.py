@@ -79,6 +79,21 @@ def test_page_opens_without_complaint_request_or_overflow(
     assert browser.evaluate("document.documentElement.scrollWidth") == width
 
 
+@pytest.mark.parametrize("width", [1100, 1200, 1300, 1440])
+@pytest.mark.parametrize("name", ["full", "large"])
+def test_tables_fit_beside_the_contents(
+    browser: Browser, pages: Pages, name: str, width: int
+) -> None:
+    browser.open(getattr(pages, name), width=width)
+    cut = browser.evaluate(
+        "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth)"
+        ".map(e => [e.getAttribute('aria-label'), e.scrollWidth, e.clientWidth])"
+    )
+
+    assert browser.evaluate("getComputedStyle(document.querySelector('nav')).position") == "sticky"
+    assert cut == []
+
+
 def test_page_shows_verdict_and_key_numbers(browser: Browser, pages: Pages) -> None:
     browser.open(pages.full)
     banner = browser.evaluate("document.querySelector('#verdict').innerText").replace("\u202f", " ")

@@ -74,7 +74,9 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
     named = _names(pieces)
     options = read_values(read_pairs(settings, "--set"))
     if out is not None and out.exists() and not out.is_dir():
-        raise ConfigError("--out must name a folder", was="a file", where=str(out))
+        raise ConfigError(
+            "--out must name a folder", was="a file", where=str(out), remedy="Name another"
+        )
     _refuse_early(invocation, reference, preset, gates)
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.app.evaluation.configuration import REQUIRED, load_evaluate_config
@@ -139,6 +141,8 @@ def _command(
 
 
 def _show(found: Evaluation, *, as_json: bool) -> None:
+    from tradingbot.evaluation.report.sections.scope import nobody_trades
+
     if as_json:
         from tradingbot.evaluation.dossier.codec import to_plain
 
@@ -157,6 +161,10 @@ def _show(found: Evaluation, *, as_json: bool) -> None:
     print_text(f"{memo.verdict}: {memo.headline}")
     for reason in memo.reasons:
         print_text(f"  - {reason}")
+    if nobody_trades(dossier):
+        print_text(
+            "Nobody trades: figures of the agents are those of cash, and say nothing of them."
+        )
     _print_policies(dossier)
     _print_summary(dossier)
     for caveat in dossier.header.caveats:

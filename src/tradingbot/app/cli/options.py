@@ -77,7 +77,11 @@ def read_pairs(texts: list[str] | None, option: str) -> dict[str, str]:
     for text in texts or []:
         key, sign, value = text.partition("=")
         if not (key and sign and value):
-            raise ConfigError(f"{option} must be NAME=VALUE", was=repr(text))
+            raise ConfigError(
+                f"{option} must be NAME=VALUE",
+                was=repr(text),
+                remedy=f"Write e.g. {option} {key or 'NAME'}=1",
+            )
         pairs[key] = value
     return pairs
 

@@ -26,7 +26,7 @@ from tradingbot.evaluation.report.sections.robustness import (
     stress_section,
     walk_forward_section,
 )
-from tradingbot.evaluation.report.sections.scope import held
+from tradingbot.evaluation.report.sections.scope import held, nobody_trades
 from tradingbot.evaluation.report.sections.statistics import statistics_section
 from tradingbot.evaluation.report.sections.training import (
     ablation_section,
@@ -64,11 +64,12 @@ def render_dossier(dossier: Dossier, memo: Memo) -> str:
     Raises:
         MissingExtraError: If Jinja is not installed.
     """
+    is_idle = nobody_trades(dossier)
     evidence = [build(dossier) for build in _EVIDENCE]
     titles = {section.id: section.title for section in evidence}
     sections = [
         *evidence,
-        gates_section(memo, titles),
+        gates_section(memo, titles, is_idle=is_idle),
         caveats_section(dossier),
         origin_section(dossier),
     ]
@@ -77,7 +78,8 @@ def render_dossier(dossier: Dossier, memo: Memo) -> str:
     return environment.from_string(_source("dossier.html")).render(
         header=dossier.header,
         memo=memo,
-        key_figures=_key_figures(dossier),
+        is_idle=is_idle,
+        key_figures=_idle_figures(dossier) if is_idle else _key_figures(dossier),
         sections=sections,
         decision=sentence(dossier.header.decision),
         steps=count(dossier.header.steps_per_agent),
@@ -143,6 +145,22 @@ def _key_figures(dossier: Dossier) -> list[Figure]:
         windows = len(dossier.walk_forward.windows)
         positive = percent(dossier.walk_forward.share_positive.estimate, 0)
         figures.append(Figure("Windows above 0", positive, f"of {windows}"))
+    return figures
+
+
+def _idle_figures(dossier: Dossier) -> list[Figure]:
+    """Return what there is to say where nobody trades: nothing of risk or skill."""
+    test, found = dossier.test, dossier.statistics
+    hold, out = held(test), sum(not row.trades for row in test.agents)
+    figures = [
+        Figure("Agents that stay out", count(out), f"of {count(len(test.agents))}"),
+        Figure("Return, test part", percent(0.0), "in cash"),
+    ]
+    if hold is not None:
+        made = percent(hold.total_return_frac, signed=True)
+        figures.append(Figure("Holding made", made, f"{hold.policy}, same days"))
+    trials = f"{count(found.n_trials)} trial{'s' if found.n_trials != 1 else ''} counted"
+    figures.append(Figure("Sharpe, drawdown, luck", "–", f"cash has none; {trials}"))
     return figures
 
 

@@ -289,6 +289,6 @@ def test_league_of_agents_that_all_stay_out_has_no_chart() -> None:
 
     text = page(replace(dossier, parts=parts))
 
-    assert "No agent trades: 10 agents stayed out" in words(section(text, "league"))
+    assert "Nobody trades: validation keeps 10 agents out" in words(section(text, "league"))
     assert "<svg" not in section(text, "league")
     assert "no actions to judge" in words(section(text, "health"))

@@ -6,7 +6,13 @@ from tradingbot.evaluation.dossier.analysis import PolicyAnalysis, StateActionMa
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.report.blocks import Block, Chart, Charts, Section
 from tradingbot.evaluation.report.numbers import percent, plain
-from tradingbot.evaluation.report.sections.scope import HALF_PX, THIRD_PX, left_out, scope
+from tradingbot.evaluation.report.sections.scope import (
+    HALF_PX,
+    THIRD_PX,
+    left_out,
+    nobody_trades,
+    scope,
+)
 from tradingbot.evaluation.report.svg.bars import Column as Bar
 from tradingbot.evaluation.report.svg.bars import column_chart, row_chart
 from tradingbot.evaluation.report.svg.drawing import Drawing
@@ -22,6 +28,9 @@ def behaviour_section(dossier: Dossier) -> Section:
     title, found = "What the policy does", dossier.policy
     if found is None:
         return left_out(dossier, "policy", title)
+    if nobody_trades(dossier):
+        finding = "Nobody trades: every decision is to stay in cash, whatever the agents see."
+        return Section("policy", title, finding)
     charts = [_histogram(dossier, found), _rewards(found)]
     charts += [chart for chart in (_values(found), _attention(found), _deviations(found)) if chart]
     blocks: list[Block] = [Charts(charts[:2])]

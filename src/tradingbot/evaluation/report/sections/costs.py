@@ -13,6 +13,7 @@ from tradingbot.evaluation.report.sections.scope import (
     NARROW_PX,
     THIRD_PX,
     left_out,
+    nobody_trades,
     scope,
 )
 from tradingbot.evaluation.report.svg.drawing import Drawing
@@ -41,6 +42,12 @@ def costs_section(dossier: Dossier) -> Section:
     title, found = "Costs and sensitivity", dossier.sensitivity
     if found is None:
         return left_out(dossier, "sensitivity", title)
+    if nobody_trades(dossier):
+        finding = (
+            "Nobody trades, so no cost, delay, limit or capital can change the result, and no "
+            "cost is the one at which nothing is left."
+        )
+        return Section("sensitivity", title, finding, (_table(found),))
     blocks = (
         Charts((_surface_chart(dossier, found),), "full"),
         Charts(_axis_charts(found), "third"),

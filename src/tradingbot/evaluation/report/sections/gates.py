@@ -28,8 +28,25 @@ _MARKS: dict[str, tuple[str, Tone, float]] = {
 }
 
 
-def gates_section(memo: Memo, titles: Mapping[str, str]) -> Section:
-    """Show every gate; `titles`, by id, are those of sections that evidence can link to."""
+_OF_TRADING = frozenset(
+    (
+        *("performance", "league", "regimes", "stress", "sensitivity"),
+        *("policy", "health", "statistics", "placebos", "leak-check"),
+    )
+)
+"""Sections whose figures are those of cash where nobody trades."""
+_WHOEVER_TRADES = frozenset(["causality_certificate"])
+"""Metrics with evidence there that do not depend on trading."""
+
+
+def gates_section(memo: Memo, titles: Mapping[str, str], *, is_idle: bool = False) -> Section:
+    """Show every gate.
+
+    Args:
+        memo: With the gates.
+        titles: By id, those of sections that evidence can link to.
+        is_idle: Nobody trades: what passes for that reason alone is no merit.
+    """
     counts = {name: len(memo.outcomes(name)) for name in ("pass", "fail", "not measured")}
     required = [gate for gate in memo.gates if gate.is_required]
     met = sum(gate.outcome == "pass" for gate in required)
@@ -37,25 +54,40 @@ def gates_section(memo: Memo, titles: Mapping[str, str]) -> Section:
         f"{counts['pass']} gates pass, {counts['fail']} fail, {counts['not measured']} were not "
         f"measured. Of the {len(required)} that a GO requires, {met} pass."
     )
+    idly = sum(_passes_idly(gate) for gate in memo.gates) if is_idle else 0
+    if idly:
+        finding += (
+            f" {idly} of the {counts['pass']} passes are those of cash, because nobody trades, and "
+            "say nothing of the agents."
+        )
     table = Table(
         _COLUMNS,
-        [_row(gate, titles) for gate in memo.gates],
+        [_row(gate, titles, is_idle=is_idle) for gate in memo.gates],
         "A gate that was not measured does not pass. Required gates are in bold.",
     )
     return Section("gates", "Gates", finding, (table,) if memo.gates else ())
 
 
-def _row(gate: GateResult, titles: Mapping[str, str]) -> list[Cell]:
+def _row(gate: GateResult, titles: Mapping[str, str], *, is_idle: bool) -> list[Cell]:
     mark, tone, order = _MARKS[gate.outcome]
     anchor = plain_name(gate.evidence)
+    outcome = Cell(mark, order, tone=tone, note=gate.reason)
+    if is_idle and _passes_idly(gate):
+        outcome = Cell("pass", order, tone="soft", note="nobody trades")
     return [
         text(gate.gate, tone="strong" if gate.is_required else ""),
         text(gate.words),
         text(_target(gate)),
         Cell(_measured(gate), gate.measured, note=_interval(gate)),
         Cell(titles.get(anchor, gate.evidence), anchor, link=anchor if anchor in titles else ""),
-        Cell(mark, order, tone=tone, note=gate.reason),
+        outcome,
     ]
+
+
+def _passes_idly(gate: GateResult) -> bool:
+    """Tell whether a gate passes for no other reason than that nobody trades."""
+    of_trading = plain_name(gate.evidence) in _OF_TRADING and gate.metric not in _WHOEVER_TRADES
+    return gate.outcome == "pass" and of_trading
 
 
 def _target(gate: GateResult) -> str:

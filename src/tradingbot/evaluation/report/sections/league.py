@@ -46,6 +46,7 @@ def league_section(dossier: Dossier) -> Section:
     agents = sorted(dossier.test.agents, key=_rank)
     if not agents:
         return Section("league", "Agents", "No agent has figures of its own.", is_left_out=True)
+    is_idle = not any(row.trades for row in agents)
     largest = max((abs(n) for n in finite([row.sharpe_annual for row in agents])), default=0) or 1.0
     table = Table(
         _COLUMNS,
@@ -53,6 +54,7 @@ def league_section(dossier: Dossier) -> Section:
         f"One line per agent; {scope(dossier)}.",
         is_tall=True,
         sorted_by="Sharpe",
+        folded_under=f"Table of {counted(len(agents), 'agents')} that stay out" if is_idle else "",
     )
     chart = Chart(
         "Annual Sharpe ratio of each agent that trades, sorted",
@@ -60,7 +62,7 @@ def league_section(dossier: Dossier) -> Section:
         "Rest the pointer on a column to read the agent's name.",
         narrow=_ranking(agents, NARROW_PX),
     )
-    blocks = (Charts((chart,), "full"), table) if any(row.trades for row in agents) else (table,)
+    blocks = (table,) if is_idle else (Charts((chart,), "full"), table)
     return Section("league", "Agents", _finding(agents), blocks)
 
 
@@ -73,7 +75,10 @@ def _finding(agents: list[AgentRow]) -> str:
     trading = [row for row in agents if row.trades]
     ratios = finite([row.sharpe_annual for row in trading])
     if not trading:
-        return f"No agent trades: {counted(len(agents), 'agents')} stayed out of the market."
+        return (
+            f"Nobody trades: validation keeps {counted(len(agents), 'agents')} out of the market. "
+            "There is no ranking of those who do nothing."
+        )
     idle = len(agents) - len(trading)
     words = f"{counted(len(trading), 'agents')} traded, {count(idle)} stayed out."
     if not ratios:
@@ -103,7 +108,7 @@ def _ranking(agents: list[AgentRow], width: float) -> Drawing:
 def _row(row: AgentRow, largest: float) -> list[Cell]:
     return [
         text(row.agent, tone="strong"),
-        text("yes" if row.trades else "stays out", tone="" if row.trades else "soft"),
+        text("yes" if row.trades else "stays\u00a0out", tone="" if row.trades else "soft"),
         number(plain(row.sharpe_annual), row.sharpe_annual, bar=_share(row.sharpe_annual, largest)),
         number(percent(row.total_return_frac, signed=True), row.total_return_frac),
         number(percent(row.hold_return_frac, signed=True), row.hold_return_frac),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.evidence import LeakCheck, PlaceboRow, Placebos
 from tradingbot.evaluation.report.blocks import (
@@ -18,7 +20,13 @@ from tradingbot.evaluation.report.blocks import (
     number,
 )
 from tradingbot.evaluation.report.numbers import between, bps, count, percent, plain
-from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, left_out, scope
+from tradingbot.evaluation.report.sections.scope import (
+    FULL_PX,
+    NARROW_PX,
+    left_out,
+    nobody_trades,
+    scope,
+)
 from tradingbot.evaluation.report.svg.forest import Estimate, Line, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
 
@@ -32,6 +40,8 @@ _COLUMNS = (
     Column("Clean?", is_number=False),
 )
 
+_IDLE_CELL = Cell("– nobody trades", 0.5, tone="soft")
+
 
 def placebos_section(dossier: Dossier) -> Section:
     """Show what the pipeline says where nothing can be earned."""
@@ -40,13 +50,20 @@ def placebos_section(dossier: Dossier) -> Section:
         return left_out(dossier, "placebos", title)
     if not found.rows:
         return Section("placebos", title, "No placebo could be drawn.", is_left_out=True)
-    judged = [row for row in found.rows if _is_judged(row)]
+    is_idle = nobody_trades(dossier)
+    judged = [row for row in found.rows if _is_judged(row) and not (is_idle and _is_flat(row))]
     clean = sum(row.is_clean for row in judged)
     finding = (
         f"Clean placebos: {clean} of {len(judged)}. Where nothing can be earned, the pipeline must "
         f"declare no more edges than chance explains."
     )
-    blocks = (_chart(dossier, found), _table(found))
+    if is_idle:
+        finding = finding if judged else "No placebo could be judged."
+        finding += (
+            " Nobody trades, so placebos that the agents would trade on say nothing and do not "
+            "count."
+        )
+    blocks = (_chart(dossier, found), _table(found, is_idle=is_idle))
     return Section("placebos", title, finding, blocks)
 
 
@@ -58,7 +75,14 @@ def leak_section(dossier: Dossier) -> Section:
         if found.is_clean
         else "The future may have been seen: no figure of this page can be relied on."
     )
-    blocks: list[Block] = [Figures(_leak_figures(found))]
+    figures = _leak_figures(found)
+    if nobody_trades(dossier):
+        if found.is_clean:
+            finding += " Nobody trades, so that says little: staying out needs no knowledge."
+        figures = [
+            replace(figure, tone="" if figure.tone == "good" else figure.tone) for figure in figures
+        ]
+    blocks: list[Block] = [Figures(figures)]
     if found.words:
         blocks.append(Points("What is suspicious", found.words, tone="bad"))
     return Section("leak-check", "Leak check", finding, blocks)
@@ -85,7 +109,7 @@ def _chart(dossier: Dossier, found: Placebos) -> Charts:
     )
 
 
-def _table(found: Placebos) -> Table:
+def _table(found: Placebos, *, is_idle: bool) -> Table:
     rows = [
         [
             Cell(row.placebo, row.placebo.lower(), note=row.words),
@@ -98,11 +122,17 @@ def _table(found: Placebos) -> Table:
             number(percent(row.share_beaten_frac), row.share_beaten_frac),
             number(percent(row.edge_found_frac), row.edge_found_frac),
             number(percent(row.allowed_frac), row.allowed_frac),
-            _outcome(row),
+            _IDLE_CELL if is_idle and _is_flat(row) else _outcome(row),
         ]
         for row in found.rows
     ]
     return Table(_COLUMNS, rows, "The same policy, or chance, where nothing can be earned.")
+
+
+def _is_flat(row: PlaceboRow) -> bool:
+    """Tell whether nothing was earned or lost in any draw."""
+    net = row.net_bps_per_bar
+    return net.estimate == 0 and not net.low < 0 and not net.high > 0
 
 
 def _is_judged(row: PlaceboRow) -> bool:

@@ -18,7 +18,13 @@ from tradingbot.evaluation.report.blocks import (
     text,
 )
 from tradingbot.evaluation.report.numbers import between, bps, count, percent, plain, share
-from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, held, period
+from tradingbot.evaluation.report.sections.scope import (
+    FULL_PX,
+    NARROW_PX,
+    held,
+    nobody_trades,
+    period,
+)
 from tradingbot.evaluation.report.svg.drawing import Drawing
 from tradingbot.evaluation.report.svg.lines import Line, time_chart
 from tradingbot.evaluation.report.svg.scale import Axis
@@ -47,7 +53,8 @@ def portfolio_section(dossier: Dossier) -> Section:
     for part in reversed(dossier.parts):
         blocks.append(Charts((_worth_chart(part, dossier), _drawdown_chart(part, dossier)), "full"))
         blocks.append(_policy_table(part, is_folded=part is not test))
-    return Section("performance", "Performance", _finding(test), blocks)
+    finding = _idle_finding(test) if nobody_trades(dossier) else _finding(test)
+    return Section("performance", "Performance", finding, blocks)
 
 
 def _finding(test: PartFigures) -> str:
@@ -75,6 +82,22 @@ def _finding(test: PartFigures) -> str:
             f"{share(test.share_of_oracle)} of it."
         )
     return " ".join(words)
+
+
+def _idle_finding(test: PartFigures) -> str:
+    """Say what an account in cash can be said to have done."""
+    hold = held(test)
+    beside = (
+        f" Meanwhile {hold.policy} made {percent(hold.total_return_frac, signed=True)} with a "
+        f"drawdown of {percent(hold.max_drawdown_frac)}: that is the market's doing, and says "
+        f"nothing of the agents."
+        if hold
+        else ""
+    )
+    return (
+        f"Nobody trades: on the {period(test)} ({count(test.bars)} bars), the agents stayed in "
+        f"cash, without profit, loss or risk.{beside}"
+    )
 
 
 def _worth_chart(part: PartFigures, dossier: Dossier) -> Chart:

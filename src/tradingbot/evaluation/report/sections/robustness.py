@@ -17,7 +17,14 @@ from tradingbot.evaluation.report.blocks import (
     text,
 )
 from tradingbot.evaluation.report.numbers import between, count, counted, percent, plain, share
-from tradingbot.evaluation.report.sections.scope import FULL_PX, HALF_PX, NARROW_PX, left_out, scope
+from tradingbot.evaluation.report.sections.scope import (
+    FULL_PX,
+    HALF_PX,
+    NARROW_PX,
+    left_out,
+    nobody_trades,
+    scope,
+)
 from tradingbot.evaluation.report.svg.bars import Column as Bar
 from tradingbot.evaluation.report.svg.bars import column_chart
 from tradingbot.evaluation.report.svg.drawing import Drawing
@@ -64,15 +71,17 @@ def walk_forward_section(dossier: Dossier) -> Section:
         f"agents that learned from earlier days only; they were trained again every "
         f"{found.retrain_every} windows, with {count(found.steps_per_agent)} steps per agent."
     )
+    if found.windows and all(_is_flat(window) for window in found.windows):
+        finding = (
+            f"Nobody trades in any of {counted(len(found.windows), 'windows')}: agents that "
+            f"learned anew from earlier days were kept out as well, {count(found.steps_per_agent)} "
+            f"steps per agent. The table says what holding made meanwhile."
+        )
+        return Section("walk-forward", title, finding, (_window_table(found),))
     if not found.windows:
         return Section("walk-forward", title, "No window fits into the data.", is_left_out=True)
-    table = Table(
-        _WINDOW_COLUMNS,
-        [_window_row(window) for window in found.windows],
-        "Windows in order of time, after costs.",
-        folded_under=f"Table of {counted(len(found.windows), 'windows')}",
-    )
-    return Section("walk-forward", title, finding, (_window_charts(dossier, found), table))
+    blocks = (_window_charts(dossier, found), _window_table(found))
+    return Section("walk-forward", title, finding, blocks)
 
 
 def regimes_section(dossier: Dossier) -> Section:
@@ -80,6 +89,9 @@ def regimes_section(dossier: Dossier) -> Section:
     title, found = "Regimes", dossier.regimes
     if found is None:
         return left_out(dossier, "regimes", title)
+    if nobody_trades(dossier):
+        finding = f"Nobody trades, so no regime earns and none loses. {found.method}"
+        return Section("regimes", title, finding, (_regime_table(found, is_folded=True),))
     finding = f"The agents earn in {found.profitable} of {len(found.rows)} regimes. {found.method}"
     return Section("regimes", title, finding, (_regime_chart(dossier, found), _regime_table(found)))
 
@@ -89,7 +101,8 @@ def stress_section(dossier: Dossier) -> Section:
     title, found = "Stress", dossier.stress
     if found is None:
         return left_out(dossier, "stress", title)
-    blocks: list[Block] = [_stress_table(found)] if found.rows else []
+    is_idle = nobody_trades(dossier)
+    blocks: list[Block] = [_stress_table(found, is_folded=is_idle)] if found.rows else []
     if found.left_out:
         blocks.append(Points("Scenarios left out", found.left_out, tone="soft"))
     finding = (
@@ -98,7 +111,25 @@ def stress_section(dossier: Dossier) -> Section:
         if found.rows
         else "No scenario could be played."
     )
+    if found.rows and is_idle:
+        finding = (
+            "Nobody trades, so no scenario can hurt: cash has no drawdown, and that is no merit of "
+            "the agents."
+        )
     return Section("stress", title, finding, blocks)
+
+
+def _is_flat(window: Window) -> bool:
+    return window.total_return_frac == 0 and window.max_drawdown_frac == 0
+
+
+def _window_table(found: WalkForward) -> Table:
+    return Table(
+        _WINDOW_COLUMNS,
+        [_window_row(window) for window in found.windows],
+        "Windows in order of time, after costs.",
+        folded_under=f"Table of {counted(len(found.windows), 'windows')}",
+    )
 
 
 def _window_charts(dossier: Dossier, found: WalkForward) -> Charts:
@@ -169,7 +200,7 @@ def _regime_chart(dossier: Dossier, found: Regimes) -> Charts:
     )
 
 
-def _regime_table(found: Regimes) -> Table:
+def _regime_table(found: Regimes, *, is_folded: bool = False) -> Table:
     rows = [
         [
             text(row.regime),
@@ -187,10 +218,15 @@ def _regime_table(found: Regimes) -> Table:
         ]
         for row in found.rows
     ]
-    return Table(_REGIME_COLUMNS, rows, "A bar's regime is what was known of it at the decision.")
+    return Table(
+        _REGIME_COLUMNS,
+        rows,
+        "A bar's regime is what was known of it at the decision.",
+        folded_under=f"Table of {counted(len(rows), 'regimes')}" if is_folded else "",
+    )
 
 
-def _stress_table(found: Stress) -> Table:
+def _stress_table(found: Stress, *, is_folded: bool) -> Table:
     rows = [
         [
             Cell(row.scenario, row.scenario.lower(), note=row.words),
@@ -208,5 +244,8 @@ def _stress_table(found: Stress) -> Table:
         for row in found.rows
     ]
     return Table(
-        _STRESS_COLUMNS, rows, "After costs; synthetic scenarios are made of the test part."
+        _STRESS_COLUMNS,
+        rows,
+        "After costs; synthetic scenarios are made of the test part.",
+        folded_under=f"Table of {counted(len(rows), 'scenarios')}" if is_folded else "",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from dataclasses import replace
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.evidence import Statistics
@@ -18,7 +19,7 @@ from tradingbot.evaluation.report.blocks import (
     Tone,
 )
 from tradingbot.evaluation.report.numbers import between, bps, count, finite, percent, plain
-from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, scope
+from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, nobody_trades, scope
 from tradingbot.evaluation.report.svg.forest import Estimate, Line, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
 
@@ -41,11 +42,27 @@ def statistics_section(dossier: Dossier) -> Section:
         _superior(found),
         _paths(found),
     )
+    if nobody_trades(dossier):
+        muted = tuple(replace(figure, tone="soft") for figure in figures)
+        return Section(
+            "statistics",
+            "Could it be luck?",
+            _idle_finding(found),
+            (Figures(muted, is_explained=True),),
+        )
     blocks: list[Block] = [
         Charts((_luck_chart(dossier, yearly),), "full"),
         Figures(figures, is_explained=True),
     ]
     return Section("statistics", "Could it be luck?", _finding(found), blocks)
+
+
+def _idle_finding(found: Statistics) -> str:
+    return (
+        "Nobody trades, so there is neither skill nor luck to tell apart: cash has no returns. "
+        "What is computed from them below is there for the record; trials are counted all the "
+        f"same, {count(found.n_trials)} so far on these data."
+    )
 
 
 def _finding(found: Statistics) -> str:

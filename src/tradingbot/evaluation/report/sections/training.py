@@ -21,11 +21,12 @@ from tradingbot.evaluation.report.numbers import (
     between,
     bps,
     count,
+    counted,
     percent,
     plain,
     share,
 )
-from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, left_out
+from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, left_out, nobody_trades
 from tradingbot.evaluation.report.svg.forest import Estimate, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
 
@@ -52,6 +53,12 @@ def seeds_section(dossier: Dossier) -> Section:
         return left_out(dossier, "seeds", title)
     if not found.rows:
         return Section("seeds", title, "No other seed was trained.", is_left_out=True)
+    if not any(row.trading_agents or row.failed for row in found.rows):
+        finding = (
+            f"Nobody trades: in all of {counted(len(found.rows), 'trainings')} with other seeds "
+            "validation keeps every agent out as well."
+        )
+        return Section("seeds", title, finding, (_seed_table(found),))
     finding = (
         f"{len(found.rows)} trainings with different seeds earn {bps(found.net_bps_iqm.estimate)} "
         f"per bar, 95 % {between(found.net_bps_iqm)} (interquartile mean), and a Sharpe ratio of "
@@ -67,10 +74,13 @@ def ablation_section(dossier: Dossier) -> Section:
     if found is None:
         return left_out(dossier, "ablation", title)
     helpful = sum(row.contribution_bps.low > 0 for row in found.rows)
+    seeds = f"({len(found.seeds)} seeds, {count(found.steps_per_agent)} steps per agent)"
     finding = (
         f"{helpful} of {len(found.rows)} settings contribute more than chance explains: without "
-        f"them, the policy earns less on the validation part ({len(found.seeds)} seeds, "
-        f"{count(found.steps_per_agent)} steps per agent)."
+        f"them, the policy earns less on the validation part {seeds}."
+        if helpful
+        else f"Of {counted(len(found.rows), 'settings')} that could be left out, none contributes "
+        f"more than chance explains, on the validation part {seeds}."
     )
     return Section("ablation", title, finding, (_ablation_chart(found), _ablation_table(found)))
 
@@ -78,11 +88,12 @@ def ablation_section(dossier: Dossier) -> Section:
 def health_section(dossier: Dossier) -> Section:
     """Show what the flight recorder says of the training, and whether actions collapsed."""
     health, finding = dossier.health, "The policy did not collapse: its actions vary."
-    if not any(row.trades for row in dossier.test.agents):
-        finding = "No agent trades, so there are no actions to judge."
+    is_idle = nobody_trades(dossier)
+    if is_idle:
+        finding = "Nobody trades, so there are no actions to judge: neither collapsed nor healthy."
     elif not health.is_healthy:
         finding = "The policy is not healthy: see below before believing any figure above."
-    blocks: list[Block] = [_health_figures(health)]
+    blocks: list[Block] = [] if is_idle else [_health_figures(health)]
     if health.verdicts:
         signs = [f"{sign}: in {count(updates)} updates" for sign, updates in health.verdicts]
         blocks.append(Points("Warning signs during training", signs))
