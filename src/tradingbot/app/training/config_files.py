@@ -118,7 +118,7 @@ def _with_dates(values: dict[str, Any]) -> dict[str, Any]:
     """Turn the days that JSON keeps as text back into days."""
     for section, keys in (
         ("market", ("start", "end")),
-        ("splits", ("train", "validation", "test")),
+        ("splits", ("train_from", "train", "validation", "test")),
     ):
         if isinstance(values.get(section), Mapping):
             part = values[section] = dict(values[section])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,15 @@ def test_preset_reads_back_from_what_a_run_keeps(name: str) -> None:
 
     assert again.as_mapping() == config.as_mapping()
     assert again.config_hash == config.config_hash
+
+
+def test_first_day_of_training_reads_back_from_what_a_run_keeps() -> None:
+    config = load_train_config("prototype10", {"splits.train_from": "2020-03-01"})
+
+    again = config_of_mapping(json.loads(json.dumps(config.as_mapping())))
+
+    assert again.splits.train_from == date(2020, 3, 1)
+    assert again.config_hash == config.config_hash != load_train_config("prototype10").config_hash
 
 
 def test_presets_that_are_promised_exist() -> None:
