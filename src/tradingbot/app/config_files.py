@@ -140,8 +140,9 @@ def _locate(reference: str, folder: Path, *, beside: Path | None, where: str | N
         return path if beside is None or path.is_absolute() else beside / path
     known = _presets_in(folder)
     if reference not in known:
+        kind = "configuration" if folder == preset_folder() else f"{folder.name} configuration"
         raise ConfigError(
-            "configuration must be a known preset or a .yaml file",
+            f"{kind} must be a known preset or a .yaml file",
             was=repr(reference),
             where=where,
             remedy=suggest(reference, known),

@@ -94,7 +94,7 @@ def _read_text(path: Path) -> str:
             "configuration file must exist and be readable",
             was="missing" if missing else e.strerror,
             where=str(path),
-            remedy="Give an existing file, or a preset: tradingbot config list shows them",
+            remedy="Give an existing file, or the name of a preset without .yaml",
         ) from e
     except UnicodeDecodeError as e:
         line = e.object[: e.start].count(b"\n") + 1

@@ -119,9 +119,31 @@ def test_benchmarks_are_read_by_name_and_unmeasured_ones_left_out(tmp_path: Path
     assert read_benches([file]) == {"a": 2.0}
 
 
-@pytest.mark.parametrize("content", ["", "{}", "[1]", '{"records": [{"name": "a"}]}'])
-def test_file_that_is_no_benchmark_is_refused(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "was"),
+    [
+        (b"", "no JSON in line 1"),
+        (b'[\n{"name": }]', "no JSON in line 2"),
+        (b"\xff\xfe", "no text"),
+        (b"{}", "no list of records"),
+        (b"3", "no list of records"),
+        (b"[1]", "record 1 without a name and a value"),
+        (b'{"records": [{"name": "a"}]}', "record 1 without a name and a value"),
+        (b'[{"name": "a", "value": 1}, {"name": "b", "value": "x"}]', "'x' as the value of 'b'"),
+        (b'[{"name": "a", "value": true}]', "True as the value of 'a'"),
+    ],
+)
+def test_file_that_is_no_benchmark_is_refused(tmp_path: Path, content: bytes, was: str) -> None:
     file = tmp_path / "bench.json"
-    file.write_text(content)
-    with pytest.raises(DataError, match=r"tradingbot bench.*bench\.json"):
+    file.write_bytes(content)
+    with pytest.raises(DataError, match=r"tradingbot bench.*bench\.json") as caught:
         read_benches([file])
+    assert str(caught.value.was).startswith(was)
+    assert "Error" not in str(caught.value)
+
+
+def test_missing_benchmark_is_called_missing(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"was missing .*none\.json"):
+        read_benches([tmp_path / "none.json"])
+    with pytest.raises(DataError, match="was is a directory"):
+        read_benches([tmp_path])

@@ -166,6 +166,8 @@ def _show_traceback(invocation: Invocation) -> None:
 def _hint(message: str) -> str:
     if "No such option: --workspace" in message or "No such option: --debug" in message:
         return " It goes before the noun: tradingbot --workspace FOLDER data list"
+    if "does not match the formats '%Y-%m-%d'" in message:
+        return " Write a day as e.g. 2025-01-31"
     return ""
 
 

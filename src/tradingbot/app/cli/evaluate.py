@@ -77,9 +77,10 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
         raise ConfigError(
             "--out must name a folder", was="a file", where=str(out), remedy="Name another"
         )
-    _refuse_early(invocation, reference, preset, gates)
+    _refuse_early(invocation, reference, preset, gates, named or ())
     # Torch takes seconds to import: what can be refused without it is refused by now.
-    from tradingbot.app.evaluation.configuration import REQUIRED, load_evaluate_config
+    from tradingbot.app.evaluation.configuration import load_evaluate_config
+    from tradingbot.app.evaluation.piece_names import REQUIRED
     from tradingbot.app.evaluation.session import Wish, evaluate_run
 
     overrides = options | ({} if named is None else {"pieces": list(named)})
@@ -104,11 +105,16 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
         print_note(invocation.with_workspace(hint))
 
 
-def _refuse_early(invocation: Invocation, run: str, preset: str, gates: str) -> None:
-    """Refuse a run, preset or file of gates that is not there or cannot be read."""
+def _refuse_early(
+    invocation: Invocation, run: str, preset: str, gates: str, pieces: tuple[str, ...]
+) -> None:
+    """Refuse a run, piece, preset or file of gates that is not there or cannot be read."""
     look_up_run(invocation, run)
     from tradingbot.app.config_files import preset_folder, read_merged
+    from tradingbot.app.evaluation.piece_names import require_pieces
     from tradingbot.app.gates_file import load_gates
+
+    require_pieces(pieces, where="--pieces")
 
     read_merged(preset, preset_folder("evaluation"))
     load_gates(gates)

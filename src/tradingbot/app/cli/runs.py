@@ -167,9 +167,11 @@ def migrate(
 
     Example: [bold]tradingbot runs migrate us143-first --to continuous[/bold]
     """
+    invocation = invocation_of(context)
+    look_up_run(invocation, reference)
+    # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.app.run_migration import migrate_run
 
-    invocation = invocation_of(context)
     made = migrate_run(reference, invocation.workspace, at=datetime.now(UTC), name=name)
     if as_json:
         print_json(

@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from tradingbot import __version__
-from tradingbot.app.evaluation.configuration import OPTIONAL, EvaluateConfig
+from tradingbot.app.evaluation.configuration import EvaluateConfig
 from tradingbot.app.evaluation.identity import weights_sha256
+from tradingbot.app.evaluation.piece_names import OPTIONAL
 from tradingbot.app.evaluation.piece_store import Stored
 from tradingbot.app.evaluation.subject import Subject
 from tradingbot.app.evaluation.training_facts import gather_training_facts

@@ -17,11 +17,12 @@ from tradingbot.app.evaluation.ablation_piece import AblationSettings
 from tradingbot.app.evaluation.ensemble_piece import EnsembleSettings
 from tradingbot.app.evaluation.leak_check_piece import LeakCheckSettings
 from tradingbot.app.evaluation.performance_piece import PerformanceSettings
+from tradingbot.app.evaluation.piece_names import OPTIONAL, require_pieces
 from tradingbot.app.evaluation.seeds_piece import SeedsSettings
 from tradingbot.app.evaluation.statistics_piece import StatisticsSettings
 from tradingbot.app.training.config_files import as_document
 from tradingbot.app.training.dataclass_reader import plain_values, read_dataclass
-from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.placebo_checks import PlaceboSettings
 from tradingbot.evaluation.policy_analysis import PolicyAnalysisSettings
 from tradingbot.evaluation.regimes import RegimeSettings
@@ -30,12 +31,6 @@ from tradingbot.evaluation.stress.settings import StressSettings
 from tradingbot.evaluation.walk_forward import WalkForwardSettings
 
 DEFAULT_PRESET = "full"
-REQUIRED = ("performance", "statistics", "health", "leak_check")
-"""Pieces without which there is no dossier."""
-OPTIONAL = (
-    *("walk_forward", "regimes", "stress", "sensitivity", "seeds"),
-    *("ensemble", "ablation", "policy", "placebos"),
-)
 
 
 @dataclass(frozen=True)
@@ -59,25 +54,13 @@ class EvaluateConfig:
 
     def __post_init__(self) -> None:
         """Refuse pieces that nobody can make."""
-        for piece in self.pieces:
-            if piece not in OPTIONAL and piece not in REQUIRED:
-                raise ConfigError(
-                    "piece must be a known one",
-                    was=repr(piece),
-                    where="pieces",
-                    remedy=suggest(piece, (*REQUIRED, *OPTIONAL)),
-                )
+        require_pieces(self.pieces, where="pieces")
 
     @property
     def config_hash(self) -> str:
         """SHA-256 of everything that can move a figure."""
         text = json.dumps(plain_values(self), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-def known_evaluation_presets() -> tuple[str, ...]:
-    """Names of the presets that come with the package, sorted."""
-    return tuple(sorted(path.stem for path in preset_folder("evaluation").glob("*.yaml")))
 
 
 def load_evaluate_config(

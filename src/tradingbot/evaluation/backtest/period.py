@@ -34,6 +34,7 @@ def bars_between(world: World, start: date | None, end: date | None) -> IndexRan
             "the days of a backtest must hold a bar",
             was=f"{start or 'the first'} … {end or 'the last'}",
             where=f"{days[0]} … {days[-1]}, {world.label}",
+            remedy="Choose days that the data cover",
         )
     return IndexRange(first, after)
 

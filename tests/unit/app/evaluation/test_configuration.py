@@ -7,18 +7,15 @@ from pathlib import Path
 import pytest
 
 from fixtures.tiny_training import tiny_config
+from tradingbot.app.config_files import preset_folder
 from tradingbot.app.evaluation.ablation_piece import (
     AblationSettings,
     automatic_variants,
     chosen_variants,
 )
-from tradingbot.app.evaluation.configuration import (
-    OPTIONAL,
-    EvaluateConfig,
-    known_evaluation_presets,
-    load_evaluate_config,
-)
+from tradingbot.app.evaluation.configuration import EvaluateConfig, load_evaluate_config
 from tradingbot.app.evaluation.identity import counted_sharpes
+from tradingbot.app.evaluation.piece_names import OPTIONAL
 from tradingbot.domain.errors import ConfigError
 from tradingbot.runs.ledger import Kind, Trial
 
@@ -34,7 +31,9 @@ def test_full_is_as_the_specification_says() -> None:
     assert config.seeds.steps_share_frac == 1.0
 
 
-@pytest.mark.parametrize("preset", known_evaluation_presets())
+@pytest.mark.parametrize(
+    "preset", [path.stem for path in sorted(preset_folder("evaluation").glob("*.yaml"))]
+)
 def test_every_preset_can_be_read(preset: str) -> None:
     assert isinstance(load_evaluate_config(preset), EvaluateConfig)
 
