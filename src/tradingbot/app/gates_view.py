@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -127,25 +128,31 @@ def print_memo(memo: Memo, *, label: str) -> None:
 
 
 def print_gates(gates: Sequence[GateResult]) -> None:
-    """Write one line per gate."""
+    """Write one line per gate, and below why some were not measured."""
     rows = [
         (
             each.gate + (" *" if each.is_required else ""),
             each.words,
-            each.target,
-            _measured(each),
+            re.sub(r" at the (low|high) end$", r" (\1)", each.wanted),
+            each.found or "–",
             each.evidence,
-            each.outcome if not each.reason else f"{each.outcome}: {each.reason}",
+            each.outcome,
         )
         for each in gates
     ]
-    columns = ["gate", "what", "target", "measured", "evidence", "outcome"]
-    print_table("Gates", columns, rows, caption="* required for GO; test part, net of costs")
-
-
-def _measured(each: GateResult) -> str:
-    if each.measured is None:
-        return "–"
-    interval = each.interval
-    ends = "" if interval is None else f" [{interval.low:.3g}, {interval.high:.3g}]"
-    return f"{each.measured:.4g}{ends} {each.unit}"
+    columns = ["gate", "what", "target", "measured [95 %]", "evidence", "outcome"]
+    print_table(
+        "Gates",
+        columns,
+        rows,
+        caption="* required for GO; (low), (high): end of the interval; test part, net of costs",
+        unbroken=["gate", "outcome"],
+    )
+    reasons: dict[str, list[str]] = {}
+    for each in gates:
+        if each.reason:
+            reasons.setdefault(each.reason, []).append(each.gate)
+    if reasons:
+        print_text("Not measured:")
+    for reason, names in reasons.items():
+        print_text(f"  - {', '.join(names)}: {reason}")

@@ -74,6 +74,21 @@ def test_agents_are_told_apart_and_compared_with_holding(idle: Backtest, held: B
     assert {row.largest_bin_frac for row in rows} == {1.0}
 
 
+def test_supervised_model_is_taken_at_its_best_threshold_of_each_symbol(
+    held: Backtest, idle: Backtest
+) -> None:
+    histograms = np.eye(len(idle.symbols), 7)
+
+    rows = agent_rows(idle, held, histograms, [], models=[idle, held])
+
+    held_return = held.equity[-1] - 1.0
+    assert held_return.min() < 0.0 < held_return.max()
+    best = [row.supervised_return_frac for row in rows]
+    assert best == pytest.approx(np.maximum(held_return, 0.0))
+    without = agent_rows(idle, held, histograms, [])
+    assert {row.supervised_return_frac for row in without} == {None}
+
+
 def test_worth_that_is_no_number_is_named(held: Backtest) -> None:
     equity = held.equity.copy()
     equity[5, 2] = np.inf

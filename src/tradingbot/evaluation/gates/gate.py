@@ -22,6 +22,8 @@ COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
 }
 EDGE_PHASE = "edge"
 """Without these there is nothing to deploy: one that fails means NO-GO."""
+FALLBACK_PHASE = "fallback"
+"""What the plan accepts where the final gates fail; where they hold it says nothing."""
 
 
 @dataclass(frozen=True)

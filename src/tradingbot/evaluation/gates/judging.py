@@ -44,7 +44,7 @@ def _judge(gate: Gate, measurement: Measurement, dossier: Dossier) -> GateResult
         is_required=gate.required,
         metric=gate.metric,
         unit=measurement.unit,
-        target=f"{gate.comparison} {gate.target:g}{end}",
+        target=f"{gate.comparison} {gate.target:.10g}{end}",
         measured=found.value,
         interval=found.interval,
         evidence=measurement.evidence,

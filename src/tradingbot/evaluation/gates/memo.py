@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.gates.gate import COMPARISONS, EDGE_PHASE, Gate
+from tradingbot.evaluation.gates.gate import COMPARISONS, EDGE_PHASE, FALLBACK_PHASE, Gate
 from tradingbot.evaluation.gates.judging import judge_gates
 from tradingbot.evaluation.gates.measurements import MEASUREMENTS
 from tradingbot.evaluation.gates.plausibility import raise_alarm
@@ -18,7 +18,6 @@ from tradingbot.evaluation.gates.result import Alarm, GateResult, Memo, Verdict
 
 _LISTED = 5
 _INDICES = ("SPY",)
-_SIGNS = {">=": "≥", "<=": "≤"}
 
 
 def write_memo(
@@ -111,10 +110,11 @@ def _reasons(
 def _counter_evidence(verdict: Verdict, results: Sequence[GateResult]) -> tuple[str, ...]:
     """Say what speaks against the verdict: what failed against GO, what held against the others."""
     if verdict == "GO":
-        against = [each for each in results if each.outcome == "fail"]
-        against += [each for each in results if each.outcome == "pass" and not _is_sure(each)]
+        asked = [each for each in results if each.phase != FALLBACK_PHASE]
+        against = [each for each in asked if each.outcome == "fail"]
+        against += [each for each in asked if each.outcome == "pass" and not _is_sure(each)]
         against += [
-            each for each in results if each.outcome == "not measured" and _belongs_to_the_run(each)
+            each for each in asked if each.outcome == "not measured" and _belongs_to_the_run(each)
         ]
     else:
         against = [
@@ -148,7 +148,7 @@ def _would_change(
         ends = [each for each in results if each.phase == EDGE_PHASE and each.is_required]
         return tuple(f"{each.words}: below the target on new data." for each in ends[:_LISTED])
     steps = [
-        f"{each.words}: {_wanted(each)}; now {_now(each)}." for each in _missing(results)[:_LISTED]
+        f"{each.words}: {each.wanted}; now {_now(each)}." for each in _missing(results)[:_LISTED]
     ]
     if alarm is not None and not alarm.is_explained:
         steps.append("An explanation of the alarm that a sceptic accepts, then new data.")
@@ -163,17 +163,10 @@ def _missing(results: Sequence[GateResult]) -> list[GateResult]:
 def describe(result: GateResult) -> str:
     """Say a judged gate in one line."""
     failed = "Not so: " if result.outcome == "fail" else ""
-    return f"{failed}{result.words}: {_now(result)}, wanted {_wanted(result)}."
-
-
-def _wanted(result: GateResult) -> str:
-    comparison, _, rest = result.target.partition(" ")
-    return f"{_SIGNS.get(comparison, comparison)} {rest}"
+    return f"{failed}{result.words}: {_now(result)}, wanted {result.wanted}."
 
 
 def _now(result: GateResult) -> str:
     if result.outcome == "not measured":
         return f"not measured ({result.reason})"
-    interval = result.interval
-    ends = "" if interval is None else f" [{interval.low:.3g}, {interval.high:.3g}]"
-    return f"{result.measured:.3g}{ends} {result.unit}"
+    return result.found

@@ -9,6 +9,9 @@ from tradingbot.evaluation.oracle.intervals import Interval
 
 Outcome = Literal["pass", "fail", "not measured"]
 Verdict = Literal["GO", "CONDITIONAL", "NO-GO"]
+_SIGNS = {">=": "≥", "<=": "≤"}
+_PURE = frozenset(["fraction", "probability", "ratio", "0 or 1", "0 … 1"])
+"""Units of numbers that need no word behind them."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,21 @@ class GateResult:
     outcome: Outcome
     reason: str = ""
     """Why it was not measured."""
+
+    @property
+    def wanted(self) -> str:
+        """The target for people: `≥ 0.7`."""
+        comparison, _, rest = self.target.partition(" ")
+        return f"{_SIGNS.get(comparison, comparison)} {rest}"
+
+    @property
+    def found(self) -> str:
+        """What was measured, with its interval and unit; empty where nothing was."""
+        if self.measured is None:
+            return ""
+        ends = self.interval and f" [{self.interval.low:.3g}, {self.interval.high:.3g}]"
+        unit = "" if self.unit in _PURE else f" {self.unit}"
+        return f"{self.measured:.4g}{ends or ''}{unit}"
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def _not_finite_in_100k(dossier: Dossier) -> Measured:
 
 def _accuracy(facts: TrainingFacts) -> Measured:
     if facts.auxiliary_accuracy_frac is None:
-        return missing("the run pre-trained no encoder")
+        return missing("no score of pre-training is in the journal of the run")
     return Measured(facts.auxiliary_accuracy_frac)
 
 

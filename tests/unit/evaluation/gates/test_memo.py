@@ -192,3 +192,10 @@ def test_parts_that_the_product_does_not_have_yet_speak_against_no_verdict() -> 
     assert memo.verdict == "GO"
     unmeasured = [line for line in memo.counter_evidence if "not measured" in line]
     assert unmeasured == ["Other seeds: not measured (not asked for), wanted > 0."]
+
+
+def test_fallback_that_fails_does_not_speak_against_go() -> None:
+    asked = [gate for gate in load_gates() if gate.required or gate.phase == "fallback"]
+    memo = write_memo(strong_dossier(), asked)
+    assert [each.outcome for each in memo.gates if each.gate == "fallback/agents"] == ["fail"]
+    assert not any("Good agents" in line for line in memo.counter_evidence)

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fixtures.example_dossier import around, example_memo
+
+SHARPE = example_memo().gates[0]
+
+
+@pytest.mark.parametrize(
+    ("target", "words"), [(">= 0.7", "≥ 0.7"), ("< 1 at the low end", "< 1 at the low end")]
+)
+def test_target_is_told_with_its_sign(target: str, words: str) -> None:
+    assert replace(SHARPE, target=target).wanted == words
+
+
+@pytest.mark.parametrize(
+    ("unit", "words"), [("bp/bar", "1.5 [1, 2] bp/bar"), ("fraction", "1.5 [1, 2]")]
+)
+def test_measured_figure_is_told_with_its_interval_and_unit(unit: str, words: str) -> None:
+    assert replace(SHARPE, measured=1.5, interval=around(1.5, 0.5), unit=unit).found == words
+
+
+def test_near_miss_of_one_is_not_rounded_to_one() -> None:
+    assert replace(SHARPE, measured=0.9996, interval=None, unit="probability").found == "0.9996"
+
+
+def test_nothing_measured_is_nothing_told() -> None:
+    assert replace(SHARPE, measured=None).found == ""
