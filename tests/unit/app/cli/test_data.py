@@ -25,7 +25,8 @@ def test_list_shows_every_dataset_with_its_names(call, workspace: Path) -> None:
 def test_list_of_an_empty_workspace_says_what_to_do(tmp_path: Path, capsys) -> None:
     assert run(["--workspace", str(tmp_path / "new"), "data", "list"]) == 0
 
-    assert "tradingbot data generate" in capsys.readouterr().err
+    hint = f"tradingbot --workspace {tmp_path / 'new'} data generate"
+    assert hint in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
 
 

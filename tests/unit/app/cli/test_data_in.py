@@ -19,7 +19,7 @@ def test_import_stores_under_the_name_and_says_what_is_next(
     dataset = BarStore(workspace).open("mine")
     assert answer.code == 0
     assert dataset.id in answer.out
-    assert "tradingbot data validate mine" in answer.err
+    assert f"tradingbot --workspace {workspace} data validate mine" in answer.err
     assert dataset.manifest.rows == 70
     assert not dataset.manifest.provenance.synthetic
 

@@ -70,11 +70,11 @@ def test_list_names_state_and_score_of_every_run(call, first, second) -> None:
     assert "toy, synthetic" in table
 
 
-def test_list_of_nothing_says_how_to_begin(call) -> None:
+def test_list_of_nothing_says_how_to_begin(call, workspace: Path) -> None:
     answer = call("runs", "list")
 
     assert answer.code == 0
-    assert "tradingbot train" in answer.err
+    assert f"begin one with: tradingbot --workspace {workspace} train" in answer.err
     assert call("runs", "list", "--json").document == []
 
 
