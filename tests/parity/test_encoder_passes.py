@@ -20,6 +20,7 @@ CONFIGS = {
     "more layers than bars": EncoderConfig(n_layers=4, width=16, n_heads=1, lookback_bars=2),
     "longer than a block": EncoderConfig(n_layers=2, width=16, n_heads=2, lookback_bars=50),
     "deep lstm": EncoderConfig(kind="lstm", n_layers=3, width=8, lookback_bars=7),
+    "skip transformer": EncoderConfig(n_layers=2, width=8, n_heads=2, lookback_bars=5, skip=True),
     "deep mlp": EncoderConfig(kind="mlp", n_layers=3, width=8, lookback_bars=7),
 }
 
@@ -122,7 +123,9 @@ def test_window_told_how_many_bars_it_knows_equals_the_shorter_window(config: En
         assert (told[series] - shorter[0]).abs().max() <= SLACK[torch.float64]
 
 
-@pytest.mark.parametrize("preset", ["tiny", "uneven spans", "longer than a block", "lstm", "mlp"])
+@pytest.mark.parametrize(
+    "preset", ["tiny", "uneven spans", "longer than a block", "lstm", "mlp", "skip"]
+)
 def test_gradients_of_the_passes_are_equal(preset: str):
     encoder, table = perturbed(CONFIGS[preset], torch.float64), history(torch.float64)
     back = encoder.lookback_bars - 1

