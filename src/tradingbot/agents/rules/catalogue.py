@@ -13,7 +13,7 @@ from tradingbot.agents.rules.buy_and_hold import buy_and_hold
 from tradingbot.agents.rules.expert import expert_of
 from tradingbot.agents.rules.flat import flat
 from tradingbot.agents.rules.macd import macd
-from tradingbot.agents.rules.momentum import QUARTER, momentum
+from tradingbot.agents.rules.momentum import QUARTER, MomentumConfig, momentum
 from tradingbot.agents.rules.random_targets import RandomTargets
 from tradingbot.agents.rules.sma_cross import sma_cross
 from tradingbot.domain.errors import ConfigError, suggest
@@ -57,6 +57,11 @@ RULES: Mapping[str, Callable[[RuleInputs], Policy]] = {
     "sma_cross": lambda inputs: sma_cross(inputs.closes),
 }
 """Name → maker of a policy."""
+LOOKBACK_BARS: Mapping[str, int] = {
+    "momentum": MomentumConfig().lookback_bars,
+    "momentum_quarter": QUARTER.lookback_bars,
+}
+"""Name → bars before the first that a rule has a target at, of rules that look back for long."""
 
 
 def rule_policy(

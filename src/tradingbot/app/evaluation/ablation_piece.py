@@ -5,6 +5,7 @@ Figures are of the validation part: settings are chosen by them, and the test pa
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,8 +107,7 @@ def measure_ablation(
     given: Given, settings: AblationSettings, orders: dict[str, tuple[Order, ...]]
 ) -> Ablation:
     """Compare every variant with the base, seed by seed."""
-    if len(orders) < 2:
-        raise CannotMeasureError("an ablation must have a variant", was="none")
+    require_variant(orders)
     trained = {name: [given.need(order.name) for order in some] for name, some in orders.items()}
     base = _net(trained[""])
     rows = []
@@ -124,6 +124,16 @@ def measure_ablation(
         base_net_bps=base,
         rows=tuple(rows),
     )
+
+
+def require_variant(orders: Mapping[str, tuple[Order, ...]]) -> None:
+    """Refuse an ablation that leaves nothing out.
+
+    Raises:
+        CannotMeasureError: If there is nothing but the base.
+    """
+    if len(orders) < 2:
+        raise CannotMeasureError("an ablation must have a variant", was="none")
 
 
 def _require_buildable(config: TrainConfig) -> None:

@@ -10,11 +10,13 @@ from typing import Any
 from tradingbot import __version__
 from tradingbot.app.evaluation.configuration import EvaluateConfig
 from tradingbot.app.evaluation.identity import weights_sha256
+from tradingbot.app.evaluation.performance_piece import BASELINES, PARTS
 from tradingbot.app.evaluation.piece_names import OPTIONAL
 from tradingbot.app.evaluation.piece_store import Stored
 from tradingbot.app.evaluation.subject import Subject
 from tradingbot.app.evaluation.training_facts import gather_training_facts
 from tradingbot.app.training.results import RESULT_FILE
+from tradingbot.evaluation.backtest.baselines import lookback_note
 from tradingbot.evaluation.dossier.dossier import Dossier, Header
 from tradingbot.market.costs import CostProfile
 
@@ -115,7 +117,8 @@ def _caveats(subject: Subject, config: EvaluateConfig) -> tuple[str, ...]:
     ]
     if short:
         found.append(f"Trainings were shorter than the run's own: {', '.join(short)} of its steps.")
-    return tuple(found)
+    notes = (lookback_note(name, subject.bars(part), part) for part in PARTS for name in BASELINES)
+    return (*found, *(note for note in notes if note))
 
 
 def _decision(subject: Subject) -> str:

@@ -53,6 +53,25 @@ class Bench:
     identity: str
     """Hash of run, data and sources."""
 
+    def require_possible(self, named: Sequence[str] = ()) -> None:
+        """Refuse now what would else be refused when it is counted and much is made.
+
+        Args:
+            named: Pieces that must be possible, besides the required ones.
+
+        Raises:
+            UserError: If one of them is known to be impossible.
+        """
+        for piece in self.pieces.values():
+            if piece.check is None or not (piece.is_required or piece.name in named):
+                continue
+            try:
+                piece.check()
+            except (DataError, MissingExtraError) as e:
+                if piece.is_required:
+                    raise
+                raise impossible(piece.name, str(e)) from e
+
     def task_of(self, piece: Piece, keys: Mapping[str, str]) -> Task:
         """Return what is to be done for a piece; its needs must have keys."""
         needs = tuple((name, keys[name]) for name in piece.needs)
@@ -93,6 +112,13 @@ class Bench:
             else:
                 results[name] = stored.record
         return results, left_out
+
+
+def impossible(name: str, reason: str) -> DataError:
+    """Return the refusal of a piece that was asked for by name."""
+    return DataError(
+        f"piece {name} must be possible where it is asked for by name", was=reason.rstrip(".")
+    )
 
 
 def open_bench(request: Request) -> Bench:

@@ -7,7 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tradingbot.app.evaluation.ablation_piece import ablation_orders, measure_ablation
+from tradingbot.app.evaluation.ablation_piece import (
+    ablation_orders,
+    measure_ablation,
+    require_variant,
+)
 from tradingbot.app.evaluation.configuration import EvaluateConfig
 from tradingbot.app.evaluation.ensemble_piece import measure_ensemble
 from tradingbot.app.evaluation.health_piece import measure_health
@@ -15,6 +19,11 @@ from tradingbot.app.evaluation.identity import counted_sharpes
 from tradingbot.app.evaluation.leak_check_piece import measure_leak_check
 from tradingbot.app.evaluation.performance_piece import Performance, measure_performance
 from tradingbot.app.evaluation.piece import CannotMeasureError, Given, Piece
+from tradingbot.app.evaluation.piece_checks import (
+    require_journal,
+    require_judgeable,
+    require_regimes,
+)
 from tradingbot.app.evaluation.placebos_piece import measure_placebos
 from tradingbot.app.evaluation.policy_analysis_piece import measure_policy_analysis
 from tradingbot.app.evaluation.regimes_piece import measure_regimes
@@ -49,11 +58,12 @@ def lay_out_pieces(subject: Subject, config: EvaluateConfig, workspace: Path) ->
         record=Performance,
         settings=config.performance,
         measure=partial(measure_performance, settings=config.performance),
+        check=partial(require_judgeable, subject),
         is_required=True,
         weight=20.0,  # most others wait for it
     )
     required = [*_required(subject, config, trained, workspace)]
-    plain = [each for each in _plain_pieces(config) if each.name in config.pieces]
+    plain = [each for each in _plain_pieces(subject, config) if each.name in config.pieces]
     return (performance, *trained.pieces.values(), *required, *plain, *pieces)
 
 
@@ -94,7 +104,12 @@ def _required(
         is_required=True,
     )
     yield Piece(
-        name="health", record=Health, settings=None, measure=measure_health, is_required=True
+        name="health",
+        record=Health,
+        settings=None,
+        measure=measure_health,
+        check=partial(require_journal, subject),
+        is_required=True,
     )
     yield Piece(
         name="leak_check",
@@ -106,7 +121,7 @@ def _required(
     )
 
 
-def _plain_pieces(config: EvaluateConfig) -> Iterable[Piece]:
+def _plain_pieces(subject: Subject, config: EvaluateConfig) -> Iterable[Piece]:
     """Yield the pieces that are made from the run alone."""
     measures: tuple[tuple[str, type[Any], Callable[..., Any], float], ...] = (
         ("regimes", Regimes, measure_regimes, 1.0),
@@ -116,6 +131,7 @@ def _plain_pieces(config: EvaluateConfig) -> Iterable[Piece]:
         ("policy", PolicyAnalysis, measure_policy_analysis, 1.0),
         ("placebos", Placebos, measure_placebos, 3.0),
     )
+    checks = {"regimes": partial(require_regimes, subject, config.regimes)}
     for name, record, measure, weight in measures:
         settings = getattr(config, name)
         yield Piece(
@@ -123,6 +139,7 @@ def _plain_pieces(config: EvaluateConfig) -> Iterable[Piece]:
             record=record,
             settings=settings,
             measure=partial(_measure_alone, measure=measure, settings=settings),
+            check=checks.get(name),
             weight=weight,
         )
 
@@ -154,23 +171,26 @@ def _trained_pieces(subject: Subject, config: EvaluateConfig, trained: _Trained)
             settings=config.ablation,
             measure=partial(measure_ablation, settings=config.ablation, orders=variants),
             needs=trained.names_of(every),
+            check=partial(require_variant, variants),
         )
 
 
 def _walk_forward(subject: Subject, config: EvaluateConfig, trained: _Trained) -> Piece:
     settings = config.walk_forward
     measure: Callable[[Given], Any]
+    check = None
     try:
         orders = walk_forward_orders(subject, settings)
         measure = partial(measure_walk_forward, settings=settings, orders=orders)
     except DataError as e:
-        orders, measure = (), _refusal(e)
+        orders, measure, check = (), _refusal(e), _raising(e)
     return Piece(
         name="walk_forward",
         record=WalkForward,
         settings=settings,
         measure=measure,
         needs=trained.names_of(orders),
+        check=check,
     )
 
 
@@ -179,3 +199,10 @@ def _refusal(error: DataError) -> Callable[[Given], Any]:
         raise CannotMeasureError(str(error).rstrip("."))
 
     return refuse
+
+
+def _raising(error: DataError) -> Callable[[], None]:
+    def check() -> None:
+        raise error
+
+    return check

@@ -17,13 +17,14 @@ from tradingbot.app.evaluation.subject import Part, Subject
 from tradingbot.app.training.data import REFERENCE_INDEX
 from tradingbot.app.training.results import AGENTS, HOLD, ORACLE, RESULT_FILE
 from tradingbot.data.calendar import closing_day
+from tradingbot.data.splits import IndexRange
 from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population_layout import action_spec
 from tradingbot.envs.world import select_symbols
 from tradingbot.evaluation.backtest import Backtest, Entrant, backtest, sleeve_config
-from tradingbot.evaluation.backtest.baselines import baseline, random_like
+from tradingbot.evaluation.backtest.baselines import baseline, is_silent, random_like
 from tradingbot.evaluation.dossier.performance import PartFigures, PolicyKind
 from tradingbot.evaluation.oracle.action_rule import Information
 from tradingbot.evaluation.oracle_policy import oracle_policy
@@ -42,7 +43,8 @@ from tradingbot.learning.playing import action_histogram
 LONG_ONLY_ORACLE = f"{ORACLE}, long only"
 """Row of the oracle, which is long-only, beside agents that may sell short."""
 PARTS: tuple[Part, ...] = ("validation", "test")
-_RULES = ("momentum", "macd", "sma_cross", "expert", "random", "flat")
+BASELINES = ("momentum", "macd", "sma_cross", "expert", "random", "flat")
+"""Rules that agents are compared with, where the data are long enough for them."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,8 @@ def action_histograms(subject: Subject, played: Backtest) -> NDArray[np.float64]
 
 def _play_all(subject: Subject, part: Part, settings: PerformanceSettings) -> list[_Played]:
     agents = require_finite(subject.backtest(part))
-    rules, models = _baselines(subject, agents, settings.seed), _supervised(subject)
+    rules = _baselines(subject, agents, subject.bars(part), settings.seed)
+    models = _supervised(subject)
     entrants = [Entrant(HOLD, buy_and_hold), *rules, *models]
     others = subject.backtest_all(entrants, part, env=_opponents_env(subject))
     played = [_Played("agents", replace(agents, policy=AGENTS))]
@@ -157,10 +160,15 @@ def _opponents_env(subject: Subject) -> EnvConfig:
     return sleeve_config(subject.env.costs, allow_short=subject.env.rules.limits.allow_short)
 
 
-def _baselines(subject: Subject, agents: Backtest, seed: int) -> list[Entrant]:
-    """Return rules that know nothing of the run, and one that trades as much as it at random."""
+def _baselines(subject: Subject, agents: Backtest, bars: IndexRange, seed: int) -> list[Entrant]:
+    """Return rules that know nothing of the run, and one that trades as much as it at random.
+
+    A rule that would be flat for lack of bars is no rule beside `flat`: the header says so.
+    """
     world, found = subject.data.world, list[Entrant]()
-    for name in _RULES:
+    for name in BASELINES:
+        if is_silent(name, bars):
+            continue
         with suppress(ConfigError):  # a rule that reads a regime which these data do not show
             found.append(Entrant(name, baseline(name, world, seed=seed)))
     share = subject.env.rules.limits.max_position_frac

@@ -61,6 +61,8 @@ class Piece:
     needs: tuple[str, ...] = ()
     facts: Callable[[], Any] | None = None
     """Plain values from outside the run, read when its turn has come; part of its key."""
+    check: Callable[[], None] | None = None
+    """Raises what can be known before anything is counted or made."""
     is_required: bool = False
     """Without it there is no dossier: what others are left out for is an error here."""
     weight: float = 1.0

@@ -26,8 +26,8 @@ def measure_regimes(subject: Subject, settings: RegimeSettings) -> Regimes:
     Raises:
         DataError: If training is too short to tell a regime, or the test part has too few bars.
     """
-    closes, index = _index(subject.data.whole)
-    labels = label_regimes(index_returns(closes), subject.data.split.train, settings)
+    _, index = _index(subject.data.whole)
+    labels = regime_labels(subject, settings)
     bars = subject.bars("test")
     agents = subject.backtest("test")
     return judge_regimes(
@@ -38,6 +38,16 @@ def measure_regimes(subject: Subject, settings: RegimeSettings) -> Regimes:
         settings=settings,
         index=index,
     )
+
+
+def regime_labels(subject: Subject, settings: RegimeSettings) -> NDArray[np.int64]:
+    """Tell the regime of every bar (T,) of the run's data.
+
+    Raises:
+        DataError: If training is too short to tell a regime.
+    """
+    closes, _ = _index(subject.data.whole)
+    return label_regimes(index_returns(closes), subject.data.split.train, settings)
 
 
 def _index(world: World) -> tuple[NDArray[np.float64], str]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tradingbot.app.evaluation.assembly import assemble_dossier
-from tradingbot.app.evaluation.bench import Bench, Request, open_bench
+from tradingbot.app.evaluation.bench import Bench, Request, impossible, open_bench
 from tradingbot.app.evaluation.configuration import EvaluateConfig
 from tradingbot.app.evaluation.engine import make_pieces
 from tradingbot.app.evaluation.piece import Progress, silent
@@ -19,7 +19,7 @@ from tradingbot.app.requirement import installed_version
 from tradingbot.app.training.counting import data_key, require_counted
 from tradingbot.app.training.session import RUNS_FOLDER
 from tradingbot.data.atomic import storage_errors
-from tradingbot.domain.errors import DataError, MissingExtraError
+from tradingbot.domain.errors import MissingExtraError
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.memo import write_memo
 from tradingbot.evaluation.gates.result import Memo
@@ -66,6 +66,8 @@ def evaluate_run(
 ) -> Evaluation:
     """Evaluate a finished run; what is there of an earlier evaluation is not made again.
 
+    What can be refused from run and settings alone is refused before the ledger counts anything.
+
     Args:
         wish: What is wanted.
         workspace: Where runs and data are.
@@ -83,8 +85,11 @@ def evaluate_run(
     own = run.path / EVALUATION_FOLDER
     request = Request(str(run.path), workspace, wish.config, own / PIECES_FOLDER)
     bench = open_bench(request)
-    with storage_errors(own):
-        own.mkdir(parents=True, exist_ok=True)
+    bench.require_possible(wish.must_have)
+    folder = wish.out or own
+    for place in (own, folder):
+        with storage_errors(place):
+            place.mkdir(parents=True, exist_ok=True)
     with locked(own / LOCK_FILE, "evaluation"):
         _count(bench, workspace)
         pieces = make_pieces(bench, request, jobs=jobs, progress=progress)
@@ -97,7 +102,6 @@ def evaluate_run(
             evaluated_at=datetime.now(UTC),
         )
         memo = write_memo(dossier, gates, source=foreign_source(wish.gates))
-        folder = wish.out or own
         write_tables(dossier, memo, folder)
         if folder.resolve() == own.resolve():  # what `tradingbot gates` will read
             note_dossier(folder / DOSSIER_FILE, run, workspace, at=datetime.now(UTC))
@@ -119,7 +123,4 @@ def _count(bench: Bench, workspace: Path) -> None:
 def _require_named(pieces: dict[str, Stored], names: tuple[str, ...]) -> None:
     for name in names:
         if pieces[name].reason:
-            raise DataError(
-                f"piece {name} must be possible where it is asked for by name",
-                was=pieces[name].reason.rstrip("."),
-            )
+            raise impossible(name, pieces[name].reason)

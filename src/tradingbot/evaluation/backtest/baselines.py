@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tradingbot.agents.policy import Policy
-from tradingbot.agents.rules.catalogue import rule_policy
+from tradingbot.agents.rules.catalogue import LOOKBACK_BARS, rule_policy
 from tradingbot.agents.rules.matched_random import matched_random
 from tradingbot.agents.rules.target_table import TargetTable
+from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import DataError
 from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest.result import Backtest
@@ -21,6 +22,33 @@ def baseline(name: str, world: World, *, seed: int = 0) -> Policy:
     """
     closes = np.where(world.present, world.prices[..., 3], np.nan)
     return rule_policy(name, seed=seed, regime_names=world.regime_names, closes=closes)
+
+
+def silent_bars(name: str, bars: IndexRange) -> int:
+    """Return at how many decisions of a part a rule has nothing to say yet, for lack of a past.
+
+    Args:
+        name: One of `agents.RULES`.
+        bars: The part, as numbers of bars of the world; the last one is not decided at.
+    """
+    decisions = max(len(bars) - 1, 0)
+    return min(max(LOOKBACK_BARS.get(name, 0) - bars.start, 0), decisions)
+
+
+def is_silent(name: str, bars: IndexRange) -> bool:
+    """Tell whether a rule would stay flat through a whole part because it knows too few bars."""
+    return 0 < silent_bars(name, bars) == len(bars) - 1
+
+
+def lookback_note(name: str, bars: IndexRange, part: str) -> str:
+    """Say what a rule misses for lack of bars in a part; nothing where it has them all."""
+    silent = silent_bars(name, bars)
+    if not silent:
+        return ""
+    needs = f"it needs {LOOKBACK_BARS[name]:,} bars before a decision"
+    if is_silent(name, bars):
+        return f"Baseline {name} is left out of {part}: {needs}, and there are {bars.stop - 2:,}."
+    return f"Baseline {name} is flat at the first {silent:,} bars of {part}: {needs}."
 
 
 def random_like(
