@@ -6,15 +6,17 @@ import csv
 import io
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import date
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Literal
 
 from tradingbot.agents import RULES
+from tradingbot.app.evaluation.identity import weights_sha256
 from tradingbot.app.evaluation.subject import Subject, open_subject
 from tradingbot.app.policy_names import require_known_policies, runs_among
 from tradingbot.app.rollouts import Subject as Market
+from tradingbot.app.training.counting import count_evaluation, data_key
 from tradingbot.app.training.session import RUNS_FOLDER
 from tradingbot.app.training.wiring import torch_threads
 from tradingbot.data.splits import IndexRange
@@ -38,6 +40,7 @@ from tradingbot.evaluation.metrics.registry import measure
 from tradingbot.evaluation.oracle.intervals import Interval, intervals_over_blocks
 from tradingbot.evaluation.oracle_policy import ORACLES, oracle_policy
 from tradingbot.market.costs import CostProfile
+from tradingbot.runs.record import content_sha256
 
 Part = Literal["train", "validation", "test"]
 FIGURES = (
@@ -108,7 +111,7 @@ def backtest_named(
     market: Market | None = None,
     progress: Progress | None = None,
 ) -> tuple[Backtest, ...]:
-    """Backtest runs and rules by name.
+    """Backtest runs and rules by name; a run on its test bars is counted in the ledger of trials.
 
     Args:
         names: Runs (id, its beginning, or folder) and rules.
@@ -120,7 +123,7 @@ def backtest_named(
     Raises:
         ConfigError: If a name is neither, or a run is asked to trade another market than its own.
         DataError: If the period has too few bars.
-        StorageError: If a run is damaged.
+        StorageError: If a run is damaged, or the ledger is not whole.
     """
     require_known_policies(names, workspace / RUNS_FOLDER, has_market=market is not None)
     subjects = {name: open_subject(name, workspace) for name in runs_among(names)}
@@ -198,14 +201,28 @@ def _ending(trades: Trades, place: int) -> str:
 
 
 def _run(subject: Subject, terms: BacktestTerms, progress: Progress | None) -> Backtest:
-    bars = _bars(subject.data.world, terms, subject)
-    played = subject.backtest(
-        bars,
-        costs=terms.priced(subject.env.costs),
-        delay_bars=terms.delay_bars,
-        progress=progress,
-    )
+    bars, costs = _bars(subject.data.world, terms, subject), terms.priced(subject.env.costs)
+    if bars.stop > subject.data.split.test.start:
+        _count(subject, bars, costs, terms.delay_bars)
+    played = subject.backtest(bars, costs=costs, delay_bars=terms.delay_bars, progress=progress)
     return replace(played, policy=f"{played.policy}{_seen_before(subject, bars)}")
+
+
+def _count(subject: Subject, bars: IndexRange, costs: CostProfile, delay_bars: int) -> None:
+    """Count a look at test bars; the same look again is no further trial."""
+    asked = {
+        "weights": weights_sha256(subject),
+        "bars": [bars.start, bars.stop],
+        "costs": asdict(costs),
+        "delay_bars": delay_bars,
+    }
+    count_evaluation(
+        subject.run.id,
+        subject.workspace,
+        data=data_key(subject.run.record.data),
+        config_hash=content_sha256(asked),
+        at=datetime.now(UTC),
+    )
 
 
 def _seen_before(subject: Subject, bars: IndexRange) -> str:

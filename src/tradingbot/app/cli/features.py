@@ -114,17 +114,19 @@ def prove_causal(
 ) -> None:
     """Change the future at many cuts, compare the past bit for bit, write the certificate.
 
-    Leaves with 0 where everything is proved, with 1 where something leaks (no certificate then).
+    Stored supervised models that were fitted on this panel are proved with it. Leaves with 0 where
+    everything is proved, with 1 where something leaks (no certificate then).
 
     Example: [bold]tradingbot features prove-causal demo[/bold]
     """
     from tradingbot.app.pipeline import build_features, prove_features
+    from tradingbot.app.supervised.registration import registered_models
     from tradingbot.data.store import BarStore
 
     settings = read_settings(config)
     workspace = choose_workspace(invocation_of(context), settings)
     built = build_features(BarStore(workspace).open(dataset), workspace)
-    with progress_bar("proof") as progress:
+    with registered_models(built.panel, workspace) as models, progress_bar("proof") as progress:
         report, certificate = prove_features(built, settings, progress=progress)
     if as_json:
         print_json({"causal": report.is_causal, "report": report, "certificate": certificate})
@@ -144,6 +146,7 @@ def prove_causal(
         ("common cuts", f"{len(report.common_cuts)}"),
         ("staggered (symbol, cut) pairs", f"{sum(map(len, report.staggered_cuts)):,}"),
         ("every bar, streaming = batch", "yes" if "every_bar" in report.subjects else "no"),
+        ("supervised models", ", ".join(models) or "none"),
         ("certificate", certificate.sha256[:16] if certificate else "none: the panel stays locked"),
     ]
     print_table(f"Causality of {dataset} ({built.panel.folder.name})", ["", ""], rows)

@@ -64,7 +64,7 @@ def train(  # noqa: PLR0913 - one option for each thing that identifies a model
 
     Each bar of the training part is judged by a model of the bars before it, purge and embargo
     between them; everything later by the model of the whole training part. A training run shows
-    these probabilities to its agents with --set task.probabilities=NAME.
+    these probabilities to its agents with --set task.probabilities=NAME. Every fit is a trial.
 
     Example: [bold]tradingbot supervised train --model lightgbm --market planted --name trees[/bold]
 
@@ -156,6 +156,8 @@ def backtest_model(
     as_json: JsonOption = False,
 ) -> None:
     """Trade a model by itself: long while P(up) is at or above a threshold, else flat.
+
+    Each threshold on the test part is counted in the ledger of trials, once.
 
     Example: [bold]tradingbot supervised backtest trees[/bold]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,19 @@ from tradingbot.app.requirement import installed_version
 from tradingbot.app.supervised.models import models_folder
 from tradingbot.app.supervised.sources import ModelSource, open_source
 from tradingbot.app.training.configuration import TrainConfig
+from tradingbot.app.training.counting import count_fit
 from tradingbot.data.sources.source import Progress, silent
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.oracle.intervals import Interval, intervals_over_blocks
 from tradingbot.features.causality import CausalityReport, ProofPlan, prove_causal
-from tradingbot.supervised import FitConfig, FittedModel, build_classifier, fit_model
+from tradingbot.runs.record import content_sha256
+from tradingbot.supervised import (
+    Classifier,
+    FitConfig,
+    FittedModel,
+    build_classifier,
+    fit_model,
+)
 from tradingbot.supervised.causality import fitted_subject
 from tradingbot.supervised.labels import UNKNOWN, LabelArray, label_moves, purged
 from tradingbot.supervised.model_files import (
@@ -55,14 +64,24 @@ def train_model(
 ) -> ModelManifest:
     """Fit a model on the training part of what a configuration names, and store it.
 
+    The fit is counted in the ledger of trials before it begins.
+
     Raises:
         ConfigError: If the name is taken, or a setting is not allowed.
         DataError: If there is too little to learn from, or the probabilities are not causal.
+        StorageError: If the ledger is not whole, or the disk refuses.
     """
     folder = models_folder(workspace)
     require_free_name(folder, request.name)
     classifier = build_classifier(request.model, request.settings)
     source = open_source(config, workspace)
+    count_fit(
+        request.name,
+        workspace,
+        data=source.bars_sha256,
+        config_hash=_config_hash(config, request, classifier),
+        at=datetime.now(UTC),
+    )
     fitted = fit_model(classifier, source.table, source.split.train, request.fit, progress=progress)
     scores = _scores(fitted, source, request.fit)
     report = prove_model(fitted.model, source, request, progress=progress)
@@ -131,6 +150,12 @@ def gain_interval(
     means = np.where(known, gains, 0.0).sum(axis=0)[bars] / known.sum(axis=0)[bars]
     mean, _ = intervals_over_blocks(means[:, None])
     return mean
+
+
+def _config_hash(config: TrainConfig, request: ModelRequest, classifier: Classifier) -> str:
+    """Hash everything that a fit follows from; its name is no part of it."""
+    settings = {"model": request.model, "settings": asdict(classifier.config)}
+    return content_sha256({"data": config.config_hash, **settings, "fit": asdict(request.fit)})
 
 
 def _scores(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tradingbot.app.pipeline import panel_of, read_inputs, split_rows, synthetic_source
 from tradingbot.app.training.configuration import TrainConfig
+from tradingbot.app.training.data import bars_sha256
 from tradingbot.data.splits import IndexRange, Split
 from tradingbot.data.store import BarStore
 from tradingbot.envs.worlds import inputs_of_market
@@ -34,6 +35,8 @@ class ModelSource:
     """Bars for the causality prover; read when they are asked for."""
     label: str
     synthetic: bool
+    bars_sha256: str
+    """Of all bars, as trials are counted by; of a stored dataset, its own hash."""
     dataset_sha256: str | None = None
 
     def record(self) -> DataRecord:
@@ -79,6 +82,7 @@ def open_source(config: TrainConfig, workspace: Path) -> ModelSource:
             read_inputs=lambda: inputs,
             label=f"synthetic market {market.name!r}, seed {market.seed}",
             synthetic=True,
+            bars_sha256=bars_sha256(market),
         )
     dataset = BarStore(workspace).open(config.dataset)
     panel = Panel.open(panel_of(dataset, workspace))
@@ -92,5 +96,6 @@ def open_source(config: TrainConfig, workspace: Path) -> ModelSource:
         read_inputs=lambda: read_inputs(dataset),
         label=f"dataset {config.dataset}, {word}",
         synthetic=bool(panel.manifest.synthetic),
+        bars_sha256=panel.manifest.dataset_sha256,
         dataset_sha256=panel.manifest.dataset_sha256,
     )

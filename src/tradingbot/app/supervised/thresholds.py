@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -15,13 +16,15 @@ from tradingbot.agents.rules.buy_and_hold import buy_and_hold
 from tradingbot.agents.rules.probability_threshold import THRESHOLDS, ProbabilityThreshold
 from tradingbot.app.supervised.models import models_folder
 from tradingbot.app.training.config_files import changed, config_of_mapping
-from tradingbot.app.training.data import open_data
+from tradingbot.app.training.counting import count_evaluation, data_key, model_key
+from tradingbot.app.training.data import TrainingData, open_data
 from tradingbot.data.sources.source import Progress, silent
 from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest import Backtest, Entrant, backtest_all, sleeve_config
 from tradingbot.evaluation.metrics import max_drawdown, profit_factor, total_return, win_rate
 from tradingbot.evaluation.oracle.intervals import Interval, intervals_over_blocks
-from tradingbot.market.costs import cost_profile
+from tradingbot.market.costs import CostProfile, cost_profile
+from tradingbot.runs.record import content_sha256
 from tradingbot.supervised.model_files import ModelManifest, read_manifest
 
 Part = Literal["validation", "test"]
@@ -78,6 +81,8 @@ def backtest_thresholds(
 ) -> ThresholdTable:
     """Backtest a stored model at several thresholds, beside buy and hold.
 
+    Each threshold on the test part is counted in the ledger of trials, once.
+
     Args:
         name: Of the model.
         workspace: Where it and its data are.
@@ -89,6 +94,7 @@ def backtest_thresholds(
     Raises:
         ConfigError: If model, costs or a threshold are not known or allowed.
         DataError: If the data is not what the model was fitted on, or too short.
+        StorageError: If the ledger is not whole, or the disk refuses.
     """
     manifest = read_manifest(models_folder(workspace), name)
     profile = cost_profile(costs)
@@ -96,6 +102,8 @@ def backtest_thresholds(
     data = open_data(config, workspace)
     rows = data.split.validation if part == "validation" else data.split.test
     world = data.world
+    if part == "test":
+        _count(manifest, data, workspace, thresholds, profile)
     results = backtest_all(
         world,
         sleeve_config(profile),
@@ -120,6 +128,25 @@ def backtest_thresholds(
         ),
         caveat=data.caveat,
     )
+
+
+def _count(
+    manifest: ModelManifest,
+    data: TrainingData,
+    workspace: Path,
+    thresholds: Sequence[float],
+    costs: CostProfile,
+) -> None:
+    """Count every threshold: they are shown side by side, and somebody may choose one."""
+    for threshold in thresholds:
+        asked = {"model": manifest.sha256, "threshold": threshold, "costs": asdict(costs)}
+        count_evaluation(
+            model_key(manifest.name),
+            workspace,
+            data=data_key(data.identity),
+            config_hash=content_sha256(asked),
+            at=datetime.now(UTC),
+        )
 
 
 def _entrants(world: World, thresholds: Sequence[float]) -> list[Entrant]:

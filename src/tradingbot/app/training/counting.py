@@ -1,4 +1,7 @@
-"""Every training is a trial of its data: counted when it begins, with its result when it ends."""
+"""What is tried on some data is counted when it begins; a training has its result when it ends.
+
+Fits of supervised models are trainings as well, and every look at test bars an evaluation.
+"""
 
 from __future__ import annotations
 
@@ -47,6 +50,49 @@ def count_training(run: RunDirectory, workspace: Path, *, at: datetime) -> Entry
     )
     write_witness(run.path, entry)
     return entry
+
+
+def count_fit(model: str, workspace: Path, *, data: str, config_hash: str, at: datetime) -> Entry:
+    """Count the fit of a supervised model: agents, or somebody, may choose by what comes of it.
+
+    Args:
+        model: Name of the model.
+        workspace: Whose ledger.
+        data: Hash of the bars, as `data_key` has it.
+        config_hash: Hash of everything that the fit follows from.
+        at: Now.
+
+    Raises:
+        StorageError: If the ledger is not whole, or the disk refuses.
+    """
+    ledger, run = Ledger(workspace), model_key(model)
+    return ledger.begin("training", data=data, run=run, config_hash=config_hash, at=at)
+
+
+def model_key(model: str) -> str:
+    """Return what a supervised model is called in the ledger; no run can have that name."""
+    return f"supervised/{model}"
+
+
+def count_evaluation(
+    run: str, workspace: Path, *, data: str, config_hash: str, at: datetime
+) -> None:
+    """Count a look at test bars, once for the same run or model under the same settings.
+
+    Args:
+        run: Id of the run, or `model_key` of a model.
+        workspace: Whose ledger.
+        data: Hash of the bars, as `data_key` has it.
+        config_hash: Hash of weights, bars, costs and whatever else the figures follow from.
+        at: Now.
+
+    Raises:
+        StorageError: If the ledger is not whole, or the disk refuses.
+    """
+    ledger = Ledger(workspace)
+    known = ledger.trials(data, kinds=("evaluation",))
+    if not any((trial.run, trial.config_hash) == (run, config_hash) for trial in known):
+        ledger.begin("evaluation", data=data, run=run, config_hash=config_hash, at=at)
 
 
 def require_counted(run: RunDirectory, workspace: Path) -> None:

@@ -166,7 +166,7 @@ def _generated(config: TrainConfig, workspace: Path) -> TrainingData:
         label=world.label,
         synthetic=True,
         data_sha256=_world_sha256(world),
-        dataset_sha256=_bars_sha256(market),
+        dataset_sha256=bars_sha256(market),
         feature_ids=_feature_ids(world, tuple(market.covariates)),
         agents=world.symbols,
     )
@@ -216,7 +216,7 @@ def _world_sha256(world: World) -> str:
     return _arrays_sha256((world.symbols, world.feature_names), world, names)
 
 
-def _bars_sha256(market: SyntheticMarket) -> str:
+def bars_sha256(market: SyntheticMarket) -> str:
     """Hash what was generated: every symbol and day, whatever a run takes of them."""
     names = ("closed_at", "opens", "highs", "lows", "closes", "volumes")
     return _arrays_sha256(market.symbols, market, names)

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+import shutil
 from pathlib import Path
 
 import pytest
-import torch
 
-from fixtures.tiny_training import tiny_config
-from tradingbot.app.training.session import begin_run
+from tradingbot.app.evaluation.identity import counted_sharpes
+from tradingbot.app.training.counting import data_key
+from tradingbot.runs import find_run
+from tradingbot.runs.ledger import LEDGER_FILE, Ledger, Trial
 
 PLANTED = ("--market", "planted", "--from", "2025-07-01", "--seed", "5")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("workspace")
-    begin_run(tiny_config(validation__shrink=False), folder, name="done")
-    return folder
+def trained(evaluated_workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy: backtests of its run are counted in its ledger."""
+    copy = tmp_path_factory.mktemp("backtests") / "workspace"
+    return Path(shutil.copytree(evaluated_workspace, copy))
+
+
+def trials_of(workspace: Path) -> tuple[Trial, ...]:
+    run = find_run(workspace / "runs", "tiny")
+    return Ledger(workspace).trials(data_key(run.record.data))
 
 
 def test_run_and_rules_trade_the_same_bars_and_trades_are_written(
@@ -36,13 +34,13 @@ def test_run_and_rules_trade_the_same_bars_and_trades_are_written(
     file = tmp_path / "trades.csv"
 
     answer = call(
-        *("--workspace", str(trained), "backtest", "done", "buy_and_hold", "oracle"),
+        *("--workspace", str(trained), "backtest", "tiny", "buy_and_hold", "oracle"),
         *("--trades", str(file), "--json"),
     )
 
     assert answer.code == 0
     run, hold, oracle = answer.document
-    assert [each["policy"] for each in (run, hold, oracle)] == ["done", "buy_and_hold", "oracle"]
+    assert [each["policy"] for each in (run, hold, oracle)] == ["tiny", "buy_and_hold", "oracle"]
     assert {(each["first_day"], each["bars"]) for each in (run, hold, oracle)} == {
         (run["first_day"], run["bars"])
     }
@@ -52,7 +50,7 @@ def test_run_and_rules_trade_the_same_bars_and_trades_are_written(
     assert hold["metrics"]["exposure"] > 0.9
     with file.open(newline="") as opened:
         rows = list(csv.DictReader(opened))
-    closed = [row for row in rows if row["policy"] == "done" and row["is_open"] == "0"]
+    closed = [row for row in rows if row["policy"] == "tiny" and row["is_open"] == "0"]
     assert len(closed) == run["metrics"]["trade_count"] > 5
     assert {row["ended_by"] for row in closed} == {"policy"}
     assert {row["side"] for row in rows} == {"1"}
@@ -60,7 +58,7 @@ def test_run_and_rules_trade_the_same_bars_and_trades_are_written(
 
 def test_costs_and_delay_move_the_figures(call, trained: Path) -> None:
     def asked(*options: str) -> dict[str, object]:
-        answer = call("--workspace", str(trained), "backtest", "done", "--json", *options)
+        answer = call("--workspace", str(trained), "backtest", "tiny", "--json", *options)
         assert answer.code == 0
         return answer.document[0]
 
@@ -104,7 +102,7 @@ def test_what_cannot_be_backtested_is_refused(call, arguments: tuple[str, ...], 
 
 
 def test_run_on_another_market_is_refused(call, trained: Path) -> None:
-    answer = call("--workspace", str(trained), "backtest", "done", *PLANTED)
+    answer = call("--workspace", str(trained), "backtest", "tiny", *PLANTED)
 
     assert answer.code == 2
     assert "on its own data" in answer.err
@@ -116,6 +114,47 @@ def test_run_on_another_market_is_refused(call, trained: Path) -> None:
     [("train", "in sample"), ("validation", "chosen on these bars"), ("test", "")],
 )
 def test_bars_that_a_run_has_seen_are_named(call, trained: Path, part: str, words: str) -> None:
-    answer = call("--workspace", str(trained), "backtest", "done", "--part", part, "--json")
+    answer = call("--workspace", str(trained), "backtest", "tiny", "--part", part, "--json")
     assert words in answer.document[0]["policy"]
     assert ("(" in answer.document[0]["policy"]) == bool(words)
+
+
+def test_looks_at_test_bars_are_counted_once_each(
+    call, evaluated_workspace: Path, tmp_path: Path
+) -> None:
+    place = Path(shutil.copytree(evaluated_workspace, tmp_path / "own"))
+    (place / LEDGER_FILE).unlink()  # what other tests have tried
+
+    def looks_after(*options: str) -> int:
+        answer = call("--workspace", str(place), "backtest", "tiny", "--json", *options)
+        assert answer.code == 0
+        trials = trials_of(place)
+        assert {(trial.kind, trial.run) for trial in trials} <= {("evaluation", "tiny")}
+        return len(trials)
+
+    assert looks_after("--part", "train") == looks_after("--part", "validation") == 0
+    assert looks_after() == 1
+    assert looks_after("buy_and_hold") == looks_after("--seed", "3") == 1  # the same look
+    assert looks_after("--cost-bps", "40") == looks_after("--cost-bps", "40") == 2
+    assert looks_after("--delay", "1") == 3
+    assert looks_after("--from", "2025-06-10") == 4  # its end is test bars
+    # As with evaluations, the first look is the one at the run's own training.
+    assert len(counted_sharpes(trials_of(place))) == 3
+
+
+def test_rules_are_not_counted(call, workspace: Path) -> None:
+    assert call("backtest", "sma_cross", "flat", *PLANTED).code == 0
+    assert not (workspace / LEDGER_FILE).exists()
+
+
+def test_run_is_not_backtested_beside_a_ledger_that_is_not_whole(
+    call, evaluated_workspace: Path, tmp_path: Path
+) -> None:
+    place = Path(shutil.copytree(evaluated_workspace, tmp_path / "own"))
+    (place / LEDGER_FILE).write_text("{}\n")
+
+    answer = call("--workspace", str(place), "backtest", "tiny")
+
+    assert answer.code == 2
+    assert "ledger of trials must be whole" in answer.err
+    assert answer.out == ""

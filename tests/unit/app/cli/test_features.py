@@ -49,7 +49,7 @@ def test_build_for_people_says_synthetic_and_what_is_next(call) -> None:
 
     assert answer.code == 0
     assert "synthetic" in answer.out
-    assert "tradingbot features prove-causal regimes" in answer.err
+    assert "features prove-causal regimes" in answer.err
 
 
 def test_prove_causal_writes_a_certificate_that_opens_the_panel(

@@ -1,4 +1,4 @@
-"""Two small runs for all tests of evaluation: direct, and PPO behind an encoder. Synthetic."""
+"""Two small runs, open, for tests of evaluation: direct, and PPO behind an encoder. Synthetic."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.tiny_evaluation import make_run
 from fixtures.tiny_training import tiny_config
 from tradingbot.app.evaluation.subject import Subject, open_subject
 from tradingbot.app.training.session import begin_run
@@ -28,14 +27,6 @@ def _one_thread() -> Iterator[None]:
     """Workers have one thread as well; several wait for each other where cores are few."""
     with torch_threads(1):
         yield
-
-
-@pytest.fixture(scope="package")
-def evaluated_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace with a finished run named `tiny`; not to be changed."""
-    workspace = tmp_path_factory.mktemp("evaluated")
-    make_run(workspace)
-    return workspace
 
 
 @pytest.fixture(scope="package")

@@ -10,12 +10,15 @@ import pytest
 
 from fixtures.tiny_training import tiny_config
 from tradingbot.app.cli.application import run
+from tradingbot.app.evaluation.leak_check_piece import compare_past
 from tradingbot.app.evaluation.remaking import Remaker
 from tradingbot.app.evaluation.subject import Subject
 from tradingbot.app.training import data as training_data
 from tradingbot.app.training.data import open_data
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.stress import gap
+from tradingbot.features import panel as panel_module
+from tradingbot.features.compute import compute_features
 from tradingbot.features.panel import Panel
 
 _ARRAYS = ("prices", "present", "features", "regimes", "probabilities", "usable")
@@ -84,6 +87,49 @@ def test_change_of_training_bars_would_move_the_scale_and_is_refused(ppo_subject
     remaker = Remaker(ppo_subject)
     with pytest.raises(DataError, match="other features before"):
         remaker.world(gap(remaker.bars, at, move_frac=-0.3), first_bar=at, words="gap")
+
+
+@pytest.mark.parametrize("kind", ["generated", "stored"])
+def test_another_future_moves_what_follows_and_nothing_before(
+    kind: str, ppo_subject: Subject, request: pytest.FixtureRequest
+) -> None:
+    subject = ppo_subject if kind == "generated" else request.getfixturevalue("stored")
+    whole, cut = subject.data.whole, subject.data.split.test.start + 9
+
+    other = Remaker(subject).another_future(cut, number=0)
+
+    found = compare_past(whole, other, cut)
+    assert found.features > 10_000
+    assert (found.features_changed, found.offenders) == (0, ())
+    moved = (other.features[:, cut + 1] != whole.features[:, cut + 1]).any(axis=0)
+    assert moved[whole.feature_names.index("return_1")]
+    assert moved[whole.feature_names.index("signal")]  # covariates have another future as well
+    assert compare_past(whole, other, cut + 1).features_changed > 0
+
+
+@pytest.mark.parametrize("kind", ["generated", "stored"])
+def test_feature_of_the_next_bar_moves_before_another_future(
+    kind: str,
+    ppo_subject: Subject,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    subject = ppo_subject if kind == "generated" else request.getfixturevalue("stored")
+    cut = subject.data.split.test.start + 9
+
+    def peek(*arguments: object, **options: object) -> dict[str, np.ndarray]:
+        found = dict(compute_features(*arguments, **options))  # type: ignore[arg-type]
+        found["atr_14"] = np.concatenate([found["atr_14"][1:], found["atr_14"][-1:]])
+        return found
+
+    monkeypatch.setattr(panel_module, "compute_features", peek)
+    remaker = Remaker(subject)
+    whole = remaker.another_future(subject.data.whole.n_bars - 1, number=0)  # nothing changed
+
+    found = compare_past(whole, remaker.another_future(cut, number=0), cut)
+
+    assert found.offenders == ("atr_14", "usable")
+    assert compare_past(whole, remaker.another_future(cut, number=0), cut - 1).offenders == ()
 
 
 def test_policy_sees_what_was_changed(ppo_subject: Subject) -> None:

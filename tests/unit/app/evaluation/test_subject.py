@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from fixtures.tiny_training import tiny_config
 from tradingbot.app.evaluation.subject import Subject, open_subject
@@ -26,7 +24,6 @@ from tradingbot.runs import RunDirectory, latest_good
 
 UNSHRUNK: dict[str, object] = {"validation__shrink": False}
 LEARNERS: dict[str, dict[str, object]] = {
-    "direct targets": {**UNSHRUNK},
     "ppo continuous with shorts": {
         **UNSHRUNK,
         "learner__name": "ppo",
@@ -41,26 +38,6 @@ LEARNERS: dict[str, dict[str, object]] = {
         "task__rules__action__space": "discrete",
     },
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("workspace")
-    begin_run(tiny_config(validation__shrink=False), folder, name="done")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def subject(workspace: Path) -> Subject:
-    return open_subject("done", workspace)
 
 
 def judged_wealth(subject: Subject) -> np.ndarray:
@@ -79,10 +56,14 @@ def judged_wealth(subject: Subject) -> np.ndarray:
     return play(task, wired.learner.act, task.episode_bars).wealth[..., 0].double().numpy()
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-def test_backtest_equals_the_judge_of_training_bar_for_bar(tmp_path: Path, name: str) -> None:
-    begin_run(tiny_config(**LEARNERS[name]), tmp_path, name="it")
-    opened = open_subject("it", tmp_path)
+@pytest.mark.parametrize("name", ["direct targets", *LEARNERS])
+def test_backtest_equals_the_judge_of_training_bar_for_bar(
+    subject: Subject, tmp_path: Path, name: str
+) -> None:
+    opened = subject
+    if name in LEARNERS:
+        begin_run(tiny_config(**LEARNERS[name]), tmp_path, name="it")
+        opened = open_subject("it", tmp_path)
 
     found = opened.backtest("test")
 
@@ -130,12 +111,12 @@ def test_baselines_trade_the_same_bars(subject: Subject) -> None:
     assert hold.position_frac.mean() > 0.9
 
 
-def test_run_that_cannot_be_judged_is_refused(workspace: Path, tmp_path: Path) -> None:
+def test_run_that_cannot_be_judged_is_refused(evaluated_workspace: Path, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     with pytest.raises(ConfigError, match=r"id of one run.*'nope'"):
         open_subject("nope", tmp_path)
     for name in ("halted", "other", "damaged", "bare"):
-        shutil.copytree(workspace / "runs" / "done", runs / name)
+        shutil.copytree(evaluated_workspace / "runs" / "tiny", runs / name)
 
     halted = RunDirectory.open(runs / "halted")
     halted.write_status("halted", at=datetime.now(UTC), update=3, steps=9, reason="NaN everywhere")

@@ -14,9 +14,11 @@ from tradingbot.app.supervised.sources import open_source
 from tradingbot.app.supervised.thresholds import HOLD, ThresholdTable, backtest_thresholds
 from tradingbot.app.training.config_files import changed, load_train_config
 from tradingbot.app.training.configuration import TrainConfig
+from tradingbot.app.training.counting import data_key
 from tradingbot.app.training.data import open_data
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError, DataError
+from tradingbot.runs.ledger import Ledger
 from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig
 from tradingbot.supervised.model_files import ModelManifest
 
@@ -49,6 +51,45 @@ def test_manifest_says_data_scores_proof_and_versions(trained: ModelManifest) ->
     assert {"tradingbot", "torch", "lightgbm"} <= set(trained.versions)
     assert trained.settings["max_rounds"] == 8
     assert abs(sum(trained.base_rates) - 1.0) < 1e-9
+
+
+def test_fit_is_a_trial_of_the_bars_that_runs_would_be_counted_by(
+    workspace: Path, trained: ModelManifest
+) -> None:
+    with pytest.raises(ConfigError, match="free"):  # nothing is tried, nothing counted
+        train_model(config(), ModelRequest("trees"), workspace)
+
+    trials = Ledger(workspace).trials(
+        data_key(open_data(config(), workspace).identity), kinds=("training",)
+    )
+
+    assert [(trial.run, trial.sharpe_per_bar) for trial in trials] == [("supervised/trees", None)]
+
+
+def test_fit_that_fails_was_tried(tmp_path: Path) -> None:
+    short = changed(config(), {"market.start": "2025-08-25"})
+    with pytest.raises(DataError):
+        train_model(short, ModelRequest("short", "lightgbm", TREES, FIT), tmp_path)
+
+    assert [entry.run for entry in Ledger(tmp_path).entries()] == ["supervised/short"]
+
+
+def test_thresholds_on_the_test_part_are_looks_and_on_validation_are_not(
+    workspace: Path, trained: ModelManifest
+) -> None:
+    def looks(**options: object) -> int:
+        backtest_thresholds("trees", workspace, **options)  # type: ignore[arg-type]
+        data = data_key(open_data(config(), workspace).identity)
+        trials = Ledger(workspace).trials(data, kinds=("evaluation",))
+        assert {trial.run for trial in trials} == {"supervised/trees"}
+        return len(trials)
+
+    first = looks(thresholds=(0.91, 0.92))
+
+    assert looks(thresholds=(0.92, 0.91)) == first
+    assert looks(thresholds=(0.93,), part="validation") == first
+    assert looks(thresholds=(0.92, 0.93)) == first + 1
+    assert looks(thresholds=(0.92, 0.93), costs="retail") == first + 3
 
 
 def test_training_data_shows_probabilities_when_asked_and_thirds_when_not(

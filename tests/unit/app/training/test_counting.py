@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from fixtures.tiny_training import tiny_config
-from tradingbot.app.training.counting import count_training, data_key, require_counted
+from tradingbot.app.training.counting import (
+    count_evaluation,
+    count_fit,
+    count_training,
+    data_key,
+    model_key,
+    require_counted,
+)
 from tradingbot.app.training.data import open_data
 from tradingbot.app.training.results import AGENTS
 from tradingbot.app.training.session import Listeners, begin_run, resume_session
@@ -108,3 +115,23 @@ def test_generated_market_has_one_key_whatever_a_run_takes_of_it(
     base, other = (open_data(tiny_config(**each), tmp_path).identity for each in ({}, change))
     assert base.data_sha256 != other.data_sha256
     assert (data_key(base) == data_key(other)) == is_same
+
+
+def test_every_fit_is_a_training_and_the_same_look_is_one_evaluation(tmp_path: Path) -> None:
+    at = datetime.now(UTC)
+    for _ in range(2):
+        count_fit("trees", tmp_path, data="bars", config_hash="fit", at=at)
+    for run, data, config_hash in (
+        ("a", "bars", "x"),
+        ("a", "bars", "x"),
+        ("a", "bars", "y"),
+        ("b", "bars", "x"),
+        ("a", "others", "x"),
+    ):
+        count_evaluation(run, tmp_path, data=data, config_hash=config_hash, at=at)
+
+    trials = [(t.kind, t.run, t.config_hash) for t in Ledger(tmp_path).trials("bars")]
+    fit = ("training", model_key("trees"), "fit")
+    looks = [("evaluation", "a", "x"), ("evaluation", "a", "y"), ("evaluation", "b", "x")]
+    assert trials == [fit, fit, *looks]
+    assert len(Ledger(tmp_path).trials("others")) == 1
