@@ -157,6 +157,8 @@ def _row(
     name, kind, words = named
     agents = subject.backtest(traded, costs=costs)
     hold = held(subject, traded, costs)
+    if kind == "historical":
+        words += _held_share(agents, hold)
     return StressRow(
         scenario=name,
         kind=kind,
@@ -167,6 +169,17 @@ def _row(
         hold_return_frac=float(hold.portfolio[-1] - 1.0),
         max_drawdown_frac=max_drawdown(agents.portfolio_returns),
         hold_drawdown_frac=max_drawdown(hold.portfolio_returns),
+    )
+
+
+def _held_share(agents: Backtest, hold: Backtest) -> str:
+    """Say what holding as much all the time gives: who holds less falls less, without skill."""
+    share = float(agents.position_frac.mean())
+    alike = share * hold.portfolio_returns
+    gained = float(np.prod(1.0 + alike) - 1.0)
+    return (
+        f"; agents held {share:.0%} on average, and as much of equal weight all the time gives "
+        f"{gained:+.1%}, drawdown {max_drawdown(alike):.1%}"
     )
 
 

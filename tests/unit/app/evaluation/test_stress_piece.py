@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tradingbot.app.evaluation.stress_piece import held, measure_stress
+from tradingbot.app.evaluation.stress_piece import _held_share, held, measure_stress
 from tradingbot.app.evaluation.subject import Subject
 from tradingbot.data.splits import IndexRange, Split
 from tradingbot.evaluation.dossier.robustness import Stress
@@ -55,7 +55,7 @@ def test_observed_bars_give_windows_that_they_cover_and_reasons_for_others(
     monkeypatch.setattr("tradingbot.app.evaluation.stress_piece._scenarios", lambda *_: [])
     found = measure_stress(subject, StressSettings())
     assert [(row.scenario, row.kind) for row in found.rows] == [("April 2025", "historical")]
-    assert found.rows[0].words.endswith("weights were chosen by these bars")
+    assert "; weights were chosen by these bars;" in found.rows[0].words
     assert [words.split(":")[0] for words in found.left_out] == [
         "2018 Q4",
         "2020 crash",
@@ -94,7 +94,21 @@ def test_historical_window_says_what_the_run_used_its_bars_for(
     monkeypatch.setattr("tradingbot.app.evaluation.stress_piece.HISTORY", HISTORY[-1:])
     monkeypatch.setattr("tradingbot.app.evaluation.stress_piece.covered_bars", lambda *_: month)
     (row,) = measure_stress(subject, StressSettings()).rows
-    assert row.words.endswith(words)
+    assert words in row.words
+    assert ("agents" in row.words.split("; agents held")[0]) == (part != "test")
+
+
+def test_historical_window_says_what_holding_as_much_all_the_time_gives(
+    ppo_subject: Subject,
+) -> None:
+    """Whoever holds half falls by half: no skill is needed to lose less than equal weight."""
+    hold = held(ppo_subject, ppo_subject.bars("test"))
+    half = replace(hold, position_frac=0.5 * hold.position_frac)
+    words = _held_share(half, hold)
+    share = 0.5 * hold.position_frac.mean()
+    gained = np.prod(1.0 + share * hold.portfolio_returns) - 1.0
+    assert f"agents held {share:.0%} on average" in words
+    assert f"gives {gained:+.1%}, drawdown " in words
 
 
 def test_hold_is_equal_weight_of_the_agents_symbols(ppo_subject: Subject) -> None:
