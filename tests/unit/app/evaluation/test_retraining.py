@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from fixtures.run_bits import ENCODED
 from fixtures.tiny_training import tiny_config
 from tradingbot.app.evaluation import retraining
 from tradingbot.app.evaluation.retraining import fulfil
 from tradingbot.app.evaluation.subject import Subject
 from tradingbot.app.evaluation.training_order import Order, order_config
+from tradingbot.app.evaluation.walk_forward_piece import walk_forward_orders
 from tradingbot.app.training.assembly import Wired, assemble
 from tradingbot.app.training.config_files import changed
 from tradingbot.app.training.configuration import TrainConfig
 from tradingbot.app.training.data import TrainingData, open_data
 from tradingbot.domain.errors import ConfigError, TrainingError
+from tradingbot.evaluation.walk_forward import WalkForwardSettings
 from tradingbot.learning.trainer import Trainer
 
 SHORT = Order(seed=9, steps_share_frac=0.2)
@@ -83,9 +87,33 @@ def test_windows_are_traded_by_agents_that_learned_before_them(
     assert all(part.portfolio[0] == 1.0 for part in trained.parts)
 
 
-def with_another_future(data: TrainingData) -> TrainingData:
-    """Turn every rise after validation into a fall, and every feature around."""
-    world, after = data.world, data.split.validation.stop
+def test_windows_are_laid_over_the_days_that_the_run_may_learn_from(subject: Subject) -> None:
+    settings = WalkForwardSettings(8, 8, first_share_frac=0.5)
+    first_day = date(2025, 7, 25)
+    by_day = {
+        "splits.by": "date",
+        "splits.train_from": first_day,
+        "splits.train": date(2025, 8, 29),
+        "splits.validation": date(2025, 9, 15),
+        "splits.test": date(2025, 9, 30),
+    }
+    config = changed(subject.config, by_day)
+    late = replace(subject, config=config, data=open_data(config, subject.workspace))
+
+    early, orders = walk_forward_orders(subject, settings), walk_forward_orders(late, settings)
+
+    def first_train_day(order: Order) -> str:
+        assert order.last_days is not None
+        return order.last_days[0]
+
+    assert first_train_day(early[0]) < str(first_day)  # nothing would be left to learn from
+    assert first_train_day(orders[0]) > str(first_day)
+    assert orders[0].windows[0][0] > early[0].windows[0][0]
+
+
+def with_another_future(data: TrainingData, after: int | None = None) -> TrainingData:
+    """Turn every rise after a bar, or after validation, into a fall, and every feature around."""
+    world, after = data.world, after or data.split.validation.stop
     prices, features = world.prices.copy(), world.features.copy()
     last = prices[:, [after - 1], 3:4]
     opened, high, low, close = np.moveaxis(last**2 / prices[:, after:, :4], -1, 0)
@@ -118,6 +146,32 @@ def test_weights_are_the_same_whatever_follows_validation(
     for name, weights in first.items():
         for key, tensor in weights.items():
             assert torch.equal(tensor, second[name][key]), f"{name}.{key}"
+
+
+def test_encoder_is_pretrained_anew_on_the_training_bars_of_the_window_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, learned = tiny_config(**(ENCODED | {"encoder__preset": "skip"})), list[Wired]()
+    data = open_data(config, tmp_path)
+
+    def noted(config: TrainConfig, data: TrainingData, *, seed: int) -> Wired:
+        learned.append(assemble(config, data, seed=seed))
+        return learned[-1]
+
+    def changed_data(config: TrainConfig, workspace: Path) -> TrainingData:
+        opened = open_data(config, workspace)
+        return with_another_future(opened, opened.split.train.stop)
+
+    monkeypatch.setattr(retraining, "assemble", noted)
+    fulfil(SHORT, config, data, tmp_path)
+    fulfil(WINDOW, config, data, tmp_path)
+    monkeypatch.setattr(retraining, "open_data", changed_data)
+    fulfil(WINDOW, config, data, tmp_path)
+
+    of_run, of_window, with_other_bars_after = (each.frozen.state_dict() for each in learned)
+    for name, weights in of_window.items():
+        assert not torch.equal(weights, of_run[name]), name  # equal seeds, other training bars
+        assert torch.equal(weights, with_other_bars_after[name]), name
 
 
 def test_training_without_the_model_does_not_see_its_probabilities(

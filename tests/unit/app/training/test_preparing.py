@@ -47,7 +47,14 @@ def encoder_of(run: RunDirectory) -> dict[str, torch.Tensor]:
     return {name: t for name, t in checkpoint.agent.items() if "encoder." in name}
 
 
-@pytest.mark.parametrize(("options", "stage"), [(ENCODED, "pre-train"), (CLONED, "clone")])
+@pytest.mark.parametrize(
+    ("options", "stage"),
+    [
+        (ENCODED, "pre-train"),
+        (ENCODED | {"encoder__preset": "skip"}, "pre-train"),
+        (CLONED, "clone"),
+    ],
+)
 def test_interruption_while_preparing_is_heard_and_the_run_goes_on_to_the_same_bits(
     tmp_path: Path, options: dict[str, object], stage: str
 ) -> None:
