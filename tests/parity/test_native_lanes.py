@@ -19,6 +19,7 @@ from tradingbot.evaluation.backtest import Entrant, sleeve_config
 from tradingbot.evaluation.backtest import native as native_module
 from tradingbot.evaluation.backtest.backtests import simulate_entrants
 from tradingbot.evaluation.backtest.track import Track
+from tradingbot.market import native as compiling
 from tradingbot.market.compiled import missing_compiler
 from tradingbot.market.costs import COST_PROFILES
 
@@ -98,7 +99,7 @@ def test_lanes_shared_by_threads_are_the_same(monkeypatch: pytest.MonkeyPatch) -
 
 def test_without_a_compiler_the_tensors_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     config, policies = CASES["long-only targets"]
-    monkeypatch.setattr(native_module, "_COMPILERS", ("no-such-compiler",))
+    monkeypatch.setattr(compiling, "_COMPILERS", ("no-such-compiler",))
     monkeypatch.setattr(native_module, "_LOADED", {})
 
     by_tensors, fallen_back = tracks(config, policies)
@@ -111,12 +112,12 @@ def test_program_is_kept_on_disk_and_changed_code_is_another_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = CASES["long-only targets"][0]
-    monkeypatch.setenv(native_module.CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(compiling.CACHE_VARIABLE, str(tmp_path))
     monkeypatch.setattr(native_module, "lane_source", lambda *_: "void trade(void) {}")
 
     def made(code: str) -> int:
         monkeypatch.setattr(native_module, "_LOADED", {})
-        monkeypatch.setattr(native_module, "_code_sha256", lambda: code)
+        monkeypatch.setattr(native_module, "code_sha256", lambda *_: code)
         assert native_module.native_trade(*_program(config)) is not None
         return len([*tmp_path.glob("lanes-*.so")])
 

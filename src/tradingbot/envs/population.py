@@ -17,7 +17,7 @@ from torch import Tensor
 from tradingbot.domain.action import Action
 from tradingbot.domain.errors import ConfigError, DataError, suggest
 from tradingbot.envs.config import EnvConfig, start_mask
-from tradingbot.envs.population_layout import action_spec, market_table, may_compile
+from tradingbot.envs.population_layout import action_spec, backtest_step, market_table, may_compile
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World, require_world
 from tradingbot.learning.task import Observation, TaskState, TaskStep
@@ -186,6 +186,8 @@ class PopulationTask:
         self._smooth_step = self._plain_step
         if self._compiled:
             self._plain_step = compiled_step(*place)
+        elif not self.resets:
+            self._plain_step = backtest_step(rules, reward, self._market)
         if self._smooth_compiled:
             self._smooth_step = compiled_step(*place, differentiable=True)
 

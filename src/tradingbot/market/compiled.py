@@ -22,6 +22,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from tradingbot.domain.errors import ConfigError
 from tradingbot.market.account import Account
 from tradingbot.market.actions import action_mask, action_values
+from tradingbot.market.advance import Advanced
 from tradingbot.market.bars import TensorMarket
 from tradingbot.market.costs import CostRates
 from tradingbot.market.episodes import Starts
@@ -74,11 +75,16 @@ def packed_step(
             pack(whole.account),
             *whole[1:7],
             executed=executed_code(done.after),
-            traded=(done.fill.units != 0.0) | (done.exit_fill.units != 0.0),
+            traded=has_traded(done),
             allowed=allowed_codes(rules, costs, whole.account),
         )
 
     return advance_packed
+
+
+def has_traded(advanced: Advanced) -> Tensor:
+    """Tell whether anything filled, (B,) bool."""
+    return (advanced.fill.units != 0.0) | (advanced.exit_fill.units != 0.0)
 
 
 def executed_code(account: Account) -> Tensor:

@@ -7,7 +7,7 @@ they are tensors (`market/costs.py`), so that a sweep over costs compiles once.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tradingbot.domain.checks import require, require_kinds
@@ -164,3 +164,8 @@ class Rules:
             "max_order_frac must allow the smallest trade",
             self.limits,
         )
+
+
+def endless(rules: Rules) -> Rules:
+    """Return the same rules for a period of any length: programs need not be told apart by it."""
+    return replace(rules, episode=replace(rules.episode, episode_bars=NEVER_BARS))

@@ -9,7 +9,7 @@ from tradingbot.rewards.inputs import RewardInputs, reward_inputs
 from tradingbot.rewards.objectives import sum_by_objective
 from tradingbot.rewards.presets import REWARD_PRESETS, RewardConfig, reward_preset
 from tradingbot.rewards.shaping import Potential, PotentialShaping
-from tradingbot.rewards.stack import RewardStack, WeightedTerm, reward_stack
+from tradingbot.rewards.stack import RewardStack, WeightedTerm, reward_identity, reward_stack
 from tradingbot.rewards.term import OBJECTIVES, Bounds, RewardTerm
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "WeightedTerm",
     "register",
     "registered_terms",
+    "reward_identity",
     "reward_inputs",
     "reward_preset",
     "reward_stack",

@@ -141,6 +141,18 @@ def reward_stack(
     return RewardStack(layers)
 
 
+def reward_identity(reward: object) -> str:
+    """Say what a reward is made of; nothing where that cannot be told.
+
+    Terms from elsewhere may change behind their names.
+    """
+    layers = reward.layers if isinstance(reward, RewardStack) else ()
+    if not all(layer.term.formula.__module__.startswith("tradingbot.") for layer in layers):
+        return ""
+    terms = [(layer.term.name, layer.weight, layer.options, layer.cut) for layer in layers]
+    return repr(terms) if terms else ""
+
+
 def _checked(weight: float, name: str) -> float:
     number = isinstance(weight, int | float) and not isinstance(weight, bool)
     if not (number and math.isfinite(weight) and abs(weight) <= MAX_WEIGHT):

@@ -154,6 +154,7 @@ def _backtest(
         first_bar=part.start,
         last_bar=part.stop - 1,
         device=trained_on.table.device,
+        dtype=torch.float32 if trained_on.table.is_cuda else torch.float64,
     )
     return whole.showing(*trained_on.private_names)
 

@@ -8,13 +8,15 @@ import torch
 from torch import Tensor
 
 from tradingbot.agents.policy import settled
-from tradingbot.evaluation.backtest.lane_program import LaneProgram, write_lane_program
 from tradingbot.evaluation.backtest.lanes import SIZE
 from tradingbot.evaluation.backtest.track import COLUMNS, columns_of
-from tradingbot.market.account import COUNT_FIELDS, open_accounts
+from tradingbot.market.account import COUNT_FIELDS
 from tradingbot.market.advance import advance
-from tradingbot.market.bars import BAR_COLUMNS, STALE_COLUMN, Bar
+from tradingbot.market.bars import STALE_COLUMN, Bar
 from tradingbot.market.compiled import allowed_codes
+from tradingbot.market.lane_program import LaneProgram, write_lane_program
+from tradingbot.market.native import MACROS
+from tradingbot.market.native_step import account_inputs, step_inputs
 from tradingbot.market.observation import observe_accounts
 from tradingbot.market.packing import PackedAccount, pack, unpack, unpack_rates
 from tradingbot.market.rules import Rules
@@ -22,15 +24,6 @@ from tradingbot.market.simulation import Reward
 
 _ROW = COUNT_FIELDS.index("row")
 _HEAD = """\
-#include <math.h>
-#include <stdint.h>
-#define ABSOLUTE(x) ((x) < 0 ? -(x) : (x) + 0)
-#define SIGN(x) (((x) > 0) - ((x) < 0))
-#define LOWER(a, b) ((a) < (b) || (a) != (a) ? (a) : (b))
-#define HIGHER(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
-#define AT_LEAST(x, low) ((x) < (low) ? (low) : (x))
-#define AT_MOST(x, high) ((x) > (high) ? (high) : (x))
-
 void trade(int64_t first_lane, int64_t last_lane, int64_t L, int64_t first_bar, int64_t n_bars,
            int64_t ring_length, const double *market, const double *all_rates, double *all_money,
            int64_t *all_counts, const double *all_wanted, const int64_t *all_settles,
@@ -55,8 +48,10 @@ def lane_source(rules: Rules, reward: Reward) -> str:
         Unwritable: If the simulator does something that there is no statement for.
     """
     decision = write_lane_program(_decide(rules), _decision_inputs())
-    step = write_lane_program(_step(rules, reward), _step_inputs(rules))
-    return "\n".join([_HEAD, *_load(), *_decision(decision, rules), *_stepping(step), _TAIL])
+    step = write_lane_program(_step(rules, reward), step_inputs(rules))
+    return "\n".join(
+        [MACROS, _HEAD, *_load(), *_decision(decision, rules), *_stepping(step), _TAIL]
+    )
 
 
 def _decide(rules: Rules) -> Callable[..., tuple[Tensor, ...]]:
@@ -87,29 +82,13 @@ def _step(rules: Rules, reward: Reward) -> Callable[..., tuple[Tensor, ...]]:
     return step
 
 
-def _account_inputs() -> dict[str, Tensor]:
-    row, mark = torch.zeros(1, dtype=torch.int32), torch.ones(1, dtype=torch.float64)
-    money, counts = pack(open_accounts(1.0, row, mark))
-    return {"money": money, "counts": counts}
-
-
 def _decision_inputs() -> dict[str, Tensor]:
     wanted, settles = torch.zeros(1, dtype=torch.float64), torch.zeros(1, dtype=torch.int64)
-    return {**_account_inputs(), "wanted": wanted, "settles": settles}
-
-
-def _step_inputs(rules: Rules) -> dict[str, Tensor]:
-    discrete = rules.action.space == "discrete"
-    return {
-        "rates": torch.zeros(5, 1, dtype=torch.float64),
-        **_account_inputs(),
-        "bar": torch.ones(len(BAR_COLUMNS), 1, dtype=torch.float64),
-        "action": torch.zeros(1, dtype=torch.int64 if discrete else torch.float64),
-    }
+    return {**account_inputs(), "wanted": wanted, "settles": settles}
 
 
 def _load() -> list[str]:
-    n_money, n_counts = (len(part) for part in _account_inputs().values())
+    n_money, n_counts = (len(part) for part in account_inputs().values())
     return [
         f"double money[{n_money}], rates[5];",
         f"int64_t counts[{n_counts}];",

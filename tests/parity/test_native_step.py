@@ -1,0 +1,172 @@
+"""The step of a backtest as C does what the tensors do, account by account."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from fixtures.trading_worlds import small_world
+from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.population import PopulationTask, evaluation_task
+from tradingbot.envs.population_layout import backtest_step
+from tradingbot.envs.world import World
+from tradingbot.evaluation.rollout import sleeve_config
+from tradingbot.learning.task import TaskStep
+from tradingbot.market import native, native_step
+from tradingbot.market.bars import tensor_market
+from tradingbot.market.compiled import missing_compiler, packed_step
+from tradingbot.market.costs import COST_PROFILES
+from tradingbot.rewards import reward_identity
+
+pytestmark = pytest.mark.skipif(
+    missing_compiler(torch.device("cpu")) is not None, reason="no C compiler on this machine"
+)
+FIRST, STEPS = 200, 120
+CASES = {
+    "long-only targets": sleeve_config(),
+    "targets with shorts and impact": sleeve_config(COST_PROFILES["impact"], allow_short=True),
+    "continuous with shorts": EnvConfig.preset("long_short"),
+    "stops within bars": EnvConfig.preset("guarded", reward="log_growth"),
+    "several terms": EnvConfig.preset("default", reward="v31"),
+    "codes": EnvConfig().with_space("discrete"),
+}
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make C of backtests of any length."""
+    monkeypatch.setattr("tradingbot.envs.population_layout._WORTH_COMPILING_BARS", 1)
+
+
+def task_of(config: EnvConfig, world: World | None = None) -> PopulationTask:
+    return evaluation_task(
+        world or small_world(),
+        config,
+        first_bar=FIRST,
+        last_bar=FIRST + STEPS,
+        dtype=torch.float64,
+    )
+
+
+def steps_of(task: PopulationTask) -> list[TaskStep]:
+    """Play the same wild actions, or allowed codes, in a task."""
+    draws, made = torch.Generator().manual_seed(5), []
+    state, seen = task.begin()
+    for _ in range(STEPS):
+        drawn = torch.rand(3, 1, generator=draws, dtype=torch.float64)
+        action = drawn * 2.0 - 1.0 if task.action.low < 0.0 else drawn
+        if task.action.kind == "discrete":
+            action = (torch.rand(seen.allowed.shape, generator=draws) * seen.allowed).argmax(-1)
+        made.append(task.step(state, action))
+        state, seen = made[-1].state, made[-1].observation
+    return made
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_native_step_equals_the_tensors(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_tensors = steps_of(task_of(CASES[name]))
+    monkeypatch.setattr("tradingbot.envs.population_layout._WORTH_COMPILING_BARS", 1)
+    natively = steps_of(task_of(CASES[name]))
+
+    assert _program(CASES[name]) is not None
+    assert any(bool(each.traded.any()) for each in by_tensors)
+    for a, b in zip(by_tensors, natively, strict=True):
+        for field in TaskStep._fields:
+            one, other = getattr(a, field), getattr(b, field)
+            pairs = zip(one, other, strict=True) if isinstance(one, tuple) else [(one, other)]
+            for left, right in pairs:
+                assert left.dtype == right.dtype, field
+                assert left.shape == right.shape, field
+                if field in ("reward", "terms", "state"):  # logarithms differ in the last digit
+                    torch.testing.assert_close(left, right, rtol=1e-13, atol=1e-15, equal_nan=True)
+                else:
+                    assert torch.equal(left, right), field
+    assert [bool(each.truncated.all() | each.terminated.all()) for each in natively][-1]
+
+
+def test_money_of_the_native_step_is_that_of_the_tensors_bit_for_bit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = CASES["targets with shorts and impact"]
+    by_tensors = task_of(config)
+    expected = [by_tensors.wealth(each.state) for each in steps_of(by_tensors)]
+    monkeypatch.setattr("tradingbot.envs.population_layout._WORTH_COMPILING_BARS", 1)
+    task = task_of(config)
+
+    found = [task.wealth(each.state) for each in steps_of(task)]
+
+    assert torch.equal(torch.stack(expected), torch.stack(found))
+
+
+@pytest.mark.usefixtures("always")
+def test_costs_that_differ_between_lanes_are_each_lanes_own() -> None:
+    config, world = CASES["long-only targets"], small_world()
+    market = tensor_market(world.prices, world.present, dtype=torch.float64)
+    rules, reward = config.rules, config.reward_stack
+    task = task_of(config)
+    state, _ = task.begin()
+    rates = torch.tensor([[0.0, 1e-3, 1e-2]] * 5, dtype=torch.float64)
+    action = torch.ones(3, dtype=torch.float64)
+
+    natively = backtest_step(rules, reward, market)(rates, state, action)
+
+    expected = packed_step(rules, reward, market, None)(rates, state, action)
+    assert torch.equal(natively.account.money, expected.account.money)
+    assert len({float(x) for x in natively.account.money[0]}) == 3
+
+
+def test_other_number_formats_have_no_native_step() -> None:
+    config, world = CASES["long-only targets"], small_world()
+    market = tensor_market(world.prices, world.present, dtype=torch.float32)
+
+    assert native_step.native_step(config.rules, config.reward_stack, market) is None
+
+
+@pytest.mark.usefixtures("always")
+def test_step_beyond_the_last_bar_reads_no_other_memory() -> None:
+    world = small_world()
+    task = evaluation_task(
+        world, CASES["long-only targets"], first_bar=world.n_bars - 2, dtype=torch.float64
+    )
+    state, _ = task.begin()
+    for _ in range(3):
+        made = task.step(state, torch.ones(3, 1, dtype=torch.float64))
+        state = made.state
+
+    assert bool(torch.isfinite(task.wealth(state)).all())
+
+
+@pytest.mark.usefixtures("always")
+def test_machine_without_compiler_steps_with_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "_COMPILERS", ("no-such-compiler",))
+    monkeypatch.setattr(native_step, "_LOADED", {})
+    config = CASES["long-only targets"]
+
+    steps = steps_of(task_of(config))
+
+    assert _program(config) is None
+    assert len(steps) == STEPS
+
+
+def test_length_of_a_backtest_is_no_part_of_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(native.CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(native_step, "_LOADED", {})
+    monkeypatch.setattr(native_step, "step_source", lambda *_: "void step(void) {}")
+    rules = CASES["long-only targets"].rules
+
+    for episode_bars in (77, 78):
+        episode = replace(rules.episode, episode_bars=episode_bars)
+        _program(replace(CASES["long-only targets"], rules=replace(rules, episode=episode)))
+
+    assert len([*tmp_path.glob("*.so")]) == 1
+
+
+def _program(config: EnvConfig) -> object:
+    world, reward = small_world(), config.reward_stack
+    market = tensor_market(world.prices, world.present, dtype=torch.float64)
+    return native_step.native_step(config.rules, reward, market, identity=reward_identity(reward))
