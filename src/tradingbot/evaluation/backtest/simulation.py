@@ -3,32 +3,33 @@
 Nothing is reset on the way; an account that was ruined stays ruined. A decision is made with what
 is known at the close of a bar; it is executed at the next open, or so many bars later.
 
-Two engines come to the same: tensors, and the same operations compiled. Compiling takes seconds,
-so it is done where the bars are many, or have become many in this process.
+Two engines come to the same: tensors, and the same operations compiled. Compiling takes seconds
+once and is kept on disk, so it is done where the bars are many. Which of them is used follows from
+the call alone: sums of many bars differ in their last digits between the two, and no figure may
+depend on what the process did before.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 
 import torch
 
 from tradingbot.evaluation.backtest.lanes import Lanes, Sight
-from tradingbot.evaluation.backtest.native import is_loaded, native_trade
+from tradingbot.evaluation.backtest.native import native_trade
 from tradingbot.evaluation.backtest.native_lanes import NativeLanes
 from tradingbot.evaluation.backtest.tensor_lanes import TensorLanes
 from tradingbot.evaluation.backtest.track import Track
 from tradingbot.market.bars import TensorMarket
-from tradingbot.market.rules import ActionSpace, Rules
+from tradingbot.market.rules import Rules
 from tradingbot.rewards import PotentialShaping, RewardStack
 
 Progress = Callable[[int, int, str], None]
 """Told (finished, total, label) in bars."""
 _TOLD_BARS = 50
-_PATIENCE_BARS = 1_000
-"""Bars by tensors after which compiling is worth its seconds."""
-_BARS_SO_FAR: Counter[ActionSpace] = Counter()
+_MANY_BARS = 400
+"""So many take tensors about half of what compiling takes: from here on it pays by the second call.
+"""
 
 
 def simulate(  # noqa: PLR0913 - a simulation's parts, and how it is run
@@ -52,7 +53,7 @@ def simulate(  # noqa: PLR0913 - a simulation's parts, and how it is run
         lanes: Who trades.
         n_bars: S.
         progress: Told how far it is.
-        native: Compile; by default where it pays. Without a compiler tensors are used.
+        native: Compile; by default where the bars are many. Without a compiler tensors are used.
     """
     with torch.no_grad():
         engine = _engine(market, rules, reward, lanes, n_bars, native)
@@ -78,10 +79,8 @@ def _engine(
     n_bars: int,
     native: bool | None,
 ) -> TensorLanes | NativeLanes:
-    if native is None:
-        _BARS_SO_FAR[rules.action.space] += n_bars
-        native = is_loaded(rules, reward) or _BARS_SO_FAR[rules.action.space] > _PATIENCE_BARS
-    trade = native_trade(rules, reward) if native else None
+    is_native = n_bars >= _MANY_BARS if native is None else native
+    trade = native_trade(rules, reward) if is_native else None
     if trade is None:
         return TensorLanes(market, rules, reward, lanes, n_bars)
     return NativeLanes(trade, market, rules, lanes, n_bars=n_bars, n_terms=len(reward.names))
