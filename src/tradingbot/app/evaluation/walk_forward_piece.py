@@ -27,10 +27,13 @@ from tradingbot.evaluation.walk_forward import (
 def walk_forward_orders(subject: Subject, settings: WalkForwardSettings) -> tuple[Order, ...]:
     """Return the trainings that the windows need, in order of time.
 
+    Windows are laid over the days from the run's first training day on: it learns from none before.
+
     Raises:
         DataError: If the data are shorter than a window, or a training or window has too few bars.
     """
-    days = np.unique(closing_day(subject.data.world.closed_at.astype("datetime64[us]")))
+    first = subject.data.split.train.start
+    days = np.unique(closing_day(subject.data.world.closed_at[first:].astype("datetime64[us]")))
     names = [str(day) for day in days]
     seed = subject.run.record.seeds["root"]
     orders = tuple(
