@@ -17,8 +17,9 @@ from fixtures.tiny_evaluation import make_run, tiny_evaluation_arguments
 from tradingbot.app.cli.application import run
 from tradingbot.app.evaluation import subject as subject_module
 from tradingbot.app.gates_view import read_dossier
+from tradingbot.app.training.counting import data_key
 from tradingbot.runs import RunDirectory
-from tradingbot.runs.ledger import Ledger
+from tradingbot.runs.ledger import Entry, Kind, Ledger, write_witness
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +113,20 @@ def test_gates_judge_what_the_evaluation_left_and_measured(
     assert gates["F production/onnx"]["outcome"] == "not measured"
 
 
-@pytest.mark.parametrize("damage", ["changed", "unnoted", "of another run", "earlier"])
+def sha256_of(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def note(workspace: Path, kind: Kind, name: str, config_hash: str) -> Entry:
+    data = data_key(RunDirectory.open(workspace / "runs" / "tiny").record.data)
+    return Ledger(workspace).begin(
+        kind, data=data, run=name, config_hash=config_hash, at=datetime.now(UTC)
+    )
+
+
+@pytest.mark.parametrize(
+    "damage", ["changed", "unnoted", "of another run", "before the run", "earlier"]
+)
 def test_gates_refuse_a_dossier_that_is_not_the_one_the_evaluation_left(
     evaluated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str
 ) -> None:
@@ -126,13 +140,12 @@ def test_gates_refuse_a_dossier_that_is_not_the_one_the_evaluation_left(
         first = next(i for i, line in enumerate(lines) if '"kind":"dossier"' in line)
         ledger.write_text("".join(lines[:first]))
     elif damage == "of another run":
-        other = workspace / "runs" / "tiny"
-        sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
         file.write_bytes(file.read_bytes() + b"\n")
-        at = datetime.now(UTC)
-        Ledger(workspace).begin(
-            "dossier", data="d" * 64, run=other.name + "2", config_hash=sha256, at=at
-        )
+        note(workspace, "dossier", "tiny2", sha256_of(file))
+    elif damage == "before the run":  # of one that had its name
+        ledger.unlink()
+        note(workspace, "dossier", "tiny", sha256_of(file))
+        write_witness(file.parents[1], note(workspace, "training", "tiny", "c" * 64))
     else:
         kept = file.read_bytes()
         assert evaluate(workspace, "tiny", "--jobs", "1") == 0
@@ -145,7 +158,8 @@ def test_gates_refuse_a_dossier_that_is_not_the_one_the_evaluation_left(
     assert "must be the file that its evaluation left" in said
     assert str(file) in said
     assert said.endswith(" evaluate tiny.")
-    assert ("no hash of it there" if damage == "unnoted" else "changed since") in said
+    is_unknown = damage in ("unnoted", "before the run")
+    assert ("no hash of it there" if is_unknown else "changed since") in said
     assert evaluate(workspace, "tiny", "--jobs", "1") == 0  # what it says to do works
     assert judge(workspace) == 0
 
