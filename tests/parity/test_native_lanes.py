@@ -78,7 +78,7 @@ def tracks(config: EnvConfig, policies: list[Policy], **options: object) -> list
 def test_compiled_lanes_equal_the_tensors_bit_for_bit(name: str) -> None:
     by_tensors, compiled = tracks(*CASES[name])
 
-    assert native_module.is_loaded(*_program(CASES[name][0]))
+    assert native_module.native_trade(*_program(CASES[name][0])) is not None
     assert len(by_tensors.fills().step) > 100
     assert np.array_equal(by_tensors.bars, compiled.bars)
     assert np.array_equal(by_tensors.asked, compiled.asked)
@@ -104,7 +104,7 @@ def test_without_a_compiler_the_tensors_are_used(monkeypatch: pytest.MonkeyPatch
 
     by_tensors, fallen_back = tracks(config, policies)
 
-    assert not native_module.is_loaded(*_program(config))
+    assert native_module.native_trade(*_program(config)) is None
     assert np.array_equal(by_tensors.bars, fallen_back.bars)
 
 

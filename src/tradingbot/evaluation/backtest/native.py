@@ -19,11 +19,6 @@ _SOURCES = ("domain", "market", "rewards", "risk", "agents/policy.py", "evaluati
 _LOADED: dict[tuple[Rules, Any], Trade | None] = {}
 
 
-def is_loaded(rules: Rules, reward: Reward) -> bool:
-    """Tell whether the program of these rules is ready in this process."""
-    return _LOADED.get((endless(rules), reward)) is not None
-
-
 def native_trade(rules: Rules, reward: Reward) -> Trade | None:
     """Return the compiled simulation of some rules and reward; None where it cannot be made.
 
