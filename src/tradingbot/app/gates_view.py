@@ -128,25 +128,22 @@ def print_memo(memo: Memo, *, label: str) -> None:
 
 
 def print_gates(gates: Sequence[GateResult]) -> None:
-    """Write one line per gate, and below why some were not measured."""
+    """Write every gate, and below why some were not measured."""
     rows = [
         (
-            each.gate + (" *" if each.is_required else ""),
-            each.words,
+            f"{each.gate}{' *' if each.is_required else ''}\n{each.words}",
             re.sub(r" at the (low|high) end$", r" (\1)", each.wanted),
             each.found or "–",
-            each.evidence,
-            each.outcome,
+            f"{each.outcome}\n{each.evidence}",
         )
         for each in gates
     ]
-    columns = ["gate", "what", "target", "measured [95 %]", "evidence", "outcome"]
     print_table(
         "Gates",
-        columns,
+        ["gate", "target", "measured [95 %]", "outcome, evidence"],
         rows,
         caption="* required for GO; (low), (high): end of the interval; test part, net of costs",
-        unbroken=["gate", "outcome"],
+        unbroken=["target", "outcome, evidence"],
     )
     reasons: dict[str, list[str]] = {}
     for each in gates:
