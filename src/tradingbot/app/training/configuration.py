@@ -70,7 +70,8 @@ class EncoderSection(Section):
     """What turns the history of a symbol into an embedding."""
 
     preset: Name = "row"
-    """`row` (features as they are), tiny, small, full, lstm or mlp."""
+    """`row` (features as they are), skip (features and a few learned numbers), tiny, small, full,
+    lstm or mlp."""
     trainable: bool = False
     """Let the encoder learn with the agents; else its embeddings are computed once."""
     pretrain: bool = True

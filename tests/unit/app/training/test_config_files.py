@@ -15,8 +15,10 @@ from tradingbot.app.training.config_files import (
     known_train_presets,
     load_train_config,
 )
+from tradingbot.app.training.demo import DEMO_PRESET
 from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.schedules import constant
+from tradingbot.networks.encoders.catalogue import encoder_preset
 
 
 @pytest.mark.parametrize("name", known_train_presets())
@@ -91,6 +93,15 @@ def test_mistake_in_a_library_section_says_rule_value_and_remedy(
         load_train_config("quick", {key: value})
 
     assert words in str(caught.value)
+
+
+def test_preset_of_the_demonstration_pretrains_an_encoder_that_learns_nothing_more() -> None:
+    config = load_train_config(DEMO_PRESET)
+
+    assert encoder_preset(config.encoder.preset).kind != "row"
+    assert config.encoder.pretrain
+    assert not config.encoder.trainable
+    assert config.encoder.transfer_from is None
 
 
 @pytest.mark.parametrize("learner", ["ppo", "sac", "direct"])
