@@ -23,8 +23,8 @@ from tradingbot.app.training.session import begin_run
 from tradingbot.evaluation.statistics.proportion import wilson_interval
 
 NOISE, PLANTED = "noise", "planted"
-FIRST_SEED = 1000
-"""Of market and training; no seed that anything was tuned on."""
+FIRST_SEED = 2000
+"""Of market and training; no seed that anything was tuned on: 1000 to 1039 were, for the budget."""
 GOALS = {NOISE: 0.02, PLANTED: 0.95}
 """Share of GO: at most on noise, at least where a signal is planted (κ = 0.10)."""
 _RECORDS = {NOISE: "false_go", PLANTED: "true_go"}
@@ -34,7 +34,7 @@ _TRAINING: dict[str, object] = {
     "splits.validation": "2023-06-30",
     "market.params": {},
     "encoder.preset": "row",
-    "budget.steps_per_agent": 20_480,
+    "budget.steps_per_agent": 40_960,
     "validation.every_updates": 10,
     "tracking.mlflow": "off",
     "tracking.tensorboard": "off",
