@@ -16,7 +16,7 @@ from tradingbot.app.evaluation.storing import note_dossier, store_page
 from tradingbot.app.gates_file import foreign_source, load_gates
 from tradingbot.app.gates_view import DOSSIER_FILE, EVALUATION_FOLDER
 from tradingbot.app.requirement import installed_version
-from tradingbot.app.training.counting import data_key, require_counted
+from tradingbot.app.training.counting import count_evaluation, data_key, require_counted
 from tradingbot.app.training.session import RUNS_FOLDER
 from tradingbot.data.atomic import storage_errors
 from tradingbot.domain.errors import MissingExtraError
@@ -110,14 +110,12 @@ def evaluate_run(
 
 def _count(bench: Bench, workspace: Path) -> None:
     """Count the evaluation, once for the same weights, data, settings and sources."""
-    ledger, run = Ledger(workspace), bench.subject.run
-    ledger.require_witnessed(workspace / RUNS_FOLDER)
+    run = bench.subject.run
+    Ledger(workspace).require_witnessed(workspace / RUNS_FOLDER)
     require_counted(run, workspace)
-    data = data_key(run.record.data)
     key = bench.task_of(bench.pieces["performance"], {}).key
-    known = ledger.trials(data, kinds=("evaluation",))
-    if not any(trial.run == run.id and trial.config_hash == key for trial in known):
-        ledger.begin("evaluation", data=data, run=run.id, config_hash=key, at=datetime.now(UTC))
+    data, now = data_key(run.record.data), datetime.now(UTC)
+    count_evaluation(run.id, workspace, data=data, config_hash=key, at=now)
 
 
 def _require_named(pieces: dict[str, Stored], names: tuple[str, ...]) -> None:
