@@ -176,10 +176,10 @@ def _held_share(agents: Backtest, hold: Backtest) -> str:
     """Say what holding as much all the time gives: who holds less falls less, without skill."""
     share = float(agents.position_frac.mean())
     alike = share * hold.portfolio_returns
-    gained = float(np.prod(1.0 + alike) - 1.0)
+    gained = f"{np.prod(1.0 + alike) - 1.0:+.1%}".replace("-", "−")
     return (
         f"; agents held {share:.0%} on average, and as much of equal weight all the time gives "
-        f"{gained:+.1%}, drawdown {max_drawdown(alike):.1%}"
+        f"{gained}, drawdown {max_drawdown(alike):.1%}"
     )
 
 

@@ -108,7 +108,7 @@ def test_historical_window_says_what_holding_as_much_all_the_time_gives(
     share = 0.5 * hold.position_frac.mean()
     gained = np.prod(1.0 + share * hold.portfolio_returns) - 1.0
     assert f"agents held {share:.0%} on average" in words
-    assert f"gives {gained:+.1%}, drawdown " in words
+    assert f"gives {gained:+.1%}, drawdown ".replace("-", "−") in words
 
 
 def test_hold_is_equal_weight_of_the_agents_symbols(ppo_subject: Subject) -> None:
