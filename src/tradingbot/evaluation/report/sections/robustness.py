@@ -74,7 +74,7 @@ def walk_forward_section(dossier: Dossier) -> Section:
     if found.windows and all(_is_flat(window) for window in found.windows):
         finding = (
             f"Nobody trades in any of {counted(len(found.windows), 'windows')}: agents that "
-            f"learned anew from earlier days were kept out as well, {count(found.steps_per_agent)} "
+            f"learned anew from earlier days were kept out, {count(found.steps_per_agent)} "
             f"steps per agent. The table says what holding made meanwhile."
         )
         return Section("walk-forward", title, finding, (_window_table(found),))

@@ -56,7 +56,7 @@ def seeds_section(dossier: Dossier) -> Section:
     if not any(row.trading_agents or row.failed for row in found.rows):
         finding = (
             f"Nobody trades: in all of {counted(len(found.rows), 'trainings')} with other seeds "
-            "validation keeps every agent out as well."
+            "validation keeps every agent out."
         )
         return Section("seeds", title, finding, (_seed_table(found),))
     finding = (
