@@ -32,11 +32,13 @@ def bench_evaluate(
     """
     from tradingbot.app.bench.backtest_bench import FULL, QUICK, measure_backtests
     from tradingbot.app.bench.go_rates import NOISE, PLANTED, measure_rates
+    from tradingbot.app.bench.native_bench import measure_native_step
     from tradingbot.app.bench.record import describe_machine
 
     tell_if_busy()
     with progress_bar("bench") as progress:
         found = measure_backtests(QUICK if quick else FULL, progress)
+        found.append(measure_native_step())
         counts = {NOISE: noise, PLANTED: planted}
         found += measure_rates(counts, jobs=os.cpu_count() or 1, progress=progress)
     if as_json:
