@@ -66,12 +66,13 @@ def render_dossier(dossier: Dossier, memo: Memo) -> str:
     """
     is_idle = nobody_trades(dossier)
     evidence = [build(dossier) for build in _EVIDENCE]
-    titles = {section.id: section.title for section in evidence}
+    origin = origin_section(dossier)
+    titles = {section.id: section.title for section in (*evidence, origin)}
     sections = [
         *evidence,
         gates_section(memo, titles, is_idle=is_idle),
         caveats_section(dossier),
-        origin_section(dossier),
+        origin,
     ]
     environment = _environment(synthetic=dossier.header.synthetic)
     script = _source("dossier.js")
@@ -81,6 +82,7 @@ def render_dossier(dossier: Dossier, memo: Memo) -> str:
         is_idle=is_idle,
         key_figures=_idle_figures(dossier) if is_idle else _key_figures(dossier),
         sections=sections,
+        alarm=sentence(memo.alarm.words) if memo.alarm else "",
         decision=sentence(dossier.header.decision),
         steps=count(dossier.header.steps_per_agent),
         style=_source("dossier.css"),

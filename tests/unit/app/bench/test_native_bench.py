@@ -18,7 +18,7 @@ needs_compiler = pytest.mark.skipif(
 
 @needs_compiler
 def test_record_names_both_steps() -> None:
-    record = measure_native_step(n_bars=20)
+    record = measure_native_step(n_bars=80)
 
     assert (record.name, record.unit, record.reference_name) == ("step_as_c", "µs", "tensors")
     assert record.ratio is not None
@@ -34,10 +34,10 @@ def test_steps_that_differ_are_not_timed(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(native_bench, "packed_step", shifted)
 
     with pytest.raises(RuntimeError, match="differ"):
-        measure_native_step(n_bars=20)
+        measure_native_step(n_bars=80)
 
 
 def test_machine_without_compiler_has_no_record(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native_bench, "native_step", lambda *_, **__: None)
 
-    assert "no C compiler" in measure_native_step(n_bars=20).note
+    assert "no C compiler" in measure_native_step(n_bars=80).note

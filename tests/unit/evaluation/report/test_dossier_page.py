@@ -84,11 +84,12 @@ def test_banner_tells_verdict_reasons_and_what_would_change_it(verdict: Verdict)
 
 
 def test_banner_tells_an_alarm_that_stands_from_one_that_is_explained(full: str) -> None:
-    alarm = Alarm("The Sharpe ratio is above 3.", False, "Nothing explains it.")
+    alarm = Alarm("the Sharpe ratio is above 3", False, "Nothing explains it.")
     stands = render_dossier(example_dossier(), replace(example_memo("NO-GO"), alarm=alarm))
 
     assert "Alarm, explained." in words(full)
-    assert "Alarm: too good to be believed. The Sharpe ratio is above 3." in words(stands)
+    said = "Alarm: too good to be believed. The Sharpe ratio is above 3. Nothing explains it."
+    assert said in words(stands)
     assert 'role="note"' not in render_dossier(example_dossier(), example_memo(alarm=False))
 
 
@@ -243,6 +244,25 @@ def test_gates_show_target_measured_interval_evidence_and_outcome(full: str) -> 
 
 def test_evidence_of_every_measurement_is_a_section_of_the_page() -> None:
     assert {found.evidence for found in MEASUREMENTS.values()} <= set(ORDER)
+
+
+def test_gates_link_what_the_run_says_of_itself() -> None:
+    memo = example_memo()
+    gate = replace(memo.gates[0], evidence="origin")
+
+    found = section(render_dossier(example_dossier(), replace(memo, gates=(gate,))), "gates")
+
+    assert '<a href="#origin">Make it again</a>' in found
+
+
+def test_policy_writes_a_label_that_returns_once() -> None:
+    dossier = example_dossier()
+    assert dossier.policy is not None
+    close = StateActionMap("own size", (0.0, 0.9991, 0.9996, 1.0), (0.4, 0.9, 0.9), (9, 9, 9))
+
+    text = page(replace(dossier, policy=replace(dossier.policy, maps=(close,))))
+
+    assert words(section(text, "policy").partition("Action by own size")[2]).count(" 1 ") == 1
 
 
 def test_page_gives_command_and_hashes(full: str) -> None:

@@ -86,9 +86,10 @@ def _rewards(found: PolicyAnalysis) -> Chart:
 
 
 def _state_action(one: StateActionMap) -> Chart:
+    labels = [f"{edge:.2g}".replace("-", "−") for edge in one.edges]
     bars = [
         Bar(
-            f"{one.edges[index]:.2g}".replace("-", "−"),
+            labels[index] if labels[index] not in labels[:index] else "",  # 0.999 and 1 are both 1
             action,
             f"{one.input} {one.edges[index]:.3g} to {one.edges[index + 1]:.3g}: "
             f"mean action {plain(action)} ({one.count[index]} decisions)",

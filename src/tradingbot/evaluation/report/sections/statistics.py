@@ -236,7 +236,7 @@ def _superior(found: Statistics) -> Figure:
     return Figure(
         name,
         f"p = {plain(found.spa_p_consistent, 3)}",
-        f"If the agents were no better than the best of {', '.join(found.spa_against)}, a lead "
+        f"If the agents were no better than the best of {'; '.join(found.spa_against)}, a lead "
         f"like this would still appear with this probability (Hansen's test; "
         f"{plain(found.spa_p_lower, 3)} to {plain(found.spa_p_upper, 3)} by how poor baselines "
         f"count).",

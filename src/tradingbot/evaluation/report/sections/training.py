@@ -193,7 +193,7 @@ def _ablation_table(found: Ablation) -> Table:
 def _health_figures(health: Health) -> Figures:
     return Figures(
         (
-            Figure("Entropy of actions", plain(health.entropy), "0 always the same, 1 all alike"),
+            Figure("Entropy of actions", plain(health.entropy), "0 one action, 1 all as often"),
             Figure(
                 "Largest bin",
                 percent(health.largest_bin_frac, 0),
@@ -202,7 +202,7 @@ def _health_figures(health: Health) -> Figures:
             Figure(
                 "Range of actions",
                 f"{plain(health.lowest_action)} to {plain(health.highest_action)}",
-                "of −1 to 1",
+                "1 is all long, 0 out, −1 all short",
             ),
             Figure(
                 "Collapsed agents",
