@@ -246,25 +246,6 @@ def test_evidence_of_every_measurement_is_a_section_of_the_page() -> None:
     assert {found.evidence for found in MEASUREMENTS.values()} <= set(ORDER)
 
 
-def test_gates_link_what_the_run_says_of_itself() -> None:
-    memo = example_memo()
-    gate = replace(memo.gates[0], evidence="origin")
-
-    found = section(render_dossier(example_dossier(), replace(memo, gates=(gate,))), "gates")
-
-    assert '<a href="#origin">Make it again</a>' in found
-
-
-def test_policy_writes_a_label_that_returns_once() -> None:
-    dossier = example_dossier()
-    assert dossier.policy is not None
-    close = StateActionMap("own size", (0.0, 0.9991, 0.9996, 1.0), (0.4, 0.9, 0.9), (9, 9, 9))
-
-    text = page(replace(dossier, policy=replace(dossier.policy, maps=(close,))))
-
-    assert words(section(text, "policy").partition("Action by own size")[2]).count(" 1 ") == 1
-
-
 def test_page_gives_command_and_hashes(full: str) -> None:
     header, origin = example_dossier().header, section(full, "origin")
 

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fixtures.example_dossier import bare_dossier, example_dossier
+from fixtures.example_dossier import bare_dossier, example_dossier, example_memo
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.report.blocks import Table
+from tradingbot.evaluation.report.dossier_page import render_dossier
 from tradingbot.evaluation.report.sections.origin import origin_section
 
 
@@ -30,3 +31,12 @@ def test_what_gates_ask_of_data_and_training_is_shown() -> None:
 
 def test_what_is_not_known_of_training_is_left_out() -> None:
     assert "Universe" not in said(bare_dossier())
+
+
+def test_gates_of_data_and_training_link_here() -> None:
+    memo = example_memo()
+    gate = replace(memo.gates[0], evidence="origin")
+
+    page = render_dossier(example_dossier(), replace(memo, gates=(gate,)))
+
+    assert '<a href="#origin">Make it again</a>' in page.split('id="gates"')[1]
