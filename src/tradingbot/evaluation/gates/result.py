@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -49,9 +50,18 @@ class GateResult:
         """What was measured, with its interval and unit; empty where nothing was."""
         if self.measured is None:
             return ""
-        ends = self.interval and f" [{self.interval.low:.3g}, {self.interval.high:.3g}]"
         unit = "" if self.unit in _PURE else f" {self.unit}"
-        return f"{self.measured:.4g}{ends or ''}{unit}"
+        return f"{_figure(self.measured, self.interval)}{unit}"
+
+
+def _figure(measured: float, interval: Interval | None) -> str:
+    """Write a figure and its ends with as many decimals as the interval's width is worth."""
+    if interval is None:
+        return f"{measured:.4g}"
+    width = interval.high - interval.low
+    is_plain = 0.0 < width < math.inf
+    form = f".{max(2, 1 - math.floor(math.log10(width)))}f" if is_plain else ".4g"
+    return f"{measured:{form}} [{interval.low:{form}}, {interval.high:{form}}]"
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,24 @@ def test_target_is_told_with_its_sign(target: str, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("unit", "words"), [("bp/bar", "1.5 [1, 2] bp/bar"), ("fraction", "1.5 [1, 2]")]
+    ("unit", "words"), [("bp/bar", "1.50 [1.00, 2.00] bp/bar"), ("fraction", "1.50 [1.00, 2.00]")]
 )
 def test_measured_figure_is_told_with_its_interval_and_unit(unit: str, words: str) -> None:
     assert replace(SHARPE, measured=1.5, interval=around(1.5, 0.5), unit=unit).found == words
+
+
+@pytest.mark.parametrize(
+    ("half", "words"),
+    [
+        (0.38, "-0.47 [-0.85, -0.09]"),
+        (0.004, "-0.4732 [-0.4772, -0.4692]"),
+        (0.0, "-0.4732 [-0.4732, -0.4732]"),
+    ],
+)
+def test_figure_and_its_ends_have_the_same_decimals(half: float, words: str) -> None:
+    figure = replace(SHARPE, measured=-0.4732, interval=around(-0.4732, half), unit="ratio")
+
+    assert figure.found == words
 
 
 def test_near_miss_of_one_is_not_rounded_to_one() -> None:
