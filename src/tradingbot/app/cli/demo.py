@@ -125,10 +125,13 @@ def _print_summary(result: DemoResult, page: str) -> None:
 
 
 def _training_words(training: TrainingDemo) -> str:
+    from tradingbot.app.training.demo import is_pretrained
+
     test = training.result.parts[-1]
     share = test.share_of_oracle
     earned = "no oracle that earns" if share is None else f"{share:.0%} of the oracle"
-    return f"{len(test.agents)} agents: {earned} on the test part; {test.gate.words}"
+    sight = " on a pre-trained encoder" if is_pretrained(training.config) else ""
+    return f"{len(test.agents)} agents{sight}: {earned} on the test part; {test.gate.words}"
 
 
 def _evaluation_words(evaluation: Evaluation) -> str:

@@ -101,8 +101,9 @@ def training_section(demo: TrainingDemo, *, title: str) -> Section:
     n_agents = len(demo.run.record.data.agents)
     text = (
         f"{n_agents} agents learned from {result.label} with the learner "
-        f"“{demo.config.learner.name}”. On the test part, which nothing was chosen by, they earned "
-        f"{share} of what the oracle earned. {_sentence(test.gate.words)}. "
+        f"“{demo.config.learner.name}”{_sight(demo.config)}. On the test part, which this training "
+        f"did not see, they earned {share} of what the oracle earned. "
+        f"{_sentence(test.gate.words)}. "
         f"What was kept: {result.decision}."
     )
     word = "synthetic" if result.synthetic else "observed bars, simulated trading"
@@ -133,6 +134,20 @@ def training_section(demo: TrainingDemo, *, title: str) -> Section:
             Picture(actions, "Test part, all agents together; no bin may hold more than 60 %."),
             Picture(returns, "Net of costs; mean of the agents' sleeves."),
         ],
+    )
+
+
+def is_pretrained(config: TrainConfig) -> bool:
+    """Tell whether agents see the market through an encoder that was pre-trained for them."""
+    return config.encoder.preset != "row" and config.encoder.pretrain
+
+
+def _sight(config: TrainConfig) -> str:
+    if not is_pretrained(config):
+        return ""
+    return (
+        f" on the encoder “{config.encoder.preset}”, which was pre-trained on the training part "
+        f"({config.pretraining.updates} updates)"
     )
 
 
