@@ -147,7 +147,7 @@ def _command(
 
 
 def _show(found: Evaluation, *, as_json: bool) -> None:
-    from tradingbot.evaluation.report.sections.scope import nobody_trades
+    from tradingbot.evaluation.gates.idleness import nobody_trades
 
     if as_json:
         from tradingbot.evaluation.dossier.codec import to_plain
@@ -205,12 +205,13 @@ def _print_policies(dossier: Dossier) -> None:
 def _print_summary(dossier: Dossier) -> None:
     """Write one line for each question that was asked."""
     statistics, leak = dossier.statistics, dossier.leak_check
+    spa_p = statistics.spa_p_consistent
     rows = [
         ("probability of skill (deflated)", f"{statistics.deflated_sharpe:.1%}", "> 95 %"),
         ("trials counted on these data", f"{statistics.n_trials:,}", ""),
         (
             "no better than the best baseline (SPA p)",
-            f"{statistics.spa_p_consistent:.3f}",
+            f"{spa_p:.3f}" if spa_p else "0 (no draw was as good)",
             "< 0.05",
         ),
         ("leak check", "clean" if leak.is_clean else "; ".join(leak.words), "clean"),

@@ -1,8 +1,9 @@
 """The memo: GO, CONDITIONAL or NO-GO, why, what speaks against it, what would change it.
 
 GO needs every required gate and no alarm that stands unexplained. A gate of the phase `edge` that
-fails means NO-GO: there is nothing to deploy. Between the two the verdict is CONDITIONAL: there is
-an edge, but something required failed or was not measured.
+fails means NO-GO: there is nothing to deploy; and so does a run in which nobody trades, whatever
+gates it is judged by. Between the two the verdict is CONDITIONAL: there is an edge, but something
+required failed or was not measured.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.gate import COMPARISONS, EDGE_PHASE, FALLBACK_PHASE, Gate
+from tradingbot.evaluation.gates.idleness import nobody_trades, passes_idly
 from tradingbot.evaluation.gates.judging import judge_gates
 from tradingbot.evaluation.gates.measurements import MEASUREMENTS
 from tradingbot.evaluation.gates.plausibility import raise_alarm
@@ -18,6 +20,9 @@ from tradingbot.evaluation.gates.result import Alarm, GateResult, Memo, Verdict
 
 _LISTED = 5
 _INDICES = ("SPY",)
+_IDLE_REASON = ("No agent trades: there is nothing to deploy, whatever gates pass.",)
+_IDLE_EVIDENCE = ("Nobody trades, so no figure of the agents speaks for them.",)
+_IDLE_CHANGE = ("Agents that trade: before, no other figure counts.",)
 
 
 def write_memo(
@@ -33,31 +38,32 @@ def write_memo(
         dossier: Of the run.
         gates: What is asked.
         benches: Name of a benchmark's record → its value; none by default.
-        source: File of gates that are not the product's own; the memo says so.
+        source: File of gates that are not the product's own; the headline says so.
 
     Raises:
         ConfigError: If the gates cannot be judged.
     """
     results, alarm = judge_gates(dossier, gates, benches or {}), raise_alarm(dossier)
-    verdict = decide(results, alarm)
+    is_idle = nobody_trades(dossier)
+    verdict = decide(results, alarm, is_idle=is_idle)
+    against = _idle_evidence(results) if is_idle else _counter_evidence(verdict, results)
+    headline = _headline(dossier, verdict, results, alarm)
+    if source:
+        headline += f" Judged by {source}, not by the product's own gates."
     return Memo(
         verdict=verdict,
-        headline=_headline(dossier, verdict, results, alarm),
-        reasons=(*_foreign(source), *_reasons(verdict, results, alarm)),
-        counter_evidence=_counter_evidence(verdict, results),
-        would_change=_would_change(verdict, results, alarm),
+        headline=headline,
+        reasons=(*_IDLE_REASON * is_idle, *_reasons(verdict, results, alarm)),
+        counter_evidence=against,
+        would_change=(*_IDLE_CHANGE * is_idle, *_would_change(verdict, results, alarm)),
         alarm=alarm,
         gates=results,
     )
 
 
-def _foreign(source: str) -> tuple[str, ...]:
-    return (f"Judged by {source}, not by the product's own gates.",) if source else ()
-
-
-def decide(results: Sequence[GateResult], alarm: Alarm | None) -> Verdict:
-    """Return the verdict that follows from judged gates and the alarm."""
-    if any(each.phase == EDGE_PHASE and each.outcome == "fail" for each in results):
+def decide(results: Sequence[GateResult], alarm: Alarm | None, *, is_idle: bool) -> Verdict:
+    """Return the verdict that follows from judged gates, the alarm, and whether nobody trades."""
+    if is_idle or any(each.phase == EDGE_PHASE and each.outcome == "fail" for each in results):
         return "NO-GO"
     stands = alarm is not None and not alarm.is_explained
     required = [each for each in results if each.is_required]
@@ -89,6 +95,8 @@ def _headline(
     instead = f"hold {index}" if rising else "stay in cash"
     if not trading:
         return f"No edge: {instead}. Validation kept every agent out of the market."
+    if nobody_trades(dossier):
+        return f"No edge: {instead}. No agent traded."
     return f"No edge: {instead}. The agents earned {earned}."
 
 
@@ -117,12 +125,19 @@ def _counter_evidence(verdict: Verdict, results: Sequence[GateResult]) -> tuple[
             each for each in asked if each.outcome == "not measured" and _belongs_to_the_run(each)
         ]
     else:
-        against = [
-            each
-            for each in results
-            if each.outcome == "pass" and (each.is_required or each.phase == EDGE_PHASE)
-        ]
+        against = _held(results)
     return tuple(describe(each) for each in against[:_LISTED])
+
+
+def _idle_evidence(results: Sequence[GateResult]) -> tuple[str, ...]:
+    """Leave out what cash reaches; windows and seeds that trade speak for the agents still."""
+    against = [each for each in _held(results) if not passes_idly(each)]
+    return (*_IDLE_EVIDENCE, *(describe(each) for each in against[:_LISTED]))
+
+
+def _held(results: Sequence[GateResult]) -> list[GateResult]:
+    asked = [each for each in results if each.is_required or each.phase == EDGE_PHASE]
+    return [each for each in asked if each.outcome == "pass"]
 
 
 def _belongs_to_the_run(result: GateResult) -> bool:
@@ -146,9 +161,12 @@ def _would_change(
 ) -> tuple[str, ...]:
     if verdict == "GO":
         ends = [each for each in results if each.phase == EDGE_PHASE and each.is_required]
-        return tuple(f"{each.words}: below the target on new data." for each in ends[:_LISTED])
+        return tuple(
+            f"New data on which this fails: {each.words} ({_now(each)}, needed {each.wanted})."
+            for each in ends[:_LISTED]
+        )
     steps = [
-        f"{each.words}: {each.wanted}; now {_now(each)}." for each in _missing(results)[:_LISTED]
+        f"{each.words}: {_now(each)}, needed {each.wanted}." for each in _missing(results)[:_LISTED]
     ]
     if alarm is not None and not alarm.is_explained:
         steps.append("An explanation of the alarm that a sceptic accepts, then new data.")

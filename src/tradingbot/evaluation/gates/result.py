@@ -13,6 +13,11 @@ Verdict = Literal["GO", "CONDITIONAL", "NO-GO"]
 _SIGNS = {">=": "≥", "<=": "≤"}
 _PURE = frozenset(["fraction", "probability", "ratio", "0 or 1", "0 … 1"])
 """Units of numbers that need no word behind them."""
+_IN_WORDS = {
+    ("spa_p", 0.0): "0 (no draw was as good)",
+    ("cost_reserve", math.inf): "no cost in the range took it away",
+}
+"""(Metric, figure) at the edge of what can be measured → what it means."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +51,15 @@ class GateResult:
         return f"{_SIGNS.get(comparison, comparison)} {rest}"
 
     @property
+    def in_words(self) -> str:
+        """What a figure at the edge of what can be measured means; empty for any other."""
+        return "" if self.measured is None else _IN_WORDS.get((self.metric, self.measured), "")
+
+    @property
     def found(self) -> str:
         """What was measured, with its interval and unit; empty where nothing was."""
-        if self.measured is None:
-            return ""
+        if self.measured is None or self.in_words:
+            return self.in_words
         unit = "" if self.unit in _PURE else f" {self.unit}"
         return f"{_figure(self.measured, self.interval)}{unit}"
 
@@ -57,7 +67,7 @@ class GateResult:
 def _figure(measured: float, interval: Interval | None) -> str:
     """Write a figure and its ends with as many decimals as the interval's width is worth."""
     if interval is None:
-        return f"{measured:.4g}"
+        return f"{measured:.4g}".replace("inf", "∞")
     width = interval.high - interval.low
     is_plain = 0.0 < width < math.inf
     form = f".{max(2, 1 - math.floor(math.log10(width)))}f" if is_plain else ".4g"

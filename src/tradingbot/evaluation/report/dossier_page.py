@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tradingbot.domain.errors import MissingExtraError
 from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.gates.idleness import nobody_trades
 from tradingbot.evaluation.gates.result import Memo
 from tradingbot.evaluation.report.blocks import Figure
 from tradingbot.evaluation.report.numbers import between, count, percent, plain, sentence, typeset
@@ -26,7 +27,7 @@ from tradingbot.evaluation.report.sections.robustness import (
     stress_section,
     walk_forward_section,
 )
-from tradingbot.evaluation.report.sections.scope import held, nobody_trades
+from tradingbot.evaluation.report.sections.scope import held
 from tradingbot.evaluation.report.sections.statistics import statistics_section
 from tradingbot.evaluation.report.sections.training import (
     ablation_section,
@@ -78,6 +79,7 @@ def render_dossier(dossier: Dossier, memo: Memo) -> str:
     script = _source("dossier.js")
     return environment.from_string(_source("dossier.html")).render(
         header=dossier.header,
+        label=dossier.header.label.removeprefix("synthetic "),  # a badge beside it says so
         memo=memo,
         is_idle=is_idle,
         key_figures=_idle_figures(dossier) if is_idle else _key_figures(dossier),

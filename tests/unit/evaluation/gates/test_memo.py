@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fixtures.example_dossier import around, bare_dossier, example_dossier
+from fixtures.idle_dossier import idle_dossier
 from tradingbot.app.gates_file import load_gates
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.gate import Gate
@@ -165,9 +166,69 @@ def test_bare_dossier_is_never_go() -> None:
     assert memo_of(bare_dossier()).verdict != "GO"
 
 
-def test_memo_by_other_gates_says_whose_they_are() -> None:
-    memo = write_memo(strong_dossier(), load_gates(), source="mine.yaml")
-    assert memo.reasons[0] == "Judged by mine.yaml, not by the product's own gates."
+@pytest.mark.parametrize("dossier", [strong_dossier(), bare_dossier(), idle_dossier()])
+def test_memo_by_other_gates_says_whose_they_are_in_its_headline(dossier: Dossier) -> None:
+    memo = write_memo(dossier, load_gates(), source="mine.yaml")
+    assert memo.headline.endswith(" Judged by mine.yaml, not by the product's own gates.")
+    assert "Judged by" not in memo_of(dossier).headline
+
+
+def easy(*others: Gate) -> list[Gate]:
+    return [Gate("edge/x", "Easy", "deflated_sharpe", ">=", -5.0, required=True), *others]
+
+
+@pytest.mark.parametrize("others", [[], [Gate("final/x", "Hard", "agents", ">", 1e9, True)]])
+def test_no_gates_make_more_than_no_go_of_a_run_in_which_nobody_trades(others: list[Gate]) -> None:
+    memo = write_memo(idle_dossier(), easy(*others))
+    assert memo.verdict == "NO-GO"
+    assert memo.headline.startswith("No edge: hold the index.")
+    assert memo.reasons == ("No agent trades: there is nothing to deploy, whatever gates pass.",)
+    assert memo.would_change[0].startswith("Agents that trade")
+
+
+def test_agents_that_may_trade_and_never_do_are_no_go() -> None:
+    strong = strong_dossier()
+    whole = replace(strong.test.policies[0], n_trades=0, turnover_per_bar_frac=0.0)
+    part = replace(strong.test, policies=(whole, *strong.test.policies[1:]))
+    memo = memo_of(replace(strong, parts=(strong.parts[0], part)))
+    assert memo.verdict == "NO-GO"
+    assert memo.headline.endswith("No agent traded.")
+
+
+def test_figures_of_cash_are_no_counter_evidence() -> None:
+    idle = idle_dossier()
+    falling = replace(idle.test.policies[1], policy=idle.test.reference, annual_return_frac=-0.2)
+    part = replace(idle.test, policies=(idle.test.policies[0], falling))
+    memo = memo_of(replace(idle, parts=(idle.parts[0], part)))
+    passed = {each.gate for each in memo.gates if each.outcome == "pass"}
+    assert {"final/drawdown", "final/over_index", "edge/no_leak"} <= passed
+    first, *rest = memo.counter_evidence
+    assert first == "Nobody trades, so no figure of the agents speaks for them."
+    for words in ("drawdown", "over the reference", "leak check"):
+        assert not any(words in line for line in rest)
+
+
+def test_windows_that_trade_are_counter_evidence_though_the_run_stays_out() -> None:
+    idle, strong = idle_dossier(), strong_dossier()
+    memo = memo_of(replace(idle, walk_forward=strong.walk_forward))
+    assert any("Walk-forward windows" in line for line in memo.counter_evidence)
+
+
+def test_what_would_change_go_says_what_is_needed_by_the_comparison() -> None:
+    changes = memo_of(strong_dossier()).would_change
+    leak = next(line for line in changes if "leak check" in line)
+    spa = next(line for line in changes if "SPA" in line)
+    assert leak == (
+        "New data on which this fails: The leak check is clean (0 findings, needed ≤ 0)."
+    )
+    assert spa.endswith("(SPA) (0.01, needed < 0.05).")
+    assert not any("target" in line for line in changes)
+
+
+def test_what_would_change_no_go_says_figure_and_need() -> None:
+    strong = strong_dossier()
+    memo = memo_of(replace(strong, statistics=replace(strong.statistics, spa_p_consistent=1.0)))
+    assert memo.would_change == ("It is better than the best baseline (SPA): 1, needed < 0.05.",)
 
 
 def test_gate_that_one_end_of_its_interval_misses_is_counter_evidence_of_go() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -43,3 +44,22 @@ def test_near_miss_of_one_is_not_rounded_to_one() -> None:
 
 def test_nothing_measured_is_nothing_told() -> None:
     assert replace(SHARPE, measured=None).found == ""
+
+
+@pytest.mark.parametrize(
+    ("metric", "measured", "words"),
+    [
+        ("spa_p", 0.0, "0 (no draw was as good)"),
+        ("spa_p", 0.012, "0.012"),
+        ("cost_reserve", math.inf, "no cost in the range took it away"),
+        ("cost_reserve", 3.0, "3 × assumed costs"),
+        ("profit_factor", math.inf, "∞"),
+    ],
+)
+def test_figure_at_the_edge_of_what_can_be_measured_is_told_in_words(
+    metric: str, measured: float, words: str
+) -> None:
+    unit = "× assumed costs" if metric == "cost_reserve" else "ratio"
+    gate = replace(SHARPE, metric=metric, measured=measured, interval=None, unit=unit)
+
+    assert gate.found == words

@@ -6,6 +6,7 @@ import base64
 import builtins
 import hashlib
 import html
+import math
 import re
 from dataclasses import replace
 
@@ -142,6 +143,41 @@ def test_synthetic_is_said_in_title_banner_and_every_chart(full: str) -> None:
     assert "synthetic data" in full.split("<h1>")[0].split("<header")[1]
     assert len(charts) > 25
     assert all('class="mark"' in chart and "(synthetic data)" in chart for chart in charts)
+
+
+def test_line_above_the_verdict_says_synthetic_once() -> None:
+    dossier = example_dossier()
+    header = replace(dossier.header, label="synthetic market 'planted', seed 7")
+    text = render_dossier(replace(dossier, header=header), example_memo())
+
+    line = text.split('<p class="kicker">')[1].split("</p>")[0]
+    assert line.count("synthetic") == 1
+    assert "market &#39;planted&#39;, seed 7" in line
+
+
+@pytest.mark.parametrize(
+    ("metric", "measured", "words"),
+    [
+        ("spa_p", 0.0, "0 (no draw was as good)"),
+        ("cost_reserve", math.inf, "no cost in the range took it away"),
+    ],
+)
+def test_gate_at_the_edge_of_what_can_be_measured_is_shown_in_words(
+    metric: str, measured: float, words: str
+) -> None:
+    memo = example_memo()
+    gate = replace(memo.gates[0], metric=metric, measured=measured, interval=None)
+    text = render_dossier(example_dossier(), replace(memo, gates=(gate,)))
+
+    assert words in text.split('<section id="gates"')[1]
+
+
+def test_p_value_without_a_draw_is_said_to_be_one() -> None:
+    dossier = example_dossier()
+    statistics = replace(dossier.statistics, spa_p_consistent=0.0)
+    text = render_dossier(replace(dossier, statistics=statistics), example_memo())
+
+    assert "p = 0 (no draw was as good)" in text
 
 
 def test_synthetic_is_not_said_of_observed_bars() -> None:

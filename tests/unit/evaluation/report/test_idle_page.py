@@ -10,9 +10,9 @@ import pytest
 from fixtures.example_dossier import example_dossier, example_memo
 from fixtures.idle_dossier import idle_dossier
 from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.gates.idleness import nobody_trades
 from tradingbot.evaluation.gates.result import GateResult, Memo, Outcome
 from tradingbot.evaluation.report.dossier_page import render_dossier
-from tradingbot.evaluation.report.sections.scope import nobody_trades
 
 PRAISE = re.compile(r'class="[^"]*\bgood\b[^"]*"|✓')
 EVIDENCE = (

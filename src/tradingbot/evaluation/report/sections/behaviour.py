@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tradingbot.evaluation.dossier.analysis import PolicyAnalysis, StateActionMap
 from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.gates.idleness import nobody_trades
 from tradingbot.evaluation.report.blocks import Block, Chart, Charts, Section
 from tradingbot.evaluation.report.numbers import percent, plain
 from tradingbot.evaluation.report.sections.scope import (
     HALF_PX,
     THIRD_PX,
     left_out,
-    nobody_trades,
     scope,
 )
 from tradingbot.evaluation.report.svg.bars import Column as Bar

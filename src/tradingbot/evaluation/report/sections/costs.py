@@ -6,6 +6,7 @@ import math
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.robustness import Sensitivity, SensitivityRow
+from tradingbot.evaluation.gates.idleness import nobody_trades
 from tradingbot.evaluation.report.blocks import Chart, Charts, Column, Section, Table, number, text
 from tradingbot.evaluation.report.numbers import between, counted, money, percent, plain
 from tradingbot.evaluation.report.sections.scope import (
@@ -13,7 +14,6 @@ from tradingbot.evaluation.report.sections.scope import (
     NARROW_PX,
     THIRD_PX,
     left_out,
-    nobody_trades,
     scope,
 )
 from tradingbot.evaluation.report.svg.drawing import Drawing

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 
+from tradingbot.evaluation.gates.idleness import passes_idly
 from tradingbot.evaluation.gates.result import GateResult, Memo
 from tradingbot.evaluation.report.blocks import Cell, Column, Section, Table, Tone, text
 from tradingbot.evaluation.report.numbers import between, percent, plain
@@ -28,17 +29,6 @@ _MARKS: dict[str, tuple[str, Tone, float]] = {
 }
 
 
-_OF_TRADING = frozenset(
-    (
-        *("performance", "league", "regimes", "stress", "sensitivity"),
-        *("policy", "health", "statistics", "placebos", "leak-check"),
-    )
-)
-"""Sections whose figures are those of cash where nobody trades."""
-_WHOEVER_TRADES = frozenset(["causality_certificate"])
-"""Metrics with evidence there that do not depend on trading."""
-
-
 def gates_section(memo: Memo, titles: Mapping[str, str], *, is_idle: bool = False) -> Section:
     """Show every gate.
 
@@ -54,7 +44,7 @@ def gates_section(memo: Memo, titles: Mapping[str, str], *, is_idle: bool = Fals
         f"{counts['pass']} gates pass, {counts['fail']} fail, {counts['not measured']} were not "
         f"measured. Of the {len(required)} that a GO requires, {met} pass."
     )
-    idly = sum(_passes_idly(gate) for gate in memo.gates) if is_idle else 0
+    idly = sum(passes_idly(gate) for gate in memo.gates) if is_idle else 0
     if idly:
         finding += (
             f" {idly} of the {counts['pass']} passes are those of cash, because nobody trades, and "
@@ -72,7 +62,7 @@ def _row(gate: GateResult, titles: Mapping[str, str], *, is_idle: bool) -> list[
     mark, tone, order = _MARKS[gate.outcome]
     anchor = plain_name(gate.evidence)
     outcome = Cell(mark, order, tone=tone, note=gate.reason)
-    if is_idle and _passes_idly(gate):
+    if is_idle and passes_idly(gate):
         outcome = Cell("pass", order, tone="soft", note="nobody trades")
     return [
         text(gate.gate, tone="strong" if gate.is_required else ""),
@@ -82,12 +72,6 @@ def _row(gate: GateResult, titles: Mapping[str, str], *, is_idle: bool) -> list[
         Cell(titles.get(anchor, gate.evidence), anchor, link=anchor if anchor in titles else ""),
         outcome,
     ]
-
-
-def _passes_idly(gate: GateResult) -> bool:
-    """Tell whether a gate passes for no other reason than that nobody trades."""
-    of_trading = plain_name(gate.evidence) in _OF_TRADING and gate.metric not in _WHOEVER_TRADES
-    return gate.outcome == "pass" and of_trading
 
 
 def _target(gate: GateResult) -> str:
@@ -105,6 +89,8 @@ def _is_fraction(gate: GateResult) -> bool:
 def _measured(gate: GateResult) -> str:
     if gate.measured is None or math.isnan(gate.measured):
         return plain(None)
+    if gate.in_words:
+        return gate.in_words
     if _is_fraction(gate):
         return percent(gate.measured)
     digits = 0 if float(gate.measured).is_integer() and gate.unit not in _RATIOS else 2

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.evidence import LeakCheck, PlaceboRow, Placebos
+from tradingbot.evaluation.gates.idleness import nobody_trades
 from tradingbot.evaluation.report.blocks import (
     Block,
     Cell,
@@ -24,7 +25,6 @@ from tradingbot.evaluation.report.sections.scope import (
     FULL_PX,
     NARROW_PX,
     left_out,
-    nobody_trades,
     scope,
 )
 from tradingbot.evaluation.report.svg.forest import Estimate, Line, forest_chart

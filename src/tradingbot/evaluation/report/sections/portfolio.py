@@ -6,6 +6,7 @@ import math
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.performance import PartFigures, PolicyRow
+from tradingbot.evaluation.gates.idleness import nobody_trades
 from tradingbot.evaluation.report.blocks import (
     Block,
     Cell,
@@ -22,7 +23,6 @@ from tradingbot.evaluation.report.sections.scope import (
     FULL_PX,
     NARROW_PX,
     held,
-    nobody_trades,
     period,
 )
 from tradingbot.evaluation.report.svg.drawing import Drawing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.robustness import Regimes, Stress, WalkForward, Window
+from tradingbot.evaluation.gates.idleness import nobody_trades
 from tradingbot.evaluation.report.blocks import (
     Block,
     Cell,
@@ -22,7 +23,6 @@ from tradingbot.evaluation.report.sections.scope import (
     HALF_PX,
     NARROW_PX,
     left_out,
-    nobody_trades,
     scope,
 )
 from tradingbot.evaluation.report.svg.bars import Column as Bar

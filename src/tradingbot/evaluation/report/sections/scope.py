@@ -31,13 +31,6 @@ def held(part: PartFigures) -> PolicyRow | None:
     return next(alike, None) or part.policy(part.reference)
 
 
-def nobody_trades(dossier: Dossier) -> bool:
-    """Tell whether the agents stay out of the test part: its figures are those of cash."""
-    agents, whole = dossier.test.agents, dossier.test.policies[0]
-    kept_out = bool(agents) and not any(row.trades for row in agents)
-    return kept_out or (whole.n_trades == 0 and whole.turnover_per_bar_frac == 0)
-
-
 def left_out(dossier: Dossier, anchor: str, title: str) -> Section:
     """Return a section that says why its piece was not made."""
     reason = next(

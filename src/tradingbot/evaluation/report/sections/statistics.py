@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.evidence import Statistics
+from tradingbot.evaluation.gates.idleness import nobody_trades
 from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.report.blocks import (
     Block,
@@ -19,7 +20,7 @@ from tradingbot.evaluation.report.blocks import (
     Tone,
 )
 from tradingbot.evaluation.report.numbers import between, bps, count, finite, percent, plain
-from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, nobody_trades, scope
+from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, scope
 from tradingbot.evaluation.report.svg.forest import Estimate, Line, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
 
@@ -235,13 +236,18 @@ def _superior(found: Statistics) -> Figure:
         return Figure(name, plain(None), "There was no baseline to test against.", "soft")
     return Figure(
         name,
-        f"p = {plain(found.spa_p_consistent, 3)}",
+        f"p = {_p_value(found.spa_p_consistent)}",
         f"If the agents were no better than the best of {'; '.join(found.spa_against)}, a lead "
         f"like this would still appear with this probability (Hansen's test; "
         f"{plain(found.spa_p_lower, 3)} to {plain(found.spa_p_upper, 3)} by how poor baselines "
         f"count).",
         "good" if found.spa_p_consistent < _SMALL else "bad",
     )
+
+
+def _p_value(share: float) -> str:
+    """Write the share of draws; none of them is no certainty, for there are only so many."""
+    return plain(share, 3) if share else "0 (no draw was as good)"
 
 
 def _paths(found: Statistics) -> Figure:

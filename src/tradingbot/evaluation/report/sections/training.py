@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tradingbot.evaluation.dossier.analysis import Ablation, Health, Seeds
 from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.gates.idleness import nobody_trades
 from tradingbot.evaluation.report.blocks import (
     Block,
     Chart,
@@ -26,7 +27,7 @@ from tradingbot.evaluation.report.numbers import (
     plain,
     share,
 )
-from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, left_out, nobody_trades
+from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, left_out
 from tradingbot.evaluation.report.svg.forest import Estimate, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
 

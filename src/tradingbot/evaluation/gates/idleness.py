@@ -1,0 +1,29 @@
+"""Runs in which nobody trades: their figures are those of cash, and no merit of the agents."""
+
+from __future__ import annotations
+
+from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.gates.result import GateResult
+
+_OF_TRADING = frozenset(
+    (
+        *("performance", "league", "regimes", "stress", "sensitivity"),
+        *("policy", "health", "statistics", "placebos", "leak-check"),
+    )
+)
+"""Sections whose figures are those of cash where nobody trades."""
+_WHOEVER_TRADES = frozenset(["causality_certificate"])
+"""Metrics with evidence there that do not depend on trading."""
+
+
+def nobody_trades(dossier: Dossier) -> bool:
+    """Tell whether the agents stay out of the test part: its figures are those of cash."""
+    agents, whole = dossier.test.agents, dossier.test.policies[0]
+    kept_out = bool(agents) and not any(row.trades for row in agents)
+    return kept_out or (whole.n_trades == 0 and whole.turnover_per_bar_frac == 0)
+
+
+def passes_idly(gate: GateResult) -> bool:
+    """Tell whether a gate passes for no other reason than that nobody trades."""
+    of_trading = gate.evidence in _OF_TRADING and gate.metric not in _WHOEVER_TRADES
+    return gate.outcome == "pass" and of_trading
