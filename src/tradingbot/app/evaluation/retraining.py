@@ -99,17 +99,6 @@ class Prepared:
     """Name and bars of what is traded afterwards."""
 
 
-def fulfil(
-    order: Order,
-    config: TrainConfig,
-    data: TrainingData,
-    workspace: Path,
-    progress: Progress = silent,
-) -> Trained:
-    """Train and play; see `prepare_training`."""
-    return carry_out(prepare_training(order, config, data, workspace), progress)
-
-
 def prepare_training(
     order: Order, config: TrainConfig, data: TrainingData, workspace: Path
 ) -> Prepared:

@@ -13,7 +13,7 @@ import torch
 from fixtures.run_bits import ENCODED
 from fixtures.tiny_training import tiny_config
 from tradingbot.app.evaluation import retraining
-from tradingbot.app.evaluation.retraining import fulfil
+from tradingbot.app.evaluation.retraining import Trained, carry_out, prepare_training
 from tradingbot.app.evaluation.subject import Subject
 from tradingbot.app.evaluation.training_order import Order, order_config
 from tradingbot.app.evaluation.walk_forward_piece import walk_forward_orders
@@ -21,6 +21,7 @@ from tradingbot.app.training.assembly import Wired, assemble
 from tradingbot.app.training.config_files import changed
 from tradingbot.app.training.configuration import TrainConfig
 from tradingbot.app.training.data import TrainingData, open_data
+from tradingbot.data.calendar import closing_day
 from tradingbot.domain.errors import ConfigError, TrainingError
 from tradingbot.evaluation.walk_forward import WalkForwardSettings
 from tradingbot.learning.trainer import Trainer
@@ -34,10 +35,14 @@ WINDOW = Order(
 )
 
 
+def train(order: Order, config: TrainConfig, data: TrainingData, workspace: Path) -> Trained:
+    return carry_out(prepare_training(order, config, data, workspace))
+
+
 def test_training_of_the_runs_seed_and_budget_is_the_run(subject: Subject, tmp_path: Path) -> None:
     order = Order(seed=subject.run.record.seeds["root"], steps_share_frac=1.0)
 
-    trained = fulfil(order, subject.config, subject.data, tmp_path)
+    trained = train(order, subject.config, subject.data, tmp_path)
 
     for part in ("validation", "test"):
         played = subject.backtest(part)  # type: ignore[arg-type]
@@ -63,7 +68,7 @@ def test_equal_orders_give_the_same_and_another_seed_another(
 ) -> None:
     shortest = replace(SHORT, steps_share_frac=0.05)
     first, again, other = (
-        fulfil(order, subject.config, subject.data, tmp_path)
+        train(order, subject.config, subject.data, tmp_path)
         for order in (shortest, shortest, replace(shortest, seed=10))
     )
 
@@ -75,7 +80,7 @@ def test_equal_orders_give_the_same_and_another_seed_another(
 def test_windows_are_traded_by_agents_that_learned_before_them(
     subject: Subject, tmp_path: Path, opened: list[TrainConfig]
 ) -> None:
-    trained = fulfil(WINDOW, subject.config, subject.data, tmp_path)
+    trained = train(WINDOW, subject.config, subject.data, tmp_path)
 
     assert trained.trained_until <= "2025-09-05"
     assert len(opened) == 1  # the scaler is fitted anew
@@ -85,6 +90,23 @@ def test_windows_are_traded_by_agents_that_learned_before_them(
     )
     assert trained.parts[0].first_day >= "2025-09-08"
     assert all(part.portfolio[0] == 1.0 for part in trained.parts)
+
+
+def test_window_after_validation_begins_where_the_embargo_ends(
+    subject: Subject, tmp_path: Path
+) -> None:
+    prepared = prepare_training(WINDOW, subject.config, subject.data, tmp_path)
+
+    split, closed_at = prepared.data.split, prepared.data.world.closed_at
+    days = closing_day(closed_at.astype("datetime64[us]"))
+    (_, first), (_, second) = prepared.periods
+    first_of_day = [
+        int(np.searchsorted(days, np.datetime64(day))) for day in ("2025-09-08", "2025-09-15")
+    ]
+    boundary = split.validation.stop + split.gap.purge_bars
+    assert first_of_day[0] == boundary  # the window's first bars are the embargo
+    assert first.start == boundary + split.gap.embargo_bars > boundary
+    assert second.start == first_of_day[1]
 
 
 def test_windows_are_laid_over_the_days_that_the_run_may_learn_from(subject: Subject) -> None:
@@ -135,9 +157,9 @@ def test_weights_are_the_same_whatever_follows_validation(
         return with_another_future(open_data(config, workspace))
 
     monkeypatch.setattr(retraining, "assemble", noted)
-    as_it_was = fulfil(WINDOW, subject.config, subject.data, tmp_path)
+    as_it_was = train(WINDOW, subject.config, subject.data, tmp_path)
     monkeypatch.setattr(retraining, "open_data", changed_data)
-    otherwise = fulfil(WINDOW, subject.config, subject.data, tmp_path)
+    otherwise = train(WINDOW, subject.config, subject.data, tmp_path)
 
     assert as_it_was.parts != otherwise.parts  # what follows did change
     first, second = (
@@ -163,10 +185,10 @@ def test_encoder_is_pretrained_anew_on_the_training_bars_of_the_window_alone(
         return with_another_future(opened, opened.split.train.stop)
 
     monkeypatch.setattr(retraining, "assemble", noted)
-    fulfil(SHORT, config, data, tmp_path)
-    fulfil(WINDOW, config, data, tmp_path)
+    train(SHORT, config, data, tmp_path)
+    train(WINDOW, config, data, tmp_path)
     monkeypatch.setattr(retraining, "open_data", changed_data)
-    fulfil(WINDOW, config, data, tmp_path)
+    train(WINDOW, config, data, tmp_path)
 
     of_run, of_window, with_other_bars_after = (each.frozen.state_dict() for each in learned)
     for name, weights in of_window.items():
@@ -185,9 +207,9 @@ def test_training_without_the_model_does_not_see_its_probabilities(
     joined = replace(subject.data, world=replace(world, probabilities=chances))
     with_model = changed(subject.config, {"task.probabilities": "trees"})
 
-    plain = fulfil(shortest, subject.config, subject.data, tmp_path)
-    shown = fulfil(shortest, with_model, joined, tmp_path)
-    ablated = fulfil(without, with_model, joined, tmp_path)
+    plain = train(shortest, subject.config, subject.data, tmp_path)
+    shown = train(shortest, with_model, joined, tmp_path)
+    ablated = train(without, with_model, joined, tmp_path)
 
     assert shown.parts != plain.parts  # the model matters here
     assert ablated.parts == plain.parts
@@ -202,7 +224,7 @@ def test_training_that_is_halted_stays_out_and_says_why(
 
     monkeypatch.setattr(retraining.Trainer, "run", halt)
 
-    trained = fulfil(SHORT, subject.config, subject.data, tmp_path)
+    trained = train(SHORT, subject.config, subject.data, tmp_path)
 
     assert "a collapse" in trained.failed
     assert trained.trading_agents == 0

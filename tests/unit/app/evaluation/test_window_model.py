@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fixtures.tiny_training import tiny_config
-from tradingbot.app.evaluation.retraining import fulfil
+from tradingbot.app.evaluation.retraining import carry_out, prepare_training
 from tradingbot.app.evaluation.subject import Subject, open_subject
 from tradingbot.app.evaluation.training_order import Order, order_config
 from tradingbot.app.evaluation.walk_forward_piece import walk_forward_orders
@@ -73,7 +73,7 @@ def test_window_is_trained_and_traded_and_nothing_is_stored(
 ) -> None:
     before = {line.name for line in list_models(workspace)}
 
-    trained = fulfil(order, seer.config, seer.data, workspace)
+    trained = carry_out(prepare_training(order, seer.config, seer.data, workspace))
 
     assert trained.parts
     assert trained.trained_until < trained.parts[0].first_day
