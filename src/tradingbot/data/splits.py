@@ -145,13 +145,14 @@ class Split:
         """Say what the bars served for: the strongest use that any of them had.
 
         "learned" from, or weights were "chosen" by them; "earlier" than all training: unseen, but
-        what came after them is known to who trades them; "none".
+        what came after them is known to who trades them; "none": also bars that lie in a gap.
         """
         if bars.stop <= self.train.start:
             return "earlier"
         if bars.start < self.train.stop:
             return "learned"
-        return "chosen" if bars.start < self.validation.stop else "none"
+        reach_it = bars.start < self.validation.stop and bars.stop > self.validation.start
+        return "chosen" if reach_it else "none"
 
 
 def split_by_ratio(

@@ -131,8 +131,11 @@ def test_split_that_leaks_cannot_be_built(train, validation, test, message):
         (0, 10, "earlier"),
         (0, 11, "learned"),
         (19, 45, "learned"),
+        (20, 22, "none"),
+        (20, 23, "chosen"),
         (20, 25, "chosen"),
         (29, 50, "chosen"),
+        (30, 32, "none"),
         (30, 50, "none"),
     ],
 )
