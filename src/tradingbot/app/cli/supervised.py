@@ -157,7 +157,7 @@ def backtest_model(
 ) -> None:
     """Trade a model by itself: long while P(up) is at or above a threshold, else flat.
 
-    Each threshold on the test part is counted in the ledger of trials, once.
+    Each threshold on the test part is in the ledger once; a model's first is no trial more.
 
     Example: [bold]tradingbot supervised backtest trees[/bold]
 
