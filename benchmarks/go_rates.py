@@ -5,6 +5,7 @@ python benchmarks/go_rates.py [--noise 100] [--planted 40] [--jobs 2] [--seconds
 About 15 s of one core per noise market and 80 s per planted one. Results are written as they come;
 markets that are in the file already are not judged again. Many processes on one machine spend their
 time on giving memory back; MALLOC_TRIM_THRESHOLD_ and MALLOC_MMAP_THRESHOLD_=10000000000 keep it.
+A file that --seconds cut short has too few markets that take long, which are those not NO-GO.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tradingbot.app.bench.go_rates import (
     GoResult,
     judge_markets,
     rate_record,
+    settings,
 )
 
 
@@ -66,7 +68,10 @@ def read_results(path: Path) -> list[GoResult]:
     """Return what a file has."""
     if not path.is_file():
         return []
-    runs = json.loads(path.read_text())["runs"]
+    document = json.loads(path.read_text())
+    if document["settings"] != settings():
+        sys.exit(f"error: {path} has results of other settings. Give another file with --out.")
+    runs = document["runs"]
     return [GoResult(**{**run, "missed": tuple(run["missed"])}) for run in runs]
 
 
@@ -74,7 +79,8 @@ def write_results(path: Path, results: list[GoResult]) -> None:
     """Write all results, and a record for each kind of market."""
     kinds = dict.fromkeys(each.market for each in results)
     records = [asdict(rate_record(market, results)) for market in kinds]
-    document = {"records": records, "runs": [asdict(each) for each in results]}
+    runs = [asdict(each) for each in results]
+    document = {"settings": settings(), "records": records, "runs": runs}
     path.write_text(json.dumps(document, indent=1, ensure_ascii=False), encoding="utf-8")
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 
-from fixtures.trading_worlds import small_world
+from fixtures.trading_worlds import crashed, small_world
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population import PopulationTask, evaluation_task
 from tradingbot.envs.population_layout import backtest_step
@@ -16,15 +18,19 @@ from tradingbot.envs.world import World
 from tradingbot.evaluation.rollout import sleeve_config
 from tradingbot.learning.task import TaskStep
 from tradingbot.market import native, native_step
-from tradingbot.market.bars import tensor_market
-from tradingbot.market.compiled import missing_compiler, packed_step
+from tradingbot.market.account import COUNT_FIELDS
+from tradingbot.market.bars import TensorMarket, tensor_market
+from tradingbot.market.compiled import PackedStepFunction, missing_compiler, packed_step
 from tradingbot.market.costs import COST_PROFILES
-from tradingbot.rewards import reward_identity
+from tradingbot.market.packing import PackedAccount, pack_rates
+from tradingbot.market.rules import AccountRules, Rules
+from tradingbot.rewards import RewardStack, reward_identity
 
 pytestmark = pytest.mark.skipif(
     missing_compiler(torch.device("cpu")) is not None, reason="no C compiler on this machine"
 )
 FIRST, STEPS = 200, 120
+Change = Callable[[Tensor, PackedAccount, Tensor], tuple[Tensor, PackedAccount, Tensor]]
 CASES = {
     "long-only targets": sleeve_config(),
     "targets with shorts and impact": sleeve_config(COST_PROFILES["impact"], allow_short=True),
@@ -125,18 +131,108 @@ def test_other_number_formats_have_no_native_step() -> None:
     assert native_step.native_step(config.rules, config.reward_stack, market) is None
 
 
+@pytest.mark.parametrize("row", [-50, 1_259])
+def test_account_at_no_bar_is_refused_as_by_tensors(row: int) -> None:
+    rules, reward, market, rates, account = _place()
+    counts = account.counts.clone()
+    counts[COUNT_FIELDS.index("row"), 1] = row
+    outside = account._replace(counts=counts)
+    assert len(market.rows) == 1_260
+
+    for step in (_native(rules, reward, market), packed_step(rules, reward, market, None)):
+        with pytest.raises(IndexError):
+            step(rates, outside, torch.ones(3, dtype=torch.float64))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rates, account, action: (rates, account, action[:1]),
+        lambda rates, account, action: (rates.float(), account, action),
+        lambda rates, account, action: (rates[:, None], account, action),
+        lambda rates, account, action: (rates, account, action.float()),
+        lambda rates, account, action: (
+            rates,
+            account._replace(counts=account.counts.long()),
+            action,
+        ),
+        lambda rates, account, action: (
+            rates,
+            account._replace(money=account.money.float()),
+            action,
+        ),
+        lambda rates, account, action: (
+            torch.stack([rates, rates, rates]).T,
+            PackedAccount(account.money.T.contiguous().T, account.counts.T.contiguous().T),
+            action,
+        ),
+    ],
+    ids=["spread", "rates32", "rates51", "action32", "counts64", "money32", "strided"],
+)
+def test_other_shapes_and_formats_are_stepped_as_by_tensors(change: Change) -> None:
+    rules, reward, market, rates, account = _place()
+    given = change(rates, account, torch.tensor([1.0, 0.5, 0.25], dtype=torch.float64))
+
+    found = _native(rules, reward, market)(*given)
+    expected = packed_step(rules, reward, market, None)(*given)
+
+    assert torch.equal(found.account.money, expected.account.money)
+    assert torch.equal(found.account.counts, expected.account.counts)
+
+
+def test_too_many_actions_are_refused() -> None:
+    rules, reward, market, rates, account = _place()
+
+    with pytest.raises(RuntimeError):
+        _native(rules, reward, market)(rates, account, torch.ones(5, dtype=torch.float64))
+
+
 @pytest.mark.usefixtures("always")
-def test_step_beyond_the_last_bar_reads_no_other_memory() -> None:
-    world = small_world()
-    task = evaluation_task(
-        world, CASES["long-only targets"], first_bar=world.n_bars - 2, dtype=torch.float64
-    )
+def test_ruined_account_is_not_truncated_as_well() -> None:
+    world = crashed(small_world(), 1, FIRST + STEPS - 20)
+    config = replace(CASES["long-only targets"], rules=_halting(CASES["long-only targets"].rules))
+    task = task_of(config, world)
     state, _ = task.begin()
-    for _ in range(3):
+    for _ in range(STEPS):
         made = task.step(state, torch.ones(3, 1, dtype=torch.float64))
         state = made.state
 
-    assert bool(torch.isfinite(task.wealth(state)).all())
+    assert bool(made.terminated[1])
+    assert not bool((made.terminated & made.truncated).any())
+    assert bool(made.truncated[0])
+
+
+@pytest.mark.parametrize("damage", [lambda whole: whole[:1_000], lambda whole: b""])
+def test_damaged_program_is_compiled_again(
+    damage: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(native.CACHE_VARIABLE, str(tmp_path))
+    source = "int answer(void) { return 42; }"
+    library = native.load_library("same", lambda: source)
+    assert library is not None
+    (file,) = tmp_path.glob("*.so")
+    whole = file.read_bytes()
+    file.unlink()  # what is loaded keeps its own
+    file.write_bytes(damage(whole))
+
+    again = native.load_library("same", lambda: source)
+
+    assert again is not None
+    assert again.answer() == 42
+    assert file.read_bytes() == whole
+
+
+@pytest.mark.parametrize("package", ["domain", "market", "rewards", "risk"])
+def test_program_is_named_by_all_sources_that_it_is_made_from(
+    package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed: list[str] = []
+    monkeypatch.setattr(native_step, "_LOADED", {})
+    monkeypatch.setattr(native_step, "load_library", lambda *_: None)
+    monkeypatch.setattr(native_step, "code_sha256", lambda *parts: hashed.extend(parts) or "x")
+
+    assert _program(CASES["long-only targets"]) is None
+    assert package in hashed
 
 
 @pytest.mark.usefixtures("always")
@@ -156,7 +252,7 @@ def test_length_of_a_backtest_is_no_part_of_the_program(
 ) -> None:
     monkeypatch.setenv(native.CACHE_VARIABLE, str(tmp_path))
     monkeypatch.setattr(native_step, "_LOADED", {})
-    monkeypatch.setattr(native_step, "step_source", lambda *_: "void step(void) {}")
+    monkeypatch.setattr(native_step, "step_source", lambda *_: "int step(void) { return 0; }")
     rules = CASES["long-only targets"].rules
 
     for episode_bars in (77, 78):
@@ -170,3 +266,23 @@ def _program(config: EnvConfig) -> object:
     world, reward = small_world(), config.reward_stack
     market = tensor_market(world.prices, world.present, dtype=torch.float64)
     return native_step.native_step(config.rules, reward, market, identity=reward_identity(reward))
+
+
+def _place() -> tuple[Rules, RewardStack, TensorMarket, Tensor, PackedAccount]:
+    config, world = CASES["long-only targets"], small_world()
+    market = tensor_market(world.prices, world.present, dtype=torch.float64)
+    reward = config.reward_stack
+    assert isinstance(reward, RewardStack)
+    rates = pack_rates(config.costs.rates(dtype=torch.float64))
+    state, _ = task_of(config).begin()
+    return config.rules, reward, market, rates, PackedAccount(*state)
+
+
+def _native(rules: Rules, reward: RewardStack, market: TensorMarket) -> PackedStepFunction:
+    made = native_step.native_step(rules, reward, market, identity=reward_identity(reward))
+    assert made is not None
+    return made
+
+
+def _halting(rules: Rules) -> Rules:
+    return replace(rules, account=AccountRules())

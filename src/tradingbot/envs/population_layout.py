@@ -58,7 +58,7 @@ def backtest_step(
 ) -> PackedStepFunction:
     """Return the step of a backtest, which nothing follows: as C where that pays and is possible.
 
-    Both come to the same, bit for bit but for logarithms and the like in rewards.
+    Both come to the same, bit for bit but for logarithms and the like, in rewards and ratios.
     """
     native = None
     if rules.episode.episode_bars >= _WORTH_COMPILING_BARS:

@@ -52,7 +52,7 @@ def load_library(identity: str, write: Callable[[], str]) -> ctypes.CDLL | None:
         text = repr((identity or source, torch.__version__, compiler, _FLAGS))
         name = hashlib.sha256(text.encode()).hexdigest()[:32]
         library = _cache_folder() / f"lanes-{name}.so"
-        if not library.exists():
+        if not _is_whole(library):
             _compile(compiler, source or write(), library)
         return ctypes.CDLL(str(library))
     except (OSError, subprocess.SubprocessError, Unwritable):
@@ -80,7 +80,24 @@ def _compile(compiler: str, source: str, library: Path) -> None:
             capture_output=True,
             timeout=300,
         )
-        made.replace(library)  # whole or not at all, whoever else compiles the same
+        checksum = hashlib.sha256(made.read_bytes()).hexdigest()
+        made.replace(library)  # whoever else compiles the same
+        noted = Path(folder) / "lanes.sha256"
+        noted.write_text(checksum)
+        noted.replace(_checksum_of(library))
+
+
+def _is_whole(library: Path) -> bool:
+    """Tell whether a program is there as it was made: loading a torn one would end the process."""
+    try:
+        noted = _checksum_of(library).read_text()
+        return noted == hashlib.sha256(library.read_bytes()).hexdigest()
+    except OSError:
+        return False
+
+
+def _checksum_of(library: Path) -> Path:
+    return library.with_suffix(".sha256")
 
 
 def _cache_folder() -> Path:

@@ -8,7 +8,7 @@ come to the same, bit for bit but for logarithms and the like.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -23,6 +23,7 @@ from tradingbot.market.compiled import (
     allowed_codes,
     executed_code,
     has_traded,
+    packed_step,
 )
 from tradingbot.market.costs import CostRates
 from tradingbot.market.lane_program import LaneProgram, Value, write_lane_program
@@ -36,21 +37,42 @@ _ROW, _STEPS = COUNT_FIELDS.index("row"), COUNT_FIELDS.index("steps")
 _SOURCES = ("domain", "market", "rewards", "risk")
 _N_RATES, _N_PRIVATE = len(CostRates._fields), len(PRIVATE_FEATURES)
 _HEAD = """\
-void step(int64_t L, int64_t n_rows, int64_t rate_stride, int64_t lane_stride,
-          const double *market, const double *all_rates, const double *all_money,
-          const int32_t *all_counts, const {action} *all_actions, double *numbers,
-          int32_t *whole, uint8_t *flags)
+int step(int64_t L, int64_t n_rows, int64_t rate_stride, int64_t lane_stride,
+         const double *market, const double *all_rates, const double *all_money,
+         const int32_t *all_counts, const {action} *all_actions, double *numbers,
+         int32_t *whole, uint8_t *flags)
 {{
   for (int64_t lane = 0; lane < L; lane++) {{
 """
-_TAIL = "  }\n}\n"
+_TAIL = "  }\n  return 0;\n}\n"
 
 
 class _Program:
     """The C function, and how many rows its results have."""
 
-    def __init__(self, function: Callable[..., None], n_terms: int, n_codes: int) -> None:
-        self.function, self.n_terms, self.n_codes = function, n_terms, n_codes
+    def __init__(self, function: Callable[..., int], n_terms: int, n_codes: int) -> None:
+        self._function, self._n_terms, self._n_codes = function, n_terms, n_codes
+
+    def call(self, rows: Tensor, given: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        """Take lanes through one bar of the market; returns numbers, whole numbers and flags.
+
+        Raises:
+            IndexError: If an account is at no bar that another follows.
+        """
+        rates, money, counts, action = (tensor.contiguous() for tensor in given)
+        n_lanes = len(action)
+        strides = (n_lanes, 1) if rates.dim() == 2 else (1, 0)
+        n_numbers = len(money) + _N_PRIVATE + self._n_terms
+        results = (
+            torch.empty(n_numbers, n_lanes, dtype=torch.float64),
+            torch.empty(len(counts) + 1, n_lanes, dtype=torch.int32),
+            torch.empty(2 + self._n_codes, n_lanes, dtype=torch.bool),
+        )
+        tensors = (rows, rates, money, counts, action, *results)
+        places = (tensor.data_ptr() for tensor in tensors)
+        if self._function(n_lanes, len(rows), *strides, *places):
+            raise IndexError("an account is at no bar of the market that another follows")
+        return results
 
 
 _LOADED: dict[tuple[Rules, Any], _Program | None] = {}
@@ -73,24 +95,28 @@ def native_step(
     if key not in _LOADED:
         _LOADED[key] = _make(*key, identity)
     program = _LOADED[key]
-    return None if program is None else _bound(program, market, rules)
+    return None if program is None else _bound(program, rules, reward, market)
 
 
-def _bound(program: _Program, market: TensorMarket, rules: Rules) -> PackedStepFunction:
+def _bound(
+    program: _Program, rules: Rules, reward: Reward, market: TensorMarket
+) -> PackedStepFunction:
+    by_tensors = packed_step(rules, reward, market, None)
     rows, episode_bars = market.rows.contiguous(), rules.episode.episode_bars
-    discrete, n_terms = rules.action.space == "discrete", program.n_terms
+    n_money, n_counts = (len(part) for part in account_inputs().values())
+    kind = torch.int64 if rules.action.space == "discrete" else torch.float64
 
     def advance_natively(rates: Tensor, account: PackedAccount, action: Tensor) -> PackedStep:
-        money, counts = account.money.contiguous(), account.counts.contiguous()
-        action = (action.long() if discrete else action).contiguous()
-        rates, n_lanes = rates.contiguous(), money.shape[1]
-        n_money, n_counts = len(money), len(counts)
-        strides = (n_lanes, 1) if rates.dim() == 2 else (1, 0)
-        numbers = torch.empty(n_money + _N_PRIVATE + n_terms, n_lanes, dtype=torch.float64)
-        whole = torch.empty(n_counts + 1, n_lanes, dtype=torch.int32)
-        flags = torch.empty(2 + program.n_codes, n_lanes, dtype=torch.bool)
-        tensors = (rows, rates, money, counts, action, numbers, whole, flags)
-        program.function(n_lanes, len(rows), *strides, *(tensor.data_ptr() for tensor in tensors))
+        given = (rates, *account, action)
+        n_lanes = account.money.shape[-1]
+        shapes = ((n_money, n_lanes), (n_counts, n_lanes), (n_lanes,))
+        dtypes = (torch.float64, torch.float64, torch.int32, kind)
+        fits = tuple(tensor.shape for tensor in given[1:]) == shapes and (
+            rates.shape in ((_N_RATES,), (_N_RATES, n_lanes))
+        )
+        if not fits or tuple(tensor.dtype for tensor in given) != dtypes:
+            return by_tensors(rates, account, action)  # they know how to spread and to refuse
+        numbers, whole, flags = program.call(rows, given)
         terms, terminated = numbers[n_money + _N_PRIVATE :], flags[0]
         private = numbers[n_money : n_money + _N_PRIVATE]
         return PackedStep(
@@ -114,7 +140,7 @@ def _make(rules: Rules, reward: Reward, terms: str) -> _Program | None:
     library = load_library(identity, lambda: step_source(rules, reward))
     if library is None:
         return None
-    library.step.restype = None
+    library.step.restype = ctypes.c_int
     library.step.argtypes = [ctypes.c_int64] * 4 + [ctypes.c_void_p] * 8
     inputs = step_inputs(rules)
     _, _, _, made, *_, allowed = _recorded(rules, reward)(*inputs.values())
@@ -175,7 +201,7 @@ def account_inputs() -> dict[str, Tensor]:
 
 def _load(kind: str) -> list[str]:
     n_money, n_counts = (len(part) for part in account_inputs().values())
-    row = f"AT_MOST(counts[{_ROW}] + 1, n_rows - 1)"  # beyond the last bar is no memory of ours
+    row = f"counts[{_ROW}]"
     return [
         f"double money[{n_money}], rates[{_N_RATES}];",
         f"int64_t counts[{n_counts}];",
@@ -185,7 +211,8 @@ def _load(kind: str) -> list[str]:
             f"rates[{i}] = all_rates[{i} * rate_stride + lane * lane_stride];"
             for i in range(_N_RATES)
         ),
-        f"const double *bar = market + {STALE_COLUMN + 1} * {row};",
+        f"if ({row} < -1 || {row} + 1 >= n_rows) return 1;",
+        f"const double *bar = market + {STALE_COLUMN + 1} * ({row} + 1);",
         f"const {kind} action[1] = {{all_actions[lane]}};",
     ]
 

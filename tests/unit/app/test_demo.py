@@ -13,6 +13,7 @@ from tradingbot.app import demo
 from tradingbot.app.configuration import MarketConfig, PipelineConfig, ProofConfig
 from tradingbot.app.demo import DemoResult, run_demo
 from tradingbot.app.demo_page import render_demo
+from tradingbot.app.training.configuration import EncoderSection
 from tradingbot.data.sources.source import silent
 
 CONFIG = PipelineConfig(
@@ -73,6 +74,16 @@ def test_page_of_a_market_without_regimes_has_every_section(result: DemoResult) 
     assert [number for number, _ in titles] == list("1234567")
     assert html.count("<img ") == 8
     assert result.dataset.id in html
+
+
+def test_page_says_whether_agents_see_through_a_pretrained_encoder(result: DemoResult) -> None:
+    assert result.training is not None
+    assert "pre-trained" not in render_demo(result)  # this preset shows features as they are
+    encoder = EncoderSection(preset="skip")
+    seen = result.training.config.model_copy(update={"encoder": encoder})
+    other = replace(result, training=replace(result.training, config=seen))
+
+    assert "encoder “skip”, which was pre-trained on the training part" in render_demo(other)
 
 
 def test_demo_trains_on_its_own_market_and_judges_the_run(result: DemoResult) -> None:

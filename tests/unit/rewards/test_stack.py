@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,7 +12,13 @@ from fixtures.reward_steps import rollout, wild_step
 from tradingbot.domain.errors import ConfigError
 from tradingbot.market import Rules
 from tradingbot.market.maths import TENSOR_MATHS
-from tradingbot.rewards import RewardStack, reward_inputs, reward_preset, reward_stack
+from tradingbot.rewards import (
+    RewardStack,
+    reward_identity,
+    reward_inputs,
+    reward_preset,
+    reward_stack,
+)
 
 
 def test_stack_orders_terms_by_catalogue_and_leaves_out_zeros() -> None:
@@ -26,6 +33,22 @@ def test_bounds_are_the_weighted_bounds_of_the_terms() -> None:
     # pnl ±1, cost −1…0, repeat −0.5…0; a negative weight swaps the ends.
     assert reward_stack({"pnl": 0.75, "cost": 0.5}).bounds == (-1.25, 0.75)
     assert reward_stack({"cost": 0.5, "repeat": -2.0}).bounds == (-0.5, 1.0)
+
+
+def test_identity_tells_stacks_apart_and_knows_no_foreign_terms() -> None:
+    plain = reward_stack({"pnl": 1.0})
+    others = [
+        reward_stack({"pnl": 0.5}),
+        reward_stack({"cost": 1.0}),
+        reward_stack({"pnl": 1.0}, {"pnl": {"scale": 2.0}}),
+    ]
+    layer = plain.layers[0]
+    foreign = replace(layer.term, formula=lambda step, options, maths: step)
+
+    assert len({reward_identity(each) for each in (plain, *others)}) == 4
+    assert reward_identity(reward_stack({"pnl": 1.0})) == reward_identity(plain)
+    assert reward_identity(RewardStack((replace(layer, term=foreign),))) == ""
+    assert reward_identity(object()) == ""
 
 
 def test_row_is_weight_times_term() -> None:

@@ -2,7 +2,8 @@
 
 Every market is another seed: generated, learned from by a small population, evaluated and judged
 like any run. A market whose required pieces already say NO-GO is not evaluated further: gates of
-the phase `edge` ask for nothing else, and no other piece can change that verdict.
+the phase `edge` ask for nothing else, and no other piece can change that verdict. Both evaluations
+have the same settings, so the second takes the first one's pieces as they are.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ _TRAINING: dict[str, object] = {
     "threads": 1,
 }
 """Ten symbols and eight years: of what a year tells ten agents, too much is luck."""
+_PIECES = ("walk_forward", "sensitivity", "placebos")
+"""What the gates that GO requires ask for, besides the required pieces."""
 _EVALUATION: dict[str, object] = {
-    "pieces": ["walk_forward", "sensitivity", "placebos"],
     "walk_forward.retrain_every": 12,
     "walk_forward.steps_share_frac": 1.0,
 }
-"""What the gates that GO requires ask for."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,11 @@ class GoResult:
     """Required gates that did not pass."""
 
 
+def settings() -> dict[str, object]:
+    """Return everything that results follow from, besides market and seed; plain values."""
+    return {"training": _TRAINING, "evaluation": _EVALUATION, "pieces": list(_PIECES)}
+
+
 def judge_market(market: str, seed: int) -> GoResult:
     """Generate, train, evaluate and judge one market in a workspace that is thrown away."""
     options = {**_TRAINING, "market.name": market, "market.seed": seed, "seed": seed}
@@ -69,9 +75,9 @@ def judge_market(market: str, seed: int) -> GoResult:
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder)
         run = begin_run(config, workspace).run.id
-        found = _evaluate(run, workspace, "required", {})
+        found = _evaluate(run, workspace, ())
         if found.memo.verdict != "NO-GO":
-            found = _evaluate(run, workspace, "quick", _EVALUATION)
+            found = _evaluate(run, workspace, _PIECES)
     gates = [each for each in found.memo.gates if each.is_required and each.outcome != "pass"]
     return GoResult(
         market=market,
@@ -134,5 +140,6 @@ def _judge(wanted: tuple[str, int]) -> GoResult:
     return judge_market(*wanted)
 
 
-def _evaluate(run: str, workspace: Path, preset: str, options: dict[str, object]) -> Evaluation:
-    return evaluate_run(Wish(run=run, config=load_evaluate_config(preset, options)), workspace)
+def _evaluate(run: str, workspace: Path, pieces: tuple[str, ...]) -> Evaluation:
+    config = load_evaluate_config("quick", {**_EVALUATION, "pieces": list(pieces)})
+    return evaluate_run(Wish(run=run, config=config), workspace)
