@@ -254,14 +254,14 @@ def _names(specs: Sequence[FeatureSpec], family: str) -> tuple[str, ...]:
 
 
 def _read_manifest(folder: Path) -> PanelManifest:
+    path = folder / MANIFEST_FILE
     try:
-        text = (folder / MANIFEST_FILE).read_text(encoding="utf-8")
-        return PanelManifest.model_validate_json(text)
+        return PanelManifest.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValidationError) as e:
         raise StorageError(
             "panel must have a readable manifest",
-            was=type(e).__name__,
-            where=str(folder),
+            was="damaged" if path.is_file() else "missing",
+            where=str(path),
             remedy="Run: tradingbot features build",
         ) from e
 

@@ -218,6 +218,21 @@ def test_certified_panel_without_its_tensor_file_is_refused(certified: Path) -> 
         Panel.open(certified)
 
 
+@pytest.mark.parametrize(
+    ("content", "was"), [(None, "missing"), ("{", "damaged"), ('{"symbols": 1}', "damaged")]
+)
+def test_panel_without_a_readable_manifest_is_told_what_is_wrong_with_it(
+    panel: Panel, content: str | None, was: str
+) -> None:
+    file = panel.folder / "manifest.json"
+    file.unlink() if content is None else file.write_text(content)
+
+    with pytest.raises(StorageError) as refused:
+        Panel.open(panel.folder, require_certificate=False)
+
+    assert f"readable manifest, was {was} ({file})" in str(refused.value)
+
+
 def test_panel_with_two_tensors_renamed_is_refused_by_its_header(panel: Panel) -> None:
     path = panel.folder / "panel.safetensors"
     content = path.read_bytes()

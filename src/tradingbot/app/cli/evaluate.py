@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tradingbot.app.cli.chosen_place import chosen_by
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import look_up_run, read_pairs, read_values
 from tradingbot.app.console import (
@@ -94,7 +95,7 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
     )
     count = jobs or os.cpu_count() or 1
     try:
-        with progress_bar("evaluate") as progress:
+        with progress_bar("evaluate") as progress, chosen_by("--out", out):
             found = evaluate_run(wish, invocation.workspace, jobs=count, progress=progress)
     except KeyboardInterrupt:
         print_note("Interrupted; finished pieces are kept, and the same command goes on from them")

@@ -14,6 +14,7 @@ from tradingbot.agents.rules.buy_and_hold import buy_and_hold
 from tradingbot.agents.rules.probability_threshold import THRESHOLDS, ProbabilityThreshold
 from tradingbot.app.evaluation.piece import Given
 from tradingbot.app.evaluation.subject import Part, Subject
+from tradingbot.app.json_files import json_problem
 from tradingbot.app.training.data import REFERENCE_INDEX
 from tradingbot.app.training.results import AGENTS, HOLD, ORACLE, RESULT_FILE
 from tradingbot.data.calendar import closing_day
@@ -124,13 +125,19 @@ def trading_agents(subject: Subject) -> tuple[str, ...]:
     path = subject.run.path / RESULT_FILE
     try:
         return tuple(json.loads(path.read_bytes())["trading_agents"])
-    except (OSError, ValueError, KeyError) as e:
+    except (OSError, ValueError, KeyError, TypeError) as e:
         raise StorageError(
             "a finished run must have a readable result",
-            was=type(e).__name__,
+            was=_problem(e),
             where=str(path),
             remedy="Restore the file, or train again",
         ) from e
+
+
+def _problem(error: OSError | ValueError | KeyError | TypeError) -> str:
+    if isinstance(error, OSError | ValueError):
+        return json_problem(error)
+    return "one without trading_agents"
 
 
 def action_histograms(subject: Subject, played: Backtest) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from tradingbot.app.evaluation.subject import Subject
 from tradingbot.app.evaluation.training_order import Order
 from tradingbot.app.training.results import HOLD
 from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.dossier.analysis import SeedRow, Seeds
 from tradingbot.evaluation.metrics.returns import total_return
 from tradingbot.evaluation.policy_figures import annual_sharpe_or_zero
@@ -31,7 +32,13 @@ class SeedsSettings:
     def __post_init__(self) -> None:
         """Refuse what tells nothing about seeds."""
         require_kinds(self)
-        require(2 <= self.count <= 1000, "count must lie in [2, 1000]", self)
+        if not 2 <= self.count <= 1000:
+            raise ConfigError(
+                "count must lie in [2, 1000]",
+                was=self.count,
+                where="SeedsSettings.count",
+                remedy="Give 2 or more to tell luck of the seed, e.g. --set seeds.count=5",
+            )
         require(0.0 < self.steps_share_frac <= 1.0, "steps_share_frac must lie in (0, 1]", self)
 
 
