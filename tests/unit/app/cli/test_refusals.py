@@ -142,3 +142,22 @@ def test_evaluate_says_of_what_a_name_is_unknown(
 
     assert answer.code == 2
     assert message in answer.err
+
+
+@pytest.mark.parametrize("options", [("--cost-bps", "nan"), ("--cost-bps=NaN",)])
+@pytest.mark.parametrize("command", [("backtest", "macd"), ("market", "oracle")])
+def test_number_that_is_none_is_told_so(
+    call: Call, command: tuple[str, ...], options: tuple[str, ...]
+) -> None:
+    answer = call(*command, *options)
+
+    assert answer.code == 2
+    assert answer.err.rstrip().endswith(". It must be a number, was nan")
+
+
+def test_number_that_is_too_large_is_not_said_to_be_none(call: Call) -> None:
+    answer = call("backtest", "macd", "--cost-bps", "501")
+
+    assert answer.code == 2
+    assert "500" in answer.err
+    assert "nan" not in answer.err
