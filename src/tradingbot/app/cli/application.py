@@ -97,7 +97,7 @@ def run(arguments: Sequence[str]) -> int:
     except typer.TyperException as e:
         message = " ".join(e.format_message().split())
         if message:  # empty where no arguments were given and the help has been shown
-            print_error(message + _hint(message))
+            print_error(message + _hint(message, arguments))
     except (KeyboardInterrupt, typer.Abort):
         print_error("interrupted")
         return EXIT_INTERRUPTED
@@ -163,11 +163,16 @@ def _show_traceback(invocation: Invocation) -> None:
         traceback.print_exc(file=sys.stderr)
 
 
-def _hint(message: str) -> str:
+def _hint(message: str, arguments: Sequence[str]) -> str:
     if "No such option: --workspace" in message or "No such option: --debug" in message:
         return " It goes before the noun: tradingbot --workspace FOLDER data list"
     if "does not match the formats '%Y-%m-%d'" in message:
         return " Write a day as e.g. 2025-01-31"
+    # No comparison holds for it, so Typer names whichever end of the range it looks at first.
+    if "Input should be" in message and any(
+        each.rpartition("=")[2].lower() == "nan" for each in arguments
+    ):
+        return ". It must be a number, was nan"
     return ""
 
 

@@ -147,7 +147,7 @@ def test_evaluate_says_of_what_a_name_is_unknown(
 @pytest.mark.parametrize("options", [("--cost-bps", "nan"), ("--cost-bps=NaN",)])
 @pytest.mark.parametrize("command", [("backtest", "macd"), ("market", "oracle")])
 def test_number_that_is_none_is_told_so(
-    call: Call, command: tuple[str, ...], options: tuple[str, ...]
+    call: Callable[..., Answer], command: tuple[str, ...], options: tuple[str, ...]
 ) -> None:
     answer = call(*command, *options)
 
@@ -155,7 +155,7 @@ def test_number_that_is_none_is_told_so(
     assert answer.err.rstrip().endswith(". It must be a number, was nan")
 
 
-def test_number_that_is_too_large_is_not_said_to_be_none(call: Call) -> None:
+def test_number_that_is_too_large_is_not_said_to_be_none(call: Callable[..., Answer]) -> None:
     answer = call("backtest", "macd", "--cost-bps", "501")
 
     assert answer.code == 2
