@@ -6,17 +6,17 @@ import csv
 import io
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, date, datetime
+from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Literal
 
 from tradingbot.agents import RULES
-from tradingbot.app.evaluation.identity import weights_sha256
 from tradingbot.app.evaluation.subject import Subject, open_subject
+from tradingbot.app.looks import Look
 from tradingbot.app.policy_names import require_known_policies, runs_among
 from tradingbot.app.rollouts import Subject as Market
-from tradingbot.app.training.counting import count_evaluation, data_key
+from tradingbot.app.training.counting import require_counted
 from tradingbot.app.training.session import RUNS_FOLDER
 from tradingbot.app.training.wiring import torch_threads
 from tradingbot.data.splits import IndexRange
@@ -40,7 +40,6 @@ from tradingbot.evaluation.metrics.registry import measure
 from tradingbot.evaluation.oracle.intervals import Interval, intervals_over_blocks
 from tradingbot.evaluation.oracle_policy import ORACLES, oracle_policy
 from tradingbot.market.costs import CostProfile
-from tradingbot.runs.record import content_sha256
 
 Part = Literal["train", "validation", "test"]
 FIGURES = (
@@ -81,6 +80,16 @@ class BacktestTerms:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Played:
+    """What was traded."""
+
+    backtests: tuple[Backtest, ...]
+    """One per name."""
+    looks: tuple[Look, ...]
+    """At test bars; to be counted by `app.looks` before anybody sees a figure."""
+
+
 @dataclass(frozen=True)
 class BacktestFigures:
     """One policy over one period, net of costs; all sleeves together."""
@@ -110,8 +119,8 @@ def backtest_named(
     *,
     market: Market | None = None,
     progress: Progress | None = None,
-) -> tuple[Backtest, ...]:
-    """Backtest runs and rules by name; a run on its test bars is counted in the ledger of trials.
+) -> Played:
+    """Backtest runs and rules by name; looks of runs at their test bars are still to be counted.
 
     Args:
         names: Runs (id, its beginning, or folder) and rules.
@@ -123,21 +132,27 @@ def backtest_named(
     Raises:
         ConfigError: If a name is neither, or a run is asked to trade another market than its own.
         DataError: If the period has too few bars.
-        StorageError: If a run is damaged, or the ledger is not whole.
+        StorageError: If a run is damaged, its training is not in the ledger, or the ledger is not
+            whole.
     """
     require_known_policies(names, workspace / RUNS_FOLDER, has_market=market is not None)
     subjects = {name: open_subject(name, workspace) for name in runs_among(names)}
-    found: list[Backtest] = []
+    for subject in subjects.values():
+        require_counted(subject.run, workspace)
+    found, looks = list[Backtest](), list[Look]()
     with torch_threads(1):  # a few hundred lanes are too few to share out
         for name in names:
             if name in subjects:
-                found.append(_run(subjects[name], terms, progress))
+                look = _look(subjects[name], terms)
+                found.append(_run(look, progress))
+                if look.bars.stop > look.subject.data.split.test.start:
+                    looks.append(look)
                 continue
             place = market or _market_of(next(iter(subjects.values())))
             bars = _bars(place.world, terms, next(iter(subjects.values()), None))
             env = next((subject.env for subject in subjects.values()), None)
             found.append(_rule(name, place, bars, terms, env, progress))
-    return tuple(found)
+    return Played(tuple(found), tuple(looks))
 
 
 def figures_of(played: Backtest) -> BacktestFigures:
@@ -200,29 +215,16 @@ def _ending(trades: Trades, place: int) -> str:
     return ExitReason(reason).name.lower() if reason else "policy"
 
 
-def _run(subject: Subject, terms: BacktestTerms, progress: Progress | None) -> Backtest:
-    bars, costs = _bars(subject.data.world, terms, subject), terms.priced(subject.env.costs)
-    if bars.stop > subject.data.split.test.start:
-        _count(subject, bars, costs, terms.delay_bars)
-    played = subject.backtest(bars, costs=costs, delay_bars=terms.delay_bars, progress=progress)
-    return replace(played, policy=f"{played.policy}{_seen_before(subject, bars)}")
+def _look(subject: Subject, terms: BacktestTerms) -> Look:
+    bars = _bars(subject.data.world, terms, subject)
+    return Look(subject, bars, terms.priced(subject.env.costs), terms.delay_bars)
 
 
-def _count(subject: Subject, bars: IndexRange, costs: CostProfile, delay_bars: int) -> None:
-    """Count a look at test bars; the same look again is no further trial."""
-    asked = {
-        "weights": weights_sha256(subject),
-        "bars": [bars.start, bars.stop],
-        "costs": asdict(costs),
-        "delay_bars": delay_bars,
-    }
-    count_evaluation(
-        subject.run.id,
-        subject.workspace,
-        data=data_key(subject.run.record.data),
-        config_hash=content_sha256(asked),
-        at=datetime.now(UTC),
+def _run(look: Look, progress: Progress | None) -> Backtest:
+    played = look.subject.backtest(
+        look.bars, costs=look.costs, delay_bars=look.delay_bars, progress=progress
     )
+    return replace(played, policy=f"{played.policy}{_seen_before(look.subject, look.bars)}")
 
 
 def _seen_before(subject: Subject, bars: IndexRange) -> str:

@@ -17,7 +17,8 @@ from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.memo import write_memo
 from tradingbot.evaluation.gates.result import GateResult, Memo
 from tradingbot.runs import RunDirectory
-from tradingbot.runs.ledger import LEDGER_FILE, WITNESS_FILE, Ledger, read_witness
+from tradingbot.runs.ledger import LEDGER_FILE, Ledger
+from tradingbot.runs.witness import began_at
 
 EVALUATION_FOLDER, DOSSIER_FILE = "evaluation", "dossier.json"
 
@@ -57,11 +58,9 @@ def _noted_sha256(run: RunDirectory, workspace: Path) -> str | None:
 
     Entries before the run began are of another that had its name.
     """
-    witness = run.path / WITNESS_FILE
-    began = read_witness(witness).sequence if witness.is_file() else 0
     noted = [
         each.config_hash
-        for each in Ledger(workspace).entries()[began:]
+        for each in Ledger(workspace).entries()[began_at(run.path) :]
         if each.kind == "dossier" and each.run == run.id
     ]
     return noted[-1] if noted else None

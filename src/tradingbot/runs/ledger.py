@@ -1,9 +1,9 @@
 """The ledger of trials: everything that was tried on some data, counted by the product itself.
 
 One JSON object per line in `ledger.jsonl` of the workspace. Every entry holds the hash of the one
-before it, so that none can be changed or taken out of the middle. Every run keeps a witness of the
-entry that began it: a ledger that was cut or replaced is found out by the runs that remain.
-Deleting runs changes no count.
+before it, so that none can be changed or taken out of the middle. Runs and models keep witnesses
+(`runs.witness`) of the entries made for them: a ledger that was cut or replaced is found out by
+those that remain. Deleting runs changes no count.
 """
 
 from __future__ import annotations
@@ -22,15 +22,21 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from tradingbot.data.atomic import storage_errors, write_text
-from tradingbot.domain.errors import StorageError
+from tradingbot.data.atomic import storage_errors
+from tradingbot.runs.witness import (
+    WITNESS_FILE,
+    Witness,
+    damaged_ledger,
+    read_witnesses,
+    write_witnesses,
+)
 
-LEDGER_FILE, WITNESS_FILE = "ledger.jsonl", "ledger.json"
-Kind = Literal["training", "tuning", "evaluation", "check", "result", "dossier"]
+LEDGER_FILE = "ledger.jsonl"
+Kind = Literal["training", "tuning", "evaluation", "check", "result", "dossier", "piece"]
 COUNTED: tuple[Kind, ...] = ("training", "tuning", "evaluation")
 """Trials that somebody may choose among. A `check` (another seed or window of a dossier) is kept
-too, but no result is chosen among checks; a `result` belongs to a trial before it; a `dossier` is
-the file that an evaluation left."""
+too, but no result is chosen among checks; a `result` belongs to a trial before it; a `dossier`
+or `piece` is a file that an evaluation left."""
 _FIRST = "0" * 64
 
 
@@ -47,7 +53,7 @@ class Entry(BaseModel):
     """Hash of the bars that were looked at."""
     run: str
     config_hash: str
-    """Of what was tried; of a dossier the SHA-256 of its file."""
+    """Of what was tried; of a dossier or piece the SHA-256 of its file."""
     trial: int | None = None
     """Sequence of the trial that a result belongs to."""
     sharpe_per_bar: float | None = None
@@ -60,14 +66,10 @@ class Entry(BaseModel):
         """Hash of this entry, the one before it included."""
         return hashlib.sha256(_line(self)).hexdigest()
 
-
-class Witness(BaseModel):
-    """How far the ledger went when a run began."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    sequence: int
-    sha256: str
+    @property
+    def witness(self) -> Witness:
+        """What somebody who saw it keeps of it."""
+        return Witness(sequence=self.sequence, sha256=self.sha256)
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class Ledger:
         Raises:
             StorageError: If one was changed, taken out or damaged.
         """
-        if not self.path.is_file():
+        if not self.path.exists():
             return ()
         with storage_errors(self.path):
             content = self.path.read_bytes()
@@ -153,70 +155,65 @@ class Ledger:
             sharpe_per_bar=sharpe_per_bar if math.isfinite(sharpe_per_bar) else None,
         )
 
-    def require_witnessed(self, runs: Path) -> None:
-        """Compare the ledger with what every run of a folder saw of it.
+    def leave_witness(self, folder: Path, entry: Entry) -> None:
+        """Keep in a folder of a run or model that it saw an entry, beside what it saw before.
 
         Raises:
-            StorageError: If a run saw an entry that is not there any more.
+            StorageError: If what it saw before is damaged, or the disk refuses.
+        """
+        file = folder / WITNESS_FILE
+        with self._alone():  # whoever else counts for the same run waits
+            before = read_witnesses(file) if file.is_file() else ()
+            if entry.witness not in before:
+                write_witnesses(folder, (*before, entry.witness))
+
+    def require_witnessed(self, *more: Path) -> None:
+        """Compare the ledger with what every run and model of the workspace saw of it.
+
+        Args:
+            more: Witnesses that lie elsewhere; absent ones saw nothing.
+
+        Raises:
+            StorageError: If one saw an entry that is not there any more.
         """
         entries = self.entries()
-        for file in sorted(runs.glob(f"*/{WITNESS_FILE}")):
-            witness = read_witness(file)
-            seen = entries[witness.sequence] if witness.sequence < len(entries) else None
-            if seen is None or seen.sha256 != witness.sha256:
-                raise _damaged(
-                    self.path,
-                    f"entry {witness.sequence}, which run {file.parent.name} saw, is not there",
-                )
+        own = self.path.parent.glob(f"*/*/{WITNESS_FILE}")
+        for file in sorted({*own, *(each for each in more if each.is_file())}):
+            for witness in read_witnesses(file):
+                if not _is_among(entries, witness):
+                    who = f"{file.parent.parent.name}/{file.parent.name}"
+                    was = f"entry {witness.sequence}, which {who} saw, is not there"
+                    raise damaged_ledger(self.path, was)
 
     def _append(self, **fields: Any) -> Entry:
+        with self._alone() as descriptor, storage_errors(self.path):
+            content = _content(descriptor)
+            lines = _whole_lines(content)
+            entries = list(_verified(lines, self.path))
+            previous = entries[-1].sha256 if entries else _FIRST
+            entry = Entry(sequence=len(entries), previous=previous, **fields)
+            _write_end(descriptor, sum(map(len, lines)), _line(entry))
+        return entry
+
+    @contextmanager
+    def _alone(self) -> Iterator[int]:
+        """Let one process at a time in, with the file open; the lock dies with its process."""
         with storage_errors(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            with storage_errors(self.path), _alone(descriptor):
-                content = _content(descriptor)
-                lines = _whole_lines(content)
-                entries = list(_verified(lines, self.path))
-                previous = entries[-1].sha256 if entries else _FIRST
-                entry = Entry(sequence=len(entries), previous=previous, **fields)
-                _write_end(descriptor, sum(map(len, lines)), _line(entry))
-            return entry
+            with storage_errors(self.path):
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield descriptor
         finally:
             os.close(descriptor)
 
 
-def write_witness(run: Path, entry: Entry) -> None:
-    """Keep in a run's folder what it saw of the ledger.
-
-    Raises:
-        StorageError: If the disk refuses.
-    """
-    witness = Witness(sequence=entry.sequence, sha256=entry.sha256)
-    write_text(run / WITNESS_FILE, witness.model_dump_json() + "\n")
-
-
-def read_witness(path: Path) -> Witness:
-    """Read what a run saw of the ledger.
-
-    Raises:
-        StorageError: If the file is damaged.
-    """
-    try:
-        with storage_errors(path):
-            return Witness.model_validate_json(path.read_bytes())
-    except ValidationError as e:
-        raise _damaged(path, "unreadable") from e
-
-
-@contextmanager
-def _alone(descriptor: int) -> Iterator[None]:
-    """Let one process at a time extend the file; the lock dies with its process."""
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
+def _is_among(entries: tuple[Entry, ...], witness: Witness) -> bool:
+    """Tell whether what was seen is still at its place."""
+    if not 0 <= witness.sequence < len(entries):
+        return False
+    return entries[witness.sequence].sha256 == witness.sha256
 
 
 def _content(descriptor: int) -> bytes:
@@ -247,22 +244,12 @@ def _verified(lines: list[bytes], path: Path) -> Iterator[Entry]:
         try:
             entry = Entry.model_validate_json(line)
         except ValidationError as e:
-            raise _damaged(path, f"line {sequence + 1} is no entry") from e
+            raise damaged_ledger(path, f"line {sequence + 1} is no entry") from e
         if entry.sequence != sequence or entry.previous != previous or _line(entry) != line:
-            raise _damaged(path, f"line {sequence + 1} does not follow from the one before")
+            raise damaged_ledger(path, f"line {sequence + 1} does not follow from the one before")
         previous = entry.sha256
         yield entry
 
 
 def _line(entry: Entry) -> bytes:
     return json.dumps(entry.model_dump(), separators=(",", ":")).encode() + b"\n"
-
-
-def _damaged(path: Path, was: str) -> StorageError:
-    return StorageError(
-        "the ledger of trials must be whole",
-        was=was,
-        where=str(path),
-        remedy="Restore it from a backup, or bring it along with runs of another workspace: "
-        "a deflated Sharpe ratio needs the true count of trials",
-    )

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tradingbot.domain.errors import StorageError
-from tradingbot.runs.ledger import LEDGER_FILE, Entry, Ledger, write_witness
+from tradingbot.runs.ledger import LEDGER_FILE, Entry, Ledger
+from tradingbot.runs.witness import WITNESS_FILE, read_witnesses
 
 AT = datetime(2026, 1, 5, tzinfo=UTC)
 
@@ -97,9 +98,9 @@ def test_runs_deleted_change_no_count(tmp_path: Path) -> None:
     for run in "abc":
         folder = tmp_path / "runs" / run
         folder.mkdir(parents=True)
-        write_witness(folder, begin(ledger, run))
+        ledger.leave_witness(folder, begin(ledger, run))
     shutil.rmtree(tmp_path / "runs" / "b")
-    ledger.require_witnessed(tmp_path / "runs")
+    ledger.require_witnessed()
     assert len(ledger.trials("d" * 64)) == 3
 
 
@@ -109,29 +110,92 @@ def test_ledger_cut_at_its_end_is_found_by_a_run_that_remains(tmp_path: Path, ke
     for run in "abc":
         folder = tmp_path / "runs" / run
         folder.mkdir(parents=True)
-        write_witness(folder, begin(ledger, run))
+        ledger.leave_witness(folder, begin(ledger, run))
     ledger.path.write_text("".join(lines_of(ledger)[:kept]))
     with pytest.raises(StorageError, match="is not there"):
-        ledger.require_witnessed(tmp_path / "runs")
+        ledger.require_witnessed()
 
 
 def test_ledger_written_anew_is_found_by_a_run_that_remains(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
     folder = tmp_path / "runs" / "a"
     folder.mkdir(parents=True)
-    write_witness(folder, begin(ledger, "a"))
+    ledger.leave_witness(folder, begin(ledger, "a"))
     ledger.path.unlink()
     begin(ledger, "b")
-    with pytest.raises(StorageError, match="which run a saw"):
-        ledger.require_witnessed(tmp_path / "runs")
+    with pytest.raises(StorageError, match="which runs/a saw"):
+        ledger.require_witnessed()
+
+
+@pytest.mark.parametrize("folder", ["runs/a", "models/trees"])
+def test_every_entry_that_a_run_or_model_saw_must_be_there(tmp_path: Path, folder: str) -> None:
+    ledger, place = Ledger(tmp_path), tmp_path / folder
+    place.mkdir(parents=True)
+    ledger.leave_witness(place, begin(ledger))
+    begin(ledger, "b")
+    look = begin(ledger, kind="evaluation")
+    for _ in range(2):  # the same again is no further line
+        ledger.leave_witness(place, look)
+    begin(ledger, "c")
+    assert [each.sequence for each in read_witnesses(place / WITNESS_FILE)] == [0, 2]
+    lines = lines_of(ledger)
+
+    ledger.path.write_text("".join(lines[:3]))
+    ledger.require_witnessed()  # nobody saw the fourth
+
+    ledger.path.write_text("".join(lines[:2]))
+    with pytest.raises(StorageError, match=f"entry 2, which {folder} saw, is not there"):
+        ledger.require_witnessed()
+
+
+def test_witness_of_an_older_version_is_read_and_extended(tmp_path: Path) -> None:
+    ledger, place = Ledger(tmp_path), tmp_path / "runs" / "a"
+    place.mkdir(parents=True)
+    first = begin(ledger)
+    one_line = json.dumps({"sequence": 0, "sha256": first.sha256}, separators=(",", ":")) + "\n"
+    (place / WITNESS_FILE).write_text(one_line)
+    ledger.require_witnessed()
+
+    ledger.leave_witness(place, begin(ledger, kind="evaluation"))
+
+    assert (place / WITNESS_FILE).read_text().startswith(one_line)
+    assert len(read_witnesses(place / WITNESS_FILE)) == 2
+
+
+@pytest.mark.parametrize("content", ["", "{}\n", "null\n", '{"sequence":0,"sha256":'])
+def test_damaged_witness_is_refused(tmp_path: Path, content: str) -> None:
+    ledger, place = Ledger(tmp_path), tmp_path / "runs" / "a"
+    place.mkdir(parents=True)
+    ledger.leave_witness(place, begin(ledger))
+    (place / WITNESS_FILE).write_text(content)
+    with pytest.raises(StorageError, match="must be whole"):
+        ledger.require_witnessed()
+
+
+def test_witness_that_lies_elsewhere_is_asked_where_it_is_named(tmp_path: Path) -> None:
+    ledger, place = Ledger(tmp_path / "workspace"), tmp_path / "elsewhere"
+    place.mkdir()
+    ledger.leave_witness(place, begin(ledger))
+    ledger.path.unlink()
+    ledger.require_witnessed(tmp_path / "absent" / WITNESS_FILE)
+    with pytest.raises(StorageError, match="is not there"):
+        ledger.require_witnessed(place / WITNESS_FILE)
+
+
+def test_ledger_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / LEDGER_FILE).mkdir()
+    with pytest.raises(StorageError):
+        Ledger(tmp_path).entries()
 
 
 def _count(workspace: Path) -> None:
+    ledger, place = Ledger(workspace), workspace / "runs" / "a"
     for _ in range(20):
-        begin(Ledger(workspace))
+        ledger.leave_witness(place, begin(ledger))
 
 
 def test_processes_that_count_at_once_lose_nothing(tmp_path: Path) -> None:
+    (tmp_path / "runs" / "a").mkdir(parents=True)
     context = multiprocessing.get_context("fork")
     workers = [context.Process(target=_count, args=(tmp_path,)) for _ in range(3)]
     for worker in workers:
@@ -139,4 +203,6 @@ def test_processes_that_count_at_once_lose_nothing(tmp_path: Path) -> None:
     for worker in workers:
         worker.join()
     assert [each.sequence for each in Ledger(tmp_path).entries()] == list(range(60))
-    assert (tmp_path / LEDGER_FILE).is_file()
+    seen = read_witnesses(tmp_path / "runs" / "a" / WITNESS_FILE)
+    assert sorted(each.sequence for each in seen) == list(range(60))
+    Ledger(tmp_path).require_witnessed()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -75,7 +76,7 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     Rules: flat, buy_and_hold, momentum, momentum_quarter, macd, sma_cross, expert, random; on a
     synthetic market also oracle and omniscient. Rules beside a run trade its symbols and bars.
     A run on its test bars is counted in the ledger of trials, once for the same days, costs and
-    delay.
+    delay; it must have been trained in this workspace.
 
     Example: [bold]tradingbot backtest my-run buy_and_hold --trades trades.csv[/bold]
 
@@ -93,7 +94,8 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     require_known_policies(names, runs_root(invocation), has_market=has_market)
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.app.backtests import BacktestTerms, backtest_named, figures_of, trades_csv
-    from tradingbot.data.atomic import write_text
+    from tradingbot.app.looks import count_looks
+    from tradingbot.data.atomic import atomic_file
     from tradingbot.market.costs import cost_profile
 
     terms = BacktestTerms(
@@ -108,10 +110,15 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     workspace = invocation.workspace
     place = _place(workspace, dataset, market, universe, terms, params)
     with progress_bar("backtest") as progress:
-        found = backtest_named(names, workspace, terms, market=place, progress=progress)
+        played = backtest_named(names, workspace, terms, market=place, progress=progress)
+    found = played.backtests
     figures = [figures_of(each) for each in found]
-    if trades is not None:
-        write_text(trades, trades_csv(found))
+    # Whatever can be refused was refused: now figures are shown, so now they are counted.
+    with ExitStack() as stack:
+        if trades is not None:
+            temporary = stack.enter_context(atomic_file(trades))
+            temporary.write_text(trades_csv(found), encoding="utf-8")
+        count_looks(played.looks)
     if as_json:
         print_json(figures)
         return

@@ -129,6 +129,7 @@ def open_bench(request: Request) -> Bench:
     """
     from tradingbot.app.evaluation.catalogue import lay_out_pieces
     from tradingbot.app.evaluation.identity import subject_identity
+    from tradingbot.app.evaluation.piece_witness import witness_of
     from tradingbot.app.evaluation.subject import open_subject
 
     subject = open_subject(request.run, request.workspace)
@@ -136,6 +137,6 @@ def open_bench(request: Request) -> Bench:
     return Bench(
         subject=subject,
         pieces={piece.name: piece for piece in pieces},
-        store=PieceStore(request.folder),
+        store=PieceStore(request.folder, witness_of(subject.run, request.workspace)),
         identity=subject_identity(subject),
     )

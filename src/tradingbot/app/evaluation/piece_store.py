@@ -1,7 +1,7 @@
 """Pieces on disk: one JSON file each, whole or absent, and only read back for the same key.
 
-A key is the hash of everything that a piece's content follows from. Whoever is killed loses the
-piece it was making and no other.
+A key is the hash of everything that a piece's content follows from; the ledger knows the hash of
+every file that was kept. Whoever is killed loses the piece it was making and no other.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tradingbot.app.evaluation.piece_witness import PieceWitness
 from tradingbot.app.requirement import installed_version
 from tradingbot.app.training.dataclass_reader import plain_values
 from tradingbot.data.atomic import storage_errors, sweep_temporaries, write_text
@@ -48,9 +49,14 @@ class Stored:
 class PieceStore:
     """The folder of one evaluation's pieces."""
 
-    def __init__(self, folder: Path) -> None:
-        """Name the folder; it is made by the first piece, and what killed writers left goes."""
-        self.folder = folder
+    def __init__(self, folder: Path, witness: PieceWitness) -> None:
+        """Name the folder; it is made by the first piece, and what killed writers left goes.
+
+        Args:
+            folder: Where pieces are.
+            witness: Knows which files were kept.
+        """
+        self.folder, self._witness = folder, witness
         with storage_errors(folder):
             sweep_temporaries(folder)
 
@@ -59,26 +65,39 @@ class PieceStore:
         return self.folder / f"{name}.json"
 
     def load(self, name: str, key: str, kind: type[Any]) -> Stored | None:
-        """Return a piece; None where there is none of this key, or it cannot be read."""
+        """Return a piece; None where no file of this key was kept, or it cannot be read.
+
+        Raises:
+            StorageError: If the ledger is not whole.
+        """
         try:
-            content = json.loads(self.path(name).read_bytes())
-            if content["key"] != key:
+            text = self.path(name).read_bytes()
+        except OSError:
+            return None
+        return self._parsed(text, name, key, kind) if self._witness.knows(text) else None
+
+    def _parsed(self, text: bytes, name: str, key: str, kind: type[Any]) -> Stored | None:
+        try:
+            content = json.loads(text)
+            if (content["piece"], content["key"]) != (name, key):
                 return None
             if content["reason"]:
                 return Stored(None, content["reason"])
             return Stored(from_plain(kind, content["record"], name=name))
-        except (OSError, ValueError, KeyError, TypeError, DataError):
+        except (ValueError, KeyError, TypeError, DataError):
             return None  # made again, which is always right
 
     def keep(self, name: str, key: str, stored: Stored) -> None:
         """Write a piece.
 
         Raises:
-            StorageError: If the disk refuses; what was kept before still is.
+            StorageError: If the disk refuses, or the ledger is not whole.
         """
         record = None if stored.reason else to_plain(stored.record)
         content = {"piece": name, "key": key, "reason": stored.reason, "record": record}
-        write_text(self.path(name), json.dumps(content, allow_nan=False) + "\n")
+        text = json.dumps(content, allow_nan=False) + "\n"
+        write_text(self.path(name), text)
+        self._witness.note(text.encode())
 
 
 def key_of(identity: str, settings: object, facts: object, needs: Sequence[str]) -> str:

@@ -25,7 +25,6 @@ from tradingbot.evaluation.gates.memo import write_memo
 from tradingbot.evaluation.gates.result import Memo
 from tradingbot.evaluation.tables import write_tables
 from tradingbot.runs import find_run
-from tradingbot.runs.ledger import Ledger
 from tradingbot.runs.lock import locked
 
 PIECES_FOLDER, LOCK_FILE = "pieces", "lock"
@@ -111,11 +110,10 @@ def evaluate_run(
 def _count(bench: Bench, workspace: Path) -> None:
     """Count the evaluation, once for the same weights, data, settings and sources."""
     run = bench.subject.run
-    Ledger(workspace).require_witnessed(workspace / RUNS_FOLDER)
     require_counted(run, workspace)
     key = bench.task_of(bench.pieces["performance"], {}).key
     data, now = data_key(run.record.data), datetime.now(UTC)
-    count_evaluation(run.id, workspace, data=data, config_hash=key, at=now)
+    count_evaluation(run.id, workspace, run.path, data=data, config_hash=key, at=now)
 
 
 def _require_named(pieces: dict[str, Stored], names: tuple[str, ...]) -> None:

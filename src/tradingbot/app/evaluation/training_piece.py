@@ -45,7 +45,10 @@ def _train(given: Given, *, order: Order, workspace: Path) -> Trained:
         config_hash=prepared.config.config_hash,
         at=datetime.now(UTC),
     )
+    ledger.leave_witness(subject.run.path, entry)
     trained = carry_out(prepared, given.progress)
     returns = np.array(trained.parts[-1].returns)
-    ledger.finish(entry, annual_sharpe(returns, bars_per_year=1.0), at=datetime.now(UTC))
+    sharpe = annual_sharpe(returns, bars_per_year=1.0)
+    result = ledger.finish(entry, sharpe, at=datetime.now(UTC))
+    ledger.leave_witness(subject.run.path, result)
     return trained

@@ -20,6 +20,7 @@ from tradingbot.data.sources.source import Progress, silent
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.oracle.intervals import Interval, intervals_over_blocks
 from tradingbot.features.causality import CausalityReport, ProofPlan, prove_causal
+from tradingbot.runs.ledger import Ledger
 from tradingbot.runs.record import content_sha256
 from tradingbot.supervised import (
     Classifier,
@@ -75,7 +76,7 @@ def train_model(
     require_free_name(folder, request.name)
     classifier = build_classifier(request.model, request.settings)
     source = open_source(config, workspace)
-    count_fit(
+    counted = count_fit(
         request.name,
         workspace,
         data=source.bars_sha256,
@@ -104,7 +105,9 @@ def train_model(
         ),
         versions=_versions(),
     )
-    return save_model(folder, fitted.model, manifest)
+    saved = save_model(folder, fitted.model, manifest)
+    Ledger(workspace).leave_witness(folder / request.name, counted)
+    return saved
 
 
 def prove_model(

@@ -102,8 +102,6 @@ def backtest_thresholds(
     data = open_data(config, workspace)
     rows = data.split.validation if part == "validation" else data.split.test
     world = data.world
-    if part == "test":
-        _count(manifest, data, workspace, thresholds, profile)
     results = backtest_all(
         world,
         sleeve_config(profile),
@@ -113,7 +111,7 @@ def backtest_thresholds(
         last_bar=rows.stop - 1,
         progress=progress,
     )
-    return ThresholdTable(
+    table = ThresholdTable(
         model=_describe(manifest),
         part=part,
         label=results[0].label,
@@ -128,6 +126,9 @@ def backtest_thresholds(
         ),
         caveat=data.caveat,
     )
+    if part == "test":  # what was refused above was not seen by anybody
+        _count(manifest, data, workspace, thresholds, profile)
+    return table
 
 
 def _count(
@@ -143,6 +144,7 @@ def _count(
         count_evaluation(
             model_key(manifest.name),
             workspace,
+            models_folder(workspace) / manifest.name,
             data=data_key(data.identity),
             config_hash=content_sha256(asked),
             at=datetime.now(UTC),

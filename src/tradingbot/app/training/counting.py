@@ -1,6 +1,7 @@
 """What is tried on some data is counted when it begins; a training has its result when it ends.
 
-Fits of supervised models are trainings as well, and every look at test bars an evaluation.
+Fits of supervised models are trainings as well, and every look at test bars an evaluation. Whoever
+is counted keeps witnesses of it in its own folder.
 """
 
 from __future__ import annotations
@@ -12,15 +13,9 @@ from pathlib import Path
 from tradingbot.app.training.results import AGENTS, TrainResult
 from tradingbot.domain.errors import StorageError
 from tradingbot.runs import RunDirectory
-from tradingbot.runs.ledger import (
-    LEDGER_FILE,
-    WITNESS_FILE,
-    Entry,
-    Ledger,
-    read_witness,
-    write_witness,
-)
+from tradingbot.runs.ledger import LEDGER_FILE, Entry, Ledger
 from tradingbot.runs.record import DataIdentity, content_sha256
+from tradingbot.runs.witness import WITNESS_FILE, read_witnesses
 
 
 def data_key(data: DataIdentity) -> str:
@@ -39,8 +34,8 @@ def count_training(run: RunDirectory, workspace: Path, *, at: datetime) -> Entry
     """
     ledger, witness = Ledger(workspace), run.path / WITNESS_FILE
     if witness.is_file():
-        ledger.require_witnessed(run.path.parent)
-        return ledger.entries()[read_witness(witness).sequence]
+        ledger.require_witnessed(witness)
+        return ledger.entries()[read_witnesses(witness)[0].sequence]
     entry = ledger.begin(
         "training",
         data=data_key(run.record.data),
@@ -48,12 +43,14 @@ def count_training(run: RunDirectory, workspace: Path, *, at: datetime) -> Entry
         config_hash=content_sha256(run.record.config),
         at=at,
     )
-    write_witness(run.path, entry)
+    ledger.leave_witness(run.path, entry)
     return entry
 
 
 def count_fit(model: str, workspace: Path, *, data: str, config_hash: str, at: datetime) -> Entry:
     """Count the fit of a supervised model: agents, or somebody, may choose by what comes of it.
+
+    The model has no folder yet; its witness is left there when it has.
 
     Args:
         model: Name of the model.
@@ -75,13 +72,14 @@ def model_key(model: str) -> str:
 
 
 def count_evaluation(
-    run: str, workspace: Path, *, data: str, config_hash: str, at: datetime
+    run: str, workspace: Path, folder: Path, *, data: str, config_hash: str, at: datetime
 ) -> None:
     """Count a look at test bars, once for the same run or model under the same settings.
 
     Args:
         run: Id of the run, or `model_key` of a model.
         workspace: Whose ledger.
+        folder: Of the run or model; keeps a witness.
         data: Hash of the bars, as `data_key` has it.
         config_hash: Hash of weights, bars, costs and whatever else the figures follow from.
         at: Now.
@@ -90,9 +88,16 @@ def count_evaluation(
         StorageError: If the ledger is not whole, or the disk refuses.
     """
     ledger = Ledger(workspace)
-    known = ledger.trials(data, kinds=("evaluation",))
-    if not any((trial.run, trial.config_hash) == (run, config_hash) for trial in known):
-        ledger.begin("evaluation", data=data, run=run, config_hash=config_hash, at=at)
+    wanted = ("evaluation", data, run, config_hash)
+    known = (
+        each
+        for each in ledger.entries()
+        if (each.kind, each.data, each.run, each.config_hash) == wanted
+    )
+    entry = next(known, None) or ledger.begin(
+        "evaluation", data=data, run=run, config_hash=config_hash, at=at
+    )
+    ledger.leave_witness(folder, entry)  # of a known one too: a kill may have come before it
 
 
 def require_counted(run: RunDirectory, workspace: Path) -> None:
@@ -100,10 +105,11 @@ def require_counted(run: RunDirectory, workspace: Path) -> None:
 
     Raises:
         StorageError: If the run has no witness, its entry is not in the ledger of the workspace,
-            or the ledger is not whole.
+            the ledger is not whole, or it lacks an entry that any run or model saw.
     """
-    witness, entries = run.path / WITNESS_FILE, Ledger(workspace).entries()
-    seen = read_witness(witness) if witness.is_file() else None
+    ledger, witness = Ledger(workspace), run.path / WITNESS_FILE
+    entries = ledger.entries()
+    seen = read_witnesses(witness)[0] if witness.is_file() else None
     entry = entries[seen.sequence] if seen and seen.sequence < len(entries) else None
     wanted = ("training", run.id, data_key(run.record.data))
     is_own = entry is not None and (entry.kind, entry.run, entry.data) == wanted
@@ -115,10 +121,17 @@ def require_counted(run: RunDirectory, workspace: Path) -> None:
             remedy=f"Bring {LEDGER_FILE} along from the workspace it was trained in; a run of a "
             f"version without a ledger is counted by: tradingbot train --resume {run.id}",
         )
+    ledger.require_witnessed(witness)
 
 
 def note_result(
-    trial: Entry, workspace: Path, result: TrainResult, *, bars_per_year: float, at: datetime
+    trial: Entry,
+    run: RunDirectory,
+    workspace: Path,
+    result: TrainResult,
+    *,
+    bars_per_year: float,
+    at: datetime,
 ) -> None:
     """Write a finished run's Sharpe ratio on the test part into the ledger.
 
@@ -127,4 +140,6 @@ def note_result(
     """
     agents = result.parts[-1].policy(AGENTS)
     sharpe = math.nan if agents is None else agents.sharpe_annual.estimate
-    Ledger(workspace).finish(trial, sharpe / math.sqrt(bars_per_year), at=at)
+    ledger = Ledger(workspace)
+    entry = ledger.finish(trial, sharpe / math.sqrt(bars_per_year), at=at)
+    ledger.leave_witness(run.path, entry)

@@ -32,6 +32,7 @@ from tradingbot.learning.trainer_events import Ended, Hooks
 from tradingbot.learning.trainer_tensors import copied_tensors
 from tradingbot.runs import RunDirectory, RunPlan, final_hash, find_run, list_checkpoints
 from tradingbot.runs.environment import describe_environment, git_state, source_sha256
+from tradingbot.runs.ledger import Ledger
 from tradingbot.runs.loading import labels_of
 from tradingbot.runs.record import draw_seed
 from tradingbot.runs.resuming import ResumePoint, resume_run
@@ -107,6 +108,7 @@ def begin_run(
             parent=transfer.source if transfer else None,
             parameters=asdict(wired.parameters),
         )
+        Ledger(workspace).entries()  # refused before the run has a name and a folder
         run = RunDirectory.create(
             workspace / RUNS_FOLDER, plan, created_at=datetime.now(UTC), name=name
         )
@@ -212,7 +214,7 @@ def _train(run: RunDirectory, work: _Work, listeners: Listeners) -> SessionResul
         listeners.note("judge the best weights on validation and test")
         result = _judge(work, trainer, keeper, ended)
     per_year = work.data.bars_per_year
-    note_result(trial, work.workspace, result, bars_per_year=per_year, at=datetime.now(UTC))
+    note_result(trial, run, work.workspace, result, bars_per_year=per_year, at=datetime.now(UTC))
     listeners.note(f"what is kept: {result.decision}")
     return SessionResult(run, ended, result)
 

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tradingbot.app import looks
 from tradingbot.app.evaluation.identity import counted_sharpes
 from tradingbot.app.training.counting import data_key
+from tradingbot.domain.errors import StorageError
 from tradingbot.runs import find_run
 from tradingbot.runs.ledger import LEDGER_FILE, Ledger, Trial
 
@@ -123,12 +125,12 @@ def test_looks_at_test_bars_are_counted_once_each(
     call, evaluated_workspace: Path, tmp_path: Path
 ) -> None:
     place = Path(shutil.copytree(evaluated_workspace, tmp_path / "own"))
-    (place / LEDGER_FILE).unlink()  # what other tests have tried
+    before = len(trials_of(place))  # the training, and what other tests have tried
 
     def looks_after(*options: str) -> int:
         answer = call("--workspace", str(place), "backtest", "tiny", "--json", *options)
         assert answer.code == 0
-        trials = trials_of(place)
+        trials = trials_of(place)[before:]
         assert {(trial.kind, trial.run) for trial in trials} <= {("evaluation", "tiny")}
         return len(trials)
 
@@ -139,7 +141,67 @@ def test_looks_at_test_bars_are_counted_once_each(
     assert looks_after("--delay", "1") == 3
     assert looks_after("--from", "2025-06-10") == 4  # its end is test bars
     # As with evaluations, the first look is the one at the run's own training.
-    assert len(counted_sharpes(trials_of(place))) == 3
+    assert len(counted_sharpes(trials_of(place)[before:])) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--from", "2025-09-03", "--to", "2025-09-03"), "must"),
+        (("--trades", "/proc/x.csv"), "/proc/x.csv"),
+    ],
+)
+def test_look_that_is_refused_is_not_counted(
+    call, trained: Path, options: tuple[str, ...], said: str
+) -> None:
+    before = (trained / LEDGER_FILE).read_bytes()
+
+    answer = call("--workspace", str(trained), "backtest", "tiny", "--cost-bps", "3", *options)
+
+    assert answer.code == 2
+    assert said in answer.err
+    assert answer.out == ""
+    assert (trained / LEDGER_FILE).read_bytes() == before
+
+
+def test_trades_are_not_written_where_the_look_cannot_be_counted(
+    call, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise StorageError("the disk must have room", was="none")
+
+    monkeypatch.setattr(looks, "count_evaluation", refuse)
+    arguments = ("--workspace", str(trained), "backtest", "tiny", "--trades")
+
+    answer = call(*arguments, str(tmp_path / "t.csv"))
+
+    assert (answer.code, answer.out) == (2, "")
+    assert list(tmp_path.glob("*.csv")) == []
+
+
+@pytest.mark.parametrize("part", ["test", "train"])
+@pytest.mark.parametrize("damage", ["deleted", "cut", "copied elsewhere"])
+def test_run_is_not_backtested_beside_a_ledger_that_lacks_what_it_saw(
+    call, evaluated_workspace: Path, tmp_path: Path, damage: str, part: str
+) -> None:
+    place = Path(shutil.copytree(evaluated_workspace, tmp_path / "own"))
+    ledger = place / LEDGER_FILE
+    if damage == "deleted":
+        ledger.unlink()
+    elif damage == "cut":
+        kept = ledger.read_bytes()
+        assert call("--workspace", str(place), "backtest", "tiny", "--cost-bps", "9").code == 0
+        assert ledger.read_bytes() != kept
+        ledger.write_bytes(kept)
+    else:
+        shutil.copytree(place / "runs", tmp_path / "other" / "runs")
+        place = tmp_path / "other"
+
+    answer = call("--workspace", str(place), "backtest", "tiny", "--part", part)
+
+    assert answer.code == 2
+    assert "ledger of trials" in " ".join(answer.err.split())
+    assert answer.out == ""
 
 
 def test_rules_are_not_counted(call, workspace: Path) -> None:

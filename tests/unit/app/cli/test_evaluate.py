@@ -19,7 +19,8 @@ from tradingbot.app.evaluation import subject as subject_module
 from tradingbot.app.gates_view import read_dossier
 from tradingbot.app.training.counting import data_key
 from tradingbot.runs import RunDirectory
-from tradingbot.runs.ledger import Entry, Kind, Ledger, write_witness
+from tradingbot.runs.ledger import Entry, Kind, Ledger
+from tradingbot.runs.witness import write_witnesses
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +146,8 @@ def test_gates_refuse_a_dossier_that_is_not_the_one_the_evaluation_left(
     elif damage == "before the run":  # of one that had its name
         ledger.unlink()
         note(workspace, "dossier", "tiny", sha256_of(file))
-        write_witness(file.parents[1], note(workspace, "training", "tiny", "c" * 64))
+        began = note(workspace, "training", "tiny", "c" * 64)
+        write_witnesses(file.parents[1], (began.witness,))
     else:
         kept = file.read_bytes()
         assert evaluate(workspace, "tiny", "--jobs", "1") == 0

@@ -15,6 +15,7 @@ from tradingbot.app.evaluation.configuration import EvaluateConfig
 from tradingbot.app.evaluation.engine import make_pieces
 from tradingbot.app.evaluation.piece import CannotMeasureError, Given, Piece
 from tradingbot.app.evaluation.piece_store import PieceStore, Stored
+from tradingbot.app.evaluation.piece_witness import PieceWitness
 from tradingbot.domain.errors import DataError
 
 
@@ -56,7 +57,8 @@ class Kitchen:
 
     def make(self, identity: str = "run") -> dict[str, Stored]:
         self.made.clear()
-        bench = Bench(cast(Any, None), self.pieces, PieceStore(self.folder), identity)
+        store = PieceStore(self.folder, PieceWitness(self.folder, "run", "d" * 64))
+        bench = Bench(cast(Any, None), self.pieces, store, identity)
         request = Request("", self.folder, EvaluateConfig(), self.folder)
         return make_pieces(bench, request, jobs=1)
 

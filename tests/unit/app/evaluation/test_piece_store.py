@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,9 +20,12 @@ from tradingbot.app.evaluation.piece_store import (
     measuring_sources_sha256,
     package_versions,
 )
+from tradingbot.app.evaluation.piece_witness import PieceWitness
 from tradingbot.app.evaluation.seeds_piece import SeedsSettings
 from tradingbot.app.requirement import installed_version
+from tradingbot.domain.errors import StorageError
 from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.runs.ledger import LEDGER_FILE, Ledger
 
 PACKAGE = Path(tradingbot.__file__).parent
 ROOTS = ("catalogue", "subject", "identity", "retraining")
@@ -32,6 +36,7 @@ NOT_SOURCES = {
     "app/config_files.py": "reads files; what it read is in settings",
     "app/config_rules.py": "the same",
     "app/configuration.py": "the same",
+    "app/json_files.py": "says what is wrong with a file",
     "app/yaml_reader.py": "the same",
     "app/requirement.py": "says which packages there are",
     "evaluation/report": "shows",
@@ -42,8 +47,12 @@ NOT_COMPUTING = {"typer", "rich", "pydantic", "yaml", "gymnasium", "jinja2", "ma
 RECORD = Interval(1.0, float("nan"), float("inf"))
 
 
+def store_in(workspace: Path, run: str = "run", *, began_at: int = 0) -> PieceStore:
+    return PieceStore(workspace / run, PieceWitness(workspace, run, "d" * 64, began_at))
+
+
 def test_piece_is_read_back_for_its_key_alone(tmp_path: Path) -> None:
-    store = PieceStore(tmp_path)
+    store = store_in(tmp_path)
     store.keep("a", "key", Stored(RECORD))
 
     found = store.load("a", "key", Interval)
@@ -55,7 +64,7 @@ def test_piece_is_read_back_for_its_key_alone(tmp_path: Path) -> None:
 
 
 def test_piece_that_was_left_out_keeps_its_reason(tmp_path: Path) -> None:
-    store = PieceStore(tmp_path)
+    store = store_in(tmp_path)
     store.keep("a", "key", Stored(None, "too short"))
 
     found = store.load("a", "key", Interval)
@@ -66,14 +75,73 @@ def test_piece_that_was_left_out_keeps_its_reason(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"key": "key", "reason": ""}', "null"])
 def test_damaged_piece_is_none(tmp_path: Path, content: str) -> None:
-    store = PieceStore(tmp_path)
+    store = store_in(tmp_path)
+    store.folder.mkdir()
     store.path("a").write_text(content)
+    PieceWitness(tmp_path, "run", "d" * 64).note(content.encode())
 
     assert store.load("a", "key", Interval) is None
 
 
+def test_file_that_was_changed_is_none_until_it_is_made_again(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    store.keep("a", "key", Stored(Interval(1.0, 0.5, 1.5)))
+    kept = store.path("a").read_text()
+    assert "0.5" in kept
+    store.path("a").write_text(kept.replace("0.5", "0.9"))
+
+    assert store.load("a", "key", Interval) is None
+    assert store_in(tmp_path).load("a", "key", Interval) is None
+
+    store.keep("a", "key", Stored(Interval(1.0, 0.5, 1.5)))
+    found = store.load("a", "key", Interval)
+    assert found is not None
+    assert found.record.low == 0.5
+    notes = [each.kind for each in Ledger(tmp_path).entries()]
+    assert notes == ["piece"]  # the same file again is not noted again
+    assert Ledger(tmp_path).trials("d" * 64) == ()
+
+
+def test_file_of_another_run_name_or_data_is_none(tmp_path: Path) -> None:
+    store, other = store_in(tmp_path), store_in(tmp_path, "other")
+    other.keep("a", "key", Stored(RECORD))
+    store.folder.mkdir()
+    shutil.copy(other.path("a"), store.path("a"))
+    assert store.load("a", "key", Interval) is None
+    assert store_in(tmp_path).load("a", "key", Interval) is None
+
+    shutil.copy(other.path("a"), other.path("b"))  # its own, but of another piece
+    assert other.load("b", "key", Interval) is None
+    on_others = PieceStore(other.folder, PieceWitness(tmp_path, "other", "e" * 64))
+    assert on_others.load("a", "key", Interval) is None
+    assert other.load("a", "key", Interval) is not None
+
+
+def test_file_whose_writer_was_killed_before_its_note_is_none(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    store.keep("a", "key", Stored(RECORD))
+    (tmp_path / LEDGER_FILE).unlink()
+
+    assert store_in(tmp_path).load("a", "key", Interval) is None
+
+
+def test_file_noted_before_the_run_began_is_none(tmp_path: Path) -> None:
+    store_in(tmp_path).keep("a", "key", Stored(RECORD))
+
+    assert store_in(tmp_path, began_at=1).load("a", "key", Interval) is None
+    assert store_in(tmp_path).load("a", "key", Interval) is not None
+
+
+def test_broken_ledger_refuses_pieces(tmp_path: Path) -> None:
+    store_in(tmp_path).keep("a", "key", Stored(RECORD))
+    (tmp_path / LEDGER_FILE).write_text("{}\n")
+
+    with pytest.raises(StorageError, match="must be whole"):
+        store_in(tmp_path).load("a", "key", Interval)
+
+
 def test_record_of_another_shape_is_none(tmp_path: Path) -> None:
-    store = PieceStore(tmp_path)
+    store = store_in(tmp_path)
     store.keep("a", "key", Stored(RECORD))
 
     assert store.load("a", "key", SeedsSettings) is None

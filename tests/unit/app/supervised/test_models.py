@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tradingbot.app.supervised import thresholds as thresholds_module
 from tradingbot.app.supervised.building import ModelRequest, train_model
 from tradingbot.app.supervised.models import join_model, list_models, models_folder
 from tradingbot.app.supervised.sources import open_source
@@ -19,6 +20,7 @@ from tradingbot.app.training.data import open_data
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.runs.ledger import Ledger
+from tradingbot.runs.witness import WITNESS_FILE, read_witnesses
 from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig
 from tradingbot.supervised.model_files import ModelManifest
 
@@ -90,6 +92,27 @@ def test_thresholds_on_the_test_part_are_looks_and_on_validation_are_not(
     assert looks(thresholds=(0.93,), part="validation") == first
     assert looks(thresholds=(0.92, 0.93)) == first + 1
     assert looks(thresholds=(0.92, 0.93), costs="retail") == first + 3
+    ledger = Ledger(workspace)
+    seen = read_witnesses(models_folder(workspace) / "trees" / WITNESS_FILE)
+    entries = ledger.entries()
+    assert {each.sequence for each in seen} == {each.sequence for each in entries}
+    assert {each.kind for each in entries} == {"training", "evaluation"}
+    ledger.require_witnessed()
+
+
+def test_thresholds_that_are_refused_are_not_counted(
+    workspace: Path, trained: ModelManifest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise DataError("bars must be more", was="few")
+
+    monkeypatch.setattr(thresholds_module, "_line", refuse)
+    before = Ledger(workspace).entries()
+
+    with pytest.raises(DataError, match="bars must be more"):
+        backtest_thresholds("trees", workspace, thresholds=(0.97,))
+
+    assert Ledger(workspace).entries() == before
 
 
 def test_training_data_shows_probabilities_when_asked_and_thirds_when_not(

@@ -20,8 +20,9 @@ from tradingbot.app.training.data import open_data
 from tradingbot.app.training.results import AGENTS
 from tradingbot.app.training.session import Listeners, begin_run, resume_session
 from tradingbot.domain.errors import StorageError
-from tradingbot.runs.ledger import LEDGER_FILE, WITNESS_FILE, Entry, Kind, Ledger, write_witness
+from tradingbot.runs.ledger import LEDGER_FILE, Entry, Kind, Ledger
 from tradingbot.runs.record import DataIdentity
+from tradingbot.runs.witness import WITNESS_FILE, read_witnesses, write_witnesses
 
 
 def test_training_is_counted_once_with_its_result_on_the_test_part(tmp_path: Path) -> None:
@@ -61,6 +62,56 @@ def test_run_is_not_resumed_beside_a_ledger_that_was_cut(tmp_path: Path) -> None
         resume_session(session.run.id, tmp_path)
 
 
+def test_broken_ledger_refuses_a_training_before_it_has_a_folder(tmp_path: Path) -> None:
+    (tmp_path / LEDGER_FILE).write_text("{}\n")
+    with pytest.raises(StorageError, match="ledger of trials must be whole"):
+        begin_run(tiny_config(), tmp_path, name="t2")
+    assert not (tmp_path / "runs" / "t2").exists()
+
+    (tmp_path / LEDGER_FILE).unlink()  # the name is still free
+    begin_run(tiny_config(), tmp_path, Listeners(interrupted=lambda: True), name="t2")
+
+
+def test_ledger_without_a_look_that_a_run_saw_refuses_every_run(tmp_path: Path) -> None:
+    interrupted = Listeners(interrupted=lambda: True)
+    runs = [begin_run(tiny_config(), tmp_path, interrupted, name=name).run for name in "ab"]
+    ledger, data, at = Ledger(tmp_path), data_key(runs[0].record.data), datetime.now(UTC)
+    cut = ledger.path.read_bytes()
+
+    def look() -> None:
+        folder = runs[0].path
+        count_evaluation("a", tmp_path, folder, data=data, config_hash="x", at=at)
+
+    look()
+    counted = ledger.path.read_bytes()
+    for run in runs:
+        require_counted(run, tmp_path)
+
+    ledger.path.write_bytes(cut)
+    for run in runs:
+        with pytest.raises(StorageError, match="entry 2, which runs/a saw, is not there"):
+            require_counted(run, tmp_path)
+
+    ledger.path.write_bytes(counted)
+    first, _ = read_witnesses(runs[0].path / WITNESS_FILE)
+    write_witnesses(runs[0].path, (first,))  # killed between count and witness
+    look()
+    assert ledger.path.read_bytes() == counted
+    assert len(read_witnesses(runs[0].path / WITNESS_FILE)) == 2
+
+
+def test_result_of_a_training_is_witnessed(tmp_path: Path) -> None:
+    run = begin_run(tiny_config(), tmp_path).run
+    ledger = Ledger(tmp_path)
+    require_counted(run, tmp_path)
+    assert ledger.entries()[-1].kind == "result"
+
+    ledger.path.write_bytes(b"".join(ledger.path.read_bytes().splitlines(keepends=True)[:-1]))
+
+    with pytest.raises(StorageError, match="is not there"):
+        require_counted(run, tmp_path)
+
+
 def test_run_is_counted_only_by_its_own_training_on_its_own_data(tmp_path: Path) -> None:
     run = begin_run(tiny_config(), tmp_path, Listeners(interrupted=lambda: True)).run
     require_counted(run, tmp_path)
@@ -71,13 +122,13 @@ def test_run_is_counted_only_by_its_own_training_on_its_own_data(tmp_path: Path)
         return ledger.begin(kind, data=data, run=name, config_hash="c" * 64, at=at)
 
     for other in (begin("check"), begin(data="d" * 64), begin(name="other")):
-        write_witness(run.path, other)
+        write_witnesses(run.path, (other.witness,))
         with pytest.raises(StorageError, match="its training in the ledger"):
             require_counted(run, tmp_path)
     another = Ledger(tmp_path / "another")
     for _ in range(len(ledger.entries()) + 1):
         forged = another.begin("training", data=data, run=run.id, config_hash="f" * 64, at=at)
-    write_witness(run.path, forged)
+    write_witnesses(run.path, (forged.witness,))
     with pytest.raises(StorageError, match="its training in the ledger"):
         require_counted(run, tmp_path)  # beyond the end
     begin()
@@ -128,7 +179,7 @@ def test_every_fit_is_a_training_and_the_same_look_is_one_evaluation(tmp_path: P
         ("b", "bars", "x"),
         ("a", "others", "x"),
     ):
-        count_evaluation(run, tmp_path, data=data, config_hash=config_hash, at=at)
+        count_evaluation(run, tmp_path, tmp_path / run, data=data, config_hash=config_hash, at=at)
 
     trials = [(t.kind, t.run, t.config_hash) for t in Ledger(tmp_path).trials("bars")]
     fit = ("training", model_key("trees"), "fit")
