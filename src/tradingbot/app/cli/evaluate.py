@@ -215,7 +215,7 @@ def _print_summary(dossier: Dossier) -> None:
             f"{spa_p:.3f}" if spa_p else "0 (no draw was as good)",
             "< 0.05",
         ),
-        ("leak check", "clean" if leak.is_clean else "; ".join(leak.words), "clean"),
+        ("leak check", "; ".join(leak.words) or leak.gap or "clean", "clean"),
     ]
     if statistics.overfitting_probability is not None:
         share = statistics.overfitting_probability

@@ -8,11 +8,20 @@ be the same to the last bit.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tradingbot.app.evaluation.leak_comparison import (
+    SEEN,
+    Compared,
+    changed_bits,
+    compare_own_past,
+    compare_past,
+)
 from tradingbot.app.evaluation.performance_piece import Performance
 from tradingbot.app.evaluation.piece import Given
 from tradingbot.app.evaluation.remaking import Remaker
@@ -25,14 +34,13 @@ from tradingbot.envs.world import World, select_symbols
 from tradingbot.evaluation.backtest import Entrant
 from tradingbot.evaluation.dossier.evidence import LeakCheck
 from tradingbot.evaluation.policy_figures import is_better
-from tradingbot.features.causality.comparison import differs
 
 _PRICE_FACTOR = np.float32(1.37)
 """Prices of the other future; any level that differs will do."""
-_SEEN = ("features", "regimes", "probabilities")
-"""What agents see that is computed from bars: (N, T, …) each."""
-_NAMED = 3
-"""Offenders that are named; the others are counted."""
+_FEWEST_ROUNDS = 7
+"""However many symbols: one for each hourly bar of a day."""
+_SYMBOL_ROUNDS = 480
+"""Rounds times symbols above which rounds become fewer: 143 symbols take seconds each time."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +48,10 @@ class LeakCheckSettings:
     """How hard it is looked for."""
 
     cuts: int = 4
-    """Bars of the test part after which everything is replaced."""
+    """Bars of the test part after which everything is replaced and the policy is replayed."""
+    feature_rounds: int = 12
+    """Times that features are computed anew besides, with another cut for each symbol. Every phase
+    of a period of so many bars or fewer is looked at; many symbols get fewer rounds, but 7."""
     most_delay_bars: int = 3
     """Decisions are executed 0 … so many bars late."""
 
@@ -48,54 +59,18 @@ class LeakCheckSettings:
         """Refuse a check that compares nothing."""
         require_kinds(self)
         require(self.cuts >= 1, "cuts must be 1 or more", self)
+        require(self.feature_rounds >= 1, "feature_rounds must be 1 or more", self)
         require(0 <= self.most_delay_bars <= 10, "most_delay_bars must lie in [0, 10]", self)
-
-
-@dataclass(frozen=True)
-class Compared:
-    """How much was the same with another future, over all cuts."""
-
-    actions: int = 0
-    actions_changed: int = 0
-    features: int = 0
-    """Values of features, regimes and probabilities, and which bars are usable."""
-    features_changed: int = 0
-    offenders: tuple[str, ...] = ()
-    """Features, regimes or arrays of the world that changed."""
-
-    def __add__(self, other: Compared) -> Compared:
-        """Put the counts of another cut to these."""
-        return Compared(
-            self.actions + other.actions,
-            self.actions_changed + other.actions_changed,
-            self.features + other.features,
-            self.features_changed + other.features_changed,
-            tuple(dict.fromkeys((*self.offenders, *other.offenders))),
-        )
-
-    def words(self) -> tuple[str, ...]:
-        """Say what depends on the future; nothing where nothing does."""
-        found = []
-        if self.features_changed:
-            named = ", ".join(self.offenders[:_NAMED])
-            more = f" and {len(self.offenders) - _NAMED} more" if self.offenders[_NAMED:] else ""
-            found.append(
-                f"{self.features_changed:,} of {self.features:,} feature values depend on bars "
-                f"that come after them ({named}{more})"
-            )
-        if self.actions_changed:
-            found.append(
-                f"{self.actions_changed:,} of {self.actions:,} actions depend on bars that come "
-                "after them"
-            )
-        return tuple(found)
 
 
 def measure_leak_check(given: Given, settings: LeakCheckSettings) -> LeakCheck:
     """Replay, delay, and compare with the oracle."""
     subject = given.subject
     performance: Performance = given.results["performance"]
-    compared = compare_replays(given, settings.cuts)
+    remaker, unread = _remaker(subject)
+    compared = compare_replays(given, settings.cuts, remaker)
+    if remaker is not None:
+        compared += compare_features(given, settings, remaker)
     better = _beats_oracle(performance)
     certificate = subject.data.identity.certificate_sha256
     words = [*compared.words()]
@@ -112,6 +87,7 @@ def measure_leak_check(given: Given, settings: LeakCheckSettings) -> LeakCheck:
         words=tuple(words),
         features_compared=compared.features,
         features_changed=compared.features_changed,
+        features_unread=unread,
     )
 
 
@@ -125,15 +101,50 @@ def _beats_oracle(performance: Performance) -> bool:
     return bool(oracle) and is_better(mine, np.array(oracle[0].sleeves))
 
 
-def compare_replays(given: Given, cuts: int) -> Compared:
+def compare_features(given: Given, settings: LeakCheckSettings, remaker: Remaker) -> Compared:
+    """Compute features anew with another future for each symbol, from its own bar on."""
+    subject, found = given.subject, Compared()
+    whole = subject.data.whole
+    rounds = min(settings.feature_rounds, max(_FEWEST_ROUNDS, _SYMBOL_ROUNDS // whole.n_symbols))
+    planned = staggered_cuts(subject.bars("test"), whole.n_symbols, rounds)
+    for index, cuts in enumerate(planned):
+        given.progress(index, len(planned), "features with another future")
+        remade = remaker.another_future(cuts, number=settings.cuts + index)
+        found += compare_past(whole, remade, int(cuts.min()))
+        found += compare_own_past(whole, remade, cuts, remaker.own_names)
+    return found
+
+
+def staggered_cuts(bars: IndexRange, n_symbols: int, rounds: int) -> NDArray[np.int64]:
+    """Choose the last bar that stays, of each round and symbol: (R, N) within `bars`.
+
+    Every other symbol of a round is cut at one bar, so that what is made of many symbols moves; the
+    others follow one bar apart, so that rounds meet more bars. Rounds lie a prime number of bars
+    apart, above R: it has no divisor in common with a period of R bars or fewer, so that R rounds
+    meet every phase of it, in every symbol. In too short a part they lie one bar apart.
+    """
+    last, width = bars.stop - 2, max(1, min(n_symbols // 2 + 1, len(bars) // 2))
+    room = last - bars.start - width + 1
+    farthest = room // max(1, rounds - 1)
+    step = next((each for each in range(farthest, rounds, -1) if _is_prime(each)), 1)
+    anchors = last - width + 1 - step * np.arange(min(rounds, room // step + 1))
+    symbols = np.arange(n_symbols)
+    later = np.where(symbols % 2, symbols // 2 + 1, 0) % width
+    return np.asarray(anchors[:, None] + later, dtype=np.int64)
+
+
+def _is_prime(number: int) -> bool:
+    return number > 1 and all(number % each for each in range(2, math.isqrt(number) + 1))
+
+
+def compare_replays(given: Given, cuts: int, remaker: Remaker | None) -> Compared:
     """Compute features and replay the test part with other futures; count what changed.
 
-    Where the bars cannot be read any more, features stay those that were stored, uncompared.
+    Without a remaker features stay those that were stored, uncompared.
     """
     subject = given.subject
     bars = subject.bars("test")
     base = subject.backtest("test").action
-    remaker = _remaker(subject)
     # Spread over the part; a decision at the cut itself must not change either.
     places = np.unique(np.linspace(0, len(bars) - 2, cuts + 1).astype(int)[1:])
     found = Compared()
@@ -142,46 +153,26 @@ def compare_replays(given: Given, cuts: int) -> Compared:
         cut = bars.start + int(place)
         whole = subject.data.whole
         if remaker is not None:
-            remade = remaker.another_future(cut, number=number)
+            remade = remaker.another_future(_same(cut, whole), number=number)
             found += compare_past(whole, remade, cut)
             whole = _with_past(whole, remade, cut)
         replayed = _replay(subject, with_other_future(whole, cut), cut)
         n_rows = min(cut - bars.start + 1, len(replayed))
-        changed = _changed(base[:n_rows], replayed[:n_rows])
+        changed = changed_bits(base[:n_rows], replayed[:n_rows])
         found += Compared(actions=changed.size, actions_changed=int(changed.sum()))
     return found
 
 
-def compare_past(old: World, new: World, cut: int) -> Compared:
-    """Compare every number that is computed from bars, up to a cut, bit for bit."""
-    past = slice(0, cut + 1)
-    changed = {
-        name: _changed(getattr(old, name)[:, past], getattr(new, name)[:, past])
-        for name in (*_SEEN, "usable")
-    }
-    # A bar that is no longer usable shows 0 in every column: that accuses none of them.
-    settled = ~changed["usable"][..., None]
-    offenders: list[str] = []
-    for name, names in (("features", old.feature_names), ("regimes", old.regime_names)):
-        columns = (changed[name] & settled).any(axis=(0, 1))
-        offenders += [names[index] for index in np.flatnonzero(columns)]
-    offenders += [name for name in ("probabilities", "usable") if changed[name].any()]
-    return Compared(
-        features=sum(each.size for each in changed.values()),
-        features_changed=sum(int(each.sum()) for each in changed.values()),
-        offenders=tuple(offenders),
-    )
+def _same(cut: int, world: World) -> NDArray[np.int64]:
+    return np.full(world.n_symbols, cut, dtype=np.int64)
 
 
-def _changed(before: np.ndarray[Any, Any], after: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return differs(np.ascontiguousarray(before), np.ascontiguousarray(after))
-
-
-def _remaker(subject: Subject) -> Remaker | None:
+def _remaker(subject: Subject) -> tuple[Remaker | None, str]:
+    """Return what computes features anew, or why nothing does."""
     try:
-        return Remaker(subject)
-    except StorageError:  # the panel is there, the bars that it was made of are not
-        return None
+        return Remaker(subject), ""
+    except StorageError as e:  # the panel is there, the bars that it was made of are not
+        return None, str(e)
 
 
 def _with_past(world: World, past: World, cut: int) -> World:
@@ -191,7 +182,7 @@ def _with_past(world: World, past: World, cut: int) -> World:
         before, after = getattr(past, name)[:, : cut + 1], getattr(world, name)[:, cut + 1 :]
         return np.concatenate([before, after], axis=1)
 
-    seen: dict[str, Any] = {name: joined(name) for name in _SEEN}
+    seen: dict[str, Any] = {name: joined(name) for name in SEEN}
     return replace(world, **seen)
 
 

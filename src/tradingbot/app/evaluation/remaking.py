@@ -11,6 +11,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradingbot.app.evaluation.subject import Subject
 from tradingbot.app.pipeline import panel_of, read_inputs
@@ -81,18 +82,23 @@ class Remaker:
         _require_same_past(old, whole, first_bar)
         return replace(whole, label=f"{old.label}, {words}", synthetic=True)
 
-    def another_future(self, last_bar: int, *, number: int) -> World:
-        """Return the world of every symbol with other bars and covariates after a bar.
+    @property
+    def own_names(self) -> set[str]:
+        """Features and regimes that are made of the bars of their symbol alone."""
+        specs = panel_specs(self._inputs.covariates)
+        return {spec.name for spec in specs if spec.network.clock != "market"}
+
+    def another_future(self, cuts: NDArray[np.int64], *, number: int) -> World:
+        """Return the world of every symbol with other bars and covariates after a bar of its own.
 
         They are those of the causality prover: moved, poisoned, shuffled, vanished, another kind
         for each symbol. Nothing is asked of what lies before.
 
         Args:
-            last_bar: The last one that stays as it was.
+            cuts: (N,) the last bar of each symbol that stays as it was.
             number: Of the future; symbols have other kinds in each.
         """
-        cuts = np.full(len(self._inputs.symbols), last_bar, dtype=np.int64)
-        rng = stream(number, "another future", last_bar)
+        rng = stream(number, "another future", int(cuts.min()))
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # poison overflows
             return self._assembled(perturb_symbols(self._inputs, cuts, number, rng))

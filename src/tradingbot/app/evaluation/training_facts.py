@@ -11,6 +11,7 @@ import numpy as np
 from tradingbot.app.evaluation.subject import Subject
 from tradingbot.app.training.results import RESULT_FILE
 from tradingbot.app.training.session import RUNS_FOLDER
+from tradingbot.data.store import BarStore
 from tradingbot.data.universes import load_universe
 from tradingbot.domain.errors import UserError
 from tradingbot.evaluation.dossier.training_facts import TrainingFacts
@@ -28,7 +29,7 @@ def gather_training_facts(subject: Subject) -> TrainingFacts:
     Raises:
         StorageError: If a journal of the run is damaged.
     """
-    universe = subject.config.market.universe
+    universe = _universe(subject)
     symbols = _symbols_of(universe)
     whole = subject.data.whole
     with_bars = {whole.symbols[index] for index in np.flatnonzero(whole.usable.any(axis=1))}
@@ -48,8 +49,22 @@ def gather_training_facts(subject: Subject) -> TrainingFacts:
     )
 
 
+def _universe(subject: Subject) -> str:
+    """Name the universe that the bars were made for; empty where a dataset names none.
+
+    A configuration that takes a dataset still has the market of its preset, which says nothing.
+    """
+    name = subject.config.dataset
+    if name is None:
+        return subject.config.market.universe
+    with suppress(UserError):  # the panel is there, the dataset it was made of is not
+        provenance = BarStore(subject.workspace).open(name).manifest.provenance
+        return str(provenance.detail.get("universe", ""))
+    return ""
+
+
 def _symbols_of(universe: str) -> tuple[str, ...]:
-    with suppress(UserError):  # a file of the user's that is not there any more
+    with suppress(UserError):  # no name, or a file of the user's that is not there any more
         return load_universe(universe).symbols
     return ()
 

@@ -97,8 +97,18 @@ class LeakCheck:
     changed future; 0 where the bars cannot be read any more."""
     features_changed: int = 0
     """Of these, how many changed at bars that were not: must be 0."""
+    features_unread: str = ""
+    """Why no feature could be computed anew; empty where they were."""
 
     @property
     def is_clean(self) -> bool:
-        """Nothing suspicious was found."""
+        """Nothing suspicious was found; see `gap` for what was not looked at."""
         return not self.words and self.actions_changed == 0 and self.features_changed == 0
+
+    @property
+    def gap(self) -> str:
+        """Why finding nothing proves nothing; empty where features were computed anew."""
+        if self.features_compared:
+            return ""
+        reason = self.features_unread or "their bars cannot be read any more"
+        return f"features could not be computed anew: {reason}"

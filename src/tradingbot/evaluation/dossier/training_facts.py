@@ -10,13 +10,13 @@ class TrainingFacts:
     """Read from the run's folder and data; nothing here is a backtest."""
 
     universe: str
-    """That the run's configuration names."""
+    """That the generated market or the manifest of the dataset names; empty where none is."""
     universe_symbols: int
     symbols_without_bars: tuple[str, ...]
     """Of the universe: the data have no usable bar of them."""
     is_scaler_of_train: bool | None
-    """The run's scaler is, by its hash, what fitting the train part anew gives; None without
-    one: a market generated in memory."""
+    """The run's scaler is, by its hash, what fitting the train part anew gives; None where the run
+    kept none: that of a market generated in memory is fitted on train whenever it is opened."""
     over_budget: tuple[str, ...] | None
     """Budgets of parameters that are broken, in words; None where the run kept no counts."""
     updates: int

@@ -136,6 +136,8 @@ def _track_record(dossier: Dossier) -> Measured:
 
 def _leak(dossier: Dossier) -> Measured:
     found = dossier.leak_check
+    if found.is_clean and found.gap:  # whoever deletes the bars must not pass
+        return missing(found.gap)
     return Measured(float(len(found.words) + found.actions_changed))
 
 

@@ -23,7 +23,8 @@ def _of_facts(read: Callable[[TrainingFacts], Measured]) -> Callable[[Dossier], 
 
 def _covered(facts: TrainingFacts) -> Measured:
     if not facts.universe_symbols:
-        return missing("the run names no universe")
+        named = facts.universe or "none is named"
+        return missing(f"the universe of the data is not known: {named}")
     return Measured(1.0 - len(facts.symbols_without_bars) / facts.universe_symbols)
 
 
@@ -37,7 +38,10 @@ def _certificate(dossier: Dossier) -> Measured:
 
 def _scaler(facts: TrainingFacts) -> Measured:
     if facts.is_scaler_of_train is None:
-        return missing("the market was generated in memory: nothing is scaled")
+        return missing(
+            "the market was generated in memory: its scaler is fitted on train each time it is "
+            "opened, and the run keeps none to compare"
+        )
     return Measured(float(facts.is_scaler_of_train))
 
 

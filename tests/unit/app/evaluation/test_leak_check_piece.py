@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,25 +10,46 @@ import pytest
 import torch
 from torch import Tensor
 
+from fixtures.example_dossier import example_dossier
+from fixtures.tiny_training import tiny_config
 from tradingbot.agents.policy import Seen
 from tradingbot.app.evaluation import leak_check_piece
 from tradingbot.app.evaluation import subject as subject_module
+from tradingbot.app.evaluation.configuration import load_evaluate_config
 from tradingbot.app.evaluation.leak_check_piece import (
-    Compared,
     LeakCheckSettings,
+    compare_features,
     compare_replays,
     measure_leak_check,
+    staggered_cuts,
     with_other_future,
 )
+from tradingbot.app.evaluation.leak_comparison import Compared
 from tradingbot.app.evaluation.performance_piece import PerformanceSettings, measure_performance
 from tradingbot.app.evaluation.piece import Given
-from tradingbot.app.evaluation.subject import Subject
+from tradingbot.app.evaluation.remaking import Remaker
+from tradingbot.app.evaluation.subject import Subject, open_subject
+from tradingbot.app.supervised.building import ModelRequest, train_model
+from tradingbot.app.supervised.models import models_folder
 from tradingbot.app.training.data import TrainingData, open_data
+from tradingbot.app.training.session import begin_run
+from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import StorageError
 from tradingbot.envs.world import World
 from tradingbot.evaluation.dossier.evidence import LeakCheck
+from tradingbot.evaluation.gates.measurements import MEASUREMENTS
+from tradingbot.evaluation.report.sections.placebos import leak_section
 from tradingbot.features import panel as panel_module
 from tradingbot.features.compute import compute_features
+from tradingbot.features.inputs import MarketInputs
+from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig
+from tradingbot.supervised.model_files import open_model
+from tradingbot.supervised.table import ModelTable
+
+QUICK = load_evaluate_config("quick", {}).leak_check
+
+Features = dict[str, np.ndarray]
+Change = Callable[[MarketInputs, Features], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,20 +74,38 @@ def looking(subject: Subject, ahead: int, monkeypatch: pytest.MonkeyPatch) -> Su
 
 
 def plant_leak(subject: Subject, name: str, monkeypatch: pytest.MonkeyPatch) -> Subject:
-    """Have a registered feature computed one bar too early, and the run opened on such data."""
+    """Have a registered feature computed one bar too early."""
 
-    def peek(*arguments: object, **options: object) -> Mapping[str, np.ndarray]:
-        found = dict(compute_features(*arguments, **options))  # type: ignore[arg-type]
+    def peek(_: MarketInputs, found: Features) -> None:
         if name in found:
             found[name] = np.concatenate([found[name][1:], found[name][-1:]])
+
+    return plant(subject, peek, monkeypatch)
+
+
+def replays(subject: Subject, cuts: int) -> Compared:
+    return compare_replays(Given(subject), cuts, Remaker(subject))
+
+
+def measured(subject: Subject, settings: LeakCheckSettings) -> LeakCheck:
+    performance = measure_performance(Given(subject), PerformanceSettings(draws=100))
+    return measure_leak_check(Given(subject, results={"performance": performance}), settings)
+
+
+def plant(subject: Subject, change: Change, monkeypatch: pytest.MonkeyPatch) -> Subject:
+    """Have features changed after they are computed, and the run opened on such data."""
+
+    def changed(inputs: MarketInputs, *rest: object, **options: object) -> Features:
+        found = compute_features(inputs, *rest, **options)  # type: ignore[arg-type]
+        change(inputs, found)
         return found
 
-    monkeypatch.setattr(panel_module, "compute_features", peek)
+    monkeypatch.setattr(panel_module, "compute_features", changed)
     return subject.with_world(open_data(subject.config, subject.workspace))
 
 
 def test_trained_policy_does_not_depend_on_the_future(subject: Subject) -> None:
-    found = compare_replays(Given(subject), cuts=3)
+    found = replays(subject, 3)
 
     test, world = subject.bars("test"), subject.data.whole
     columns = world.features.shape[2] + world.regimes.shape[2] + 3 + 1
@@ -79,7 +118,7 @@ def test_trained_policy_does_not_depend_on_the_future(subject: Subject) -> None:
 
 
 def test_encoder_and_policy_together_do_not_depend_on_the_future(ppo_subject: Subject) -> None:
-    found = compare_replays(Given(ppo_subject), cuts=1)
+    found = replays(ppo_subject, 1)
 
     assert found.actions > 0 < found.features
     assert (found.actions_changed, found.features_changed) == (0, 0)
@@ -89,7 +128,7 @@ def test_encoder_and_policy_together_do_not_depend_on_the_future(ppo_subject: Su
 def test_policy_is_caught_if_and_only_if_it_looks_ahead(
     subject: Subject, ahead: int, is_caught: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = compare_replays(Given(looking(subject, ahead, monkeypatch)), cuts=6)
+    found = replays(looking(subject, ahead, monkeypatch), 6)
 
     assert bool(found.actions_changed) == is_caught
     assert found.features_changed == 0
@@ -101,7 +140,7 @@ def test_feature_that_looks_one_bar_ahead_is_suspicious_and_named(
 ) -> None:
     leaking = plant_leak(subject, name, monkeypatch)
 
-    found = compare_replays(Given(leaking), cuts=4)
+    found = replays(leaking, 4)
 
     assert found.features_changed >= 4 * subject.data.whole.n_symbols  # four cuts
     assert found.offenders == (name, "usable")
@@ -112,19 +151,15 @@ def test_feature_that_looks_one_bar_ahead_is_suspicious_and_named(
 def test_leaking_feature_moves_actions_and_the_record_says_so(
     subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def measured(of: Subject) -> LeakCheck:
-        performance = measure_performance(Given(of), PerformanceSettings(draws=100))
-        given = Given(of, results={"performance": performance})
-        return measure_leak_check(given, LeakCheckSettings(cuts=2, most_delay_bars=0))
-
-    clean = measured(subject)
-    leak = measured(looking(plant_leak(subject, "open", monkeypatch), 0, monkeypatch))
+    few = LeakCheckSettings(cuts=2, most_delay_bars=0, feature_rounds=1)
+    clean = measured(subject, few)
+    leak = measured(looking(plant_leak(subject, "open", monkeypatch), 0, monkeypatch), few)
 
     assert clean.is_clean
     assert clean.features_compared > 10_000
     assert clean.features_changed == clean.actions_changed == 0
     assert not leak.is_clean
-    assert leak.features_compared == clean.features_compared
+    assert leak.features_compared > 10_000
     assert leak.features_changed > 0 < leak.actions_changed
     assert "feature values depend on bars" in leak.words[0]
     assert "actions depend on bars" in leak.words[1]
@@ -143,7 +178,132 @@ def test_other_future_changes_everything_later_and_nothing_before(subject: Subje
     assert (other.features[:, cut + 1] != world.features[:, cut + 1]).mean() > 0.5
 
 
-def test_run_whose_bars_are_gone_is_replayed_without_comparing_features(
+@pytest.mark.parametrize("name", ["return_1", "market_breadth"])
+@pytest.mark.parametrize("phase", range(7))
+def test_feature_that_looks_ahead_at_every_seventh_bar_is_found_whatever_its_phase(
+    subject: Subject, phase: int, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def peek(_: MarketInputs, found: Features) -> None:
+        if name in found:
+            found[name][phase:-1:7] = found[name][phase + 1 :: 7]
+
+    leaking = plant(subject, peek, monkeypatch)
+
+    found = compare_features(Given(leaking), QUICK, Remaker(leaking))
+
+    assert found.features_changed > 0
+    assert {name, "usable"} >= set(found.offenders) > set()
+
+
+@pytest.mark.parametrize("phase", [0, 7, 14, 19])
+def test_symbols_cut_one_after_another_find_leaks_of_long_periods(
+    subject: Subject, phase: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def peek(_: MarketInputs, found: Features) -> None:
+        if "return_1" in found:
+            found["return_1"][phase:-1:20] = found["return_1"][phase + 1 :: 20]
+
+    leaking = plant(subject, peek, monkeypatch)
+
+    found = compare_features(Given(leaking), QUICK, Remaker(leaking))
+
+    assert found.features_changed > 0
+
+
+@pytest.mark.parametrize("column", [0, 9])
+def test_leak_that_one_kind_of_future_shows_in_one_symbol_is_found(
+    subject: Subject, column: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def peek(inputs: MarketInputs, found: Features) -> None:
+        if "return_1" in found:
+            is_huge = inputs.bars["close"][1:, column] == 1e300
+            found["return_1"][:-1, column][is_huge] += 1.0
+
+    leaking = plant(subject, peek, monkeypatch)
+
+    found = compare_features(Given(leaking), QUICK, Remaker(leaking))
+
+    assert found.offenders == ("return_1",)
+
+
+def test_sound_features_are_the_same_in_every_round(subject: Subject) -> None:
+    found = compare_features(Given(subject), QUICK, Remaker(subject))
+
+    assert found == Compared(features=found.features)
+    assert found.features > 12 * 450 * subject.data.whole.n_symbols * 38
+
+
+@pytest.mark.parametrize(
+    ("bars", "symbols", "rounds"), [(1_300, 10, 12), (103, 10, 12), (900, 143, 7)]
+)
+def test_rounds_meet_every_phase_of_every_short_period_in_every_symbol(
+    bars: int, symbols: int, rounds: int
+) -> None:
+    cuts = staggered_cuts(IndexRange(500, 500 + bars), symbols, rounds)
+
+    assert cuts.shape == (rounds, symbols)
+    assert cuts.min() >= 500
+    assert cuts.max() == 500 + bars - 2
+    assert ((cuts == cuts.min(axis=1, keepdims=True)).mean(axis=1) >= 0.5).all()
+    assert len(np.unique(cuts[0])) == symbols // 2 + 1
+    assert len(np.unique(cuts)) >= min(rounds * symbols, bars) // 6
+    for period in range(2, rounds + 1):
+        for column in (*cuts.T, cuts.min(axis=1)):
+            assert len(np.unique(column % period)) == period
+
+
+@pytest.mark.parametrize("bars", [2, 3, 4, 12])
+def test_part_of_few_bars_has_cuts_that_lie_in_it(bars: int) -> None:
+    cuts = staggered_cuts(IndexRange(500, 500 + bars), 10, 12)
+    assert cuts.shape[1] == 10
+    assert len(cuts) >= 1
+    assert cuts.min() >= 500
+    assert cuts.max() <= 500 + bars - 2
+
+
+@pytest.fixture(scope="module")
+def seer(tmp_path_factory: pytest.TempPathFactory) -> Subject:
+    """A run whose agents see the probabilities of a model."""
+    folder = tmp_path_factory.mktemp("seer")
+    fit = FitConfig(LabelConfig(horizon_bars=3), FoldConfig(n_blocks=3, embargo_bars=2), seed=4)
+    trees = {"max_rounds": 8, "patience": 3}
+    train_model(
+        tiny_config(), ModelRequest("trees", "lightgbm", trees, fit, proof_rounds=1), folder
+    )
+    begin_run(tiny_config(task__probabilities="trees"), folder, name="seer")
+    return open_subject("seer", folder)
+
+
+def test_probabilities_of_a_sound_model_are_made_anew_and_the_same(seer: Subject) -> None:
+    assert len(np.unique(seer.data.whole.probabilities)) > 10
+    remaker, cut = Remaker(seer), seer.data.split.test.start + 9
+    cuts = np.full(seer.data.whole.n_symbols, cut)
+
+    remade = remaker.another_future(cuts, number=0)
+    found = replays(seer, 1) + compare_features(Given(seer), QUICK, remaker)
+
+    later = seer.data.whole.probabilities[:, cut + 1 :] != remade.probabilities[:, cut + 1 :]
+    assert later.any()  # they follow the bars
+    assert (found.features_changed, found.actions_changed, found.offenders) == (0, 0, ())
+
+
+def test_model_that_looks_one_bar_ahead_is_named(
+    seer: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted, _ = open_model(models_folder(seer.workspace), "trees")
+    honest = type(fitted).probabilities
+
+    def early(model: object, table: ModelTable) -> np.ndarray:
+        found = honest(model, table)  # type: ignore[arg-type]
+        return np.concatenate([found[:, 1:], found[:, -1:]], axis=1)
+
+    monkeypatch.setattr(type(fitted), "probabilities", early)
+    leaking = seer.with_world(open_data(seer.config, seer.workspace))
+
+    assert replays(leaking, 1).offenders == ("probabilities",)
+
+
+def test_run_whose_bars_are_gone_is_replayed_but_its_gate_is_not_measured(
     subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gone(_: Subject) -> None:
@@ -151,7 +311,15 @@ def test_run_whose_bars_are_gone_is_replayed_without_comparing_features(
 
     monkeypatch.setattr(leak_check_piece, "Remaker", gone)
 
-    found = compare_replays(Given(subject), cuts=2)
+    found = measured(subject, LeakCheckSettings(cuts=2, most_delay_bars=0))
 
-    assert found.actions > 0
-    assert found.features == found.features_changed == found.actions_changed == 0
+    assert found.actions_compared > 0
+    assert found.features_compared == found.features_changed == found.actions_changed == 0
+    dossier = replace(example_dossier(), leak_check=found)
+    gate = MEASUREMENTS["suspicious_findings"].read(dossier)
+    assert gate.value is None
+    assert gate.reason.startswith("features could not be computed anew: bars must be there")
+    assert "not everything was looked at" in leak_section(dossier).finding
+    suspicious = replace(found, words=("something",))
+    worse = MEASUREMENTS["suspicious_findings"].read(replace(dossier, leak_check=suspicious))
+    assert worse.value == 1.0  # what was found counts, whatever was not looked at

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,16 +11,21 @@ import pytest
 
 from fixtures.tiny_training import tiny_config
 from tradingbot.app.cli.application import run
-from tradingbot.app.evaluation.leak_check_piece import compare_past
+from tradingbot.app.evaluation.leak_comparison import compare_own_past, compare_past
 from tradingbot.app.evaluation.remaking import Remaker
 from tradingbot.app.evaluation.subject import Subject
 from tradingbot.app.training import data as training_data
 from tradingbot.app.training.data import open_data
-from tradingbot.domain.errors import DataError
+from tradingbot.domain.errors import DataError, StorageError
 from tradingbot.evaluation.stress import gap
 from tradingbot.features import panel as panel_module
 from tradingbot.features.compute import compute_features
 from tradingbot.features.panel import Panel
+
+
+def same(subject: Subject, cut: int) -> np.ndarray:
+    return np.full(subject.data.whole.n_symbols, cut)
+
 
 _ARRAYS = ("prices", "present", "features", "regimes", "probabilities", "usable")
 
@@ -96,7 +102,7 @@ def test_another_future_moves_what_follows_and_nothing_before(
     subject = ppo_subject if kind == "generated" else request.getfixturevalue("stored")
     whole, cut = subject.data.whole, subject.data.split.test.start + 9
 
-    other = Remaker(subject).another_future(cut, number=0)
+    other = Remaker(subject).another_future(same(subject, cut), number=0)
 
     found = compare_past(whole, other, cut)
     assert found.features > 10_000
@@ -126,12 +132,61 @@ def test_feature_of_the_next_bar_moves_before_another_future(
 
     monkeypatch.setattr(panel_module, "compute_features", peek)
     remaker = Remaker(subject)
-    whole = remaker.another_future(subject.data.whole.n_bars - 1, number=0)  # nothing changed
+    last = subject.data.whole.n_bars - 1
+    whole = remaker.another_future(same(subject, last), number=0)  # nothing changed
+    other = remaker.another_future(same(subject, cut), number=0)
 
-    found = compare_past(whole, remaker.another_future(cut, number=0), cut)
+    found = compare_past(whole, other, cut)
 
     assert found.offenders == ("atr_14", "usable")
-    assert compare_past(whole, remaker.another_future(cut, number=0), cut - 1).offenders == ()
+    assert compare_past(whole, other, cut - 1).offenders == ()
+
+
+def test_each_symbol_has_another_kind_of_future_in_each_of_nine(ppo_subject: Subject) -> None:
+    cut, remaker = ppo_subject.data.split.test.start + 9, Remaker(ppo_subject)
+
+    vanished = [
+        np.flatnonzero(
+            ~remaker.another_future(same(ppo_subject, cut), number=number)
+            .present[:, cut + 1 :]
+            .any(axis=1)
+        ).tolist()
+        for number in range(9)
+    ]
+
+    # Symbol n gets kind number + n of nine, and the third of them leaves no bar ("flip" removes
+    # those of a market without gaps as well: the fifth).
+    assert vanished == [[n for n in range(10) if (number + n) % 9 in (2, 4)] for number in range(9)]
+
+
+@pytest.mark.parametrize("kind", ["generated", "stored"])
+def test_symbols_may_have_futures_that_begin_at_bars_of_their_own(
+    kind: str, ppo_subject: Subject, request: pytest.FixtureRequest
+) -> None:
+    subject = ppo_subject if kind == "generated" else request.getfixturevalue("stored")
+    whole, remaker = subject.data.whole, Remaker(subject)
+    cuts = subject.data.split.test.start + 20 - np.arange(whole.n_symbols)
+
+    for number in range(9):
+        other = remaker.another_future(cuts, number=number)
+        found = compare_own_past(whole, other, cuts, remaker.own_names)
+        assert found.features > 45 * (whole.features.shape[2] + 1)
+        assert (found.features_changed, found.offenders) == (0, ())
+        assert compare_own_past(whole, other, cuts + 1, remaker.own_names).features_changed > 0
+
+
+def test_what_is_made_of_several_symbols_is_not_one_of_theirs(ppo_subject: Subject) -> None:
+    own, whole = Remaker(ppo_subject).own_names, ppo_subject.data.whole
+    others = set(whole.feature_names + whole.regime_names) - own
+    assert others == {"market_breadth", "volatility_index_proxy"}
+
+
+def test_bars_that_are_gone_are_told(stored: SimpleNamespace, tmp_path: Path) -> None:
+    workspace = Path(shutil.copytree(stored.workspace, tmp_path / "copy", symlinks=True))
+    for file in (workspace / "datasets").rglob("*.parquet"):
+        file.unlink()
+    with pytest.raises(StorageError):
+        Remaker(SimpleNamespace(**(vars(stored) | {"workspace": workspace})))  # type: ignore[arg-type]
 
 
 def test_policy_sees_what_was_changed(ppo_subject: Subject) -> None:

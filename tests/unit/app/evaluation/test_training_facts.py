@@ -3,10 +3,13 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from tradingbot.app.cli.application import run
 from tradingbot.app.evaluation.subject import Subject
 from tradingbot.app.evaluation.training_facts import gather_training_facts
 from tradingbot.data.universes import load_universe
@@ -30,7 +33,7 @@ def test_facts_of_a_sound_run_on_a_generated_market(alone: Subject) -> None:
 
     assert (facts.updates, facts.updates_not_finite) == (12, 0)
     assert facts.over_budget == ()
-    assert facts.is_scaler_of_train is None  # nothing is scaled
+    assert facts.is_scaler_of_train is None  # the run keeps no scaler
     assert facts.auxiliary_accuracy_frac is None  # there is no encoder
     assert facts.equal_runs == 0
 
@@ -48,6 +51,41 @@ def test_symbols_of_the_universe_that_have_no_bars_are_listed(alone: Subject) ->
 
 def test_universe_that_is_not_there_any_more_has_no_symbols(alone: Subject) -> None:
     assert gather_training_facts(of_universe(alone, "gone.csv")).universe_symbols == 0
+
+
+def of_dataset(subject: Subject, name: str) -> Subject:
+    config = subject.config.model_copy(update={"dataset": name})
+    return of_universe(replace(subject, config=config), "us143")  # of the preset: says nothing
+
+
+def test_dataset_has_the_universe_that_its_manifest_names(alone: Subject) -> None:
+    days = ["--start", "2025-09-01", "--end", "2025-09-20", "--universe", "prototype10"]
+    wanted = ["data", "generate", "--name", "made", "--market", "planted", *days]
+    assert run(["--workspace", str(alone.workspace), *wanted]) == 0
+
+    facts = gather_training_facts(of_dataset(alone, "made"))
+
+    assert (facts.universe, facts.universe_symbols) == ("prototype10", 10)
+    assert facts.symbols_without_bars == ()
+
+
+def test_dataset_that_names_no_universe_has_none_to_cover(alone: Subject) -> None:
+    bars = pl.DataFrame(
+        {
+            "symbol": ["AAA"] * 3,
+            "timestamp": [datetime(2025, 9, 3, hour, 30, tzinfo=UTC) for hour in (14, 15, 16)],
+            **{name: [10.0, 11.0, 12.0] for name in ("open", "high", "low", "close")},
+            "volume": [100.0] * 3,
+        }
+    )
+    bars.write_parquet(alone.workspace / "bars.parquet")
+    wanted = ["data", "import", str(alone.workspace / "bars.parquet"), "--name", "read"]
+    assert run(["--workspace", str(alone.workspace), *wanted]) == 0
+
+    for name in ("read", "gone"):
+        facts = gather_training_facts(of_dataset(alone, name))
+        assert (facts.universe, facts.universe_symbols) == ("", 0)
+        assert facts.symbols_without_bars == ()
 
 
 @pytest.mark.parametrize(("anew", "is_equal"), [("a" * 64, True), ("b" * 64, False)])

@@ -49,6 +49,22 @@ def test_fact_of_the_run_is_measured_or_says_why_not(
     assert bool(found.reason) == (value is None)
 
 
+def test_words_of_what_is_not_measured_are_true() -> None:
+    unnamed = read("universe_covered_frac", with_facts(universe="", universe_symbols=0))
+    assert unnamed.reason == "the universe of the data is not known: none is named"
+    lost = read("universe_covered_frac", with_facts(universe="my.csv", universe_symbols=0))
+    assert lost.reason.endswith("not known: my.csv")
+    in_memory = read("scaler_of_train", with_facts(is_scaler_of_train=None))
+    assert "its scaler is fitted on train" in in_memory.reason
+
+
+def test_leak_check_that_compared_no_feature_is_not_measured() -> None:
+    full = example_dossier()
+    for compared, value in ((1, 0.0), (0, None)):
+        check = replace(full.leak_check, features_compared=compared)
+        assert read("suspicious_findings", replace(full, leak_check=check)).value == value
+
+
 def test_nan_is_not_measured_in_fewer_steps_than_are_asked_for() -> None:
     full = example_dossier()
     for steps, is_measured in ((9_999, False), (10_000, True)):

@@ -59,9 +59,10 @@ def _training_facts(facts: TrainingFacts | None) -> tuple[tuple[str, str], ...]:
         return ()
     absent = ", ".join(facts.symbols_without_bars)
     bars = f"{facts.universe}, {count(facts.universe_symbols)} symbols; without bars: "
+    known = bars + (absent or "none") if facts.universe_symbols else facts.universe or "not named"
     differ = facts.equal_runs_that_differ
     said = [
-        ("Universe", bars + (absent or "none")),
+        ("Universe", known),
         ("Updates, and of these not finite", _of(facts.updates, facts.updates_not_finite)),
         ("Equal runs, and of these that differ", _of(facts.equal_runs, differ)),
     ]

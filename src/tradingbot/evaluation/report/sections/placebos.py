@@ -75,9 +75,11 @@ def leak_section(dossier: Dossier) -> Section:
         if found.is_clean
         else "The future may have been seen: no figure of this page can be relied on."
     )
+    if found.is_clean and found.gap:
+        finding = "Nothing suspicious was found, but not everything was looked at."
     figures = _leak_figures(found)
     if nobody_trades(dossier):
-        if found.is_clean:
+        if found.is_clean and not found.gap:
             finding += " Nobody trades, so that says little: staying out needs no knowledge."
         figures = [
             replace(figure, tone="" if figure.tone == "good" else figure.tone) for figure in figures
@@ -85,6 +87,8 @@ def leak_section(dossier: Dossier) -> Section:
     blocks: list[Block] = [Figures(figures)]
     if found.words:
         blocks.append(Points("What is suspicious", found.words, tone="bad"))
+    if found.gap:
+        blocks.append(Points("What was not looked at", (found.gap,)))
     return Section("leak-check", "Leak check", finding, blocks)
 
 
