@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tradingbot.app.console import print_table, print_text
 from tradingbot.app.gates_file import foreign_source, load_gates, read_benches
+from tradingbot.app.json_files import json_problem
 from tradingbot.data.atomic import storage_errors
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.evaluation.dossier.codec import from_plain
@@ -88,7 +89,7 @@ def _parse(content: bytes, run: Path) -> Dossier:
     except ValueError as e:
         raise StorageError(
             "a dossier must be readable JSON",
-            was=type(e).__name__,
+            was=json_problem(e),
             where=str(_path(run)),
             remedy=f"Make it again: tradingbot evaluate {run.name}",
         ) from e

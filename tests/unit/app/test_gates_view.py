@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from fixtures.example_dossier import example_dossier
 from tradingbot.app.gates_file import load_gates
-from tradingbot.app.gates_view import print_memo
+from tradingbot.app.gates_view import print_memo, read_dossier
+from tradingbot.domain.errors import StorageError
 from tradingbot.evaluation.gates.memo import write_memo
 
 
@@ -25,3 +28,12 @@ def test_gates_are_told_one_by_one_and_reasons_once(
     assert len(reasons.splitlines()) == len({each.reason for each in unmeasured})
     assert "  - environment/speed, environment/step, environment/memory, " in reasons
     assert "  - F production/onnx: there is no export to ONNX yet" in reasons
+
+
+def test_dossier_that_is_no_json_is_told_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "evaluation" / "dossier.json"
+    file.parent.mkdir()
+    file.write_text("{")
+
+    with pytest.raises(StorageError, match="readable JSON, was no JSON in line 1: expecting"):
+        read_dossier(tmp_path)

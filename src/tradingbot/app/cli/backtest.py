@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tradingbot.app.cli.chosen_place import chosen_by
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import read_pairs, read_values, runs_root
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
@@ -114,7 +115,7 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     found = played.backtests
     figures = [figures_of(each) for each in found]
     # Whatever can be refused was refused: now figures are shown, so now they are counted.
-    with ExitStack() as stack:
+    with chosen_by("--trades", trades), ExitStack() as stack:
         if trades is not None:
             temporary = stack.enter_context(atomic_file(trades))
             temporary.write_text(trades_csv(found), encoding="utf-8")

@@ -57,3 +57,15 @@ def test_folder_that_cannot_be_made_is_told_with_out(
     said = capsys.readouterr().err
     assert "(/proc/x). Choose another --out" in said
     assert "workspace" not in said
+
+
+def test_file_that_cannot_be_written_is_told_with_trades(
+    workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    market = ["--market", "planted", "--from", "2025-07-01"]
+    given = ["--workspace", str(workspace), "backtest", "sma_cross", *market]
+    assert run([*given, "--trades", "/proc/x.csv"]) == 2
+
+    said = capsys.readouterr().err
+    assert "(/proc/x.csv). Choose another --trades" in said
+    assert "workspace" not in said
