@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import signal
@@ -14,6 +15,7 @@ import pytest
 
 from fixtures.tiny_evaluation import make_run, tiny_evaluation, tiny_evaluation_arguments
 from tradingbot.app.evaluation.session import Wish, evaluate_run
+from tradingbot.runs.ledger import Ledger
 
 PIECES = ("seeds",)
 _PATIENCE_S = 300.0
@@ -42,9 +44,16 @@ def pieces_of(workspace: Path) -> Path:
     return workspace / "runs" / "tiny" / "evaluation" / "pieces"
 
 
+def noted_in(folder: Path) -> list[Path]:
+    """Return the pieces that the ledger knows; a kill may leave a file before its note."""
+    known = {each.config_hash for each in Ledger(folder.parents[3]).entries()}
+    files = folder.glob("*.json")
+    return [path for path in files if hashlib.sha256(path.read_bytes()).hexdigest() in known]
+
+
 def wait_for(folder: Path, count: int) -> None:
     until = time.monotonic() + _PATIENCE_S
-    while len(list(folder.glob("*.json"))) < count:
+    while len(noted_in(folder)) < count:
         assert time.monotonic() < until, "no piece was made"
         time.sleep(0.02)
 
@@ -77,7 +86,7 @@ def test_killed_evaluation_by_two_workers_ends_with_the_same_bytes(
         wait_for(pieces_of(killed), 2)
         process.kill()
     assert process.returncode == -signal.SIGKILL
-    done = {path: path.stat().st_mtime_ns for path in pieces_of(killed).glob("*.json")}
+    done = {path: path.stat().st_mtime_ns for path in noted_in(pieces_of(killed))}
 
     finish(killed, "--jobs", "2")
 

@@ -77,7 +77,7 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     Rules: flat, buy_and_hold, momentum, momentum_quarter, macd, sma_cross, expert, random; on a
     synthetic market also oracle and omniscient. Rules beside a run trade its symbols and bars.
     A run on its test bars is counted in the ledger of trials, once for the same days, costs and
-    delay; it must have been trained in this workspace.
+    delay.
 
     Example: [bold]tradingbot backtest my-run buy_and_hold --trades trades.csv[/bold]
 
