@@ -210,7 +210,7 @@ def test_symbols_cut_one_after_another_find_leaks_of_long_periods(
     assert found.features_changed > 0
 
 
-@pytest.mark.parametrize("column", [0, 9])
+@pytest.mark.parametrize("column", [1, 5])  # neither has that kind in the first round
 def test_leak_that_one_kind_of_future_shows_in_one_symbol_is_found(
     subject: Subject, column: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
