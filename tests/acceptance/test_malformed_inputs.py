@@ -141,7 +141,7 @@ CASES: dict[str, Case] = {
     # The workspace
     "workspace_is_a_file": Case(file_as_workspace, ("must be a folder", "a-file")),
     "uncertified_panel": calling(
-        "features", "show", "good", fragments=("manifest", "tradingbot features build")
+        "features", "show", "good", fragments=("manifest", "features build")
     ),
     # The file
     "missing_file": calling(
