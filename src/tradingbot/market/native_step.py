@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from tradingbot.market.account import COUNT_FIELDS, open_accounts
-from tradingbot.market.advance import advance
+from tradingbot.market.advance import Advanced, advance
 from tradingbot.market.bars import BAR_COLUMNS, STALE_COLUMN, Bar, TensorMarket
 from tradingbot.market.compiled import (
     PackedStep,
@@ -161,24 +161,38 @@ def step_source(rules: Rules, reward: Reward) -> str:
     return "\n".join([MACROS, _HEAD.format(action=kind), *_load(kind), *_body(program), _TAIL])
 
 
-def _recorded(rules: Rules, reward: Reward) -> Callable[..., tuple[Tensor, ...]]:
+def recorded_step(
+    rules: Rules, results: Callable[[Advanced, CostRates], tuple[Tensor, ...]]
+) -> Callable[..., tuple[Tensor, ...]]:
+    """Return one step of a lane as a function of the tensors in `step_inputs`, to be written as C.
+
+    Args:
+        rules: Constants.
+        results: What is wanted of a step made at some costs.
+    """
+
     def step(
         rates: Tensor, money: Tensor, counts: Tensor, bar: Tensor, action: Tensor
     ) -> tuple[Tensor, ...]:
         costs, account = unpack_rates(rates), unpack(PackedAccount(money, counts))
-        advanced = advance(rules, costs, account, Bar(*bar.unbind()), action)
-        after = advanced.after
-        return (
-            *pack(after),
-            observe_accounts(rules, after),
-            reward(rules, advanced),
-            executed_code(after),
-            advanced.terminated,
-            has_traded(advanced),
-            allowed_codes(rules, costs, after),
-        )
+        return results(advance(rules, costs, account, Bar(*bar.unbind()), action), costs)
 
     return step
+
+
+def _recorded(rules: Rules, reward: Reward) -> Callable[..., tuple[Tensor, ...]]:
+    def results(made: Advanced, costs: CostRates) -> tuple[Tensor, ...]:
+        return (
+            *pack(made.after),
+            observe_accounts(rules, made.after),
+            reward(rules, made),
+            executed_code(made.after),
+            made.terminated,
+            has_traded(made),
+            allowed_codes(rules, costs, made.after),
+        )
+
+    return recorded_step(rules, results)
 
 
 def step_inputs(rules: Rules) -> dict[str, Tensor]:

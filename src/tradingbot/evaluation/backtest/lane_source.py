@@ -11,14 +11,15 @@ from tradingbot.agents.policy import settled
 from tradingbot.evaluation.backtest.lanes import SIZE
 from tradingbot.evaluation.backtest.track import COLUMNS, columns_of
 from tradingbot.market.account import COUNT_FIELDS
-from tradingbot.market.advance import advance
-from tradingbot.market.bars import STALE_COLUMN, Bar
+from tradingbot.market.advance import Advanced
+from tradingbot.market.bars import STALE_COLUMN
 from tradingbot.market.compiled import allowed_codes
+from tradingbot.market.costs import CostRates
 from tradingbot.market.lane_program import LaneProgram, write_lane_program
 from tradingbot.market.native import MACROS
-from tradingbot.market.native_step import account_inputs, step_inputs
+from tradingbot.market.native_step import account_inputs, recorded_step, step_inputs
 from tradingbot.market.observation import observe_accounts
-from tradingbot.market.packing import PackedAccount, pack, unpack, unpack_rates
+from tradingbot.market.packing import PackedAccount, pack, unpack
 from tradingbot.market.rules import Rules
 from tradingbot.market.simulation import Reward
 
@@ -65,21 +66,16 @@ def _decide(rules: Rules) -> Callable[..., tuple[Tensor, ...]]:
 
 
 def _step(rules: Rules, reward: Reward) -> Callable[..., tuple[Tensor, ...]]:
-    def step(
-        rates: Tensor, money: Tensor, counts: Tensor, bar: Tensor, action: Tensor
-    ) -> tuple[Tensor, ...]:
-        costs, account = unpack_rates(rates), unpack(PackedAccount(money, counts))
-        advanced = advance(rules, costs, account, Bar(*bar.unbind()), action)
-        after = advanced.after
+    def results(made: Advanced, costs: CostRates) -> tuple[Tensor, ...]:
         return (
-            *pack(after),
-            torch.stack(columns_of(advanced)),
-            reward(rules, advanced),
-            observe_accounts(rules, after),
-            allowed_codes(rules, costs, after),
+            *pack(made.after),
+            torch.stack(columns_of(made)),
+            reward(rules, made),
+            observe_accounts(rules, made.after),
+            allowed_codes(rules, costs, made.after),
         )
 
-    return step
+    return recorded_step(rules, results)
 
 
 def _decision_inputs() -> dict[str, Tensor]:
