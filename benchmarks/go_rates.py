@@ -2,7 +2,7 @@
 
 python benchmarks/go_rates.py [--noise 100] [--planted 40] [--jobs 2] [--seconds 1e9] [--out x.json]
 
-About 15 s of one core per noise market and 80 s per planted one. Results are written as they come;
+About 40 s of one core per noise market and 100 s per planted one. Results are written as they come;
 markets that are in the file already are not judged again. Many processes on one machine spend their
 time on giving memory back; MALLOC_TRIM_THRESHOLD_ and MALLOC_MMAP_THRESHOLD_=10000000000 keep it.
 A file that --seconds cut short has too few markets that take long, which are those not NO-GO.
