@@ -36,7 +36,7 @@ from tradingbot.market.compiled import (
 from tradingbot.market.costs import COST_PROFILES
 from tradingbot.market.episodes import Starts, begin, drawn_symbols, possible_starts
 from tradingbot.market.packing import PackedAccount, pack, pack_rates
-from tradingbot.market.rules import AccountRules, Rules
+from tradingbot.market.params import AccountRules, SimulatorParams
 from tradingbot.market.simulation import Reward
 from tradingbot.rewards import reward_preset
 from tradingbot.risk.limits import RiskLimits
@@ -49,7 +49,7 @@ COPIED_BYTES = 2**30
 RELATIVE_SLACK = 1e-8  # of a float64 number: operations in another order round differently
 ODD_LANES = 1e-3  # share of lanes in which rounding may tip a comparison
 
-RULES = Rules(
+RULES = SimulatorParams(
     account=AccountRules(
         stop_loss_frac=0.02,
         take_profit_frac=0.04,
@@ -61,7 +61,7 @@ RULES = Rules(
 )
 
 
-StepMaker = Callable[[Rules, Reward, TensorMarket, Starts], PackedStepFunction]
+StepMaker = Callable[[SimulatorParams, Reward, TensorMarket, Starts], PackedStepFunction]
 
 
 class Lanes:

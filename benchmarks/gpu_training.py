@@ -42,7 +42,7 @@ from tradingbot.learning.ppo.learner import PPO
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.learner import SAC
 from tradingbot.learning.schedules import Schedule
-from tradingbot.market.rules import AccountRules, ActionRules, EpisodeRules, Rules
+from tradingbot.market.params import AccountRules, ActionRules, EpisodeRules, SimulatorParams
 from tradingbot.networks.embedding import embed_table
 from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
 from tradingbot.networks.encoders.encoder import Encoder
@@ -54,7 +54,7 @@ SEED = 7
 BARS_PER_YEAR = 1764.0
 TOLERANCE = 2e-3  # of weights after a few float32 updates, relative to their size
 GOALS_S = {"embed": 0.15, "ppo": 10.0, "ppo_trainable_encoder": 120.0, "sac": 60.0}
-RULES = Rules(
+RULES = SimulatorParams(
     account=AccountRules(position_loss_frac=float("inf"), portfolio_loss_frac=1.0),
     limits=RiskLimits(max_position_frac=1.0),
     action=ActionRules(space="target", smoothing_bars=1),

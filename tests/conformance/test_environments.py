@@ -15,7 +15,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from tradingbot.envs import ENV_IDS, EnvConfig, TradingEnv, default_world
-from tradingbot.market.rules import EpisodeRules, Rules
+from tradingbot.market.params import EpisodeRules, SimulatorParams
 
 HEADINGS = [
     "Description",
@@ -32,7 +32,9 @@ FORMS = ("dict", "vectors", "flat")
 
 
 def make(env_id: str, form: Any = "vectors", **arguments: Any) -> TradingEnv:
-    config = EnvConfig(rules=Rules(episode=EpisodeRules(episode_bars=50)), observation=form)
+    config = EnvConfig(
+        rules=SimulatorParams(episode=EpisodeRules(episode_bars=50)), observation=form
+    )
     env = gym.make(env_id, config=config, **arguments).unwrapped
     assert isinstance(env, TradingEnv)
     return env

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from fixtures.defects import DEFECTS
-from tradingbot.data.quality import CHECKS, Check
+from tradingbot.data.quality import CHECKS, QualityCheck
 from tradingbot.data.quality.registry import ALL_CHECKS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "quality_checks.md"
 ROW = re.compile(r"^\| `(?P<code>[A-Z_0-9]+)` \| (?P<rest>.*) \|$", re.MULTILINE)
 
 
-def as_row(check: Check) -> str:
+def as_row(check: QualityCheck) -> str:
     fatal = " (exit 2)" if check.is_fatal else ""
     cells = (check.case or "–", check.severity.value + fatal, check.action.value, check.message)
     return " | ".join(cells)
@@ -28,7 +28,7 @@ def test_codes_are_unique() -> None:
 
 
 @pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.code)
-def test_check_is_well_formed(check: Check) -> None:
+def test_check_is_well_formed(check: QualityCheck) -> None:
     assert re.fullmatch(r"[A-Z][A-Z0-9_]+", check.code)
     assert re.fullmatch(r"(D\d\d)?", check.case)
     assert check.message

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from fixtures.reward_steps import rollout, scalar_of, wild_step
-from tradingbot.market import Advanced, Rules
+from tradingbot.market import Advanced, SimulatorParams
 from tradingbot.rewards import (
     OBJECTIVES,
     REWARD_PRESETS,
@@ -38,7 +38,7 @@ def wild() -> Advanced:
 
 
 @pytest.fixture(scope="module")
-def played() -> list[tuple[Rules, Advanced]]:
+def played() -> list[tuple[SimulatorParams, Advanced]]:
     return [step for space in SPACES for step in rollout(space, 80, n_lanes=8)]
 
 
@@ -46,7 +46,7 @@ def played() -> list[tuple[Rules, Advanced]]:
 def test_bounds_hold_on_wild_accounts(name: str, wild: Advanced) -> None:
     low, high = alone(name).bounds
 
-    (term,) = alone(name)(Rules(), wild)
+    (term,) = alone(name)(SimulatorParams(), wild)
 
     assert -1.0 <= low < high <= 1.0
     assert torch.isfinite(term).all()
@@ -58,7 +58,7 @@ def test_bounds_hold_on_wild_accounts(name: str, wild: Advanced) -> None:
 def test_bounds_hold_in_single_precision(name: str) -> None:
     low, high = alone(name).bounds
 
-    (term,) = alone(name)(Rules(), wild_step(2, 8192, torch.float32))
+    (term,) = alone(name)(SimulatorParams(), wild_step(2, 8192, torch.float32))
 
     assert term.dtype == torch.float32
     assert torch.isfinite(term).all()
@@ -69,16 +69,16 @@ def test_bounds_hold_in_single_precision(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_one_number_equals_the_batch_on_wild_accounts(name: str, wild: Advanced) -> None:
     stack = alone(name)
-    (batch,) = stack(Rules(), wild)
+    (batch,) = stack(SimulatorParams(), wild)
 
     for lane in range(0, 8192, 41):
-        (one,) = stack.scalar(Rules(), scalar_of(wild, lane))
+        (one,) = stack.scalar(SimulatorParams(), scalar_of(wild, lane))
         assert batch[lane].item() == pytest.approx(one, rel=1e-12, abs=1e-12), lane
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_one_number_equals_the_batch_in_a_market(
-    name: str, played: list[tuple[Rules, Advanced]]
+    name: str, played: list[tuple[SimulatorParams, Advanced]]
 ) -> None:
     stack, seen = alone(name), []
     for index, (rules, done) in enumerate(played):

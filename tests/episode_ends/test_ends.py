@@ -14,7 +14,7 @@ from tradingbot.market import (
     AccountRules,
     ActionRules,
     EpisodeRules,
-    Rules,
+    SimulatorParams,
     cost_profile,
     tensor_market,
 )
@@ -63,7 +63,7 @@ def lived(closes: list[float], *, loss: float = 0.2, halts: tuple[int, ...] = ()
     present = np.ones_like(close, dtype=bool)
     present[0, list(halts)] = False
     market = tensor_market(prices, present, dtype=torch.float64)
-    rules = Rules(
+    rules = SimulatorParams(
         AccountRules(position_loss_frac=math.inf, portfolio_loss_frac=loss),
         RiskLimits(1.0, max_stale_bars=100),
         ActionRules(space="target", smoothing_bars=1),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tradingbot.agents.rules.catalogue import rule_policy
+from tradingbot.agents.baselines.catalogue import rule_policy
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.seeding import stream
 from tradingbot.envs import World, synthetic_world

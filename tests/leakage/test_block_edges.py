@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from leakage.markets import synthetic_inputs
-from tradingbot.features.causality import ProofPlan, Subject, cuts, prove_causal
+from tradingbot.features.causality import ProofPlan, ProofSubject, cuts, prove_causal
 from tradingbot.features.inputs import MarketInputs
 
 BLOCKS = (64, 100, 128, 250, 256, 500, 512, 1000, 1024)
@@ -19,7 +19,7 @@ def inputs() -> MarketInputs:
     return market
 
 
-def leaking_subject(block_rows: int, scope: str) -> Subject:
+def leaking_subject(block_rows: int, scope: str) -> ProofSubject:
     """Close, but of the next bar in the last row of each block."""
 
     def compute(market: MarketInputs) -> dict[str, np.ndarray]:
@@ -28,7 +28,7 @@ def leaking_subject(block_rows: int, scope: str) -> Subject:
         value[last] = market.bars["close"][last + 1]
         return {"value": value if scope == "symbol" else np.nanmean(value, axis=1)}
 
-    return Subject(f"{scope}, blocks of {block_rows}", compute, scope)
+    return ProofSubject(f"{scope}, blocks of {block_rows}", compute, scope)
 
 
 def missed(inputs: MarketInputs, blocks: tuple[int, ...], plan: ProofPlan) -> list[str]:

@@ -10,10 +10,10 @@ import pytest
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.seeding import stream
 from tradingbot.envs import EnvConfig, TradingEnv, World, synthetic_world, world_from_bars
-from tradingbot.market.rules import EpisodeRules, Rules
+from tradingbot.market.params import EpisodeRules, SimulatorParams
 
 TRAIN = IndexRange(0, 260)
-CONFIG = EnvConfig(rules=Rules(episode=EpisodeRules(episode_bars=60)), observation="flat")
+CONFIG = EnvConfig(rules=SimulatorParams(episode=EpisodeRules(episode_bars=60)), observation="flat")
 BEGIN, CUT = 300, 330
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from leakage.markets import synthetic_inputs
 from tradingbot.features.as_of import join_as_of
-from tradingbot.features.causality import ProofContext, ProofPlan, Rows, Subject, prove_causal
+from tradingbot.features.causality import ProofContext, ProofPlan, ProofSubject, Rows, prove_causal
 from tradingbot.features.causality.defaults import default_subjects, feature_subject
 from tradingbot.features.causality.every_bar import covariates_so_far, prove_every_bar
 from tradingbot.features.inputs import CovariateEvents, MarketInputs, build_inputs
@@ -83,7 +83,7 @@ def test_one_bar_of_look_ahead_in_a_shipped_feature_is_caught() -> None:
         values[:-1, 3] = values[1:, 3]
         return {**outputs, "technical/rsi_14": Rows(values, "symbol")}
 
-    report = prove_causal(inputs, [Subject("features", shifted)])
+    report = prove_causal(inputs, [ProofSubject("features", shifted)])
 
     assert [verdict.output for verdict in report.failures] == ["technical/rsi_14"]
     assert report.failures[0].offence.symbol == "S3"

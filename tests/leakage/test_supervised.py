@@ -15,8 +15,8 @@ from tradingbot.features.causality import (
     CausalityReport,
     ProofContext,
     ProofPlan,
+    ProofSubject,
     Rows,
-    Subject,
     prove_causal,
     registered_subjects,
     unregister_subject,
@@ -27,14 +27,14 @@ from tradingbot.supervised import LabelConfig, ModelTable, fit_model, label_move
 from tradingbot.supervised.calibration import Calibration
 from tradingbot.supervised.causality import fitted_subject, refitted_subject, register_model
 from tradingbot.supervised.forward_folds import forward_folds, rows_to_learn
-from tradingbot.supervised.probability_model import ProbabilityModel, Stage
+from tradingbot.supervised.probability_model import ModelStage, ProbabilityModel
 
 SPECS = panel_specs(market_inputs().covariates)
 STARTS = tuple(fold.tests[0].start for fold in forward_folds(TRAIN, CONFIG.folds, CONFIG.labels))
 PLAN = ProofPlan((*STARTS, TRAIN.stop), common_rounds=4, staggered_rounds=0, seed=2)
 
 
-def prove(subject: Subject) -> CausalityReport:
+def prove(subject: ProofSubject) -> CausalityReport:
     return prove_causal(market_inputs(), (subject,), PLAN)
 
 
@@ -79,7 +79,7 @@ def test_registered_model_takes_part_in_every_proof() -> None:
 def refit(
     choose: Callable[[ModelTable], list[tuple[IndexRange, IndexRange]]],
     labels_of: Callable[[ModelTable], np.ndarray] | None = None,
-) -> Subject:
+) -> ProofSubject:
     """Fit a model for each (bars learned from, bars asked about), whatever they are."""
     kind = quick_classifier("lightgbm")
 
@@ -100,7 +100,7 @@ def refit(
             chances[:, asked.start : stop] = fitted.probabilities(table, part)
         return {"probabilities": Rows(chances.swapaxes(0, 1).copy())}
 
-    return Subject("planted", compute)
+    return ProofSubject("planted", compute)
 
 
 BLOCKS = (IndexRange(200, 300), IndexRange(300, 400), IndexRange(400, 500))
@@ -163,7 +163,7 @@ def test_label_among_the_features_is_caught() -> None:
         peeking = replace(table, values=values)
         return {"probabilities": Rows(model.probabilities(peeking).swapaxes(0, 1).copy())}
 
-    assert prove(Subject("peeking", compute)).verdicts[0].status == "leaks"
+    assert prove(ProofSubject("peeking", compute)).verdicts[0].status == "leaks"
 
 
 def test_stage_that_is_asked_about_bars_it_saw_is_refused() -> None:
@@ -171,7 +171,7 @@ def test_stage_that_is_asked_about_bars_it_saw_is_refused() -> None:
     last = model.stages[-1]
 
     with pytest.raises(DataError, match="seen"):
-        Stage(TRAIN.start, TRAIN.stop, last.model, Calibration())
+        ModelStage(TRAIN.start, TRAIN.stop, last.model, Calibration())
     with pytest.raises(DataError, match="order"):
         ProbabilityModel(model.stages[::-1], model.names)
 

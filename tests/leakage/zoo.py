@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradingbot.features.causality import Fitted, Rows, Subject
+from tradingbot.features.causality import Fitted, ProofSubject, Rows
 from tradingbot.features.inputs import MarketInputs
 
 TRAIN_ROWS = 210
@@ -18,7 +18,7 @@ DAY = "datetime64[D]"
 
 @dataclass(frozen=True)
 class Specimen:
-    subject: Subject
+    subject: ProofSubject
     leaks: bool
 
 
@@ -39,7 +39,7 @@ def _collect(scope: str, *, leaks: bool) -> Callable:
             return {"value": function(inputs)}
 
         name = function.__name__
-        ZOO[name] = Specimen(Subject(name, compute, scope), leaks)
+        ZOO[name] = Specimen(ProofSubject(name, compute, scope), leaks)
         return function
 
     return collect

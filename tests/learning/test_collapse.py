@@ -15,7 +15,7 @@ from fixtures.sabotage_runs import GUARDED, SOUND, TINY_ENTROPY, alarms, found, 
 from fixtures.sabotage_tasks import RiggedPopulation, RiggedTask, SpoiltTask
 from fixtures.toy_tasks import SignalTask
 from fixtures.trading_worlds import short_config, small_world
-from tradingbot.learning.guards import FlightRecorder, Report, Severity
+from tradingbot.learning.guards import AlarmLevel, FlightRecorder, Report
 from tradingbot.learning.ppo.learner import PPO
 from tradingbot.networks.view import TableView
 
@@ -48,14 +48,17 @@ def test_reward_that_always_pays_one_action_is_found_within_25_updates(
     assert collapsed["A2"].words.startswith("agent A2: 9")
     assert collapsed["A2"].observed > 0.9
     assert set(found(rigged, "LOW_SPREAD")) == set(AGENTS)
-    assert set(found(rigged, "REPEATS", Severity.WARNING)) == set(AGENTS)
-    assert not found(rigged, "ALL_HOLD", Severity.INFO)
+    assert set(found(rigged, "REPEATS", AlarmLevel.WARNING)) == set(AGENTS)
+    assert not found(rigged, "ALL_HOLD", AlarmLevel.INFO)
     assert "boost_entropy" in {report.decision.response for report in rigged}
     assert not rigged[-1].healthy
 
 
 def test_falling_spread_is_told_before_the_collapse_is_complete(rigged: list[Report]) -> None:
-    falls, collapsed = found(rigged, "SPREAD_FALLS", Severity.WARNING), found(rigged, "ONE_ACTION")
+    falls, collapsed = (
+        found(rigged, "SPREAD_FALLS", AlarmLevel.WARNING),
+        found(rigged, "ONE_ACTION"),
+    )
 
     assert all(falls[agent].update < collapsed[agent].update for agent in AGENTS)
 
@@ -67,7 +70,7 @@ def test_costs_hidden_from_the_reward_end_in_all_hold_within_10_updates() -> Non
     assert set(idle) == set(AGENTS)
     assert "not by choice" in idle["A1"].words
     assert "of its selections are not executed" in idle["A1"].words
-    assert set(found(reports, "NOT_EXECUTED", Severity.WARNING)) == set(AGENTS)
+    assert set(found(reports, "NOT_EXECUTED", AlarmLevel.WARNING)) == set(AGENTS)
 
 
 def test_staying_out_of_a_costly_market_is_told_and_a_collapse_only_where_forbidden() -> None:
@@ -81,8 +84,8 @@ def test_staying_out_of_a_costly_market_is_told_and_a_collapse_only_where_forbid
         allowed.append(allowing.watch(learner, update))
         forbidden.append(forbidding.watch(learner, update))
 
-    assert set(found(allowed, "ALL_HOLD", Severity.INFO)) == set(AGENTS)
-    assert "stays out" in found(allowed, "ALL_HOLD", Severity.INFO)["A0"].words
+    assert set(found(allowed, "ALL_HOLD", AlarmLevel.INFO)) == set(AGENTS)
+    assert "stays out" in found(allowed, "ALL_HOLD", AlarmLevel.INFO)["A0"].words
     assert alarms(allowed) == []
     assert set(found(forbidden, "ALL_HOLD")) == set(AGENTS)
 
@@ -91,8 +94,8 @@ def test_rewards_that_are_not_numbers_are_found_in_the_update_they_come_in() -> 
     task = SpoiltTask("nan", n_agents=4, n_envs=8, sound_steps=32 * ONSET)
     reports = watched_run(task, SOUND, ONSET + 2)
 
-    assert not found(reports[:ONSET], "NOT_FINITE", Severity.INFO)
-    verdict = found(reports, "NOT_FINITE", Severity.WARNING)["A1"]
+    assert not found(reports[:ONSET], "NOT_FINITE", AlarmLevel.INFO)
+    verdict = found(reports, "NOT_FINITE", AlarmLevel.WARNING)["A1"]
     assert verdict.update == ONSET + 1
     assert "rewards" in verdict.words
     assert verdict.observed >= 1
@@ -131,8 +134,8 @@ def test_rigged_reward_of_the_real_task_is_found_within_16_updates() -> None:
     low = found(reports, "LOW_SPREAD")
     assert set(low) == set(task.agent_names)
     assert "the spread of the policy is 0.0" in low[task.agent_names[0]].words
-    assert not found(reports, "REPEATS", Severity.WARNING)
-    assert not found(reports, "NOT_EXECUTED", Severity.WARNING)
+    assert not found(reports, "REPEATS", AlarmLevel.WARNING)
+    assert not found(reports, "NOT_EXECUTED", AlarmLevel.WARNING)
 
 
 def _shout(learner: PPO) -> None:

@@ -12,7 +12,7 @@ from fixtures.sabotage_runs import GUARDED, SOUND, alarms, found, watched_run
 from fixtures.toy_tasks import SignalTask
 from fixtures.trading_worlds import short_config, small_world
 from tradingbot.envs.population import PopulationTask
-from tradingbot.learning.guards import FlightRecorder, Report, Severity
+from tradingbot.learning.guards import AlarmLevel, FlightRecorder, Report
 from tradingbot.learning.learner import Experience, Update
 from tradingbot.learning.task import Task
 
@@ -64,7 +64,7 @@ def test_selling_what_is_not_held_is_nothing_to_do_in_the_real_task() -> None:
 
     idle = torch.stack([report.measures["rollout/idle_share"] for report in told])
     assert idle.mean() > 0.5  # the case is the one that used to be an alarm
-    assert not found(told, "NOT_EXECUTED", Severity.INFO)
+    assert not found(told, "NOT_EXECUTED", AlarmLevel.INFO)
 
 
 def test_account_that_cannot_trade_is_told_in_the_real_task() -> None:

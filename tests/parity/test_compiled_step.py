@@ -9,7 +9,7 @@ import torch
 
 from fixtures.streams import profit, scene
 from tradingbot.domain.errors import ConfigError
-from tradingbot.market import AccountRules, ActionRules, EpisodeRules, Rules
+from tradingbot.market import AccountRules, ActionRules, EpisodeRules, SimulatorParams
 from tradingbot.market.account import COUNT_FIELDS, FLOAT_FIELDS
 from tradingbot.market.compiled import compiled_step, missing_compiler
 from tradingbot.market.packing import pack, pack_rates, unpack
@@ -17,7 +17,7 @@ from tradingbot.market.simulation import step
 from tradingbot.risk import RiskLimits
 
 LANES, STEPS = 256, 200
-RULES = Rules(
+RULES = SimulatorParams(
     AccountRules(stop_loss_frac=0.04, take_profit_frac=0.06, position_loss_frac=math.inf),
     RiskLimits(0.5, allow_short=True),
     ActionRules(space="target", smoothing_bars=3),

@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 
 from fixtures.trading_worlds import small_world
-from tradingbot.agents.policy import Policy, Seen
-from tradingbot.agents.rules.random_targets import RandomTargets
+from tradingbot.agents.baselines.random_targets import RandomTargets
+from tradingbot.agents.policy import Policy, PolicyInputs
 from tradingbot.envs.config import EnvConfig
-from tradingbot.evaluation.backtest import Entrant, sleeve_config
+from tradingbot.evaluation.backtest import PolicyUnderTest, sleeve_config
 from tradingbot.evaluation.backtest import native as native_module
-from tradingbot.evaluation.backtest.backtests import simulate_entrants
-from tradingbot.evaluation.backtest.track import Track
+from tradingbot.evaluation.backtest.backtests import simulate_policies
+from tradingbot.evaluation.backtest.simulation_record import SimulationRecord
 from tradingbot.market import native as compiling
 from tradingbot.market.compiled import missing_compiler
 from tradingbot.market.costs import COST_PROFILES
@@ -35,7 +35,7 @@ class Wild:
 
     codes: bool = False
 
-    def __call__(self, seen: Seen) -> Tensor:
+    def __call__(self, seen: PolicyInputs) -> Tensor:
         draws = torch.Generator().manual_seed(int(seen.row[0]))
         if not self.codes:
             return torch.rand(len(seen.row), generator=draws, dtype=torch.float64) * 2.0 - 1.0
@@ -61,15 +61,15 @@ CASES: dict[str, tuple[EnvConfig, list[Policy]]] = {
 }
 
 
-def tracks(config: EnvConfig, policies: list[Policy], **options: object) -> list[Track]:
+def tracks(config: EnvConfig, policies: list[Policy], **options: object) -> list[SimulationRecord]:
     """The same entrants by tensors and compiled: delays of 0 to 3 bars, two cost profiles."""
     entrants = [
-        Entrant("late", policy, costs=costs, delay_bars=delay)
+        PolicyUnderTest("late", policy, costs=costs, delay_bars=delay)
         for policy in policies
         for delay, costs in ((0, None), (1, COST_PROFILES["retail"]), (3, None))
     ]
     return [
-        simulate_entrants(small_world(), config, entrants, FIRST, LAST, native=native, **options)
+        simulate_policies(small_world(), config, entrants, FIRST, LAST, native=native, **options)
         for native in (False, True)
     ]
 

@@ -23,7 +23,7 @@ from tradingbot.market.bars import TensorMarket, tensor_market
 from tradingbot.market.compiled import PackedStepFunction, missing_compiler, packed_step
 from tradingbot.market.costs import COST_PROFILES
 from tradingbot.market.packing import PackedAccount, pack_rates
-from tradingbot.market.rules import AccountRules, Rules
+from tradingbot.market.params import AccountRules, SimulatorParams
 from tradingbot.rewards import RewardStack, reward_identity
 
 pytestmark = pytest.mark.skipif(
@@ -268,7 +268,7 @@ def _program(config: EnvConfig) -> object:
     return native_step.native_step(config.rules, reward, market, identity=reward_identity(reward))
 
 
-def _place() -> tuple[Rules, RewardStack, TensorMarket, Tensor, PackedAccount]:
+def _place() -> tuple[SimulatorParams, RewardStack, TensorMarket, Tensor, PackedAccount]:
     config, world = CASES["long-only targets"], small_world()
     market = tensor_market(world.prices, world.present, dtype=torch.float64)
     reward = config.reward_stack
@@ -278,11 +278,13 @@ def _place() -> tuple[Rules, RewardStack, TensorMarket, Tensor, PackedAccount]:
     return config.rules, reward, market, rates, PackedAccount(*state)
 
 
-def _native(rules: Rules, reward: RewardStack, market: TensorMarket) -> PackedStepFunction:
+def _native(
+    rules: SimulatorParams, reward: RewardStack, market: TensorMarket
+) -> PackedStepFunction:
     made = native_step.native_step(rules, reward, market, identity=reward_identity(reward))
     assert made is not None
     return made
 
 
-def _halting(rules: Rules) -> Rules:
+def _halting(rules: SimulatorParams) -> SimulatorParams:
     return replace(rules, account=AccountRules())

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from fixtures.trading_worlds import crashed, short_config, small_world
-from tradingbot.agents.policy import Seen
+from tradingbot.agents.policy import PolicyInputs
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population import PopulationTask, evaluation_task
 from tradingbot.evaluation.rollout import roll_out, sleeve_config
 from tradingbot.market.compiled import missing_compiler
-from tradingbot.market.rules import AccountRules, ActionSpace
+from tradingbot.market.params import AccountRules, ActionSpace
 from tradingbot.rewards import RewardConfig
 
 
@@ -26,7 +26,7 @@ class Follow:
 
     targets: Tensor
 
-    def __call__(self, seen: Seen) -> Tensor:
+    def __call__(self, seen: PolicyInputs) -> Tensor:
         return self.targets[seen.row]
 
 

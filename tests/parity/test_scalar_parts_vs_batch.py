@@ -22,9 +22,9 @@ from tradingbot.domain.action import Action
 from tradingbot.domain.denial import Denial
 from tradingbot.domain.seeding import stream
 from tradingbot.market.actions import action_mask, action_values
+from tradingbot.market.buying_power import buying_power_of
 from tradingbot.market.maths import FLOAT_MATHS
 from tradingbot.market.observation import PrivateInputs, observe_accounts, private_features
-from tradingbot.market.room import room_of
 from tradingbot.market.scalar import (
     ScalarAccount,
     scalar_mask,
@@ -67,7 +67,7 @@ def test_mask_of_one_account_equals_that_of_a_batch() -> None:
         rules = course.rules
         for step in range(0, N_STEPS, 6):
             account, singles = restored(course, step)
-            room = room_of(rules.limits, rates, account, account.equity)
+            room = buying_power_of(rules.limits, rates, account, account.equity)
             values = action_values(rules.action, account, room)
 
             masks = action_mask(rules.action, rules.limits, account, values)

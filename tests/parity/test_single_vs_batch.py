@@ -23,7 +23,7 @@ from tradingbot.envs.single import TradingEnv
 from tradingbot.envs.vector import TradingVectorEnv
 from tradingbot.envs.world import World
 from tradingbot.market.costs import cost_profile
-from tradingbot.market.rules import ActionSpace
+from tradingbot.market.params import ActionSpace
 from tradingbot.risk.limits import RiskLimits
 
 BARS = 40  # with episodes of 12: across three ends

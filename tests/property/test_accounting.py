@@ -20,7 +20,7 @@ from tradingbot.market import (
     Advanced,
     Bar,
     EpisodeRules,
-    Rules,
+    SimulatorParams,
 )
 from tradingbot.market.observation import PRIVATE_FEATURES
 from tradingbot.market.simulation import Step
@@ -31,14 +31,14 @@ EXAMPLES, SLOW_EXAMPLES = 26, 260  # 160 · 25 · 26 = 104,000 actions, and ten 
 REPLAYED_LANES = 8
 EXACT = 1.0e-9
 
-STRETCHED = Rules(
+STRETCHED = SimulatorParams(
     AccountRules(maintenance_frac=1.5, position_loss_frac=1.0, portfolio_loss_frac=1.0),
     RiskLimits(max_position_frac=1.0, allow_short=True),
     ActionRules(space="target", smoothing_bars=1),
     EpisodeRules(episode_bars=40, window_bars=1),
 )
 """Shorts as large as margin allows: what a margin call needs."""
-ALL_IN = Rules(
+ALL_IN = SimulatorParams(
     limits=RiskLimits(max_position_frac=1.0, max_stale_bars=100),
     action=ActionRules(space="target", smoothing_bars=1),
     episode=EpisodeRules(episode_bars=40, window_bars=1),
@@ -62,7 +62,7 @@ def test_accounting_over_random_streams_adds_up() -> None:
     @example(rules=STRETCHED, profile="retail", seed=2)
     @example(rules=ALL_IN, profile="retail", seed=2)
     @given(rules=random_rules(), profile=profile_names(), seed=seeds)
-    def check(rules: Rules, profile: str, seed: int) -> None:
+    def check(rules: SimulatorParams, profile: str, seed: int) -> None:
         check_stream(scene(rules, profile, seed, n_lanes=LANES, n_steps=STEPS), seen)
 
     check()
@@ -72,7 +72,9 @@ def test_accounting_over_random_streams_adds_up() -> None:
 @pytest.mark.slow
 @slow
 @given(rules=random_rules(), profile=profile_names(), seed=seeds)
-def test_accounting_over_a_million_actions_adds_up(rules: Rules, profile: str, seed: int) -> None:
+def test_accounting_over_a_million_actions_adds_up(
+    rules: SimulatorParams, profile: str, seed: int
+) -> None:
     check_stream(scene(rules, profile, seed, n_lanes=LANES, n_steps=STEPS), Seen())
 
 
@@ -220,7 +222,7 @@ def check_numbers(taken: Step) -> None:
         assert ((private >= low) & (private <= high)).all()
 
 
-def check_market_allows(rules: Rules, advanced: Advanced, bar: Bar) -> None:
+def check_market_allows(rules: SimulatorParams, advanced: Advanced, bar: Bar) -> None:
     """Fills happen in the next bar, at its prices, within its volume, or not at all."""
     traded = advanced.fill.units.abs() + advanced.exit_fill.units.abs()
     assert (traded[(bar.tradable == 0.0) | (bar.volume == 0.0)] == 0.0).all()
@@ -236,7 +238,7 @@ def check_market_allows(rules: Rules, advanced: Advanced, bar: Bar) -> None:
     assert torch.equal(advanced.after.mark, bar.close)
 
 
-def check_limits(rules: Rules, advanced: Advanced) -> None:
+def check_limits(rules: SimulatorParams, advanced: Advanced) -> None:
     """Denied orders are nothing, accepted ones keep the limits, long-only accounts owe nothing."""
     was, order = advanced.before, advanced.order
     assert (order[advanced.denial != int(Denial.NONE)] == 0.0).all()

@@ -21,13 +21,13 @@ from tradingbot.market import (
     ActionRules,
     CostProfile,
     CostRates,
-    Rules,
+    SimulatorParams,
     TensorMarket,
     advance,
     open_accounts,
     tensor_market,
 )
-from tradingbot.market.rules import EpisodeRules
+from tradingbot.market.params import EpisodeRules
 from tradingbot.risk import RiskLimits
 
 N_SYMBOLS, N_BARS = 4, 1024
@@ -37,7 +37,7 @@ CASH = 1.0e5
 STEP_ROUNDINGS = 0.5
 """Bound of the drift in float32, in ε of the account per step."""
 
-RULES = Rules(
+RULES = SimulatorParams(
     AccountRules(stop_loss_frac=0.03, take_profit_frac=0.04, portfolio_loss_frac=1.0),
     RiskLimits(0.2, allow_short=True),
     ActionRules(space="target", smoothing_bars=3),

@@ -17,7 +17,7 @@ from tradingbot.market import (
     AccountRules,
     ActionRules,
     CostProfile,
-    Rules,
+    SimulatorParams,
     TensorMarket,
     advance,
     cost_profile,
@@ -47,16 +47,18 @@ def calm_market(seed: int) -> TensorMarket:
     return tensor_market(prices, np.ones_like(close, dtype=bool), dtype=torch.float64)
 
 
-def smooth_rules(space: str, *, allow_short: bool) -> Rules:
+def smooth_rules(space: str, *, allow_short: bool) -> SimulatorParams:
     """Return rules under which nothing is stopped, halted or too small."""
-    return Rules(
+    return SimulatorParams(
         AccountRules(position_loss_frac=1.0, portfolio_loss_frac=1.0, max_participation_frac=1.0),
         RiskLimits(0.5, min_trade_ccy=0.0, allow_short=allow_short),
         ActionRules(space=space, hold_zone=0.1, smoothing_bars=3),
     )
 
 
-def final_equity(rules: Rules, costs: CostProfile, market: TensorMarket, actions: Tensor) -> Tensor:
+def final_equity(
+    rules: SimulatorParams, costs: CostProfile, market: TensorMarket, actions: Tensor
+) -> Tensor:
     """Return the equity (B,) after actions (T, B), lane b on symbol b."""
     row = torch.arange(actions.shape[1], dtype=torch.int32) * market.n_bars + FIRST
     account = open_accounts(rules.account.initial_cash_ccy, row, market.bar(row).close)

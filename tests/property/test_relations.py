@@ -20,7 +20,7 @@ from tradingbot.market import (
     AccountRules,
     CostProfile,
     EpisodeRules,
-    Rules,
+    SimulatorParams,
     advance_order,
     cost_profile,
     open_accounts,
@@ -34,7 +34,7 @@ from tradingbot.risk import RiskLimits
 few = settings(max_examples=8, deadline=None, derandomize=True, database=None)
 seeds = st.integers(0, 2**32 - 1)
 START, LENGTH = 30, 20
-GUARDED = Rules(
+GUARDED = SimulatorParams(
     AccountRules(portfolio_loss_frac=0.02),
     RiskLimits(1.0, allow_short=True, margin_frac=3.0),
     episode=EpisodeRules(episode_bars=40, window_bars=1),
@@ -47,7 +47,7 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def clocked(rules: Rules, profile: str, seed: int, changed_from: int) -> Scene:
+def clocked(rules: SimulatorParams, profile: str, seed: int, changed_from: int) -> Scene:
     """Begin all lanes at one bar of a market that is another one from `changed_from` on."""
     episode = dataclasses.replace(rules.episode, episode_bars=LENGTH)
     prices, present = hostile_bars(stream(seed, "bars"), 8, START + LENGTH + 2)
@@ -67,7 +67,9 @@ def clocked(rules: Rules, profile: str, seed: int, changed_from: int) -> Scene:
 
 @few
 @given(rules=random_rules(), profile=profile_names(), seed=seeds)
-def test_step_when_later_bars_change_is_the_same(rules: Rules, profile: str, seed: int) -> None:
+def test_step_when_later_bars_change_is_the_same(
+    rules: SimulatorParams, profile: str, seed: int
+) -> None:
     changed = START + LENGTH // 2
     differs = False
     for known, other in zip(
@@ -91,7 +93,9 @@ def test_step_when_later_bars_change_is_the_same(rules: Rules, profile: str, see
 
 @few
 @given(rules=random_rules(), profile=profile_names(), seed=seeds)
-def test_lanes_in_another_order_are_the_same_lanes(rules: Rules, profile: str, seed: int) -> None:
+def test_lanes_in_another_order_are_the_same_lanes(
+    rules: SimulatorParams, profile: str, seed: int
+) -> None:
     where = scene(rules, profile, seed, n_steps=20)
     order = torch.from_numpy(stream(seed, "order").permutation(64))
     starts = where.starts._replace(key=where.starts.key[order], offset=where.starts.offset[order])
@@ -104,7 +108,7 @@ def test_lanes_in_another_order_are_the_same_lanes(rules: Rules, profile: str, s
 @few
 @given(rules=random_rules(), profile=profile_names(), seed=seeds)
 def test_lane_with_other_actions_leaves_the_rest_alone(
-    rules: Rules, profile: str, seed: int
+    rules: SimulatorParams, profile: str, seed: int
 ) -> None:
     where = scene(rules, profile, seed, n_steps=20)
     actions = where.actions.clone()
@@ -120,7 +124,7 @@ def test_lane_with_other_actions_leaves_the_rest_alone(
 @few
 @given(rules=random_rules(), profile=profile_names(), seed=seeds, power=st.integers(-12, 12))
 def test_money_in_another_unit_scales_exactly(
-    rules: Rules, profile: str, seed: int, power: int
+    rules: SimulatorParams, profile: str, seed: int, power: int
 ) -> None:
     k = 2.0**power
     account = dataclasses.replace(
@@ -145,7 +149,9 @@ def test_money_in_another_unit_scales_exactly(
 
 @few
 @given(rules=random_rules(), profile=profile_names(), seed=seeds)
-def test_actions_of_nothing_leave_cash_untouched(rules: Rules, profile: str, seed: int) -> None:
+def test_actions_of_nothing_leave_cash_untouched(
+    rules: SimulatorParams, profile: str, seed: int
+) -> None:
     where = scene(rules, profile, seed, n_steps=10)
     still = dataclasses.replace(where, actions=torch.zeros_like(where.actions))
     for taken in play(still):
@@ -176,7 +182,7 @@ def test_costs_that_are_higher_never_raise_equity(seed: int) -> None:
     factors = torch.linspace(0.0, 8.0, 9, dtype=torch.float64)
     costs = CostProfile(2e-4, 1e-4, 2e-4, 0.5, 1e-4).rates(dtype=torch.float64)
     rates = type(costs)(*(rate * factors for rate in costs))
-    rules = Rules(
+    rules = SimulatorParams(
         AccountRules(position_loss_frac=1.0),
         RiskLimits(1.0, min_trade_ccy=0.0, allow_short=True, max_stale_bars=10**6),
         episode=EpisodeRules(),
@@ -198,7 +204,7 @@ def test_gate_with_any_orders_keeps_every_limit() -> None:
     @few
     @example(rules=GUARDED, profile="retail", seed=4)
     @given(rules=random_rules(), profile=profile_names(), seed=seeds)
-    def check(rules: Rules, profile: str, seed: int) -> None:
+    def check(rules: SimulatorParams, profile: str, seed: int) -> None:
         where = scene(rules, profile, seed, n_lanes=256, n_steps=20)
         rng = stream(seed, "orders")
         account = where.open()
@@ -218,7 +224,7 @@ def test_gate_with_any_orders_keeps_every_limit() -> None:
     assert seen == {int(denial) for denial in Denial}
 
 
-def keeps_limits(rules: Rules, was: Account, order: Tensor) -> None:
+def keeps_limits(rules: SimulatorParams, was: Account, order: Tensor) -> None:
     """Assert that orders which open or increase respect position, order, reserve and margin."""
     limits, wanted = rules.limits, was.units + order
     near = 1e-8 * was.equity.abs()

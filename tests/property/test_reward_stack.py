@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.reward_steps import rollout, scalar_of, wild_step
-from tradingbot.market import Rules
+from tradingbot.market import SimulatorParams
 from tradingbot.market.bars import tensor_market
 from tradingbot.market.costs import CostProfile
 from tradingbot.market.episodes import begin, drawn_symbols, possible_starts
@@ -35,7 +35,7 @@ seeds = st.integers(0, 2**32 - 1)
 def test_reward_of_wild_steps_is_bounded_and_adds_up(stack: RewardStack, seed: int) -> None:
     done = wild_step(seed, 64)
 
-    terms = stack(Rules(), done)
+    terms = stack(SimulatorParams(), done)
     reward = terms.sum(0)
 
     assert terms.shape == (len(stack.names), 64)
@@ -43,7 +43,7 @@ def test_reward_of_wild_steps_is_bounded_and_adds_up(stack: RewardStack, seed: i
     assert stack.bounds.low - 1e-9 <= reward.min()
     assert reward.max() <= stack.bounds.high + 1e-9
     torch.testing.assert_close(sum_by_objective(stack, terms).sum(0), reward)
-    one = stack.scalar(Rules(), scalar_of(done, 7))
+    one = stack.scalar(SimulatorParams(), scalar_of(done, 7))
     np.testing.assert_allclose(one, terms[:, 7].numpy(), rtol=1e-12, atol=1e-12)
 
 
@@ -54,7 +54,9 @@ def test_doubled_weights_double_the_terms(chosen: dict[str, float], seed: int) -
 
     twice = reward_stack({name: 2.0 * weight for name, weight in chosen.items()})
 
-    assert torch.equal(twice(Rules(), done), 2.0 * reward_stack(chosen)(Rules(), done))
+    assert torch.equal(
+        twice(SimulatorParams(), done), 2.0 * reward_stack(chosen)(SimulatorParams(), done)
+    )
 
 
 @given(weights.map(reward_stack), st.integers(0, 39))
@@ -78,7 +80,7 @@ def test_simulator_reward_is_exactly_the_sum_of_the_terms() -> None:
     present = np.ones(close.shape, dtype=bool)
     market = tensor_market(prices, present, dtype=torch.float64)
     starts = drawn_symbols(possible_starts(present, window_bars=24, episode_bars=60), 16, 3)
-    rules, rates = Rules(), CostProfile().rates(dtype=torch.float64)
+    rules, rates = SimulatorParams(), CostProfile().rates(dtype=torch.float64)
     for name in REWARD_PRESETS:
         account = begin(starts, market, 100_000.0, torch.zeros(16, dtype=torch.int32))
         for _ in range(20):

@@ -40,7 +40,7 @@ def test_inference_on_any_returns_is_a_probability_or_undefined(series: np.ndarr
 @settings(max_examples=60, deadline=None)
 def test_metrics_of_any_returns_keep_their_range(series: np.ndarray) -> None:
     figures = metrics.measure(
-        metrics.Outcome(series, 1764, reference=series[::-1], trade_pnl=series)
+        metrics.PerformanceSeries(series, 1764, reference=series[::-1], trade_pnl=series)
     )
 
     assert not any(math.isinf(figure) for figure in figures.values())

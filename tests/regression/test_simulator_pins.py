@@ -14,7 +14,7 @@ import pytest
 from tradingbot.domain.seeding import stream
 from tradingbot.envs import EnvConfig, TradingEnv, synthetic_world
 from tradingbot.envs.world import World
-from tradingbot.market import AccountRules, ActionRules, EpisodeRules, Rules, cost_profile
+from tradingbot.market import AccountRules, ActionRules, EpisodeRules, SimulatorParams, cost_profile
 from tradingbot.risk import RiskLimits
 
 STEPS = 400
@@ -51,7 +51,7 @@ def test_scripted_strategy_fills_as_pinned(
     equity_ccy: float,
     fills: str,
 ) -> None:
-    rules = Rules(
+    rules = SimulatorParams(
         GUARDED,
         RiskLimits(max_position_frac=0.5, allow_short=short),
         ActionRules(space=space),  # type: ignore[arg-type]

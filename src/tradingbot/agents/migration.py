@@ -32,7 +32,7 @@ import torch
 from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError, DataError
-from tradingbot.market.rules import ActionRules
+from tradingbot.market.params import ActionRules
 from tradingbot.networks.distributions import LOG_STD_BOUNDS, MaskedCategorical
 from tradingbot.networks.heads import StackedHead
 
@@ -44,7 +44,7 @@ _PRIOR_SAMPLES = 1.0
 """λ, in samples of unit features: enough to decide what the states leave open."""
 
 
-class Probe(NamedTuple):
+class MigrationProbe(NamedTuple):
     """States to fit and to prove on."""
 
     inputs: Tensor
@@ -81,7 +81,7 @@ def signed_sizes(rules: ActionRules) -> Tensor:
     )
 
 
-def preferences(head: StackedHead, probe: Probe, sizes: Tensor) -> Tensor:
+def preferences(head: StackedHead, probe: MigrationProbe, sizes: Tensor) -> Tensor:
     """Return the size a discrete policy expects beyond an undecided one, (N, B) in (−2, 2)."""
     policy = MaskedCategorical.of(head(probe.inputs), probe.allowed)
     allowed = probe.allowed.to(sizes.dtype)
@@ -90,7 +90,7 @@ def preferences(head: StackedHead, probe: Probe, sizes: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def continuous_head(head: StackedHead, probe: Probe, sizes: Tensor) -> StackedHead:
+def continuous_head(head: StackedHead, probe: MigrationProbe, sizes: Tensor) -> StackedHead:
     """Return a head of [mean, raw log deviation] that follows a discrete one.
 
     Args:
@@ -131,7 +131,7 @@ def continuous_head(head: StackedHead, probe: Probe, sizes: Tensor) -> StackedHe
 
 @torch.no_grad()
 def prove_migration(
-    head: StackedHead, made: StackedHead, probe: Probe, rules: ActionRules
+    head: StackedHead, made: StackedHead, probe: MigrationProbe, rules: ActionRules
 ) -> MigrationProof:
     """Compare a discrete head with the continuous one that was made of it.
 
@@ -173,7 +173,7 @@ def require_proof(proof: MigrationProof) -> None:
         )
 
 
-def _fit(head: StackedHead, probe: Probe, sizes: Tensor) -> tuple[Tensor, Tensor]:
+def _fit(head: StackedHead, probe: MigrationProbe, sizes: Tensor) -> tuple[Tensor, Tensor]:
     """Solve for slopes and intercept.
 
     Returns:

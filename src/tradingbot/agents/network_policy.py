@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from tradingbot.agents.policy import Seen
+from tradingbot.agents.policy import PolicyInputs
 from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.market.observation import PRIVATE_FEATURES
@@ -100,7 +100,7 @@ class NetworkPolicy:
         self._trades = chosen.to(actor.weights[0].device)[:, None]
 
     @torch.no_grad()
-    def __call__(self, seen: Seen) -> Tensor:
+    def __call__(self, seen: PolicyInputs) -> Tensor:
         """Return actions (B,) of accounts that agents 0 … N − 1 hold, in turn.
 
         Raises:
@@ -130,7 +130,7 @@ class NetworkPolicy:
             x = self._activation(x)
         return torch.baddbmm(self._last[1], x, self._last[0])
 
-    def _read(self, output: Tensor, seen: Seen) -> Tensor:
+    def _read(self, output: Tensor, seen: PolicyInputs) -> Tensor:
         """Return actions (N, k) of outputs (N, k, O)."""
         if self._squash is not None:
             return self._squash(output[..., 0])

@@ -26,7 +26,7 @@ from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest import (
     Backtest,
-    Entrant,
+    PolicyUnderTest,
     Trades,
     backtest_all,
     bars_between,
@@ -264,7 +264,7 @@ def _rule(
     (played,) = backtest_all(
         place.world,
         config,
-        [Entrant(name, policy, delay_bars=terms.delay_bars)],
+        [PolicyUnderTest(name, policy, delay_bars=terms.delay_bars)],
         bars_per_year=place.bars_per_year,
         first_bar=bars.start,
         last_bar=bars.stop - 1,

@@ -10,7 +10,7 @@ from tradingbot.data.sources.synthetic import regenerate
 from tradingbot.data.store import Dataset
 from tradingbot.domain.errors import ConfigError, DataError, suggest
 from tradingbot.evaluation.oracle.action_rule import ActionRule, Information
-from tradingbot.evaluation.oracle.known_answers import QUESTIONS, Question, known_answers
+from tradingbot.evaluation.oracle.known_answers import QUESTIONS, KnownAnswerCase, known_answers
 from tradingbot.evaluation.oracle.market_oracle import oracle_for
 from tradingbot.evaluation.oracle.result import OracleResult
 
@@ -20,7 +20,7 @@ _HIDDEN = ("hidden_trend", "hidden_reversion", "regimes")
 def answer_all(*, cost_bps: float, rule: str, progress: Progress = silent) -> list[OracleResult]:
     """Answer every standard question about the synthetic markets under one cost and rule."""
     wanted = _parse_rule(rule)
-    questions: list[Question] = []
+    questions: list[KnownAnswerCase] = []
     for question in QUESTIONS:
         asked = replace(question, action_rule=wanted)
         if asked not in questions:

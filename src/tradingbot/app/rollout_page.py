@@ -12,7 +12,7 @@ from tradingbot.domain.denial import ExitReason
 from tradingbot.evaluation.figures.rollout import draw_equity, draw_reward_terms, draw_trades
 from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.report.page import Cell, Picture, Section, Table, render_page
-from tradingbot.evaluation.rollout import Rollout
+from tradingbot.evaluation.rollout import PolicyRollout
 
 STATISTICS_COLUMNS = (
     *("policy", "return", "Sharpe/yr [95 %]", "drawdown", "bp/bar [95 %]"),
@@ -143,7 +143,7 @@ def render_rollout(report: RolloutReport) -> str:
             "seed of random": f"{report.seed}",
             "version": __version__,
         },
-        sections=[rollout_section(report, title="Rollout")],
+        sections=[rollout_section(report, title="PolicyRollout")],
     )
 
 
@@ -152,12 +152,12 @@ def _interval(interval: Interval, *, digits: int) -> str:
     return f"{middle} [{low}, {high}]"
 
 
-def _shown_symbol(rollout: Rollout) -> int:
+def _shown_symbol(rollout: PolicyRollout) -> int:
     known = [rollout.symbols.index(name) for name in _PREFERRED if name in rollout.symbols]
     return known[0] if known else 0
 
 
-def _trade_rows(rollout: Rollout, symbol: int) -> list[list[Cell]]:
+def _trade_rows(rollout: PolicyRollout, symbol: int) -> list[list[Cell]]:
     trades = rollout.trades
     rows: list[list[Cell]] = []
     for index in range(len(rollout.policies)):
@@ -166,7 +166,7 @@ def _trade_rows(rollout: Rollout, symbol: int) -> list[list[Cell]]:
     return rows
 
 
-def _trade_row(rollout: Rollout, at: int) -> list[Cell]:
+def _trade_row(rollout: PolicyRollout, at: int) -> list[Cell]:
     trades = rollout.trades
     return [
         rollout.policies[trades.policy[at]].replace("_", " "),

@@ -25,7 +25,7 @@ from tradingbot.envs.world import World, between
 from tradingbot.envs.worlds import world_from_bars, world_from_panel
 from tradingbot.evaluation.backtest import bars_between, baseline
 from tradingbot.evaluation.oracle_policy import ORACLES, oracle_policy
-from tradingbot.evaluation.rollout import Rollout, roll_out, sleeve_config
+from tradingbot.evaluation.rollout import PolicyRollout, roll_out, sleeve_config
 from tradingbot.evaluation.rollout_statistics import PolicyStatistics, measure_rollout
 from tradingbot.features.panel import Panel
 from tradingbot.market.costs import CostProfile, cost_profile
@@ -49,7 +49,7 @@ class Subject:
 class RolloutReport:
     """A rollout with its figures and the terms they hold under."""
 
-    rollout: Rollout
+    rollout: PolicyRollout
     statistics: list[PolicyStatistics]
     costs: str
     """Name of the cost profile."""

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from tradingbot.agents.migration import (
     REQUIRED_RANK_CORRELATION,
+    MigrationProbe,
     MigrationProof,
-    Probe,
     continuous_head,
     prove_migration,
     require_proof,
@@ -163,7 +163,7 @@ def _wire(config: TrainConfig, data: TrainingData, agent: dict[str, Tensor], see
 
 
 @torch.no_grad()
-def _probe(learner: PPO) -> tuple[Probe, Probe]:
+def _probe(learner: PPO) -> tuple[MigrationProbe, MigrationProbe]:
     """Play the discrete policy in the training part; return every other state each."""
     task = learner.task
     state, seen = task.begin()
@@ -174,10 +174,10 @@ def _probe(learner: PPO) -> tuple[Probe, Probe]:
         allowed.append(seen.allowed)
         step = task.step(state, learner.sample(seen))
         state, seen = step.state, step.observation
-    whole = Probe(torch.cat(inputs, dim=1), torch.cat(allowed, dim=1))
+    whole = MigrationProbe(torch.cat(inputs, dim=1), torch.cat(allowed, dim=1))
     return (
-        Probe(whole.inputs[:, ::2], whole.allowed[:, ::2]),
-        Probe(whole.inputs[:, 1::2], whole.allowed[:, 1::2]),
+        MigrationProbe(whole.inputs[:, ::2], whole.allowed[:, ::2]),
+        MigrationProbe(whole.inputs[:, 1::2], whole.allowed[:, 1::2]),
     )
 
 

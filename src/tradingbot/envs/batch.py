@@ -26,6 +26,7 @@ from tradingbot.envs.world import World, require_world
 from tradingbot.market.account import Account
 from tradingbot.market.actions import action_mask, action_values
 from tradingbot.market.bars import TensorMarket, tensor_market
+from tradingbot.market.buying_power import buying_power_of
 from tradingbot.market.costs import CostProfile, CostRates
 from tradingbot.market.episodes import (
     Starts,
@@ -34,7 +35,6 @@ from tradingbot.market.episodes import (
     fixed_symbols,
 )
 from tradingbot.market.observation import observe_accounts
-from tradingbot.market.room import room_of
 from tradingbot.market.simulation import Step, step
 
 Lanes = Literal["drawn", "per_symbol"]
@@ -204,7 +204,7 @@ class BatchSimulator:
                 was=rules.action.space,
                 remedy='Use ActionRules(space="discrete")',
             )
-        room = room_of(rules.limits, self._rates, account, account.equity)
+        room = buying_power_of(rules.limits, self._rates, account, account.equity)
         values = action_values(rules.action, account, room)
         return action_mask(rules.action, rules.limits, account, values).T
 

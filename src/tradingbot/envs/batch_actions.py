@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tradingbot.domain.action import Action
 from tradingbot.domain.errors import UserError
-from tradingbot.market.rules import ActionSpace
+from tradingbot.market.params import ActionSpace
 
 _WHERE = "actions of a step"
 

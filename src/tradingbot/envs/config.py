@@ -13,7 +13,7 @@ from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.envs.world import World
 from tradingbot.market.costs import COST_PROFILES, CostProfile, cost_profile
 from tradingbot.market.episodes import possible_starts
-from tradingbot.market.rules import AccountRules, ActionSpace, EpisodeRules, Rules
+from tradingbot.market.params import AccountRules, ActionSpace, EpisodeRules, SimulatorParams
 from tradingbot.rewards import (
     REWARD_PRESETS,
     PotentialShaping,
@@ -31,7 +31,7 @@ StartRule = Literal["random", "first"]
 class EnvConfig:
     """Everything about an environment that is not the market."""
 
-    rules: Rules = field(default_factory=Rules)
+    rules: SimulatorParams = field(default_factory=SimulatorParams)
     costs: CostProfile = field(default_factory=CostProfile)
     """A profile; the name of one is replaced by it."""
     reward: str | RewardConfig | RewardStack | PotentialShaping = "v31"
@@ -51,7 +51,7 @@ class EnvConfig:
         """Refuse words that mean nothing and values of the wrong kind."""
         if isinstance(self.costs, str):
             object.__setattr__(self, "costs", cost_profile(self.costs))
-        _require_kind("rules", self.rules, Rules)
+        _require_kind("rules", self.rules, SimulatorParams)
         _require_kind("costs", self.costs, CostProfile)
         _require_kind("strict", self.strict, bool)
         _require_kind("reward", self.reward, str, RewardConfig, RewardStack, PotentialShaping)
@@ -144,20 +144,20 @@ def _require_word(what: str, word: str, known: tuple[str, ...]) -> None:
 ENV_PRESETS: Mapping[str, EnvConfig] = {
     "default": EnvConfig(),
     # All of the account in one symbol: a sleeve of a larger portfolio.
-    "sleeve": EnvConfig(rules=Rules(limits=RiskLimits(max_position_frac=1.0))),
+    "sleeve": EnvConfig(rules=SimulatorParams(limits=RiskLimits(max_position_frac=1.0))),
     # Longs and shorts, with what borrowing costs at a retail broker.
     "long_short": EnvConfig(
-        rules=Rules(limits=RiskLimits(max_position_frac=0.5, allow_short=True)),
+        rules=SimulatorParams(limits=RiskLimits(max_position_frac=0.5, allow_short=True)),
         costs=CostProfile(borrow_frac_per_bar=2e-5),
     ),
     # Stops as a careful trader would set them.
     "guarded": EnvConfig(
-        rules=Rules(
+        rules=SimulatorParams(
             account=AccountRules(stop_loss_frac=0.02, take_profit_frac=0.04, max_holding_bars=70)
         )
     ),
     # A few steps, for tests and first looks.
-    "short_episodes": EnvConfig(rules=Rules(episode=EpisodeRules(episode_bars=64))),
+    "short_episodes": EnvConfig(rules=SimulatorParams(episode=EpisodeRules(episode_bars=64))),
     # No cost of any kind: for comparison only.
     "free": EnvConfig(costs=COST_PROFILES["free"]),
 }

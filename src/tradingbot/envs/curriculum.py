@@ -24,7 +24,7 @@ _ROUNDING = 1.0e-9  # a share of successes that is met but for rounding is met
 
 
 @dataclass(frozen=True)
-class Stage:
+class CurriculumStage:
     """One stage: a synthetic market with a hidden trend, what trading costs, and what passes."""
 
     name: str
@@ -69,12 +69,12 @@ class Stage:
         }
 
 
-STAGES: tuple[Stage, ...] = (
-    Stage("strong trends", 0.60, 0.003, cost_bps=1.0, min_sharpe=0.3, min_trades=4),
-    Stage("clear trends", 0.45, 0.0045, cost_bps=5.0, min_sharpe=0.5, min_trades=4),
-    Stage("fair trends", 0.35, 0.006, cost_bps=10.0, min_sharpe=0.6, min_trades=3),
-    Stage("faint trends", 0.25, 0.008, cost_bps=20.0, min_sharpe=0.7, min_trades=3),
-    Stage("realistic", 0.20, 0.010, cost_bps=30.0, min_sharpe=0.8, min_trades=2),
+STAGES: tuple[CurriculumStage, ...] = (
+    CurriculumStage("strong trends", 0.60, 0.003, cost_bps=1.0, min_sharpe=0.3, min_trades=4),
+    CurriculumStage("clear trends", 0.45, 0.0045, cost_bps=5.0, min_sharpe=0.5, min_trades=4),
+    CurriculumStage("fair trends", 0.35, 0.006, cost_bps=10.0, min_sharpe=0.6, min_trades=3),
+    CurriculumStage("faint trends", 0.25, 0.008, cost_bps=20.0, min_sharpe=0.7, min_trades=3),
+    CurriculumStage("realistic", 0.20, 0.010, cost_bps=30.0, min_sharpe=0.8, min_trades=2),
 )
 
 
@@ -158,7 +158,7 @@ def episode_result(summary: EpisodeSummary) -> EpisodeResult:
     )
 
 
-def is_success(stage: Stage, result: EpisodeResult) -> bool:
+def is_success(stage: CurriculumStage, result: EpisodeResult) -> bool:
     """Say whether an episode meets a stage's limits; reaching a limit is enough, NaN is not."""
     return (
         result.sharpe_annual >= stage.min_sharpe
@@ -170,7 +170,7 @@ def is_success(stage: Stage, result: EpisodeResult) -> bool:
 def advance_stage(
     state: CurriculumState,
     result: EpisodeResult,
-    stages: tuple[Stage, ...] = STAGES,
+    stages: tuple[CurriculumStage, ...] = STAGES,
     rule: PassRule | None = None,
 ) -> CurriculumState:
     """Take one finished episode into account: at most one stage up, never down.

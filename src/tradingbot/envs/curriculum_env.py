@@ -18,10 +18,10 @@ from tradingbot.domain.seeding import stream
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.curriculum import (
     STAGES,
+    CurriculumStage,
     CurriculumState,
     EpisodeResult,
     PassRule,
-    Stage,
     advance_stage,
     episode_result,
     is_success,
@@ -47,7 +47,7 @@ class CurriculumConfig:
 
     env: EnvConfig = field(default_factory=EnvConfig)
     """Rules, reward, observation; its costs are replaced by the stage's."""
-    stages: tuple[Stage, ...] = STAGES
+    stages: tuple[CurriculumStage, ...] = STAGES
     rule: PassRule = field(default_factory=PassRule)
     difficulty: DifficultyRules | None = None
     """Let difficulty move within a stage; None leaves stages as they are."""
@@ -194,7 +194,7 @@ class CurriculumEnv(gym.Env[Any, Any]):
         self._seed: int | None = None
 
     @property
-    def stage(self) -> Stage:
+    def stage(self) -> CurriculumStage:
         """The stage of the next episode."""
         return self.config.stages[self.progress.curriculum.stage]
 

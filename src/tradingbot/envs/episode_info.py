@@ -11,7 +11,7 @@ from tradingbot.domain.action import Action
 from tradingbot.domain.denial import Denial, ExitReason
 from tradingbot.envs.world import World
 from tradingbot.market.maths import FLOAT_MATHS
-from tradingbot.market.rules import FillAt, Rules
+from tradingbot.market.params import FillAt, SimulatorParams
 from tradingbot.market.scalar import ScalarAccount
 from tradingbot.market.statistics import account_statistics
 
@@ -116,7 +116,9 @@ class LastStepInfo(StepInfo):
     summary: EpisodeSummary
 
 
-def first_info(world: World, rules: Rules, account: ScalarAccount, seed: int) -> ResetInfo:
+def first_info(
+    world: World, rules: SimulatorParams, account: ScalarAccount, seed: int
+) -> ResetInfo:
     """Say where an account begins that holds cash only."""
     symbol, bar = divmod(account.row, world.n_bars)
     return ResetInfo(
@@ -135,7 +137,7 @@ def first_info(world: World, rules: Rules, account: ScalarAccount, seed: int) ->
     )
 
 
-def summarise(rules: Rules, account: ScalarAccount) -> EpisodeSummary:
+def summarise(rules: SimulatorParams, account: ScalarAccount) -> EpisodeSummary:
     """Say what an account has come to, at any time of its episode."""
     statistics = account_statistics(rules, account, FLOAT_MATHS)
     return EpisodeSummary(

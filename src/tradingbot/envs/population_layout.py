@@ -14,14 +14,14 @@ from tradingbot.learning.task import ActionSpec
 from tradingbot.market.bars import TensorMarket
 from tradingbot.market.compiled import PackedStepFunction, missing_compiler, packed_step
 from tradingbot.market.native_step import native_step
-from tradingbot.market.rules import Rules
+from tradingbot.market.params import SimulatorParams
 from tradingbot.rewards import PotentialShaping, RewardStack, reward_identity
 
 _WORTH_COMPILING_BARS = 500
 """Of a backtest: a second or two of tensors, as long as its C takes to compile once."""
 
 
-def action_spec(rules: Rules) -> ActionSpec:
+def action_spec(rules: SimulatorParams) -> ActionSpec:
     """Return what actions are under some rules."""
     if rules.action.space == "discrete":
         return ActionSpec("discrete", n_actions=len(Action))
@@ -54,7 +54,7 @@ def may_compile(wanted: bool | None, device: torch.device) -> bool:
 
 
 def backtest_step(
-    rules: Rules, reward: RewardStack | PotentialShaping, market: TensorMarket
+    rules: SimulatorParams, reward: RewardStack | PotentialShaping, market: TensorMarket
 ) -> PackedStepFunction:
     """Return the step of a backtest, which nothing follows: as C where that pays and is possible.
 

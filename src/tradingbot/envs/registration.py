@@ -10,7 +10,7 @@ from tradingbot.envs.config import EnvConfig, read_config
 from tradingbot.envs.single import RenderMode, TradingEnv
 from tradingbot.envs.world import World
 from tradingbot.envs.worlds import synthetic_world
-from tradingbot.market.rules import ActionSpace
+from tradingbot.market.params import ActionSpace
 
 __all__ = [
     "ENV_IDS",

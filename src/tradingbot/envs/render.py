@@ -12,7 +12,7 @@ from tradingbot.domain.denial import Denial, ExitReason
 from tradingbot.domain.errors import MissingExtraError
 from tradingbot.envs.episode_info import ACTION_NAMES, summarise
 from tradingbot.envs.world import World
-from tradingbot.market.rules import Rules
+from tradingbot.market.params import SimulatorParams
 from tradingbot.market.scalar import ScalarAccount, ScalarAdvanced
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _BLUE, _GREEN, _RED, _GREY, _PURPLE = "#0072B2", "#009E73", "#D55E00", "#7F7F7F"
 
 
 def write_lines(
-    world: World, rules: Rules, account: ScalarAccount, history: Sequence[ScalarAdvanced]
+    world: World, rules: SimulatorParams, account: ScalarAccount, history: Sequence[ScalarAdvanced]
 ) -> str:
     """Describe an episode in a few lines.
 
@@ -62,7 +62,7 @@ def write_lines(
 
 
 def draw_picture(
-    world: World, rules: Rules, account: ScalarAccount, history: Sequence[ScalarAdvanced]
+    world: World, rules: SimulatorParams, account: ScalarAccount, history: Sequence[ScalarAdvanced]
 ) -> NDArray[np.uint8]:
     """Draw an episode: price with its fills, position, equity with its drawdown.
 
@@ -143,7 +143,7 @@ def _draw_price(
 
 
 def _draw_position(
-    axes: Axes, n_bars: int, accounts: Sequence[ScalarAccount], rules: Rules
+    axes: Axes, n_bars: int, accounts: Sequence[ScalarAccount], rules: SimulatorParams
 ) -> None:
     bars = _bars_of(accounts, n_bars)
     exposure = np.array([100.0 * _exposure(account) for account in accounts])
@@ -161,7 +161,9 @@ def _draw_position(
     _legend_above(axes)
 
 
-def _draw_equity(axes: Axes, n_bars: int, accounts: Sequence[ScalarAccount], rules: Rules) -> None:
+def _draw_equity(
+    axes: Axes, n_bars: int, accounts: Sequence[ScalarAccount], rules: SimulatorParams
+) -> None:
     bars = _bars_of(accounts, n_bars)
     equity = np.array([account.equity for account in accounts])
     peak = np.array([account.peak for account in accounts])
@@ -192,7 +194,7 @@ def _legend_above(axes: Axes) -> None:
     )
 
 
-def _finish(figure: Figure, world: World, rules: Rules, account: ScalarAccount) -> None:
+def _finish(figure: Figure, world: World, rules: SimulatorParams, account: ScalarAccount) -> None:
     summary = summarise(rules, account)
     symbol, bar = divmod(account.row, world.n_bars)
     for axes in figure.axes:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tradingbot.domain.action import Action
 from tradingbot.domain.errors import UserError
-from tradingbot.market.rules import ActionSpace
+from tradingbot.market.params import ActionSpace
 
 _SHAPES = {"continuous": "(1,)", "target": "(1,)", "discrete": "()"}
 

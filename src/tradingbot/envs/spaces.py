@@ -16,7 +16,7 @@ from tradingbot.domain.action import Action
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.world import FEATURE_BOUND, REGIME_BOUND, World
 from tradingbot.market.observation import PORTFOLIO_FEATURES, POSITION_FEATURES, PrivateFeature
-from tradingbot.market.rules import ActionSpace
+from tradingbot.market.params import ActionSpace
 
 Observation = dict[str, NDArray[np.float32]]
 

@@ -28,10 +28,10 @@ from tradingbot.market.actions import (
     decode_continuous,
     decode_discrete,
 )
+from tradingbot.market.buying_power import buying_power_of
 from tradingbot.market.costs import CostProfile, CostRates
 from tradingbot.market.maths import FLOAT_MATHS, TENSOR_MATHS, Maths, T
-from tradingbot.market.room import room_of
-from tradingbot.market.rules import ActionRules, Rules
+from tradingbot.market.params import ActionRules, SimulatorParams
 from tradingbot.market.scalar import ScalarAccount
 from tradingbot.market.scalar.actions import ScalarDecision, read_action
 from tradingbot.market.scalar.room import measure_room
@@ -88,9 +88,11 @@ def is_reached(
     return xp.where(xp.absolute(got - signed_share) <= slack, 1.0 + 0.0 * smoothed, 0.0)
 
 
-def share_of_order(rules: Rules, rates: CostRates, account: Account, order: Tensor) -> Tensor:
+def share_of_order(
+    rules: SimulatorParams, rates: CostRates, account: Account, order: Tensor
+) -> Tensor:
     """Express orders (B,) in units as signed shares (B,) of the room, or of the position."""
-    room = room_of(rules.limits, rates, account, account.equity)
+    room = buying_power_of(rules.limits, rates, account, account.equity)
     side = torch.sign(order)
     beyond = torch.where(side > 0.0, room.buy_room, room.short_room)
     increase = torch.minimum(room.place, beyond) / account.mark
@@ -99,13 +101,17 @@ def share_of_order(rules: Rules, rates: CostRates, account: Account, order: Tens
     return side * share.clamp(0.0, 1.0)
 
 
-def number_of_order(rules: Rules, rates: CostRates, account: Account, order: Tensor) -> Tensor:
+def number_of_order(
+    rules: SimulatorParams, rates: CostRates, account: Account, order: Tensor
+) -> Tensor:
     """Return the continuous actions (B,) that give orders (B,) of signed units."""
     share = share_of_order(rules, rates, account, order)
     return number_for_share(rules.action, share, account.smoothed, TENSOR_MATHS)
 
 
-def number_of_code(rules: Rules, rates: CostRates, account: Account, code: Tensor) -> Translation:
+def number_of_code(
+    rules: SimulatorParams, rates: CostRates, account: Account, code: Tensor
+) -> Translation:
     """Translate discrete codes into continuous actions.
 
     Args:
@@ -116,7 +122,7 @@ def number_of_code(rules: Rules, rates: CostRates, account: Account, code: Tenso
             agent's: `remember` every step.
         code: (B,) codes of `domain.action.Action`; unknown ones are HOLD and a violation.
     """
-    room = room_of(rules.limits, rates, account, account.equity)
+    room = buying_power_of(rules.limits, rates, account, account.equity)
     decision = decode_discrete(rules.action, rules.limits, account, room, code)
     share = share_of_order(rules, rates, account, decision.order)
     number = number_for_share(rules.action, share, account.smoothed, TENSOR_MATHS)
@@ -139,7 +145,7 @@ def remember(account: Account, decision: Decision) -> Account:
 
 
 def scalar_number_of_code(
-    rules: Rules, costs: CostProfile, account: ScalarAccount, code: float
+    rules: SimulatorParams, costs: CostProfile, account: ScalarAccount, code: float
 ) -> ScalarTranslation:
     """Translate one code, as `number_of_code`; the rules must name the discrete space."""
     room = measure_room(rules.limits, costs, account, account.equity)
@@ -169,19 +175,21 @@ def _slack(rules: ActionRules, epsilon: float) -> float:
     return 16.0 * epsilon / (1.0 - rules.hold_zone)
 
 
-def code_of_number(rules: Rules, rates: CostRates, account: Account, number: Tensor) -> Tensor:
+def code_of_number(
+    rules: SimulatorParams, rates: CostRates, account: Account, number: Tensor
+) -> Tensor:
     """Say which of the seven codes continuous actions (B,) amount to: the unified action, int32.
 
     Sizes are lost: every entry up to half of the largest position is BUY_SMALL, every sale of less
     than 99 % of the position SELL_PARTIAL. A NaN is HOLD. The discrete mask is not asked; a code it
     forbids (an add without profit, say) is a violation there.
     """
-    room = room_of(rules.limits, rates, account, account.equity)
+    room = buying_power_of(rules.limits, rates, account, account.equity)
     return decode_continuous(rules.action, account, room, number).code
 
 
-def code_masks(rules: Rules, rates: CostRates, account: Account) -> Tensor:
+def code_masks(rules: SimulatorParams, rates: CostRates, account: Account) -> Tensor:
     """Return which codes the discrete rules allow now, (B, 7) bool; HOLD always."""
-    room = room_of(rules.limits, rates, account, account.equity)
+    room = buying_power_of(rules.limits, rates, account, account.equity)
     values = action_values(rules.action, account, room)
     return action_mask(rules.action, rules.limits, account, values).T

@@ -18,7 +18,7 @@ from tradingbot.envs.config import EnvConfig, read_config
 from tradingbot.envs.registration import default_world
 from tradingbot.envs.spaces import action_space, observation_space
 from tradingbot.envs.world import World
-from tradingbot.market.rules import ActionSpace
+from tradingbot.market.params import ActionSpace
 from tradingbot.market.simulation import Step
 
 Flags = NDArray[np.bool_]

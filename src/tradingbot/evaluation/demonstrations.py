@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from tradingbot.agents.policy import Policy, Seen, settled
+from tradingbot.agents.policy import Policy, PolicyInputs, apply_no_trade_band
 from tradingbot.domain.action import Action
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.population import PRIVATE_NAMES, PopulationTask
@@ -50,11 +50,13 @@ def demonstrator(task: PopulationTask, policy: Policy) -> Callable[[Observation]
         private = seen.new_zeros(len(PRIVATE_NAMES), len(row))
         private[places] = observation.private.reshape(len(row), -1).T
         features, regimes = seen[:, :n_features], seen[:, n_features : n_features + n_regimes]
-        wanted = policy(Seen(row, features, regimes, private)).view(observation.row.shape)
+        wanted = policy(PolicyInputs(row, features, regimes, private)).view(observation.row.shape)
         if space == "target":
             return wanted.clamp(task.action.low, task.action.high)
         held = private[PRIVATE_NAMES.index(_SIZE)].view(observation.row.shape)
-        wanted = settled(wanted, held)  # a direction has no size: drift must not sell all
+        wanted = apply_no_trade_band(
+            wanted, held
+        )  # a direction has no size: drift must not sell all
         if space == "continuous":
             return torch.sign(wanted - held)
         return _codes(wanted, held, observation.allowed)

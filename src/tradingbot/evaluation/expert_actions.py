@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tradingbot.agents.policy import Policy, Seen
+from tradingbot.agents.policy import Policy, PolicyInputs
 from tradingbot.envs.batch_observation import rows_of
 from tradingbot.envs.world import World
 from tradingbot.market.observation import PRIVATE_FEATURES
@@ -30,7 +30,7 @@ def expert_actions(world: World, policy: Policy) -> NDArray[np.int64]:
     for bar in range(world.n_bars):
         row = first_row + bar
         held = private[_NAMES.index("size")]
-        target = policy(Seen(row, features[row], regimes[row], private))
+        target = policy(PolicyInputs(row, features[row], regimes[row], private))
         actions[:, bar] += (target > held).long() - (target < held).long()
         private = private.clone()
         private[_NAMES.index("size")] = target

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tradingbot.agents.policy import settled
-from tradingbot.agents.rules.catalogue import rule_policy
+from tradingbot.agents.baselines.catalogue import rule_policy
+from tradingbot.agents.policy import apply_no_trade_band
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.auxiliary import auxiliary_targets
@@ -229,7 +229,7 @@ def _follow(targets: Tensor) -> Act:
     """Return the policy that wants targets (N · T,) by row; it must be shown the size alone."""
 
     def act(observation: Observation) -> Tensor:
-        return settled(targets[observation.row], observation.private[..., 0])
+        return apply_no_trade_band(targets[observation.row], observation.private[..., 0])
 
     return act
 

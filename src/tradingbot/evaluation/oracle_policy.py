@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from tradingbot.agents.rules.target_table import TargetTable, table_of
+from tradingbot.agents.baselines.target_table import TargetTable, table_of
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.domain.errors import DataError
 from tradingbot.envs.world import World

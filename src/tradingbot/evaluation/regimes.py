@@ -57,7 +57,7 @@ class RegimeSettings:
         require(self.min_bars >= 2, "min_bars must be 2 or more", self)
 
 
-class Thresholds(NamedTuple):
+class RegimeThresholds(NamedTuple):
     """Where one regime ends and another begins; from training bars."""
 
     trend_frac: float
@@ -98,7 +98,7 @@ def trailing(returns: FloatArray, settings: RegimeSettings) -> tuple[FloatArray,
 
 def thresholds_of(
     trend: FloatArray, volatility: FloatArray, train: IndexRange, settings: RegimeSettings
-) -> Thresholds:
+) -> RegimeThresholds:
     """Draw the lines between regimes from training bars.
 
     Raises:
@@ -112,7 +112,7 @@ def thresholds_of(
             was=f"{len(train)} training bars",
             where=f"{max(settings.trend_bars, settings.volatility_bars)} bars are looked back on",
         )
-    return Thresholds(
+    return RegimeThresholds(
         float(np.quantile(np.abs(trend[rows][known]), settings.sideways_frac)),
         float(np.quantile(volatility[rows][known], settings.calm_frac)),
     )

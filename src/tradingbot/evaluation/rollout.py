@@ -17,21 +17,21 @@ from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest.backtests import (
-    Entrant,
+    PolicyUnderTest,
     lasting,
     period_label,
-    simulate_entrants,
+    simulate_policies,
 )
 from tradingbot.evaluation.backtest.simulation import Progress
 from tradingbot.evaluation.backtest.sleeves import sleeve_config
 from tradingbot.evaluation.backtest.trades import Trades, trades_of
 
-__all__ = ["Rollout", "roll_out", "sleeve_config"]
+__all__ = ["PolicyRollout", "roll_out", "sleeve_config"]
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Rollout:
+class PolicyRollout:
     """What P policies did with N sleeves each over S bars. Money in account currency."""
 
     label: str
@@ -80,7 +80,7 @@ def roll_out(
     policies: Mapping[str, Policy],
     *,
     progress: Progress | None = None,
-) -> Rollout:
+) -> PolicyRollout:
     """Let every policy trade every symbol, from the first usable bar to the last.
 
     Args:
@@ -94,8 +94,8 @@ def roll_out(
         DataError: If no bar follows the first usable one.
     """
     first, shape = first_ready_bar(world), (len(policies), world.n_symbols)
-    entrants = [Entrant(name, policy) for name, policy in policies.items()]
-    track = simulate_entrants(world, config, entrants, first, world.n_bars - 1, progress=progress)
+    entrants = [PolicyUnderTest(name, policy) for name, policy in policies.items()]
+    track = simulate_policies(world, config, entrants, first, world.n_bars - 1, progress=progress)
     closed_at = world.closed_at[first:]
 
     def per_sleeve(values: NDArray[np.generic]) -> FloatArray:
@@ -104,7 +104,7 @@ def roll_out(
     equity, worth = track.column("equity"), np.abs(track.column("units") * track.column("mark"))
     invested = np.divide(worth, equity, out=np.zeros_like(worth), where=equity > 0.0)
     cash = np.full_like(equity[:1], config.rules.account.initial_cash_ccy)
-    return Rollout(
+    return PolicyRollout(
         label=period_label(world, closed_at),
         synthetic=world.synthetic,
         policies=tuple(policies),

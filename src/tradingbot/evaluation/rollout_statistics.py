@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.evaluation.oracle.intervals import Interval, intervals_over_blocks
-from tradingbot.evaluation.rollout import Rollout
+from tradingbot.evaluation.rollout import PolicyRollout
 
 FloatArray = NDArray[np.float64]
 
@@ -44,7 +44,7 @@ class PolicyStatistics:
     """Mean over sleeves of the sum over bars."""
 
 
-def measure_rollout(rollout: Rollout, *, bars_per_year: float) -> list[PolicyStatistics]:
+def measure_rollout(rollout: PolicyRollout, *, bars_per_year: float) -> list[PolicyStatistics]:
     """Measure every policy of a rollout.
 
     Args:
@@ -60,7 +60,7 @@ def measure_rollout(rollout: Rollout, *, bars_per_year: float) -> list[PolicySta
     ]
 
 
-def portfolio_equity(rollout: Rollout) -> FloatArray:
+def portfolio_equity(rollout: PolicyRollout) -> FloatArray:
     """Return the worth (S + 1, P) of all sleeves of each policy, of 1 at the start."""
     equity: FloatArray = rollout.equity.mean(axis=2) / rollout.initial_cash_ccy
     return equity
@@ -71,7 +71,7 @@ def drawdown_of(equity: FloatArray) -> FloatArray:
     return 1.0 - equity / np.maximum.accumulate(equity, axis=0)
 
 
-def _measure(rollout: Rollout, index: int, *, bars_per_year: float) -> PolicyStatistics:
+def _measure(rollout: PolicyRollout, index: int, *, bars_per_year: float) -> PolicyStatistics:
     whole = portfolio_equity(rollout)[:, index]
     sleeves = rollout.equity[:, index]
     _, sharpe = intervals_over_blocks(_returns(whole)[:, None])

@@ -15,7 +15,7 @@ _BOX_BINS = 7
 _BASIS_POINTS = 1e4
 
 
-class Played(NamedTuple):
+class PlayResult(NamedTuple):
     """S steps of N agents in B environments each."""
 
     reward: Tensor
@@ -34,7 +34,7 @@ class Played(NamedTuple):
 
 
 @torch.no_grad()
-def play(task: Task, act: Callable[[Observation], Tensor], n_steps: int) -> Played:
+def play(task: Task, act: Callable[[Observation], Tensor], n_steps: int) -> PlayResult:
     """Begin a task and play it; `act` is a learner's `act` or `sample`, or any rule (N, B)."""
     state, observation = task.begin()
     wealths = [task.wealth(state)]
@@ -48,11 +48,11 @@ def play(task: Task, act: Callable[[Observation], Tensor], n_steps: int) -> Play
         wealths.append(task.wealth(state))
     reward, executed, traded, ended = (torch.stack(column) for column in zip(*steps, strict=True))
     ended = ended & task.resets
-    return Played(reward, torch.stack(wealths), torch.stack(actions), executed, traded, ended)
+    return PlayResult(reward, torch.stack(wealths), torch.stack(actions), executed, traded, ended)
 
 
 def score(
-    played: Played, action: ActionSpec, *, bars_per_year: float, n_bins: int = _BOX_BINS
+    played: PlayResult, action: ActionSpec, *, bars_per_year: float, n_bins: int = _BOX_BINS
 ) -> dict[str, Tensor]:
     """Say per agent what a play was worth; steps before a reset count for actions only.
 

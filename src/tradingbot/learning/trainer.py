@@ -15,7 +15,7 @@ from torch import Tensor
 from tradingbot.domain.errors import TrainingError
 from tradingbot.learning.device_memory import within_memory
 from tradingbot.learning.early_stopping import EarlyStopping
-from tradingbot.learning.guards import Decision, FlightRecorder, Severity, Verdict
+from tradingbot.learning.guards import AlarmLevel, Diagnosis, FlightRecorder, Intervention
 from tradingbot.learning.learner import Learner
 from tradingbot.learning.learner_state import collect_state, restore_state
 from tradingbot.learning.trainer_events import (
@@ -167,10 +167,10 @@ class Trainer:
         self._is_healthy = report.healthy
         return self._obey(report.decision)
 
-    def _tell(self, verdicts: tuple[Verdict, ...]) -> None:
+    def _tell(self, verdicts: tuple[Diagnosis, ...]) -> None:
         """Say what was not said after the update before, one line per warning sign."""
-        found = [each for each in verdicts if each.severity is not Severity.INFO]
-        signs: dict[tuple[str, Severity], list[Verdict]] = {}
+        found = [each for each in verdicts if each.severity is not AlarmLevel.INFO]
+        signs: dict[tuple[str, AlarmLevel], list[Diagnosis]] = {}
         for verdict in found:
             if (verdict.code, verdict.severity, verdict.agent) not in self._told:
                 signs.setdefault((verdict.code, verdict.severity), []).append(verdict)
@@ -179,7 +179,7 @@ class Trainer:
             agents = tuple(verdict.agent for verdict in group)
             self._hooks.emit(Warned(self._sequence, str(group[0]), agents))
 
-    def _obey(self, decision: Decision) -> bool:
+    def _obey(self, decision: Intervention) -> bool:
         """Carry out what the recorder decided; return whether the update stands."""
         if decision.response == "halt":
             raise TrainingError(
@@ -196,7 +196,7 @@ class Trainer:
             self._hooks.emit(Intervened(self._sequence, "boost_entropy", decision.words))
         return True
 
-    def _roll_back(self, decision: Decision) -> None:
+    def _roll_back(self, decision: Intervention) -> None:
         tensors = self._hooks.load_healthy()
         own = tensors_below(tensors, _TRAINER)
         self.learner.load_state(tensors_below(tensors, _LEARNER))

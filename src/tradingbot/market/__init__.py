@@ -8,7 +8,7 @@ from tradingbot.market.account import Account, open_accounts
 from tradingbot.market.advance import Advanced, advance, advance_order
 from tradingbot.market.bars import Bar, TensorMarket, tensor_market
 from tradingbot.market.costs import COST_PROFILES, CostProfile, CostRates, cost_profile
-from tradingbot.market.rules import AccountRules, ActionRules, EpisodeRules, Rules
+from tradingbot.market.params import AccountRules, ActionRules, EpisodeRules, SimulatorParams
 
 __all__ = [
     "COST_PROFILES",
@@ -20,7 +20,7 @@ __all__ = [
     "CostProfile",
     "CostRates",
     "EpisodeRules",
-    "Rules",
+    "SimulatorParams",
     "TensorMarket",
     "advance",
     "advance_order",

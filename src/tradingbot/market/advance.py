@@ -17,13 +17,13 @@ from tradingbot.market.actions import (
     decode_target,
 )
 from tradingbot.market.bars import Bar
+from tradingbot.market.buying_power import BuyingPower, buying_power_of
 from tradingbot.market.costs import CostRates
 from tradingbot.market.exits import forced_exit, stop_within_bar
 from tradingbot.market.fills import execute, volume_cap
 from tradingbot.market.ledger import Fill, apply_fill, no_fill
 from tradingbot.market.marking import episode_ends, mark_to_close
-from tradingbot.market.room import Room, room_of
-from tradingbot.market.rules import Rules
+from tradingbot.market.params import SimulatorParams
 from tradingbot.risk.gate import judge
 from tradingbot.risk.rule import OrderView
 
@@ -49,7 +49,7 @@ class Advanced(NamedTuple):
     truncated: Tensor
 
 
-def decode(rules: Rules, account: Account, room: Room, action: Tensor) -> Decision:
+def decode(rules: SimulatorParams, account: Account, room: BuyingPower, action: Tensor) -> Decision:
     """Read actions (B,) in the space that the rules name."""
     if rules.action.space == "discrete":
         return decode_discrete(rules.action, rules.limits, account, room, action)
@@ -60,7 +60,9 @@ def decode(rules: Rules, account: Account, room: Room, action: Tensor) -> Decisi
     return decode_continuous(rules.action, account, room, action)
 
 
-def advance(rules: Rules, rates: CostRates, account: Account, bar: Bar, action: Tensor) -> Advanced:
+def advance(
+    rules: SimulatorParams, rates: CostRates, account: Account, bar: Bar, action: Tensor
+) -> Advanced:
     """Decide at the close of bar t, fill at the open of t + 1, mark at its close.
 
     Args:
@@ -71,13 +73,13 @@ def advance(rules: Rules, rates: CostRates, account: Account, bar: Bar, action: 
         action: (B,) actions in the space of `rules.action.space`.
     """
     equity = account.equity
-    room = room_of(rules.limits, rates, account, equity)
+    room = buying_power_of(rules.limits, rates, account, equity)
     decision = decode(rules, account, room, action)
     return advance_order(rules, rates, account, bar, decision, largest=room.largest)
 
 
 def advance_order(
-    rules: Rules,
+    rules: SimulatorParams,
     rates: CostRates,
     account: Account,
     bar: Bar,
@@ -124,7 +126,7 @@ def advance_order(
 
 
 def _gated(
-    rules: Rules, account: Account, decision: Decision, equity: Tensor
+    rules: SimulatorParams, account: Account, decision: Decision, equity: Tensor
 ) -> tuple[Tensor, Tensor]:
     view = OrderView(
         decision.order,

@@ -24,11 +24,11 @@ from tradingbot.market.account import Account
 from tradingbot.market.actions import action_mask, action_values
 from tradingbot.market.advance import Advanced
 from tradingbot.market.bars import TensorMarket
+from tradingbot.market.buying_power import buying_power_of
 from tradingbot.market.costs import CostRates
 from tradingbot.market.episodes import Starts
 from tradingbot.market.packing import PackedAccount, pack, unpack, unpack_rates
-from tradingbot.market.room import room_of
-from tradingbot.market.rules import Rules
+from tradingbot.market.params import SimulatorParams
 from tradingbot.market.simulation import Reward, step
 
 
@@ -63,7 +63,7 @@ _PROGRAMS: dict[tuple[object, ...], _Program] = {}
 
 
 def packed_step(
-    rules: Rules, reward: Reward, market: TensorMarket, starts: Starts | None
+    rules: SimulatorParams, reward: Reward, market: TensorMarket, starts: Starts | None
 ) -> PackedStepFunction:
     """Return the step in a market as a function of packed tensors, not compiled."""
 
@@ -94,18 +94,18 @@ def executed_code(account: Account) -> Tensor:
     return torch.where(ages == 0, codes, 0).sum(0, dtype=torch.int32)
 
 
-def allowed_codes(rules: Rules, rates: CostRates, account: Account) -> Tensor:
+def allowed_codes(rules: SimulatorParams, rates: CostRates, account: Account) -> Tensor:
     """Return which codes accounts may execute, (7, B) bool; (0, B) unless actions are discrete."""
     if rules.action.space != "discrete":
         return torch.zeros((0, len(account.cash)), dtype=torch.bool, device=account.cash.device)
-    room = room_of(rules.limits, rates, account, account.equity)
+    room = buying_power_of(rules.limits, rates, account, account.equity)
     return action_mask(
         rules.action, rules.limits, account, action_values(rules.action, account, room)
     )
 
 
 def compiled_step(
-    rules: Rules,
+    rules: SimulatorParams,
     reward: Reward,
     market: TensorMarket,
     starts: Starts | None,

@@ -8,7 +8,7 @@ from torch import Tensor
 from tradingbot.domain.denial import ExitReason
 from tradingbot.market.account import Account
 from tradingbot.market.bars import Bar
-from tradingbot.market.rules import NEVER_FRAC, AccountRules
+from tradingbot.market.params import NEVER_FRAC, AccountRules
 
 
 def forced_exit(rules: AccountRules, account: Account) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor
 from tradingbot.market.account import Account
 from tradingbot.market.bars import Bar
 from tradingbot.market.costs import CostRates
-from tradingbot.market.rules import AccountRules
+from tradingbot.market.params import AccountRules
 
 MOMENT_RATE = 1.0 / 50.0
 """η of the moving moments of returns."""

@@ -30,7 +30,7 @@ from tradingbot.market.lane_program import LaneProgram, Value, write_lane_progra
 from tradingbot.market.native import MACROS, code_sha256, load_library
 from tradingbot.market.observation import PRIVATE_FEATURES, observe_accounts
 from tradingbot.market.packing import PackedAccount, pack, unpack, unpack_rates
-from tradingbot.market.rules import Rules, endless
+from tradingbot.market.params import SimulatorParams, endless
 from tradingbot.market.simulation import Reward
 
 _ROW, _STEPS = COUNT_FIELDS.index("row"), COUNT_FIELDS.index("steps")
@@ -75,11 +75,11 @@ class _Program:
         return results
 
 
-_LOADED: dict[tuple[Rules, Any], _Program | None] = {}
+_LOADED: dict[tuple[SimulatorParams, Any], _Program | None] = {}
 
 
 def native_step(
-    rules: Rules, reward: Reward, market: TensorMarket, *, identity: str = ""
+    rules: SimulatorParams, reward: Reward, market: TensorMarket, *, identity: str = ""
 ) -> PackedStepFunction | None:
     """Return the step in a market without resets, as C; None where that cannot be.
 
@@ -99,7 +99,7 @@ def native_step(
 
 
 def _bound(
-    program: _Program, rules: Rules, reward: Reward, market: TensorMarket
+    program: _Program, rules: SimulatorParams, reward: Reward, market: TensorMarket
 ) -> PackedStepFunction:
     by_tensors = packed_step(rules, reward, market, None)
     rows, episode_bars = market.rows.contiguous(), rules.episode.episode_bars
@@ -135,7 +135,7 @@ def _bound(
     return advance_natively
 
 
-def _make(rules: Rules, reward: Reward, terms: str) -> _Program | None:
+def _make(rules: SimulatorParams, reward: Reward, terms: str) -> _Program | None:
     identity = repr(("step", rules, terms, code_sha256(*_SOURCES))) if terms else ""
     library = load_library(identity, lambda: step_source(rules, reward))
     if library is None:
@@ -147,7 +147,7 @@ def _make(rules: Rules, reward: Reward, terms: str) -> _Program | None:
     return _Program(library.step, len(made), len(allowed))
 
 
-def step_source(rules: Rules, reward: Reward) -> str:
+def step_source(rules: SimulatorParams, reward: Reward) -> str:
     """Write the step of some rules and reward as one C function `step`.
 
     Arrays (k, L) hold one column per lane. Results are accounts, private numbers and terms in
@@ -162,7 +162,7 @@ def step_source(rules: Rules, reward: Reward) -> str:
 
 
 def recorded_step(
-    rules: Rules, results: Callable[[Advanced, CostRates], tuple[Tensor, ...]]
+    rules: SimulatorParams, results: Callable[[Advanced, CostRates], tuple[Tensor, ...]]
 ) -> Callable[..., tuple[Tensor, ...]]:
     """Return one step of a lane as a function of the tensors in `step_inputs`, to be written as C.
 
@@ -180,7 +180,7 @@ def recorded_step(
     return step
 
 
-def _recorded(rules: Rules, reward: Reward) -> Callable[..., tuple[Tensor, ...]]:
+def _recorded(rules: SimulatorParams, reward: Reward) -> Callable[..., tuple[Tensor, ...]]:
     def results(made: Advanced, costs: CostRates) -> tuple[Tensor, ...]:
         return (
             *pack(made.after),
@@ -195,7 +195,7 @@ def _recorded(rules: Rules, reward: Reward) -> Callable[..., tuple[Tensor, ...]]
     return recorded_step(rules, results)
 
 
-def step_inputs(rules: Rules) -> dict[str, Tensor]:
+def step_inputs(rules: SimulatorParams) -> dict[str, Tensor]:
     """Return an example of what a step of one lane takes: name of the C array → (k, 1) or (1,)."""
     discrete = rules.action.space == "discrete"
     return {

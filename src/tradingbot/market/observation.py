@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tradingbot.market.account import Account
 from tradingbot.market.maths import FLOAT_MATHS, TENSOR_MATHS, Maths, T
-from tradingbot.market.rules import NEVER_FRAC, Rules
+from tradingbot.market.params import NEVER_FRAC, SimulatorParams
 
 HOLDING_SCALE_BARS = 24.0
 RATIO_BOUND = 1.0
@@ -76,7 +76,7 @@ class PrivateInputs(NamedTuple, Generic[T]):
     stale_bars: T
 
 
-def private_features(rules: Rules, a: PrivateInputs[T], xp: Maths[T]) -> list[T]:
+def private_features(rules: SimulatorParams, a: PrivateInputs[T], xp: Maths[T]) -> list[T]:
     """Compute the numbers of `PRIVATE_FEATURES`, in that order, within their bounds."""
     numbers: tuple[T, ...] = _position(rules, a, xp) + _portfolio(rules, a, xp)
     return [
@@ -85,7 +85,7 @@ def private_features(rules: Rules, a: PrivateInputs[T], xp: Maths[T]) -> list[T]
     ]
 
 
-def _position(rules: Rules, a: PrivateInputs[T], xp: Maths[T]) -> tuple[T, ...]:
+def _position(rules: SimulatorParams, a: PrivateInputs[T], xp: Maths[T]) -> tuple[T, ...]:
     equity = a.cash + a.units * a.mark
     safe_equity = xp.where(equity > 0.0, equity, 1.0)
     side = xp.sign(a.units)
@@ -107,7 +107,7 @@ def _position(rules: Rules, a: PrivateInputs[T], xp: Maths[T]) -> tuple[T, ...]:
     )
 
 
-def _portfolio(rules: Rules, a: PrivateInputs[T], xp: Maths[T]) -> tuple[T, ...]:
+def _portfolio(rules: SimulatorParams, a: PrivateInputs[T], xp: Maths[T]) -> tuple[T, ...]:
     initial = rules.account.initial_cash_ccy
     equity = a.cash + a.units * a.mark
     safe_equity = xp.where(equity > 0.0, equity, 1.0)
@@ -129,7 +129,7 @@ def _portfolio(rules: Rules, a: PrivateInputs[T], xp: Maths[T]) -> tuple[T, ...]
     )
 
 
-def observe_accounts(rules: Rules, account: Account) -> Tensor:
+def observe_accounts(rules: SimulatorParams, account: Account) -> Tensor:
     """Return the private observation of B accounts, (18, B), in the accounts' number format."""
     # Counts too: a quotient of integers would be float32, whatever the accounts are.
     dtype = account.cash.dtype
@@ -137,7 +137,7 @@ def observe_accounts(rules: Rules, account: Account) -> Tensor:
     return torch.stack(private_features(rules, inputs, TENSOR_MATHS))
 
 
-def observe_opened(rules: Rules, account: Account) -> Tensor:
+def observe_opened(rules: SimulatorParams, account: Account) -> Tensor:
     """Return the private observation of B accounts that have just been opened, (18, B).
 
     What `observe_accounts` would return, at next to no cost: only `stale` differs between them.

@@ -13,13 +13,13 @@ from tradingbot.market.bars import TensorMarket
 from tradingbot.market.costs import CostRates
 from tradingbot.market.episodes import Starts, begin_next
 from tradingbot.market.observation import observe_accounts, observe_opened
-from tradingbot.market.rules import Rules
+from tradingbot.market.params import SimulatorParams
 
 
 class Reward(Protocol):
     """What a reward is to the simulator: weighted terms of a step, which sum to the reward."""
 
-    def __call__(self, rules: Rules, advanced: Advanced) -> Tensor:
+    def __call__(self, rules: SimulatorParams, advanced: Advanced) -> Tensor:
         """Return the weighted terms, (K, B)."""
 
 
@@ -45,7 +45,7 @@ class Step(NamedTuple):
 
 
 def step(
-    rules: Rules,
+    rules: SimulatorParams,
     reward: Reward,
     rates: CostRates,
     market: TensorMarket,

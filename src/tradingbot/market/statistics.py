@@ -6,7 +6,7 @@ import math
 from typing import Any, Generic, NamedTuple
 
 from tradingbot.market.maths import Maths, T
-from tradingbot.market.rules import Rules
+from tradingbot.market.params import SimulatorParams
 
 LEAST_VARIANCE = 1.0e-18
 """Variances up to this are rounding errors, not risk."""
@@ -30,7 +30,7 @@ class AccountStatistics(NamedTuple, Generic[T]):
     profit_factor: T
 
 
-def account_statistics(rules: Rules, account: Any, xp: Maths[T]) -> AccountStatistics[T]:
+def account_statistics(rules: SimulatorParams, account: Any, xp: Maths[T]) -> AccountStatistics[T]:
     """Measure accounts.
 
     Args:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tradingbot.market.account import ACTION_MEMORY
 from tradingbot.market.maths import Maths, T
-from tradingbot.market.rules import Rules
+from tradingbot.market.params import SimulatorParams
 
 RATIO_BOUND = 1000.0
 """Ratios are cut to this, so that no product of a few of them overflows in float32."""
@@ -92,7 +92,7 @@ class RewardInputs(NamedTuple, Generic[T]):
     """Moving mean of squared returns before this step."""
 
 
-def reward_inputs(rules: Rules, advanced: Any, xp: Maths[T]) -> RewardInputs[T]:
+def reward_inputs(rules: SimulatorParams, advanced: Any, xp: Maths[T]) -> RewardInputs[T]:
     """Measure one step.
 
     Args:

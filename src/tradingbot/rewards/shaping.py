@@ -15,7 +15,7 @@ from torch import Tensor
 from tradingbot.domain.errors import ConfigError
 from tradingbot.market.account import Account
 from tradingbot.market.advance import Advanced
-from tradingbot.market.rules import Rules
+from tradingbot.market.params import SimulatorParams
 from tradingbot.rewards.stack import RewardStack
 from tradingbot.rewards.term import Bounds
 
@@ -25,7 +25,7 @@ SHAPING = "shaping"
 class Potential(Protocol):
     """How promising accounts are."""
 
-    def __call__(self, rules: Rules, account: Account) -> Tensor:
+    def __call__(self, rules: SimulatorParams, account: Account) -> Tensor:
         """Return Φ of B accounts, (B,)."""
 
 
@@ -58,7 +58,7 @@ class PotentialShaping:
                 "weight must be finite", was=self.weight, where="PotentialShaping.weight"
             )
 
-    def __call__(self, rules: Rules, advanced: Advanced) -> Tensor:
+    def __call__(self, rules: SimulatorParams, advanced: Advanced) -> Tensor:
         """Return the weighted terms, (K + 1, B); the last is the shaping."""
         before = self.potential(rules, advanced.before)
         after = self.potential(rules, advanced.after)

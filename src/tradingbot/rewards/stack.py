@@ -13,7 +13,7 @@ from torch import Tensor
 from tradingbot.domain.errors import ConfigError
 from tradingbot.market.advance import Advanced
 from tradingbot.market.maths import FLOAT_MATHS, TENSOR_MATHS, Maths, T
-from tradingbot.market.rules import Rules
+from tradingbot.market.params import SimulatorParams
 from tradingbot.rewards.catalogue import registered_terms, reward_term
 from tradingbot.rewards.inputs import RewardInputs, reward_inputs
 from tradingbot.rewards.term import Bounds, RewardTerm, TermOptions
@@ -56,19 +56,19 @@ class RewardStack:
 
     layers: tuple[WeightedTerm, ...]
 
-    def __call__(self, rules: Rules, advanced: Advanced) -> Tensor:
+    def __call__(self, rules: SimulatorParams, advanced: Advanced) -> Tensor:
         """Return the weighted terms, (K, B); their sum over K is the reward."""
         step = reward_inputs(rules, advanced, TENSOR_MATHS)
         return torch.stack(self._weighted(step, TENSOR_MATHS))
 
-    def scalar(self, rules: Rules, advanced: Any) -> list[float]:
+    def scalar(self, rules: SimulatorParams, advanced: Any) -> list[float]:
         """Return the K weighted terms of one step in plain numbers.
 
         `advanced` is the scalar simulator's twin of `market.advance.Advanced`.
         """
         return self._weighted(reward_inputs(rules, advanced, FLOAT_MATHS), FLOAT_MATHS)
 
-    def clipped(self, rules: Rules, advanced: Advanced) -> Tensor:
+    def clipped(self, rules: SimulatorParams, advanced: Advanced) -> Tensor:
         """Tell where a term left its bounds and was cut, or is not a number: (K, B) bool."""
         step = reward_inputs(rules, advanced, TENSOR_MATHS)
         flags = []

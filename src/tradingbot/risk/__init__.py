@@ -6,6 +6,6 @@ A rule is one file in `rules/`. Nothing here may read a policy, a reward or a cl
 from tradingbot.risk.catalogue import RULES
 from tradingbot.risk.gate import explain, judge
 from tradingbot.risk.limits import RiskLimits
-from tradingbot.risk.rule import OrderView, Rule, Verdict
+from tradingbot.risk.rule import OrderView, RiskRule, RiskVerdict
 
-__all__ = ["RULES", "OrderView", "RiskLimits", "Rule", "Verdict", "explain", "judge"]
+__all__ = ["RULES", "OrderView", "RiskLimits", "RiskRule", "RiskVerdict", "explain", "judge"]

@@ -1,6 +1,6 @@
 """Every risk rule, in the order in which they are asked; the first denial counts."""
 
-from tradingbot.risk.rule import Rule
+from tradingbot.risk.rule import RiskRule
 from tradingbot.risk.rules import (
     cash_reserve,
     margin,
@@ -13,7 +13,7 @@ from tradingbot.risk.rules import (
     unknown_value,
 )
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[RiskRule, ...] = (
     unknown_value.RULE,
     trading_halted.RULE,
     stale_data.RULE,

@@ -10,10 +10,10 @@ from torch import Tensor
 from tradingbot.domain.denial import Denial
 from tradingbot.risk.catalogue import RULES
 from tradingbot.risk.limits import RiskLimits
-from tradingbot.risk.rule import OrderView, Rule
+from tradingbot.risk.rule import OrderView, RiskRule
 
 
-def judge(limits: RiskLimits, view: OrderView, rules: Sequence[Rule] = RULES) -> Tensor:
+def judge(limits: RiskLimits, view: OrderView, rules: Sequence[RiskRule] = RULES) -> Tensor:
     """Return the code of the first rule that denies each order, (B,) int32; 0 where none does."""
     reduces = view.reduces
     denial = torch.full_like(view.halted, Denial.NONE)
@@ -26,7 +26,7 @@ def judge(limits: RiskLimits, view: OrderView, rules: Sequence[Rule] = RULES) ->
 
 
 def explain(
-    limits: RiskLimits, view: OrderView, lane: int, rules: Sequence[Rule] = RULES
+    limits: RiskLimits, view: OrderView, lane: int, rules: Sequence[RiskRule] = RULES
 ) -> str | None:
     """Put the denial of one order into words, or return None where it passes.
 

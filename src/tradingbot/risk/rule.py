@@ -44,7 +44,7 @@ class OrderView(NamedTuple):
         return against & (self.order.abs() <= self.units.abs())
 
 
-class Verdict(NamedTuple):
+class RiskVerdict(NamedTuple):
     """Result of one rule for B orders; limit and observed in the rule's own unit."""
 
     denied: Tensor
@@ -52,11 +52,11 @@ class Verdict(NamedTuple):
     observed: Tensor
 
 
-class Rule(NamedTuple):
+class RiskRule(NamedTuple):
     """A check with its code. `judges_reducing`: orders that only reduce are judged as well."""
 
     code: Denial
-    check: Callable[[RiskLimits, OrderView], Verdict]
+    check: Callable[[RiskLimits, OrderView], RiskVerdict]
     judges_reducing: bool = False
 
 

@@ -1,7 +1,7 @@
 """Supervised baselines: classifiers of the next move, and probabilities that are never in sample.
 
 Labels, folds, models, calibration and their files belong here; data of a workspace and commands are
-in `app.supervised`, and the policy that trades on probabilities in `agents.rules`.
+in `app.supervised`, and the policy that trades on probabilities in `agents.baselines`.
 """
 
 from tradingbot.supervised.calibration import Calibration, fit_calibration
@@ -10,7 +10,7 @@ from tradingbot.supervised.classifier import Classifier, FitRows, FittedClassifi
 from tradingbot.supervised.fitting import FitConfig, FittedModel, fit_model
 from tradingbot.supervised.forward_folds import FoldConfig, forward_folds
 from tradingbot.supervised.labels import CLASSES, UNKNOWN, LabelConfig, label_moves
-from tradingbot.supervised.probability_model import ProbabilityModel, Stage
+from tradingbot.supervised.probability_model import ModelStage, ProbabilityModel
 from tradingbot.supervised.scores import Scores, base_rates, score
 from tradingbot.supervised.table import ModelTable, table_of_inputs, table_of_panel
 
@@ -26,10 +26,10 @@ __all__ = [
     "FittedModel",
     "FoldConfig",
     "LabelConfig",
+    "ModelStage",
     "ModelTable",
     "ProbabilityModel",
     "Scores",
-    "Stage",
     "base_rates",
     "build_classifier",
     "fit_calibration",

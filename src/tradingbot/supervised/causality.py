@@ -13,7 +13,7 @@ import numpy as np
 
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import DataError
-from tradingbot.features.causality import ProofContext, Rows, Subject, register_subject
+from tradingbot.features.causality import ProofContext, ProofSubject, Rows, register_subject
 from tradingbot.features.causality.subject import Output
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.spec import FeatureSpec
@@ -25,7 +25,9 @@ from tradingbot.supervised.table import table_of_inputs
 OUTPUT = "probabilities"
 
 
-def fitted_subject(name: str, model: ProbabilityModel, specs: Sequence[FeatureSpec]) -> Subject:
+def fitted_subject(
+    name: str, model: ProbabilityModel, specs: Sequence[FeatureSpec]
+) -> ProofSubject:
     """Claim the probabilities (T, N, 3) of a fitted model, whose weights are constants.
 
     That the weights themselves keep to the past is what `Stage` demands by its bars, and what
@@ -35,7 +37,7 @@ def fitted_subject(name: str, model: ProbabilityModel, specs: Sequence[FeatureSp
     def compute(inputs: MarketInputs) -> Mapping[str, Output]:
         return {OUTPUT: _rows(model.probabilities(table_of_inputs(inputs, specs)))}
 
-    return Subject(name, compute)
+    return ProofSubject(name, compute)
 
 
 def refitted_subject(
@@ -44,7 +46,7 @@ def refitted_subject(
     train: IndexRange,
     config: FitConfig,
     specs: Sequence[FeatureSpec],
-) -> Subject:
+) -> ProofSubject:
     """Claim the probabilities (T, N, 3) of a model that is fitted on the market it is given."""
 
     def compute(inputs: MarketInputs) -> Mapping[str, Output]:
@@ -55,14 +57,14 @@ def refitted_subject(
             return {OUTPUT: _rows(np.full((*table.valid.shape, 3), 1.0 / 3.0, np.float32))}
         return {OUTPUT: _rows(model.probabilities(table))}
 
-    return Subject(name, compute)
+    return ProofSubject(name, compute)
 
 
 def register_model(name: str, model: ProbabilityModel) -> str:
     """Have a fitted model proved in every later proof of a panel; return the subject's name."""
     subject = f"supervised/{name}"
 
-    def factory(context: ProofContext) -> Subject:
+    def factory(context: ProofContext) -> ProofSubject:
         return fitted_subject(subject, model, context.specs)
 
     register_subject(subject, factory)

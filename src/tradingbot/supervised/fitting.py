@@ -30,7 +30,7 @@ from tradingbot.supervised.labels import (
     label_moves,
     purged,
 )
-from tradingbot.supervised.probability_model import ProbabilityModel, Stage
+from tradingbot.supervised.probability_model import ModelStage, ProbabilityModel
 from tradingbot.supervised.scores import Scores, base_rates, score
 from tradingbot.supervised.table import ModelTable
 
@@ -127,14 +127,14 @@ class _Fitting:
 
     def stage(
         self, learn: IndexRange, block: IndexRange, rows: FitRows, progress: Progress | None
-    ) -> Stage:
+    ) -> ModelStage:
         model = self.classifier.fit(
             self.table, self.labels, rows, seed=self.config.seed, progress=progress
         )
         calibration = self._calibrate(model, learn, rows)
         if block.stop <= self.table.n_bars and len(block):
             self.asked.append((block, model.probabilities(self.table, block)))
-        return Stage(block.start, learn.stop, model, calibration)
+        return ModelStage(block.start, learn.stop, model, calibration)
 
     def _calibrate(self, model: FittedClassifier, learn: IndexRange, rows: FitRows) -> Calibration:
         """Fit on the earlier blocks as far as their labels end within `learn`."""

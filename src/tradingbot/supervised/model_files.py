@@ -21,7 +21,7 @@ from tradingbot.domain.errors import ConfigError, StorageError, UserError, sugge
 from tradingbot.features.tensor_files import file_sha256
 from tradingbot.supervised.calibration import Calibration
 from tradingbot.supervised.catalogue import build_classifier
-from tradingbot.supervised.probability_model import ProbabilityModel, Stage
+from tradingbot.supervised.probability_model import ModelStage, ProbabilityModel
 
 MANIFEST_FILE = "manifest.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -195,7 +195,7 @@ def open_model(folder: Path, name: str) -> tuple[ProbabilityModel, ModelManifest
                 _refuse("file of a model must be as it was written", "other content", path)
             calibration = _calibration(record.calibration)
             fitted = classifier.read(path, manifest.features)
-            stages.append(Stage(record.from_bar, record.seen_until, fitted, calibration))
+            stages.append(ModelStage(record.from_bar, record.seen_until, fitted, calibration))
         return ProbabilityModel(tuple(stages), manifest.features), manifest
     except (KeyError, TypeError, ConfigError) as e:
         was = e.rule if isinstance(e, UserError) else type(e).__name__

@@ -21,7 +21,7 @@ _THIRD = np.float32(1.0 / len(CLASSES))
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class ModelStage:
     """A fitted classifier with its calibration, and the bars it speaks for."""
 
     from_bar: int
@@ -45,7 +45,7 @@ class Stage:
 class ProbabilityModel:
     """Stages in order of time; the last one speaks for everything after the training part."""
 
-    stages: tuple[Stage, ...]
+    stages: tuple[ModelStage, ...]
     names: tuple[str, ...]
     """F features that the classifiers read, in order."""
 
@@ -78,7 +78,7 @@ class ProbabilityModel:
     def raw_probabilities(self, table: ModelTable) -> ProbabilityArray:
         """Return the same before calibration, (N, T, 3)."""
         plain = (
-            Stage(stage.from_bar, stage.seen_until, stage.model, Calibration())
+            ModelStage(stage.from_bar, stage.seen_until, stage.model, Calibration())
             for stage in self.stages
         )
         return ProbabilityModel(tuple(plain), self.names).probabilities(table)

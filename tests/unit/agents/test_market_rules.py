@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from tradingbot.agents.rules.catalogue import RULES, rule_policy
-from tradingbot.agents.rules.expert import USED_REGIMES
-from tradingbot.agents.rules.flat import flat
-from tradingbot.agents.rules.macd import MacdConfig, macd_targets
-from tradingbot.agents.rules.matched_random import matched_random, redraw_share
-from tradingbot.agents.rules.momentum import MomentumConfig, momentum_targets
-from tradingbot.agents.rules.price_history import carried, exponential_mean, moving_mean
-from tradingbot.agents.rules.sma_cross import CrossConfig, cross_targets
-from tradingbot.agents.rules.target_table import table_of
+from tradingbot.agents.baselines.catalogue import RULES, rule_policy
+from tradingbot.agents.baselines.expert import USED_REGIMES
+from tradingbot.agents.baselines.flat import flat
+from tradingbot.agents.baselines.macd import MacdConfig, macd_targets
+from tradingbot.agents.baselines.matched_random import matched_random, redraw_share
+from tradingbot.agents.baselines.momentum import MomentumConfig, momentum_targets
+from tradingbot.agents.baselines.price_history import carried, exponential_mean, moving_mean
+from tradingbot.agents.baselines.sma_cross import CrossConfig, cross_targets
+from tradingbot.agents.baselines.target_table import table_of
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.domain.seeding import stream
 

@@ -7,7 +7,7 @@ import torch
 
 from tradingbot.agents.migration import (
     REQUIRED_RANK_CORRELATION,
-    Probe,
+    MigrationProbe,
     continuous_head,
     preferences,
     prove_migration,
@@ -15,7 +15,7 @@ from tradingbot.agents.migration import (
     signed_sizes,
 )
 from tradingbot.domain.errors import ConfigError, DataError
-from tradingbot.market.rules import ActionRules
+from tradingbot.market.params import ActionRules
 from tradingbot.networks.distributions import SquashedGaussian
 from tradingbot.networks.heads import HeadConfig, StackedHead
 
@@ -33,13 +33,13 @@ def make_head(
     return StackedHead(AGENTS, INPUTS, 7, config, torch.Generator().manual_seed(2))
 
 
-def make_probe(seed: int, *, masked: bool = False) -> Probe:
+def make_probe(seed: int, *, masked: bool = False) -> MigrationProbe:
     draws = torch.Generator().manual_seed(seed)
     inputs = torch.randn(AGENTS, STATES, INPUTS, generator=draws)
     allowed = torch.ones(AGENTS, STATES, 7, dtype=torch.bool)
     if masked:  # the first input tells whether anything is held
         allowed = torch.where(inputs[..., :1] > 0.0, LONG, FLAT)
-    return Probe(inputs, allowed)
+    return MigrationProbe(inputs, allowed)
 
 
 @pytest.mark.parametrize("pooling", ["partial", "pooled", "independent"])
@@ -83,7 +83,7 @@ def test_discrete_head_is_not_touched(pooling: str) -> None:
 @pytest.mark.parametrize("pooling", ["partial", "pooled", "independent"])
 def test_without_states_it_is_the_first_order_expansion(pooling: str) -> None:
     head, probe = make_head(pooling, gain=0.3), make_probe(1)
-    nothing = Probe(probe.inputs[:, :0], probe.allowed[:, :0])
+    nothing = MigrationProbe(probe.inputs[:, :0], probe.allowed[:, :0])
 
     made = continuous_head(head, nothing, SIZES)
 
@@ -134,7 +134,7 @@ def test_sizes_are_those_of_the_rules() -> None:
 
 def test_head_that_is_continuous_already_is_refused() -> None:
     head = StackedHead(2, 4, 2, HeadConfig(), torch.Generator().manual_seed(1))
-    probe = Probe(torch.zeros(2, 3, 4), torch.ones(2, 3, 7, dtype=torch.bool))
+    probe = MigrationProbe(torch.zeros(2, 3, 4), torch.ones(2, 3, 7, dtype=torch.bool))
 
     with pytest.raises(ConfigError, match="must have 7 outputs"):
         continuous_head(head, probe, SIZES)

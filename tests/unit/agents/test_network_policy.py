@@ -10,7 +10,7 @@ import torch
 
 from fixtures.trading_worlds import small_world
 from tradingbot.agents.network_policy import NetworkPolicy, Squash
-from tradingbot.agents.policy import Seen
+from tradingbot.agents.policy import PolicyInputs
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.population import PopulationTask, evaluation_task
 from tradingbot.evaluation.rollout import roll_out, sleeve_config
@@ -79,7 +79,7 @@ def test_policy_that_does_not_fit_is_refused() -> None:
         policy_of(direct, private=("size",))
     with pytest.raises(ConfigError, match="one for each agent"):
         policy_of(direct)(
-            Seen(torch.zeros(2).long(), torch.zeros(2), torch.zeros(2), torch.zeros(18, 2))
+            PolicyInputs(torch.zeros(2).long(), torch.zeros(2), torch.zeros(2), torch.zeros(18, 2))
         )
     with pytest.raises(ConfigError, match="levels"):
         Squash(levels=1)
@@ -100,7 +100,7 @@ def test_policy_computes_what_the_head_computes(pooling: str, activation: str) -
     private = torch.zeros(18, 6)
     private[0] = torch.rand(6, generator=draws)
 
-    found = policy(Seen(row, torch.zeros(6, 1), torch.zeros(6, 1), private))
+    found = policy(PolicyInputs(row, torch.zeros(6, 1), torch.zeros(6, 1), private))
 
     inputs = torch.cat([table.view(15, 4)[row], private[0][:, None]], dim=-1)
     expected = actor(inputs.view(2, 3, 5).transpose(0, 1))[..., 0].T.reshape(-1)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tradingbot.agents.policy import Seen
-from tradingbot.agents.rules.probability_threshold import ProbabilityThreshold
+from tradingbot.agents.baselines.probability_threshold import ProbabilityThreshold
+from tradingbot.agents.policy import PolicyInputs
 from tradingbot.domain.errors import ConfigError
 from tradingbot.market.observation import PRIVATE_FEATURES
 
 CHANCES = torch.tensor([[0.2, 0.2, 0.6], [0.2, 0.21, 0.59], [0.1, 0.1, 0.8], [1 / 3, 1 / 3, 1 / 3]])
 
 
-def seen(rows: list[int], size: float = 0.0) -> Seen:
+def seen(rows: list[int], size: float = 0.0) -> PolicyInputs:
     private = torch.full((len(PRIVATE_FEATURES), len(rows)), size, dtype=torch.float64)
     nothing = torch.zeros(len(rows), 1)
-    return Seen(torch.tensor(rows), nothing, nothing, private)
+    return PolicyInputs(torch.tensor(rows), nothing, nothing, private)
 
 
 def test_policy_is_long_at_and_above_the_threshold() -> None:

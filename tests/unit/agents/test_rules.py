@@ -7,33 +7,33 @@ import pytest
 import torch
 from torch import Tensor
 
-from tradingbot.agents import RULES, Seen, rule_policy
-from tradingbot.agents.policy import SETTLED_FRAC, settled
-from tradingbot.agents.rules.buy_and_hold import buy_and_hold
-from tradingbot.agents.rules.expert import USED_REGIMES, Expert, expert_of
-from tradingbot.agents.rules.random_targets import LEVELS, RandomTargets
+from tradingbot.agents import RULES, PolicyInputs, rule_policy
+from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
+from tradingbot.agents.baselines.expert import USED_REGIMES, Expert, expert_of
+from tradingbot.agents.baselines.random_targets import LEVELS, RandomTargets
+from tradingbot.agents.policy import NO_TRADE_BAND_FRAC, apply_no_trade_band
 from tradingbot.domain.errors import ConfigError
 from tradingbot.market.observation import PRIVATE_FEATURES
 
 
 def seen_by(
     size: list[float], *, regimes: list[list[float]] | None = None, row: Tensor | None = None
-) -> Seen:
+) -> PolicyInputs:
     """What accounts of these sizes see; regimes are momentum, trend and volatility."""
     count = len(size)
     private = torch.zeros(len(PRIVATE_FEATURES), count, dtype=torch.float64)
     private[0] = torch.tensor(size, dtype=torch.float64)
     rows = torch.arange(count) if row is None else row
     shown = torch.tensor(regimes if regimes is not None else [[0.0] * 3] * count)
-    return Seen(rows, torch.zeros(count, 1), shown, private)
+    return PolicyInputs(rows, torch.zeros(count, 1), shown, private)
 
 
 def test_settled_keeps_what_is_near_and_takes_zero_literally() -> None:
     target = torch.tensor([1.0, 1.0, 0.0, 0.5])
     size = torch.tensor([0.97, 0.9, 0.01, 0.5])
 
-    assert settled(target, size).tolist() == pytest.approx([0.97, 1.0, 0.0, 0.5])
-    assert SETTLED_FRAC == 0.05
+    assert apply_no_trade_band(target, size).tolist() == pytest.approx([0.97, 1.0, 0.0, 0.5])
+    assert NO_TRADE_BAND_FRAC == 0.05
 
 
 def test_buy_and_hold_buys_when_flat_completes_a_cut_fill_and_then_holds() -> None:

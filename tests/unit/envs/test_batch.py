@@ -23,7 +23,7 @@ from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.spaces import flatten_layout, observation_space
 from tradingbot.market.advance import Advanced
 from tradingbot.market.costs import CostProfile, CostRates, cost_profile
-from tradingbot.market.rules import ActionSpace, Rules
+from tradingbot.market.params import ActionSpace, SimulatorParams
 from tradingbot.market.simulation import Step
 from tradingbot.rewards import RewardStack, reward_preset
 
@@ -337,7 +337,7 @@ class BreaksOnce(RewardStack):
         super().__init__(reward_preset("v31").layers)
         self.__dict__["calls"] = calls
 
-    def __call__(self, rules: Rules, advanced: Advanced) -> Tensor:
+    def __call__(self, rules: SimulatorParams, advanced: Advanced) -> Tensor:
         self.__dict__["calls"] += 1
         if self.__dict__["calls"] == 3:
             raise RuntimeError("broken pipe")

@@ -11,7 +11,7 @@ import pytest
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.envs import ENV_PRESETS, EnvConfig, World, start_mask, synthetic_world
 from tradingbot.market.costs import cost_profile
-from tradingbot.market.rules import EpisodeRules, Rules
+from tradingbot.market.params import EpisodeRules, SimulatorParams
 from tradingbot.rewards import RewardConfig, reward_preset
 
 
@@ -84,7 +84,9 @@ def test_reward_can_be_a_name_a_configuration_or_a_stack() -> None:
 
 
 def test_random_starts_have_a_window_before_and_an_episode_after(world: World) -> None:
-    config = EnvConfig(rules=Rules(episode=EpisodeRules(episode_bars=100, window_bars=24)))
+    config = EnvConfig(
+        rules=SimulatorParams(episode=EpisodeRules(episode_bars=100, window_bars=24))
+    )
 
     bars = np.flatnonzero(start_mask(world, config)[0])
 
@@ -95,7 +97,9 @@ def test_random_starts_have_a_window_before_and_an_episode_after(world: World) -
 def test_first_starts_are_one_bar_of_each_symbol(world: World) -> None:
     late = world.usable.copy()
     late[1, :250] = False
-    config = EnvConfig(rules=Rules(episode=EpisodeRules(episode_bars=100)), starts="first")
+    config = EnvConfig(
+        rules=SimulatorParams(episode=EpisodeRules(episode_bars=100)), starts="first"
+    )
 
     mask = start_mask(replace(world, usable=late), config)
 
@@ -105,7 +109,9 @@ def test_first_starts_are_one_bar_of_each_symbol(world: World) -> None:
 def test_symbol_without_any_start_is_left_out_of_first_starts(world: World) -> None:
     never = world.usable.copy()
     never[0] = False
-    config = EnvConfig(rules=Rules(episode=EpisodeRules(episode_bars=100)), starts="first")
+    config = EnvConfig(
+        rules=SimulatorParams(episode=EpisodeRules(episode_bars=100)), starts="first"
+    )
 
     mask = start_mask(replace(world, usable=never), config)
 
@@ -116,4 +122,4 @@ def test_episode_longer_than_the_data_is_refused_with_a_remedy(world: World) -> 
     with pytest.raises(DataError, match="shorter window_bars or episode_bars"):
         start_mask(world, EnvConfig())  # 512 bars of 400
     with pytest.raises(DataError, match="a window of 500"):
-        start_mask(world, EnvConfig(rules=Rules(episode=EpisodeRules(window_bars=500))))
+        start_mask(world, EnvConfig(rules=SimulatorParams(episode=EpisodeRules(window_bars=500))))

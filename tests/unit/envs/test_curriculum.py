@@ -18,10 +18,10 @@ from tradingbot.domain.seeding import stream
 from tradingbot.envs.curriculum import (
     BARS_PER_YEAR,
     STAGES,
+    CurriculumStage,
     CurriculumState,
     EpisodeResult,
     PassRule,
-    Stage,
     advance_stage,
     episode_result,
     is_success,
@@ -29,7 +29,7 @@ from tradingbot.envs.curriculum import (
 from tradingbot.envs.episode_info import summarise
 from tradingbot.envs.worlds import synthetic_world
 from tradingbot.evaluation.oracle.market_oracle import oracle_for
-from tradingbot.market import Rules, advance, open_accounts, tensor_market
+from tradingbot.market import SimulatorParams, advance, open_accounts, tensor_market
 from tradingbot.market.scalar import ScalarAccount
 
 GOOD = EpisodeResult(sharpe_annual=5.0, win_rate_frac=0.9, n_trades=20)
@@ -114,7 +114,9 @@ def test_stage_costs_measured_in_a_fill():
             100_000.0, torch.zeros(1, dtype=torch.int32), torch.full((1,), 100.0).double()
         )
         rates = stage.costs.rates(dtype=torch.float64)
-        bought = advance(Rules(), rates, account, market.bar(account.row + 1), torch.ones(1))
+        bought = advance(
+            SimulatorParams(), rates, account, market.bar(account.row + 1), torch.ones(1)
+        )
         lost = 100_000.0 - bought.after.equity
         bps = 1e4 * lost / (bought.fill.units * 100.0)
         assert float(bps) == pytest.approx(stage.cost_bps, rel=1e-3)
@@ -195,7 +197,7 @@ def test_episode_result_equals_numpy():
         n_trades=8,
         n_wins=6,
     )
-    result = episode_result(summarise(Rules(), account))
+    result = episode_result(summarise(SimulatorParams(), account))
     assert result.sharpe_annual == pytest.approx(
         returns.mean() / returns.std() * math.sqrt(BARS_PER_YEAR)
     )
@@ -204,7 +206,7 @@ def test_episode_result_equals_numpy():
 
 def test_episode_result_without_trades_is_zero():
     idle = ScalarAccount(peak=1.0, steps=512)
-    assert episode_result(summarise(Rules(), idle)) == EpisodeResult(0.0, 0.0, 0)
+    assert episode_result(summarise(SimulatorParams(), idle)) == EpisodeResult(0.0, 0.0, 0)
 
 
 def test_state_json_round_trip():
@@ -244,4 +246,4 @@ def test_rules_that_cannot_be_met_are_refused():
     with pytest.raises(ConfigError, match="min_episodes"):
         PassRule(min_episodes=5)
     with pytest.raises(ConfigError, match="cost_bps"):
-        Stage("free", 0.5, 0.003, cost_bps=0.0, min_sharpe=0.3, min_trades=1)
+        CurriculumStage("free", 0.5, 0.003, cost_bps=0.0, min_sharpe=0.3, min_trades=1)

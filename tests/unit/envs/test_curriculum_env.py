@@ -22,9 +22,9 @@ from tradingbot.envs.curriculum_env import (
     stage_world,
 )
 from tradingbot.envs.difficulty import DifficultyRules, DifficultyState
-from tradingbot.market import EpisodeRules, Rules
+from tradingbot.market import EpisodeRules, SimulatorParams
 
-SHORT = EnvConfig(rules=Rules(episode=EpisodeRules(episode_bars=20, window_bars=8)))
+SHORT = EnvConfig(rules=SimulatorParams(episode=EpisodeRules(episode_bars=20, window_bars=8)))
 ANYTHING_PASSES = tuple(
     replace(stage, min_sharpe=-1e9, min_trades=0, min_win_rate_frac=0.0) for stage in STAGES
 )

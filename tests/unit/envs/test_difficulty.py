@@ -22,7 +22,7 @@ from tradingbot.envs.difficulty import (
     knobs_at,
 )
 from tradingbot.envs.worlds import synthetic_world
-from tradingbot.market import CostProfile, Rules, advance, open_accounts, tensor_market
+from tradingbot.market import CostProfile, SimulatorParams, advance, open_accounts, tensor_market
 
 TEN_WINS, TEN_LOSSES = (True,) * 10, (False,) * 10
 
@@ -256,7 +256,11 @@ def test_harder_rates_per_lane_cost_half_the_spread():
     rates = harder_rates(CostProfile(0.0, 0.0).rates(), spread)
     account = open_accounts(100_000.0, torch.zeros(3, dtype=torch.int32), torch.full((3,), 100.0))
     result = advance(
-        Rules(), rates, account, market.bar(account.row + 1), torch.ones(3, dtype=torch.float32)
+        SimulatorParams(),
+        rates,
+        account,
+        market.bar(account.row + 1),
+        torch.ones(3, dtype=torch.float32),
     )
     paid = result.after.slippage_paid / result.fill.units / 100.0
     torch.testing.assert_close(paid, spread / 2.0, rtol=1e-2, atol=1e-6)

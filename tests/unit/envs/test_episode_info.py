@@ -7,10 +7,10 @@ import math
 import pytest
 
 from tradingbot.envs.episode_info import summarise
-from tradingbot.market.rules import AccountRules, Rules
+from tradingbot.market.params import AccountRules, SimulatorParams
 from tradingbot.market.scalar import open_account
 
-RULES = Rules(account=AccountRules(initial_cash_ccy=1000.0))
+RULES = SimulatorParams(account=AccountRules(initial_cash_ccy=1000.0))
 
 
 def test_summary_of_a_fresh_account_is_zero_everywhere() -> None:

@@ -13,11 +13,11 @@ from tradingbot.domain.seeding import stream
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.goal import GoalEnv, GoalRules, draw_goal, goal_reward, meets_goal
 from tradingbot.envs.worlds import synthetic_world
-from tradingbot.market import EpisodeRules, Rules
+from tradingbot.market import EpisodeRules, SimulatorParams
 from tradingbot.risk.limits import RiskLimits
 
 CONFIG = EnvConfig(
-    rules=Rules(
+    rules=SimulatorParams(
         limits=RiskLimits(max_position_frac=1.0),
         episode=EpisodeRules(episode_bars=60, window_bars=4),
     )

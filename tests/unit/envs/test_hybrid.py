@@ -18,7 +18,7 @@ from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.hybrid import HybridEnv, HybridSimulator
 from tradingbot.envs.single import TradingEnv
 from tradingbot.envs.worlds import synthetic_world
-from tradingbot.market import AccountRules, ActionRules, EpisodeRules, Rules
+from tradingbot.market import AccountRules, ActionRules, EpisodeRules, SimulatorParams
 from tradingbot.risk.limits import RiskLimits
 
 FILLS = ("fill", "fill_price", "exit_fill", "exit_price", "fees", "equity", "cash", "units")
@@ -31,7 +31,7 @@ def world():
 
 
 def config_of(*, smoothing_bars: int = 1, observation: str = "dict") -> EnvConfig:
-    rules = Rules(
+    rules = SimulatorParams(
         account=AccountRules(stop_loss_frac=0.03, take_profit_frac=0.05, max_holding_bars=40),
         limits=RiskLimits(max_position_frac=0.6, reserve_frac=0.01),
         action=ActionRules(smoothing_bars=smoothing_bars),

@@ -12,7 +12,7 @@ import torch
 from fixtures.trading_worlds import crashed, short_config, small_world
 from tradingbot.domain.errors import DataError, UserError
 from tradingbot.market.costs import cost_profile
-from tradingbot.market.rules import AccountRules, ActionSpace
+from tradingbot.market.params import AccountRules, ActionSpace
 
 pytest.importorskip("pettingzoo", reason="the extra `train` is not installed")
 

@@ -17,7 +17,7 @@ from tradingbot.envs.population import PRIVATE_NAMES, PopulationTask, evaluation
 from tradingbot.envs.world import World
 from tradingbot.evaluation.rollout import sleeve_config
 from tradingbot.learning.task import ActionSpec
-from tradingbot.market.rules import ActionSpace
+from tradingbot.market.params import ActionSpace
 from tradingbot.rewards import RewardConfig
 
 N, B, BARS = 3, 5, 420

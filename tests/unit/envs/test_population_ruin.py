@@ -9,7 +9,7 @@ import torch
 from tradingbot.envs import EnvConfig, synthetic_world
 from tradingbot.envs.population import evaluation_task
 from tradingbot.learning.playing import play, score
-from tradingbot.market.rules import AccountRules, ActionRules, EpisodeRules, Rules
+from tradingbot.market.params import AccountRules, ActionRules, EpisodeRules, SimulatorParams
 from tradingbot.risk.limits import RiskLimits
 
 
@@ -17,7 +17,7 @@ def test_ruin_in_a_backtest_counts_and_nothing_is_lost_afterwards() -> None:
     world = synthetic_world("noise", n_symbols=1, n_bars=500, seed=3)
     prices = world.prices.copy()
     prices[:, 400:, :4] *= 6.0
-    shorts = Rules(
+    shorts = SimulatorParams(
         account=AccountRules(position_loss_frac=float("inf"), portfolio_loss_frac=1.0),
         limits=RiskLimits(max_position_frac=0.9, allow_short=True),
         action=ActionRules(space="target", smoothing_bars=1),

@@ -16,12 +16,14 @@ from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.portfolio import PortfolioEnv
 from tradingbot.envs.portfolio_actions import on_simplex
 from tradingbot.envs.worlds import synthetic_world, world_from_bars
-from tradingbot.market import COST_PROFILES, ActionRules, CostProfile, EpisodeRules, Rules
+from tradingbot.market import COST_PROFILES, ActionRules, CostProfile, EpisodeRules, SimulatorParams
 from tradingbot.risk.limits import RiskLimits
 
 N = 3
 CONFIG = EnvConfig(
-    rules=Rules(limits=RiskLimits(max_position_frac=1.0), episode=EpisodeRules(episode_bars=30))
+    rules=SimulatorParams(
+        limits=RiskLimits(max_position_frac=1.0), episode=EpisodeRules(episode_bars=30)
+    )
 )
 
 
@@ -241,7 +243,7 @@ def short_world(*, jump_bar: int, factor: float, n_symbols: int = 2):
 
 
 SHORT = EnvConfig(
-    rules=Rules(
+    rules=SimulatorParams(
         limits=RiskLimits(max_position_frac=1.0, allow_short=True),
         action=ActionRules(space="target", smoothing_bars=1),
         episode=EpisodeRules(episode_bars=40),

@@ -11,11 +11,11 @@ from fixtures.trading_worlds import short_config
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.envs import ENV_IDS
 from tradingbot.envs.registration import VARIANT_IDS
-from tradingbot.market.rules import Rules
+from tradingbot.market.params import SimulatorParams
 
 CURRICULUM = "TradingBot/Curriculum-v1"
 IDS = [env_id for env_id in (*ENV_IDS, *VARIANT_IDS) if env_id != CURRICULUM]
-WRONG: list[Any] = [{}, {"strict": True}, Rules(), 3]
+WRONG: list[Any] = [{}, {"strict": True}, SimulatorParams(), 3]
 
 
 @pytest.mark.parametrize("config", WRONG, ids=str)

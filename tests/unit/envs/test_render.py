@@ -10,9 +10,9 @@ import pytest
 from tradingbot.domain.errors import MissingExtraError, UserError
 from tradingbot.envs import EnvConfig, TradingEnv, World, synthetic_world, world_from_bars
 from tradingbot.envs.render import HEIGHT_POINTS, WIDTH_POINTS
-from tradingbot.market.rules import AccountRules, EpisodeRules, Rules
+from tradingbot.market.params import AccountRules, EpisodeRules, SimulatorParams
 
-CONFIG = EnvConfig(rules=Rules(episode=EpisodeRules(episode_bars=60)))
+CONFIG = EnvConfig(rules=SimulatorParams(episode=EpisodeRules(episode_bars=60)))
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_text_tells_symbol_position_equity_and_what_happened(world: World) -> No
 
 def test_text_says_who_closed_a_position_and_who_denied_an_order(world: World) -> None:
     tight = AccountRules(stop_loss_frac=1e-4)
-    config = EnvConfig(rules=Rules(account=tight, episode=EpisodeRules(episode_bars=60)))
+    config = EnvConfig(rules=SimulatorParams(account=tight, episode=EpisodeRules(episode_bars=60)))
 
     assert "closed by STOP_LOSS" in traded(world, "ansi", config=config, n_steps=2).render()
 
@@ -129,7 +129,9 @@ def test_fills_at_the_seen_close_are_called_unattainable(
         lambda self, title, **style: (titles.append(title), write(self, title, **style))[1],
     )
     words = "fills at the close that was seen: not attainable"
-    seen = EnvConfig(rules=Rules(episode=EpisodeRules(episode_bars=60, fill_at="this_close")))
+    seen = EnvConfig(
+        rules=SimulatorParams(episode=EpisodeRules(episode_bars=60, fill_at="this_close"))
+    )
 
     assert words in traded(world, "ansi", config=seen).render()
     assert words not in traded(world, "ansi").render()

@@ -12,7 +12,7 @@ import torch
 
 from fixtures.trading_worlds import crashed, short_config, small_world
 from tradingbot.domain.errors import UserError
-from tradingbot.market.rules import ActionSpace
+from tradingbot.market.params import ActionSpace
 
 sb3 = pytest.importorskip("stable_baselines3", reason="the extra `train` is not installed")
 contrib = pytest.importorskip("sb3_contrib", reason="the extra `train` is not installed")

@@ -13,7 +13,7 @@ from tradingbot.domain.errors import DataError, UserError
 from tradingbot.envs import EnvConfig, TradingEnv, World, flatten, synthetic_world
 from tradingbot.envs.batch import BatchSimulator
 from tradingbot.envs.episode_info import LastStepInfo, ResetInfo, StepInfo
-from tradingbot.market.rules import AccountRules, EpisodeRules, Rules
+from tradingbot.market.params import AccountRules, EpisodeRules, SimulatorParams
 from tradingbot.risk.limits import RiskLimits
 
 SHORT = EpisodeRules(episode_bars=40)
@@ -26,7 +26,7 @@ def world() -> World:
 
 
 def config_of(space: str = "continuous", **changes: Any) -> EnvConfig:
-    return EnvConfig(rules=Rules(episode=SHORT), **changes).with_space(space)  # type: ignore[arg-type]
+    return EnvConfig(rules=SimulatorParams(episode=SHORT), **changes).with_space(space)  # type: ignore[arg-type]
 
 
 def play(env: TradingEnv, seed: int, *, n_steps: int = 60) -> list[tuple[Any, ...]]:
@@ -248,7 +248,7 @@ def test_number_may_come_in_any_usual_wrapping(world: World, action: Any) -> Non
 @pytest.mark.parametrize("stop_frac", [1.0, 0.002])
 @pytest.mark.parametrize("space", SPACES)
 def test_info_is_typed_whole_and_adds_up(world: World, space: str, stop_frac: float) -> None:
-    rules = Rules(account=AccountRules(stop_loss_frac=stop_frac), episode=SHORT)
+    rules = SimulatorParams(account=AccountRules(stop_loss_frac=stop_frac), episode=SHORT)
     env = TradingEnv(world, EnvConfig(rules=rules).with_space(space))  # type: ignore[arg-type]
     begun, *steps = play(env, 5)
     stops = [step[4]["exit_fill"] for step in steps if len(step) == 5]
@@ -309,7 +309,7 @@ def test_ruin_terminates_and_is_not_truncation() -> None:
     prices = calm.prices.copy()
     prices[0, 300:, :4] *= 0.5  # half the price overnight
     crash = replace(calm, prices=prices)
-    rules = Rules(
+    rules = SimulatorParams(
         account=AccountRules(portfolio_loss_frac=0.2),
         limits=RiskLimits(max_position_frac=1.0),
         episode=EpisodeRules(episode_bars=100),
@@ -362,7 +362,7 @@ def test_strict_refusal_shows_every_digit(world: World) -> None:
 
 @pytest.mark.parametrize("fill_at", ["next_open", "this_close"])
 def test_reset_and_summary_tell_where_orders_fill(world: World, fill_at: Any) -> None:
-    rules = Rules(episode=EpisodeRules(episode_bars=2, fill_at=fill_at))
+    rules = SimulatorParams(episode=EpisodeRules(episode_bars=2, fill_at=fill_at))
     env = TradingEnv(world, EnvConfig(rules=rules))
 
     assert env.reset(seed=1)[1]["fill_at"] == fill_at

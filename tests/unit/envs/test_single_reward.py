@@ -14,7 +14,7 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.batch import BatchSimulator
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.single import TradingEnv
-from tradingbot.market import Account, Rules
+from tradingbot.market import Account, SimulatorParams
 from tradingbot.rewards import PotentialShaping, RewardStack, reward_preset
 from tradingbot.rewards.stack import WeightedTerm
 from tradingbot.rewards.term import RewardTerm
@@ -69,7 +69,7 @@ def test_reward_with_a_fault_of_its_own_is_not_caught(
         env_with(formula)
 
 
-def wealth(rules: Rules, account: Account) -> Tensor:
+def wealth(rules: SimulatorParams, account: Account) -> Tensor:
     return account.equity / rules.account.initial_cash_ccy
 
 

@@ -25,14 +25,14 @@ from tradingbot.market import (
     AccountRules,
     ActionRules,
     CostProfile,
-    Rules,
+    SimulatorParams,
     advance,
     open_accounts,
     tensor_market,
 )
 from tradingbot.market.actions import decode_continuous
+from tradingbot.market.buying_power import buying_power_of
 from tradingbot.market.maths import FLOAT_MATHS, TENSOR_MATHS
-from tradingbot.market.room import room_of
 from tradingbot.market.scalar import ScalarAccount
 from tradingbot.risk.limits import RiskLimits
 
@@ -51,8 +51,8 @@ def rough_market(seed: int, dtype: torch.dtype):
     return tensor_market(prices, present, dtype=dtype)
 
 
-def rules_of(space: str, *, hold_zone: float = 0.1, position: float = 0.15) -> Rules:
-    return Rules(
+def rules_of(space: str, *, hold_zone: float = 0.1, position: float = 0.15) -> SimulatorParams:
+    return SimulatorParams(
         account=AccountRules(stop_loss_frac=0.08, take_profit_frac=0.15),
         limits=RiskLimits(max_position_frac=position, reserve_frac=0.02),
         action=ActionRules(space=space, smoothing_bars=1, hold_zone=hold_zone),
@@ -239,7 +239,7 @@ def test_number_of_order_random_orders_are_given_back():
     rng = stream(8, "test", "orders")
     for units in (0.0, 500.0):
         account = account_with(units)
-        room = room_of(rules.limits, FREE, account, account.equity)
+        room = buying_power_of(rules.limits, FREE, account, account.equity)
         most = float(torch.minimum(room.place, room.buy_room)) / 100.0
         for wanted in rng.uniform(-0.98 * units, most, 50):
             order = torch.tensor([wanted])
@@ -278,7 +278,9 @@ def test_code_masks_flat_and_long():
 def test_scalar_number_of_code_equals_batch(smoothing_bars):
     rng = stream(9, "test", "accounts")
     action = ActionRules(space="discrete", smoothing_bars=smoothing_bars)
-    rules = Rules(limits=RiskLimits(max_position_frac=0.4, reserve_frac=0.01), action=action)
+    rules = SimulatorParams(
+        limits=RiskLimits(max_position_frac=0.4, reserve_frac=0.01), action=action
+    )
     costs = CostProfile()
     for _ in range(300):
         units = float(rng.choice([0.0, rng.uniform(0.0, 390.0)]))

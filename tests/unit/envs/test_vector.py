@@ -15,7 +15,7 @@ from fixtures.trading_worlds import crashed, short_config, small_world
 from tradingbot.domain.errors import UserError
 from tradingbot.envs.single import TradingEnv
 from tradingbot.envs.vector import TradingVectorEnv
-from tradingbot.market.rules import ActionSpace
+from tradingbot.market.params import ActionSpace
 
 B = 4
 

@@ -7,13 +7,13 @@ import torch
 from torch import Tensor
 
 from fixtures.trading_worlds import short_config, small_world
-from tradingbot.agents.policy import Seen
-from tradingbot.agents.rules.catalogue import rule_policy
+from tradingbot.agents.baselines.catalogue import rule_policy
+from tradingbot.agents.policy import PolicyInputs
 from tradingbot.domain.action import Action
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.population import PopulationTask
 from tradingbot.evaluation.demonstrations import demonstrator
-from tradingbot.market.rules import ActionSpace
+from tradingbot.market.params import ActionSpace
 
 
 def task_of(space: ActionSpace) -> PopulationTask:
@@ -60,9 +60,9 @@ def test_position_that_drifted_past_what_is_wanted_is_left_alone(space: ActionSp
 
 def test_rule_sees_the_features_and_regimes_of_its_rows() -> None:
     task, world = task_of("target"), small_world()
-    kept: list[Seen] = []
+    kept: list[PolicyInputs] = []
 
-    def rule(seen: Seen) -> Tensor:
+    def rule(seen: PolicyInputs) -> Tensor:
         kept.append(seen)
         return torch.zeros_like(seen.size)
 

@@ -7,15 +7,15 @@ import torch
 from torch import Tensor
 
 from fixtures.trading_worlds import small_world
-from tradingbot.agents.policy import Seen
-from tradingbot.agents.rules.catalogue import rule_policy
+from tradingbot.agents.baselines.catalogue import rule_policy
+from tradingbot.agents.policy import PolicyInputs
 from tradingbot.evaluation.expert_actions import expert_actions
 
 
 def test_position_that_is_asked_for_is_bought_once_held_and_sold() -> None:
     world = small_world()
 
-    def rule(seen: Seen) -> Tensor:
+    def rule(seen: PolicyInputs) -> Tensor:
         bar = seen.row % world.n_bars
         return ((bar >= 5) & (bar < 9)).to(seen.size.dtype)
 
@@ -43,7 +43,7 @@ def test_rule_sees_the_row_and_the_features_of_its_bar() -> None:
     world = small_world()
     rows: list[Tensor] = []
 
-    def rule(seen: Seen) -> Tensor:
+    def rule(seen: PolicyInputs) -> Tensor:
         rows.append(seen.row)
         bar = int(seen.row[0]) % world.n_bars
         assert torch.equal(seen.features, torch.from_numpy(world.features[:, bar].copy()))

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tradingbot.agents.rules.buy_and_hold import buy_and_hold
-from tradingbot.agents.rules.flat import flat
+from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
+from tradingbot.agents.baselines.flat import flat
 from tradingbot.domain.errors import DataError
 from tradingbot.envs.worlds import synthetic_world
 from tradingbot.evaluation.backtest import Backtest, backtest, sleeve_config

@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from tradingbot.agents import Policy, Seen, rule_policy
-from tradingbot.agents.rules.buy_and_hold import buy_and_hold
-from tradingbot.agents.rules.random_targets import RandomTargets
+from tradingbot.agents import Policy, PolicyInputs, rule_policy
+from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
+from tradingbot.agents.baselines.random_targets import RandomTargets
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.data.synthetic.registry import generate
 from tradingbot.domain.denial import ExitReason
@@ -27,10 +27,10 @@ from tradingbot.evaluation.oracle.market_oracle import oracle_for
 from tradingbot.evaluation.oracle.simulation import simulate_targets
 from tradingbot.evaluation.oracle.targets import oracle_targets
 from tradingbot.evaluation.oracle_policy import oracle_policy
-from tradingbot.evaluation.rollout import Rollout, roll_out, sleeve_config
+from tradingbot.evaluation.rollout import PolicyRollout, roll_out, sleeve_config
 from tradingbot.evaluation.rollout_statistics import measure_rollout
 from tradingbot.market.costs import COST_PROFILES, CostProfile
-from tradingbot.market.rules import AccountRules
+from tradingbot.market.params import AccountRules
 
 COSTS = CostProfile()
 COST_FRAC = COSTS.commission_frac + COSTS.slippage_frac
@@ -82,16 +82,18 @@ def world(market: SyntheticMarket) -> World:
 
 
 @pytest.fixture(scope="module")
-def rollout(market: SyntheticMarket, world: World) -> Rollout:
+def rollout(market: SyntheticMarket, world: World) -> PolicyRollout:
     oracle = oracle_policy(market, world, cost_frac=COST_FRAC, information=Information.ATTAINABLE)
     return roll_out(world, WHOLE_BARS, {**rules_of(world), "oracle": oracle})
 
 
-def sleeves(rollout: Rollout, policy: str) -> np.ndarray:
+def sleeves(rollout: PolicyRollout, policy: str) -> np.ndarray:
     return rollout.equity[:, rollout.policies.index(policy)]
 
 
-def test_buy_and_hold_equity_is_the_closed_form_to_the_cent(world: World, rollout: Rollout) -> None:
+def test_buy_and_hold_equity_is_the_closed_form_to_the_cent(
+    world: World, rollout: PolicyRollout
+) -> None:
     first = first_ready_bar(world)
     opens, closes = world.prices[:, first + 1, 0], world.prices[:, first:, 3]
     price = opens * (1.0 + COSTS.slippage_frac)
@@ -108,7 +110,7 @@ def test_buy_and_hold_equity_is_the_closed_form_to_the_cent(world: World, rollou
 
 
 def test_oracle_earns_what_its_own_simulation_says(
-    market: SyntheticMarket, world: World, rollout: Rollout
+    market: SyntheticMarket, world: World, rollout: PolicyRollout
 ) -> None:
     first = first_ready_bar(world)
     answer = oracle_for(market, cost_frac=COST_FRAC)
@@ -125,7 +127,7 @@ def test_oracle_earns_what_its_own_simulation_says(
     assert np.corrcoef(returns.ravel(), net[first + 1 :].ravel())[0, 1] > 0.999
 
 
-def test_oracle_beats_random_and_holding_beyond_chance(rollout: Rollout) -> None:
+def test_oracle_beats_random_and_holding_beyond_chance(rollout: PolicyRollout) -> None:
     measured = {each.policy: each for each in measure_rollout(rollout, bars_per_year=BARS_PER_YEAR)}
 
     best = measured["oracle"].net_bps_per_bar
@@ -146,12 +148,12 @@ def test_random_on_noise_without_costs_earns_nothing_beyond_chance() -> None:
     assert measured.turnover_per_bar_frac == pytest.approx(5 / 12, rel=0.1)
 
 
-def test_random_with_costs_pays_turnover_times_rate(rollout: Rollout) -> None:
+def test_random_with_costs_pays_turnover_times_rate(rollout: PolicyRollout) -> None:
     paid = rollout.commission_ccy + rollout.slippage_ccy
     assert paid == pytest.approx(COST_FRAC * rollout.turnover_ccy, rel=2e-4)
 
 
-def test_sleeves_are_invested_as_their_policies_want(rollout: Rollout) -> None:
+def test_sleeves_are_invested_as_their_policies_want(rollout: PolicyRollout) -> None:
     invested = dict(zip(rollout.policies, rollout.exposure_frac.mean(axis=1), strict=True))
 
     assert invested["buy_and_hold"] > 0.995
@@ -160,7 +162,7 @@ def test_sleeves_are_invested_as_their_policies_want(rollout: Rollout) -> None:
     assert (rollout.denials[1] == 0).all()
 
 
-def test_closes_and_stamps_are_those_of_the_equity(world: World, rollout: Rollout) -> None:
+def test_closes_and_stamps_are_those_of_the_equity(world: World, rollout: PolicyRollout) -> None:
     first = first_ready_bar(world)
 
     assert np.array_equal(rollout.closed_at, world.closed_at[first:])
@@ -204,7 +206,7 @@ def test_trades_add_up_to_the_books(world: World, account: AccountRules | None) 
     assert reasons == {0} if account is None else reasons >= {0, int(ExitReason.STOP_LOSS)}
 
 
-def test_closed_trades_are_the_realised_profit(rollout: Rollout) -> None:
+def test_closed_trades_are_the_realised_profit(rollout: PolicyRollout) -> None:
     closed = ~rollout.trades.is_open
     for policy in range(len(rollout.policies)):
         for symbol in range(len(rollout.symbols)):
@@ -228,7 +230,7 @@ def test_rollout_is_the_same_simulation_as_the_environments(world: World) -> Non
 
     for step in range(made.n_bars):
         account = lanes.account
-        seen = Seen(account.row.long(), size, size, size[None])
+        seen = PolicyInputs(account.row.long(), size, size, size[None])
         taken = lanes.step(random(seen))
         size, terms = taken.final_private[0], terms + taken.terms
         equity = lanes.before_reset(taken).equity
@@ -238,7 +240,7 @@ def test_rollout_is_the_same_simulation_as_the_environments(world: World) -> Non
     assert made.reward_names == made.config.reward_stack.names
 
 
-def test_what_comes_later_changes_nothing_before(world: World, rollout: Rollout) -> None:
+def test_what_comes_later_changes_nothing_before(world: World, rollout: PolicyRollout) -> None:
     followed = {name: policy for name, policy in rules_of(world).items() if name != "random"}
 
     shorter = roll_out(between(world, 0, 700), WHOLE_BARS, followed)
@@ -280,7 +282,7 @@ def test_policy_sees_its_own_lanes_and_the_bar_at_hand(world: World) -> None:
     some = select_symbols(between(world, 0, 230), SYMBOLS[:2])
     rows: list[list[int]] = []
 
-    def look(seen: Seen) -> Tensor:
+    def look(seen: PolicyInputs) -> Tensor:
         rows.append(seen.row.tolist())
         symbol, bar = seen.row // some.n_bars, seen.row % some.n_bars
         assert np.array_equal(seen.regimes.numpy(), some.regimes[symbol, bar])

@@ -11,7 +11,7 @@ import pytest
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.backtest.trades import Trades
 from tradingbot.evaluation.oracle.intervals import Interval
-from tradingbot.evaluation.rollout import Rollout, sleeve_config
+from tradingbot.evaluation.rollout import PolicyRollout, sleeve_config
 from tradingbot.evaluation.rollout_statistics import (
     drawdown_of,
     measure_rollout,
@@ -30,10 +30,10 @@ def make_trades(policy: list[int], pnl: list[float], is_open: list[bool]) -> Tra
     )  # fmt: skip
 
 
-def make_rollout(equity: np.ndarray) -> Rollout:
+def make_rollout(equity: np.ndarray) -> PolicyRollout:
     """Two policies, two sleeves of 100,000; equity (S + 1, 2, 2) is given in thousands."""
     shape = equity.shape[1:]
-    return Rollout(
+    return PolicyRollout(
         label="made by hand",
         synthetic=True,
         policies=("first", "second"),

@@ -11,8 +11,8 @@ from tradingbot.features.causality import (
     Fitted,
     ProofContext,
     ProofPlan,
+    ProofSubject,
     Rows,
-    Subject,
     prove_causal,
     register_subject,
     registered_subjects,
@@ -204,8 +204,8 @@ def test_comparison_of_nan_with_other_payload_is_equal() -> None:
     assert not differs(np.array([np.nan]), payload).any()
 
 
-def one(compute, scope="market") -> Subject:
-    return Subject("one", lambda market: {"value": compute(market)}, scope)
+def one(compute, scope="market") -> ProofSubject:
+    return ProofSubject("one", lambda market: {"value": compute(market)}, scope)
 
 
 def test_offence_names_symbol_time_cut_and_values(inputs) -> None:
@@ -377,8 +377,8 @@ def test_market_without_a_future_is_refused(inputs) -> None:
 
 
 def test_registered_subject_is_made_for_each_proof_and_can_be_taken_out(inputs) -> None:
-    def factory(context: ProofContext) -> Subject:
-        return Subject("probabilities", lambda market: {"up": market.bars["close"]})
+    def factory(context: ProofContext) -> ProofSubject:
+        return ProofSubject("probabilities", lambda market: {"up": market.bars["close"]})
 
     register_subject("probabilities", factory)
     try:

@@ -14,7 +14,7 @@ from tradingbot.features.causality import (
     CausalityReport,
     Certificate,
     PanelIdentity,
-    Verdict,
+    ProofVerdict,
     issue_certificate,
     require_certificate,
     write_certificate,
@@ -24,8 +24,8 @@ from tradingbot.features.causality.certificate import PANEL_SUBJECTS
 IDENTITY = PanelIdentity(dataset_sha256="d" * 64, spec_sha256="s" * 64, panel_sha256="p" * 64)
 
 
-def verdict(subject: str) -> Verdict:
-    return Verdict(subject, "value", "symbol", 0, "causal", comparisons=10, differing=0)
+def verdict(subject: str) -> ProofVerdict:
+    return ProofVerdict(subject, "value", "symbol", 0, "causal", comparisons=10, differing=0)
 
 
 def make_report(*subjects: str) -> CausalityReport:

@@ -13,12 +13,12 @@ from fixtures.toy_learner import ToyLearner
 from tradingbot.domain.errors import TrainingError, UserError
 from tradingbot.learning.early_stopping import StoppingConfig
 from tradingbot.learning.guards import (
-    Decision,
+    AlarmLevel,
+    Diagnosis,
     FlightRecorder,
     GuardConfig,
+    Intervention,
     Report,
-    Severity,
-    Verdict,
 )
 from tradingbot.learning.guards.config import Response
 from tradingbot.learning.learner import Learner, Update
@@ -62,12 +62,12 @@ class Scripted(FlightRecorder):
                 roll_backs=self.memory.roll_backs + 1,
             )
         words = "agent A1: does one thing only."
-        verdict = Verdict(
-            "ONE_ACTION", Severity.CRITICAL, "A1", 0.99, 0.9, words, "Look.", learner.updates
+        verdict = Diagnosis(
+            "ONE_ACTION", AlarmLevel.CRITICAL, "A1", 0.99, 0.9, words, "Look.", learner.updates
         )
         found = () if response is None else (verdict,)
         number = int(self.memory.roll_backs)
-        decision = Decision(response, "A1 does one thing only.", ("A1",), self.memory, number)
+        decision = Intervention(response, "A1 does one thing only.", ("A1",), self.memory, number)
         return Report(learner.updates, learner.steps, {}, found, decision, is_healthy)
 
     def forget(self) -> None:

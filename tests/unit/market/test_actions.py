@@ -10,10 +10,10 @@ import torch
 from fixtures.plain_accounts import accounts, costs, money
 from tradingbot.domain.action import Action
 from tradingbot.domain.seeding import stream
-from tradingbot.market import Account, ActionRules, Rules
+from tradingbot.market import Account, ActionRules, SimulatorParams
 from tradingbot.market.actions import Decision, action_mask, action_values
 from tradingbot.market.advance import decode
-from tradingbot.market.room import room_of
+from tradingbot.market.buying_power import buying_power_of
 from tradingbot.risk import RiskLimits
 
 LONG = accounts(cash=9_000.0, units=10.0, entry=100.0)
@@ -25,8 +25,8 @@ def decided(
 ) -> Decision:
     """Read one action; the largest position is 20 % of equity."""
     limits = RiskLimits(0.2, allow_short=allow_short)
-    whole = Rules(limits=limits, action=ActionRules(**({"smoothing_bars": 1} | rules)))
-    room = room_of(limits, costs(), account, account.equity)
+    whole = SimulatorParams(limits=limits, action=ActionRules(**({"smoothing_bars": 1} | rules)))
+    room = buying_power_of(limits, costs(), account, account.equity)
     return decode(whole, account, room, torch.tensor([action], dtype=torch.float64))
 
 
@@ -113,8 +113,10 @@ class TestTarget:
             many = Account(*(x.to(dtype) if x.is_floating_point() else x for x in fields))
             many = many._replace(units=odd * 300.0)
             limits = RiskLimits(0.2)
-            rules = Rules(limits=limits, action=ActionRules(space="target", smoothing_bars=1))
-            room = room_of(limits, costs(), many, many.equity)
+            rules = SimulatorParams(
+                limits=limits, action=ActionRules(space="target", smoothing_bars=1)
+            )
+            room = buying_power_of(limits, costs(), many, many.equity)
             decision = decode(rules, many, room, torch.zeros(512))
             assert torch.equal(decision.order, -many.units)
 
@@ -137,7 +139,7 @@ class TestDiscrete:
     )
     def test_mask_of_each_state(self, account: Account, allowed: str) -> None:
         limits, rules = RiskLimits(0.2), ActionRules(space="discrete")
-        room = room_of(limits, costs(), account, account.equity)
+        room = buying_power_of(limits, costs(), account, account.equity)
         values = action_values(rules, account, room)
         mask = action_mask(rules, limits, account, values)
         assert "".join(str(code) for code in range(7) if mask[code]) == allowed

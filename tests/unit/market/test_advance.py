@@ -7,11 +7,13 @@ import torch
 from fixtures.plain_accounts import accounts, bars, costs
 from tradingbot.domain.action import Action
 from tradingbot.domain.denial import Denial
-from tradingbot.market import ActionRules, Rules, advance
+from tradingbot.market import ActionRules, SimulatorParams, advance
 from tradingbot.market.account import ACTION_MEMORY
 from tradingbot.risk import RiskLimits
 
-RULES = Rules(limits=RiskLimits(0.5, max_order_frac=0.1), action=ActionRules(space="discrete"))
+RULES = SimulatorParams(
+    limits=RiskLimits(0.5, max_order_frac=0.1), action=ActionRules(space="discrete")
+)
 
 
 def after(code: int, **fields: float):

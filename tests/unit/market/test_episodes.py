@@ -10,7 +10,7 @@ import torch
 
 from fixtures.streams import play, scene
 from tradingbot.domain.errors import DataError
-from tradingbot.market import EpisodeRules, Rules, tensor_market
+from tradingbot.market import EpisodeRules, SimulatorParams, tensor_market
 from tradingbot.market.bars import UNSEEN_STALE_BARS
 from tradingbot.market.episodes import (
     Starts,
@@ -118,7 +118,7 @@ def test_account_that_begins_at_a_price_nobody_saw_is_stale() -> None:
 
 
 def test_reset_keeps_the_observation_before_it() -> None:
-    rules = Rules(episode=EpisodeRules(episode_bars=5, window_bars=1))
+    rules = SimulatorParams(episode=EpisodeRules(episode_bars=5, window_bars=1))
     where = scene(rules, "alpaca", 2, n_lanes=32, n_steps=11)
     for count, taken in enumerate(play(where), start=1):
         before = taken.advanced.after
@@ -133,7 +133,7 @@ def test_reset_keeps_the_observation_before_it() -> None:
 
 
 def test_streams_from_the_same_seed_are_the_same() -> None:
-    rules = Rules(episode=EpisodeRules(episode_bars=5, window_bars=1))
+    rules = SimulatorParams(episode=EpisodeRules(episode_bars=5, window_bars=1))
     where = scene(rules, "alpaca", 2, n_lanes=8, n_steps=12)
     again = dataclasses.replace(where, actions=where.actions.clone())
     first, second = ([taken.reward for taken in play(x)] for x in (where, again))

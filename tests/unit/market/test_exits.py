@@ -7,7 +7,7 @@ import torch
 
 from fixtures.plain_accounts import accounts, bars, costs, money
 from tradingbot.domain.denial import ExitReason
-from tradingbot.market import Account, AccountRules, Advanced, Bar, Rules, advance_order
+from tradingbot.market import Account, AccountRules, Advanced, Bar, SimulatorParams, advance_order
 from tradingbot.market.actions import Decision
 from tradingbot.market.exits import forced_exit, stop_within_bar
 from tradingbot.risk import RiskLimits
@@ -89,7 +89,7 @@ def held_through(account: Account, bar: Bar, order: float = 0.0) -> Advanced:
     zero = torch.zeros(1, dtype=torch.int32)
     orders = torch.tensor([order], dtype=torch.float64)
     decision = Decision(orders, zero, zero, zero.bool(), account.smoothed, zero)
-    rules = Rules(RULES, RiskLimits(1.0, allow_short=True))
+    rules = SimulatorParams(RULES, RiskLimits(1.0, allow_short=True))
     return advance_order(rules, costs(0.001, 0.001), account, bar, decision, largest=account.equity)
 
 

@@ -6,14 +6,16 @@ import pytest
 import torch
 
 from fixtures.plain_accounts import accounts
-from tradingbot.market import Account, AccountRules, ActionRules, Rules
+from tradingbot.market import Account, AccountRules, ActionRules, SimulatorParams
 from tradingbot.market.observation import PRIVATE_FEATURES, observe_accounts
 from tradingbot.risk import RiskLimits
 
-RULES = Rules(AccountRules(10_000.0, stop_loss_frac=0.05, take_profit_frac=0.1), RiskLimits(0.2))
+RULES = SimulatorParams(
+    AccountRules(10_000.0, stop_loss_frac=0.05, take_profit_frac=0.1), RiskLimits(0.2)
+)
 
 
-def observed(account: Account, rules: Rules = RULES) -> dict[str, float]:
+def observed(account: Account, rules: SimulatorParams = RULES) -> dict[str, float]:
     numbers = observe_accounts(rules, account)[:, 0].tolist()
     return {f.name: x for f, x in zip(PRIVATE_FEATURES, numbers, strict=True)}
 
@@ -82,7 +84,7 @@ def test_observation_of_a_short_is_mirrored() -> None:
 
 
 def test_observation_of_discrete_actions_shows_the_code() -> None:
-    rules = Rules(action=ActionRules(space="discrete"))
+    rules = SimulatorParams(action=ActionRules(space="discrete"))
     assert observed(accounts(last_action=3, smoothed=0.9), rules)["last_action"] == 0.5
 
 
@@ -96,7 +98,7 @@ def test_observation_of_ruined_accounts_keeps_its_bounds() -> None:
         realised=[-1e9, 0.0, 1e9, 0.0],
         steps=[3, 3, 3, 3],
     )
-    for rules in (RULES, Rules()):
+    for rules in (RULES, SimulatorParams()):
         found = observe_accounts(rules, ruined)
         assert torch.isfinite(found).all()
         for feature, numbers in zip(PRIVATE_FEATURES, found, strict=True):

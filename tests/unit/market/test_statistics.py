@@ -9,7 +9,7 @@ import torch
 
 from fixtures.plain_accounts import accounts
 from tradingbot.market.maths import FLOAT_MATHS, TENSOR_MATHS
-from tradingbot.market.rules import Rules
+from tradingbot.market.params import SimulatorParams
 from tradingbot.market.scalar import ScalarAccount
 from tradingbot.market.statistics import account_statistics
 
@@ -43,30 +43,30 @@ EXPECTED = {
 def test_statistics_of_a_batch_by_hand() -> None:
     account = accounts(**FIELDS)
 
-    found = account_statistics(Rules(), account, TENSOR_MATHS)
+    found = account_statistics(SimulatorParams(), account, TENSOR_MATHS)
 
     for name, number in EXPECTED.items():
         assert getattr(found, name).tolist() == pytest.approx([number], rel=1e-12), name
 
 
 def test_statistics_of_one_account_are_those_of_the_batch() -> None:
-    found = account_statistics(Rules(), ScalarAccount(**FIELDS), FLOAT_MATHS)  # type: ignore[arg-type]
+    found = account_statistics(SimulatorParams(), ScalarAccount(**FIELDS), FLOAT_MATHS)  # type: ignore[arg-type]
 
     assert found._asdict() == pytest.approx(EXPECTED, rel=1e-12)
 
 
 def test_statistics_of_an_idle_account_are_zero_and_without_losses_infinite() -> None:
     idle = {"cash": 100_000.0, "peak": 100_000.0, "mark": 1.0}
-    found = account_statistics(Rules(), accounts(**idle), TENSOR_MATHS)
+    found = account_statistics(SimulatorParams(), accounts(**idle), TENSOR_MATHS)
     assert torch.stack(list(found)).tolist() == [[0.0]] * len(found)
 
-    won = account_statistics(Rules(), accounts(**idle, gross_profit=5.0), TENSOR_MATHS)
+    won = account_statistics(SimulatorParams(), accounts(**idle, gross_profit=5.0), TENSOR_MATHS)
     assert won.profit_factor.item() == math.inf
 
 
 def test_statistics_of_a_ruined_account_are_finite() -> None:
     ruined = {"cash": -10.0, "peak": 100_000.0, "mark": 1.0, "units": -5.0}
-    found = account_statistics(Rules(), accounts(**ruined), TENSOR_MATHS)
+    found = account_statistics(SimulatorParams(), accounts(**ruined), TENSOR_MATHS)
 
     assert all(torch.isfinite(number).all() for number in found)
     assert found.exposure_frac.item() == 0.0

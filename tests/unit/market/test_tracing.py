@@ -11,7 +11,7 @@ from tradingbot.domain.seeding import stream
 from tradingbot.market.costs import COST_PROFILES
 from tradingbot.market.maths import FLOAT_MATHS, FloatMaths
 from tradingbot.market.observation import private_features
-from tradingbot.market.rules import AccountRules, ActionRules, Rules
+from tradingbot.market.params import AccountRules, ActionRules, SimulatorParams
 from tradingbot.market.scalar import ScalarAdvanced, ScalarBar, open_account, scalar_advance
 from tradingbot.market.tracing import SymbolicMaths, straight_line
 from tradingbot.rewards import REWARD_PRESETS, reward_inputs, reward_preset
@@ -113,7 +113,7 @@ def test_symbolic_maths_has_every_function_of_maths() -> None:
 def test_rewards_and_observations_of_random_steps_are_equal_bit_for_bit(
     preset: str, space: Any
 ) -> None:
-    rules = Rules(
+    rules = SimulatorParams(
         account=AccountRules(stop_loss_frac=0.02, take_profit_frac=0.03),
         limits=RiskLimits(max_position_frac=0.6, allow_short=space != "discrete"),
         action=ActionRules(space=space),
@@ -133,7 +133,7 @@ def test_rewards_and_observations_of_random_steps_are_equal_bit_for_bit(
         assert private(step.after) == private_features(rules, step.after, FLOAT_MATHS)
 
 
-def random_steps(rules: Rules, count: int, *, seed: int) -> list[ScalarAdvanced]:
+def random_steps(rules: SimulatorParams, count: int, *, seed: int) -> list[ScalarAdvanced]:
     rng = stream(seed, "steps")
     account, price, steps = open_account(1e5, 0, 100.0), 100.0, []
     for _ in range(count):

@@ -13,7 +13,7 @@ from tradingbot.market import (
     ActionRules,
     Bar,
     CostProfile,
-    Rules,
+    SimulatorParams,
     advance,
     open_accounts,
 )
@@ -22,12 +22,12 @@ from tradingbot.rewards import RewardInputs, reward_inputs
 from tradingbot.risk import RiskLimits
 
 # Capital 100,000, largest position 15 % = 15,000 at the start.
-DISCRETE = Rules(action=ActionRules(space="discrete"))
+DISCRETE = SimulatorParams(action=ActionRules(space="discrete"))
 COSTS = CostProfile(commission_frac=0.001, slippage_frac=0.01)
 
 
 def play(
-    rules: Rules, steps: list[tuple[float, float, float]], costs: CostProfile = COSTS
+    rules: SimulatorParams, steps: list[tuple[float, float, float]], costs: CostProfile = COSTS
 ) -> list[RewardInputs[float]]:
     """Steps of (action, open, close) from a first close of 100; each input as one number.
 
@@ -114,7 +114,7 @@ def test_position_that_was_added_to_is_pyramided_when_closed() -> None:
 
 
 def test_stop_in_the_bar_of_entry_knows_what_was_paid() -> None:
-    rules = Rules(AccountRules(stop_loss_frac=0.05), action=ActionRules(space="discrete"))
+    rules = SimulatorParams(AccountRules(stop_loss_frac=0.05), action=ActionRules(space="discrete"))
 
     (step,) = play(rules, [(Action.BUY_LARGE, 100.0, 90.0)])
 
@@ -127,7 +127,7 @@ def test_stop_in_the_bar_of_entry_knows_what_was_paid() -> None:
 
 
 def test_turn_and_stop_in_one_bar_adds_both_entry_values() -> None:
-    rules = Rules(
+    rules = SimulatorParams(
         AccountRules(stop_loss_frac=0.05),
         RiskLimits(allow_short=True),
         ActionRules(space="target", smoothing_bars=1),
@@ -143,7 +143,7 @@ def test_turn_and_stop_in_one_bar_adds_both_entry_values() -> None:
 
 
 def test_turned_position_was_closed_whole() -> None:
-    rules = Rules(
+    rules = SimulatorParams(
         limits=RiskLimits(allow_short=True), action=ActionRules(space="target", smoothing_bars=1)
     )
 
@@ -155,7 +155,7 @@ def test_turned_position_was_closed_whole() -> None:
 
 
 def test_short_gains_when_the_price_falls() -> None:
-    rules = Rules(
+    rules = SimulatorParams(
         limits=RiskLimits(allow_short=True), action=ActionRules(space="target", smoothing_bars=1)
     )
     borrow = CostProfile(0.0, 0.0, borrow_frac_per_bar=0.001)
@@ -182,7 +182,7 @@ def test_masked_action_is_a_violation_without_trade() -> None:
 
 
 def test_drawdown_is_measured_from_the_peak() -> None:
-    whole = Rules(
+    whole = SimulatorParams(
         limits=RiskLimits(max_position_frac=1.0),
         action=ActionRules(space="target", smoothing_bars=1),
     )
@@ -200,7 +200,7 @@ def test_bankrupt_account_has_finite_inputs() -> None:
             before=done.before._replace(cash=-done.before.cash),
             after=done.after._replace(cash=-2.0 * done.after.cash),
         )
-    step = reward_inputs(Rules(), broke, TENSOR_MATHS)
+    step = reward_inputs(SimulatorParams(), broke, TENSOR_MATHS)
 
     assert all(torch.isfinite(x).all() for x in step)
     assert (step.equity_return == 0.0).all()
@@ -210,7 +210,7 @@ def test_bankrupt_account_has_finite_inputs() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_wild_accounts_give_finite_inputs_in_their_number_format(dtype: torch.dtype) -> None:
-    step = reward_inputs(Rules(), wild_step(3, 4096, dtype), TENSOR_MATHS)
+    step = reward_inputs(SimulatorParams(), wild_step(3, 4096, dtype), TENSOR_MATHS)
 
     for name, numbers in zip(RewardInputs._fields, step, strict=True):
         assert numbers.dtype == dtype, name

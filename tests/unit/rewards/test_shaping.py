@@ -8,11 +8,11 @@ from torch import Tensor
 
 from fixtures.reward_steps import rollout
 from tradingbot.domain.errors import ConfigError
-from tradingbot.market import Account, Rules
+from tradingbot.market import Account, SimulatorParams
 from tradingbot.rewards import PotentialShaping, reward_preset
 
 
-def wealth(rules: Rules, account: Account) -> Tensor:
+def wealth(rules: SimulatorParams, account: Account) -> Tensor:
     return account.equity / rules.account.initial_cash_ccy
 
 

@@ -10,7 +10,7 @@ import torch
 
 from fixtures.reward_steps import rollout, wild_step
 from tradingbot.domain.errors import ConfigError
-from tradingbot.market import Rules
+from tradingbot.market import SimulatorParams
 from tradingbot.market.maths import TENSOR_MATHS
 from tradingbot.rewards import (
     RewardStack,
@@ -75,9 +75,9 @@ def test_options_reach_the_term() -> None:
 def test_clipped_tells_where_a_term_was_cut() -> None:
     stack = reward_stack({"cost": 0.1, "pnl": 1.0})
     done = wild_step(5, 512)
-    step = reward_inputs(Rules(), done, TENSOR_MATHS)
+    step = reward_inputs(SimulatorParams(), done, TENSOR_MATHS)
 
-    clipped = stack.clipped(Rules(), done)
+    clipped = stack.clipped(SimulatorParams(), done)
 
     assert clipped.dtype == torch.bool
     outside = (step.cost * 100.0 > 1.0) | (step.cost < 0.0)

@@ -9,7 +9,7 @@ import torch
 
 from tradingbot.domain.denial import Denial
 from tradingbot.domain.errors import ConfigError
-from tradingbot.risk import RULES, OrderView, RiskLimits, Rule, Verdict, explain, judge
+from tradingbot.risk import RULES, OrderView, RiskLimits, RiskRule, RiskVerdict, explain, judge
 
 LIMITS = RiskLimits(
     max_position_frac=0.2,
@@ -187,11 +187,11 @@ def test_explanation_names_rule_limit_and_observed() -> None:
 
 
 def test_rule_that_fails_stops_the_order() -> None:
-    def broken(limits: RiskLimits, view: OrderView) -> Verdict:
+    def broken(limits: RiskLimits, view: OrderView) -> RiskVerdict:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        judge(LIMITS, view(), (*RULES, Rule(Denial.MARGIN, broken)))
+        judge(LIMITS, view(), (*RULES, RiskRule(Denial.MARGIN, broken)))
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from tradingbot.agents.baselines.sma_cross import cross_targets
+from tradingbot.agents.baselines.target_table import table_of
 from tradingbot.agents.network_policy import NetworkPolicy, Squash
 from tradingbot.agents.policy import Policy
-from tradingbot.agents.rules.sma_cross import cross_targets
-from tradingbot.agents.rules.target_table import table_of
 from tradingbot.app.bench.backtest_peer import PeerResult, run_peer
 from tradingbot.app.bench.record import BenchRecord, against
 from tradingbot.app.training.wiring import torch_threads

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradingbot.agents.policy import SETTLED_FRAC
+from tradingbot.agents.policy import NO_TRADE_BAND_FRAC
 from tradingbot.domain.errors import MissingExtraError
 
 FloatArray = NDArray[np.float64]
@@ -82,7 +82,7 @@ def run_peer(
             if wanted == 0.0:
                 if self.position:
                     self.position.close()
-            elif abs(wanted - size) > SETTLED_FRAC:
+            elif abs(wanted - size) > NO_TRADE_BAND_FRAC:
                 units = int(wanted * equity / close) - self.position.size
                 self.buy(size=units) if units > 0 else self.sell(size=-units)
 

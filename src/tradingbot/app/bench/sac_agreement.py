@@ -14,7 +14,7 @@ from tradingbot.app.bench.task_vec_env import TaskVecEnv
 from tradingbot.domain.errors import MissingExtraError
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.sac.critic import TwinCritic
-from tradingbot.learning.sac.networks import Aim, Batch, SoftNetworks
+from tradingbot.learning.sac.networks import Aim, ReplayBatch, SoftNetworks
 from tradingbot.learning.task import Task
 from tradingbot.networks.distributions import SquashedGaussian
 from tradingbot.networks.heads import StackedHead
@@ -88,7 +88,7 @@ class _Trained(NamedTuple):
     temperature: list[Tensor]
 
 
-def _train_once(model: Sb3SAC, batch: Batch) -> _Trained:
+def _train_once(model: Sb3SAC, batch: ReplayBatch) -> _Trained:
     """Call SB3's `train` with a batch of ours, and take its gradients instead of applying them."""
     taken: dict[str, list[Tensor]] = {}
     optimisers: dict[str, Any] = {
@@ -124,12 +124,12 @@ def _sample_with(policy: Any, noise: Iterator[Tensor]) -> Tensor:
     return torch.tanh(policy.gaussian_actions)
 
 
-def _draw_batch(width: int, count: int, generator: torch.Generator) -> Batch:
+def _draw_batch(width: int, count: int, generator: torch.Generator) -> ReplayBatch:
     def normal(*shape: int) -> Tensor:
         return torch.randn(shape, generator=generator)
 
     continues = (normal(1, count) < 1.0).float()
-    return Batch(
+    return ReplayBatch(
         normal(1, count, width),
         torch.tanh(normal(1, count)),
         normal(1, count),

@@ -26,7 +26,7 @@ from tradingbot.learning.playing import play
 from tradingbot.learning.sac.config import SAC_PRESETS
 from tradingbot.learning.sac.learner import SAC
 from tradingbot.learning.task import Observation
-from tradingbot.market.rules import AccountRules, ActionRules, EpisodeRules, Rules
+from tradingbot.market.params import AccountRules, ActionRules, EpisodeRules, SimulatorParams
 from tradingbot.networks.view import TableView
 from tradingbot.risk.limits import RiskLimits
 
@@ -37,7 +37,7 @@ except ImportError as e:
 
 _WARM_UP_BARS, _TRAIN_BARS, _TEST_BARS = 200, 3_528, 1_200
 _N_ENVS = 16
-_RULES = Rules(
+_RULES = SimulatorParams(
     action=ActionRules(space="target", smoothing_bars=1),
     account=AccountRules(position_loss_frac=1.0, portfolio_loss_frac=1.0),
     limits=RiskLimits(max_position_frac=1.0, min_trade_ccy=0.0),

@@ -25,7 +25,7 @@ from tradingbot.market.compiled import (
 from tradingbot.market.costs import COST_PROFILES
 from tradingbot.market.episodes import Starts, begin, drawn_symbols, fixed_symbols
 from tradingbot.market.packing import PackedAccount, pack, pack_rates
-from tradingbot.market.rules import AccountRules, Rules
+from tradingbot.market.params import AccountRules, SimulatorParams
 from tradingbot.market.simulation import Reward
 from tradingbot.risk.limits import RiskLimits
 
@@ -37,7 +37,7 @@ DEFAULT = EnvConfig(costs=COSTS)
 """Rules and reward as an environment has them that nobody configured."""
 
 EVERY_RULE = EnvConfig(
-    rules=Rules(
+    rules=SimulatorParams(
         account=AccountRules(
             stop_loss_frac=0.02,
             take_profit_frac=0.04,
@@ -54,17 +54,17 @@ EVERY_RULE = EnvConfig(
 
 BARE_RULES = replace(
     DEFAULT,
-    rules=Rules(account=AccountRules(position_loss_frac=1.0, portfolio_loss_frac=1.0)),
+    rules=SimulatorParams(account=AccountRules(position_loss_frac=1.0, portfolio_loss_frac=1.0)),
 )
 """Everything off that has an off; actions, gate, fills and ledger remain."""
 
 
-def bare_reward(rules: Rules, advanced: Advanced) -> Tensor:
+def bare_reward(rules: SimulatorParams, advanced: Advanced) -> Tensor:
     """Pay the return of equity and nothing else: one term (1, B)."""
     return (advanced.after.equity / advanced.before.equity - 1.0)[None]
 
 
-StepMaker = Callable[[Rules, Reward, TensorMarket, Starts], PackedStepFunction]
+StepMaker = Callable[[SimulatorParams, Reward, TensorMarket, Starts], PackedStepFunction]
 
 
 def with_window(window_bars: int) -> EnvConfig:

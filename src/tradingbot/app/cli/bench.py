@@ -246,10 +246,10 @@ def _draw_simulator(found: list[BenchRecord], path: Path) -> None:
 def _draw(measured: Measured, path: Path) -> None:
     from tradingbot.app.bench.data_bench import STAGES
     from tradingbot.data.atomic import atomic_file
-    from tradingbot.evaluation.figures.scaling_curve import Measurement, draw_scaling
+    from tradingbot.evaluation.figures.scaling_curve import ScalingPoint, draw_scaling
 
     points = [
-        Measurement(
+        ScalingPoint(
             "daily bars" if size.timeframe == "1d" else "hourly bars",
             figures["rows"],
             {stage: figures[stage] for stage in STAGES},

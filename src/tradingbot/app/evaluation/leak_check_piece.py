@@ -31,7 +31,7 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import StorageError
 from tradingbot.envs.world import World, select_symbols
-from tradingbot.evaluation.backtest import Entrant
+from tradingbot.evaluation.backtest import PolicyUnderTest
 from tradingbot.evaluation.dossier.evidence import LeakCheck
 from tradingbot.evaluation.policy_figures import is_better
 
@@ -221,7 +221,8 @@ def with_other_future(world: World, bar: int) -> World:
 
 def _delayed(subject: Subject, most: int) -> tuple[float, ...]:
     entrants = [
-        Entrant(f"{delay} bars late", subject.policy, delay_bars=delay) for delay in range(most + 1)
+        PolicyUnderTest(f"{delay} bars late", subject.policy, delay_bars=delay)
+        for delay in range(most + 1)
     ]
     return tuple(
         1e4 * float(played.returns.mean()) for played in subject.backtest_all(entrants, "test")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from tradingbot.agents.policy import Seen
+from tradingbot.agents.policy import PolicyInputs
 from tradingbot.envs.population import PRIVATE_NAMES, PopulationTask
 from tradingbot.learning.shrinkage import Act
 from tradingbot.learning.task import Observation, Task
@@ -22,7 +22,7 @@ class LearnerPolicy:
         self._n_codes = len(task.code_names)
 
     @torch.no_grad()
-    def __call__(self, seen: Seen) -> Tensor:
+    def __call__(self, seen: PolicyInputs) -> Tensor:
         """Return actions (N,) in the space of the rules."""
         private = seen.private[self._places].T[:, None].float()
         allowed = (

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tradingbot.agents.rules.buy_and_hold import buy_and_hold
-from tradingbot.agents.rules.probability_threshold import THRESHOLDS, ProbabilityThreshold
+from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
+from tradingbot.agents.baselines.probability_threshold import THRESHOLDS, ProbabilityThreshold
 from tradingbot.app.evaluation.piece import Given
 from tradingbot.app.evaluation.subject import Part, Subject
 from tradingbot.app.json_files import json_problem
@@ -24,7 +24,7 @@ from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population_layout import action_spec
 from tradingbot.envs.world import select_symbols
-from tradingbot.evaluation.backtest import Backtest, Entrant, backtest, sleeve_config
+from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest, sleeve_config
 from tradingbot.evaluation.backtest.baselines import baseline, is_silent, random_like
 from tradingbot.evaluation.dossier.performance import PartFigures, PolicyKind
 from tradingbot.evaluation.oracle.action_rule import Information
@@ -152,7 +152,7 @@ def _play_all(subject: Subject, part: Part, settings: PerformanceSettings) -> li
     agents = require_finite(subject.backtest(part))
     rules = _baselines(subject, agents, subject.bars(part), settings.seed)
     models = _supervised(subject)
-    entrants = [Entrant(HOLD, buy_and_hold), *rules, *models]
+    entrants = [PolicyUnderTest(HOLD, buy_and_hold), *rules, *models]
     others = subject.backtest_all(entrants, part, env=_opponents_env(subject))
     played = [_Played("agents", replace(agents, policy=AGENTS))]
     played += [_Played("baseline", require_finite(each)) for each in others[: len(rules) + 1]]
@@ -167,30 +167,32 @@ def _opponents_env(subject: Subject) -> EnvConfig:
     return sleeve_config(subject.env.costs, allow_short=subject.env.rules.limits.allow_short)
 
 
-def _baselines(subject: Subject, agents: Backtest, bars: IndexRange, seed: int) -> list[Entrant]:
+def _baselines(
+    subject: Subject, agents: Backtest, bars: IndexRange, seed: int
+) -> list[PolicyUnderTest]:
     """Return rules that know nothing of the run, and one that trades as much as it at random.
 
     A rule that would be flat for lack of bars is no rule beside `flat`: the header says so.
     """
-    world, found = subject.data.world, list[Entrant]()
+    world, found = subject.data.world, list[PolicyUnderTest]()
     for name in BASELINES:
         if is_silent(name, bars):
             continue
         with suppress(ConfigError):  # a rule that reads a regime which these data do not show
-            found.append(Entrant(name, baseline(name, world, seed=seed)))
+            found.append(PolicyUnderTest(name, baseline(name, world, seed=seed)))
     share = subject.env.rules.limits.max_position_frac
     like = random_like(agents, world, seed=seed, max_position_frac=share)
-    return [*found, Entrant("random, as much", like)]
+    return [*found, PolicyUnderTest("random, as much", like)]
 
 
-def _supervised(subject: Subject) -> list[Entrant]:
+def _supervised(subject: Subject) -> list[PolicyUnderTest]:
     """Return what the probabilities that agents see would earn by themselves."""
     chances = subject.data.world.probabilities
     if (chances == chances[0, 0, 0]).all():  # no model: a third each
         return []
     table = torch.from_numpy(np.ascontiguousarray(chances).reshape(-1, chances.shape[-1]))
     return [
-        Entrant(f"P(up) ≥ {threshold:.2f}", ProbabilityThreshold(table, threshold))
+        PolicyUnderTest(f"P(up) ≥ {threshold:.2f}", ProbabilityThreshold(table, threshold))
         for threshold in THRESHOLDS
     ]
 
@@ -227,7 +229,9 @@ def _oracle(subject: Subject, part: Part) -> list[Backtest]:
         return []
     # What never sells short bounds nothing that agents who may do so can earn: no share of it.
     name = LONG_ONLY_ORACLE if subject.env.rules.limits.allow_short else ORACLE
-    return list(subject.backtest_all([Entrant(name, policy)], part, env=_opponents_env(subject)))
+    return list(
+        subject.backtest_all([PolicyUnderTest(name, policy)], part, env=_opponents_env(subject))
+    )
 
 
 def _figures(subject: Subject, part: Part, played: list[_Played], draws: int) -> PartFigures:

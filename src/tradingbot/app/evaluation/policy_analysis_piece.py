@@ -10,14 +10,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tradingbot.agents.policy import Policy, Seen
+from tradingbot.agents.policy import Policy, PolicyInputs
 from tradingbot.app.evaluation.subject import Subject
 from tradingbot.app.run_policy import acting_checkpoint, acting_encoder, actor_layout
 from tradingbot.app.training.configuration import TrainConfig
 from tradingbot.domain.action import Action
 from tradingbot.envs.population import PRIVATE_NAMES
 from tradingbot.envs.population_layout import action_spec, market_table
-from tradingbot.evaluation.backtest import Backtest, Entrant
+from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest
 from tradingbot.evaluation.dossier.analysis import PolicyAnalysis, StateActionMap
 from tradingbot.evaluation.policy_analysis import (
     PolicyAnalysisSettings,
@@ -50,7 +50,7 @@ def measure_policy_analysis(subject: Subject, settings: PolicyAnalysisSettings) 
     """
     config, checkpoint = subject.config, acting_checkpoint(subject.run)
     watched = _Watched(subject.policy)
-    (played,) = subject.backtest_all([Entrant(subject.run.id, watched)], "test")
+    (played,) = subject.backtest_all([PolicyUnderTest(subject.run.id, watched)], "test")
     states = _states(subject, played, watched, settings.max_states)
     spec = action_spec(config.task.rules)
     bins, shares = action_histogram(
@@ -79,7 +79,7 @@ class _Watched:
         self._policy = policy
         self.private: list[Tensor] = []
 
-    def __call__(self, seen: Seen) -> Tensor:
+    def __call__(self, seen: PolicyInputs) -> Tensor:
         self.private.append(seen.private.clone())
         return self._policy(seen)
 

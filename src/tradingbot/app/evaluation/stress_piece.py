@@ -9,13 +9,13 @@ from typing import Literal
 
 import numpy as np
 
-from tradingbot.agents.rules.buy_and_hold import buy_and_hold
+from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
 from tradingbot.app.evaluation.remaking import Remaker
 from tradingbot.app.evaluation.subject import Subject
 from tradingbot.data.calendar import closing_day
 from tradingbot.data.splits import IndexRange
 from tradingbot.envs.world import World
-from tradingbot.evaluation.backtest import Backtest, Entrant, backtest_all, sleeve_config
+from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest_all, sleeve_config
 from tradingbot.evaluation.dossier.robustness import Stress, StressRow
 from tradingbot.evaluation.metrics import max_drawdown
 from tradingbot.evaluation.stress import (
@@ -189,7 +189,7 @@ def held(subject: Subject, traded: IndexRange, costs: CostProfile | None = None)
     (only,) = backtest_all(
         subject.data.world,
         sleeve_config(costs or subject.env.costs),
-        [Entrant("hold", buy_and_hold)],
+        [PolicyUnderTest("hold", buy_and_hold)],
         bars_per_year=subject.bars_per_year,
         first_bar=bars.start,
         last_bar=bars.stop - 1,

@@ -16,7 +16,7 @@ from tradingbot.app.training.wiring import env_config
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.config import EnvConfig
-from tradingbot.evaluation.backtest import Backtest, Entrant, backtest_all, ready_bars
+from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest_all, ready_bars
 from tradingbot.evaluation.backtest.simulation import Progress
 from tradingbot.market.costs import CostProfile
 from tradingbot.runs import RunDirectory, find_run
@@ -61,13 +61,13 @@ class Subject:
         Raises:
             DataError: If there are too few bars.
         """
-        entrant = Entrant(self.run.id, self.policy, costs, delay_bars)
+        entrant = PolicyUnderTest(self.run.id, self.policy, costs, delay_bars)
         (only,) = self.backtest_all([entrant], part, progress=progress)
         return only
 
     def backtest_all(
         self,
-        entrants: list[Entrant],
+        entrants: list[PolicyUnderTest],
         part: Part | IndexRange = "test",
         *,
         env: EnvConfig | None = None,

@@ -6,14 +6,14 @@ from datetime import date
 
 import numpy as np
 
-from tradingbot.agents.rules.buy_and_hold import buy_and_hold
+from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
 from tradingbot.app.evaluation.piece import Given
 from tradingbot.app.evaluation.retraining import PlayedPart, Trained, require_periods
 from tradingbot.app.evaluation.subject import Subject
 from tradingbot.app.evaluation.training_order import Order
 from tradingbot.app.training.results import HOLD
 from tradingbot.data.calendar import closing_day
-from tradingbot.evaluation.backtest import Entrant, bars_between, sleeve_config
+from tradingbot.evaluation.backtest import PolicyUnderTest, bars_between, sleeve_config
 from tradingbot.evaluation.dossier.robustness import WalkForward, Window
 from tradingbot.evaluation.metrics.returns import max_drawdown, total_return
 from tradingbot.evaluation.policy_figures import annual_sharpe_or_zero
@@ -79,7 +79,7 @@ def _window(subject: Subject, part: PlayedPart, trained_until: str) -> Window:
     bars = bars_between(
         subject.data.world, date.fromisoformat(part.first_day), date.fromisoformat(part.last_day)
     )
-    entrants = [Entrant(HOLD, buy_and_hold)]
+    entrants = [PolicyUnderTest(HOLD, buy_and_hold)]
     (hold,) = subject.backtest_all(entrants, bars, env=sleeve_config(subject.env.costs))
     returns = np.array(part.returns)
     return Window(

@@ -12,15 +12,15 @@ from typing import Literal
 import numpy as np
 import torch
 
-from tradingbot.agents.rules.buy_and_hold import buy_and_hold
-from tradingbot.agents.rules.probability_threshold import THRESHOLDS, ProbabilityThreshold
+from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
+from tradingbot.agents.baselines.probability_threshold import THRESHOLDS, ProbabilityThreshold
 from tradingbot.app.supervised.models import models_folder
 from tradingbot.app.training.config_files import changed, config_of_mapping
 from tradingbot.app.training.counting import count_evaluation, data_key, model_key
 from tradingbot.app.training.data import TrainingData, open_data
 from tradingbot.data.sources.source import Progress, silent
 from tradingbot.envs.world import World
-from tradingbot.evaluation.backtest import Backtest, Entrant, backtest_all, sleeve_config
+from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest_all, sleeve_config
 from tradingbot.evaluation.metrics import max_drawdown, profit_factor, total_return, win_rate
 from tradingbot.evaluation.oracle.intervals import Interval, intervals_over_blocks
 from tradingbot.market.costs import CostProfile, cost_profile
@@ -151,13 +151,13 @@ def _count(
         )
 
 
-def _entrants(world: World, thresholds: Sequence[float]) -> list[Entrant]:
+def _entrants(world: World, thresholds: Sequence[float]) -> list[PolicyUnderTest]:
     chances = torch.from_numpy(np.array(world.probabilities).reshape(-1, 3))
     made = [
-        Entrant(f"P(up) ≥ {threshold:.2f}", ProbabilityThreshold(chances, threshold))
+        PolicyUnderTest(f"P(up) ≥ {threshold:.2f}", ProbabilityThreshold(chances, threshold))
         for threshold in thresholds
     ]
-    return [*made, Entrant(HOLD, buy_and_hold)]
+    return [*made, PolicyUnderTest(HOLD, buy_and_hold)]
 
 
 def _line(result: Backtest, threshold: float | None) -> ThresholdLine:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import nn
 
-from tradingbot.agents.rules.catalogue import rule_policy
+from tradingbot.agents.baselines.catalogue import rule_policy
 from tradingbot.app.training.configuration import TrainConfig
 from tradingbot.app.training.data import TrainingData, halves, require_parts
 from tradingbot.app.training.encoder_transfer import Transfer, take_over

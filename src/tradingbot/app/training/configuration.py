@@ -32,7 +32,7 @@ from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.learning.pretraining.config import PretrainingConfig
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.trainer_plan import TrainPlan
-from tradingbot.market.rules import Rules
+from tradingbot.market.params import SimulatorParams
 
 Names = Annotated[tuple[Name, ...], Strict(False)]
 """A list in YAML."""
@@ -54,8 +54,10 @@ def _library(kind: type[_Kind], name: str) -> Any:
 class TaskSection(Section):
     """What agents trade by: rules, costs, reward, and what they see of themselves."""
 
-    rules: Annotated[InstanceOf[Rules], *_library(Rules, "task.rules")] = Rules()
-    """Capital, limits, action space and episodes; the fields of `market.rules.Rules`."""
+    rules: Annotated[InstanceOf[SimulatorParams], *_library(SimulatorParams, "task.rules")] = (
+        SimulatorParams()
+    )
+    """Capital, limits, action space and episodes; the fields of `market.params.SimulatorParams`."""
     costs: Name = "alpaca"
     """Cost profile: free, alpaca, retail or impact."""
     reward: Name = "log_growth"

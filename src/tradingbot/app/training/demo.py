@@ -11,8 +11,8 @@ from tradingbot.app.training.results import PartResult, TrainResult
 from tradingbot.app.training.session import Listeners, SessionResult, begin_run
 from tradingbot.data.sources.source import Progress
 from tradingbot.evaluation.figures.training import (
-    Curves,
     NetBar,
+    TrainingCurves,
     draw_action_histogram,
     draw_learning_curves,
     draw_net_returns,
@@ -33,7 +33,7 @@ class TrainingDemo:
     config: TrainConfig
     run: RunDirectory
     result: TrainResult
-    curves: Curves
+    curves: TrainingCurves
 
 
 def run_training_demo(
@@ -82,11 +82,11 @@ class _Steps:
         """Nothing is left open."""
 
 
-def read_curves(run: RunDirectory) -> Curves:
+def read_curves(run: RunDirectory) -> TrainingCurves:
     """Read what the evaluations of a run said."""
     rows = list(read_journal(run.journal_path("evaluations")))
     entropies = [row["scores"]["entropy"] for row in rows]
-    return Curves(
+    return TrainingCurves(
         steps=[row["steps"] for row in rows],
         sharpe=[row["scores"]["sharpe"] for row in rows],
         entropy=[sum(entropy) / len(entropy) for entropy in entropies],

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
 from tradingbot.agents.policy import Policy
-from tradingbot.agents.rules.buy_and_hold import buy_and_hold
 from tradingbot.app.console import as_json
 from tradingbot.app.training.data import REFERENCE_INDEX, TrainingData
 from tradingbot.app.training.gate import ActionGate, judge_actions, not_applied

@@ -1,8 +1,8 @@
 """Is the data fit for use? Screening of rows at import, and the readiness report of a dataset."""
 
-from tradingbot.data.quality.check import Check
+from tradingbot.data.quality.check import QualityCheck
 from tradingbot.data.quality.coverage import Coverage
-from tradingbot.data.quality.finding import Action, Finding, Severity
+from tradingbot.data.quality.finding import Finding, FindingAction, Severity
 from tradingbot.data.quality.quote_checks import QUOTE_COLUMNS, check_quotes
 from tradingbot.data.quality.registry import CHECKS
 from tradingbot.data.quality.report import QualityReport
@@ -15,10 +15,10 @@ __all__ = [
     "QUARANTINE_COLUMNS",
     "QUOTE_COLUMNS",
     "TRAILING_BARS",
-    "Action",
-    "Check",
     "Coverage",
     "Finding",
+    "FindingAction",
+    "QualityCheck",
     "QualityReport",
     "Screening",
     "Severity",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tradingbot.data.quality.finding import Action, Finding, Severity
+from tradingbot.data.quality.finding import Finding, FindingAction, Severity
 from tradingbot.data.quality.view import MarketView
 from tradingbot.data.schema import UTC_TIME
 
@@ -19,18 +19,18 @@ HIT_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Check:
+class QualityCheck:
     """The part of a check that people read; subclasses know how to find it."""
 
     code: str
     case: str
     severity: Severity
     message: str
-    action: Action = Action.FLAGGED
+    action: FindingAction = FindingAction.FLAGGED
     is_fatal: bool = False
     """True where one hit makes the whole set unusable (exit code 2)."""
 
-    def findings(self, hits: pl.DataFrame, *, action: Action | None = None) -> list[Finding]:
+    def findings(self, hits: pl.DataFrame, *, action: FindingAction | None = None) -> list[Finding]:
         """Merge hits (see `HIT_COLUMNS`) into one finding per symbol, in order of symbol."""
         if hits.is_empty():
             return []
@@ -57,7 +57,7 @@ class Check:
 
 
 @dataclass(frozen=True, eq=False)
-class RowCheck(Check):
+class RowCheck(QualityCheck):
     """A rule that condemns single rows, as an expression over bars sorted by symbol and close."""
 
     broken: pl.Expr = pl.lit(False)  # noqa: RUF009 - an expression is immutable
@@ -71,7 +71,7 @@ class RowCheck(Check):
 
 
 @dataclass(frozen=True, eq=False)
-class MarketCheck(Check):
+class MarketCheck(QualityCheck):
     """A rule about series, calendar, covariates, universe or quotes."""
 
     find: Callable[[MarketView], pl.DataFrame] = lambda view: no_hits()

@@ -18,7 +18,7 @@ class Severity(StrEnum):
     """Good to know; never changes the exit code."""
 
 
-class Action(StrEnum):
+class FindingAction(StrEnum):
     """What was done about it. Nothing is ever filled or repaired."""
 
     QUARANTINED = "quarantined"
@@ -43,7 +43,7 @@ class Finding:
     first_at: datetime | None  # UTC
     example: str  # the value at `first_at`
     message: str  # the rule in one sentence
-    action: Action
+    action: FindingAction
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values for JSON; times as ISO 8601 with offset."""

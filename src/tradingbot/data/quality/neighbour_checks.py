@@ -10,7 +10,7 @@ import math
 import polars as pl
 
 from tradingbot.data.quality.check import RowCheck, as_text
-from tradingbot.data.quality.finding import Action, Severity
+from tradingbot.data.quality.finding import FindingAction, Severity
 from tradingbot.data.quality.row_checks import SHOWN_OHLC, STAMP_IN_FUTURE, VALUE_CHECKS
 
 SPIKE_LOG_MOVE = math.log(1.5)  # +50 % or −33 % in one bar: UAL really moved 22 % and back
@@ -44,7 +44,7 @@ PRICE_SCALE_BLOCK = RowCheck(
     "D16",
     Severity.ERROR,
     "a block of bars must not be 100 times its surroundings",
-    Action.QUARANTINED,
+    FindingAction.QUARANTINED,
     # Only a block with both ends inside the series: a level that stays may be a reverse split.
     broken=(_SCALE_LEVEL != 0) & (_SCALE_LEVEL.last().over("symbol") == 0),
     shown=_MOVED,
@@ -54,7 +54,7 @@ ISOLATED_SPIKE = RowCheck(
     "D18",
     Severity.ERROR,
     "a price must not leap for one bar and come back",
-    Action.QUARANTINED,
+    FindingAction.QUARANTINED,
     broken=(_MOVE.abs() >= SPIKE_LOG_MOVE)
     & (_MOVE.abs() >= SPIKE_SIGMAS * _SIGMA)
     & ((_MOVE + _NEXT_MOVE).abs() <= SPIKE_REVERSAL_FRAC * _MOVE.abs()),
@@ -65,7 +65,7 @@ ABSURD_WICK = RowCheck(
     "D18",
     Severity.ERROR,
     "low and high must lie within a factor 10 of open and close",
-    Action.QUARANTINED,
+    FindingAction.QUARANTINED,
     broken=(pl.col("low") * WICK_FACTOR < _BODY_LOW) | (pl.col("high") > _BODY_HIGH * WICK_FACTOR),
     shown=SHOWN_OHLC,
 )
@@ -74,7 +74,7 @@ ZERO_VOLUME_MOVED = RowCheck(
     "D05",
     Severity.WARNING,
     "a price must not move without volume",
-    Action.QUARANTINED,
+    FindingAction.QUARANTINED,
     broken=(pl.col("volume") == 0)
     & ((pl.col("high") > pl.col("low")) | (pl.col("previous_close").is_not_null() & (_MOVE != 0))),
     shown=SHOWN_OHLC,

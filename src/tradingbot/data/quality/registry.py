@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradingbot.data.quality.calendar_checks import CALENDAR_CHECKS
-from tradingbot.data.quality.check import Check, MarketCheck
+from tradingbot.data.quality.check import MarketCheck, QualityCheck
 from tradingbot.data.quality.covariate_checks import COVARIATE_CHECKS
 from tradingbot.data.quality.coverage_checks import COVERAGE_CHECKS
 from tradingbot.data.quality.finding import Severity
@@ -16,7 +16,7 @@ from tradingbot.data.quality.row_checks import ROW_CHECKS
 from tradingbot.data.quality.series_checks import SERIES_CHECKS
 from tradingbot.data.quality.universe_checks import UNIVERSE_CHECKS
 
-NO_BARS = Check("NO_BARS", "D23", Severity.ERROR, "no usable bar is left", is_fatal=True)
+NO_BARS = QualityCheck("NO_BARS", "D23", Severity.ERROR, "no usable bar is left", is_fatal=True)
 
 MARKET_CHECKS: tuple[MarketCheck, ...] = (
     *IMPORT_CHECKS,
@@ -29,7 +29,7 @@ MARKET_CHECKS: tuple[MarketCheck, ...] = (
 )
 """What `validate` runs on the laid-out market."""
 
-ALL_CHECKS: tuple[Check, ...] = (
+ALL_CHECKS: tuple[QualityCheck, ...] = (
     NO_BARS,
     *ROW_CHECKS,
     *NEIGHBOUR_CHECKS,
@@ -37,4 +37,4 @@ ALL_CHECKS: tuple[Check, ...] = (
     *QUOTE_CHECKS,
     *REVISION_CHECKS,
 )
-CHECKS: dict[str, Check] = {check.code: check for check in ALL_CHECKS}
+CHECKS: dict[str, QualityCheck] = {check.code: check for check in ALL_CHECKS}

@@ -10,9 +10,9 @@ from datetime import datetime
 
 import polars as pl
 
-from tradingbot.data.quality.check import Check, describe
+from tradingbot.data.quality.check import QualityCheck, describe
 from tradingbot.data.quality.coverage import Coverage
-from tradingbot.data.quality.finding import Action, Finding, Severity
+from tradingbot.data.quality.finding import Finding, FindingAction, Severity
 from tradingbot.data.quality.registry import CHECKS
 
 _REPORT_VERSION = 1
@@ -41,7 +41,7 @@ class QualityReport:
     def ready(self) -> bool:
         """True where no error is left in the bars; quarantined rows are not in them any more."""
         return not any(
-            finding.severity is Severity.ERROR and finding.action is Action.FLAGGED
+            finding.severity is Severity.ERROR and finding.action is FindingAction.FLAGGED
             for finding in self.findings
         )
 
@@ -51,7 +51,7 @@ class QualityReport:
 
     def summary_rows(self) -> list[dict[str, object]]:
         """One row per code, worst first: how many symbols, how often, where first, an example."""
-        grouped: dict[tuple[str, Action], list[Finding]] = {}
+        grouped: dict[tuple[str, FindingAction], list[Finding]] = {}
         for finding in self.findings:
             grouped.setdefault((finding.code, finding.action), []).append(finding)
         return [_summarise(group) for group in grouped.values()]
@@ -90,13 +90,15 @@ def findings_of_quarantine(quarantine: pl.DataFrame) -> list[Finding]:
     for (code,), rows in quarantine.group_by(["code"], maintain_order=True):
         check = _check(str(code))
         hits = describe(rows, pl.col("reason").str.strip_prefix(f"{check.message}: "))
-        is_repeat = check.action is Action.DROPPED
-        findings += check.findings(hits, action=Action.DROPPED if is_repeat else Action.QUARANTINED)
+        is_repeat = check.action is FindingAction.DROPPED
+        findings += check.findings(
+            hits, action=FindingAction.DROPPED if is_repeat else FindingAction.QUARANTINED
+        )
     return findings
 
 
-def _check(code: str) -> Check:
-    return CHECKS.get(code, Check(code, "", Severity.ERROR, "set aside by an unknown rule"))
+def _check(code: str) -> QualityCheck:
+    return CHECKS.get(code, QualityCheck(code, "", Severity.ERROR, "set aside by an unknown rule"))
 
 
 def _summarise(group: list[Finding]) -> dict[str, object]:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import polars as pl
 
-from tradingbot.data.quality.check import Check, as_text, describe
+from tradingbot.data.quality.check import QualityCheck, as_text, describe
 from tradingbot.data.quality.finding import Finding, Severity
 from tradingbot.data.schema import BAR_KEY
 
 REVISION_TOLERANCE_FRAC = 1e-6  # float32 deliveries round to this
 
-BARS_REVISED = Check(
+BARS_REVISED = QualityCheck(
     "BARS_REVISED", "D27", Severity.WARNING, "the vendor changed values of old bars"
 )
-BARS_WITHDRAWN = Check("BARS_WITHDRAWN", "D27", Severity.WARNING, "the vendor took old bars away")
-BARS_BACKFILLED = Check(
+BARS_WITHDRAWN = QualityCheck(
+    "BARS_WITHDRAWN", "D27", Severity.WARNING, "the vendor took old bars away"
+)
+BARS_BACKFILLED = QualityCheck(
     "BARS_BACKFILLED", "D27", Severity.INFO, "the vendor added bars inside the old history"
 )
-REVISION_CHECKS: tuple[Check, ...] = (BARS_REVISED, BARS_WITHDRAWN, BARS_BACKFILLED)
+REVISION_CHECKS: tuple[QualityCheck, ...] = (BARS_REVISED, BARS_WITHDRAWN, BARS_BACKFILLED)
 
 _VALUES = ("open", "high", "low", "close", "volume", "vwap")
 

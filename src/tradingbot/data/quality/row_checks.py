@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from tradingbot.data.quality.check import Check, RowCheck, as_text
-from tradingbot.data.quality.finding import Action, Severity
+from tradingbot.data.quality.check import QualityCheck, RowCheck, as_text
+from tradingbot.data.quality.finding import FindingAction, Severity
 from tradingbot.data.schema import PRICE_COLUMNS
 
 OHLC_TOLERANCE_FRAC = 1e-9  # adjusted prices are products: the last bit may differ
@@ -31,7 +31,7 @@ NEGATIVE_PRICE = RowCheck(
     "D03",
     Severity.ERROR,
     "price must be positive",
-    Action.REFUSED,
+    FindingAction.REFUSED,
     broken=pl.any_horizontal([(price < 0) & price.is_finite() for price in _PRICES]),
     shown=SHOWN_OHLC,
 )
@@ -40,7 +40,7 @@ OUT_OF_ORDER = RowCheck(
     "D07",
     Severity.ERROR,
     "bars of a symbol must be in order of time",
-    Action.REFUSED,
+    FindingAction.REFUSED,
     broken=pl.col("closed_at") < pl.col("closed_at").shift(1).over("symbol"),
     shown=pl.format("after {}", pl.col("closed_at").shift(1).over("symbol").dt.to_string("iso")),
 )
@@ -49,7 +49,7 @@ CONFLICTING_DUPLICATE = RowCheck(
     "D06",
     Severity.ERROR,
     "two bars of one symbol and time must not differ",
-    Action.REFUSED,
+    FindingAction.REFUSED,
     broken=_SAME_AS_BEFORE & (pl.col("closed_at") == pl.col("closed_at").shift(1)),
     shown=SHOWN_OHLC,
 )
@@ -58,7 +58,7 @@ DUPLICATE_ROW = RowCheck(
     "D06",
     Severity.WARNING,
     "a row was given more than once",
-    Action.DROPPED,
+    FindingAction.DROPPED,
     shown=SHOWN_OHLC,
 )
 MISSING_KEY = RowCheck(
@@ -66,7 +66,7 @@ MISSING_KEY = RowCheck(
     "D25",
     Severity.ERROR,
     "a row must say its symbol and time",
-    Action.QUARANTINED,
+    FindingAction.QUARANTINED,
     broken=pl.col("symbol").is_null() | pl.col("closed_at").is_null(),
     shown=SHOWN_OHLC,
 )
@@ -74,7 +74,7 @@ MISSING_KEY = RowCheck(
 
 def _impossible(code: str, case: str, message: str, broken: pl.Expr, shown: pl.Expr) -> RowCheck:
     return RowCheck(
-        code, case, Severity.ERROR, message, Action.QUARANTINED, broken=broken, shown=shown
+        code, case, Severity.ERROR, message, FindingAction.QUARANTINED, broken=broken, shown=shown
     )
 
 
@@ -157,12 +157,12 @@ STAMP_IN_FUTURE = RowCheck(
     "D20",
     Severity.ERROR,
     "a bar must not be stamped later than now",
-    Action.QUARANTINED,
+    FindingAction.QUARANTINED,
     broken=pl.max_horizontal("closed_at", "known_at") > pl.col("as_of"),
     shown=pl.format("as of {}", pl.col("as_of").dt.to_string("iso")),
 )
 
-ROW_CHECKS: tuple[Check, ...] = (
+ROW_CHECKS: tuple[QualityCheck, ...] = (
     NEGATIVE_PRICE,
     OUT_OF_ORDER,
     CONFLICTING_DUPLICATE,

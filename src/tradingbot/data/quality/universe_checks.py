@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from tradingbot.data.quality.check import HIT_COLUMNS, MarketCheck, hit, no_hits
-from tradingbot.data.quality.finding import Action, Severity
+from tradingbot.data.quality.finding import FindingAction, Severity
 from tradingbot.data.quality.screening import SYMBOL_UNSAFE
 from tradingbot.data.quality.view import MarketView
 from tradingbot.data.universes import membership_mask
@@ -64,7 +64,7 @@ UNIVERSE_CHECKS: tuple[MarketCheck, ...] = (
         "D31",
         Severity.ERROR,
         "symbol must not run as a formula or leave its folder",
-        Action.REFUSED,
+        FindingAction.REFUSED,
         find=find_unsafe_symbols,
     ),
     MarketCheck(

@@ -9,13 +9,13 @@ import polars as pl
 from tradingbot.data.manifest import Provenance
 from tradingbot.data.quality.check import hit
 from tradingbot.data.quality.coverage import measure_coverage, no_coverage
-from tradingbot.data.quality.finding import Action
+from tradingbot.data.quality.finding import FindingAction
 from tradingbot.data.quality.neighbour_checks import PASSES
 from tradingbot.data.quality.registry import MARKET_CHECKS, NO_BARS
 from tradingbot.data.quality.report import QualityReport, findings_of_quarantine, sort_findings
 from tradingbot.data.quality.row_checks import NEGATIVE_PRICE
 from tradingbot.data.quality.screening import sift
-from tradingbot.data.quality.view import Question, build_view
+from tradingbot.data.quality.view import ValidationContext, build_view
 from tradingbot.data.schema import COVARIATE_COLUMNS, require_bars, require_covariates
 from tradingbot.domain.universe import Universe
 
@@ -54,13 +54,13 @@ def validate(
     covariates = pl.DataFrame(schema=COVARIATE_COLUMNS) if covariates is None else covariates
     require_covariates(covariates, where="covariates to validate")
     aside = pl.DataFrame() if quarantine is None else quarantine
-    question = Question(provenance, covariates, universe, aside, as_of, trailing_bars)
+    question = ValidationContext(provenance, covariates, universe, aside, as_of, trailing_bars)
     findings = findings_of_quarantine(aside)
     # Generated markets may run past today.
     now = as_of or (datetime.max.replace(tzinfo=UTC) if provenance.synthetic else datetime.now(UTC))
     usable, condemned = sift(bars, ((NEGATIVE_PRICE,), *PASSES), as_of=now)
     for check, broken in condemned.items():
-        findings += check.findings(check.hits(broken), action=Action.FLAGGED)
+        findings += check.findings(check.hits(broken), action=FindingAction.FLAGGED)
     coverage = no_coverage()
     if usable.is_empty():
         findings += NO_BARS.findings(hit(f"0 of {bars.height} rows"))
@@ -68,7 +68,7 @@ def validate(
         view = build_view(usable, question)
         coverage = measure_coverage(view)
         for rule in MARKET_CHECKS:
-            findings += rule.findings(rule.find(view), action=Action.FLAGGED)
+            findings += rule.findings(rule.find(view), action=FindingAction.FLAGGED)
     return QualityReport(
         findings=sort_findings(findings),
         coverage=coverage,

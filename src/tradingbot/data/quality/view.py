@@ -89,7 +89,7 @@ class MarketView:
 
 
 @dataclass(frozen=True)
-class Question:
+class ValidationContext:
     """What to validate against; the parts of a view that do not come from the bars."""
 
     provenance: Provenance
@@ -100,7 +100,7 @@ class Question:
     trailing_bars: int
 
 
-def build_view(bars: pl.DataFrame, question: Question) -> MarketView:
+def build_view(bars: pl.DataFrame, question: ValidationContext) -> MarketView:
     """Lay at least one bar, sorted by symbol and close, on the expected grid."""
     timeframe = Timeframe.parse(question.provenance.timeframe)
     first, last = bars["closed_at"].min(), bars["closed_at"].max()

@@ -15,7 +15,7 @@ from typing import Literal
 
 from tradingbot.data.calendar import TradingCalendar
 from tradingbot.data.manifest import Provenance
-from tradingbot.data.sources.download import DownloadRequest, PieceCache, download, plan
+from tradingbot.data.sources.download import ChunkCache, DownloadRequest, download, plan
 from tradingbot.data.sources.pacing import Clock, Patience, RetryPolicy, TokenBucket
 from tradingbot.data.sources.replies import require_base_url
 from tradingbot.data.sources.session_bars import to_session_bars
@@ -145,7 +145,7 @@ class AlpacaSource:
             "adjustment": request.adjustment,
             "feed": settings.feed,
         }
-        cache = PieceCache(self._cache_folder, identity, self._clock)
+        cache = ChunkCache(self._cache_folder, identity, self._clock)
         with AlpacaWire(
             self._credentials, settings, asked, request.adjustment, bucket, patience
         ) as wire:

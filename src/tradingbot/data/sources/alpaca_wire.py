@@ -16,7 +16,7 @@ import polars as pl
 import requests
 
 from tradingbot.data.manifest import Adjustment
-from tradingbot.data.sources.download import VENDOR_COLUMNS, Piece, to_number
+from tradingbot.data.sources.download import VENDOR_COLUMNS, DownloadChunk, to_number
 from tradingbot.data.sources.pacing import Patience, TokenBucket, TransientFailure
 from tradingbot.data.sources.replies import Vendor, nonsense, read_json, require_success
 from tradingbot.domain.timeframe import Timeframe
@@ -81,7 +81,7 @@ class AlpacaWire:
     def __exit__(self, *_: object) -> None:
         self._session.close()
 
-    def fetch(self, piece: Piece, until: datetime) -> pl.DataFrame:
+    def fetch(self, piece: DownloadChunk, until: datetime) -> pl.DataFrame:
         """Return the bars of `piece` that started before `until`, over as many pages as needed."""
         symbol = piece.symbol.replace("-", ".")
         request = StockBarsRequest(

@@ -83,7 +83,7 @@ class DownloadRequest:
 
 
 @dataclass(frozen=True)
-class Piece:
+class DownloadChunk:
     """One symbol over some days (UTC, both included)."""
 
     symbol: str
@@ -107,7 +107,7 @@ class Piece:
 class Wire(Protocol):
     """One vendor's client library, asked for one piece."""
 
-    def fetch(self, piece: Piece, until: datetime) -> pl.DataFrame:
+    def fetch(self, piece: DownloadChunk, until: datetime) -> pl.DataFrame:
         """Return the bars of `piece` that started before `until`, as `VENDOR_COLUMNS`.
 
         Raises:
@@ -128,13 +128,13 @@ def to_number(value: Any) -> float:
     return float(value)
 
 
-def plan(request: DownloadRequest, *, days: int) -> list[Piece]:
+def plan(request: DownloadRequest, *, days: int) -> list[DownloadChunk]:
     """Cut a request into pieces of at most `days` days, by symbol, then time.
 
     Cuts lie on fixed days of the calendar, so that a longer range uses the pieces of a shorter.
     """
     return [
-        Piece(symbol, first, last)
+        DownloadChunk(symbol, first, last)
         for symbol in sorted(request.symbols)
         for first, last in _spans(request.start, request.end, days)
     ]
@@ -149,7 +149,7 @@ def _spans(start: date, end: date, days: int) -> Iterator[tuple[date, date]]:
         first = last + timedelta(days=1)
 
 
-class PieceCache:
+class ChunkCache:
     """Pieces on disk, one Parquet file each, whole or absent.
 
     `identity` holds every setting that changes what a vendor answers; another setting is another
@@ -161,7 +161,7 @@ class PieceCache:
         self.folder = folder / digest[:16]
         self._clock = clock
 
-    def load(self, piece: Piece) -> pl.DataFrame | None:
+    def load(self, piece: DownloadChunk) -> pl.DataFrame | None:
         """Return a stored piece with its `fetched_at`, or None if it must be fetched (again)."""
         path = self._path(piece)
         if not path.is_file():
@@ -176,14 +176,14 @@ class PieceCache:
             return None
         return rows.with_columns(pl.lit(fetched_at).cast(UTC_TIME).alias(_FETCHED_AT))
 
-    def store(self, piece: Piece, rows: pl.DataFrame, fetched_at: datetime) -> pl.DataFrame:
+    def store(self, piece: DownloadChunk, rows: pl.DataFrame, fetched_at: datetime) -> pl.DataFrame:
         """Write a piece atomically and return what `load` would."""
         path = self._path(piece)
         with atomic_file(path) as temporary:
             rows.write_parquet(temporary, metadata={_FETCHED_AT: fetched_at.isoformat()})
         return rows.with_columns(pl.lit(fetched_at).cast(UTC_TIME).alias(_FETCHED_AT))
 
-    def _path(self, piece: Piece) -> Path:
+    def _path(self, piece: DownloadChunk) -> Path:
         return self.folder / as_file_stem(piece.symbol) / f"{piece.first}_{piece.last}.parquet"
 
     def _is_fresh(self, fetched_at: datetime) -> bool:
@@ -191,7 +191,7 @@ class PieceCache:
 
 
 def download(
-    pieces: list[Piece], wire: Wire, cache: PieceCache, clock: Clock, progress: Progress
+    pieces: list[DownloadChunk], wire: Wire, cache: ChunkCache, clock: Clock, progress: Progress
 ) -> pl.DataFrame:
     """Fetch the pieces that are not on disk yet and return all of them.
 
@@ -227,7 +227,7 @@ def download(
     return pl.concat(frames)
 
 
-def _obtain(piece: Piece, wire: Wire, cache: PieceCache, clock: Clock) -> pl.DataFrame:
+def _obtain(piece: DownloadChunk, wire: Wire, cache: ChunkCache, clock: Clock) -> pl.DataFrame:
     stored = cache.load(piece)
     if stored is not None:
         return stored

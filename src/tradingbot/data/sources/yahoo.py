@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tradingbot.data.calendar import TradingCalendar
 from tradingbot.data.manifest import Provenance
-from tradingbot.data.sources.download import DownloadRequest, PieceCache, download, plan
+from tradingbot.data.sources.download import ChunkCache, DownloadRequest, download, plan
 from tradingbot.data.sources.pacing import Clock, Patience, RetryPolicy, TokenBucket
 from tradingbot.data.sources.replies import require_base_url
 from tradingbot.data.sources.session_bars import to_session_bars
@@ -100,7 +100,7 @@ class YahooSource:
             "timeframe": str(request.timeframe),
             "adjustment": request.adjustment,
         }
-        cache = PieceCache(self._cache_folder, identity, self._clock)
+        cache = ChunkCache(self._cache_folder, identity, self._clock)
         pieces = plan(request, days=PIECE_DAYS[str(request.timeframe)])
         with YahooWire(settings, request.timeframe, request.adjustment, bucket, patience) as wire:
             rows = download(pieces, wire, cache, self._clock, progress)

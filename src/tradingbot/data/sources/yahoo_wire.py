@@ -17,7 +17,7 @@ from yfinance.const import _BASE_URL_
 from yfinance.data import YfData
 
 from tradingbot.data.manifest import Adjustment
-from tradingbot.data.sources.download import VENDOR_COLUMNS, Piece, to_number
+from tradingbot.data.sources.download import VENDOR_COLUMNS, DownloadChunk, to_number
 from tradingbot.data.sources.pacing import Patience, TokenBucket, TransientFailure
 from tradingbot.data.sources.replies import Vendor, nonsense, read_json, require_success
 from tradingbot.domain.timeframe import Timeframe
@@ -58,7 +58,7 @@ class YahooWire:
     def __exit__(self, *_: object) -> None:
         self._session.close()
 
-    def fetch(self, piece: Piece, until: datetime) -> pl.DataFrame:
+    def fetch(self, piece: DownloadChunk, until: datetime) -> pl.DataFrame:
         """Return the bars of `piece` that started before `until`."""
         where = str(piece)
         self._session.where = where
@@ -86,7 +86,7 @@ class YahooWire:
         # Yahoo may append the latest price, whatever range was asked for.
         return rows.filter(pl.col("started_at").is_between(piece.since, until, closed="left"))
 
-    def _to_rows(self, chart: dict[str, Any], piece: Piece) -> pl.DataFrame:
+    def _to_rows(self, chart: dict[str, Any], piece: DownloadChunk) -> pl.DataFrame:
         if chart.get("error"):
             raise nonsense(_VENDOR, chart["error"]["description"], where=str(piece))
         result = chart["result"][0]
@@ -109,7 +109,7 @@ class YahooWire:
         factor = pl.Series(adjusted, dtype=pl.Float64) / rows["close"]
         return rows.with_columns(pl.col("open", "high", "low", "close") * factor)
 
-    def _require_asked_for(self, meta: dict[str, Any], piece: Piece) -> None:
+    def _require_asked_for(self, meta: dict[str, Any], piece: DownloadChunk) -> None:
         symbol = meta["symbol"]
         if symbol != piece.symbol:
             raise nonsense(_VENDOR, f"bars of {symbol}", where=str(piece))

@@ -6,21 +6,21 @@ Nothing here trains or trades.
 
 from tradingbot.envs.envcheck.bars import DictatedBars
 from tradingbot.envs.envcheck.catalogue import CHECKS
-from tradingbot.envs.envcheck.check import Check, Verdict
+from tradingbot.envs.envcheck.check import CheckVerdict, EnvCheck
 from tradingbot.envs.envcheck.loading import load_subject
-from tradingbot.envs.envcheck.probe import CannotTell, Probe
-from tradingbot.envs.envcheck.scorecard import Finding, Scorecard
+from tradingbot.envs.envcheck.probe import CannotTell, EnvProbe
+from tradingbot.envs.envcheck.scorecard import Scorecard, ScorecardEntry
 from tradingbot.envs.envcheck.suite import run_checks
 
 __all__ = [
     "CHECKS",
     "CannotTell",
-    "Check",
+    "CheckVerdict",
     "DictatedBars",
-    "Finding",
-    "Probe",
+    "EnvCheck",
+    "EnvProbe",
     "Scorecard",
-    "Verdict",
+    "ScorecardEntry",
     "load_subject",
     "run_checks",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradingbot.envs.envcheck.check import Check
+from tradingbot.envs.envcheck.check import EnvCheck
 from tradingbot.envs.envcheck.checks import (
     borrow_accrues,
     cash_never_negative,
@@ -20,7 +20,7 @@ from tradingbot.envs.envcheck.checks import (
     truncated_is_not_terminated,
 )
 
-CHECKS: tuple[Check, ...] = (
+CHECKS: tuple[EnvCheck, ...] = (
     cash_never_negative.CHECK,
     equity_identity.CHECK,
     fees_charged.CHECK,

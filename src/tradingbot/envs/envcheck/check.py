@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tradingbot.envs.envcheck.probe import Probe
+from tradingbot.envs.envcheck.probe import EnvProbe
 
 
-class Verdict(StrEnum):
+class CheckVerdict(StrEnum):
     """The three answers; nothing is passed on trust."""
 
     PASS = "PASS"
@@ -19,10 +19,10 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CheckOutcome:
     """What one run of a check saw."""
 
-    verdict: Verdict
+    verdict: CheckVerdict
     says: str
     """One clause with the numbers in words."""
     limit: float | None = None
@@ -32,7 +32,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Check:
+class EnvCheck:
     """One promise, a market on which its answer is known, and the judge."""
 
     id: str
@@ -43,7 +43,7 @@ class Check:
     """Market and script, in words."""
     remedy: str
     """What to change where it fails."""
-    judge: Callable[[Probe], Outcome]
+    judge: Callable[[EnvProbe], CheckOutcome]
     """May raise `CannotTell`."""
     needs_dictation: bool = True
     """Must have prices it dictates, and the actions and account of a probe."""
@@ -51,6 +51,6 @@ class Check:
 
 def judged(
     holds: bool, says: str, *, limit: float | None = None, observed: float | None = None
-) -> Outcome:
+) -> CheckOutcome:
     """Make an outcome of a truth value."""
-    return Outcome(Verdict.PASS if holds else Verdict.FAIL, says, limit, observed)
+    return CheckOutcome(CheckVerdict.PASS if holds else CheckVerdict.FAIL, says, limit, observed)

@@ -15,7 +15,7 @@ import gymnasium
 from tradingbot.domain.errors import UserError, suggest
 from tradingbot.envs.envcheck.ours import our_probe
 from tradingbot.envs.envcheck.peers import anytrading, trading_env
-from tradingbot.envs.envcheck.probe import Probe, generic_probe
+from tradingbot.envs.envcheck.probe import EnvProbe, generic_probe
 from tradingbot.envs.registration import ENV_IDS, register_environments
 
 _FORMS = (
@@ -23,14 +23,14 @@ _FORMS = (
     "or a Gymnasium id"
 )
 # Classes that come with a probe: our own, and peers.
-_PROBED: dict[str, Callable[[], Probe]] = {
+_PROBED: dict[str, Callable[[], EnvProbe]] = {
     "tradingbot.envs.single.TradingEnv": functools.partial(our_probe, "continuous"),
     "gym_anytrading.envs.stocks_env.StocksEnv": anytrading.stocks_probe,
     "gym_trading_env.environments.TradingEnv": trading_env.trading_env_probe,
 }
 
 
-def load_subject(path: str) -> Probe:
+def load_subject(path: str) -> EnvProbe:
     """Find what an import path or a Gymnasium id means.
 
     Args:
@@ -59,8 +59,8 @@ def load_subject(path: str) -> Probe:
     return _from_object(found, path)
 
 
-def _from_object(found: Any, path: str) -> Probe:
-    if isinstance(found, Probe):
+def _from_object(found: Any, path: str) -> EnvProbe:
+    if isinstance(found, EnvProbe):
         return found
     if isinstance(found, type):
         if not issubclass(found, gymnasium.Env):
@@ -78,7 +78,7 @@ def _from_object(found: Any, path: str) -> Probe:
     return _from_factory(found, path)
 
 
-def _from_factory(factory: Callable[[], Any], path: str) -> Probe:
+def _from_factory(factory: Callable[[], Any], path: str) -> EnvProbe:
     """Call it once, to learn whether it makes a probe or an environment."""
     try:
         made = factory()
@@ -90,7 +90,7 @@ def _from_factory(factory: Callable[[], Any], path: str) -> Probe:
             was=f"{type(e).__name__}: {e}",
             remedy=_FORMS,
         ) from e
-    if isinstance(made, Probe):
+    if isinstance(made, EnvProbe):
         return made
     if isinstance(made, gymnasium.Env):
         made.close()
@@ -100,7 +100,7 @@ def _from_factory(factory: Callable[[], Any], path: str) -> Probe:
     )
 
 
-def _from_id(identifier: str) -> Probe:
+def _from_id(identifier: str) -> EnvProbe:
     if identifier in ENV_IDS:
         return our_probe(ENV_IDS[identifier])
     if identifier not in gymnasium.registry:

@@ -20,12 +20,18 @@ from tradingbot.domain.action import Action
 from tradingbot.envs.config import EnvConfig, ObservationForm
 from tradingbot.envs.envcheck.bars import DictatedBars
 from tradingbot.envs.envcheck.lane import LaneEnv
-from tradingbot.envs.envcheck.probe import AnyEnv, Info, Probe
+from tradingbot.envs.envcheck.probe import AnyEnv, EnvProbe, Info
 from tradingbot.envs.single import TradingEnv
 from tradingbot.envs.world import World
 from tradingbot.envs.worlds import world_from_bars
 from tradingbot.market.costs import CostProfile
-from tradingbot.market.rules import AccountRules, ActionRules, ActionSpace, EpisodeRules, Rules
+from tradingbot.market.params import (
+    AccountRules,
+    ActionRules,
+    ActionSpace,
+    EpisodeRules,
+    SimulatorParams,
+)
 from tradingbot.risk.limits import RiskLimits
 
 LEAD_BARS = 256  # features of regimes look back 192 bars
@@ -35,7 +41,7 @@ _HOUR_US = 3_600_000_000
 _WIGGLE_FRAC = 0.01
 
 
-def our_probes() -> list[Probe]:
+def our_probes() -> list[EnvProbe]:
     """Return a probe for every action space, and for the flat form of the observation."""
     return [
         our_probe("continuous"),
@@ -52,7 +58,7 @@ def our_probe(
     *,
     observation: ObservationForm = "dict",
     make: Callable[[World, EnvConfig], AnyEnv] = TradingEnv,
-) -> Probe:
+) -> EnvProbe:
     """Make the probe of one action space and observation form, with the default reward.
 
     Args:
@@ -77,7 +83,7 @@ def our_probe(
         config = EnvConfig(rules=rules, costs=costs, observation=observation)
         return make(_world(bars.closes.tobytes()), config)
 
-    return Probe(
+    return EnvProbe(
         name=f"tradingbot {space}, {'tensor lane' if make is LaneEnv else observation}",
         build=build,
         build_varied=build_varied,
@@ -91,8 +97,8 @@ def our_probe(
     )
 
 
-def _rules(space: ActionSpace, initial_cash: float, *, episode_bars: int) -> Rules:
-    return Rules(
+def _rules(space: ActionSpace, initial_cash: float, *, episode_bars: int) -> SimulatorParams:
+    return SimulatorParams(
         account=AccountRules(
             initial_cash_ccy=initial_cash,
             max_participation_frac=1.0,
@@ -150,7 +156,7 @@ def _fill_price(env: AnyEnv, info: Info) -> float | None:
     return float(info["fill_price"]) if info.get("fill") else None
 
 
-# Values or functions of the environment, as `Probe` takes them.
+# Values or functions of the environment, as `EnvProbe` takes them.
 _ACTIONS: dict[ActionSpace, dict[str, Any]] = {
     "continuous": {
         "hold": _number(0.0),

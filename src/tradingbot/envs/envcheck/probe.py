@@ -69,7 +69,7 @@ def cannot_be_told(_env: AnyEnv, _info: Info) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Probe:
+class EnvProbe:
     """Everything the suite needs to know of one environment. One step must be one bar."""
 
     name: str
@@ -119,7 +119,7 @@ class Probe:
         return action(env) if callable(action) else action
 
 
-def generic_probe(name: str, factory: Callable[[], AnyEnv]) -> Probe:
+def generic_probe(name: str, factory: Callable[[], AnyEnv]) -> EnvProbe:
     """Make a probe that knows nothing of an environment but how to build it."""
 
     def build(
@@ -127,4 +127,4 @@ def generic_probe(name: str, factory: Callable[[], AnyEnv]) -> Probe:
     ) -> AnyEnv:
         return factory()
 
-    return Probe(name=name, build=build, dictates=False)
+    return EnvProbe(name=name, build=build, dictates=False)

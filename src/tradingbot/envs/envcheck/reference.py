@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tradingbot.domain.errors import UserError
 from tradingbot.envs.envcheck.bars import DictatedBars
-from tradingbot.envs.envcheck.probe import AnyEnv, Probe
+from tradingbot.envs.envcheck.probe import AnyEnv, EnvProbe
 
 HOLD, BUY, SELL, SHORT = range(4)
 _ROUNDING = 1e-12  # relative; keeps a buy of all cash from costing a rounding more than there is
@@ -134,7 +134,7 @@ class ReferenceEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         }
 
 
-def reference_probe(environment: type[ReferenceEnv] = ReferenceEnv) -> Probe:
+def reference_probe(environment: type[ReferenceEnv] = ReferenceEnv) -> EnvProbe:
     """Make the probe of the reference environment, or of one derived from it."""
 
     def build(
@@ -149,7 +149,7 @@ def reference_probe(environment: type[ReferenceEnv] = ReferenceEnv) -> Probe:
     ) -> AnyEnv:
         return environment(bars, fee_frac=fee_frac, initial_cash=initial_cash, drawn_start=True)
 
-    return Probe(
+    return EnvProbe(
         name="reference (synthetic)",
         build=build,
         build_varied=build_varied,

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tradingbot.envs.envcheck.check import Verdict
+from tradingbot.envs.envcheck.check import CheckVerdict
 
-_MARKS = {Verdict.PASS: "pass", Verdict.FAIL: "FAIL", Verdict.UNTESTABLE: "-"}
-_SIGNS = {Verdict.PASS: "pass", Verdict.FAIL: "**FAIL**", Verdict.UNTESTABLE: "–"}
+_MARKS = {CheckVerdict.PASS: "pass", CheckVerdict.FAIL: "FAIL", CheckVerdict.UNTESTABLE: "-"}
+_SIGNS = {CheckVerdict.PASS: "pass", CheckVerdict.FAIL: "**FAIL**", CheckVerdict.UNTESTABLE: "–"}
 
 
 @dataclass(frozen=True)
-class Finding:
+class ScorecardEntry:
     """One check's answer about one environment."""
 
     check: str
     promise: str
-    verdict: Verdict
+    verdict: CheckVerdict
     says: str
     """What was seen, in words with numbers."""
     limit: float | None
@@ -33,29 +33,29 @@ class Scorecard:
 
     environment: str
     version: str
-    findings: tuple[Finding, ...]
+    findings: tuple[ScorecardEntry, ...]
 
-    def count(self, verdict: Verdict) -> int:
+    def count(self, verdict: CheckVerdict) -> int:
         """Return how many checks ended so."""
         return sum(finding.verdict is verdict for finding in self.findings)
 
     @property
-    def failed(self) -> tuple[Finding, ...]:
+    def failed(self) -> tuple[ScorecardEntry, ...]:
         """The findings that say FAIL."""
-        return tuple(f for f in self.findings if f.verdict is Verdict.FAIL)
+        return tuple(f for f in self.findings if f.verdict is CheckVerdict.FAIL)
 
     @property
     def title(self) -> str:
         """Name and version."""
         return f"{self.environment} {self.version}".strip()
 
-    def verdict_of(self, check: str) -> Verdict:
+    def verdict_of(self, check: str) -> CheckVerdict:
         """Return the verdict of one check by its id."""
         return next(f.verdict for f in self.findings if f.check == check)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can say."""
-        counts = {verdict.value.lower(): self.count(verdict) for verdict in Verdict}
+        counts = {verdict.value.lower(): self.count(verdict) for verdict in CheckVerdict}
         return {
             "environment": self.environment,
             "version": self.version,
@@ -76,8 +76,8 @@ class Scorecard:
     def summary(self) -> str:
         """Return the counts in one line."""
         return (
-            f"{self.count(Verdict.PASS)} passed, {self.count(Verdict.FAIL)} failed, "
-            f"{self.count(Verdict.UNTESTABLE)} cannot be told"
+            f"{self.count(CheckVerdict.PASS)} passed, {self.count(CheckVerdict.FAIL)} failed, "
+            f"{self.count(CheckVerdict.UNTESTABLE)} cannot be told"
         )
 
 
@@ -106,7 +106,7 @@ def markdown_table(cards: Sequence[Scorecard]) -> str:
     for finding in cards[0].findings:
         signs = [_SIGNS[card.verdict_of(finding.check)] for card in cards]
         lines.append(f"| `{finding.check}` | " + " | ".join(signs) + " |")
-    totals = [f"{c.count(Verdict.PASS)} / {len(c.failed)}" for c in cards]
+    totals = [f"{c.count(CheckVerdict.PASS)} / {len(c.failed)}" for c in cards]
     lines += ["| **passed / failed** | " + " | ".join(totals) + " |", ""]
     for card in cards:
         lines += [f"* {card.title}, `{f.check}`: {f.says}." for f in card.failed]

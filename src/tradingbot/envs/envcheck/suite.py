@@ -11,16 +11,16 @@ from typing import Any
 from tradingbot.domain.errors import UserError
 from tradingbot.envs.envcheck.bars import flat
 from tradingbot.envs.envcheck.catalogue import CHECKS
-from tradingbot.envs.envcheck.check import Check, Outcome, Verdict
-from tradingbot.envs.envcheck.probe import AnyEnv, CannotTell, Intent, Probe, generic_probe
-from tradingbot.envs.envcheck.scorecard import Finding, Scorecard
+from tradingbot.envs.envcheck.check import CheckOutcome, CheckVerdict, EnvCheck
+from tradingbot.envs.envcheck.probe import AnyEnv, CannotTell, EnvProbe, Intent, generic_probe
+from tradingbot.envs.envcheck.scorecard import Scorecard, ScorecardEntry
 from tradingbot.envs.envcheck.trace import build, play
 
 _NO_PROBE = "prices cannot be dictated: write a probe"
 
 
 def run_checks(
-    subject: Probe | Callable[[], AnyEnv], *, checks: Sequence[Check] = CHECKS, name: str = ""
+    subject: EnvProbe | Callable[[], AnyEnv], *, checks: Sequence[EnvCheck] = CHECKS, name: str = ""
 ) -> Scorecard:
     """Run the suite on an environment.
 
@@ -33,7 +33,7 @@ def run_checks(
     Raises:
         UserError: If the environment cannot be built, reset and stepped once.
     """
-    if not isinstance(subject, Probe):
+    if not isinstance(subject, EnvProbe):
         subject = generic_probe(name or getattr(subject, "__name__", "environment"), subject)
     with _quiet():
         _try_out(subject)
@@ -41,19 +41,19 @@ def run_checks(
     return Scorecard(subject.name, subject.version, findings)
 
 
-def run_check(check: Check, probe: Probe) -> Finding:
+def run_check(check: EnvCheck, probe: EnvProbe) -> ScorecardEntry:
     """Run one check; an environment that raises on a lawful action fails it."""
     if check.needs_dictation and not probe.dictates:
-        outcome = Outcome(Verdict.UNTESTABLE, _NO_PROBE)
+        outcome = CheckOutcome(CheckVerdict.UNTESTABLE, _NO_PROBE)
     else:
         try:
             outcome = check.judge(probe)
         except CannotTell as e:
-            outcome = Outcome(Verdict.UNTESTABLE, str(e))
+            outcome = CheckOutcome(CheckVerdict.UNTESTABLE, str(e))
         except Exception as e:
-            outcome = Outcome(Verdict.FAIL, f"raised {_describe(e)}")
-    failed = outcome.verdict is Verdict.FAIL
-    return Finding(
+            outcome = CheckOutcome(CheckVerdict.FAIL, f"raised {_describe(e)}")
+    failed = outcome.verdict is CheckVerdict.FAIL
+    return ScorecardEntry(
         check=check.id,
         promise=check.promise,
         verdict=outcome.verdict,
@@ -64,7 +64,7 @@ def run_check(check: Check, probe: Probe) -> Finding:
     )
 
 
-def _try_out(probe: Probe) -> None:
+def _try_out(probe: EnvProbe) -> None:
     try:
         env = build(probe, flat())
         play(env, probe, (Intent.HOLD if probe.dictates else Intent.ANY,))

@@ -15,16 +15,16 @@ from tradingbot.envs.envcheck.probe import (
     INITIAL_CASH_CCY,
     AnyEnv,
     CannotTell,
+    EnvProbe,
     Info,
     Intent,
-    Probe,
 )
 
 SEED = 7
 
 
 @dataclass(frozen=True)
-class Account:
+class TracedAccount:
     """What the probe could read; None where it cannot be told."""
 
     cash: float | None
@@ -43,7 +43,7 @@ class Moment:
     reward: float
     terminated: bool
     truncated: bool
-    account: Account
+    account: TracedAccount
     reward_terms: Mapping[str, float] | None
 
 
@@ -85,7 +85,7 @@ class Trace:
 
 
 def build(
-    probe: Probe,
+    probe: EnvProbe,
     prices: Sequence[float],
     *,
     fee_frac: float = 0.0,
@@ -106,7 +106,7 @@ def build(
     return make(bars, fee_frac=fee_frac, borrow_frac=borrow_frac, initial_cash=INITIAL_CASH_CCY)
 
 
-def play(env: AnyEnv, probe: Probe, intents: Sequence[Intent], *, seed: int = SEED) -> Trace:
+def play(env: AnyEnv, probe: EnvProbe, intents: Sequence[Intent], *, seed: int = SEED) -> Trace:
     """Reset with `seed` and carry out the intents until they or the episode are used up."""
     env.action_space.seed(seed)
     observation, info = env.reset(seed=seed)
@@ -149,20 +149,20 @@ def first_difference(first: Trace, second: Trace) -> int | None:
     return None
 
 
-def mark(bars: DictatedBars, probe: Probe, moment: int) -> float:
+def mark(bars: DictatedBars, probe: EnvProbe, moment: int) -> float:
     """Return the close at which an account is marked at a moment; the last once bars are used."""
     return float(bars.closes[min(probe.lead_bars + moment, len(bars) - 1)])
 
 
 def _moment(
     env: AnyEnv,
-    probe: Probe,
+    probe: EnvProbe,
     observation: Any,
     info: Info,
     reward: float = 0.0,
     ends: tuple[bool, bool] = (False, False),
 ) -> Moment:
-    account = Account(
+    account = TracedAccount(
         cash=_number(probe.cash(env, info)),
         equity=_number(probe.equity(env, info)),
         units=_number(probe.units(env, info)),

@@ -1,6 +1,6 @@
 """One vectorised backtester on the simulator: any policy × symbols × period × costs × delay."""
 
-from tradingbot.evaluation.backtest.backtests import Entrant, backtest, backtest_all
+from tradingbot.evaluation.backtest.backtests import PolicyUnderTest, backtest, backtest_all
 from tradingbot.evaluation.backtest.baselines import baseline, random_like
 from tradingbot.evaluation.backtest.period import bars_between, ready_bars
 from tradingbot.evaluation.backtest.result import Backtest
@@ -9,7 +9,7 @@ from tradingbot.evaluation.backtest.trades import Trades
 
 __all__ = [
     "Backtest",
-    "Entrant",
+    "PolicyUnderTest",
     "Trades",
     "backtest",
     "backtest_all",

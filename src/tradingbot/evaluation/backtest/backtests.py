@@ -16,11 +16,11 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World
-from tradingbot.evaluation.backtest.lanes import Group, Lanes, Sight
+from tradingbot.evaluation.backtest.lanes import Group, Lanes, PolicyInputsTable
 from tradingbot.evaluation.backtest.period import require_period
 from tradingbot.evaluation.backtest.result import Backtest
 from tradingbot.evaluation.backtest.simulation import Progress, simulate
-from tradingbot.evaluation.backtest.track import COLUMNS, Track
+from tradingbot.evaluation.backtest.simulation_record import COLUMNS, SimulationRecord
 from tradingbot.evaluation.backtest.trades import trades_of
 from tradingbot.market.bars import TensorMarket, tensor_market
 from tradingbot.market.costs import CostProfile, CostRates
@@ -32,7 +32,7 @@ _MARKETS: WeakKeyDictionary[World, TensorMarket] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
-class Entrant:
+class PolicyUnderTest:
     """One policy, and how it is let trade."""
 
     name: str
@@ -64,7 +64,7 @@ def backtest(  # noqa: PLR0913 - what identifies a backtest, by name
     progress: Progress | None = None,
 ) -> Backtest:
     """Let one policy trade every symbol of a world; see `backtest_all`."""
-    entrant = Entrant(name, policy, delay_bars=delay_bars)
+    entrant = PolicyUnderTest(name, policy, delay_bars=delay_bars)
     (only,) = backtest_all(
         world,
         config,
@@ -80,7 +80,7 @@ def backtest(  # noqa: PLR0913 - what identifies a backtest, by name
 def backtest_all(
     world: World,
     config: EnvConfig,
-    entrants: Sequence[Entrant],
+    entrants: Sequence[PolicyUnderTest],
     *,
     bars_per_year: float,
     first_bar: int | None = None,
@@ -113,23 +113,23 @@ def backtest_all(
     for number, batch in enumerate(batches):
         chosen = [entrants[place] for place in batch]
         told = _shared(progress, number, len(batches))
-        track = simulate_entrants(world, config, chosen, first, last, progress=told)
+        track = simulate_policies(world, config, chosen, first, last, progress=told)
         closed_at = world.closed_at[first : last + 1]
         made = _results(world, config, chosen, track, closed_at, bars_per_year)
         results |= dict(zip(batch, made, strict=True))
     return tuple(results[place] for place in range(len(entrants)))
 
 
-def simulate_entrants(
+def simulate_policies(
     world: World,
     config: EnvConfig,
-    entrants: Sequence[Entrant],
+    entrants: Sequence[PolicyUnderTest],
     first_bar: int,
     last_bar: int,
     *,
     progress: Progress | None = None,
     native: bool | None = None,
-) -> Track:
+) -> SimulationRecord:
     """Simulate P entrants with N sleeves each; lane = entrant · N + symbol.
 
     Args:
@@ -152,7 +152,7 @@ def simulate_entrants(
     rules = lasting(config, n_bars).rules
     market = _market_of(world)
     lanes = _lay_out(world, config, entrants, first_bar)
-    sight = Sight(world)
+    sight = PolicyInputsTable(world)
     return simulate(
         market,
         sight,
@@ -177,7 +177,7 @@ def period_label(world: World, closed_at: NDArray[np.int64]) -> str:
     return f"{world.label}, {first} … {last}"
 
 
-def _batches(entrants: Sequence[Entrant], numbers_each: int) -> list[list[int]]:
+def _batches(entrants: Sequence[PolicyUnderTest], numbers_each: int) -> list[list[int]]:
     """Divide entrants, by place, into simulations of the same kind that fit into memory.
 
     Rules that look at the market alone are kept from the others: they need not be asked bar by bar.
@@ -206,8 +206,8 @@ def _shared(progress: Progress | None, number: int, count: int) -> Progress | No
 def _results(
     world: World,
     config: EnvConfig,
-    entrants: Sequence[Entrant],
-    track: Track,
+    entrants: Sequence[PolicyUnderTest],
+    track: SimulationRecord,
     closed_at: NDArray[np.int64],
     bars_per_year: float,
 ) -> Iterator[Backtest]:
@@ -241,7 +241,9 @@ def _market_of(world: World) -> TensorMarket:
     return _MARKETS[world]
 
 
-def _lay_out(world: World, config: EnvConfig, entrants: Sequence[Entrant], first_bar: int) -> Lanes:
+def _lay_out(
+    world: World, config: EnvConfig, entrants: Sequence[PolicyUnderTest], first_bar: int
+) -> Lanes:
     n_symbols = world.n_symbols
     symbols = torch.arange(n_symbols, dtype=torch.int32).repeat(len(entrants))
     profiles = [astuple(entrant.costs or config.costs) for entrant in entrants]
@@ -255,7 +257,7 @@ def _lay_out(world: World, config: EnvConfig, entrants: Sequence[Entrant], first
     )
 
 
-def _groups(entrants: Sequence[Entrant], n_symbols: int) -> list[Group]:
+def _groups(entrants: Sequence[PolicyUnderTest], n_symbols: int) -> list[Group]:
     """Join neighbours that are decided for by the same object."""
     groups: list[Group] = []
     for index, entrant in enumerate(entrants):
@@ -266,7 +268,7 @@ def _groups(entrants: Sequence[Entrant], n_symbols: int) -> list[Group]:
     return groups
 
 
-def _shares(track: Track, initial_cash_ccy: float) -> dict[str, NDArray[np.float64]]:
+def _shares(track: SimulationRecord, initial_cash_ccy: float) -> dict[str, NDArray[np.float64]]:
     """Return equity, positions, turnover and costs as `Backtest` has them."""
     equity = track.column("equity")
     start = np.full_like(equity[:1], initial_cash_ccy)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tradingbot.agents.baselines.catalogue import LOOKBACK_BARS, rule_policy
+from tradingbot.agents.baselines.matched_random import matched_random
+from tradingbot.agents.baselines.target_table import TargetTable
 from tradingbot.agents.policy import Policy
-from tradingbot.agents.rules.catalogue import LOOKBACK_BARS, rule_policy
-from tradingbot.agents.rules.matched_random import matched_random
-from tradingbot.agents.rules.target_table import TargetTable
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import DataError
 from tradingbot.envs.world import World

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from tradingbot.agents.policy import settled
+from tradingbot.agents.policy import apply_no_trade_band
 from tradingbot.evaluation.backtest.lanes import SIZE
-from tradingbot.evaluation.backtest.track import COLUMNS, columns_of
+from tradingbot.evaluation.backtest.simulation_record import COLUMNS, columns_of
 from tradingbot.market.account import COUNT_FIELDS
 from tradingbot.market.advance import Advanced
 from tradingbot.market.bars import STALE_COLUMN
@@ -20,7 +20,7 @@ from tradingbot.market.native import MACROS
 from tradingbot.market.native_step import account_inputs, recorded_step, step_inputs
 from tradingbot.market.observation import observe_accounts
 from tradingbot.market.packing import PackedAccount, pack, unpack
-from tradingbot.market.rules import Rules
+from tradingbot.market.params import SimulatorParams
 from tradingbot.market.simulation import Reward
 
 _ROW = COUNT_FIELDS.index("row")
@@ -37,7 +37,7 @@ void trade(int64_t first_lane, int64_t last_lane, int64_t L, int64_t first_bar, 
 _TAIL = "    }\n}\n"
 
 
-def lane_source(rules: Rules, reward: Reward) -> str:
+def lane_source(rules: SimulatorParams, reward: Reward) -> str:
     """Write the simulation of some rules and reward as one C function `trade`.
 
     Arrays (k, L) hold one column per lane. It takes lanes `first_lane` … `last_lane` − 1 through
@@ -55,17 +55,17 @@ def lane_source(rules: Rules, reward: Reward) -> str:
     )
 
 
-def _decide(rules: Rules) -> Callable[..., tuple[Tensor, ...]]:
+def _decide(rules: SimulatorParams) -> Callable[..., tuple[Tensor, ...]]:
     def decide(
         money: Tensor, counts: Tensor, wanted: Tensor, settles: Tensor
     ) -> tuple[Tensor, ...]:
         size = observe_accounts(rules, unpack(PackedAccount(money, counts)))[SIZE]
-        return torch.where(settles != 0, settled(wanted, size), wanted), size
+        return torch.where(settles != 0, apply_no_trade_band(wanted, size), wanted), size
 
     return decide
 
 
-def _step(rules: Rules, reward: Reward) -> Callable[..., tuple[Tensor, ...]]:
+def _step(rules: SimulatorParams, reward: Reward) -> Callable[..., tuple[Tensor, ...]]:
     def results(made: Advanced, costs: CostRates) -> tuple[Tensor, ...]:
         return (
             *pack(made.after),
@@ -97,7 +97,7 @@ def _load() -> list[str]:
     ]
 
 
-def _decision(program: LaneProgram, rules: Rules) -> list[str]:
+def _decision(program: LaneProgram, rules: SimulatorParams) -> list[str]:
     (asked,), (size,) = program.results
     kind = "int64_t" if rules.action.space == "discrete" else "double"
     # As `tensor_lanes` has it: asking for what is held means to leave it alone, also later.

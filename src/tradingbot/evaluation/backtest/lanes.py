@@ -9,14 +9,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tradingbot.agents.policy import MarketRule, Policy, Seen
+from tradingbot.agents.policy import MarketRule, Policy, PolicyInputs
 from tradingbot.envs.batch_observation import rows_of
 from tradingbot.envs.world import World
 from tradingbot.market.account import Account, open_accounts
 from tradingbot.market.bars import TensorMarket
 from tradingbot.market.costs import CostRates
 from tradingbot.market.observation import PRIVATE_FEATURES
-from tradingbot.market.rules import Rules
+from tradingbot.market.params import SimulatorParams
 
 SIZE = [feature.name for feature in PRIVATE_FEATURES].index("size")
 """Place of position ÷ largest position among the private numbers."""
@@ -42,7 +42,7 @@ class Lanes:
     delay_bars: Tensor
     """(L,) int64, bars that each lane's decisions wait."""
 
-    def open(self, market: TensorMarket, rules: Rules) -> Account:
+    def open(self, market: TensorMarket, rules: SimulatorParams) -> Account:
         """Open the accounts."""
         mark = market.rows[self.row.long(), 3]
         account = open_accounts(rules.account.initial_cash_ccy, self.row, mark)
@@ -59,7 +59,7 @@ class Lanes:
         return torch.cat(parts, dim=1)
 
 
-class Sight:
+class PolicyInputsTable:
     """The market's part of what policies see, as tensors."""
 
     def __init__(self, world: World) -> None:
@@ -79,6 +79,6 @@ class Sight:
             at = row[part]
             codes = None if allowed is None else allowed[:, part]
             features, regimes = (table.index_select(0, at) for table in self._tables)
-            wanted = policy(Seen(at, features, regimes, private[:, part], codes))
+            wanted = policy(PolicyInputs(at, features, regimes, private[:, part], codes))
             asked.append(wanted.to(private.dtype))
         return torch.cat(asked)

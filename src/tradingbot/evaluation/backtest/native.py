@@ -8,7 +8,7 @@ from typing import Any
 
 from tradingbot.evaluation.backtest.lane_source import lane_source
 from tradingbot.market.native import code_sha256, load_library
-from tradingbot.market.rules import Rules, endless
+from tradingbot.market.params import SimulatorParams, endless
 from tradingbot.market.simulation import Reward
 from tradingbot.rewards import reward_identity
 
@@ -16,10 +16,10 @@ Trade = Callable[..., None]
 """The C function `trade`; see `lane_source`."""
 _SOURCES = ("domain", "market", "rewards", "risk", "agents/policy.py", "evaluation/backtest")
 """What a program is made from, below the package."""
-_LOADED: dict[tuple[Rules, Any], Trade | None] = {}
+_LOADED: dict[tuple[SimulatorParams, Any], Trade | None] = {}
 
 
-def native_trade(rules: Rules, reward: Reward) -> Trade | None:
+def native_trade(rules: SimulatorParams, reward: Reward) -> Trade | None:
     """Return the compiled simulation of some rules and reward; None where it cannot be made.
 
     The first call takes some seconds, others nothing; another process finds the program on disk.
@@ -32,7 +32,7 @@ def native_trade(rules: Rules, reward: Reward) -> Trade | None:
     return _LOADED[key]
 
 
-def _make(rules: Rules, reward: Reward) -> Trade | None:
+def _make(rules: SimulatorParams, reward: Reward) -> Trade | None:
     terms = reward_identity(reward)
     identity = repr(("trade", rules, terms, code_sha256(*_SOURCES))) if terms else ""
     library = load_library(identity, lambda: lane_source(rules, reward))

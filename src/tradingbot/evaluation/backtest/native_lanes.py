@@ -13,13 +13,13 @@ from torch import Tensor
 from tradingbot.domain.action import Action
 from tradingbot.evaluation.backtest.lanes import Lanes
 from tradingbot.evaluation.backtest.native import Trade
-from tradingbot.evaluation.backtest.track import COLUMNS, Track
+from tradingbot.evaluation.backtest.simulation_record import COLUMNS, SimulationRecord
 from tradingbot.market.account import COUNT_FIELDS
 from tradingbot.market.bars import TensorMarket
 from tradingbot.market.compiled import allowed_codes
 from tradingbot.market.observation import observe_accounts
 from tradingbot.market.packing import PackedAccount, pack, unpack
-from tradingbot.market.rules import Rules
+from tradingbot.market.params import SimulatorParams
 
 _ROW = COUNT_FIELDS.index("row")
 _LANES_PER_THREAD = 64
@@ -33,7 +33,7 @@ class NativeLanes:
         self,
         trade: Trade,
         market: TensorMarket,
-        rules: Rules,
+        rules: SimulatorParams,
         lanes: Lanes,
         *,
         n_bars: int,
@@ -76,10 +76,10 @@ class NativeLanes:
         """Take targets (S, L) that depend on no account through S bars, settled on the way."""
         self._run(wanted.contiguous(), len(wanted), self._settling, sees=False)
 
-    def track(self) -> Track:
+    def track(self) -> SimulationRecord:
         """Return the record."""
         account = unpack(PackedAccount(self._money, self._counts))
-        return Track(
+        return SimulationRecord(
             bars=self._bars,
             asked=self._asked,
             terms=self._terms,

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.evaluation.backtest.result import Backtest
-from tradingbot.evaluation.metrics.registry import Outcome
+from tradingbot.evaluation.metrics.registry import PerformanceSeries
 
 FloatArray = NDArray[np.float64]
 
 
-def outcome_of(played: Backtest, *, reference: FloatArray | None = None) -> Outcome:
+def outcome_of(played: Backtest, *, reference: FloatArray | None = None) -> PerformanceSeries:
     """Return what the portfolio did.
 
     Args:
@@ -20,7 +20,7 @@ def outcome_of(played: Backtest, *, reference: FloatArray | None = None) -> Outc
     """
     before, after = weights(played.equity[:-1]), weights(played.equity[1:])
     closed = ~played.trades.is_open
-    return Outcome(
+    return PerformanceSeries(
         returns=played.portfolio_returns,
         bars_per_year=played.bars_per_year,
         reference=reference,

@@ -15,13 +15,13 @@ from collections.abc import Callable
 
 import torch
 
-from tradingbot.evaluation.backtest.lanes import Lanes, Sight
+from tradingbot.evaluation.backtest.lanes import Lanes, PolicyInputsTable
 from tradingbot.evaluation.backtest.native import native_trade
 from tradingbot.evaluation.backtest.native_lanes import NativeLanes
+from tradingbot.evaluation.backtest.simulation_record import SimulationRecord
 from tradingbot.evaluation.backtest.tensor_lanes import TensorLanes
-from tradingbot.evaluation.backtest.track import Track
 from tradingbot.market.bars import TensorMarket
-from tradingbot.market.rules import Rules
+from tradingbot.market.params import SimulatorParams
 from tradingbot.rewards import PotentialShaping, RewardStack
 
 Progress = Callable[[int, int, str], None]
@@ -34,15 +34,15 @@ _MANY_BARS = 400
 
 def simulate(  # noqa: PLR0913 - a simulation's parts, and how it is run
     market: TensorMarket,
-    sight: Sight,
-    rules: Rules,
+    sight: PolicyInputsTable,
+    rules: SimulatorParams,
     reward: RewardStack | PotentialShaping,
     lanes: Lanes,
     *,
     n_bars: int,
     progress: Progress | None = None,
     native: bool | None = None,
-) -> Track:
+) -> SimulationRecord:
     """Let every lane trade for `n_bars` bars, without gradients.
 
     Args:
@@ -73,7 +73,7 @@ def simulate(  # noqa: PLR0913 - a simulation's parts, and how it is run
 
 def _engine(
     market: TensorMarket,
-    rules: Rules,
+    rules: SimulatorParams,
     reward: RewardStack | PotentialShaping,
     lanes: Lanes,
     n_bars: int,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tradingbot.envs.config import EnvConfig
 from tradingbot.market.costs import CostProfile
-from tradingbot.market.rules import AccountRules, ActionRules, EpisodeRules, Rules
+from tradingbot.market.params import AccountRules, ActionRules, EpisodeRules, SimulatorParams
 from tradingbot.risk.limits import RiskLimits
 
 
@@ -30,7 +30,7 @@ def sleeve_config(
         ConfigError: If there is no reward of that name.
     """
     return EnvConfig(
-        rules=Rules(
+        rules=SimulatorParams(
             account=AccountRules(
                 position_loss_frac=float("inf"),
                 portfolio_loss_frac=1.0,

@@ -7,13 +7,18 @@ import torch
 from torch import Tensor
 
 from tradingbot.evaluation.backtest.lanes import SIZE, Lanes
-from tradingbot.evaluation.backtest.track import COLUMNS, Track, columns_of, joined
+from tradingbot.evaluation.backtest.simulation_record import (
+    COLUMNS,
+    SimulationRecord,
+    columns_of,
+    joined,
+)
 from tradingbot.market.account import Account
 from tradingbot.market.advance import Advanced, advance
 from tradingbot.market.bars import TensorMarket
 from tradingbot.market.compiled import allowed_codes
 from tradingbot.market.observation import observe_accounts
-from tradingbot.market.rules import Rules
+from tradingbot.market.params import SimulatorParams
 from tradingbot.market.simulation import Reward
 
 _CHUNK_BARS = 64
@@ -24,7 +29,12 @@ class TensorLanes:
     """The accounts of all lanes at a bar, and the record up to it."""
 
     def __init__(
-        self, market: TensorMarket, rules: Rules, reward: Reward, lanes: Lanes, n_bars: int
+        self,
+        market: TensorMarket,
+        rules: SimulatorParams,
+        reward: Reward,
+        lanes: Lanes,
+        n_bars: int,
     ) -> None:
         """Open the accounts; `n_bars` bars will be traded."""
         self._market, self._rules, self._lanes = market, rules, lanes
@@ -53,7 +63,7 @@ class TensorLanes:
         self._recorder.record(self._step, asked, advanced)
         self._step += 1
 
-    def track(self) -> Track:
+    def track(self) -> SimulationRecord:
         """Return the record."""
         return self._recorder.track(self._account)
 
@@ -92,7 +102,7 @@ class _Waiting:
 class _Recorder:
     """Keeps what a simulation is asked for afterwards; works on many bars at a time."""
 
-    def __init__(self, rules: Rules, reward: Reward, n_bars: int, n_lanes: int) -> None:
+    def __init__(self, rules: SimulatorParams, reward: Reward, n_bars: int, n_lanes: int) -> None:
         self._rules, self._reward, self._n_lanes = rules, reward, n_lanes
         self._bars = np.empty((n_bars, len(COLUMNS), n_lanes))
         self._asked = np.empty((n_bars, n_lanes))
@@ -106,12 +116,12 @@ class _Recorder:
         if len(self._steps) == _CHUNK_BARS:
             self._write(step + 1)
 
-    def track(self, account: Account) -> Track:
+    def track(self, account: Account) -> SimulationRecord:
         """Return everything, with the accounts as they are at the end."""
         if self._steps:
             self._write(len(self._bars))
         assert isinstance(self._terms, Tensor)
-        return Track(
+        return SimulationRecord(
             bars=self._bars,
             asked=self._asked,
             terms=self._terms.double().numpy(),

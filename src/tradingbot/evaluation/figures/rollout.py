@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from tradingbot.evaluation.rollout import Rollout
+    from tradingbot.evaluation.rollout import PolicyRollout
 
 POLICY_COLOURS = {
     "random": GREY,
@@ -33,7 +33,7 @@ POLICY_COLOURS = {
 _TERM_COLOURS = (BLUE, RED, GREEN, PURPLE, ORANGE, GREY, "#56B4E9", "#F0E442", "#332288", "#882255")
 
 
-def draw_equity(rollout: Rollout, *, title: str) -> Figure:
+def draw_equity(rollout: PolicyRollout, *, title: str) -> Figure:
     """Draw the worth of each policy's sleeves together above, their drawdown below."""
     figure = new_figure(10, 5.2, rows=2)
     upper, lower = figure.axes
@@ -56,7 +56,7 @@ def draw_equity(rollout: Rollout, *, title: str) -> Figure:
     return figure
 
 
-def draw_trades(rollout: Rollout, symbol: int, *, title: str, bars: int = 350) -> Figure:
+def draw_trades(rollout: PolicyRollout, symbol: int, *, title: str, bars: int = 350) -> Figure:
     """Draw the last bars of one symbol, and above each other when each policy held it.
 
     Args:
@@ -87,7 +87,7 @@ def draw_trades(rollout: Rollout, symbol: int, *, title: str, bars: int = 350) -
 
 
 def _draw_held(
-    axes: Axes, rollout: Rollout, sleeve: tuple[int, int], policy: str, *, bars: int
+    axes: Axes, rollout: PolicyRollout, sleeve: tuple[int, int], policy: str, *, bars: int
 ) -> None:
     """Draw one line of spells, green where the trade won and orange where it lost."""
     row, symbol = sleeve
@@ -105,7 +105,7 @@ def _draw_held(
     axes.broken_barh(spells, (row - 0.32, 0.64), facecolors=colours, alpha=0.75, linewidth=0)
 
 
-def draw_reward_terms(rollout: Rollout, *, title: str) -> Figure:
+def draw_reward_terms(rollout: PolicyRollout, *, title: str) -> Figure:
     """Draw the mean reward of a sleeve per 1,000 bars, term by term; points mark the sum."""
     figure = new_figure(10, 1.5 + 0.42 * len(rollout.policies))
     axes = figure.axes[0]

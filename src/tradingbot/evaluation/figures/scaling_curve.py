@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Measurement:
+class ScalingPoint:
     """What one size of data took."""
 
     series: str
@@ -26,7 +26,7 @@ class Measurement:
     peak_bytes: float
 
 
-def draw_scaling(measurements: Sequence[Measurement], *, title: str) -> Figure:
+def draw_scaling(measurements: Sequence[ScalingPoint], *, title: str) -> Figure:
     """Draw seconds of each stage, and peak memory, against rows of input on log–log axes.
 
     The dashed line rises in proportion to the rows from the first measurement: what runs below it
@@ -53,7 +53,7 @@ def draw_scaling(measurements: Sequence[Measurement], *, title: str) -> Figure:
 
 def _draw(
     axes: Axes,
-    measurements: Sequence[Measurement],
+    measurements: Sequence[ScalingPoint],
     colour: str,
     label: str,
     values: Sequence[float],

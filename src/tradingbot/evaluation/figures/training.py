@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Curves:
+class TrainingCurves:
     """What was measured while agents learned."""
 
     steps: Sequence[int]
@@ -34,7 +34,7 @@ class NetBar:
     high_bps: float
 
 
-def draw_learning_curves(curves: Curves, *, title: str) -> Figure:
+def draw_learning_curves(curves: TrainingCurves, *, title: str) -> Figure:
     """Draw each agent's validation Sharpe ratio, their mean, and the entropy of actions."""
     figure = new_figure(10, 3.2, columns=2)
     left, right = figure.axes

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.gate import Gate
-from tradingbot.evaluation.gates.measurement import Measured, Measurement
+from tradingbot.evaluation.gates.measurement import MeasuredValue, Measurement
 from tradingbot.evaluation.gates.measurements import measurement_of
 from tradingbot.evaluation.gates.result import GateResult, Outcome
 
@@ -53,7 +53,7 @@ def _judge(gate: Gate, measurement: Measurement, dossier: Dossier) -> GateResult
     )
 
 
-def _outcome(gate: Gate, found: Measured) -> tuple[Outcome, str]:
+def _outcome(gate: Gate, found: MeasuredValue) -> tuple[Outcome, str]:
     if found.value is None:
         return "not measured", found.reason
     value = found.value

@@ -10,7 +10,7 @@ from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.oracle.intervals import Interval
 
 
-class Measured(NamedTuple):
+class MeasuredValue(NamedTuple):
     """A figure of a dossier, or why there is none."""
 
     value: float | None
@@ -25,9 +25,9 @@ class Measurement:
     unit: str
     evidence: str
     """Section of the report that shows it; empty where nothing does."""
-    read: Callable[[Dossier], Measured]
+    read: Callable[[Dossier], MeasuredValue]
 
 
-def missing(reason: str) -> Measured:
+def missing(reason: str) -> MeasuredValue:
     """Return that there is no figure, and why."""
-    return Measured(None, None, reason)
+    return MeasuredValue(None, None, reason)

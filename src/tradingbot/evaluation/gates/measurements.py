@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.performance import AgentRow, PolicyRow
-from tradingbot.evaluation.gates.measurement import Measured, Measurement, missing
+from tradingbot.evaluation.gates.measurement import MeasuredValue, Measurement, missing
 from tradingbot.evaluation.gates.pending import PENDING
 from tradingbot.evaluation.gates.training_measurements import TRAINING_MEASUREMENTS
 from tradingbot.evaluation.oracle.intervals import Interval
@@ -24,38 +24,38 @@ def _agents(dossier: Dossier) -> PolicyRow:
     return dossier.test.policies[0]
 
 
-def _of_agents(dossier: Dossier, does: Callable[[AgentRow], bool]) -> Measured:
+def _of_agents(dossier: Dossier, does: Callable[[AgentRow], bool]) -> MeasuredValue:
     rows = dossier.test.agents
-    return Measured(sum(map(does, rows)) / len(rows)) if rows else missing("no agent")
+    return MeasuredValue(sum(map(does, rows)) / len(rows)) if rows else missing("no agent")
 
 
-def _win_rate(dossier: Dossier) -> Measured:
+def _win_rate(dossier: Dossier) -> MeasuredValue:
     row = _agents(dossier)
     if not row.n_trades:
         return missing("no trade was closed")
     return _interval(wilson_interval(row.win_rate_frac * row.n_trades, row.n_trades))
 
 
-def _share(dossier: Dossier) -> Measured:
+def _share(dossier: Dossier) -> MeasuredValue:
     share = dossier.test.share_of_oracle
     if share is None:
         return missing("the market has no oracle that earns")
-    return Measured(share.estimate, share)
+    return MeasuredValue(share.estimate, share)
 
 
-def _over_reference(dossier: Dossier) -> Measured:
+def _over_reference(dossier: Dossier) -> MeasuredValue:
     reference = dossier.test.policy(dossier.test.reference)
     if reference is None:
         return missing("no reference")
-    return Measured(_agents(dossier).annual_return_frac - reference.annual_return_frac)
+    return MeasuredValue(_agents(dossier).annual_return_frac - reference.annual_return_frac)
 
 
-def _beat_supervised(dossier: Dossier) -> Measured:
+def _beat_supervised(dossier: Dossier) -> MeasuredValue:
     """Count agents that trade and earn more than the model's best threshold on their symbol."""
     rows = dossier.test.agents
     if all(row.supervised_return_frac is None for row in rows):
         return missing("no supervised model was given to the run")
-    return Measured(float(sum(map(_beats_supervised, rows))))
+    return MeasuredValue(float(sum(map(_beats_supervised, rows))))
 
 
 def _beats_supervised(row: AgentRow) -> bool:
@@ -67,89 +67,89 @@ def _beats_supervised_figures(row: AgentRow) -> bool:
     return row.total_return_frac > SUPERVISED_RETURN_FRAC and row.sharpe_annual > SUPERVISED_SHARPE
 
 
-def _windows(dossier: Dossier) -> Measured:
+def _windows(dossier: Dossier) -> MeasuredValue:
     if dossier.walk_forward is None:
         return _left_out(dossier, "walk_forward")
     share = dossier.walk_forward.share_positive
-    return Measured(share.estimate, share)
+    return MeasuredValue(share.estimate, share)
 
 
-def _regimes(dossier: Dossier) -> Measured:
+def _regimes(dossier: Dossier) -> MeasuredValue:
     if dossier.regimes is None:
         return _left_out(dossier, "regimes")
-    return Measured(float(dossier.regimes.profitable))
+    return MeasuredValue(float(dossier.regimes.profitable))
 
 
-def _stress(dossier: Dossier) -> Measured:
+def _stress(dossier: Dossier) -> MeasuredValue:
     if dossier.stress is None or not dossier.stress.rows:
         return _left_out(dossier, "stress")
-    return Measured(dossier.stress.worst_drawdown_frac)
+    return MeasuredValue(dossier.stress.worst_drawdown_frac)
 
 
-def _cost_reserve(dossier: Dossier) -> Measured:
+def _cost_reserve(dossier: Dossier) -> MeasuredValue:
     found = dossier.sensitivity
     if found is None:
         return _left_out(dossier, "sensitivity")
     break_even = found.break_even_cost_bps[0]
     if found.assumed_cost_bps <= 0.0:
         return missing("the run assumes no costs")
-    return Measured(0.0 if break_even is None else break_even / found.assumed_cost_bps)
+    return MeasuredValue(0.0 if break_even is None else break_even / found.assumed_cost_bps)
 
 
-def _late(dossier: Dossier) -> Measured:
+def _late(dossier: Dossier) -> MeasuredValue:
     found = dossier.leak_check.delayed_net_bps
-    return Measured(found[1]) if len(found) > 1 else missing("no delay was tried")
+    return MeasuredValue(found[1]) if len(found) > 1 else missing("no delay was tried")
 
 
-def _largest_term(dossier: Dossier) -> Measured:
+def _largest_term(dossier: Dossier) -> MeasuredValue:
     if dossier.policy is None:
         return _left_out(dossier, "policy")
     shares = [share for _, share in dossier.policy.reward_shares]
     if len(shares) < 2:
         return missing("the reward has one term")
-    return Measured(max(shares))
+    return MeasuredValue(max(shares))
 
 
-def _placebos(dossier: Dossier) -> Measured:
+def _placebos(dossier: Dossier) -> MeasuredValue:
     if dossier.placebos is None or not dossier.placebos.rows:
         return _left_out(dossier, "placebos")
-    return Measured(float(sum(not row.is_clean for row in dossier.placebos.rows)))
+    return MeasuredValue(float(sum(not row.is_clean for row in dossier.placebos.rows)))
 
 
-def _seeds(dossier: Dossier) -> Measured:
+def _seeds(dossier: Dossier) -> MeasuredValue:
     if dossier.seeds is None:
         return _left_out(dossier, "seeds")
-    return Measured(dossier.seeds.net_bps_iqm.estimate, dossier.seeds.net_bps_iqm)
+    return MeasuredValue(dossier.seeds.net_bps_iqm.estimate, dossier.seeds.net_bps_iqm)
 
 
-def _overfitting(dossier: Dossier) -> Measured:
+def _overfitting(dossier: Dossier) -> MeasuredValue:
     found = dossier.statistics.overfitting_probability
     if found is None:
         return missing("fewer than two variants were compared")
-    return Measured(found)
+    return MeasuredValue(found)
 
 
-def _track_record(dossier: Dossier) -> Measured:
+def _track_record(dossier: Dossier) -> MeasuredValue:
     needed = dossier.statistics.min_track_record_bars
-    return Measured(dossier.statistics.bars / needed if needed > 0.0 else 0.0)
+    return MeasuredValue(dossier.statistics.bars / needed if needed > 0.0 else 0.0)
 
 
-def _leak(dossier: Dossier) -> Measured:
+def _leak(dossier: Dossier) -> MeasuredValue:
     found = dossier.leak_check
     if found.is_clean and found.gap:  # whoever deletes the bars must not pass
         return missing(found.gap)
-    return Measured(float(len(found.words) + found.actions_changed))
+    return MeasuredValue(float(len(found.words) + found.actions_changed))
 
 
-def _range(dossier: Dossier) -> Measured:
+def _range(dossier: Dossier) -> MeasuredValue:
     health = dossier.health
     # A policy that may not be short has its lowest action at 0, and uses its full range from there.
     lowest = 0.0 if health.lowest_action >= 0.0 else -1.0
     reach = (health.highest_action - health.lowest_action) / (1.0 - lowest)
-    return Measured(reach)
+    return MeasuredValue(reach)
 
 
-def _left_out(dossier: Dossier, piece: str) -> Measured:
+def _left_out(dossier: Dossier, piece: str) -> MeasuredValue:
     reasons = dict(dossier.left_out)
     return missing(reasons.get(piece, "not evaluated"))
 
@@ -168,32 +168,32 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         "bp/bar", "statistics", lambda d: _interval(d.statistics.excess_hac_bps)
     ),
     "max_drawdown_frac": Measurement(
-        "fraction", "performance", lambda d: Measured(_agents(d).max_drawdown_frac)
+        "fraction", "performance", lambda d: MeasuredValue(_agents(d).max_drawdown_frac)
     ),
     "win_rate_frac": Measurement("fraction", "performance", _win_rate),
     "profit_factor": Measurement(
-        "ratio", "performance", lambda d: Measured(_agents(d).profit_factor)
+        "ratio", "performance", lambda d: MeasuredValue(_agents(d).profit_factor)
     ),
     "annual_return_over_reference_frac": Measurement("per year", "performance", _over_reference),
     "trades_per_1000": Measurement(
-        "per 1,000 steps", "health", lambda d: Measured(d.test.trades_per_1000)
+        "per 1,000 steps", "health", lambda d: MeasuredValue(d.test.trades_per_1000)
     ),
     "voluntary_trade_frac": Measurement(
-        "fraction", "health", lambda d: Measured(d.test.voluntary_trade_frac)
+        "fraction", "health", lambda d: MeasuredValue(d.test.voluntary_trade_frac)
     ),
-    "action_entropy": Measurement("0 … 1", "health", lambda d: Measured(d.health.entropy)),
+    "action_entropy": Measurement("0 … 1", "health", lambda d: MeasuredValue(d.health.entropy)),
     "largest_bin_frac": Measurement(
-        "fraction", "health", lambda d: Measured(d.health.largest_bin_frac)
+        "fraction", "health", lambda d: MeasuredValue(d.health.largest_bin_frac)
     ),
     "action_range_frac": Measurement("fraction", "health", _range),
     "collapsed_agents": Measurement(
-        "agents", "health", lambda d: Measured(float(len(d.health.collapsed_agents)))
+        "agents", "health", lambda d: MeasuredValue(float(len(d.health.collapsed_agents)))
     ),
     "unhealthy": Measurement(
-        "0 or 1", "health", lambda d: Measured(float(not d.health.is_healthy))
+        "0 or 1", "health", lambda d: MeasuredValue(float(not d.health.is_healthy))
     ),
     "trading_agents": Measurement(
-        "agents", "league", lambda d: Measured(float(sum(row.trades for row in d.test.agents)))
+        "agents", "league", lambda d: MeasuredValue(float(sum(row.trades for row in d.test.agents)))
     ),
     "agents_sharpe_above_0.2_frac": Measurement(
         "fraction", "league", lambda d: _of_agents(d, lambda row: row.sharpe_annual > 0.2)
@@ -201,18 +201,18 @@ MEASUREMENTS: Mapping[str, Measurement] = {
     "agents_sharpe_above_0.3": Measurement(
         "agents",
         "league",
-        lambda d: Measured(float(sum(row.sharpe_annual > 0.3 for row in d.test.agents))),
+        lambda d: MeasuredValue(float(sum(row.sharpe_annual > 0.3 for row in d.test.agents))),
     ),
     "agents_losing_half": Measurement(
         "agents",
         "league",
-        lambda d: Measured(float(sum(row.total_return_frac < -0.5 for row in d.test.agents))),
+        lambda d: MeasuredValue(float(sum(row.total_return_frac < -0.5 for row in d.test.agents))),
     ),
     "agents_beating_supervised": Measurement("agents", "league", _beat_supervised),
     "agents_beating_supervised_figures": Measurement(
         "agents",
         "league",
-        lambda d: Measured(float(sum(map(_beats_supervised_figures, d.test.agents)))),
+        lambda d: MeasuredValue(float(sum(map(_beats_supervised_figures, d.test.agents)))),
     ),
     "share_of_oracle": Measurement("fraction", "performance", _share),
     "walk_forward_positive_frac": Measurement("fraction", "walk-forward", _windows),
@@ -223,13 +223,13 @@ MEASUREMENTS: Mapping[str, Measurement] = {
     "largest_reward_term_frac": Measurement("fraction", "policy", _largest_term),
     "seeds_net_bps": Measurement("bp/bar", "seeds", _seeds),
     "deflated_sharpe": Measurement(
-        "probability", "statistics", lambda d: Measured(d.statistics.deflated_sharpe)
+        "probability", "statistics", lambda d: MeasuredValue(d.statistics.deflated_sharpe)
     ),
     "probabilistic_sharpe": Measurement(
-        "probability", "statistics", lambda d: Measured(d.statistics.probabilistic_sharpe)
+        "probability", "statistics", lambda d: MeasuredValue(d.statistics.probabilistic_sharpe)
     ),
     "spa_p": Measurement(
-        "probability", "statistics", lambda d: Measured(d.statistics.spa_p_consistent)
+        "probability", "statistics", lambda d: MeasuredValue(d.statistics.spa_p_consistent)
     ),
     "overfitting_probability": Measurement("probability", "statistics", _overfitting),
     "track_record_frac": Measurement("× minimum", "statistics", _track_record),
@@ -253,9 +253,9 @@ def measurement_of(metric: str, benches: Mapping[str, float]) -> Measurement:
         return KNOWN[metric]
     value = benches.get(metric.removeprefix(BENCH_PREFIX))
     absent = "no such record among the benchmarks" if benches else "no benchmark was given"
-    found = missing(f"{absent} (--bench)") if value is None else Measured(value)
+    found = missing(f"{absent} (--bench)") if value is None else MeasuredValue(value)
     return Measurement("as benchmarked", "benchmarks", lambda _: found)
 
 
-def _interval(found: Interval) -> Measured:
-    return Measured(found.estimate, found)
+def _interval(found: Interval) -> MeasuredValue:
+    return MeasuredValue(found.estimate, found)

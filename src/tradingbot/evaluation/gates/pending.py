@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.gates.measurement import Measured, Measurement, missing
+from tradingbot.evaluation.gates.measurement import MeasuredValue, Measurement, missing
 
 _NO_MASTER = "there is no master agent yet; a dossier of one would measure it"
 _PENDING = {
@@ -60,7 +60,7 @@ _PENDING = {
 
 
 def _pending(unit: str, words: str) -> Measurement:
-    def read(_: Dossier) -> Measured:
+    def read(_: Dossier) -> MeasuredValue:
         return missing(words)
 
     return Measurement(unit, "", read)

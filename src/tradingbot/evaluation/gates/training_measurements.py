@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.training_facts import TrainingFacts
-from tradingbot.evaluation.gates.measurement import Measured, Measurement, missing
+from tradingbot.evaluation.gates.measurement import MeasuredValue, Measurement, missing
 
 NAN_STEPS = 100_000
 """Steps of all agents together in which no NaN may appear."""
 
 
-def _of_facts(read: Callable[[TrainingFacts], Measured]) -> Callable[[Dossier], Measured]:
-    def of_dossier(dossier: Dossier) -> Measured:
+def _of_facts(read: Callable[[TrainingFacts], MeasuredValue]) -> Callable[[Dossier], MeasuredValue]:
+    def of_dossier(dossier: Dossier) -> MeasuredValue:
         if dossier.training is None:
             return missing("the dossier says nothing of data and training")
         return read(dossier.training)
@@ -21,59 +21,59 @@ def _of_facts(read: Callable[[TrainingFacts], Measured]) -> Callable[[Dossier], 
     return of_dossier
 
 
-def _covered(facts: TrainingFacts) -> Measured:
+def _covered(facts: TrainingFacts) -> MeasuredValue:
     if not facts.universe_symbols:
         named = facts.universe or "none is named"
         return missing(f"the universe of the data is not known: {named}")
-    return Measured(1.0 - len(facts.symbols_without_bars) / facts.universe_symbols)
+    return MeasuredValue(1.0 - len(facts.symbols_without_bars) / facts.universe_symbols)
 
 
-def _certificate(dossier: Dossier) -> Measured:
+def _certificate(dossier: Dossier) -> MeasuredValue:
     if dossier.leak_check.certificate_sha256 is not None:
-        return Measured(1.0)
+        return MeasuredValue(1.0)
     if dossier.header.synthetic:
         return missing("the market was generated in memory: there is no panel to certify")
-    return Measured(0.0)
+    return MeasuredValue(0.0)
 
 
-def _scaler(facts: TrainingFacts) -> Measured:
+def _scaler(facts: TrainingFacts) -> MeasuredValue:
     if facts.is_scaler_of_train is None:
         return missing(
             "the market was generated in memory: its scaler is fitted on train each time it is "
             "opened, and the run keeps none to compare"
         )
-    return Measured(float(facts.is_scaler_of_train))
+    return MeasuredValue(float(facts.is_scaler_of_train))
 
 
-def _over_budget(facts: TrainingFacts) -> Measured:
+def _over_budget(facts: TrainingFacts) -> MeasuredValue:
     if facts.over_budget is None:
         return missing("the run is of a version that kept no counts of parameters")
-    return Measured(float(len(facts.over_budget)))
+    return MeasuredValue(float(len(facts.over_budget)))
 
 
-def _not_finite(facts: TrainingFacts) -> Measured:
+def _not_finite(facts: TrainingFacts) -> MeasuredValue:
     if not facts.updates:
         return missing("the journal of the run has no update")
-    return Measured(float(facts.updates_not_finite))
+    return MeasuredValue(float(facts.updates_not_finite))
 
 
-def _not_finite_in_100k(dossier: Dossier) -> Measured:
+def _not_finite_in_100k(dossier: Dossier) -> MeasuredValue:
     steps = dossier.header.steps_per_agent * dossier.header.agents
     if steps < NAN_STEPS:
         return missing(f"the agents made {steps:,} steps together, {NAN_STEPS:,} are asked for")
     return _of_facts(_not_finite)(dossier)
 
 
-def _accuracy(facts: TrainingFacts) -> Measured:
+def _accuracy(facts: TrainingFacts) -> MeasuredValue:
     if facts.auxiliary_accuracy_frac is None:
         return missing("no score of pre-training is in the journal of the run")
-    return Measured(facts.auxiliary_accuracy_frac)
+    return MeasuredValue(facts.auxiliary_accuracy_frac)
 
 
-def _repeats(facts: TrainingFacts) -> Measured:
+def _repeats(facts: TrainingFacts) -> MeasuredValue:
     if not facts.equal_runs:
         return missing("no other run of this workspace has the same configuration and data")
-    return Measured(float(facts.equal_runs_that_differ))
+    return MeasuredValue(float(facts.equal_runs_that_differ))
 
 
 TRAINING_MEASUREMENTS: Mapping[str, Measurement] = {
@@ -85,6 +85,6 @@ TRAINING_MEASUREMENTS: Mapping[str, Measurement] = {
     "updates_not_finite_in_100k": Measurement("updates", "origin", _not_finite_in_100k),
     "auxiliary_accuracy_frac": Measurement("fraction", "origin", _of_facts(_accuracy)),
     "equal_runs_that_differ": Measurement("runs", "origin", _of_facts(_repeats)),
-    "agents": Measurement("agents", "origin", lambda d: Measured(float(d.header.agents))),
+    "agents": Measurement("agents", "origin", lambda d: MeasuredValue(float(d.header.agents))),
 }
 """Name → where it comes from; part of `measurements.MEASUREMENTS`."""

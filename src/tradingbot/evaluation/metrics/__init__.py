@@ -6,7 +6,7 @@ Whether a figure is luck is asked in `evaluation.statistics`.
 from tradingbot.evaluation.metrics.registry import (
     METRICS,
     Metric,
-    Outcome,
+    PerformanceSeries,
     measure,
     metric_named,
 )
@@ -50,7 +50,7 @@ from tradingbot.evaluation.metrics.trading import (
 __all__ = [
     "METRICS",
     "Metric",
-    "Outcome",
+    "PerformanceSeries",
     "action_entropy",
     "action_shares",
     "annual_alpha",

@@ -18,7 +18,7 @@ from tradingbot.evaluation.metrics import relative, returns, trading
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class PerformanceSeries:
     """What a policy did, as far as it is known; a metric without its input is NaN: not measured."""
 
     returns: ArrayLike
@@ -50,7 +50,7 @@ class Metric:
     """One figure: how, in which unit, and which way is better."""
 
     name: str
-    measure: Callable[[Outcome], float]
+    measure: Callable[[PerformanceSeries], float]
     """NaN where it is not defined or an input is missing."""
     unit: str
     """Of the figure, with its annualisation."""
@@ -61,7 +61,7 @@ class Metric:
     """When it is NaN."""
 
 
-def measure(outcome: Outcome, names: Iterable[str] | None = None) -> dict[str, float]:
+def measure(outcome: PerformanceSeries, names: Iterable[str] | None = None) -> dict[str, float]:
     """Measure all metrics, or some by name, in the order of the table or of the names.
 
     Raises:
@@ -85,22 +85,22 @@ def metric_named(name: str) -> Metric:
     return METRICS[name]
 
 
-def _yearly(function: Callable[..., float]) -> Callable[[Outcome], float]:
+def _yearly(function: Callable[..., float]) -> Callable[[PerformanceSeries], float]:
     return lambda outcome: function(outcome.returns, bars_per_year=outcome.bars_per_year)
 
 
-def _plain(function: Callable[..., float], *fields: str) -> Callable[[Outcome], float]:
+def _plain(function: Callable[..., float], *fields: str) -> Callable[[PerformanceSeries], float]:
     """Call with fields of the outcome; NaN where one is missing."""
 
-    def measured(outcome: Outcome) -> float:
+    def measured(outcome: PerformanceSeries) -> float:
         inputs = [getattr(outcome, field) for field in fields]
         return math.nan if any(each is None for each in inputs) else function(*inputs)
 
     return measured
 
 
-def _beside(function: Callable[..., float]) -> Callable[[Outcome], float]:
-    def measured(outcome: Outcome) -> float:
+def _beside(function: Callable[..., float]) -> Callable[[PerformanceSeries], float]:
+    def measured(outcome: PerformanceSeries) -> float:
         if outcome.reference is None:
             return math.nan
         return function(outcome.returns, outcome.reference, bars_per_year=outcome.bars_per_year)
@@ -108,7 +108,7 @@ def _beside(function: Callable[..., float]) -> Callable[[Outcome], float]:
     return measured
 
 
-def _trades_per_1000(outcome: Outcome) -> float:
+def _trades_per_1000(outcome: PerformanceSeries) -> float:
     if outcome.trade_pnl is None:
         return math.nan
     return trading.trades_per_1000_bars(outcome.trade_pnl, n_bars=len(np.asarray(outcome.returns)))

@@ -12,7 +12,7 @@ from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.oracle.known_answers import known_answers
 from tradingbot.evaluation.oracle.market_oracle import oracle_for
 from tradingbot.evaluation.oracle.result import OracleResult, Simulated, Terms
-from tradingbot.evaluation.oracle.signal_model import SignalModel, Thresholds
+from tradingbot.evaluation.oracle.signal_model import SignalModel, SwitchThresholds
 from tradingbot.evaluation.oracle.simulation import simulate_targets
 
 __all__ = [
@@ -23,8 +23,8 @@ __all__ = [
     "OracleResult",
     "SignalModel",
     "Simulated",
+    "SwitchThresholds",
     "Terms",
-    "Thresholds",
     "known_answers",
     "oracle_for",
     "simulate_targets",

@@ -28,7 +28,7 @@ TABLE_BEGIN, TABLE_END = "<!-- table: known answers -->\n", "\n<!-- end -->"
 
 
 @dataclass(frozen=True)
-class Question:
+class KnownAnswerCase:
     """One row of the table: a market and the terms it is asked under."""
 
     market: str
@@ -38,23 +38,23 @@ class Question:
 
 
 QUESTIONS = (
-    Question("planted", {"kappa": 0.10}),
-    Question("planted", {"kappa": 0.05}),
-    Question("planted", {"kappa": 0.10}, ActionRule.LONG_SHORT),
-    Question("opposed", {"kappa": 0.10}),
-    Question("hidden_trend"),
-    Question("hidden_trend", information=Information.OMNISCIENT),
-    Question("hidden_reversion"),
-    Question("hidden_reversion", information=Information.OMNISCIENT),
-    Question("cost_trap"),
-    Question("noise"),
-    Question("regimes"),
-    Question("regimes", information=Information.OMNISCIENT),
+    KnownAnswerCase("planted", {"kappa": 0.10}),
+    KnownAnswerCase("planted", {"kappa": 0.05}),
+    KnownAnswerCase("planted", {"kappa": 0.10}, ActionRule.LONG_SHORT),
+    KnownAnswerCase("opposed", {"kappa": 0.10}),
+    KnownAnswerCase("hidden_trend"),
+    KnownAnswerCase("hidden_trend", information=Information.OMNISCIENT),
+    KnownAnswerCase("hidden_reversion"),
+    KnownAnswerCase("hidden_reversion", information=Information.OMNISCIENT),
+    KnownAnswerCase("cost_trap"),
+    KnownAnswerCase("noise"),
+    KnownAnswerCase("regimes"),
+    KnownAnswerCase("regimes", information=Information.OMNISCIENT),
 )
 
 
 def known_answers(
-    questions: Sequence[Question] = QUESTIONS,
+    questions: Sequence[KnownAnswerCase] = QUESTIONS,
     *,
     symbols: int = SYMBOLS,
     bars: int = BARS,
@@ -88,7 +88,7 @@ def hourly_grid(symbols: int, bars: int) -> GridSpec:
     )
 
 
-def generate_on(grid: GridSpec, question: Question, seed: int) -> SyntheticMarket:
+def generate_on(grid: GridSpec, question: KnownAnswerCase, seed: int) -> SyntheticMarket:
     """Generate the market a question is about."""
     spec = registry.market(question.market)
     return spec.generate(registry.parse_params(spec, question.params), grid, seed)

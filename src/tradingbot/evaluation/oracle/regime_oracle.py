@@ -16,7 +16,7 @@ from tradingbot.data.synthetic.regime_chain import stationary_shares
 from tradingbot.evaluation.oracle.action_rule import Information
 from tradingbot.evaluation.oracle.regime_filter import filter_regimes
 from tradingbot.evaluation.oracle.result import Answer, OracleResult, Terms, play, report
-from tradingbot.evaluation.oracle.signal_model import Thresholds
+from tradingbot.evaluation.oracle.signal_model import SwitchThresholds
 from tradingbot.evaluation.oracle.switching import (
     SwitchingProblem,
     gain_per_bar,
@@ -60,5 +60,5 @@ def regime_positions(market: SyntheticMarket, advantage: FloatArray, terms: Term
     else:
         expected = filter_regimes(market) @ advantage
     # A layer switches where its advantage passes the cost, so the cost is the threshold.
-    rule = Thresholds(terms.cost_frac, -terms.cost_frac)
+    rule = SwitchThresholds(terms.cost_frac, -terms.cost_frac)
     return rule.positions(expected, lowest=terms.action_rule.lowest)

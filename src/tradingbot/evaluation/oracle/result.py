@@ -15,7 +15,7 @@ from tradingbot.evaluation.oracle.intervals import (
     intervals_over_blocks,
     intervals_over_symbols,
 )
-from tradingbot.evaluation.oracle.signal_model import Thresholds
+from tradingbot.evaluation.oracle.signal_model import SwitchThresholds
 from tradingbot.evaluation.oracle.simulation import mean_turnover, simulate_targets
 
 FloatArray = NDArray[np.float64]
@@ -63,7 +63,7 @@ class OracleResult:
     """None where only the simulation gives it."""
     expected_sharpe_per_bar: float | None
     """None where only the simulation gives it."""
-    thresholds: Thresholds | None
+    thresholds: SwitchThresholds | None
     """In standard deviations of the signal; None where the state is not a single number."""
     is_optimal: bool
     """False where the policy is a reference within reach but not proved to be the best."""
@@ -79,7 +79,7 @@ class Answer:
     net_bps: float | None = None
     turnover_frac: float | None = None
     sharpe_per_bar: float | None = None
-    thresholds: Thresholds | None = None
+    thresholds: SwitchThresholds | None = None
 
 
 def report(

@@ -29,14 +29,14 @@ class SignalModel:
         return math.sqrt(1.0 - self.phi**2)
 
 
-class Thresholds(NamedTuple):
+class SwitchThresholds(NamedTuple):
     """Hold the largest position from x ≥ enter until x ≤ exit, then the smallest."""
 
     enter: float
     exit: float
 
     @classmethod
-    def never(cls) -> Thresholds:
+    def never(cls) -> SwitchThresholds:
         """The policy that stays flat."""
         return cls(math.inf, -math.inf)
 

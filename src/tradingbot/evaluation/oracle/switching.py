@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.oracle.action_rule import ActionRule
-from tradingbot.evaluation.oracle.signal_model import SignalModel, Thresholds
+from tradingbot.evaluation.oracle.signal_model import SignalModel, SwitchThresholds
 
 FloatArray = NDArray[np.float64]
 
@@ -99,19 +99,19 @@ def solve_signal(
     cost_frac: float,
     action_rule: ActionRule = ActionRule.LONG_ONLY,
     nodes: int = NODES,
-) -> tuple[Thresholds, float]:
+) -> tuple[SwitchThresholds, float]:
     """Solve a signal model: where to enter and exit, and the net return per bar of doing so.
 
     Returns:
         Thresholds (infinite where trading never pays) and the gain as simple return per bar.
     """
     if model.strength_frac == 0.0:
-        return Thresholds.never(), 0.0
+        return SwitchThresholds.never(), 0.0
     grid, problem = discretise(model, nodes=nodes)
     advantage = solve_advantage(problem, cost_frac=cost_frac)
     gain = float(gain_per_bar(problem, advantage, cost_frac=cost_frac, action_rule=action_rule))
     enter = float(np.interp(cost_frac, advantage, grid, right=np.inf))
     if enter > _REMOTEST:
-        return Thresholds.never(), 0.0
+        return SwitchThresholds.never(), 0.0
     exit_at = float(np.interp(-cost_frac, advantage, grid))
-    return Thresholds(enter, exit_at), gain
+    return SwitchThresholds(enter, exit_at), gain

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.evaluation.oracle.action_rule import ActionRule
-from tradingbot.evaluation.oracle.signal_model import SignalModel, Thresholds
+from tradingbot.evaluation.oracle.signal_model import SignalModel, SwitchThresholds
 
 FloatArray = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ class PolicyValue:
 
 def evaluate_thresholds(
     model: SignalModel,
-    thresholds: Thresholds,
+    thresholds: SwitchThresholds,
     *,
     cost_frac: float,
     action_rule: ActionRule = ActionRule.LONG_ONLY,
@@ -81,18 +81,18 @@ def evaluate_thresholds(
 
 def search_thresholds(
     model: SignalModel, *, cost_frac: float, tolerance: float = 1e-4
-) -> Thresholds:
+) -> SwitchThresholds:
     """Find the best pair of thresholds by pattern search on its expected value.
 
     Walks in steps of one half of a standard deviation and halves them until `tolerance`. The pair
     is not assumed to be symmetric.
     """
-    best = Thresholds(0.5, -0.5)
+    best = SwitchThresholds(0.5, -0.5)
     worth = _net(model, best, cost_frac)
     step = 0.5
     while step >= tolerance:
         around = [
-            Thresholds(best.enter + step * up, best.exit + step * down)
+            SwitchThresholds(best.enter + step * up, best.exit + step * down)
             for up, down in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))
         ]
         allowed = [pair for pair in around if -_REMOTEST <= pair.exit <= pair.enter <= _REMOTEST]
@@ -101,7 +101,7 @@ def search_thresholds(
             best, worth = found, value
         else:
             step /= 2.0
-    return best if worth > 0.0 else Thresholds.never()
+    return best if worth > 0.0 else SwitchThresholds.never()
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class _LayerMoments:
     exit_signal: float  # E[x; exit]
 
 
-def _layer_moments(model: SignalModel, thresholds: Thresholds) -> _LayerMoments:
+def _layer_moments(model: SignalModel, thresholds: SwitchThresholds) -> _LayerMoments:
     enter, leave = thresholds
     inner, weight = _nodes_between(leave, enter)
     kernel = _density((inner[None, :] - model.phi * inner[:, None]) / model.innovation)
@@ -137,7 +137,7 @@ def _layer_moments(model: SignalModel, thresholds: Thresholds) -> _LayerMoments:
     )
 
 
-def _net(model: SignalModel, thresholds: Thresholds, cost_frac: float) -> float:
+def _net(model: SignalModel, thresholds: SwitchThresholds, cost_frac: float) -> float:
     return evaluate_thresholds(model, thresholds, cost_frac=cost_frac).net_bps
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from torch import Tensor
 
-from tradingbot.agents.policy import Policy, Seen
+from tradingbot.agents.policy import Policy, PolicyInputs
 from tradingbot.data.splits import IndexRange
 from tradingbot.envs.world import World, between
 
@@ -48,7 +48,7 @@ def on_copies(policy: Policy, world: World, bars: IndexRange) -> Policy:
     """Return a policy of a world's rows as one of the rows of `copies_by_depth`."""
     n_symbols, n_bars, length = world.n_symbols, world.n_bars, len(bars)
 
-    def act(seen: Seen) -> Tensor:
+    def act(seen: PolicyInputs) -> Tensor:
         symbol, bar = (seen.row // length) % n_symbols, seen.row % length
         return policy(seen._replace(row=symbol * n_bars + bars.start + bar))
 

@@ -13,7 +13,7 @@ from tradingbot.agents.policy import Policy
 from tradingbot.data.splits import IndexRange
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.world import World
-from tradingbot.evaluation.backtest import Backtest, Entrant, backtest_all
+from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest_all
 from tradingbot.evaluation.dossier.robustness import Sensitivity, SensitivityRow
 from tradingbot.evaluation.metrics import annual_sharpe, max_drawdown
 from tradingbot.evaluation.oracle.intervals import intervals_over_blocks
@@ -42,7 +42,7 @@ class Setting:
     bars_per_year: float
 
     def backtests(
-        self, entrants: Sequence[Entrant], env: EnvConfig | None = None
+        self, entrants: Sequence[PolicyUnderTest], env: EnvConfig | None = None
     ) -> tuple[Backtest, ...]:
         """Backtest entrants, under the run's rules or others."""
         return backtest_all(
@@ -62,13 +62,16 @@ def sweep(setting: Setting, settings: SensitivitySettings) -> Sensitivity:
         DataError: If there are too few bars for an interval.
     """
     surface = [
-        Entrant(f"{cost} bp, {delay} late", setting.policy, one_way(cost), delay)
+        PolicyUnderTest(f"{cost} bp, {delay} late", setting.policy, one_way(cost), delay)
         for delay in settings.delay_bars
         for cost in settings.cost_bps
     ]
-    late = [Entrant(f"{delay} late", setting.policy, None, delay) for delay in settings.delay_bars]
+    late = [
+        PolicyUnderTest(f"{delay} late", setting.policy, None, delay)
+        for delay in settings.delay_bars
+    ]
     slipping = [
-        Entrant(f"slippage {bps} bp", setting.policy, _slipping(setting.env.costs, bps))
+        PolicyUnderTest(f"slippage {bps} bp", setting.policy, _slipping(setting.env.costs, bps))
         for bps in settings.slippage_bps
     ]
     played = setting.backtests([*surface, *late, *slipping])
@@ -126,7 +129,7 @@ def _by_limit(
         env = replace(setting.env, rules=replace(rules, limits=limits))
         played = as_it_is
         if share < 1.0:
-            (played,) = setting.backtests([Entrant(f"limit {limit}", setting.policy)], env)
+            (played,) = setting.backtests([PolicyUnderTest(f"limit {limit}", setting.policy)], env)
         rows.extend(_rows("position limit", [limit], [played]))
     return rows
 
@@ -148,7 +151,7 @@ def _by_capital(
         bars=IndexRange(bars.start - kept.start, bars.stop - kept.start),
     )
     pushing = replace(costs, impact_coef=costs.impact_coef or settings.impact_coef)
-    (played,) = copied.backtests([Entrant("capital", copied.policy, pushing)])
+    (played,) = copied.backtests([PolicyUnderTest("capital", copied.policy, pushing)])
     returns = played.returns.reshape(played.n_bars, len(depths), world.n_symbols)
     equity = played.equity.reshape(played.n_bars + 1, len(depths), world.n_symbols).mean(axis=2)
     rows = [

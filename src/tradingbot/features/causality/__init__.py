@@ -13,12 +13,12 @@ from tradingbot.features.causality.certificate import (
     write_certificate,
 )
 from tradingbot.features.causality.prover import ProofPlan, prove_causal
-from tradingbot.features.causality.report import CausalityReport, Offence, Verdict
+from tradingbot.features.causality.report import CausalityReport, Offence, ProofVerdict
 from tradingbot.features.causality.subject import (
     Fitted,
     ProofContext,
+    ProofSubject,
     Rows,
-    Subject,
     register_subject,
     registered_subjects,
     subject_names,
@@ -33,9 +33,9 @@ __all__ = [
     "PanelIdentity",
     "ProofContext",
     "ProofPlan",
+    "ProofSubject",
+    "ProofVerdict",
     "Rows",
-    "Subject",
-    "Verdict",
     "issue_certificate",
     "prove_causal",
     "register_subject",

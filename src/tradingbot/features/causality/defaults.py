@@ -27,9 +27,9 @@ from tradingbot.features.causality.subject import (
     Fitted,
     Output,
     ProofContext,
+    ProofSubject,
     Rows,
     Scope,
-    Subject,
     registered_subjects,
 )
 from tradingbot.features.compute import compute_features
@@ -39,12 +39,12 @@ from tradingbot.features.scaling import SCALER_KINDS, Scaler, ScalerOptions, fit
 from tradingbot.features.spec import FeatureSpec, spec_hash
 
 
-def default_subjects(context: ProofContext) -> tuple[Subject, ...]:
+def default_subjects(context: ProofContext) -> tuple[ProofSubject, ...]:
     """The subjects a panel's certificate must cover (`certificate.PANEL_SUBJECTS`)."""
     return feature_subject(context), scaling_subject(context)
 
 
-def feature_subject(context: ProofContext) -> Subject:
+def feature_subject(context: ProofContext) -> ProofSubject:
     """Every feature, regime and joined covariate in both forms, and the validity mask.
 
     Outputs: `<family>/<name>` as stored, `raw/<name>` where the raw form differs, `mask/valid`.
@@ -63,10 +63,10 @@ def feature_subject(context: ProofContext) -> Subject:
             "mask/valid": Rows(valid, "market"),
         }
 
-    return Subject("features", compute)
+    return ProofSubject("features", compute)
 
 
-def scaling_subject(context: ProofContext) -> Subject:
+def scaling_subject(context: ProofContext) -> ProofSubject:
     """Each kind of scaler fitted on the training rows, and the panel's tensors scaled with it.
 
     Outputs: `scaler/<kind>`, and per kind `scaled/<kind>`, known from the last training row on.
@@ -93,7 +93,7 @@ def scaling_subject(context: ProofContext) -> Subject:
             outputs[f"scaled/{kind}"] = Rows(scaled.swapaxes(0, 1), known_from=last)
         return outputs
 
-    return Subject("scaling", compute)
+    return ProofSubject("scaling", compute)
 
 
 def certify_panel(

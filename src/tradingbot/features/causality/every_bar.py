@@ -12,7 +12,7 @@ import numpy as np
 
 from tradingbot.data.sources.source import Progress, silent
 from tradingbot.features.causality.comparison import defined_count, differs
-from tradingbot.features.causality.report import Offence, Verdict
+from tradingbot.features.causality.report import Offence, ProofVerdict
 from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import FloatArray, MarketInputs
 from tradingbot.features.spec import FeatureSpec
@@ -23,7 +23,7 @@ _REPORT_EVERY_ROWS = 256
 
 def prove_every_bar(
     inputs: MarketInputs, specs: Sequence[FeatureSpec], *, progress: Progress = silent
-) -> tuple[Verdict, ...]:
+) -> tuple[ProofVerdict, ...]:
     """Compare streaming with batch, bit for bit, for each feature at each bar of each symbol.
 
     Returns:
@@ -68,7 +68,7 @@ def _streamed(inputs: MarketInputs, specs: Sequence[FeatureSpec], progress: Prog
 
 def _verdict(
     spec: FeatureSpec, batch: FloatArray, streamed: FloatArray, inputs: MarketInputs
-) -> Verdict:
+) -> ProofVerdict:
     marked = differs(batch, streamed)
     offence = None
     if marked.any():
@@ -82,7 +82,7 @@ def _verdict(
             got=repr(float(streamed[row, column])),
         )
     is_empty = not defined_count(batch)
-    return Verdict(
+    return ProofVerdict(
         subject="every_bar",
         output=f"{spec.family}/{spec.name}",
         scope="market",

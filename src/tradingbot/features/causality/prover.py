@@ -25,8 +25,8 @@ from tradingbot.features.causality.perturbations import (
     regrow,
     truncate,
 )
-from tradingbot.features.causality.report import CausalityReport, Verdict
-from tradingbot.features.causality.subject import Output, Subject
+from tradingbot.features.causality.report import CausalityReport, ProofVerdict
+from tradingbot.features.causality.subject import Output, ProofSubject
 from tradingbot.features.causality.tally import Round, Tally
 from tradingbot.features.inputs import MarketInputs
 
@@ -55,7 +55,7 @@ class ProofPlan:
 
 def prove_causal(
     inputs: MarketInputs,
-    subjects: Sequence[Subject],
+    subjects: Sequence[ProofSubject],
     plan: ProofPlan | None = None,
     *,
     progress: Progress = silent,
@@ -79,7 +79,7 @@ def prove_causal(
     if inputs.shape[0] < 4:
         raise DataError("a proof must have at least 4 rows of bars", was=inputs.shape[0])
     rounds = plan_rounds(inputs, plan)
-    verdicts: list[Verdict] = []
+    verdicts: list[ProofVerdict] = []
     recomputations = 0
     for position, subject in enumerate(subjects):
         step = _Step(position * (len(rounds) + 2), len(subjects) * (len(rounds) + 2), progress)
@@ -133,8 +133,8 @@ class _Step:
 
 
 def _prove_subject(
-    inputs: MarketInputs, subject: Subject, rounds: Sequence[Round], seed: int, step: _Step
-) -> tuple[list[Verdict], int]:
+    inputs: MarketInputs, subject: ProofSubject, rounds: Sequence[Round], seed: int, step: _Step
+) -> tuple[list[ProofVerdict], int]:
     """Examine one subject; everything it computed is let go on return.
 
     Returns:
@@ -150,7 +150,7 @@ def _prove_subject(
     return [tally.verdict(elsewhere) for tally in tallies], recomputations
 
 
-def _begin(inputs: MarketInputs, subject: Subject) -> list[Tally]:
+def _begin(inputs: MarketInputs, subject: ProofSubject) -> list[Tally]:
     """Compute what the subject claims for the market as it was."""
     expected = evaluate(subject, copy_inputs(inputs))
     if isinstance(expected, str):
@@ -159,7 +159,7 @@ def _begin(inputs: MarketInputs, subject: Subject) -> list[Tally]:
 
 
 def _examine(
-    inputs: MarketInputs, subject: Subject, tallies: list[Tally], planned: Round, seed: int
+    inputs: MarketInputs, subject: ProofSubject, tallies: list[Tally], planned: Round, seed: int
 ) -> int:
     """Carry out one round; return how many recomputations it took."""
     if not any(tally.takes_part(planned) for tally in tallies):
@@ -171,7 +171,7 @@ def _examine(
     return 1
 
 
-def evaluate(subject: Subject, inputs: MarketInputs) -> Mapping[str, Output] | str:
+def evaluate(subject: ProofSubject, inputs: MarketInputs) -> Mapping[str, Output] | str:
     """Compute a subject's outputs; if that fails, say how (a future must not break the past)."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")

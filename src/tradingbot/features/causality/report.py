@@ -30,7 +30,7 @@ class Offence:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ProofVerdict:
     """What was found about one output."""
 
     subject: str
@@ -53,7 +53,7 @@ class Verdict:
 class CausalityReport:
     """The result of one proof."""
 
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[ProofVerdict, ...]
     common_cuts: tuple[int, ...]
     staggered_cuts: tuple[tuple[int, ...], ...]  # rounds × N
     perturbations: tuple[str, ...]
@@ -76,7 +76,7 @@ class CausalityReport:
         return sum(map(len, self.staggered_cuts))
 
     @property
-    def failures(self) -> tuple[Verdict, ...]:
+    def failures(self) -> tuple[ProofVerdict, ...]:
         """Verdicts of outputs that leak or could not be proved."""
         return tuple(verdict for verdict in self.verdicts if not verdict.is_causal)
 
@@ -85,7 +85,7 @@ class CausalityReport:
         """Names of the subjects examined."""
         return tuple(dict.fromkeys(verdict.subject for verdict in self.verdicts))
 
-    def verdict(self, output: str) -> Verdict:
+    def verdict(self, output: str) -> ProofVerdict:
         """The verdict on one output, by `output` or `subject:output`."""
         for verdict in self.verdicts:
             if output in (verdict.output, f"{verdict.subject}:{verdict.output}"):

@@ -45,7 +45,7 @@ Compute = Callable[[MarketInputs], Mapping[str, Output]]
 
 
 @dataclass(frozen=True)
-class Subject:
+class ProofSubject:
     """Something that claims to be causal: a pure function of market inputs.
 
     `compute` must depend on nothing but its argument and must accept any length, any pattern of
@@ -67,7 +67,7 @@ class ProofContext:
     train_rows: int  # rows 0 … train_rows - 1 are the training period
 
 
-SubjectFactory = Callable[[ProofContext], Subject]
+SubjectFactory = Callable[[ProofContext], ProofSubject]
 _FACTORIES: dict[str, SubjectFactory] = {}
 
 
@@ -96,7 +96,7 @@ def subject_names() -> tuple[str, ...]:
     return tuple(_FACTORIES)
 
 
-def registered_subjects(context: ProofContext) -> tuple[Subject, ...]:
+def registered_subjects(context: ProofContext) -> tuple[ProofSubject, ...]:
     """Make every registered subject for one dataset and list of specs."""
     subjects = []
     for name, factory in _FACTORIES.items():

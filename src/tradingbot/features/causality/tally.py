@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from tradingbot.domain.errors import DataError
 from tradingbot.features.causality.comparison import defined_count, differs, is_constant
 from tradingbot.features.causality.perturbations import COVARIATE_KINDS, SYMBOL_KINDS
-from tradingbot.features.causality.report import Offence, Status, Verdict
-from tradingbot.features.causality.subject import Fitted, Output, Rows, Scope, Subject
+from tradingbot.features.causality.report import Offence, ProofVerdict, Status
+from tradingbot.features.causality.subject import Fitted, Output, ProofSubject, Rows, Scope
 from tradingbot.features.inputs import TimeArray
 
 _IGNORES = (
@@ -64,7 +64,9 @@ class Tally:
     offence: Offence | None = None
 
     @classmethod
-    def of(cls, subject: Subject, name: str, output: Output, symbols: tuple[str, ...]) -> Tally:
+    def of(
+        cls, subject: ProofSubject, name: str, output: Output, symbols: tuple[str, ...]
+    ) -> Tally:
         """Begin the account of one output with its expected values."""
         claim = output if isinstance(output, Rows | Fitted) else Rows(output)
         scope: Scope | Literal["fitted"] = "fitted"
@@ -120,7 +122,7 @@ class Tally:
             self.differing += int(marked.sum())
             self.offence = self.offence or self._offence(planned, marked, values, closed_at)
 
-    def verdict(self, elsewhere: Mapping[str, Output] | str) -> Verdict:
+    def verdict(self, elsewhere: Mapping[str, Output] | str) -> ProofVerdict:
         """Close the account.
 
         Args:
@@ -138,7 +140,7 @@ class Tally:
             status, reason = "unproved", "it differs between symbols: it is not made of the grid"
         elif self._ignores_inputs(elsewhere) and not (self.scope == "grid" and self._counts()):
             status, reason = "unproved", _IGNORES
-        return Verdict(
+        return ProofVerdict(
             subject=self.subject,
             output=self.output,
             scope=self.scope,

@@ -6,22 +6,22 @@ as well (`interventions.py`). Nothing here changes a learner or writes a file.
 
 from tradingbot.learning.guards.catalogue import RULES
 from tradingbot.learning.guards.config import GuardConfig, InterventionConfig
+from tradingbot.learning.guards.diagnosis import AlarmLevel, Diagnosis
 from tradingbot.learning.guards.history import MEASURES, History
-from tradingbot.learning.guards.interventions import Decision, Memory, decide
+from tradingbot.learning.guards.interventions import Intervention, Memory, decide
 from tradingbot.learning.guards.recorder import FlightRecorder, Report
-from tradingbot.learning.guards.verdict import Severity, Verdict
 
 __all__ = [
     "MEASURES",
     "RULES",
-    "Decision",
+    "AlarmLevel",
+    "Diagnosis",
     "FlightRecorder",
     "GuardConfig",
     "History",
+    "Intervention",
     "InterventionConfig",
     "Memory",
     "Report",
-    "Severity",
-    "Verdict",
     "decide",
 ]

@@ -1,23 +1,23 @@
 """Every rule of the flight recorder, the gravest first."""
 
-from tradingbot.learning.guards.rule import Rule
-from tradingbot.learning.guards.rules import (
+from tradingbot.learning.guards.detector import Detector
+from tradingbot.learning.guards.detectors import (
     all_hold,
     dead_critic,
     few_trades,
     gradient_explodes,
     lives_on_noise,
-    low_spread,
     not_executed,
     not_finite,
     one_action,
     one_term,
     repeats,
     reward_explodes,
-    spread_falls,
 )
+from tradingbot.learning.guards.detectors import entropy_falls as spread_falls
+from tradingbot.learning.guards.detectors import low_entropy as low_spread
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[Detector, ...] = (
     not_finite.RULE,
     reward_explodes.RULE,
     gradient_explodes.RULE,

@@ -20,8 +20,8 @@ from tradingbot.learning.guards.config import (
     InterventionConfig,
     Response,
 )
-from tradingbot.learning.guards.rule import Cure
-from tradingbot.learning.guards.verdict import Severity, Verdict
+from tradingbot.learning.guards.detector import Cure
+from tradingbot.learning.guards.diagnosis import AlarmLevel, Diagnosis
 
 _NEVER = -(2**40)
 _BROKEN = "A weight is not a finite number."
@@ -44,7 +44,7 @@ class Memory(NamedTuple):
     """() int64, environment steps at the last one."""
 
 
-class Decision(NamedTuple):
+class Intervention(NamedTuple):
     """What the trainer is to do now."""
 
     response: Response | None
@@ -72,19 +72,19 @@ def new_memory(n_agents: int) -> Memory:
     )
 
 
-def is_healthy(verdicts: Sequence[Verdict], n_agents: int, config: GuardConfig) -> bool:
+def is_healthy(verdicts: Sequence[Diagnosis], n_agents: int, config: GuardConfig) -> bool:
     """Return whether it is worth coming back to the weights as they are now.
 
     Nothing may be NaN, and fewer agents may be in a critical state than a roll-back takes.
     """
     if any(verdict.code == _ALWAYS_GRAVE for verdict in verdicts):
         return False
-    grave = {verdict.agent for verdict in verdicts if verdict.severity is Severity.CRITICAL}
+    grave = {verdict.agent for verdict in verdicts if verdict.severity is AlarmLevel.CRITICAL}
     return len(grave) < config.interventions.roll_back_share * n_agents
 
 
 def decide(
-    verdicts: Sequence[Verdict],
+    verdicts: Sequence[Diagnosis],
     memory: Memory,
     config: GuardConfig,
     *,
@@ -92,7 +92,7 @@ def decide(
     cures: Mapping[str, Cure],
     steps: int,
     sound: bool = True,
-) -> Decision:
+) -> Intervention:
     """Choose the response to what was found after an update.
 
     Args:
@@ -124,12 +124,12 @@ def decide(
     if allowed:
         told = sorted(_named(allowed, *RESPONSES))
         words = f"Signs of trouble in {_list(told)}."
-        return Decision("warn", words, tuple(told), memory, int(memory.roll_backs))
-    return Decision(None, "", (), memory, int(memory.roll_backs))
+        return Intervention("warn", words, tuple(told), memory, int(memory.roll_backs))
+    return Intervention(None, "", (), memory, int(memory.roll_backs))
 
 
 def _wanted(
-    verdict: Verdict,
+    verdict: Diagnosis,
     agent: int,
     memory: Memory,
     config: GuardConfig,
@@ -138,9 +138,9 @@ def _wanted(
 ) -> Response | None:
     """Return what this verdict alone asks for, given what was tried already."""
     rules, cure = config.interventions, cures[verdict.code]
-    if verdict.severity is Severity.INFO:
+    if verdict.severity is AlarmLevel.INFO:
         return None
-    if verdict.severity is Severity.WARNING:
+    if verdict.severity is AlarmLevel.WARNING:
         return rules.on_warning
     chosen = dict(rules.by_rule).get(verdict.code)
     if chosen is not None or cure == "none":
@@ -155,21 +155,21 @@ def _wanted(
 
 def _go_back(
     named: list[str],
-    allowed: Mapping[Verdict, Response],
+    allowed: Mapping[Diagnosis, Response],
     memory: Memory,
     rules: InterventionConfig,
     *,
     agents: Sequence[str],
     steps: int,
-) -> Decision:
+) -> Intervention:
     tried = int(memory.roll_backs)
     why = next((v.words for v in allowed if v.agent in named), _BROKEN)
     if "halt" in allowed.values() or (tried >= rules.max_roll_backs and rules.strongest == "halt"):
         words = f"Halted after {tried} roll-backs: {why}"
-        return Decision("halt", words, tuple(named), memory, int(memory.roll_backs))
+        return Intervention("halt", words, tuple(named), memory, int(memory.roll_backs))
     if tried >= rules.max_roll_backs:
         words = f"Going on, as halting is not allowed: {why}"
-        return Decision("warn", words, tuple(named), memory, int(memory.roll_backs))
+        return Intervention("warn", words, tuple(named), memory, int(memory.roll_backs))
     concerned = _mask(named, agents)
     scale = memory.entropy_scale * torch.where(concerned, rules.roll_back_entropy, 1.0)
     rate = memory.learning_rate_scale * rules.roll_back_learning_rate
@@ -186,7 +186,7 @@ def _go_back(
         f"Roll-back {tried + 1} of {rules.max_roll_backs} to the last healthy checkpoint, learning "
         f"rate × {float(rate):g}{bonus}: {why}"
     )
-    return Decision("roll_back", words, tuple(named), changed, int(changed.roll_backs))
+    return Intervention("roll_back", words, tuple(named), changed, int(changed.roll_backs))
 
 
 def _boostable(
@@ -203,7 +203,7 @@ def _rested(memory: Memory, rules: InterventionConfig, steps: int) -> Tensor:
 
 def _boost(
     named: list[str], memory: Memory, rules: InterventionConfig, agents: Sequence[str], steps: int
-) -> Decision:
+) -> Intervention:
     concerned = _mask(named, agents)
     boosted = (memory.entropy_scale * rules.boost_factor).clamp_max(rules.max_boost)
     scale = torch.where(concerned, boosted, memory.entropy_scale)
@@ -211,14 +211,14 @@ def _boost(
         entropy_scale=scale, boosted_at=torch.where(concerned, steps, memory.boosted_at)
     )
     words = f"Entropy bonus of {_list(named)} raised to × {float(scale[concerned].max()):.3g}."
-    return Decision("boost_entropy", words, tuple(named), changed, int(changed.roll_backs))
+    return Intervention("boost_entropy", words, tuple(named), changed, int(changed.roll_backs))
 
 
-def _named(allowed: Mapping[Verdict, Response], *responses: Response) -> set[str]:
+def _named(allowed: Mapping[Diagnosis, Response], *responses: Response) -> set[str]:
     return {verdict.agent for verdict, response in allowed.items() if response in responses}
 
 
-def _spreads(allowed: Mapping[Verdict, Response]) -> bool:
+def _spreads(allowed: Mapping[Diagnosis, Response]) -> bool:
     drastic = ("roll_back", "halt")
     return any(v.code == _ALWAYS_GRAVE and r in drastic for v, r in allowed.items())
 

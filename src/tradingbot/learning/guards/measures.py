@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tradingbot.learning.learner import Experience, Metrics
-from tradingbot.learning.playing import Played
+from tradingbot.learning.playing import PlayResult
 from tradingbot.learning.task import ActionSpec
 
 BOX_BINS = 11
@@ -130,7 +130,7 @@ def measure_experience(
     }
 
 
-def measure_played(played: Played) -> dict[str, Tensor]:
+def measure_played(played: PlayResult) -> dict[str, Tensor]:
     """Measure a deterministic play, (N,) float64 each."""
     reward = played.reward.double()
     count = reward.shape[0] * reward.shape[2]

@@ -15,6 +15,8 @@ from torch import Tensor
 from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.learning.guards.catalogue import RULES
 from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.detector import run_detector
+from tradingbot.learning.guards.diagnosis import Diagnosis, plain_number
 from tradingbot.learning.guards.history import (
     MEASURE_NAMES,
     PLAYED_NAMES,
@@ -24,7 +26,7 @@ from tradingbot.learning.guards.history import (
     names_of,
 )
 from tradingbot.learning.guards.interventions import (
-    Decision,
+    Intervention,
     Memory,
     decide,
     is_healthy,
@@ -40,11 +42,9 @@ from tradingbot.learning.guards.measures import (
     no_runs,
     run_lengths,
 )
-from tradingbot.learning.guards.rule import judge_rule
-from tradingbot.learning.guards.verdict import Verdict, plain_number
 from tradingbot.learning.learner import Learner, Update
 from tradingbot.learning.learner_state import collect_state, restore_state
-from tradingbot.learning.playing import Played, play
+from tradingbot.learning.playing import PlayResult, play
 from tradingbot.learning.task import Observation, Task
 
 _PLACE = {name: place for place, name in enumerate(MEASURE_NAMES)}
@@ -58,8 +58,8 @@ class Report(NamedTuple):
     steps: int
     measures: dict[str, Tensor]
     """Name of `MEASURES` → (N,) float64 on the CPU."""
-    verdicts: tuple[Verdict, ...]
-    decision: Decision
+    verdicts: tuple[Diagnosis, ...]
+    decision: Intervention
     healthy: bool
     """Whether a checkpoint of this moment is worth going back to."""
 
@@ -130,7 +130,7 @@ class FlightRecorder:
         *,
         updates: int,
         steps: int,
-        played: Played | None = None,
+        played: PlayResult | None = None,
         sound: bool = True,
     ) -> Report:
         """Record one update, judge the last ones and decide.
@@ -152,7 +152,7 @@ class FlightRecorder:
         self._recorded += 1
         self._lived += update.experience.reward[:, 0].numel()
         history = self.history()
-        found = (judge_rule(rule, history, self.config, self.names) for rule in RULES)
+        found = (run_detector(rule, history, self.config, self.names) for rule in RULES)
         verdicts = tuple(verdict for some in found for verdict in some)
         decision = decide(
             verdicts,
@@ -217,7 +217,7 @@ class FlightRecorder:
             "memory": self.memory,
         }
 
-    def _measure(self, update: Update, played: Played | None) -> dict[str, Tensor]:
+    def _measure(self, update: Update, played: PlayResult | None) -> dict[str, Tensor]:
         """Measure on the device, fetch all of it at once, and add what follows from counts."""
         action, experience = self.task.action, update.experience
         device = experience.reward.device

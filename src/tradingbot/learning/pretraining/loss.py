@@ -19,7 +19,7 @@ from tradingbot.networks.initialisation import draw_weight
 _SMALLEST = 1e-8
 
 
-class Constant(NamedTuple):
+class ConstantForecast(NamedTuple):
     """The best answer of somebody who looks at nothing, and what it costs."""
 
     answer: Tensor
@@ -42,7 +42,9 @@ class TaskHeads(nn.Module):
             }
         )
 
-    def forward(self, embedding: Tensor, constants: Mapping[str, Constant]) -> dict[str, Tensor]:
+    def forward(
+        self, embedding: Tensor, constants: Mapping[str, ConstantForecast]
+    ) -> dict[str, Tensor]:
         """Return answers (…,) and logits (…, C); what is learned is the way from the constant."""
         answers = {}
         for name, size in self.sizes.items():
@@ -55,7 +57,7 @@ class TaskHeads(nn.Module):
         return answers
 
 
-def constant_of(target: AuxiliaryTarget, counts: Tensor) -> Constant:
+def constant_of(target: AuxiliaryTarget, counts: Tensor) -> ConstantForecast:
     """Find the best constant answer on the bars that count, (M, T) bool.
 
     Raises:
@@ -65,10 +67,10 @@ def constant_of(target: AuxiliaryTarget, counts: Tensor) -> Constant:
     count = max(1, values.numel())
     if target.n_classes:
         shares = torch.bincount(values, minlength=target.n_classes).float() / count
-        found = Constant(shares.clamp_min(1e-4).log(), -torch.xlogy(shares, shares).sum())
+        found = ConstantForecast(shares.clamp_min(1e-4).log(), -torch.xlogy(shares, shares).sum())
     else:
         mean = values.float().sum() / count
-        found = Constant(mean, (values.float() - mean).square().sum() / count)
+        found = ConstantForecast(mean, (values.float() - mean).square().sum() / count)
     if not bool(found.loss > _SMALLEST):
         raise DataError(
             "an auxiliary task must have answers that vary within the training period",
@@ -94,7 +96,7 @@ def point_losses(answer: Tensor, values: Tensor, *, n_classes: int) -> Tensor:
     return flat.view(values.shape)
 
 
-def relative_loss(losses: Tensor, counts: Tensor, constant: Constant) -> Tensor:
+def relative_loss(losses: Tensor, counts: Tensor, constant: ConstantForecast) -> Tensor:
     """Return the mean loss () over bars that count, ÷ that of the constant answer; 0 if none."""
     total = torch.where(counts, losses, 0.0).sum()
     return total / counts.sum().clamp_min(1) / constant.loss

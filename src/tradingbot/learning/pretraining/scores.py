@@ -11,14 +11,14 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from tradingbot.learning.pretraining.loss import Constant, point_losses
+from tradingbot.learning.pretraining.loss import ConstantForecast, point_losses
 
 _QUANTILE = 1.96  # of a normal distribution, for 95 %
 _TINY = 1e-12
 
 
 def score_task(
-    answer: Tensor, values: Tensor, counts: Tensor, constant: Constant, n_blocks: int
+    answer: Tensor, values: Tensor, counts: Tensor, constant: ConstantForecast, n_blocks: int
 ) -> dict[str, Tensor]:
     """Score one task.
 

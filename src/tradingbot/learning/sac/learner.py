@@ -15,7 +15,7 @@ from tradingbot.learning.replay import Replay, Transitions, transitions_of
 from tradingbot.learning.sac.captured import CapturedStep
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.measures import MEASURED, measure
-from tradingbot.learning.sac.networks import WIDEST_SPREAD, Aim, Batch, Losses, SoftNetworks
+from tradingbot.learning.sac.networks import WIDEST_SPREAD, Aim, Losses, ReplayBatch, SoftNetworks
 from tradingbot.learning.sac.optimiser import learning, make_optimiser, set_rates, weights_of
 from tradingbot.learning.sac.reward_scale import RewardScale
 from tradingbot.learning.task import Observation, Task, TaskStep
@@ -219,14 +219,14 @@ class SAC:
             temperature_scale = torch.ones_like(spread)
         return Aim(torch.log(2.0 * spread), temperature_scale.clone())
 
-    def _batch(self, sampled: Transitions) -> Batch:
+    def _batch(self, sampled: Transitions) -> ReplayBatch:
         embedding = (self._view if self._view_learns else self._view.look)(sampled.row)
         low, high = self.task.action.low, self.task.action.high
         reward = sampled.reward
         if self.config.scale_rewards:
             reward = reward / self._reward_scale.deviation()[:, None]
         noise = torch.randn((2, *reward.shape), generator=self._policy_draws, device=self._device)
-        return Batch(
+        return ReplayBatch(
             torch.cat([embedding, sampled.private], dim=-1),
             (sampled.action - low) * (2.0 / (high - low)) - 1.0,
             reward,

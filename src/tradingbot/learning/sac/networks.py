@@ -26,7 +26,7 @@ WIDEST_SPREAD = 0.95
 """Largest target entropy as a share of the range; 1 would be uniform, which no Gaussian reaches."""
 
 
-class Batch(NamedTuple):
+class ReplayBatch(NamedTuple):
     """Samples of N agents, ready for networks."""
 
     x: Tensor
@@ -92,7 +92,7 @@ class SoftNetworks(nn.Module):
         mean, log_std = self.actor(x).float().unbind(-1)
         return SquashedGaussian.of(mean, log_std, -1.0, 1.0)
 
-    def losses(self, batch: Batch, aim: Aim) -> Losses:
+    def losses(self, batch: ReplayBatch, aim: Aim) -> Losses:
         """Return every loss at the present weights; what critics see of `x` is computed once.
 
         Each has gradients in its own weights and no others, so that one pass back is enough.
@@ -121,7 +121,7 @@ class SoftNetworks(nn.Module):
         torch._foreach_lerp_(slow, fast, rate)
 
     @torch.no_grad()
-    def _target(self, batch: Batch, temperature: Tensor) -> Tensor:
+    def _target(self, batch: ReplayBatch, temperature: Tensor) -> Tensor:
         number, log_prob = _draw(self.policy(batch.final_x), batch.noise[1])
         return critic_target(
             batch.reward,

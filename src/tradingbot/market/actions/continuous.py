@@ -13,11 +13,13 @@ from tradingbot.market.actions.decision import (
     smooth,
     unified_code,
 )
-from tradingbot.market.room import Room
-from tradingbot.market.rules import ActionRules
+from tradingbot.market.buying_power import BuyingPower
+from tradingbot.market.params import ActionRules
 
 
-def decode_continuous(rules: ActionRules, account: Account, room: Room, action: Tensor) -> Decision:
+def decode_continuous(
+    rules: ActionRules, account: Account, room: BuyingPower, action: Tensor
+) -> Decision:
     """Read actions (B,); see the module and `docs/concepts/simulator.md` §1."""
     known = torch.isfinite(action)
     clean = torch.where(known, action, account.smoothed).clamp(-1.0, 1.0)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tradingbot.domain.action import Action
 from tradingbot.market.account import Account
-from tradingbot.market.room import Room
+from tradingbot.market.buying_power import BuyingPower
 from tradingbot.risk.rule import slack
 
 WHOLE_FRAC = 0.99
@@ -48,7 +48,7 @@ def size_class(value: Tensor, largest: Tensor) -> Tensor:
     return 1 + (value > SMALL_FRAC * limit).int() + (value > MEDIUM_FRAC * limit).int()
 
 
-def sell_remainder(account: Account, order: Tensor, room: Room) -> Tensor:
+def sell_remainder(account: Account, order: Tensor, room: BuyingPower) -> Tensor:
     """Turn orders (B,) that would leave next to nothing of a position into orders for all of it.
 
     Smoothed actions sell in shares that never reach 1, and what they leave is soon too small to be
@@ -60,7 +60,7 @@ def sell_remainder(account: Account, order: Tensor, room: Room) -> Tensor:
     return torch.where(reduces & rest, -account.units, order)
 
 
-def unified_code(account: Account, order: Tensor, room: Room) -> Tensor:
+def unified_code(account: Account, order: Tensor, room: BuyingPower) -> Tensor:
     """Say which of the seven actions an order (B,) amounts to.
 
     A short is the mirror of a long: selling into it is BUY_*, buying back is SELL_*.

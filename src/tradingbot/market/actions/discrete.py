@@ -8,14 +8,14 @@ from torch import Tensor
 from tradingbot.domain.action import Action
 from tradingbot.market.account import Account
 from tradingbot.market.actions.decision import Decision, count_repeats
-from tradingbot.market.room import Room
-from tradingbot.market.rules import ActionRules
+from tradingbot.market.buying_power import BuyingPower
+from tradingbot.market.params import ActionRules
 from tradingbot.risk.limits import RiskLimits
 
 N_ACTIONS = len(Action)
 
 
-def action_values(rules: ActionRules, account: Account, room: Room) -> Tensor:
+def action_values(rules: ActionRules, account: Account, room: BuyingPower) -> Tensor:
     """Return what each action would trade, (7, B), signed and in account currency."""
     increase = torch.minimum(room.place, room.buy_room)
     entries = [torch.minimum(frac * room.largest, increase) for frac in rules.entry_fracs]
@@ -51,7 +51,7 @@ def action_mask(rules: ActionRules, limits: RiskLimits, account: Account, values
 
 
 def decode_discrete(
-    rules: ActionRules, limits: RiskLimits, account: Account, room: Room, action: Tensor
+    rules: ActionRules, limits: RiskLimits, account: Account, room: BuyingPower, action: Tensor
 ) -> Decision:
     """Read codes (B,) of any dtype; see `docs/concepts/simulator.md` §1."""
     known = (action >= 0) & (action < N_ACTIONS)

@@ -13,13 +13,13 @@ from tradingbot.market.actions.decision import (
     smooth,
     unified_code,
 )
-from tradingbot.market.room import Room
-from tradingbot.market.rules import ActionRules
+from tradingbot.market.buying_power import BuyingPower
+from tradingbot.market.params import ActionRules
 from tradingbot.risk.rule import slack
 
 
 def decode_target(
-    rules: ActionRules, account: Account, room: Room, action: Tensor, *, lowest: float
+    rules: ActionRules, account: Account, room: BuyingPower, action: Tensor, *, lowest: float
 ) -> Decision:
     """Read actions (B,); see `docs/concepts/simulator.md` §1.
 

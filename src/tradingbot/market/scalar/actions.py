@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tradingbot.domain.action import Action
 from tradingbot.market.costs import CostProfile
-from tradingbot.market.rules import Rules
+from tradingbot.market.params import SimulatorParams
 from tradingbot.market.scalar.account import ScalarAccount
 from tradingbot.market.scalar.gate import SLACK
 from tradingbot.market.scalar.room import ScalarRoom, measure_room
@@ -32,7 +32,7 @@ class ScalarDecision(NamedTuple):
 
 
 def read_action(
-    rules: Rules, account: ScalarAccount, room: ScalarRoom, action: float
+    rules: SimulatorParams, account: ScalarAccount, room: ScalarRoom, action: float
 ) -> ScalarDecision:
     """Read an action in the space that the rules name."""
     space = rules.action.space
@@ -50,7 +50,9 @@ def read_action(
     return ScalarDecision(order, code, code, not known, smoothed, _repeats(account, code))
 
 
-def scalar_mask(rules: Rules, costs: CostProfile, account: ScalarAccount) -> tuple[bool, ...]:
+def scalar_mask(
+    rules: SimulatorParams, costs: CostProfile, account: ScalarAccount
+) -> tuple[bool, ...]:
     """Return which of the seven discrete actions may be executed; HOLD always may."""
     room = measure_room(rules.limits, costs, account, account.equity)
     return ONLY_HOLD[:1] + tuple(
@@ -78,7 +80,7 @@ def unified_code(account: ScalarAccount, order: float, largest: float) -> int:
     return SELL_ALL if abs(order) >= 0.99 * abs(units) else SELL_PARTIAL
 
 
-def _with_remainder(rules: Rules, account: ScalarAccount, order: float) -> float:
+def _with_remainder(rules: SimulatorParams, account: ScalarAccount, order: float) -> float:
     """Sell all of a position of which an order would leave next to nothing."""
     units = account.units
     if order * units >= 0.0 or abs(order) >= abs(units):
@@ -89,7 +91,7 @@ def _with_remainder(rules: Rules, account: ScalarAccount, order: float) -> float
 
 
 def _read_continuous(
-    rules: Rules, account: ScalarAccount, room: ScalarRoom, action: float
+    rules: SimulatorParams, account: ScalarAccount, room: ScalarRoom, action: float
 ) -> tuple[float, float]:
     smoothed = _smooth(rules, account, -1.0, action)
     hold_zone = rules.action.hold_zone
@@ -107,7 +109,7 @@ def _read_continuous(
 
 
 def _read_target(
-    rules: Rules, account: ScalarAccount, room: ScalarRoom, action: float
+    rules: SimulatorParams, account: ScalarAccount, room: ScalarRoom, action: float
 ) -> tuple[float, float]:
     lowest = -1.0 if rules.limits.allow_short else 0.0
     smoothed = _smooth(rules, account, lowest, action)
@@ -120,7 +122,7 @@ def _read_target(
     return max(order, -(max(units, 0.0) + room.short_room / mark)), smoothed
 
 
-def _smooth(rules: Rules, account: ScalarAccount, lowest: float, action: float) -> float:
+def _smooth(rules: SimulatorParams, account: ScalarAccount, lowest: float, action: float) -> float:
     clipped = lowest if action < lowest else min(action, 1.0)
     if rules.action.smoothing_bars == 1:
         return clipped
@@ -128,7 +130,7 @@ def _smooth(rules: Rules, account: ScalarAccount, lowest: float, action: float) 
 
 
 def _read_discrete(
-    rules: Rules, account: ScalarAccount, room: ScalarRoom, action: float
+    rules: SimulatorParams, account: ScalarAccount, room: ScalarRoom, action: float
 ) -> ScalarDecision:
     # NaN compares false with everything, so it does not exist either.
     known = 0 <= action < N_ACTIONS and action == int(action)
@@ -142,7 +144,7 @@ def _read_discrete(
     return ScalarDecision(order, code, selected, violation, account.smoothed, repeats)
 
 
-def _trades(rules: Rules, account: ScalarAccount, room: ScalarRoom, code: int) -> float:
+def _trades(rules: SimulatorParams, account: ScalarAccount, room: ScalarRoom, code: int) -> float:
     """Return the signed units that a code other than HOLD trades; 0 where it is masked."""
     units, mark, action = account.units, account.mark, rules.action
     if account.halted:
@@ -160,7 +162,7 @@ def _trades(rules: Rules, account: ScalarAccount, room: ScalarRoom, code: int) -
     return value / mark if abs(value) >= rules.limits.min_trade_ccy else 0.0
 
 
-def _may_add(rules: Rules, account: ScalarAccount) -> bool:
+def _may_add(rules: SimulatorParams, account: ScalarAccount) -> bool:
     action = rules.action
     return (
         account.units > 0.0

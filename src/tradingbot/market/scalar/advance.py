@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tradingbot.market.costs import CostProfile
-from tradingbot.market.rules import Rules
+from tradingbot.market.params import SimulatorParams
 from tradingbot.market.scalar.account import ScalarAccount
 from tradingbot.market.scalar.actions import ScalarDecision, read_action
 from tradingbot.market.scalar.bar import ScalarBar
@@ -40,7 +40,11 @@ class ScalarAdvanced(NamedTuple):
 
 
 def scalar_advance(
-    rules: Rules, costs: CostProfile, account: ScalarAccount, bar: ScalarBar, action: float
+    rules: SimulatorParams,
+    costs: CostProfile,
+    account: ScalarAccount,
+    bar: ScalarBar,
+    action: float,
 ) -> ScalarAdvanced:
     """Decide at the close of bar t, fill at the open of t + 1, mark at its close.
 

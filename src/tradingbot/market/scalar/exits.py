@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradingbot.domain.denial import ExitReason
-from tradingbot.market.rules import AccountRules
+from tradingbot.market.params import AccountRules
 from tradingbot.market.scalar.account import ScalarAccount
 from tradingbot.market.scalar.bar import ScalarBar
 from tradingbot.market.scalar.book import Book

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tradingbot.market.account import ACTION_MEMORY
 from tradingbot.market.costs import CostProfile
 from tradingbot.market.marking import MOMENT_RATE
-from tradingbot.market.rules import AccountRules
+from tradingbot.market.params import AccountRules
 from tradingbot.market.scalar.account import ScalarAccount
 from tradingbot.market.scalar.actions import HOLD, ScalarDecision
 from tradingbot.market.scalar.bar import ScalarBar

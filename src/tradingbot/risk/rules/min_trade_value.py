@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tradingbot.domain.denial import Denial
 from tradingbot.risk.limits import RiskLimits
-from tradingbot.risk.rule import OrderView, Rule, Verdict, slack
+from tradingbot.risk.rule import OrderView, RiskRule, RiskVerdict, slack
 
 
-def check(limits: RiskLimits, view: OrderView) -> Verdict:
+def check(limits: RiskLimits, view: OrderView) -> RiskVerdict:
     """Deny orders below the limit, in account currency, that leave a position open."""
     small = (view.value > 0.0) & (view.value < limits.min_trade_ccy * (1.0 - slack(view.mark)))
     closes = view.after.abs() <= slack(view.mark) * view.units.abs()
-    return Verdict(small & ~closes, limits.min_trade_ccy, view.value)
+    return RiskVerdict(small & ~closes, limits.min_trade_ccy, view.value)
 
 
-RULE = Rule(Denial.MIN_TRADE_VALUE, check, judges_reducing=True)
+RULE = RiskRule(Denial.MIN_TRADE_VALUE, check, judges_reducing=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tradingbot.domain.denial import Denial
 from tradingbot.risk.limits import RiskLimits
-from tradingbot.risk.rule import OrderView, Rule, Verdict
+from tradingbot.risk.rule import OrderView, RiskRule, RiskVerdict
 
 
-def check(limits: RiskLimits, view: OrderView) -> Verdict:
+def check(limits: RiskLimits, view: OrderView) -> RiskVerdict:
     """Deny orders that would leave fewer than 0 units where shorts are not allowed."""
     denied = (view.after < 0.0) & (not limits.allow_short)
-    return Verdict(denied, 0.0, view.after)
+    return RiskVerdict(denied, 0.0, view.after)
 
 
-RULE = Rule(Denial.SHORT_NOT_ALLOWED, check)
+RULE = RiskRule(Denial.SHORT_NOT_ALLOWED, check)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tradingbot.domain.denial import Denial
 from tradingbot.risk.limits import RiskLimits
-from tradingbot.risk.rule import OrderView, Rule, Verdict
+from tradingbot.risk.rule import OrderView, RiskRule, RiskVerdict
 
 
-def check(limits: RiskLimits, view: OrderView) -> Verdict:
+def check(limits: RiskLimits, view: OrderView) -> RiskVerdict:
     """Deny everything once trading has been stopped; forced exits do not pass here."""
-    return Verdict(view.halted != 0, 0.0, view.halted)
+    return RiskVerdict(view.halted != 0, 0.0, view.halted)
 
 
-RULE = Rule(Denial.TRADING_HALTED, check, judges_reducing=True)
+RULE = RiskRule(Denial.TRADING_HALTED, check, judges_reducing=True)

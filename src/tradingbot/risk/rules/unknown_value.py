@@ -6,16 +6,16 @@ import torch
 
 from tradingbot.domain.denial import Denial
 from tradingbot.risk.limits import RiskLimits
-from tradingbot.risk.rule import OrderView, Rule, Verdict
+from tradingbot.risk.rule import OrderView, RiskRule, RiskVerdict
 
 
-def check(limits: RiskLimits, view: OrderView) -> Verdict:
+def check(limits: RiskLimits, view: OrderView) -> RiskVerdict:
     """Deny orders that rest on a number nobody can vouch for; observed is the worst of them."""
     # A sum is finite only if all of its parts are: one test instead of five.
     total = view.order + view.units + view.mark + view.cash + view.equity
     known = torch.isfinite(total)
     least = torch.minimum(view.mark, view.equity)
-    return Verdict(~known | (least <= 0.0), 0.0, torch.where(known, least, total))
+    return RiskVerdict(~known | (least <= 0.0), 0.0, torch.where(known, least, total))
 
 
-RULE = Rule(Denial.UNKNOWN_VALUE, check, judges_reducing=True)
+RULE = RiskRule(Denial.UNKNOWN_VALUE, check, judges_reducing=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tradingbot.domain.errors import UncertifiedPanelError
-from tradingbot.features.causality.subject import Subject, register_subject, unregister_subject
+from tradingbot.features.causality.subject import ProofSubject, register_subject, unregister_subject
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.panel import Panel
 
@@ -80,7 +80,7 @@ def leak() -> Iterator[None]:
         close = inputs.bars["close"]
         return {"next_close": np.vstack([close[1:], close[-1:]])}
 
-    register_subject("peek", lambda context: Subject("peek", peek))
+    register_subject("peek", lambda context: ProofSubject("peek", peek))
     yield
     unregister_subject("peek")
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fixtures.example_dossier import example_dossier
 from fixtures.tiny_training import tiny_config
-from tradingbot.agents.policy import Seen
+from tradingbot.agents.policy import PolicyInputs
 from tradingbot.app.evaluation import leak_check_piece
 from tradingbot.app.evaluation import subject as subject_module
 from tradingbot.app.evaluation.configuration import load_evaluate_config
@@ -59,7 +59,7 @@ class Looking:
     world: World
     ahead: int
 
-    def __call__(self, seen: Seen) -> Tensor:
+    def __call__(self, seen: PolicyInputs) -> Tensor:
         features = torch.from_numpy(np.array(self.world.features[..., 0])).reshape(-1)
         row = (seen.row + self.ahead).clamp(max=len(features) - 1)
         return (features[row] > 0.0).to(seen.private.dtype)

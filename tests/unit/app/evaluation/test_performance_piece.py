@@ -20,7 +20,7 @@ from tradingbot.app.evaluation.piece import Given
 from tradingbot.app.evaluation.subject import Subject
 from tradingbot.app.training.results import ORACLE
 from tradingbot.domain.errors import StorageError
-from tradingbot.evaluation.backtest import Backtest, Entrant, baseline, sleeve_config
+from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, baseline, sleeve_config
 from tradingbot.runs import RunDirectory
 
 SHORT_RULE = "macd"
@@ -40,7 +40,7 @@ def beside_short(shorting: Subject) -> Performance:
 
 
 def played(subject: Subject, *, allow_short: bool) -> Backtest:
-    rule = Entrant(SHORT_RULE, baseline(SHORT_RULE, subject.data.world))
+    rule = PolicyUnderTest(SHORT_RULE, baseline(SHORT_RULE, subject.data.world))
     env = sleeve_config(subject.env.costs, allow_short=allow_short)
     (only,) = subject.backtest_all([rule], "test", env=env)
     return only

@@ -16,7 +16,7 @@ from tradingbot.app.training.session import begin_run
 from tradingbot.app.training.wiring import part_task, wire
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError, DataError, StorageError
-from tradingbot.evaluation.backtest import Entrant, sleeve_config
+from tradingbot.evaluation.backtest import PolicyUnderTest, sleeve_config
 from tradingbot.evaluation.backtest.baselines import baseline
 from tradingbot.learning.playing import play
 from tradingbot.market.costs import CostProfile
@@ -102,7 +102,7 @@ def test_parts_are_those_of_the_split_and_ranges_are_taken(subject: Subject) -> 
 def test_baselines_trade_the_same_bars(subject: Subject) -> None:
     world = subject.data.world
     hold, flat = subject.backtest_all(
-        [Entrant(name, baseline(name, world)) for name in ("buy_and_hold", "flat")],
+        [PolicyUnderTest(name, baseline(name, world)) for name in ("buy_and_hold", "flat")],
         env=sleeve_config(subject.env.costs),
     )
 

@@ -9,7 +9,7 @@ import pytest
 
 from fixtures.defects import DEFECTS
 from fixtures.dirty_market import clean_market, closes
-from tradingbot.data.quality import Action, QualityReport, Severity, screen, validate
+from tradingbot.data.quality import FindingAction, QualityReport, Severity, screen, validate
 from tradingbot.domain.errors import DataError
 
 NAN = float("nan")
@@ -91,7 +91,7 @@ def test_dropped_repeats_are_kept_reported_and_refused_if_strict() -> None:
     )
     repeats = [f for f in report.findings if f.code == "DUPLICATE_ROW"]
     assert sum(f.count for f in repeats) == bars.height
-    assert {(f.severity, f.action) for f in repeats} == {(Severity.WARNING, Action.DROPPED)}
+    assert {(f.severity, f.action) for f in repeats} == {(Severity.WARNING, FindingAction.DROPPED)}
     assert (report.ready, report.exit_code) == (True, 1)
     with pytest.raises(DataError, match="DUPLICATE_ROW"):
         screen(twice, strict=True)

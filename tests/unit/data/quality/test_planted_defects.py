@@ -7,7 +7,7 @@ import pytest
 
 from fixtures.defects import DEFECTS, QUARANTINED, REFUSED
 from fixtures.dirty_market import clean_market, inspect
-from tradingbot.data.quality import CHECKS, Action, Severity, screen
+from tradingbot.data.quality import CHECKS, FindingAction, Severity, screen
 from tradingbot.domain.errors import DataError
 
 COMBINED = {name: defect for name, defect in DEFECTS.items() if not defect.is_exclusive}
@@ -93,7 +93,7 @@ def test_quarantined_rows_appear_in_the_report_as_quarantined() -> None:
     _, findings = inspect(QUARANTINED["pence_block"].plant(clean_market()))
 
     by_action = {finding.action for finding in findings["PRICE_SCALE_BLOCK"]}
-    assert by_action == {Action.QUARANTINED}
+    assert by_action == {FindingAction.QUARANTINED}
     assert findings["PRICE_SCALE_BLOCK"][0].count == 9
     assert {finding.example for finding in findings["MISSING_BARS"]} == {"quarantined"}
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from fixtures.download_rig import HandClock
 from tradingbot.data.sources.download import (
     VENDOR_COLUMNS,
+    ChunkCache,
+    DownloadChunk,
     DownloadRequest,
-    Piece,
-    PieceCache,
     plan,
     to_number,
 )
@@ -23,7 +23,7 @@ DAYS = st.dates(date(2015, 1, 1), date(2030, 12, 31))
 ROWS = pl.DataFrame(
     [[datetime(2024, 12, 2, 14, 30, tzinfo=UTC)], *[[1.0]] * 6], schema=VENDOR_COLUMNS
 )
-PIECE = Piece("AAPL", date(2024, 12, 2), date(2024, 12, 6))
+PIECE = DownloadChunk("AAPL", date(2024, 12, 2), date(2024, 12, 6))
 
 
 @given(start=DAYS, length=st.integers(0, 1200), days=st.integers(1, 400))
@@ -73,7 +73,7 @@ def test_symbol_that_climbs_out_of_the_folder_is_refused() -> None:
 
 
 def test_stored_piece_comes_back_with_the_time_it_was_fetched(tmp_path: Path) -> None:
-    cache = PieceCache(tmp_path, {"vendor": "v"}, HandClock().clock())
+    cache = ChunkCache(tmp_path, {"vendor": "v"}, HandClock().clock())
     fetched_at = datetime(2025, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)
     stored = cache.store(PIECE, ROWS, fetched_at)
     loaded = cache.load(PIECE)
@@ -84,8 +84,8 @@ def test_stored_piece_comes_back_with_the_time_it_was_fetched(tmp_path: Path) ->
 
 def test_other_settings_do_not_share_pieces(tmp_path: Path) -> None:
     clock = HandClock().clock()
-    PieceCache(tmp_path, {"adjustment": "split"}, clock).store(PIECE, ROWS, clock.now())
-    assert PieceCache(tmp_path, {"adjustment": "none"}, clock).load(PIECE) is None
+    ChunkCache(tmp_path, {"adjustment": "split"}, clock).store(PIECE, ROWS, clock.now())
+    assert ChunkCache(tmp_path, {"adjustment": "none"}, clock).load(PIECE) is None
 
 
 @pytest.mark.parametrize(
@@ -103,13 +103,13 @@ def test_piece_is_used_again_if_final_or_fresh(
     tmp_path: Path, fetched_after_end: timedelta, age: timedelta, is_used: bool
 ) -> None:
     fetched_at = PIECE.until + fetched_after_end
-    cache = PieceCache(tmp_path, {}, HandClock(fetched_at + age).clock())
+    cache = ChunkCache(tmp_path, {}, HandClock(fetched_at + age).clock())
     cache.store(PIECE, ROWS, fetched_at)
     assert (cache.load(PIECE) is not None) is is_used
 
 
 def test_piece_with_other_columns_is_not_used(tmp_path: Path) -> None:
-    cache = PieceCache(tmp_path, {}, HandClock().clock())
+    cache = ChunkCache(tmp_path, {}, HandClock().clock())
     cache.store(PIECE, ROWS.drop("vwap"), PIECE.until + timedelta(days=3))
     assert cache.load(PIECE) is None
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tradingbot.envs.envcheck import CHECKS, Check, checks
+from tradingbot.envs.envcheck import CHECKS, EnvCheck, checks
 
 FILES = sorted(path.stem for path in Path(str(checks.__file__)).parent.glob("[a-z]*.py"))
 
@@ -16,7 +16,7 @@ def test_every_file_is_registered_once() -> None:
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
-def test_check_says_promise_scenario_and_remedy(check: Check) -> None:
+def test_check_says_promise_scenario_and_remedy(check: EnvCheck) -> None:
     assert check.judge.__module__.endswith(f".checks.{check.id}")
     for text in (check.promise, check.scenario, check.remedy):
         assert len(text) > 20

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tradingbot.envs.envcheck import CHECKS, Check, Probe, Verdict
+from tradingbot.envs.envcheck import CHECKS, CheckVerdict, EnvCheck, EnvProbe
 from tradingbot.envs.envcheck.probe import cannot_be_told
 from tradingbot.envs.envcheck.reference import BUY, SELL, ReferenceEnv, reference_probe
 from tradingbot.envs.envcheck.suite import run_check
@@ -210,23 +210,23 @@ class NeverEnds(ReferenceEnv):
         return observation, reward, False, False, info
 
 
-def without_terms(probe: Probe) -> Probe:
+def without_terms(probe: EnvProbe) -> EnvProbe:
     return replace(probe, reward_terms=cannot_be_told)
 
 
-def by_cash_and_units(probe: Probe) -> Probe:
+def by_cash_and_units(probe: EnvProbe) -> EnvProbe:
     return replace(probe, fill_price=cannot_be_told)
 
 
-def by_equity(probe: Probe) -> Probe:
+def by_equity(probe: EnvProbe) -> EnvProbe:
     return replace(by_cash_and_units(probe), cash=cannot_be_told, units=cannot_be_told)
 
 
-def as_it_is(probe: Probe) -> Probe:
+def as_it_is(probe: EnvProbe) -> EnvProbe:
     return probe
 
 
-FAULTS: tuple[tuple[str, type[ReferenceEnv], Callable[[Probe], Probe]], ...] = (
+FAULTS: tuple[tuple[str, type[ReferenceEnv], Callable[[EnvProbe], EnvProbe]], ...] = (
     ("cash_never_negative", SizesAtTheDecision, as_it_is),
     ("equity_identity", MarksLate, as_it_is),
     ("fees_charged", ForgetsFees, as_it_is),
@@ -265,10 +265,10 @@ FAULTS: tuple[tuple[str, type[ReferenceEnv], Callable[[Probe], Probe]], ...] = (
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
-def test_honest_environment_passes(check: Check) -> None:
+def test_honest_environment_passes(check: EnvCheck) -> None:
     finding = run_check(check, reference_probe())
 
-    assert finding.verdict is Verdict.PASS, finding.says
+    assert finding.verdict is CheckVerdict.PASS, finding.says
     assert finding.remedy == ""
 
 
@@ -278,17 +278,17 @@ def test_honest_environment_passes(check: Check) -> None:
     ids=[f"{check}-{env.__name__}-{view.__name__}" for check, env, view in FAULTS],
 )
 def test_planted_fault_is_found(
-    check: str, environment: type[ReferenceEnv], view: Callable[[Probe], Probe]
+    check: str, environment: type[ReferenceEnv], view: Callable[[EnvProbe], EnvProbe]
 ) -> None:
     finding = run_check(BY_ID[check], view(reference_probe(environment)))
 
-    assert finding.verdict is Verdict.FAIL, finding.says
+    assert finding.verdict is CheckVerdict.FAIL, finding.says
     assert "raised" not in finding.says
     assert finding.remedy
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
-def test_check_has_a_planted_fault(check: Check) -> None:
+def test_check_has_a_planted_fault(check: EnvCheck) -> None:
     assert check.id in {fault for fault, _, _ in FAULTS}
 
 
@@ -303,11 +303,11 @@ def test_check_has_a_planted_fault(check: Check) -> None:
     ],
 )
 def test_honest_environment_that_tells_less_passes(
-    check: str, view: Callable[[Probe], Probe]
+    check: str, view: Callable[[EnvProbe], EnvProbe]
 ) -> None:
     finding = run_check(BY_ID[check], view(reference_probe()))
 
-    assert finding.verdict is Verdict.PASS, finding.says
+    assert finding.verdict is CheckVerdict.PASS, finding.says
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ def test_honest_environment_that_tells_less_passes(
 def test_what_is_not_told_is_not_judged(check: str, untold: dict[str, Any]) -> None:
     finding = run_check(BY_ID[check], replace(reference_probe(), **untold))
 
-    assert finding.verdict is Verdict.UNTESTABLE
+    assert finding.verdict is CheckVerdict.UNTESTABLE
     assert finding.observed is None
 
 

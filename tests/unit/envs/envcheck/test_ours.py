@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tradingbot.envs.envcheck import Probe, Scorecard, Verdict, run_checks
+from tradingbot.envs.envcheck import CheckVerdict, EnvProbe, Scorecard, run_checks
 from tradingbot.envs.envcheck.bars import dictate, stairs
 from tradingbot.envs.envcheck.ours import LEAD_BARS, our_probe, our_probes
 from tradingbot.envs.envcheck.trace import build, mark, play
@@ -14,11 +14,11 @@ from tradingbot.envs.envcheck.trace import build, mark, play
 
 @pytest.mark.parametrize("probe", our_probes(), ids=lambda probe: probe.name)
 def test_our_environment_passes_every_check(
-    probe: Probe, card_of: Callable[[str], Scorecard]
+    probe: EnvProbe, card_of: Callable[[str], Scorecard]
 ) -> None:
     card = card_of(probe.name)
 
-    untold = [f.check for f in card.findings if f.verdict is Verdict.UNTESTABLE]
+    untold = [f.check for f in card.findings if f.verdict is CheckVerdict.UNTESTABLE]
     assert card.failed == ()
     assert untold == ([] if probe.short is not None else ["borrow_accrues"])
 

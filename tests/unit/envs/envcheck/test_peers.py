@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from tradingbot.domain.errors import MissingExtraError, UserError
-from tradingbot.envs.envcheck import Scorecard, Verdict
+from tradingbot.envs.envcheck import CheckVerdict, Scorecard
 from tradingbot.envs.envcheck.peers import PEERS, find_peers
 from tradingbot.envs.envcheck.peers.installed import load_file, load_module, version_of
 
@@ -26,7 +26,7 @@ def observed(card_of: Callable[[str], Scorecard]) -> Observed:
 
     def look_up(peer: str, check: str) -> float:
         finding = next(f for f in card_of(peer).findings if f.check == check)
-        assert finding.verdict is Verdict.FAIL, finding.says
+        assert finding.verdict is CheckVerdict.FAIL, finding.says
         assert finding.observed is not None
         return finding.observed
 
@@ -63,7 +63,7 @@ def test_last_reward_of_finrl_np_is_many_times_the_others(
     observed: Observed, card_of: Callable[[str], Scorecard]
 ) -> None:
     assert observed(FINRL_NP, "reward_is_declared_terms") > 10
-    assert card_of(FINRL_NP).verdict_of("truncated_is_not_terminated") is Verdict.FAIL
+    assert card_of(FINRL_NP).verdict_of("truncated_is_not_terminated") is CheckVerdict.FAIL
 
 
 @pytest.mark.parametrize("peer", [FINRL, TRADING_ENV])
@@ -81,8 +81,8 @@ def test_nan_action_of_finrl_changes_the_position(peer: str, observed: Observed)
 def test_peer_passes_what_it_does_right(peer: str, card_of: Callable[[str], Scorecard]) -> None:
     card = card_of(peer)
 
-    assert card.verdict_of("future_not_in_observation") is Verdict.PASS
-    assert card.verdict_of("observation_in_space") is Verdict.PASS
+    assert card.verdict_of("future_not_in_observation") is CheckVerdict.PASS
+    assert card.verdict_of("observation_in_space") is CheckVerdict.PASS
     assert not [finding for finding in card.failed if "raised" in finding.says]
 
 

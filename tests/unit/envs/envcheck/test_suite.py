@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tradingbot.domain.errors import UserError
-from tradingbot.envs.envcheck import CHECKS, Verdict, run_checks
+from tradingbot.envs.envcheck import CHECKS, CheckVerdict, run_checks
 from tradingbot.envs.envcheck.bars import dictate, flat, gap
 from tradingbot.envs.envcheck.reference import ReferenceEnv, reference_probe
 from tradingbot.envs.envcheck.scorecard import comparison_text, markdown_table
@@ -40,7 +40,7 @@ def test_honest_probe_passes_everything() -> None:
     card = run_checks(reference_probe())
 
     assert card.failed == ()
-    assert card.count(Verdict.PASS) == len(CHECKS)
+    assert card.count(CheckVerdict.PASS) == len(CHECKS)
     assert [finding.check for finding in card.findings] == [check.id for check in CHECKS]
 
 
@@ -48,7 +48,7 @@ def test_environment_without_probe_is_judged_only_where_prices_do_not_matter() -
     card = run_checks(make_reference)
 
     for check, finding in zip(CHECKS, card.findings, strict=True):
-        wanted = Verdict.UNTESTABLE if check.needs_dictation else Verdict.PASS
+        wanted = CheckVerdict.UNTESTABLE if check.needs_dictation else CheckVerdict.PASS
         assert finding.verdict is wanted, finding
         assert ("write a probe" in finding.says) is check.needs_dictation
     assert card.environment == "make_reference"
@@ -66,14 +66,14 @@ def test_factory_of_a_faulty_environment_fails_without_a_probe() -> None:
 
     card = run_checks(lambda: Forgetful(dictate(flat())))
 
-    assert card.verdict_of("no_bleeding_between_episodes") is Verdict.FAIL
+    assert card.verdict_of("no_bleeding_between_episodes") is CheckVerdict.FAIL
 
 
 def test_environment_that_raises_on_a_lawful_action_fails() -> None:
     card = run_checks(reference_probe(Crashes))
 
     finding = next(f for f in card.findings if f.check == "equity_identity")
-    assert finding.verdict is Verdict.FAIL
+    assert finding.verdict is CheckVerdict.FAIL
     assert finding.says == "raised IndexError: row 5 is not there"
 
 
@@ -127,6 +127,6 @@ def test_box_actions_without_probe_are_sent_nan() -> None:
     card = run_checks(lambda: gymnasium.make("Pendulum-v1"))
 
     finding = next(f for f in card.findings if f.check == "nan_action_is_safe")
-    assert finding.verdict is Verdict.FAIL
+    assert finding.verdict is CheckVerdict.FAIL
     assert finding.observed is not None
     assert finding.observed > 0

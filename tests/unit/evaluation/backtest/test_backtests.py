@@ -12,16 +12,16 @@ import torch
 from torch import Tensor
 
 from fixtures.trading_worlds import small_world
-from tradingbot.agents.policy import Policy, Seen
-from tradingbot.agents.rules.buy_and_hold import buy_and_hold
-from tradingbot.agents.rules.flat import flat
-from tradingbot.agents.rules.random_targets import RandomTargets
-from tradingbot.agents.rules.target_table import TargetTable, table_of
+from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
+from tradingbot.agents.baselines.flat import flat
+from tradingbot.agents.baselines.random_targets import RandomTargets
+from tradingbot.agents.baselines.target_table import TargetTable, table_of
+from tradingbot.agents.policy import Policy, PolicyInputs
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.envs.config import EnvConfig
 from tradingbot.evaluation.backtest import (
     Backtest,
-    Entrant,
+    PolicyUnderTest,
     backtest,
     backtest_all,
     bars_between,
@@ -168,7 +168,7 @@ def test_what_comes_later_changes_nothing_before() -> None:
     other = replace(world, prices=prices)
     for name in ("sma_cross", "macd", "expert", "random", "buy_and_hold"):
         entrants = [
-            [Entrant(name, baseline(name, each), delay_bars=delay) for delay in (0, 2)]
+            [PolicyUnderTest(name, baseline(name, each), delay_bars=delay) for delay in (0, 2)]
             for each in (world, other)
         ]
         first, second = (
@@ -184,10 +184,10 @@ def test_what_comes_later_changes_nothing_before() -> None:
 def test_entrants_of_one_simulation_are_what_they_are_alone() -> None:
     random, dear = RandomTargets(5), CostProfile(commission_frac=30e-4)
     entrants = [
-        Entrant("usual", random),
-        Entrant("dear", random, costs=dear),
-        Entrant("late", random, delay_bars=2),
-        Entrant("flat", flat),
+        PolicyUnderTest("usual", random),
+        PolicyUnderTest("dear", random, costs=dear),
+        PolicyUnderTest("late", random, delay_bars=2),
+        PolicyUnderTest("flat", flat),
     ]
     together = backtest_all(
         small_world(), WHOLE_BARS, entrants, bars_per_year=1.0, first_bar=FIRST, last_bar=LAST
@@ -213,7 +213,9 @@ def test_sweep_in_several_batches_is_the_same_in_the_same_order(
 ) -> None:
     world, told = small_world(), []
     policies = [baseline(name, world) for name in ("expert", "random", "macd")]
-    entrants = [Entrant(f"{place}", each) for place, each in enumerate([*policies, *policies])]
+    entrants = [
+        PolicyUnderTest(f"{place}", each) for place, each in enumerate([*policies, *policies])
+    ]
 
     def swept() -> tuple[Backtest, ...]:
         return backtest_all(
@@ -258,7 +260,7 @@ def test_random_policy_matches_the_turnover_of_another() -> None:
 def test_policy_sees_which_codes_are_allowed() -> None:
     asked: list[Tensor] = []
 
-    def hold(seen: Seen) -> Tensor:
+    def hold(seen: PolicyInputs) -> Tensor:
         assert seen.allowed is not None
         asked.append(seen.allowed)
         return torch.zeros(len(seen.row), dtype=torch.int64)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fixtures.trading_worlds import small_world
-from tradingbot.agents.rules.random_targets import RandomTargets
-from tradingbot.evaluation.backtest import Entrant, simulation, sleeve_config
-from tradingbot.evaluation.backtest.backtests import simulate_entrants
+from tradingbot.agents.baselines.random_targets import RandomTargets
+from tradingbot.evaluation.backtest import PolicyUnderTest, simulation, sleeve_config
+from tradingbot.evaluation.backtest.backtests import simulate_policies
 
 FIRST, BARS = 200, 20
 
@@ -21,8 +21,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def play(*, native: bool | None = None) -> None:
-    entrants = [Entrant("random", RandomTargets(1))]
-    simulate_entrants(small_world(), sleeve_config(), entrants, FIRST, FIRST + BARS, native=native)
+    entrants = [PolicyUnderTest("random", RandomTargets(1))]
+    simulate_policies(small_world(), sleeve_config(), entrants, FIRST, FIRST + BARS, native=native)
 
 
 @pytest.mark.parametrize(("many", "questions"), [(BARS + 1, 0), (BARS, 3)])

@@ -18,7 +18,7 @@ from tradingbot.evaluation.figures.facts import draw_facts
 from tradingbot.evaluation.figures.feature_map import draw_feature_map
 from tradingbot.evaluation.figures.known_answers import AnswerBar, draw_known_answers
 from tradingbot.evaluation.figures.prices import draw_prices
-from tradingbot.evaluation.figures.scaling_curve import Measurement, draw_scaling
+from tradingbot.evaluation.figures.scaling_curve import ScalingPoint, draw_scaling
 from tradingbot.evaluation.figures.style import (
     BLUE,
     GREY,
@@ -212,10 +212,10 @@ def test_known_answers_show_expected_bars_and_simulated_intervals() -> None:
 
 def test_scaling_curve_is_sorted_and_has_a_linear_line() -> None:
     measured = [
-        Measurement("hourly", 1e6, {"generate": 1.0, "features": 2.0}, 1e9),
-        Measurement("hourly", 4e6, {"generate": 8.0, "features": 5.0}, 3e9),
-        Measurement("hourly", 2e6, {"generate": 3.0, "features": 3.0}, 1.5e9),
-        Measurement("daily", 2e6, {"generate": 2.5, "features": 3.5}, 1.6e9),
+        ScalingPoint("hourly", 1e6, {"generate": 1.0, "features": 2.0}, 1e9),
+        ScalingPoint("hourly", 4e6, {"generate": 8.0, "features": 5.0}, 3e9),
+        ScalingPoint("hourly", 2e6, {"generate": 3.0, "features": 3.0}, 1.5e9),
+        ScalingPoint("daily", 2e6, {"generate": 2.5, "features": 3.5}, 1.6e9),
     ]
 
     times, memory = draw_scaling(measured, title="Seconds (synthetic)").axes

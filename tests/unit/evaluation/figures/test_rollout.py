@@ -15,12 +15,12 @@ from tradingbot.evaluation.figures.rollout import (
     draw_trades,
 )
 from tradingbot.evaluation.figures.style import GREEN, RED
-from tradingbot.evaluation.rollout import Rollout, roll_out, sleeve_config
+from tradingbot.evaluation.rollout import PolicyRollout, roll_out, sleeve_config
 from tradingbot.evaluation.rollout_statistics import drawdown_of, portfolio_equity
 
 
 @pytest.fixture(scope="module")
-def rollout() -> Rollout:
+def rollout() -> PolicyRollout:
     world = synthetic_world("planted", n_symbols=2, n_bars=330, seed=2)
     policies = {
         name: rule_policy(name, seed=1, regime_names=world.regime_names)
@@ -29,7 +29,7 @@ def rollout() -> Rollout:
     return roll_out(world, sleeve_config(), policies)
 
 
-def test_equity_and_drawdown_are_drawn_for_every_policy(rollout: Rollout) -> None:
+def test_equity_and_drawdown_are_drawn_for_every_policy(rollout: PolicyRollout) -> None:
     upper, lower = draw_equity(rollout, title="synthetic").axes
 
     lines = {line.get_label(): line for line in upper.lines}
@@ -41,7 +41,7 @@ def test_equity_and_drawdown_are_drawn_for_every_policy(rollout: Rollout) -> Non
     assert upper.get_title() == "synthetic"
 
 
-def test_trades_are_drawn_as_spells_coloured_by_their_profit(rollout: Rollout) -> None:
+def test_trades_are_drawn_as_spells_coloured_by_their_profit(rollout: PolicyRollout) -> None:
     upper, lower = draw_trades(rollout, 1, title="synthetic", bars=50).axes
 
     trades = rollout.trades
@@ -56,7 +56,7 @@ def test_trades_are_drawn_as_spells_coloured_by_their_profit(rollout: Rollout) -
     np.testing.assert_array_equal(upper.lines[0].get_ydata(), rollout.closes[-50:, 1])
 
 
-def test_reward_terms_stack_to_the_reward(rollout: Rollout) -> None:
+def test_reward_terms_stack_to_the_reward(rollout: PolicyRollout) -> None:
     axes = draw_reward_terms(rollout, title="synthetic").axes[0]
 
     terms = 1_000.0 * rollout.reward_terms.mean(axis=2) / rollout.n_bars

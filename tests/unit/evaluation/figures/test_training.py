@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from tradingbot.evaluation.figures.training import (
-    Curves,
     NetBar,
+    TrainingCurves,
     draw_action_histogram,
     draw_learning_curves,
     draw_net_returns,
@@ -16,7 +16,7 @@ from tradingbot.evaluation.figures.training import (
 
 
 def test_curves_have_a_line_per_agent_and_their_mean() -> None:
-    curves = Curves([10, 20], [[0.0, 2.0], [1.0, 3.0]], [0.5, 0.7])
+    curves = TrainingCurves([10, 20], [[0.0, 2.0], [1.0, 3.0]], [0.5, 0.7])
     left, right = draw_learning_curves(curves, title="t").axes
 
     lines = [list(line.get_ydata()) for line in left.lines]

@@ -7,11 +7,11 @@ import pytest
 
 from fixtures.example_dossier import bare_dossier, example_dossier
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.gates.measurement import Measured
+from tradingbot.evaluation.gates.measurement import MeasuredValue
 from tradingbot.evaluation.gates.measurements import MEASUREMENTS
 
 
-def read(metric: str, dossier: Dossier) -> Measured:
+def read(metric: str, dossier: Dossier) -> MeasuredValue:
     return MEASUREMENTS[metric].read(dossier)
 
 

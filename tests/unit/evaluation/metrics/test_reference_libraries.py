@@ -33,7 +33,9 @@ OURS = {
 
 def measured(returns: np.ndarray, reference: np.ndarray | None) -> dict[str, float]:
     return metrics.measure(
-        metrics.Outcome(returns, RECORDED["bars_per_year"], reference=reference, trade_pnl=returns)
+        metrics.PerformanceSeries(
+            returns, RECORDED["bars_per_year"], reference=reference, trade_pnl=returns
+        )
     )
 
 

@@ -11,7 +11,7 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation import metrics as m
 
 RETURNS = np.array([0.01, -0.02, 0.015, 0.0, 0.004])
-WHOLE = m.Outcome(
+WHOLE = m.PerformanceSeries(
     returns=RETURNS,
     bars_per_year=252,
     reference=RETURNS[::-1],
@@ -34,7 +34,7 @@ def test_whole_outcome_has_every_figure() -> None:
 
 
 def test_bare_outcome_has_nan_where_an_input_is_missing() -> None:
-    figures = m.measure(m.Outcome(RETURNS, 252))
+    figures = m.measure(m.PerformanceSeries(RETURNS, 252))
     of_returns = list(m.METRICS)[: list(m.METRICS).index("beta")]
 
     assert [name for name, figure in figures.items() if not math.isnan(figure)] == of_returns

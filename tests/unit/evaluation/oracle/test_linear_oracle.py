@@ -10,9 +10,9 @@ import pytest
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.oracle import ActionRule, Information, oracle_for, simulate_targets
 from tradingbot.evaluation.oracle.intervals import intervals_over_symbols
-from tradingbot.evaluation.oracle.known_answers import Question, generate_on, hourly_grid
+from tradingbot.evaluation.oracle.known_answers import KnownAnswerCase, generate_on, hourly_grid
 from tradingbot.evaluation.oracle.linear_oracle import VIEWS
-from tradingbot.evaluation.oracle.signal_model import Thresholds
+from tradingbot.evaluation.oracle.signal_model import SwitchThresholds
 
 COST = 1.2e-4
 GRID = hourly_grid(143, 3528)
@@ -20,7 +20,7 @@ HIDDEN = ("hidden_trend", "hidden_reversion")
 
 
 def make(name, *, seed=7, grid=GRID, **params):
-    return generate_on(grid, Question(name, params), seed)
+    return generate_on(grid, KnownAnswerCase(name, params), seed)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_noise_is_worth_exactly_nothing_and_left_alone():
 
 def test_following_the_sign_in_the_cost_trap_loses_while_the_oracle_does_not():
     market = make("cost_trap")
-    targets = Thresholds(0.0, 0.0).positions(market.covariates["signal"], lowest=0.0)
+    targets = SwitchThresholds(0.0, 0.0).positions(market.covariates["signal"], lowest=0.0)
 
     costly = simulate_targets(market.opens, market.closes, targets, cost_frac=COST)[1:]
     free = simulate_targets(market.opens, market.closes, targets, cost_frac=0.0)[1:]
@@ -88,13 +88,13 @@ def test_following_the_sign_in_the_cost_trap_loses_while_the_oracle_does_not():
 def test_no_rival_policy_significantly_beats_the_oracle_on_the_same_bars():
     market = make("planted", seed=2)
     signal = market.covariates["signal"]
-    best = Thresholds(0.1518, -0.1518).positions(signal, lowest=0.0)
+    best = SwitchThresholds(0.1518, -0.1518).positions(signal, lowest=0.0)
     best_net = simulate_targets(market.opens, market.closes, best, cost_frac=COST)
     rng = np.random.default_rng(8)
     lost = []
     for _ in range(25):
         low, high = np.sort(rng.normal(0.0, 0.6, 2))
-        rival = rng.uniform(0.3, 1.0) * Thresholds(high, low).positions(signal, lowest=0.0)
+        rival = rng.uniform(0.3, 1.0) * SwitchThresholds(high, low).positions(signal, lowest=0.0)
         if rng.random() < 0.5:  # a policy that sizes with the signal instead
             rival = np.clip(rng.uniform(0.2, 2.0) * signal + rng.normal(0.0, 0.3), 0.0, 1.0)
         net = simulate_targets(market.opens, market.closes, rival, cost_frac=COST)
@@ -107,7 +107,7 @@ def test_no_rival_policy_significantly_beats_the_oracle_on_the_same_bars():
 def test_opposed_symbols_are_worth_as_much_as_the_others():
     market = make("opposed")
     flipped = market.latent["kappa"] < 0
-    targets = Thresholds(0.1518, -0.1518).positions(
+    targets = SwitchThresholds(0.1518, -0.1518).positions(
         np.where(flipped, -1.0, 1.0) * market.covariates["signal"], lowest=0.0
     )
     net = simulate_targets(market.opens, market.closes, targets, cost_frac=COST)[1:]
@@ -117,7 +117,7 @@ def test_opposed_symbols_are_worth_as_much_as_the_others():
     assert one.low < other.high
     assert other.low < one.high
     assert min(one.low, other.low) > 1.5e-4
-    pooled = Thresholds(0.1518, -0.1518).positions(market.covariates["signal"], lowest=0.0)
+    pooled = SwitchThresholds(0.1518, -0.1518).positions(market.covariates["signal"], lowest=0.0)
     blind = simulate_targets(market.opens, market.closes, pooled, cost_frac=COST)[1:]
     # Gains and losses cancel; what remains is the cost of 0.0966 turnover per bar.
     assert intervals_over_symbols(blind)[0].covers(-0.0966 * COST)

@@ -11,14 +11,14 @@ from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.evaluation.oracle import oracle_for
 from tradingbot.evaluation.oracle.known_answers import (
     QUESTIONS,
-    Question,
+    KnownAnswerCase,
     generate_on,
     hourly_grid,
 )
 
 
 def make(symbols=10):
-    return generate_on(hourly_grid(symbols, 60), Question("planted"), 0)
+    return generate_on(hourly_grid(symbols, 60), KnownAnswerCase("planted"), 0)
 
 
 def test_every_registered_market_has_an_oracle_and_a_row():

@@ -7,17 +7,17 @@ import pytest
 
 from tradingbot.evaluation.oracle import ActionRule, Information, oracle_for
 from tradingbot.evaluation.oracle.action_rule import DEFAULT_COST_FRAC
-from tradingbot.evaluation.oracle.known_answers import Question, generate_on, hourly_grid
+from tradingbot.evaluation.oracle.known_answers import KnownAnswerCase, generate_on, hourly_grid
 from tradingbot.evaluation.oracle.regime_filter import filter_regimes
 from tradingbot.evaluation.oracle.regime_oracle import regime_positions, regime_problem
 from tradingbot.evaluation.oracle.result import Terms
-from tradingbot.evaluation.oracle.signal_model import Thresholds
+from tradingbot.evaluation.oracle.signal_model import SwitchThresholds
 from tradingbot.evaluation.oracle.switching import gain_per_bar, solve_advantage
 
 
 @pytest.fixture(scope="module")
 def market():
-    return generate_on(hourly_grid(60, 3528), Question("regimes"), 7)
+    return generate_on(hourly_grid(60, 3528), KnownAnswerCase("regimes"), 7)
 
 
 def terms(information, rule=ActionRule.LONG_ONLY):
@@ -45,7 +45,7 @@ def test_gain_equals_a_long_walk_through_the_chain(market, rule):
         path[t] = (rng.random(400)[:, None] > edges[path[t - 1]]).sum(axis=1)
 
     symbol = 5
-    policy = Thresholds(DEFAULT_COST_FRAC, -DEFAULT_COST_FRAC)
+    policy = SwitchThresholds(DEFAULT_COST_FRAC, -DEFAULT_COST_FRAC)
     held = policy.positions(advantage[path, symbol], lowest=rule.lowest)
     earned = held * problem.expected_return[path, symbol]
     earned[1:] -= DEFAULT_COST_FRAC * np.abs(np.diff(held, axis=0))

@@ -9,7 +9,7 @@ import pytest
 
 from tradingbot.data.synthetic.linear_bars import draw_ar1
 from tradingbot.evaluation.oracle.action_rule import ActionRule
-from tradingbot.evaluation.oracle.signal_model import SignalModel, Thresholds
+from tradingbot.evaluation.oracle.signal_model import SignalModel, SwitchThresholds
 from tradingbot.evaluation.oracle.switching import solve_signal
 from tradingbot.evaluation.oracle.threshold_value import evaluate_thresholds, search_thresholds
 
@@ -26,7 +26,9 @@ MODELS = [
 
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.9, 0.98, 0.999])
 def test_sign_policy_has_its_closed_form_edge_and_turnover(phi):
-    value = evaluate_thresholds(SignalModel(6e-4, phi, 0.006), Thresholds(0, 0), cost_frac=COST)
+    value = evaluate_thresholds(
+        SignalModel(6e-4, phi, 0.006), SwitchThresholds(0, 0), cost_frac=COST
+    )
 
     assert value.gross_bps == pytest.approx(6.0 / math.sqrt(2.0 * math.pi), rel=1e-9)
     assert value.turnover_frac == pytest.approx(math.acos(phi) / math.pi, rel=1e-6)
@@ -55,12 +57,12 @@ def test_no_random_pair_of_thresholds_beats_the_solution():
     for model in MODELS:
         _, gain = solve_signal(model, cost_frac=COST)
         for low, high in np.sort(rng.normal(0.0, 0.7, (40, 2)), axis=1):
-            rival = evaluate_thresholds(model, Thresholds(high, low), cost_frac=COST)
+            rival = evaluate_thresholds(model, SwitchThresholds(high, low), cost_frac=COST)
             assert rival.net_bps <= gain * 1e4 + 5e-4
 
 
 @pytest.mark.parametrize("rule", list(ActionRule))
-@pytest.mark.parametrize("pair", [Thresholds(0.4, -0.1), Thresholds(0.0, -0.8)])
+@pytest.mark.parametrize("pair", [SwitchThresholds(0.4, -0.1), SwitchThresholds(0.0, -0.8)])
 def test_expected_figures_match_a_long_simulation(pair, rule):
     model, cost = SignalModel(0.003, 0.8, 0.006), 1e-3
     rng = np.random.default_rng(11)
@@ -85,7 +87,7 @@ def test_expected_figures_match_a_long_simulation(pair, rule):
 
 
 def test_flat_policy_is_worth_nothing():
-    value = evaluate_thresholds(MODELS[0], Thresholds.never(), cost_frac=COST)
+    value = evaluate_thresholds(MODELS[0], SwitchThresholds.never(), cost_frac=COST)
 
     assert (value.net_bps, value.turnover_frac, value.sharpe_per_bar) == (0.0, 0.0, 0.0)
 
@@ -94,7 +96,7 @@ def test_flat_policy_is_worth_nothing():
 def test_positions_hold_between_thresholds_and_start_flat(lowest):
     signal = np.array([[0.0], [0.6], [0.1], [-0.4], [-0.6], [0.2], [0.5]])
 
-    positions = Thresholds(0.5, -0.5).positions(signal, lowest=lowest)
+    positions = SwitchThresholds(0.5, -0.5).positions(signal, lowest=lowest)
 
     assert positions[:, 0].tolist() == [0.0, 1.0, 1.0, 1.0, lowest, lowest, 1.0]
 
@@ -104,7 +106,7 @@ def test_positions_do_not_depend_on_the_future():
     changed = signal.copy()
     changed[120:] = 9.0
 
-    rule = Thresholds(0.7, -0.7)
+    rule = SwitchThresholds(0.7, -0.7)
 
     assert np.array_equal(
         rule.positions(signal, lowest=-1.0)[:120], rule.positions(changed, lowest=-1.0)[:120]

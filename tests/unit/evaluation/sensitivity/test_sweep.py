@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from tradingbot.agents.policy import Seen
+from tradingbot.agents.policy import PolicyInputs
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs import World, synthetic_world
-from tradingbot.evaluation.backtest import Entrant, sleeve_config
+from tradingbot.evaluation.backtest import PolicyUnderTest, sleeve_config
 from tradingbot.evaluation.dossier.robustness import Sensitivity
 from tradingbot.evaluation.sensitivity import SensitivitySettings, Setting, sweep
 from tradingbot.evaluation.sensitivity.copies import copies_by_depth, on_copies
@@ -72,7 +72,7 @@ def test_cost_axis_is_the_first_line_of_the_surface(found: Sensitivity) -> None:
 
 def test_break_even_equals_gross_by_turnover(setting: Setting, found: Sensitivity) -> None:
     free = CostProfile(commission_frac=0.0, slippage_frac=0.0)
-    (played,) = setting.backtests([Entrant("free", setting.policy, free)])
+    (played,) = setting.backtests([PolicyUnderTest("free", setting.policy, free)])
     expected = 1e4 * played.returns.mean() / played.turnover_frac.mean()
     assert 10.0 < expected < 200.0
     assert found.break_even_cost_bps[0] == pytest.approx(expected, rel=0.03)
@@ -117,7 +117,7 @@ def test_capital_by_depth_equals_an_account_with_that_capital(
     account = replace(rules.account, initial_cash_ccy=1e9 / 3)
     costs = replace(setting.env.costs, impact_coef=SETTINGS.impact_coef)
     env = replace(setting.env, rules=replace(rules, account=account), costs=costs)
-    (played,) = setting.backtests([Entrant("large", setting.policy)], env)
+    (played,) = setting.backtests([PolicyUnderTest("large", setting.policy)], env)
     assert _axis(found, "capital")[1e9] == pytest.approx(1e4 * played.returns.mean(), rel=1e-3)
 
 
@@ -126,13 +126,13 @@ def test_copies_lead_back_to_rows_of_the_world(world: World) -> None:
     np.testing.assert_array_equal(copied.prices[3:, :, 4], 0.5 * copied.prices[:3, :, 4])
     rows: list[torch.Tensor] = []
 
-    def policy(seen: Seen) -> torch.Tensor:
+    def policy(seen: PolicyInputs) -> torch.Tensor:
         rows.append(seen.row)
         return seen.row
 
     # Copy 1 of symbol 2, third bar.
     row = torch.tensor([(3 + 2) * len(BARS) + 2])
-    on_copies(policy, world, BARS)(Seen(row, row, row, row))
+    on_copies(policy, world, BARS)(PolicyInputs(row, row, row, row))
     assert rows[0].tolist() == [2 * world.n_bars + BARS.start + 2]
 
 

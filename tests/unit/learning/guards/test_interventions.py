@@ -8,11 +8,11 @@ import pytest
 
 from tradingbot.learning.guards import (
     RULES,
-    Decision,
+    AlarmLevel,
+    Diagnosis,
     GuardConfig,
+    Intervention,
     InterventionConfig,
-    Severity,
-    Verdict,
     decide,
 )
 from tradingbot.learning.guards.interventions import Memory, is_healthy, new_memory
@@ -23,14 +23,14 @@ CONFIG = GuardConfig()
 
 
 def verdict(
-    code: str, agent: str = "S3", severity: Severity = Severity.CRITICAL, observed: float = 1.0
-) -> Verdict:
-    return Verdict(code, severity, agent, observed, 0.5, f"agent {agent}: bad.", "Mend it.", 7)
+    code: str, agent: str = "S3", severity: AlarmLevel = AlarmLevel.CRITICAL, observed: float = 1.0
+) -> Diagnosis:
+    return Diagnosis(code, severity, agent, observed, 0.5, f"agent {agent}: bad.", "Mend it.", 7)
 
 
 def choose(
-    *verdicts: Verdict, memory: Memory | None = None, config: GuardConfig = CONFIG, steps: int = 0
-) -> Decision:
+    *verdicts: Diagnosis, memory: Memory | None = None, config: GuardConfig = CONFIG, steps: int = 0
+) -> Intervention:
     memory = memory or new_memory(len(AGENTS))
     return decide(verdicts, memory, config, agents=AGENTS, cures=CURES, steps=steps)
 
@@ -46,11 +46,11 @@ def test_nothing_found_asks_for_nothing() -> None:
 
 
 def test_information_asks_for_nothing() -> None:
-    assert choose(verdict("ALL_HOLD", severity=Severity.INFO)).response is None
+    assert choose(verdict("ALL_HOLD", severity=AlarmLevel.INFO)).response is None
 
 
 def test_warning_is_only_told() -> None:
-    decision = choose(verdict("ONE_ACTION", severity=Severity.WARNING))
+    decision = choose(verdict("ONE_ACTION", severity=AlarmLevel.WARNING))
 
     assert decision.response == "warn"
     assert decision.agents == ("S3",)
@@ -163,7 +163,7 @@ def test_health_is_judged_by_the_share_that_a_roll_back_takes() -> None:
     assert is_healthy([verdict("ONE_ACTION")], 10, config)
     assert not is_healthy([verdict("ONE_ACTION"), verdict("ALL_HOLD", "S4")], 10, config)
     assert is_healthy([verdict("ONE_ACTION"), verdict("ALL_HOLD")], 10, config)
-    warning = verdict("NOT_FINITE", severity=Severity.WARNING)
+    warning = verdict("NOT_FINITE", severity=AlarmLevel.WARNING)
     assert not is_healthy([warning], 10, config)
 
 

@@ -23,7 +23,7 @@ from tradingbot.learning.guards.measures import (
     unexecuted_share,
 )
 from tradingbot.learning.learner import Experience
-from tradingbot.learning.playing import Played
+from tradingbot.learning.playing import PlayResult
 from tradingbot.learning.task import ActionSpec
 
 CODES = ActionSpec("discrete", 3)
@@ -170,7 +170,7 @@ def test_selected_nan_is_counted() -> None:
 def test_play_is_measured() -> None:
     shape = (2, 1, 2)
     reward = torch.tensor([1.0, 2.0, 3.0, 6.0]).view(shape)
-    played = Played(
+    played = PlayResult(
         reward,
         torch.ones(3, 1, 2),
         torch.zeros(shape),

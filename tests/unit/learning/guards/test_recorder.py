@@ -15,11 +15,11 @@ from fixtures.toy_tasks import SignalTask
 from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.guards import (
     MEASURES,
+    AlarmLevel,
     FlightRecorder,
     GuardConfig,
     InterventionConfig,
     Report,
-    Severity,
 )
 from tradingbot.learning.learner import Experience, Update
 from tradingbot.learning.playing import play
@@ -116,7 +116,7 @@ def test_verdict_names_the_code_of_the_task() -> None:
     verdict = next(v for v in reports[-1].verdicts if v.code == "ONE_ACTION")
 
     assert CODES[6] in verdict.words
-    assert verdict.severity is Severity.CRITICAL
+    assert verdict.severity is AlarmLevel.CRITICAL
     assert reports[-1].decision.response == "warn"  # boosted already, and the cooldown is on
     assert "boost_entropy" in {report.decision.response for report in reports}
     assert not reports[-1].healthy

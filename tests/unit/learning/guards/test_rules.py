@@ -7,19 +7,19 @@ from dataclasses import replace
 import pytest
 
 from fixtures.sabotage_histories import CONFIG, NAMES, history_of
-from tradingbot.learning.guards import RULES, GuardConfig, History, Severity, Verdict
-from tradingbot.learning.guards.rule import judge_rule
+from tradingbot.learning.guards import RULES, AlarmLevel, Diagnosis, GuardConfig, History
+from tradingbot.learning.guards.detector import run_detector
 
 BY_CODE = {rule.code: rule for rule in RULES}
 IDLE = {"eval/idle_share": 0.99, "rollout/idle_share": 0.5, "eval/reward_mean": 0.0}
-INFO, WARNING, CRITICAL = Severity.INFO, Severity.WARNING, Severity.CRITICAL
+INFO, WARNING, CRITICAL = AlarmLevel.INFO, AlarmLevel.WARNING, AlarmLevel.CRITICAL
 
 
-def judge(code: str, history: History, config: GuardConfig = CONFIG) -> tuple[Verdict, ...]:
-    return judge_rule(BY_CODE[code], history, config, NAMES)
+def judge(code: str, history: History, config: GuardConfig = CONFIG) -> tuple[Diagnosis, ...]:
+    return run_detector(BY_CODE[code], history, config, NAMES)
 
 
-def severity(code: str, changes: dict[str, float], **place: int) -> Severity | None:
+def severity(code: str, changes: dict[str, float], **place: int) -> AlarmLevel | None:
     """Judge the second agent; nobody else may be accused."""
     verdicts = judge(code, history_of(changes, **place))
     assert {verdict.agent for verdict in verdicts} <= {"TSLA"}
@@ -28,7 +28,7 @@ def severity(code: str, changes: dict[str, float], **place: int) -> Severity | N
 
 def test_sound_history_breaks_no_rule() -> None:
     for rule in RULES:
-        assert judge_rule(rule, history_of(), CONFIG, NAMES) == ()
+        assert run_detector(rule, history_of(), CONFIG, NAMES) == ()
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_sound_history_breaks_no_rule() -> None:
     ],
 )
 def test_rule_at_its_limits(
-    code: str, changes: dict[str, float], expected: Severity | None
+    code: str, changes: dict[str, float], expected: AlarmLevel | None
 ) -> None:
     assert severity(code, changes) is expected
 
@@ -123,7 +123,7 @@ def test_rule_at_its_limits(
     ],
 )
 def test_policy_that_lives_on_its_noise_is_told_by_degrees(
-    changes: dict[str, float], expected: Severity | None
+    changes: dict[str, float], expected: AlarmLevel | None
 ) -> None:
     assert severity("LIVES_ON_NOISE", changes) is expected
 
@@ -225,7 +225,7 @@ def test_agent_poisoned_by_another_names_the_culprit() -> None:
 @pytest.mark.parametrize(
     ("scale", "expected"), [(5.0, None), (5.1, CRITICAL), (0.99, None), (50.0, CRITICAL)]
 )
-def test_rewards_may_grow_to_ten_times_the_usual(scale: float, expected: Severity | None) -> None:
+def test_rewards_may_grow_to_ten_times_the_usual(scale: float, expected: AlarmLevel | None) -> None:
     assert severity("REWARD_EXPLODES", {"rollout/reward_scale": scale}, last=4) is expected
 
 
@@ -240,7 +240,7 @@ def test_small_rewards_may_grow_as_they_like() -> None:
     ("norm", "expected"), [(10.0, None), (10.1, WARNING), (200.0, WARNING), (201.0, CRITICAL)]
 )
 def test_gradients_may_grow_to_twenty_times_the_usual(
-    norm: float, expected: Severity | None
+    norm: float, expected: AlarmLevel | None
 ) -> None:
     assert severity("GRADIENT_EXPLODES", {"loss/gradient_norm": norm}, last=4) is expected
 
@@ -257,7 +257,7 @@ def test_small_gradients_may_grow_as_they_like() -> None:
     [(0.29, 0.5, WARNING), (0.31, 0.5, None), (0.29, 0.7, INFO)],
 )
 def test_spread_may_lose_half_within_five_updates(
-    spread: float, entropy: float, expected: Severity | None
+    spread: float, entropy: float, expected: AlarmLevel | None
 ) -> None:
     changes = {"policy/spread": spread, "eval/entropy": entropy}
 

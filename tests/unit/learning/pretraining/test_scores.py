@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from tradingbot.domain.seeding import stream
-from tradingbot.learning.pretraining.loss import Constant
+from tradingbot.learning.pretraining.loss import ConstantForecast
 from tradingbot.learning.pretraining.scores import score_task
 
-UNIT = Constant(torch.tensor(0.0), torch.tensor(1.0))
+UNIT = ConstantForecast(torch.tensor(0.0), torch.tensor(1.0))
 
 
 def noisy(seed: int, correlation: float, shape: tuple[int, int]) -> tuple[torch.Tensor, ...]:
@@ -55,7 +55,7 @@ def test_interval_of_series_that_move_together_is_that_of_one_series() -> None:
 def test_scores_of_classes_count_hits_and_the_most_frequent_class() -> None:
     values = torch.tensor([[0, 1, 2, 1, 1, 1, 0, 2]])
     logits = torch.nn.functional.one_hot(torch.tensor([[0, 1, 1, 1, 1, 0, 0, 2]]), 3).float()
-    constant = Constant(torch.tensor([0.2, 0.5, 0.3]).log(), torch.tensor(1.0))
+    constant = ConstantForecast(torch.tensor([0.2, 0.5, 0.3]).log(), torch.tensor(1.0))
 
     scores = score_task(9.0 * logits, values, torch.ones(1, 8, dtype=torch.bool), constant, 4)
 

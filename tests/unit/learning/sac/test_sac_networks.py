@@ -8,14 +8,14 @@ from torch import Tensor
 
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.sac.config import SACConfig
-from tradingbot.learning.sac.networks import Aim, Batch, Losses, SoftNetworks
+from tradingbot.learning.sac.networks import Aim, Losses, ReplayBatch, SoftNetworks
 from tradingbot.networks.heads import HeadConfig
 
 N, M, WIDTH = 2, 16, 4
 HEAD = HeadConfig(hidden=(8, 6), activation="relu", output_gain=1.0)
 
 
-def make() -> tuple[SoftNetworks, Batch]:
+def make() -> tuple[SoftNetworks, ReplayBatch]:
     generator = make_generator(0, "networks")
 
     def normal(*shape: int) -> Tensor:
@@ -23,13 +23,13 @@ def make() -> tuple[SoftNetworks, Batch]:
 
     networks = SoftNetworks(N, WIDTH, SACConfig(actor=HEAD, critic=HEAD), generator)
     action, continues = torch.tanh(normal(N, M)), torch.ones(N, M)
-    batch = Batch(
+    batch = ReplayBatch(
         normal(N, M, WIDTH), action, normal(N, M), continues, normal(N, M, WIDTH), normal(2, N, M)
     )
     return networks, batch
 
 
-def losses_of(networks: SoftNetworks, batch: Batch) -> Losses:
+def losses_of(networks: SoftNetworks, batch: ReplayBatch) -> Losses:
     return networks.losses(batch, Aim(torch.full((N,), -1.0), torch.ones(N)))
 
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from tradingbot.domain.action import Action
-from tradingbot.market import ActionRules, CostProfile, Rules
+from tradingbot.market import ActionRules, CostProfile, SimulatorParams
 from tradingbot.market.scalar import ScalarAccount, ScalarDecision, open_account, scalar_mask
 from tradingbot.market.scalar.actions import read_action
 from tradingbot.market.scalar.room import measure_room
@@ -20,7 +20,7 @@ SHORT_60 = FLAT._replace(cash=106_000.0, units=-60.0, entry=100.0)
 SHORTS = RiskLimits(allow_short=True)
 
 
-def read(rules: Rules, account: ScalarAccount, action: float) -> ScalarDecision:
+def read(rules: SimulatorParams, account: ScalarAccount, action: float) -> ScalarDecision:
     room = measure_room(rules.limits, FREE, account, account.equity)
     return read_action(rules, account, room, action)
 
@@ -43,7 +43,7 @@ def read(rules: Rules, account: ScalarAccount, action: float) -> ScalarDecision:
 def test_continuous_action_is_a_share_of_room_or_position(
     account: ScalarAccount, action: float, order: float, code: Action
 ) -> None:
-    rules = Rules(limits=SHORTS, action=ActionRules("continuous", smoothing_bars=1))
+    rules = SimulatorParams(limits=SHORTS, action=ActionRules("continuous", smoothing_bars=1))
     decision = read(rules, account, action)
 
     assert decision.order == pytest.approx(order, rel=1e-12)
@@ -51,15 +51,15 @@ def test_continuous_action_is_a_share_of_room_or_position(
 
 
 def test_continuous_sell_of_a_flat_long_only_account_is_nothing() -> None:
-    assert read(Rules(), FLAT, -1.0).order == 0.0
+    assert read(SimulatorParams(), FLAT, -1.0).order == 0.0
 
 
 @pytest.mark.parametrize("action", [math.nan, math.inf, -math.inf])
 def test_action_that_is_no_number_is_read_as_hold_and_counted(action: float) -> None:
     smoothed = LONG_60._replace(smoothed=0.8)
-    continuous = read(Rules(), smoothed, action)
-    target = read(Rules(action=ActionRules("target")), smoothed, action)
-    discrete = read(Rules(action=ActionRules("discrete")), smoothed, action)
+    continuous = read(SimulatorParams(), smoothed, action)
+    target = read(SimulatorParams(action=ActionRules("target")), smoothed, action)
+    discrete = read(SimulatorParams(action=ActionRules("discrete")), smoothed, action)
 
     assert [x.violation for x in (continuous, target, discrete)] == [True] * 3
     assert (continuous.order, continuous.smoothed, continuous.code) == (0.0, 0.8, Action.HOLD)
@@ -83,20 +83,20 @@ def test_action_that_is_no_number_is_read_as_hold_and_counted(action: float) -> 
 def test_target_action_is_the_way_to_the_position_wanted(
     account: ScalarAccount, action: float, order: float, code: Action
 ) -> None:
-    rules = Rules(limits=SHORTS, action=ActionRules("target", smoothing_bars=1))
+    rules = SimulatorParams(limits=SHORTS, action=ActionRules("target", smoothing_bars=1))
     decision = read(rules, account, action)
 
     assert (decision.order, decision.code) == (pytest.approx(order, rel=1e-12), code)
 
 
 def test_target_short_in_a_long_only_account_is_flat() -> None:
-    rules = Rules(action=ActionRules("target", smoothing_bars=1))
+    rules = SimulatorParams(action=ActionRules("target", smoothing_bars=1))
 
     assert read(rules, LONG_60, -1.0).order == -60.0
 
 
 def test_smoothing_moves_halfway_with_a_span_of_three_bars() -> None:
-    assert read(Rules(), FLAT._replace(smoothed=-0.2), 1.0).smoothed == pytest.approx(0.4)
+    assert read(SimulatorParams(), FLAT._replace(smoothed=-0.2), 1.0).smoothed == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_smoothing_moves_halfway_with_a_span_of_three_bars() -> None:
     ],
 )
 def test_mask_allows_what_the_account_can_do(account: ScalarAccount, allowed: str) -> None:
-    rules = Rules(action=ActionRules("discrete"))
+    rules = SimulatorParams(action=ActionRules("discrete"))
 
     assert scalar_mask(rules, FREE, account) == tuple(mark == "1" for mark in allowed)
 
@@ -134,14 +134,14 @@ def test_mask_allows_what_the_account_can_do(account: ScalarAccount, allowed: st
 def test_code_trades_its_share_of_the_largest_position(
     account: ScalarAccount, code: Action, order: float
 ) -> None:
-    decision = read(Rules(action=ActionRules("discrete")), account, code)
+    decision = read(SimulatorParams(action=ActionRules("discrete")), account, code)
 
     assert decision.order == pytest.approx(order, rel=1e-12)
     assert (decision.code, decision.violation) == (code, False)
 
 
 def test_code_repeated_too_often_is_executed_as_hold() -> None:
-    rules = Rules(action=ActionRules("discrete", max_repeats=2))
+    rules = SimulatorParams(action=ActionRules("discrete", max_repeats=2))
     account = LONG_60
     codes = []
     for _ in range(3):
@@ -156,6 +156,6 @@ def test_code_repeated_too_often_is_executed_as_hold() -> None:
 
 @pytest.mark.parametrize("code", [-1, 7, 2.5, 1e30])
 def test_code_that_does_not_exist_is_hold_and_counted(code: float) -> None:
-    decision = read(Rules(action=ActionRules("discrete")), FLAT, code)
+    decision = read(SimulatorParams(action=ActionRules("discrete")), FLAT, code)
 
     assert (decision.order, decision.selected, decision.violation) == (0.0, Action.HOLD, True)

@@ -8,7 +8,7 @@ import pytest
 
 from tradingbot.domain.action import Action
 from tradingbot.domain.denial import Denial, ExitReason
-from tradingbot.market import AccountRules, ActionRules, CostProfile, EpisodeRules, Rules
+from tradingbot.market import AccountRules, ActionRules, CostProfile, EpisodeRules, SimulatorParams
 from tradingbot.market.scalar import ScalarAccount, ScalarBar, open_account, scalar_advance
 from tradingbot.risk import RiskLimits
 
@@ -16,7 +16,7 @@ FREE = CostProfile(0.0, 0.0)
 NO_STOPS = AccountRules(10_000.0, position_loss_frac=1.0, portfolio_loss_frac=1.0)
 WHOLE = RiskLimits(max_position_frac=1.0, max_order_frac=3.0, allow_short=True)
 TARGET = ActionRules("target", smoothing_bars=1)
-RULES = Rules(NO_STOPS, WHOLE, TARGET)
+RULES = SimulatorParams(NO_STOPS, WHOLE, TARGET)
 LONG_50 = ScalarAccount(cash=5_000.0, units=50.0, entry=100.0, mark=100.0, peak=10_000.0)
 SHORT_100 = ScalarAccount(cash=18_000.0, units=-100.0, entry=80.0, mark=140.0, peak=10_000.0)
 
@@ -105,7 +105,7 @@ def test_stop_within_the_bar_leaves_at_the_worse_of_stop_and_open(
     bar: ScalarBar, reason: ExitReason, cash: float
 ) -> None:
     account = AccountRules(10_000.0, stop_loss_frac=0.05, take_profit_frac=0.1)
-    step = scalar_advance(Rules(account, WHOLE, TARGET), FREE, LONG_50, bar, math.nan)
+    step = scalar_advance(SimulatorParams(account, WHOLE, TARGET), FREE, LONG_50, bar, math.nan)
 
     assert step.exit_reason == reason
     assert step.after.cash == pytest.approx(cash, abs=1e-9)
@@ -135,7 +135,7 @@ def test_short_that_outruns_its_cash_leaves_a_debt_and_ends() -> None:
 
 def test_loss_of_the_portfolio_stops_trading_for_good() -> None:
     account = AccountRules(10_000.0, position_loss_frac=1.0, portfolio_loss_frac=0.2)
-    rules = Rules(account, WHOLE, TARGET)
+    rules = SimulatorParams(account, WHOLE, TARGET)
     halted = scalar_advance(rules, FREE, LONG_50, flat_bar(60.0), 0.5)
     # 5,000 + 50 · 60 = 8,000 is the limit; the position goes at the next open.
     sold = scalar_advance(rules, FREE, halted.after, flat_bar(200.0), 1.0)
@@ -163,7 +163,9 @@ def test_forced_exits_have_an_order_of_precedence(
     account: ScalarAccount, reason: ExitReason
 ) -> None:
     limits = AccountRules(10_000.0, max_holding_bars=8, position_loss_frac=0.05)
-    step = scalar_advance(Rules(limits, WHOLE, TARGET), FREE, account, flat_bar(95.0), math.inf)
+    step = scalar_advance(
+        SimulatorParams(limits, WHOLE, TARGET), FREE, account, flat_bar(95.0), math.inf
+    )
 
     assert step.exit_reason == reason
 
@@ -173,7 +175,7 @@ def test_fill_is_cut_to_volume_and_moved_by_impact() -> None:
     bar = ScalarBar(100.0, 100.0, 100.0, 100.0, 400.0, 0.04, 1.0)
     account = AccountRules(10_000.0, max_participation_frac=0.01, position_loss_frac=1.0)
     step = scalar_advance(
-        Rules(account, WHOLE, TARGET), costs, open_account(10_000.0, 0, 100.0), bar, 1.0
+        SimulatorParams(account, WHOLE, TARGET), costs, open_account(10_000.0, 0, 100.0), bar, 1.0
     )
 
     # 1 % of 400 units; spread 0.1 %, impact 0.04 · √(4 / 400) = 0.4 %.
@@ -199,14 +201,14 @@ def test_buy_after_a_gap_spends_no_more_than_the_cash() -> None:
 
 
 def test_this_close_fills_at_the_price_that_was_seen() -> None:
-    rules = Rules(NO_STOPS, WHOLE, TARGET, EpisodeRules(fill_at="this_close"))
+    rules = SimulatorParams(NO_STOPS, WHOLE, TARGET, EpisodeRules(fill_at="this_close"))
     step = scalar_advance(rules, FREE, open_account(10_000.0, 0, 100.0), flat_bar(120.0), 1.0)
 
     assert (step.fill.price, step.after.equity) == cents(100.0, 12_000.0)
 
 
 def test_episode_is_truncated_when_its_bars_are_used_up() -> None:
-    rules = Rules(NO_STOPS, WHOLE, TARGET, EpisodeRules(episode_bars=2))
+    rules = SimulatorParams(NO_STOPS, WHOLE, TARGET, EpisodeRules(episode_bars=2))
     first = scalar_advance(rules, FREE, open_account(10_000.0, 0, 100.0), flat_bar(100.0), 0.0)
     second = scalar_advance(rules, FREE, first.after, flat_bar(100.0), 0.0)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import Check, Outcome, judged
-from tradingbot.envs.envcheck.probe import CannotTell, Intent, Probe
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.probe import CannotTell, EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import build, play
 
 _BORROW_FRAC = 0.001
@@ -13,7 +13,7 @@ _STEPS = 100
 _TOLERANCE_FRAC = 0.1
 
 
-def judge(probe: Probe) -> Outcome:
+def judge(probe: EnvProbe) -> CheckOutcome:
     """Short on a flat price and hold; compare the fall of equity with the interest."""
     script = (Intent.SHORT, *(Intent.HOLD,) * (_STEPS - 1))
     env = build(probe, bars.flat(_STEPS + 8), borrow_frac=_BORROW_FRAC)
@@ -32,7 +32,7 @@ def judge(probe: Probe) -> Outcome:
     )
 
 
-CHECK = Check(
+CHECK = EnvCheck(
     id="borrow_accrues",
     promise="A short pays interest for every bar it is held.",
     scenario="Flat price, borrow 0.1 % per bar, go short and hold for 100 steps.",

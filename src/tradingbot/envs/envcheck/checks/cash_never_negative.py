@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import Check, Outcome, judged
-from tradingbot.envs.envcheck.probe import INITIAL_CASH_CCY, Intent, Probe
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.probe import INITIAL_CASH_CCY, EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import build, play
 
 _FEE_FRAC = 0.001
@@ -12,7 +12,7 @@ _TOLERANCE_CCY = 1e-6 * INITIAL_CASH_CCY  # float32 rounding of the whole accoun
 _SCRIPT = (Intent.BUY, Intent.BUY, Intent.HOLD, Intent.SELL) * 8
 
 
-def judge(probe: Probe) -> Outcome:
+def judge(probe: EnvProbe) -> CheckOutcome:
     """Buy with all cash where fees and a gap want more than there is; find the least cash."""
     markets = {
         "flat": bars.flat(),
@@ -33,7 +33,7 @@ def judge(probe: Probe) -> Outcome:
     )
 
 
-CHECK = Check(
+CHECK = EnvCheck(
     id="cash_never_negative",
     promise="A long-only account never has negative cash.",
     scenario="Buy all and buy again, hold, sell, on flat, gapping and alternating prices, fee "

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import Check, Outcome, judged
-from tradingbot.envs.envcheck.probe import INITIAL_CASH_CCY, Intent, Probe
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.probe import INITIAL_CASH_CCY, EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import build, mark, play
 
 _FEE_FRAC = 0.001
@@ -12,7 +12,7 @@ _LIMIT_FRAC = 1e-6  # of initial cash: several float32 roundings
 _SCRIPT = (Intent.BUY, Intent.HOLD, Intent.HOLD, Intent.SELL, Intent.HOLD) * 6
 
 
-def judge(probe: Probe) -> Outcome:
+def judge(probe: EnvProbe) -> CheckOutcome:
     """Compare equity with cash + units · close at every moment of two markets."""
     worst = 0.0
     for prices in (bars.stairs(), bars.alternate()):
@@ -30,7 +30,7 @@ def judge(probe: Probe) -> Outcome:
     )
 
 
-CHECK = Check(
+CHECK = EnvCheck(
     id="equity_identity",
     promise="Equity is cash plus units times the last close, at every step.",
     scenario="Buy, hold, sell on rising and alternating prices, fee 0.1 %.",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import Check, Outcome, judged
-from tradingbot.envs.envcheck.probe import INITIAL_CASH_CCY, CannotTell, Intent, Probe
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.probe import INITIAL_CASH_CCY, CannotTell, EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import Trace, build, play
 
 _FEE_FRAC = 0.001
@@ -17,7 +17,7 @@ _TOLERANCE_FRAC = 0.01
 _ALL_IN_TOLERANCE_FRAC = 0.05  # where units are not told, whole shares may be left uninvested
 
 
-def judge(probe: Probe) -> Outcome:
+def judge(probe: EnvProbe) -> CheckOutcome:
     """Flip the position at every step on a flat price; compare equity and reward with the fees."""
     script = (Intent.BUY, Intent.SELL) * _FLIPS
     trace = play(build(probe, bars.flat(), fee_frac=_FEE_FRAC), probe, script)
@@ -44,7 +44,7 @@ def judge(probe: Probe) -> Outcome:
     )
 
 
-def _usual_reward(probe: Probe) -> float:
+def _usual_reward(probe: EnvProbe) -> float:
     """Return the size of the rewards of one ride on a rising price, the unit to judge others by."""
     script = (Intent.BUY, *(Intent.HOLD,) * _FLIPS, Intent.SELL)
     return sum(abs(reward) for reward in play(build(probe, bars.stairs()), probe, script).rewards)
@@ -62,7 +62,7 @@ def _known_fees(trace: Trace) -> tuple[float, float]:
     return INITIAL_CASH_CCY * (1.0 - kept), _ALL_IN_TOLERANCE_FRAC
 
 
-CHECK = Check(
+CHECK = EnvCheck(
     id="fees_charged",
     promise="Every trade costs its fee, and the reward shows it.",
     scenario="Flat price, fee 0.1 %, buy all and sell all in turn for 40 steps: equity falls by "

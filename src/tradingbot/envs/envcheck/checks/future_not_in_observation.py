@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import Check, Outcome, judged
-from tradingbot.envs.envcheck.probe import Intent, Probe
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.probe import EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import Trace, build, play, same
 
 _CUTS = (0, 1, 7, 20, 41)
 _FACTORS = (0.5, 1.7)
 
 
-def judge(probe: Probe) -> Outcome:
+def judge(probe: EnvProbe) -> CheckOutcome:
     """Change every bar after a cut; nothing seen up to the cut may change."""
     prices = bars.stairs()
     script = (Intent.BUY, Intent.HOLD, Intent.HOLD, Intent.SELL) * 16
@@ -40,7 +40,7 @@ def _compare(first: Trace, second: Trace, cut: int) -> tuple[int, int]:
     return len(pairs), differing
 
 
-CHECK = Check(
+CHECK = EnvCheck(
     id="future_not_in_observation",
     promise="Observation and reward depend on bars up to the present one only.",
     scenario="A rising price, and copies of it with all bars after a cut changed; compare "

@@ -9,12 +9,12 @@ import gymnasium
 import numpy as np
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import Check, Outcome, judged
-from tradingbot.envs.envcheck.probe import AnyEnv, CannotTell, Intent, Probe
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.probe import AnyEnv, CannotTell, EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import build, flatten, play
 
 
-def judge(probe: Probe) -> Outcome:
+def judge(probe: EnvProbe) -> CheckOutcome:
     """Buy, then send NaN: it must be refused, or leave position and numbers as they were."""
     env = build(probe, bars.flat())
     before = play(env, probe, (Intent.BUY, Intent.HOLD) if probe.dictates else ())
@@ -51,7 +51,7 @@ def _not_a_number(env: AnyEnv) -> Any:
     raise CannotTell(f"no NaN can be sent to a {type(space).__name__} action space")
 
 
-CHECK = Check(
+CHECK = EnvCheck(
     id="nan_action_is_safe",
     promise="A NaN action is refused or read as hold; it never trades nor spoils a number.",
     scenario="Flat price, buy, hold, then one action that is NaN.",

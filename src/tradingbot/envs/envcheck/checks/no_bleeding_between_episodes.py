@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import Check, Outcome, judged
-from tradingbot.envs.envcheck.probe import Intent, Probe
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.probe import EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import SEED, build, first_difference, play, same
 
 _RESETS = 50
 _FORMER_EPISODES = 6
 
 
-def judge(probe: Probe) -> Outcome:
+def judge(probe: EnvProbe) -> CheckOutcome:
     """Play an episode twice; then compare starts after long episodes with starts of a fresh one."""
     script: tuple[Intent, ...] = (Intent.ANY,) * (2 * bars.N_BARS)
     if probe.dictates:
@@ -31,7 +31,7 @@ def judge(probe: Probe) -> Outcome:
     return _judge_starts(probe)
 
 
-def _judge_starts(probe: Probe) -> Outcome:
+def _judge_starts(probe: EnvProbe) -> CheckOutcome:
     """Where starts are drawn: on a flat price a used environment must start like a fresh one."""
     used, fresh, control = (build(probe, bars.flat(), varied=True) for _ in range(3))
     script = (Intent.BUY, *(Intent.HOLD,) * bars.N_BARS)
@@ -51,7 +51,7 @@ def _judge_starts(probe: Probe) -> Outcome:
     )
 
 
-CHECK = Check(
+CHECK = EnvCheck(
     id="no_bleeding_between_episodes",
     promise="After reset nothing is left of the episode before.",
     scenario="One episode twice on alternating prices; and on a flat price, where starts are "

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import Check, Outcome, judged
-from tradingbot.envs.envcheck.probe import INITIAL_CASH_CCY, CannotTell, Intent, Probe
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.probe import INITIAL_CASH_CCY, CannotTell, EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import Trace, build, play
 
 _DECISION_BAR = 3
@@ -12,7 +12,7 @@ _STEPS_AFTER = 3  # room for environments that fill later still
 _MIDDLE_CCY = (bars.PRICE_CCY + bars.GAP_PRICE_CCY) / 2
 
 
-def judge(probe: Probe) -> Outcome:
+def judge(probe: EnvProbe) -> CheckOutcome:
     """Buy on the last bar before the price doubles; find the price that was paid."""
     wait = (Intent.HOLD,) * _DECISION_BAR
     script = (*wait, Intent.BUY, *(Intent.HOLD,) * _STEPS_AFTER, Intent.SELL, Intent.HOLD)
@@ -46,7 +46,7 @@ def _price_paid(trace: Trace) -> float:
     return bars.GAP_PRICE_CCY * INITIAL_CASH_CCY / (INITIAL_CASH_CCY + after - before)
 
 
-CHECK = Check(
+CHECK = EnvCheck(
     id="no_fill_before_next_bar",
     promise="An order decided on a bar's close is filled in a later bar, at that bar's prices.",
     scenario="The price is 100 up to the decision and 200 from the next bar on; buy in between. "

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import Check, Outcome, judged
-from tradingbot.envs.envcheck.probe import Intent, Probe
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.probe import EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import build, flatten, play
 
 _SCRIPT = (Intent.ANY,) * (2 * bars.N_BARS)
 
 
-def judge(probe: Probe) -> Outcome:
+def judge(probe: EnvProbe) -> CheckOutcome:
     """Act at random on three markets; every observation must lie in the space and be finite."""
     seen = outside = 0
     example = ""
@@ -44,7 +44,7 @@ def _describe(observation: Any) -> str:
     return f"a {type(observation).__name__} of {len(flatten(observation))} numbers"
 
 
-CHECK = Check(
+CHECK = EnvCheck(
     id="observation_in_space",
     promise="Every observation lies in observation_space (type, shape and bounds) and is finite.",
     scenario="Random actions on rising, alternating and gapping prices.",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import Check, Outcome, judged
-from tradingbot.envs.envcheck.probe import CannotTell, Intent, Probe
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.probe import CannotTell, EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import build, flatten, play
 
 _STEPS = 4
 
 
-def judge(probe: Probe) -> Outcome:
+def judge(probe: EnvProbe) -> CheckOutcome:
     """Hold a position in one of two equal markets; count the numbers by which they look apart."""
     idle = play(build(probe, bars.flat()), probe, (Intent.HOLD,) * _STEPS)
     invested = play(build(probe, bars.flat()), probe, (Intent.BUY, *(Intent.HOLD,) * (_STEPS - 1)))
@@ -26,7 +26,7 @@ def judge(probe: Probe) -> Outcome:
     )
 
 
-CHECK = Check(
+CHECK = EnvCheck(
     id="position_in_observation",
     promise="Two accounts with different positions in the same market look different.",
     scenario="Flat price, no costs; one account buys, the other does not; compare after 4 steps.",

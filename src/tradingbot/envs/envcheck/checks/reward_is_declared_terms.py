@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import Check, Outcome, judged
-from tradingbot.envs.envcheck.probe import Intent, Probe
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.probe import EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import Trace, build, play
 
 _FEE_FRAC = 0.001
@@ -35,7 +35,7 @@ class _Fit:
     """(steps,) what the reward would be."""
 
 
-def judge(probe: Probe) -> Outcome:
+def judge(probe: EnvProbe) -> CheckOutcome:
     """Trade and ride a rising price to the last bar; explain every reward."""
     script = (*_SCRIPT, *(Intent.HOLD,) * bars.N_BARS)
     trace = play(build(probe, bars.stairs(), fee_frac=_FEE_FRAC), probe, script)
@@ -44,7 +44,7 @@ def judge(probe: Probe) -> Outcome:
     return _judge_equity(trace)
 
 
-def _judge_terms(trace: Trace) -> Outcome:
+def _judge_terms(trace: Trace) -> CheckOutcome:
     worst = 0.0
     for moment in trace.moments[1:]:
         total = math.fsum((moment.reward_terms or {}).values())
@@ -57,7 +57,7 @@ def _judge_terms(trace: Trace) -> Outcome:
     )
 
 
-def _judge_equity(trace: Trace) -> Outcome:
+def _judge_equity(trace: Trace) -> CheckOutcome:
     """Without terms: one multiple of one measure of equity must explain all rewards."""
     equity = trace.read("equity")
     rewards = np.array(trace.rewards)
@@ -79,7 +79,7 @@ def _judge_equity(trace: Trace) -> Outcome:
     return judged(holds, says, limit=_LIMIT_FRAC, observed=float(best.misfit[worst]))
 
 
-CHECK = Check(
+CHECK = EnvCheck(
     id="reward_is_declared_terms",
     promise="The reward is the sum of its declared terms or one multiple of the change of equity, "
     "and the last step is no exception.",

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import Check, Outcome, judged
-from tradingbot.envs.envcheck.probe import Intent, Probe
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.probe import EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import SEED, Moment, Trace, build, first_difference, play, same
 
 _RESETS = 4
 _SCRIPT = (Intent.ANY,) * 24
 
 
-def judge(probe: Probe) -> Outcome:
+def judge(probe: EnvProbe) -> CheckOutcome:
     """Reset four times and play twice with one seed, in one environment and in a fresh one."""
     env = build(probe, bars.stairs(), varied=True)
     starts = [play(env, probe, ()).moments[0] for _ in range(_RESETS)]
@@ -45,7 +45,7 @@ def _count_distinct(starts: list[Moment]) -> int:
     return len(kinds)
 
 
-CHECK = Check(
+CHECK = EnvCheck(
     id="seed_determinism",
     promise="reset(seed) decides everything that is drawn: same seed, same actions, same episode.",
     scenario="reset(seed=7) four times, then the same seeded actions three times, once in a fresh "

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import Check, Outcome, judged
-from tradingbot.envs.envcheck.probe import CannotTell, Intent, Probe
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.probe import CannotTell, EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import build, play
 
 _MOST_STEPS = 2000
 
 
-def judge(probe: Probe) -> Outcome:
+def judge(probe: EnvProbe) -> CheckOutcome:
     """Play to the end and take one step more."""
     intent = Intent.HOLD if probe.dictates else Intent.ANY
     env = build(probe, bars.flat())
@@ -32,7 +32,7 @@ def judge(probe: Probe) -> Outcome:
     )
 
 
-CHECK = Check(
+CHECK = EnvCheck(
     id="step_after_end_refused",
     promise="A step after the end of an episode raises instead of inventing a transition.",
     scenario="Flat price, hold to the end, one step more.",

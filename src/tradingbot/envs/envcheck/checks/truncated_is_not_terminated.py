@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import Check, Outcome, judged
-from tradingbot.envs.envcheck.probe import Intent, Probe
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.probe import EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import build, play
 
 _SLACK_STEPS = 2  # some environments take one step more than there are bars
 
 
-def judge(probe: Probe) -> Outcome:
+def judge(probe: EnvProbe) -> CheckOutcome:
     """Hold on a flat price until the bars are used up and look at the two flags."""
     env = build(probe, bars.flat())
     trace = play(env, probe, (Intent.HOLD,) * (bars.N_BARS + _SLACK_STEPS))
@@ -21,7 +21,7 @@ def judge(probe: Probe) -> Outcome:
     )
 
 
-CHECK = Check(
+CHECK = EnvCheck(
     id="truncated_is_not_terminated",
     promise="The end of the data is a truncation, so that value targets bootstrap from it.",
     scenario="Flat price, hold to the last bar.",

@@ -6,7 +6,7 @@ from typing import Any
 
 from tradingbot.envs.envcheck.bars import DictatedBars
 from tradingbot.envs.envcheck.peers.installed import frame, load_module, version_of
-from tradingbot.envs.envcheck.probe import INITIAL_CASH_CCY, AnyEnv, Info, Probe
+from tradingbot.envs.envcheck.probe import INITIAL_CASH_CCY, AnyEnv, EnvProbe, Info
 
 _PACKAGE = "gym-anytrading"
 _WINDOW_BARS = 2
@@ -14,7 +14,7 @@ _SELL, _BUY = 0, 1
 _FLAT = 0  # its position "Short" earns nothing in StocksEnv, so it is no position
 
 
-def stocks_probe() -> Probe:
+def stocks_probe() -> EnvProbe:
     """Make the probe.
 
     Its account is a profit factor that moves when a position is closed, so equity is told while
@@ -34,7 +34,7 @@ def stocks_probe() -> Probe:
         made: AnyEnv = env
         return made
 
-    return Probe(
+    return EnvProbe(
         name="gym-anytrading StocksEnv",
         version=version_of(_PACKAGE),
         build=build,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tradingbot.domain.errors import UserError
 from tradingbot.envs.envcheck.peers import anytrading, finrl, trading_env
-from tradingbot.envs.envcheck.probe import Probe
+from tradingbot.envs.envcheck.probe import EnvProbe
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Absent:
     reason: str
 
 
-PEERS: dict[str, Callable[[], Probe]] = {
+PEERS: dict[str, Callable[[], EnvProbe]] = {
     "gym-anytrading StocksEnv": anytrading.stocks_probe,
     "gym-trading-env TradingEnv": trading_env.trading_env_probe,
     "FinRL StockTradingEnv": finrl.pandas_probe,
@@ -27,9 +27,9 @@ PEERS: dict[str, Callable[[], Probe]] = {
 """Probe makers by name; each raises a `UserError` where its package is missing or unusable."""
 
 
-def find_peers() -> tuple[list[Probe], list[Absent]]:
+def find_peers() -> tuple[list[EnvProbe], list[Absent]]:
     """Return probes of the peers that can be loaded, and why the others cannot."""
-    probes: list[Probe] = []
+    probes: list[EnvProbe] = []
     absent: list[Absent] = []
     for name, make in PEERS.items():
         try:

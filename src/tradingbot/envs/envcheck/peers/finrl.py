@@ -11,7 +11,7 @@ import numpy as np
 
 from tradingbot.envs.envcheck.bars import DictatedBars
 from tradingbot.envs.envcheck.peers.installed import frame, load_file, version_of
-from tradingbot.envs.envcheck.probe import AnyEnv, Probe
+from tradingbot.envs.envcheck.probe import AnyEnv, EnvProbe
 
 _PACKAGE = "finrl"
 _FOLDER = "finrl/meta/env_stock_trading"
@@ -20,7 +20,7 @@ _NEVER = 10**9
 _HOLD, _BUY, _SELL = (np.array([share], dtype=np.float32) for share in (0.0, 1.0, -1.0))
 
 
-def pandas_probe() -> Probe:
+def pandas_probe() -> EnvProbe:
     """Make the probe of the pandas environment with one stock and one indicator.
 
     Raises:
@@ -48,7 +48,7 @@ def pandas_probe() -> Probe:
         )
         return made
 
-    return Probe(
+    return EnvProbe(
         name="FinRL StockTradingEnv",
         version=version_of(_PACKAGE),
         build=build,
@@ -62,7 +62,7 @@ def pandas_probe() -> Probe:
     )
 
 
-def numpy_probe() -> Probe:
+def numpy_probe() -> EnvProbe:
     """Make the probe of the NumPy environment with one stock and one indicator.
 
     Raises:
@@ -98,7 +98,7 @@ def numpy_probe() -> Probe:
     ) -> AnyEnv:
         return build_with(bars, fee_frac, initial_cash, is_training=True)
 
-    return Probe(
+    return EnvProbe(
         name="FinRL StockTradingEnv (np)",
         version=version_of(_PACKAGE),
         build=build,

@@ -8,7 +8,7 @@ import numpy as np
 
 from tradingbot.envs.envcheck.bars import DictatedBars
 from tradingbot.envs.envcheck.peers.installed import frame, hours, load_module, version_of
-from tradingbot.envs.envcheck.probe import AnyEnv, Info, Probe
+from tradingbot.envs.envcheck.probe import AnyEnv, EnvProbe, Info
 
 _PACKAGE = "gym-trading-env"
 _POSITIONS = [-1, 0, 1]
@@ -16,7 +16,7 @@ _SHORT, _FLAT, _LONG = range(3)
 _VARIED_WINDOW_BARS, _VARIED_STEPS = 8, 24
 
 
-def trading_env_probe() -> Probe:
+def trading_env_probe() -> EnvProbe:
     """Make the probe; the features shown are the close and its log return.
 
     Raises:
@@ -55,7 +55,7 @@ def trading_env_probe() -> Probe:
             max_episode_duration=_VARIED_STEPS,
         )
 
-    return Probe(
+    return EnvProbe(
         name="gym-trading-env TradingEnv",
         version=version_of(_PACKAGE),
         build=build,

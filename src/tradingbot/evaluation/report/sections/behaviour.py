@@ -13,7 +13,7 @@ from tradingbot.evaluation.report.sections.scope import (
     left_out,
     scope,
 )
-from tradingbot.evaluation.report.svg.bars import Column as Bar
+from tradingbot.evaluation.report.svg.bars import BarGroup as Bar
 from tradingbot.evaluation.report.svg.bars import column_chart, row_chart
 from tradingbot.evaluation.report.svg.drawing import Drawing
 from tradingbot.evaluation.report.svg.heat_map import HeatMap, heat_map

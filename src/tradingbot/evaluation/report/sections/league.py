@@ -19,7 +19,7 @@ from tradingbot.evaluation.report.blocks import (
 )
 from tradingbot.evaluation.report.numbers import count, counted, finite, percent, plain
 from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, scope
-from tradingbot.evaluation.report.svg.bars import Column as Bar
+from tradingbot.evaluation.report.svg.bars import BarGroup as Bar
 from tradingbot.evaluation.report.svg.bars import column_chart
 from tradingbot.evaluation.report.svg.drawing import Drawing
 from tradingbot.evaluation.report.svg.scale import Axis

@@ -27,7 +27,7 @@ from tradingbot.evaluation.report.sections.scope import (
     left_out,
     scope,
 )
-from tradingbot.evaluation.report.svg.forest import Estimate, Line, forest_chart
+from tradingbot.evaluation.report.svg.forest import Estimate, ForestRow, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
 
 _COLUMNS = (
@@ -98,7 +98,7 @@ def _chart(dossier: Dossier, found: Placebos) -> Charts:
     estimates += [Estimate(row.placebo, row.net_bps_per_bar, "unsure") for row in found.rows]
     axis, lines = (
         Axis("net return, bp per bar", holds=(0.0,)),
-        (Line(agents.estimate, "real result"),),
+        (ForestRow(agents.estimate, "real result"),),
     )
     return Charts(
         (

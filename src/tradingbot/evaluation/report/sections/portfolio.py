@@ -26,7 +26,7 @@ from tradingbot.evaluation.report.sections.scope import (
     period,
 )
 from tradingbot.evaluation.report.svg.drawing import Drawing
-from tradingbot.evaluation.report.svg.lines import Line, time_chart
+from tradingbot.evaluation.report.svg.lines import LineSeries, time_chart
 from tradingbot.evaluation.report.svg.scale import Axis
 
 _COLUMNS = (
@@ -128,15 +128,15 @@ def _drawdown_chart(part: PartFigures, dossier: Dossier) -> Chart:
 
 
 def _drawn(
-    part: PartFigures, lines: list[Line], axis: Axis, width: float, height: float
+    part: PartFigures, lines: list[LineSeries], axis: Axis, width: float, height: float
 ) -> Drawing:
     return time_chart(part.days, lines, axis, width=width, height=height)
 
 
-def _line(row: PolicyRow, part: PartFigures, ys: tuple[float, ...]) -> Line:
+def _line(row: PolicyRow, part: PartFigures, ys: tuple[float, ...]) -> LineSeries:
     style = _style(row, part)
     falls = row.kind == "agents" and bool(ys) and ys[0] <= 0
-    return Line(row.policy, ys, style, is_named=style != "other", is_filled=falls)
+    return LineSeries(row.policy, ys, style, is_named=style != "other", is_filled=falls)
 
 
 def _style(row: PolicyRow, part: PartFigures) -> str:

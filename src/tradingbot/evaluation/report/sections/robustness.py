@@ -25,7 +25,7 @@ from tradingbot.evaluation.report.sections.scope import (
     left_out,
     scope,
 )
-from tradingbot.evaluation.report.svg.bars import Column as Bar
+from tradingbot.evaluation.report.svg.bars import BarGroup as Bar
 from tradingbot.evaluation.report.svg.bars import column_chart
 from tradingbot.evaluation.report.svg.drawing import Drawing
 from tradingbot.evaluation.report.svg.forest import Estimate, forest_chart

@@ -21,7 +21,7 @@ from tradingbot.evaluation.report.blocks import (
 )
 from tradingbot.evaluation.report.numbers import between, bps, count, finite, percent, plain
 from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, scope
-from tradingbot.evaluation.report.svg.forest import Estimate, Line, forest_chart
+from tradingbot.evaluation.report.svg.forest import Estimate, ForestRow, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
 
 _CONFIDENT = 0.95
@@ -105,7 +105,9 @@ def _luck_chart(dossier: Dossier, yearly: float) -> Chart:
             Estimate("its paths", Interval(mean, math.nan, math.nan), "unsure", tuple(paths))
         )
     best = found.expected_best_sharpe * yearly
-    lines = (Line(best, f"best of {count(found.n_trials)} by luck"),) if found.n_trials > 1 else ()
+    lines = (
+        (ForestRow(best, f"best of {count(found.n_trials)} by luck"),) if found.n_trials > 1 else ()
+    )
     caption = ["The dot with its 95 % interval is this run."]
     if paths:
         caption.append("Small dots are combinatorial purged paths of the same returns.")

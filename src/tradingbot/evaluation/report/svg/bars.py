@@ -18,13 +18,13 @@ from tradingbot.evaluation.report.svg.drawing import (
     text_width,
 )
 from tradingbot.evaluation.report.svg.frame import BOTTOM_PX, DATES_PX, y_frame
-from tradingbot.evaluation.report.svg.scale import Axis, Scale
+from tradingbot.evaluation.report.svg.scale import Axis, AxisScale
 
 _ROW_PX = 19.0
 
 
 @dataclass(frozen=True)
-class Column:
+class BarGroup:
     """One column."""
 
     name: str
@@ -37,7 +37,7 @@ class Column:
 
 
 def column_chart(
-    columns: Sequence[Column], axis: Axis, *, width: float, height: float, words: str = ""
+    columns: Sequence[BarGroup], axis: Axis, *, width: float, height: float, words: str = ""
 ) -> Drawing:
     """Draw columns from zero, coloured by sign; names below as far as they fit."""
     numbers = [n for column in columns for n in finite((column.height, column.beside))]
@@ -74,7 +74,7 @@ def row_chart(rows: Sequence[tuple[str, float, str]], *, width: float) -> Drawin
     low, high = min(0.0, *numbers), max(0.0, *numbers)
     high = high if high > low else 1.0
     start = left + (right + 4 if low < 0 else 0)
-    x = Scale(low, high, start, width - right)
+    x = AxisScale(low, high, start, width - right)
     parts = []
     for index, (name, number, words) in enumerate(known):
         top = 20 + index * _ROW_PX
@@ -88,7 +88,7 @@ def row_chart(rows: Sequence[tuple[str, float, str]], *, width: float) -> Drawin
     return Drawing(width, height, "".join(parts))
 
 
-def _column(column: Column, middle: float, thick: float, y: Scale) -> str:
+def _column(column: BarGroup, middle: float, thick: float, y: AxisScale) -> str:
     parts = []
     if math.isfinite(column.height):
         ends = sorted((y.at(0), y.at(column.height)))

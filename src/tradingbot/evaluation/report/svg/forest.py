@@ -17,7 +17,7 @@ from tradingbot.evaluation.report.svg.drawing import (
     shortened,
     text_width,
 )
-from tradingbot.evaluation.report.svg.scale import Axis, Scale, extent, rounded, tick_words
+from tradingbot.evaluation.report.svg.scale import Axis, AxisScale, extent, rounded, tick_words
 
 _ROW_PX = 26.0
 _TOP_PX = 24.0
@@ -35,7 +35,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Line:
+class ForestRow:
     """A number that the estimates are read against."""
 
     number: float
@@ -44,7 +44,7 @@ class Line:
 
 
 def forest_chart(
-    estimates: Sequence[Estimate], axis: Axis, *, width: float, lines: Sequence[Line] = ()
+    estimates: Sequence[Estimate], axis: Axis, *, width: float, lines: Sequence[ForestRow] = ()
 ) -> Drawing:
     """Draw a row per estimate: a dot, its 95 % interval, its name."""
     height = _TOP_PX + max(len(estimates), 1) * _ROW_PX + 40
@@ -53,7 +53,7 @@ def forest_chart(
         return empty(width, height)
     left = min(max(text_width(e.name) for e in estimates) + 14, width * 0.38)
     ticks = rounded(*extent([*numbers, *finite([line.number for line in lines])], axis))
-    x = Scale(ticks[0], ticks[-1], left, width - 12)
+    x = AxisScale(ticks[0], ticks[-1], left, width - 12)
     bottom = _TOP_PX + len(estimates) * _ROW_PX
     parts = [
         _grid(ticks, axis, x, bottom),
@@ -69,7 +69,7 @@ def forest_chart(
     return Drawing(width, height, "".join(parts))
 
 
-def _grid(ticks: tuple[float, ...], axis: Axis, x: Scale, bottom: float) -> str:
+def _grid(ticks: tuple[float, ...], axis: Axis, x: AxisScale, bottom: float) -> str:
     parts = []
     for tick, words in zip(ticks, tick_words(ticks, axis.unit), strict=True):
         where = x.at(tick)
@@ -78,13 +78,13 @@ def _grid(ticks: tuple[float, ...], axis: Axis, x: Scale, bottom: float) -> str:
     return "".join(parts)
 
 
-def _line_name(line: Line, where: float, width: float) -> str:
+def _line_name(line: ForestRow, where: float, width: float) -> str:
     half = text_width(line.name) / 2
     at = min(max(where, half), width - half - 58)
     return label(at, 11, line.name, style="tick", anchor="middle")
 
 
-def _row(estimate: Estimate, height: float, x: Scale, left: float) -> str:
+def _row(estimate: Estimate, height: float, x: AxisScale, left: float) -> str:
     interval, name = estimate.interval, estimate.name
     parts = [label(0, height + 4, shortened(name, left - 10), style="row")]
     parts += [

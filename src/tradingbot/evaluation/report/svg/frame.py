@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from tradingbot.evaluation.report.svg.drawing import label, segment, text_width
-from tradingbot.evaluation.report.svg.scale import Axis, Scale, extent, rounded, tick_words
+from tradingbot.evaluation.report.svg.scale import Axis, AxisScale, extent, rounded, tick_words
 
 TOP_PX = 24.0
 BOTTOM_PX = 38.0
@@ -17,19 +17,19 @@ DATES_PX = 24.0
 class Frame:
     """Where the data go, and what is drawn behind them."""
 
-    x: Scale
-    y: Scale
+    x: AxisScale
+    y: AxisScale
     behind: str
 
 
 def y_frame(
     numbers: list[float], axis: Axis, *, width: float, bottom: float, right: float = 6.0
-) -> tuple[Scale, float, str]:
+) -> tuple[AxisScale, float, str]:
     """Lay out a vertical axis down to `bottom`: its scale, the plot's left edge, and the grid."""
     ticks = rounded(*extent(numbers, axis), count=5 if bottom > 150 else 4)
     words = tick_words(ticks, axis.unit)
     left = max(text_width(text) for text in words) + 8
-    scale = Scale(ticks[0], ticks[-1], bottom, TOP_PX)
+    scale = AxisScale(ticks[0], ticks[-1], bottom, TOP_PX)
     grid = [label(0, 10, axis.words, style="axis")]
     for tick, text in zip(ticks, words, strict=True):
         height_px = scale.at(tick)
@@ -51,11 +51,11 @@ def numeric_frame(
     """Lay out two axes of numbers; the x axis has a tick at each of few `xs`."""
     y, left, grid = y_frame(ys, axes[1], width=width, bottom=height - BOTTOM_PX, right=14)
     low, high = extent(xs, axes[0])
-    x = Scale(low, high, left + 4, width - 14, logarithmic and low > 0)
+    x = AxisScale(low, high, left + 4, width - 14, logarithmic and low > 0)
     return Frame(x, y, grid + _x_ticks(x, xs, axes[0], height=height))
 
 
-def _x_ticks(x: Scale, xs: list[float], axis: Axis, *, height: float) -> str:
+def _x_ticks(x: AxisScale, xs: list[float], axis: Axis, *, height: float) -> str:
     ticks = sorted(set(xs))
     texts = [tick_words((tick,), axis.unit)[0] for tick in ticks]
     if axis.unit == "number":
@@ -70,7 +70,7 @@ def _x_ticks(x: Scale, xs: list[float], axis: Axis, *, height: float) -> str:
     return "".join(parts)
 
 
-def date_ticks(days: tuple[str, ...], x: Scale, *, bottom: float) -> str:
+def date_ticks(days: tuple[str, ...], x: AxisScale, *, bottom: float) -> str:
     """Write dates below a chart whose x is the index of the day: as many as fit."""
     room = text_width("2024-12-31") * 1.6
     last = len(days) - 1

@@ -28,7 +28,7 @@ from tradingbot.evaluation.report.svg.frame import (
     numeric_frame,
     y_frame,
 )
-from tradingbot.evaluation.report.svg.scale import Axis, Scale
+from tradingbot.evaluation.report.svg.scale import Axis, AxisScale
 
 _MAX_POINTS = 400
 _MAX_HINTS = 60
@@ -36,7 +36,7 @@ _LABEL_PX = 14.0
 
 
 @dataclass(frozen=True)
-class Line:
+class LineSeries:
     """One line over days."""
 
     name: str
@@ -51,7 +51,7 @@ class Line:
 
 def time_chart(
     days: tuple[str, ...],
-    lines: Sequence[Line],
+    lines: Sequence[LineSeries],
     axis: Axis,
     *,
     width: float,
@@ -65,7 +65,7 @@ def time_chart(
     bottom = height - DATES_PX
     right = min(max((text_width(line.name) for line in named), default=0) + 12, width * 0.26)
     y, left, grid = y_frame(numbers, axis, width=width, bottom=bottom, right=right)
-    x = Scale(0, len(days) - 1, left, width - right)
+    x = AxisScale(0, len(days) - 1, left, width - right)
     parts = [grid, date_ticks(days, x, bottom=bottom)]
     for line in reversed(lines):
         points = _points(line.ys, x, y)
@@ -120,14 +120,14 @@ def band_chart(
     return Drawing(width, height, "".join(parts))
 
 
-def _points(ys: tuple[float, ...], x: Scale, y: Scale) -> list[tuple[float, float]]:
+def _points(ys: tuple[float, ...], x: AxisScale, y: AxisScale) -> list[tuple[float, float]]:
     """Thin a line to what the eye can tell, keeping its last point."""
     step = max(math.ceil(len(ys) / _MAX_POINTS), 1)
     kept = sorted({*range(0, len(ys), step), len(ys) - 1}) if ys else []
     return [(x.at(index), y.at(ys[index])) for index in kept if math.isfinite(ys[index])]
 
 
-def _end_names(lines: list[Line], x: Scale, y: Scale, *, room: float) -> str:
+def _end_names(lines: list[LineSeries], x: AxisScale, y: AxisScale, *, room: float) -> str:
     """Write names at the ends of their lines, pushed apart where they would overlap."""
     wanted = sorted(
         ((y.at(finite(line.ys)[-1]), line) for line in lines if finite(line.ys)),
@@ -147,7 +147,7 @@ def _end_names(lines: list[Line], x: Scale, y: Scale, *, room: float) -> str:
 
 
 def _hints(
-    days: tuple[str, ...], lines: Sequence[Line], axis: Axis, x: Scale, bottom: float
+    days: tuple[str, ...], lines: Sequence[LineSeries], axis: Axis, x: AxisScale, bottom: float
 ) -> str:
     write = percent if axis.unit == "percent" else plain
     step = max(math.ceil(len(days) / _MAX_HINTS), 1)

@@ -10,7 +10,7 @@ from tradingbot.evaluation.report.numbers import money, percent, plain
 
 
 @dataclass(frozen=True)
-class Scale:
+class AxisScale:
     """A linear (or logarithmic) map of [low, high] to [start, end] px."""
 
     low: float

@@ -12,13 +12,13 @@ from xml.etree import ElementTree
 import pytest
 
 from tradingbot.evaluation.oracle.intervals import Interval
-from tradingbot.evaluation.report.svg.bars import Column, column_chart, row_chart
+from tradingbot.evaluation.report.svg.bars import BarGroup, column_chart, row_chart
 from tradingbot.evaluation.report.svg.drawing import Drawing, as_svg, shortened
 from tradingbot.evaluation.report.svg.forest import Estimate, forest_chart
-from tradingbot.evaluation.report.svg.forest import Line as Yardstick
+from tradingbot.evaluation.report.svg.forest import LineSeries as Yardstick
 from tradingbot.evaluation.report.svg.heat_map import HeatMap, correlation_map, heat_map
-from tradingbot.evaluation.report.svg.lines import Line, band_chart, time_chart
-from tradingbot.evaluation.report.svg.scale import Axis, Scale, rounded, tick_words
+from tradingbot.evaluation.report.svg.lines import LineSeries, band_chart, time_chart
+from tradingbot.evaluation.report.svg.scale import Axis, AxisScale, rounded, tick_words
 
 NAN = math.nan
 DAYS = tuple(f"2024-01-{day:02d}" for day in range(1, 11))
@@ -37,10 +37,10 @@ def rects(drawing: Drawing, style: str) -> list[dict[str, str]]:
 
 
 def test_scale_maps_ends_and_stays_within_them() -> None:
-    scale = Scale(0.0, 10.0, 100.0, 0.0)
+    scale = AxisScale(0.0, 10.0, 100.0, 0.0)
 
     assert [scale.at(n) for n in (0, 5, 10, 99)] == [100, 50, 0, 0]
-    assert Scale(1.0, 100.0, 0.0, 2.0, logarithmic=True).at(10.0) == pytest.approx(1.0)
+    assert AxisScale(1.0, 100.0, 0.0, 2.0, logarithmic=True).at(10.0) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_ticks_are_round_enclose_the_data_and_are_written_exactly(
 
 
 def test_time_chart_puts_values_at_their_heights_and_names_at_ends() -> None:
-    line = Line("agents", tuple(float(n) for n in range(10)), "agents")
+    line = LineSeries("agents", tuple(float(n) for n in range(10)), "agents")
     chart = time_chart(DAYS, [line], Axis("worth"), width=400, height=200)
     paths = [one for one in parsed(chart).iter("path") if one.get("class") == "line agents"]
     points = [tuple(map(float, pair.split())) for pair in paths[0].get("d", "")[1:].split("L")]
@@ -79,7 +79,7 @@ def test_time_chart_puts_values_at_their_heights_and_names_at_ends() -> None:
 def test_time_chart_thins_long_lines_and_keeps_their_end() -> None:
     days = tuple(str(n) for n in range(5_000))
     ys = tuple(1.0 for _ in range(4_999))
-    chart = time_chart(days, [Line("a", (*ys, 9.0), "agents")], Axis(), width=400, height=200)
+    chart = time_chart(days, [LineSeries("a", (*ys, 9.0), "agents")], Axis(), width=400, height=200)
     path = next(one for one in parsed(chart).iter("path") if one.get("class") == "line agents")
 
     assert path.get("d", "").count("L") < 401
@@ -89,10 +89,10 @@ def test_time_chart_thins_long_lines_and_keeps_their_end() -> None:
 @pytest.mark.parametrize(
     "drawing",
     [
-        time_chart(DAYS, [Line("a", (NAN,) * 10, "agents")], Axis(), width=300, height=100),
+        time_chart(DAYS, [LineSeries("a", (NAN,) * 10, "agents")], Axis(), width=300, height=100),
         time_chart((), [], Axis(), width=300, height=100),
         band_chart([0.0], [Interval(NAN, NAN, NAN)], (Axis(), Axis()), width=300, height=100),
-        column_chart([Column("a", math.inf, "h")], Axis(), width=300, height=100),
+        column_chart([BarGroup("a", math.inf, "h")], Axis(), width=300, height=100),
         row_chart([], width=300),
         forest_chart([], Axis(), width=300),
         heat_map(HeatMap([[NAN]], ["a"], ["b"]), width=300),
@@ -105,7 +105,7 @@ def test_chart_without_finite_figures_says_so(drawing: Drawing) -> None:
 
 def test_columns_stand_on_zero_and_are_coloured_by_sign() -> None:
     chart = column_chart(
-        [Column("a", 2.0, "up"), Column("b", -1.0, "down"), Column("c", NAN, "none")],
+        [BarGroup("a", 2.0, "up"), BarGroup("b", -1.0, "down"), BarGroup("c", NAN, "none")],
         Axis("x"),
         width=300,
         height=200,
@@ -189,8 +189,10 @@ def test_long_names_are_cut_visibly() -> None:
 @pytest.mark.parametrize(
     "drawing",
     [
-        time_chart(DAYS, [Line(EVIL, (1.0,) * 10, "held")], Axis(EVIL), width=900, height=200),
-        column_chart([Column(EVIL, 1.0, EVIL)], Axis(EVIL), width=900, height=200, words=EVIL),
+        time_chart(
+            DAYS, [LineSeries(EVIL, (1.0,) * 10, "held")], Axis(EVIL), width=900, height=200
+        ),
+        column_chart([BarGroup(EVIL, 1.0, EVIL)], Axis(EVIL), width=900, height=200, words=EVIL),
         row_chart([(EVIL, 1.0, EVIL)], width=900),
         forest_chart(
             [Estimate(EVIL, Interval(1.0, 0.0, 2.0))],

@@ -134,7 +134,7 @@ class EpisodeRules:
 
 
 @dataclass(frozen=True)
-class Rules:
+class SimulatorParams:
     """Everything that is constant in a compiled simulator."""
 
     account: AccountRules = field(default_factory=AccountRules)
@@ -166,6 +166,6 @@ class Rules:
         )
 
 
-def endless(rules: Rules) -> Rules:
+def endless(rules: SimulatorParams) -> SimulatorParams:
     """Return the same rules for a period of any length: programs need not be told apart by it."""
     return replace(rules, episode=replace(rules.episode, episode_bars=NEVER_BARS))

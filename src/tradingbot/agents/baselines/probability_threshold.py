@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from tradingbot.agents.policy import Seen, settled
+from tradingbot.agents.policy import PolicyInputs, apply_no_trade_band
 from tradingbot.domain.errors import ConfigError
 
 UP = 2  # last of down, flat, up
@@ -32,7 +32,7 @@ class ProbabilityThreshold:
         if self.chances.ndim != 2 or self.chances.shape[1] != UP + 1:
             raise ConfigError("probabilities must be (rows, 3)", was=tuple(self.chances.shape))
 
-    def __call__(self, seen: Seen) -> Tensor:
+    def __call__(self, seen: PolicyInputs) -> Tensor:
         """Return targets (B,): 1 or 0, or the position that is held."""
         wants = self.chances[seen.row, UP] >= self.threshold
-        return settled(wants.to(seen.size.dtype), seen.size)
+        return apply_no_trade_band(wants.to(seen.size.dtype), seen.size)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tradingbot.domain.errors import ConfigError
-from tradingbot.market import AccountRules, ActionRules, CostProfile, EpisodeRules, Rules
+from tradingbot.market import AccountRules, ActionRules, CostProfile, EpisodeRules, SimulatorParams
 from tradingbot.risk import RiskLimits
 
 NAN = math.nan
@@ -61,7 +61,7 @@ def test_rule_out_of_its_range_is_refused_by_name(
 )
 def test_rules_that_contradict_each_other_are_refused(rules: dict[str, object], name: str) -> None:
     with pytest.raises(ConfigError, match=name):
-        Rules(**rules)
+        SimulatorParams(**rules)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_rules_that_contradict_each_other_are_refused(rules: dict[str, object], 
         (lambda: ActionRules(max_repeats=None), "max_repeats must be of type int, was None"),
         (lambda: CostProfile(slippage_frac="1bp"), "slippage_frac must be of type float"),
         (
-            lambda: Rules(limits=RiskLimits(max_order_frac=1e-6)),
+            lambda: SimulatorParams(limits=RiskLimits(max_order_frac=1e-6)),
             "max_order_frac must allow the smallest trade, was 1e-06",
         ),
     ],

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded
+from tradingbot.learning.guards.diagnosis import percent
 from tradingbot.learning.guards.history import History
-from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded
-from tradingbot.learning.guards.verdict import percent
 
 
-def check(history: History, config: GuardConfig) -> Finding:
+def check(history: History, config: GuardConfig) -> Detection:
     """Compare the share of steps that repeat a trade once too often; holding is no trade."""
     share = history["rollout/repeat_share"]
-    return Finding(graded(share > config.repeat_share), share[-1], config.repeat_share)
+    return Detection(graded(share > config.repeat_share), share[-1], config.repeat_share)
 
 
 def words(scene: Scene) -> str:
@@ -21,7 +21,7 @@ def words(scene: Scene) -> str:
     return f"{said} (limit {percent(scene.config.repeat_share)}), {run:,.0f} times at most"
 
 
-RULE = Rule(
+RULE = Detector(
     "REPEATS",
     check,
     words,

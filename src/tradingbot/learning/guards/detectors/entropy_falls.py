@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 
 from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded, softened
+from tradingbot.learning.guards.diagnosis import percent
 from tradingbot.learning.guards.evidence import decided, rests
 from tradingbot.learning.guards.history import History
-from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded, softened
-from tradingbot.learning.guards.verdict import percent
 
 
-def check(history: History, config: GuardConfig) -> Finding:
+def check(history: History, config: GuardConfig) -> Detection:
     """Compare the spread with that of some updates before; a high one may fall."""
     spread, span = history["policy/spread"], config.spread_fall_updates
     before = torch.full_like(spread, torch.nan)
@@ -22,7 +22,7 @@ def check(history: History, config: GuardConfig) -> Finding:
     resting = rests(history, config, config.one_action)
     # Told at once, so that luck of one update's exploration must not end the excuse.
     resting[1:] |= resting[:-1].clone()
-    return Finding(
+    return Detection(
         softened(graded(falls), decided(history, config) | resting), lost[-1], config.spread_fall
     )
 
@@ -35,7 +35,7 @@ def words(scene: Scene) -> str:
     return f"{said}, by {percent(1.0 - now / before)} (limit {percent(scene.config.spread_fall)})"
 
 
-RULE = Rule(
+RULE = Detector(
     "SPREAD_FALLS",
     check,
     words,

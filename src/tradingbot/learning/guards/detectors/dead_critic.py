@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded
 from tradingbot.learning.guards.history import History
-from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded
 
 _VARIES = 0.1
 """Deviation of rewards, of the largest kept, below which there is nothing to explain."""
 
 
-def check(history: History, config: GuardConfig) -> Finding:
+def check(history: History, config: GuardConfig) -> Detection:
     """Compare the explained variance."""
     share, deviation = history["value/explained_variance"], history["rollout/reward_deviation"]
     # Where rewards hardly vary any more, there is nothing to explain.
     varies = deviation > _VARIES * deviation.amax(0)
     level = graded(share < config.explained_variance, share < config.explained_variance_critical)
-    return Finding(level * varies, share[-1], config.explained_variance)
+    return Detection(level * varies, share[-1], config.explained_variance)
 
 
 def words(scene: Scene) -> str:
@@ -29,7 +29,7 @@ def words(scene: Scene) -> str:
     )
 
 
-RULE = Rule(
+RULE = Detector(
     "DEAD_CRITIC",
     check,
     words,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tradingbot.agents.rules.target_table import TargetTable, table_of
+from tradingbot.agents.baselines.target_table import TargetTable, table_of
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.seeding import stream
 

@@ -6,19 +6,19 @@ import torch
 from torch import Tensor
 
 from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded, softened
+from tradingbot.learning.guards.diagnosis import AlarmLevel, percent
 from tradingbot.learning.guards.evidence import is_stopped, policy_pays, rests
 from tradingbot.learning.guards.history import History
-from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded, softened
-from tradingbot.learning.guards.verdict import Severity, percent
 
 
-def check(history: History, config: GuardConfig) -> Finding:
+def check(history: History, config: GuardConfig) -> Detection:
     """Compare the share of steps without a deed; resting for a reason is only told."""
     share = _share(history)
     holds = share >= config.idle
     excused = rests(history, config, config.idle) | policy_pays(history)
     level = softened(graded(holds, holds), excused & ~is_stopped(history, config))
-    return Finding(level, share[-1], config.idle)
+    return Detection(level, share[-1], config.idle)
 
 
 def words(scene: Scene) -> str:
@@ -26,7 +26,7 @@ def words(scene: Scene) -> str:
     share = float(_share(scene.history)[-1, scene.agent])
     said = f"it does nothing in {percent(share)} of the steps (limit {percent(scene.config.idle)})"
     unexecuted = scene.now("rollout/unexecuted_share")
-    if scene.severity is Severity.INFO:
+    if scene.severity is AlarmLevel.INFO:
         return said + ": it stays out or holds, and trading would earn no more"
     if unexecuted > scene.config.unexecuted:
         return said + f", not by choice: {percent(unexecuted)} of its selections are not executed"
@@ -38,7 +38,7 @@ def _share(history: History) -> Tensor:
     return torch.fmax(history["rollout/idle_share"], history["eval/idle_share"])
 
 
-RULE = Rule(
+RULE = Detector(
     "ALL_HOLD",
     check,
     words,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradingbot.agents.rules.price_history import FloatArray, carried, sign_or_flat
-from tradingbot.agents.rules.target_table import TargetTable, table_of
+from tradingbot.agents.baselines.price_history import FloatArray, carried, sign_or_flat
+from tradingbot.agents.baselines.target_table import TargetTable, table_of
 from tradingbot.domain.checks import require, require_kinds
 
 

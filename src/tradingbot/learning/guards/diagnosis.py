@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 
-class Severity(IntEnum):
+class AlarmLevel(IntEnum):
     """How bad a sign is; 0 stands for no sign where severities are in a tensor."""
 
     INFO = 1
@@ -16,11 +16,11 @@ class Severity(IntEnum):
     CRITICAL = 3
 
 
-class Verdict(NamedTuple):
+class Diagnosis(NamedTuple):
     """One rule's finding about one agent."""
 
     code: str
-    severity: Severity
+    severity: AlarmLevel
     agent: str
     observed: float
     limit: float

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded, softened
+from tradingbot.learning.guards.diagnosis import AlarmLevel, percent
 from tradingbot.learning.guards.evidence import is_stopped, policy_pays, rests
 from tradingbot.learning.guards.history import History
-from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded, softened
-from tradingbot.learning.guards.verdict import Severity, percent
 
 
-def check(history: History, config: GuardConfig) -> Finding:
+def check(history: History, config: GuardConfig) -> Detection:
     """Compare the share of steps with a trade; who earns by holding, or stays out, may be lazy."""
     share = history["rollout/trade_share"]
     excused = policy_pays(history) | rests(history, config, config.idle)
     excused &= ~is_stopped(history, config)
     level = softened(graded(share < config.trades), excused)
-    return Finding(level, share[-1], config.trades)
+    return Detection(level, share[-1], config.trades)
 
 
 def words(scene: Scene) -> str:
     """Tell the share, and the excuse if there is one."""
     said = f"it trades in {percent(scene.now('rollout/trade_share'))} of the steps "
     said += f"(limit {percent(scene.config.trades)})"
-    if scene.severity is Severity.INFO:
+    if scene.severity is AlarmLevel.INFO:
         said += ", which costs it nothing"
     return said
 
 
-RULE = Rule(
+RULE = Detector(
     "FEW_TRADES",
     check,
     words,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded, softened
+from tradingbot.learning.guards.diagnosis import AlarmLevel, percent
 from tradingbot.learning.guards.evidence import noise_pays, rests
 from tradingbot.learning.guards.history import History
-from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded, softened
-from tradingbot.learning.guards.verdict import Severity, percent
 
 
-def check(history: History, config: GuardConfig) -> Finding:
+def check(history: History, config: GuardConfig) -> Detection:
     """Compare the share of the largest deterministic action with its share in sampling.
 
     It is critical where the noise earns more than the policy does without it.
@@ -20,7 +20,7 @@ def check(history: History, config: GuardConfig) -> Finding:
     level = graded(lives, lives & noise_pays(history))
     undecided = history["policy/spread"] >= config.undecided
     level = softened(level, undecided | rests(history, config, config.noise_largest))
-    return Finding(level, gap[-1], config.noise_gap)
+    return Detection(level, gap[-1], config.noise_gap)
 
 
 def words(scene: Scene) -> str:
@@ -30,12 +30,12 @@ def words(scene: Scene) -> str:
     said += f"although {percent(sampled)} in sampling: "
     if scene.now("policy/spread") >= scene.config.undecided:
         return said + "it is still undecided"
-    if scene.severity is Severity.INFO:
+    if scene.severity is AlarmLevel.INFO:
         return said + "it stays out, and only its exploration trades"
     return said + "the policy lives on its noise"
 
 
-RULE = Rule(
+RULE = Detector(
     "LIVES_ON_NOISE",
     check,
     words,

@@ -25,7 +25,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Track:
+class SimulationRecord:
     """S bars of L lanes."""
 
     bars: FloatArray
@@ -49,9 +49,9 @@ class Track:
         """(L,) the last close."""
         return np.asarray(self.column("mark")[-1])
 
-    def lanes(self, lanes: slice) -> Track:
+    def lanes(self, lanes: slice) -> SimulationRecord:
         """Keep some lanes."""
-        return Track(
+        return SimulationRecord(
             bars=self.bars[..., lanes],
             asked=self.asked[:, lanes],
             terms=self.terms[:, lanes],

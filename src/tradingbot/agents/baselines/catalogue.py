@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
+from tradingbot.agents.baselines.expert import expert_of
+from tradingbot.agents.baselines.flat import flat
+from tradingbot.agents.baselines.macd import macd
+from tradingbot.agents.baselines.momentum import QUARTER, MomentumConfig, momentum
+from tradingbot.agents.baselines.random_targets import RandomTargets
+from tradingbot.agents.baselines.sma_cross import sma_cross
 from tradingbot.agents.policy import Policy
-from tradingbot.agents.rules.buy_and_hold import buy_and_hold
-from tradingbot.agents.rules.expert import expert_of
-from tradingbot.agents.rules.flat import flat
-from tradingbot.agents.rules.macd import macd
-from tradingbot.agents.rules.momentum import QUARTER, MomentumConfig, momentum
-from tradingbot.agents.rules.random_targets import RandomTargets
-from tradingbot.agents.rules.sma_cross import sma_cross
 from tradingbot.domain.errors import ConfigError, suggest
 
 FloatArray = NDArray[np.float64]

@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.diagnosis import AlarmLevel, Diagnosis
 from tradingbot.learning.guards.history import History, Names
-from tradingbot.learning.guards.verdict import Severity, Verdict
 
 Cure = Literal["entropy", "restart", "none"]
 """What may help: more exploration; going back with other settings; only a person."""
 
 
-class Finding(NamedTuple):
+class Detection(NamedTuple):
     """Result of a check of U updates of N agents."""
 
     level: Tensor
@@ -34,7 +34,7 @@ class Scene(NamedTuple):
     config: GuardConfig
     names: Names
     agent: int
-    severity: Severity
+    severity: AlarmLevel
 
     def now(self, name: str) -> float:
         """Return the agent's newest number."""
@@ -45,11 +45,11 @@ class Scene(NamedTuple):
         return self.names.bins[int(self.now(name))]
 
 
-class Rule(NamedTuple):
+class Detector(NamedTuple):
     """A warning sign."""
 
     code: str
-    check: Callable[[History, GuardConfig], Finding]
+    check: Callable[[History, GuardConfig], Detection]
     words: Callable[[Scene], str]
     """Says what was seen, without the agent's name."""
     remedy: str
@@ -60,9 +60,9 @@ class Rule(NamedTuple):
     """Whether it is silent during the warm-up."""
 
 
-def judge_rule(
-    rule: Rule, history: History, config: GuardConfig, names: Names
-) -> tuple[Verdict, ...]:
+def run_detector(
+    rule: Detector, history: History, config: GuardConfig, names: Names
+) -> tuple[Diagnosis, ...]:
     """Say of which agents a rule's sign lasted for as long as its patience."""
     patience = rule.patience(config)
     if len(history.steps) < patience:
@@ -74,15 +74,15 @@ def judge_rule(
         level = level * (warm & (history.updates > config.warm_up_updates))[:, None]
     lasting = level[-patience:].amin(0)
     return tuple(
-        _verdict(rule, Scene(history, config, names, agent, Severity(severity)), finding)
+        _verdict(rule, Scene(history, config, names, agent, AlarmLevel(severity)), finding)
         for agent, severity in enumerate(lasting.tolist())
         if severity
     )
 
 
-def _verdict(rule: Rule, scene: Scene, finding: Finding) -> Verdict:
+def _verdict(rule: Detector, scene: Scene, finding: Detection) -> Diagnosis:
     agent = scene.names.agents[scene.agent]
-    return Verdict(
+    return Diagnosis(
         code=rule.code,
         severity=scene.severity,
         agent=agent,
@@ -96,10 +96,10 @@ def _verdict(rule: Rule, scene: Scene, finding: Finding) -> Verdict:
 
 def graded(warning: Tensor, critical: Tensor | None = None) -> Tensor:
     """Return severities (U, N) of signs (U, N) bool; critical ones need not be warnings."""
-    level = warning.long() * Severity.WARNING
-    return level if critical is None else torch.where(critical, int(Severity.CRITICAL), level)
+    level = warning.long() * AlarmLevel.WARNING
+    return level if critical is None else torch.where(critical, int(AlarmLevel.CRITICAL), level)
 
 
 def softened(level: Tensor, excused: Tensor) -> Tensor:
     """Lower signs (U, N) to information where there is an excuse (U, N) bool."""
-    return torch.where(excused, level.clamp_max(Severity.INFO), level)
+    return torch.where(excused, level.clamp_max(AlarmLevel.INFO), level)

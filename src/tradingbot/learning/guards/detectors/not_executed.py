@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded
+from tradingbot.learning.guards.diagnosis import percent
 from tradingbot.learning.guards.history import History
-from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded
-from tradingbot.learning.guards.verdict import percent
 
 
-def check(history: History, config: GuardConfig) -> Finding:
+def check(history: History, config: GuardConfig) -> Detection:
     """Compare the share of selections that were not carried out."""
     share = history["rollout/unexecuted_share"]
     level = graded(share > config.unexecuted, share > config.unexecuted_critical)
-    return Finding(level, share[-1], config.unexecuted)
+    return Detection(level, share[-1], config.unexecuted)
 
 
 def words(scene: Scene) -> str:
@@ -25,7 +25,7 @@ def words(scene: Scene) -> str:
     return said + "its rewards are not those of what it chose, so it cannot learn from them"
 
 
-RULE = Rule(
+RULE = Detector(
     "NOT_EXECUTED",
     check,
     words,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded
 from tradingbot.learning.guards.history import History
-from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded
 
 _COUNTS = {
     "rollout/bad_rewards": "rewards",
@@ -15,7 +15,7 @@ _COUNTS = {
 }
 
 
-def check(history: History, config: GuardConfig) -> Finding:
+def check(history: History, config: GuardConfig) -> Detection:
     """Count what is not a number; one is too many.
 
     It is a warning where the learner kept it from the weights, unless that goes on and on.
@@ -28,7 +28,7 @@ def check(history: History, config: GuardConfig) -> Finding:
     # Bad in each of the last updates, as many as patience has.
     goes_on = bad.unfold(0, config.patience, 1).all(-1) if len(bad) >= config.patience else bad[:0]
     lasting = torch.cat((torch.zeros_like(bad[: len(bad) - len(goes_on)]), goes_on))
-    return Finding(graded(bad, bad & (~contained | lasting)), total[-1], 0.0)
+    return Detection(graded(bad, bad & (~contained | lasting)), total[-1], 0.0)
 
 
 def words(scene: Scene) -> str:
@@ -45,7 +45,7 @@ def words(scene: Scene) -> str:
     )
 
 
-RULE = Rule(
+RULE = Detector(
     "NOT_FINITE",
     check,
     words,

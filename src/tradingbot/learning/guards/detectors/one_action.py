@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 
 from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded, softened
+from tradingbot.learning.guards.diagnosis import AlarmLevel, percent
 from tradingbot.learning.guards.evidence import is_stopped, rests
 from tradingbot.learning.guards.history import History
-from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded, softened
-from tradingbot.learning.guards.verdict import Severity, percent
 
 
-def check(history: History, config: GuardConfig) -> Finding:
+def check(history: History, config: GuardConfig) -> Detection:
     """Compare the largest share of the window, once the window is full.
 
     Doing nothing most of the time is how positions are held: of it, only the critical share counts.
@@ -24,7 +24,7 @@ def check(history: History, config: GuardConfig) -> Finding:
     holds = (history["rollout/idle_share"] > config.one_action) & ~is_stopped(history, config)
     excused = rests(history, config, config.one_action)
     excused |= holds & (share <= config.one_action_critical)
-    return Finding(softened(level, excused), share[-1], config.one_action)
+    return Detection(softened(level, excused), share[-1], config.one_action)
 
 
 def words(scene: Scene) -> str:
@@ -32,12 +32,12 @@ def words(scene: Scene) -> str:
     share, count = scene.now("rollout/largest_share"), scene.now("rollout/selections")
     said = f"{percent(share)} of the last {count:,.0f} selections are "
     said += f"{scene.bin_name('rollout/largest_code')} (limit {percent(scene.config.one_action)})"
-    if scene.severity is Severity.INFO:
+    if scene.severity is AlarmLevel.INFO:
         said += ": it mostly holds or stays out"
     return said
 
 
-RULE = Rule(
+RULE = Detector(
     "ONE_ACTION",
     check,
     words,

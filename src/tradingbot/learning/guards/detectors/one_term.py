@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded, softened
+from tradingbot.learning.guards.diagnosis import percent
 from tradingbot.learning.guards.history import History
-from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded, softened
-from tradingbot.learning.guards.verdict import percent
 
 
-def check(history: History, config: GuardConfig) -> Finding:
+def check(history: History, config: GuardConfig) -> Detection:
     """Compare the largest term's share; of gain and cost alone, gain may be nearly all."""
     share, n_terms = history["rollout/largest_term_share"], history["rollout/active_terms"]
     level = graded((share > config.one_term) & (n_terms > 1.0))
-    return Finding(softened(level, n_terms <= 2.0), share[-1], config.one_term)
+    return Detection(softened(level, n_terms <= 2.0), share[-1], config.one_term)
 
 
 def words(scene: Scene) -> str:
@@ -22,7 +22,7 @@ def words(scene: Scene) -> str:
     return f"{share} of its reward is the term {term} (limit {percent(scene.config.one_term)})"
 
 
-RULE = Rule(
+RULE = Detector(
     "ONE_TERM",
     check,
     words,

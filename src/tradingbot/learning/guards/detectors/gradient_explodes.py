@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded
 from tradingbot.learning.guards.history import History
-from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded
 
 _USUAL = 0.25
 """Quantile of the ring buffer that counts as usual."""
 
 
-def check(history: History, config: GuardConfig) -> Finding:
+def check(history: History, config: GuardConfig) -> Detection:
     """Compare the norm with its usual size; small ones may grow."""
     norm = history["loss/gradient_norm"]
     growth = norm / norm.nanquantile(_USUAL, dim=0)
@@ -18,7 +18,7 @@ def check(history: History, config: GuardConfig) -> Finding:
     level = graded(
         (growth > config.gradient_growth) & matters, (growth > config.gradient_growth**2) & matters
     )
-    return Finding(level, growth[-1], config.gradient_growth)
+    return Detection(level, growth[-1], config.gradient_growth)
 
 
 def words(scene: Scene) -> str:
@@ -31,7 +31,7 @@ def words(scene: Scene) -> str:
     )
 
 
-RULE = Rule(
+RULE = Detector(
     "GRADIENT_EXPLODES",
     check,
     words,

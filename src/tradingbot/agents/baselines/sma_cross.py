@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tradingbot.agents.rules.price_history import FloatArray, carried, moving_mean, sign_or_flat
-from tradingbot.agents.rules.target_table import TargetTable, table_of
+from tradingbot.agents.baselines.price_history import FloatArray, carried, moving_mean, sign_or_flat
+from tradingbot.agents.baselines.target_table import TargetTable, table_of
 from tradingbot.domain.checks import require, require_kinds
 
 

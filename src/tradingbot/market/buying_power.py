@@ -11,7 +11,7 @@ from tradingbot.market.costs import CostRates
 from tradingbot.risk.limits import RiskLimits
 
 
-class Room(NamedTuple):
+class BuyingPower(NamedTuple):
     """Values in account currency, 0 or more, every field (B,) but the last."""
 
     long_value: Tensor
@@ -30,7 +30,9 @@ class Room(NamedTuple):
     """The smallest order that is sent."""
 
 
-def room_of(limits: RiskLimits, rates: CostRates, account: Account, equity: Tensor) -> Room:
+def buying_power_of(
+    limits: RiskLimits, rates: CostRates, account: Account, equity: Tensor
+) -> BuyingPower:
     """Measure the room of each account at its last close."""
     long_value = account.units.clamp_min(0.0) * account.mark
     short_value = (-account.units).clamp_min(0.0) * account.mark
@@ -39,7 +41,7 @@ def room_of(limits: RiskLimits, rates: CostRates, account: Account, equity: Tens
     largest = limits.max_position_frac * equity.clamp_min(0.0)
     short_room = account.cash + long_value - limits.margin_frac * short_value
     permitted = 1.0 if limits.allow_short else 0.0
-    return Room(
+    return BuyingPower(
         long_value,
         short_value,
         buy_room=free_cash.clamp_min(0.0) / (1.0 + buffer),

@@ -5,20 +5,20 @@ from __future__ import annotations
 import torch
 
 from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded, softened
 from tradingbot.learning.guards.evidence import decided, rests
 from tradingbot.learning.guards.history import History
-from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded, softened
 
 _DECIDED = " although its actions still differ from state to state"
 
 
-def check(history: History, config: GuardConfig) -> Finding:
+def check(history: History, config: GuardConfig) -> Detection:
     """Compare the spread; a policy that is decided, not collapsed, counts one degree less."""
     spread = history["policy/spread"]
     level = graded(spread < config.spread, spread < config.spread_critical)
     level = torch.where(decided(history, config), (level - 1).clamp_min(0), level)
     excused = rests(history, config, config.one_action)
-    return Finding(softened(level, excused), spread[-1], config.spread)
+    return Detection(softened(level, excused), spread[-1], config.spread)
 
 
 def words(scene: Scene) -> str:
@@ -30,7 +30,7 @@ def words(scene: Scene) -> str:
     return said
 
 
-RULE = Rule(
+RULE = Detector(
     "LOW_SPREAD",
     check,
     words,

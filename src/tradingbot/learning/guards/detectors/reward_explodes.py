@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded
 from tradingbot.learning.guards.history import History
-from tradingbot.learning.guards.rule import Finding, Rule, Scene, graded
 
 _USUAL = 0.25
 """Quantile of the ring buffer that counts as usual: low, so that slow explosions show as well."""
 
 
-def check(history: History, config: GuardConfig) -> Finding:
+def check(history: History, config: GuardConfig) -> Detection:
     """Compare the scale of rewards with its usual size, and with what is usable at all."""
     scale = history["rollout/reward_scale"]
     usual = scale.nanquantile(_USUAL, dim=0)
     grown = (scale > config.reward_growth * usual) & (scale > config.reward_floor)
     explodes = grown | (scale > config.reward_scale)
-    return Finding(graded(explodes, explodes), scale[-1] / usual, config.reward_growth)
+    return Detection(graded(explodes, explodes), scale[-1] / usual, config.reward_growth)
 
 
 def words(scene: Scene) -> str:
@@ -29,7 +29,7 @@ def words(scene: Scene) -> str:
     )
 
 
-RULE = Rule(
+RULE = Detector(
     "REWARD_EXPLODES",
     check,
     words,

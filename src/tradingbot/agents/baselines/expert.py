@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tradingbot.agents.policy import Seen, settled
+from tradingbot.agents.policy import PolicyInputs, apply_no_trade_band
 from tradingbot.domain.errors import ConfigError
 
 USED_REGIMES = ("momentum_regime", "trend_regime", "volatility_regime")
@@ -54,7 +54,7 @@ class Expert:
                     where=", ".join(self.regime_names) or "no regimes",
                 )
 
-    def __call__(self, seen: Seen) -> Tensor:
+    def __call__(self, seen: PolicyInputs) -> Tensor:
         """Return targets (B,): 0 or 1, or the position that is held."""
         momentum, trend, volatility = (
             seen.regimes[:, self.regime_names.index(name)] for name in USED_REGIMES
@@ -67,7 +67,7 @@ class Expert:
         )
         is_long = seen.size > 0.0
         wants = torch.where(is_long, momentum > limits.exit_momentum, enters)
-        return settled(wants.to(seen.size.dtype), seen.size)
+        return apply_no_trade_band(wants.to(seen.size.dtype), seen.size)
 
 
 def expert_of(regime_names: Sequence[str]) -> Expert:
