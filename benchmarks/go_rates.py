@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from tradingbot.app.bench.go_rates import (
+from tradingbot_benchmarks.evaluation.go_rates import (
     FIRST_SEED,
     NOISE,
     PLANTED,

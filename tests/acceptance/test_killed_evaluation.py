@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.tiny_evaluation import make_run, tiny_evaluation, tiny_evaluation_arguments
-from tradingbot.app.evaluation.session import Wish, evaluate_run
+from tradingbot.evaluation.pipeline.session import EvaluationRequest, evaluate_run
 from tradingbot.runs.ledger import Ledger
 
 PIECES = ("seeds",)
@@ -74,7 +74,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def whole(trained: Path, tmp_path: Path) -> Path:
     """The evaluation that was never killed, by one process."""
     workspace = Path(shutil.copytree(trained, tmp_path / "whole"))
-    evaluate_run(Wish("tiny", tiny_evaluation(*PIECES)), workspace, jobs=1)
+    evaluate_run(EvaluationRequest("tiny", tiny_evaluation(*PIECES)), workspace, jobs=1)
     return workspace
 
 
@@ -91,8 +91,8 @@ def test_killed_evaluation_by_two_workers_ends_with_the_same_bytes(
     finish(killed, "--jobs", "2")
 
     assert contents(killed) == contents(whole)
-    kept = {path: path.stat().st_mtime_ns for path in done}
-    assert kept == done
+    selected = {path: path.stat().st_mtime_ns for path in done}
+    assert selected == done
     assert not list(pieces_of(killed).glob(".tmp-*"))
 
 

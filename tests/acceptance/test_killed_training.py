@@ -15,8 +15,8 @@ import pytest
 
 from fixtures.run_bits import fingerprint
 from fixtures.tiny_training import tiny_arguments, tiny_config
-from tradingbot.app.training.session import begin_run, resume_session
 from tradingbot.runs import RunDirectory, read_journal
+from tradingbot.training.session import begin_run, resume_session
 
 Event = dict[str, object]
 

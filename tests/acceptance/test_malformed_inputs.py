@@ -457,7 +457,7 @@ CASES: dict[str, Case] = {
 }
 
 
-def kept(workspace: Path) -> dict[str, bytes]:
+def selected(workspace: Path) -> dict[str, bytes]:
     """Every file but panels: a panel is whole or absent, and may be kept for later."""
     found = listing(workspace).items()
     return {name: content for name, content in found if not name.startswith("panels")}
@@ -473,13 +473,13 @@ def test_malformed_input_is_refused_in_one_line_and_nothing_is_lost(
     name: str, tmp_path: Path, workspace: Path, command: Callable[[list[str]], Outcome]
 ) -> None:
     arguments = CASES[name].prepare(tmp_path, workspace)
-    before = kept(workspace)
+    before = selected(workspace)
 
     outcome = command(arguments)
 
     assert_refused(outcome, CASES[name].fragments)
     assert SECRET not in outcome.err
-    assert kept(workspace) == before
+    assert selected(workspace) == before
 
 
 PROCESS_CASES = (
@@ -490,12 +490,12 @@ PROCESS_CASES = (
 @pytest.mark.parametrize("name", PROCESS_CASES)
 def test_installed_command_refuses_in_one_line(name: str, tmp_path: Path, workspace: Path) -> None:
     arguments = CASES[name].prepare(tmp_path, workspace)
-    before = kept(workspace)
+    before = selected(workspace)
 
     outcome = run_process(arguments, workspace=workspace)
 
     assert_refused(outcome, CASES[name].fragments)
-    assert kept(workspace) == before
+    assert selected(workspace) == before
 
 
 @pytest.mark.parametrize("keys", [{}, {"APCA_API_KEY_ID": "", "APCA_API_SECRET_KEY": SECRET}])

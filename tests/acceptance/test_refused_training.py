@@ -16,8 +16,8 @@ from acceptance.conftest import ENTRY_POINT
 from acceptance.test_refusing_disk import can_mount
 from fixtures.tiny_training import tiny_arguments, tiny_config
 from tradingbot.app.cli.application import run
-from tradingbot.app.training.session import begin_run
 from tradingbot.runs import RunDirectory, final_hash, latest_good, list_checkpoints
+from tradingbot.training.session import begin_run
 
 
 @pytest.fixture(scope="module")

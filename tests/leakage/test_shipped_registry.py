@@ -11,10 +11,10 @@ import polars as pl
 from leakage.markets import synthetic_inputs
 from tradingbot.features.as_of import join_as_of
 from tradingbot.features.causality import ProofContext, ProofPlan, ProofSubject, Rows, prove_causal
-from tradingbot.features.causality.defaults import default_subjects, feature_subject
 from tradingbot.features.causality.every_bar import covariates_so_far, prove_every_bar
 from tradingbot.features.inputs import CovariateEvents, MarketInputs, build_inputs
 from tradingbot.features.panel import panel_specs
+from tradingbot.features.proof_subjects import default_subjects, feature_subject
 
 
 def complaints(inputs: MarketInputs, seed: int) -> list[str]:

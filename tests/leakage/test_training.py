@@ -17,13 +17,13 @@ import torch
 
 from fixtures.tiny_training import tiny_config
 from tradingbot.app.cli.application import run
-from tradingbot.app.training import data as training_data
-from tradingbot.app.training.data import TrainingData, open_data
-from tradingbot.app.training.results import PartResult, TrainResult
-from tradingbot.app.training.session import begin_run
 from tradingbot.data.sources.synthetic import SyntheticSource
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.features.panel import Panel
+from tradingbot.training import data as training_data
+from tradingbot.training.data import TrainingData, open_data
+from tradingbot.training.results import PartResult, TrainResult
+from tradingbot.training.session import begin_run
 
 SHORT: dict[str, object] = {
     "threads": 1,

@@ -33,15 +33,15 @@ def _one_thread() -> Iterator[None]:
 def test_rewards_that_stay_nan_are_rolled_back_and_then_end_training() -> None:
     task = SpoiltTask("nan", n_agents=4, n_envs=8, sound_steps=32 * ONSET)
     learner = PPO(task, TableView(task.table), SOUND, seed=0)
-    kept: list[Snapshot] = []
+    selected: list[Snapshot] = []
     told: list[Event] = []
 
     def load_healthy() -> Mapping[str, Tensor]:
-        return next(s.tensors for s in reversed(kept) if "healthy" in s.labels)
+        return next(s.tensors for s in reversed(selected) if "healthy" in s.labels)
 
     hooks = Hooks(
         evaluate=lambda: {"sharpe": torch.full((4,), float(learner.updates))},
-        save=kept.append,
+        save=selected.append,
         load_healthy=load_healthy,
         emit=told.append,
     )
@@ -54,7 +54,7 @@ def test_rewards_that_stay_nan_are_rolled_back_and_then_end_training() -> None:
     assert len(returns) >= 2
     assert {event.action for event in returns} == {"roll_back"}
     assert all(tensor.isfinite().all() for tensor in trainer.best_weights.values())
-    labelled = [s for s in kept if "best" in s.labels or "healthy" in s.labels]
+    labelled = [s for s in selected if "best" in s.labels or "healthy" in s.labels]
     assert max(snapshot.updates for snapshot in labelled) <= ONSET
     for snapshot in labelled:
         weights = [t for name, t in snapshot.tensors.items() if name.startswith("learner/heads")]

@@ -87,8 +87,9 @@ def test_sac_with_opposed_agents_needs_partial_pooling():
 
 def test_sac_computes_the_losses_and_gradients_of_sb3():
     pytest.importorskip("stable_baselines3")
-    from tradingbot.app.bench.sac_agreement import compare_losses
-    from tradingbot.app.bench.sac_reference import CommonSetting
+    from tradingbot_benchmarks.learning.sac.reference import CommonSetting
+
+    from reference.sb3_agreement.sac import compare_losses
 
     agreement = compare_losses(SignalTask(1, 4), CommonSetting(hidden=(32, 16), batch_size=64))
     # SB3 adds 1e-6 inside the logarithm of the squashing; ours needs no such help.
@@ -98,7 +99,7 @@ def test_sac_computes_the_losses_and_gradients_of_sb3():
 @pytest.mark.slow
 def test_sac_learns_the_curves_of_sb3_within_the_interval_of_seeds():
     pytest.importorskip("stable_baselines3")
-    from tradingbot.app.bench.sac_reference import (
+    from tradingbot_benchmarks.learning.sac.reference import (
         CommonSetting,
         compare_learning,
         difference_interval,

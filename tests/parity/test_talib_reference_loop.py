@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from tradingbot_benchmarks.data.pandas_reference import reference_features
 
 from fixtures.feature_markets import bars_of, closes_of, gappy_market, inputs_of, with_sentiment
-from tradingbot.app.bench.pandas_reference import reference_features
 from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.registry import regime_features, technical_features

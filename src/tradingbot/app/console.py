@@ -5,17 +5,15 @@ With `--json` stdout carries exactly one JSON document. Colour follows the termi
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import date, datetime
-from enum import Enum
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
+
+from tradingbot.data.json_files import as_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -127,47 +125,6 @@ def _occasional_lines(label: str) -> Progress:
             print_note(f"{label}: {finished} of {total or '?'} {step}".rstrip())
 
     return report
-
-
-def as_json(value: Any) -> Any:
-    """Turn a result into what JSON can say.
-
-    Dataclasses and pydantic models become objects, times ISO 8601 text, paths text, arrays lists,
-    NaN and infinity null.
-
-    Example:
-        >>> as_json({"sharpe": float("nan"), "folder": PurePath("a"), "bars": (1, 2)})
-        {'sharpe': None, 'folder': 'a', 'bars': [1, 2]}
-    """
-    if isinstance(value, Enum):
-        return as_json(value.value)
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, date | datetime):
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return {str(as_json(key)): as_json(item) for key, item in value.items()}
-    return _object_as_json(value)
-
-
-def _object_as_json(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {
-            field.name: as_json(getattr(value, field.name)) for field in dataclasses.fields(value)
-        }
-    # By method, not by class: pydantic, numpy and torch are too heavy to import for `--help`.
-    if hasattr(value, "model_dump"):
-        return as_json(value.model_dump())
-    if hasattr(value, "tolist"):
-        return as_json(value.tolist())
-    if isinstance(value, Iterable) and not isinstance(value, bytes):
-        items = sorted(value) if isinstance(value, set | frozenset) else value
-        return [as_json(item) for item in items]
-    if isinstance(value, PurePath):
-        return str(value)
-    raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
 def _cell(value: object) -> tuple[str, bool]:

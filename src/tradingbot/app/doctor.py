@@ -16,7 +16,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import tradingbot
-from tradingbot.app.requirement import Requirement, installed_version, version_rules
+from tradingbot.runs.requirement import Requirement, installed_version, version_rules
 
 _GIB = 2**30
 _DISK_NEEDED_BYTES = 2 * _GIB  # ten years of hourly bars for 143 symbols, with panels
@@ -34,7 +34,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True)
-class Check:
+class DoctorCheck:
     """One line of the report."""
 
     name: str
@@ -43,19 +43,19 @@ class Check:
     remedy: str = ""
 
 
-def diagnose(workspace: Path) -> tuple[Check, ...]:
+def diagnose(workspace: Path) -> tuple[DoctorCheck, ...]:
     """Run every check; a check that itself fails is reported as a problem."""
-    checks: list[Check] = []
+    checks: list[DoctorCheck] = []
     for name, look in _looks(workspace):
         try:
             found = look()
         except Exception as e:  # a broken installation may raise anything
-            found = [Check(name, Status.PROBLEM, f"{type(e).__name__}: {e}", _REINSTALL)]
+            found = [DoctorCheck(name, Status.PROBLEM, f"{type(e).__name__}: {e}", _REINSTALL)]
         checks.extend(found)
     return tuple(checks)
 
 
-def is_healthy(checks: Iterable[Check]) -> bool:
+def is_healthy(checks: Iterable[DoctorCheck]) -> bool:
     """Tell whether no check found a warning or a problem."""
     return all(check.status in (Status.OK, Status.ABSENT) for check in checks)
 
@@ -63,7 +63,7 @@ def is_healthy(checks: Iterable[Check]) -> bool:
 _REINSTALL = "Run: make install (or pip install -c requirements.lock -e .)"
 
 
-def _looks(workspace: Path) -> list[tuple[str, Callable[[], list[Check]]]]:
+def _looks(workspace: Path) -> list[tuple[str, Callable[[], list[DoctorCheck]]]]:
     return [
         ("python", _look_at_python),
         ("packages", lambda: look_at_packages(metadata.requires("tradingbot") or [])),
@@ -77,17 +77,17 @@ def _looks(workspace: Path) -> list[tuple[str, Callable[[], list[Check]]]]:
     ]
 
 
-def _look_at_python() -> list[Check]:
+def _look_at_python() -> list[DoctorCheck]:
     version = platform.python_version()
     wanted = metadata.metadata("tradingbot")["Requires-Python"] or ""
     fits = Requirement("python", version_rules(wanted)).allows(version)
     return [
-        Check(
+        DoctorCheck(
             "tradingbot",
             Status.OK,
             f"{tradingbot.__version__} in {Path(tradingbot.__file__).parent}",
         ),
-        Check(
+        DoctorCheck(
             "python",
             Status.OK if fits else Status.PROBLEM,
             f"{version} ({platform.platform()}), needs {wanted}",
@@ -96,7 +96,7 @@ def _look_at_python() -> list[Check]:
     ]
 
 
-def look_at_packages(requirements: Iterable[str]) -> list[Check]:
+def look_at_packages(requirements: Iterable[str]) -> list[DoctorCheck]:
     """Compare what is installed with what the metadata asks for, extra by extra.
 
     Args:
@@ -110,7 +110,7 @@ def look_at_packages(requirements: Iterable[str]) -> list[Check]:
     return [check for extra, group in by_extra.items() for check in _judge_group(extra, group)]
 
 
-def _judge_group(extra: str, group: list[Requirement]) -> list[Check]:
+def _judge_group(extra: str, group: list[Requirement]) -> list[DoctorCheck]:
     label = f"extra {extra}" if extra else "packages"
     install = f"Run in the checkout: make install EXTRA={extra}" if extra else _REINSTALL
     present = {item.name: version for item in group if (version := installed_version(item.name))}
@@ -121,16 +121,18 @@ def _judge_group(extra: str, group: list[Requirement]) -> list[Check]:
     ]
     missing = [item.name for item in group if item.name not in present]
     if wrong:
-        return [Check(label, Status.PROBLEM, "; ".join(wrong), install)]
+        return [DoctorCheck(label, Status.PROBLEM, "; ".join(wrong), install)]
     if missing:
         status = Status.ABSENT if extra else Status.PROBLEM
-        return [Check(label, status, f"not installed: {', '.join(missing)}", install)]
+        return [DoctorCheck(label, status, f"not installed: {', '.join(missing)}", install)]
     return [
-        Check(label, Status.OK, ", ".join(f"{name} {version}" for name, version in present.items()))
+        DoctorCheck(
+            label, Status.OK, ", ".join(f"{name} {version}" for name, version in present.items())
+        )
     ]
 
 
-def _look_at_device() -> list[Check]:
+def _look_at_device() -> list[DoctorCheck]:
     import torch
 
     if torch.cuda.is_available():
@@ -139,14 +141,16 @@ def _look_at_device() -> list[Check]:
             f"({torch.cuda.get_device_properties(index).total_memory / _GIB:.0f} GiB)"
             for index in range(torch.cuda.device_count())
         ]
-        return [Check("device", Status.OK, ", ".join(names))]
+        return [DoctorCheck("device", Status.OK, ", ".join(names))]
     if torch.backends.mps.is_available():
-        return [Check("device", Status.OK, "mps (Apple GPU)")]
+        return [DoctorCheck("device", Status.OK, "mps (Apple GPU)")]
     built = torch.version.cuda or "none"
-    return [Check("device", Status.OK, f"cpu ({_processor()}); torch built for CUDA: {built}")]
+    return [
+        DoctorCheck("device", Status.OK, f"cpu ({_processor()}); torch built for CUDA: {built}")
+    ]
 
 
-def look_at_threads(omp_setting: str | None) -> list[Check]:
+def look_at_threads(omp_setting: str | None) -> list[DoctorCheck]:
     """Compare torch's threads and `OMP_NUM_THREADS` with the cores this process may use."""
     import torch
 
@@ -156,11 +160,11 @@ def look_at_threads(omp_setting: str | None) -> list[Check]:
     )
     if omp_setting is not None and not re.fullmatch(r"[1-9]\d*", omp_setting.strip()):
         remedy = f"Unset OMP_NUM_THREADS or set it to at most {cores}"
-        return [Check("threads", Status.WARNING, observed, remedy)]
+        return [DoctorCheck("threads", Status.WARNING, observed, remedy)]
     if torch.get_num_threads() > cores:
         remedy = f"Set OMP_NUM_THREADS={cores}: more threads than cores wait for each other"
-        return [Check("threads", Status.WARNING, observed, remedy)]
-    return [Check("threads", Status.OK, observed)]
+        return [DoctorCheck("threads", Status.WARNING, observed, remedy)]
+    return [DoctorCheck("threads", Status.OK, observed)]
 
 
 def _usable_cores() -> int:
@@ -173,14 +177,14 @@ def _processor() -> str:
     return f"{platform.machine()}, {_usable_cores()} cores"
 
 
-def _look_at_memory() -> list[Check]:
+def _look_at_memory() -> list[DoctorCheck]:
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     available = _available_memory_bytes() or total
     observed = f"{available / _GIB:.1f} GiB available of {total / _GIB:.1f} GiB"
     if available < _MEMORY_NEEDED_BYTES:
         remedy = f"Close other programs: {_MEMORY_NEEDED_BYTES / _GIB:.0f} GiB are needed"
-        return [Check("memory", Status.WARNING, observed, remedy)]
-    return [Check("memory", Status.OK, observed)]
+        return [DoctorCheck("memory", Status.WARNING, observed, remedy)]
+    return [DoctorCheck("memory", Status.OK, observed)]
 
 
 def _available_memory_bytes() -> int | None:
@@ -189,13 +193,13 @@ def _available_memory_bytes() -> int | None:
     return int(match[1]) * 1024 if match else None
 
 
-def look_at_workspace(workspace: Path) -> list[Check]:
+def look_at_workspace(workspace: Path) -> list[DoctorCheck]:
     """Try to write where the workspace is or would be, and measure the room there."""
     place = workspace.expanduser().absolute()
     existing = next(folder for folder in (place, *place.parents) if folder.exists())
     if not existing.is_dir():
         return [
-            Check(
+            DoctorCheck(
                 "workspace", Status.PROBLEM, f"{existing} is a file", "Choose another --workspace"
             )
         ]
@@ -204,13 +208,13 @@ def look_at_workspace(workspace: Path) -> list[Check]:
             file.write(b"x")
     except OSError as e:
         observed = f"{existing} is not writable: {e.strerror}"
-        return [Check("workspace", Status.PROBLEM, observed, "Choose another --workspace")]
+        return [DoctorCheck("workspace", Status.PROBLEM, observed, "Choose another --workspace")]
     free = shutil.disk_usage(existing).free
     state = "writable" if existing == place else "will be made"
     enough = free >= _DISK_NEEDED_BYTES
     return [
-        Check("workspace", Status.OK, f"{place} ({state})"),
-        Check(
+        DoctorCheck("workspace", Status.OK, f"{place} ({state})"),
+        DoctorCheck(
             "disk",
             Status.OK if enough else Status.WARNING,
             f"{free / _GIB:.1f} GiB free",
@@ -221,26 +225,30 @@ def look_at_workspace(workspace: Path) -> list[Check]:
     ]
 
 
-def look_at_clock(now: datetime) -> list[Check]:
+def look_at_clock(now: datetime) -> list[DoctorCheck]:
     """Compare the clock with the age of our own files: it cannot be older than they are."""
     written = datetime.fromtimestamp(Path(tradingbot.__file__).stat().st_mtime, UTC)
     observed = now.isoformat(timespec="seconds")
     if now < written - timedelta(days=1):
         remedy = "Set the system clock: bars would be stamped in the past"
-        return [Check("clock", Status.PROBLEM, f"{observed}, before {written:%Y-%m-%d}", remedy)]
-    return [Check("clock", Status.OK, observed)]
+        return [
+            DoctorCheck("clock", Status.PROBLEM, f"{observed}, before {written:%Y-%m-%d}", remedy)
+        ]
+    return [DoctorCheck("clock", Status.OK, observed)]
 
 
-def _look_at_time_zones() -> list[Check]:
+def _look_at_time_zones() -> list[DoctorCheck]:
     zone = ZoneInfo("America/New_York")
     summer, winter = (datetime(2025, month, 1, tzinfo=zone).utcoffset() for month in (7, 1))
     if (summer, winter) == (timedelta(hours=-4), timedelta(hours=-5)):
-        return [Check("time zones", Status.OK, "America/New_York has its summer time")]
+        return [DoctorCheck("time zones", Status.OK, "America/New_York has its summer time")]
     remedy = "Install the tzdata package of the system or: pip install tzdata"
-    return [Check("time zones", Status.PROBLEM, f"New York is at {summer} and {winter}", remedy)]
+    return [
+        DoctorCheck("time zones", Status.PROBLEM, f"New York is at {summer} and {winter}", remedy)
+    ]
 
 
-def _look_at_calendar(today: date) -> list[Check]:
+def _look_at_calendar(today: date) -> list[DoctorCheck]:
     import exchange_calendars
 
     calendar = exchange_calendars.get_calendar("XNYS")
@@ -248,5 +256,5 @@ def _look_at_calendar(today: date) -> list[Check]:
     observed = f"XNYS {first} … {last}"
     if not first <= today <= last:
         remedy = "Run: pip install --upgrade exchange_calendars"
-        return [Check("calendar", Status.PROBLEM, f"{observed}, today is {today}", remedy)]
-    return [Check("calendar", Status.OK, observed)]
+        return [DoctorCheck("calendar", Status.PROBLEM, f"{observed}, today is {today}", remedy)]
+    return [DoctorCheck("calendar", Status.OK, observed)]

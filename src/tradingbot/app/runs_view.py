@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tradingbot.app.json_files import json_problem
+from tradingbot.data.json_files import json_problem
 from tradingbot.domain.errors import StorageError
 from tradingbot.runs import (
     DataIdentity,

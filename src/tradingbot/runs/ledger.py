@@ -23,12 +23,12 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tradingbot.data.atomic import storage_errors
-from tradingbot.runs.witness import (
-    WITNESS_FILE,
-    Witness,
+from tradingbot.runs.receipt import (
+    RECEIPT_FILE,
+    LedgerReceipt,
     damaged_ledger,
-    read_witnesses,
-    write_witnesses,
+    read_receipts,
+    write_receipts,
 )
 
 LEDGER_FILE = "ledger.jsonl"
@@ -67,9 +67,9 @@ class Entry(BaseModel):
         return hashlib.sha256(_line(self)).hexdigest()
 
     @property
-    def witness(self) -> Witness:
+    def receipt(self) -> LedgerReceipt:
         """What somebody who saw it keeps of it."""
-        return Witness(sequence=self.sequence, sha256=self.sha256)
+        return LedgerReceipt(sequence=self.sequence, sha256=self.sha256)
 
 
 @dataclass(frozen=True)
@@ -155,19 +155,19 @@ class Ledger:
             sharpe_per_bar=sharpe_per_bar if math.isfinite(sharpe_per_bar) else None,
         )
 
-    def leave_witness(self, folder: Path, entry: Entry) -> None:
+    def write_receipt(self, folder: Path, entry: Entry) -> None:
         """Keep in a folder of a run or model that it saw an entry, beside what it saw before.
 
         Raises:
             StorageError: If what it saw before is damaged, or the disk refuses.
         """
-        file = folder / WITNESS_FILE
+        file = folder / RECEIPT_FILE
         with self._alone():  # whoever else counts for the same run waits
-            before = read_witnesses(file) if file.is_file() else ()
-            if entry.witness not in before:
-                write_witnesses(folder, (*before, entry.witness))
+            before = read_receipts(file) if file.is_file() else ()
+            if entry.receipt not in before:
+                write_receipts(folder, (*before, entry.receipt))
 
-    def require_witnessed(self, *more: Path) -> None:
+    def require_receipts(self, *more: Path) -> None:
         """Compare the ledger with what every run and model of the workspace saw of it.
 
         Args:
@@ -177,12 +177,12 @@ class Ledger:
             StorageError: If one saw an entry that is not there any more.
         """
         entries = self.entries()
-        own = self.path.parent.glob(f"*/*/{WITNESS_FILE}")
+        own = self.path.parent.glob(f"*/*/{RECEIPT_FILE}")
         for file in sorted({*own, *(each for each in more if each.is_file())}):
-            for witness in read_witnesses(file):
-                if not _is_among(entries, witness):
+            for receipt in read_receipts(file):
+                if not _is_among(entries, receipt):
                     who = f"{file.parent.parent.name}/{file.parent.name}"
-                    was = f"entry {witness.sequence}, which {who} saw, is not there"
+                    was = f"entry {receipt.sequence}, which {who} saw, is not there"
                     raise damaged_ledger(self.path, was)
 
     def _append(self, **fields: Any) -> Entry:
@@ -209,11 +209,11 @@ class Ledger:
             os.close(descriptor)
 
 
-def _is_among(entries: tuple[Entry, ...], witness: Witness) -> bool:
+def _is_among(entries: tuple[Entry, ...], receipt: LedgerReceipt) -> bool:
     """Tell whether what was seen is still at its place."""
-    if not 0 <= witness.sequence < len(entries):
+    if not 0 <= receipt.sequence < len(entries):
         return False
-    return entries[witness.sequence].sha256 == witness.sha256
+    return entries[receipt.sequence].sha256 == receipt.sha256
 
 
 def _content(descriptor: int) -> bytes:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tradingbot.app import demo
-from tradingbot.app.configuration import MarketConfig, PipelineConfig, ProofConfig
-from tradingbot.app.demo import DemoResult, run_demo
-from tradingbot.app.demo_page import render_demo
-from tradingbot.app.training.configuration import EncoderSection
+from tradingbot.app.demo import story as demo
+from tradingbot.app.demo.page import render_demo
+from tradingbot.app.demo.story import DemoResult, run_demo
+from tradingbot.configuration.pipeline import MarketConfig, PipelineConfig, ProofConfig
 from tradingbot.data.sources.source import silent
+from tradingbot.training.config import EncoderSection
 
 CONFIG = PipelineConfig(
     market=MarketConfig(

@@ -10,7 +10,7 @@ import pytest
 from tradingbot.app import doctor
 from tradingbot.app.cli.application import run
 from tradingbot.app.doctor import (
-    Check,
+    DoctorCheck,
     Status,
     diagnose,
     is_healthy,
@@ -33,7 +33,7 @@ def test_diagnose_here_covers_every_subject(tmp_path: Path) -> None:
 def test_diagnose_check_that_raises_becomes_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken() -> list[Check]:
+    def broken() -> list[DoctorCheck]:
         raise ImportError("libtorch.so is gone")
 
     monkeypatch.setattr(doctor, "_looks", lambda workspace: [("device", broken)])
@@ -143,5 +143,5 @@ def test_doctor_unusable_workspace_exits_1_and_says_what_to_do(
 
 
 def test_is_healthy_absent_extra_is_fine() -> None:
-    assert is_healthy([Check("a", Status.OK, ""), Check("b", Status.ABSENT, "")])
-    assert not is_healthy([Check("a", Status.WARNING, "")])
+    assert is_healthy([DoctorCheck("a", Status.OK, ""), DoctorCheck("b", Status.ABSENT, "")])
+    assert not is_healthy([DoctorCheck("a", Status.WARNING, "")])

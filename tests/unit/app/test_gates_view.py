@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from fixtures.example_dossier import example_dossier
-from tradingbot.app.gates_file import load_gates
-from tradingbot.app.gates_view import print_memo, read_dossier
+from tradingbot.app.gates_view import print_memo
 from tradingbot.domain.errors import StorageError
+from tradingbot.evaluation.gates.gates_file import load_gates
 from tradingbot.evaluation.gates.memo import write_memo
+from tradingbot.evaluation.pipeline.stored_dossier import read_dossier
 
 
 def test_gates_are_told_one_by_one_and_reasons_once(

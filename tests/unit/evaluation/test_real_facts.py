@@ -10,13 +10,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tradingbot.app.facts import known_sectors
-from tradingbot.app.pipeline import read_inputs
 from tradingbot.data.ingest import ingest
 from tradingbot.data.sources.files import FileImport, FileSource
 from tradingbot.data.store import BarStore
+from tradingbot.evaluation.dataset_facts import known_sectors
 from tradingbot.evaluation.real_facts import load_real_facts
 from tradingbot.evaluation.stylised_facts import measure_facts
+from tradingbot.features.pipeline import read_inputs
 
 
 def test_real_facts_are_finite_and_ordered() -> None:

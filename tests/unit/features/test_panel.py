@@ -17,10 +17,10 @@ import pytest
 from tradingbot.domain.errors import DataError, StorageError, UncertifiedPanelError
 from tradingbot.domain.seeding import stream
 from tradingbot.features.causality import ProofPlan
-from tradingbot.features.causality.defaults import certify_panel
 from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import MarketInputs, build_inputs
 from tradingbot.features.panel import Panel, build_panel, panel_folder, panel_specs
+from tradingbot.features.proof_subjects import certify_panel
 from tradingbot.features.scaling import Scaler, ScalerOptions, fit_scaler
 from tradingbot.features.spec import spec_hash
 from tradingbot.features.tensor_files import header_sha256, write_tensors
@@ -319,7 +319,7 @@ def test_panel_proved_without_staggered_rounds_opens_only_if_it_has_one_symbol(
 
 
 def test_failed_proof_withdraws_the_old_certificate(certified, inputs, monkeypatch) -> None:
-    from tradingbot.features.causality import defaults
+    from tradingbot.features import proof_subjects as defaults
 
     def leaking(market: MarketInputs, specs: object, **options: str) -> dict:
         values = compute_features(market, specs, **options)

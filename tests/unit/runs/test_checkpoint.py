@@ -50,44 +50,44 @@ def assert_same(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
 
 
 def test_what_is_kept_comes_back_bit_for_bit(tmp_path: Path) -> None:
-    run, kept = make_run(tmp_path), content(0.3)
+    run, selected = make_run(tmp_path), content(0.3)
 
-    manifest = save_checkpoint(run, "last", 12, kept)
+    manifest = save_checkpoint(run, "last", 12, selected)
     loaded = load_checkpoint(run.checkpoints / "00000012-last")
 
     assert loaded.manifest == manifest
-    assert_same(loaded.agent, dict(kept.agent))
-    assert_same(loaded.training, dict(kept.training or {}))
+    assert_same(loaded.agent, dict(selected.agent))
+    assert_same(loaded.training, dict(selected.training or {}))
     assert (manifest.update, manifest.kind, manifest.steps) == (12, "last", 100)
     assert manifest.metrics == {"eval/sharpe": 0.3}
     assert (manifest.config_sha256, manifest.feature_ids) == (
         *(run.record.config_sha256, ("rsi:1", "atr:2")),
     )
-    assert manifest.weights_sha256 == final_hash(kept.agent)
+    assert manifest.weights_sha256 == final_hash(selected.agent)
     assert sorted(p.name for p in loaded.folder.iterdir()) == BUNDLE
 
 
 def test_files_are_readable_with_the_safetensors_library(tmp_path: Path) -> None:
-    run, kept = make_run(tmp_path), content()
-    save_checkpoint(run, "last", 1, kept)
+    run, selected = make_run(tmp_path), content()
+    save_checkpoint(run, "last", 1, selected)
 
     theirs = load_file(run.checkpoints / "00000001-last" / "training.safetensors")
 
-    assert_same(theirs, dict(kept.training or {}))
+    assert_same(theirs, dict(selected.training or {}))
 
 
 def test_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
     folders = []
     for place in ("a", "b"):
         run = make_run(tmp_path / place)
-        kept = content()
+        selected = content()
         if place == "b":  # other order, other memory layout
             training = {
                 name: t.t().contiguous().t() if t.dim() == 2 else t.clone()
-                for name, t in reversed((kept.training or {}).items())
+                for name, t in reversed((selected.training or {}).items())
             }
-            kept = content(training=training)
-        save_checkpoint(run, "last", 3, kept)
+            selected = content(training=training)
+        save_checkpoint(run, "last", 3, selected)
         folders.append(run.checkpoints)
 
     assert files(folders[0]) == files(folders[1])
@@ -168,10 +168,10 @@ def test_tensor_that_files_cannot_hold_is_refused_and_nothing_left(tmp_path: Pat
     assert list(run.checkpoints.iterdir()) == []
 
 
-def save_message(run: RunDirectory, update: int, kept: CheckpointContent) -> str | None:
+def save_message(run: RunDirectory, update: int, selected: CheckpointContent) -> str | None:
     """Keep a checkpoint; return what the disk said if it refused."""
     try:
-        save_checkpoint(run, "last", update, kept)
+        save_checkpoint(run, "last", update, selected)
     except StorageError as e:
         return str(e)
     return None

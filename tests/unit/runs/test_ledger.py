@@ -10,7 +10,7 @@ import pytest
 
 from tradingbot.domain.errors import StorageError
 from tradingbot.runs.ledger import LEDGER_FILE, Entry, Ledger
-from tradingbot.runs.witness import WITNESS_FILE, read_witnesses
+from tradingbot.runs.receipt import RECEIPT_FILE, read_receipts
 
 AT = datetime(2026, 1, 5, tzinfo=UTC)
 
@@ -98,54 +98,56 @@ def test_runs_deleted_change_no_count(tmp_path: Path) -> None:
     for run in "abc":
         folder = tmp_path / "runs" / run
         folder.mkdir(parents=True)
-        ledger.leave_witness(folder, begin(ledger, run))
+        ledger.write_receipt(folder, begin(ledger, run))
     shutil.rmtree(tmp_path / "runs" / "b")
-    ledger.require_witnessed()
+    ledger.require_receipts()
     assert len(ledger.trials("d" * 64)) == 3
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2])
-def test_ledger_cut_at_its_end_is_found_by_a_run_that_remains(tmp_path: Path, kept: int) -> None:
+def test_ledger_cut_at_its_end_is_found_by_a_run_that_remains(
+    tmp_path: Path, selected: int
+) -> None:
     ledger = Ledger(tmp_path)
     for run in "abc":
         folder = tmp_path / "runs" / run
         folder.mkdir(parents=True)
-        ledger.leave_witness(folder, begin(ledger, run))
-    ledger.path.write_text("".join(lines_of(ledger)[:kept]))
+        ledger.write_receipt(folder, begin(ledger, run))
+    ledger.path.write_text("".join(lines_of(ledger)[:selected]))
     with pytest.raises(StorageError, match="is not there"):
-        ledger.require_witnessed()
+        ledger.require_receipts()
 
 
 def test_ledger_written_anew_is_found_by_a_run_that_remains(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
     folder = tmp_path / "runs" / "a"
     folder.mkdir(parents=True)
-    ledger.leave_witness(folder, begin(ledger, "a"))
+    ledger.write_receipt(folder, begin(ledger, "a"))
     ledger.path.unlink()
     begin(ledger, "b")
     with pytest.raises(StorageError, match="which runs/a saw"):
-        ledger.require_witnessed()
+        ledger.require_receipts()
 
 
 @pytest.mark.parametrize("folder", ["runs/a", "models/trees"])
 def test_every_entry_that_a_run_or_model_saw_must_be_there(tmp_path: Path, folder: str) -> None:
     ledger, place = Ledger(tmp_path), tmp_path / folder
     place.mkdir(parents=True)
-    ledger.leave_witness(place, begin(ledger))
+    ledger.write_receipt(place, begin(ledger))
     begin(ledger, "b")
     look = begin(ledger, kind="evaluation")
     for _ in range(2):  # the same again is no further line
-        ledger.leave_witness(place, look)
+        ledger.write_receipt(place, look)
     begin(ledger, "c")
-    assert [each.sequence for each in read_witnesses(place / WITNESS_FILE)] == [0, 2]
+    assert [each.sequence for each in read_receipts(place / RECEIPT_FILE)] == [0, 2]
     lines = lines_of(ledger)
 
     ledger.path.write_text("".join(lines[:3]))
-    ledger.require_witnessed()  # nobody saw the fourth
+    ledger.require_receipts()  # nobody saw the fourth
 
     ledger.path.write_text("".join(lines[:2]))
     with pytest.raises(StorageError, match=f"entry 2, which {folder} saw, is not there"):
-        ledger.require_witnessed()
+        ledger.require_receipts()
 
 
 def test_witness_of_an_older_version_is_read_and_extended(tmp_path: Path) -> None:
@@ -153,33 +155,33 @@ def test_witness_of_an_older_version_is_read_and_extended(tmp_path: Path) -> Non
     place.mkdir(parents=True)
     first = begin(ledger)
     one_line = json.dumps({"sequence": 0, "sha256": first.sha256}, separators=(",", ":")) + "\n"
-    (place / WITNESS_FILE).write_text(one_line)
-    ledger.require_witnessed()
+    (place / RECEIPT_FILE).write_text(one_line)
+    ledger.require_receipts()
 
-    ledger.leave_witness(place, begin(ledger, kind="evaluation"))
+    ledger.write_receipt(place, begin(ledger, kind="evaluation"))
 
-    assert (place / WITNESS_FILE).read_text().startswith(one_line)
-    assert len(read_witnesses(place / WITNESS_FILE)) == 2
+    assert (place / RECEIPT_FILE).read_text().startswith(one_line)
+    assert len(read_receipts(place / RECEIPT_FILE)) == 2
 
 
 @pytest.mark.parametrize("content", ["", "{}\n", "null\n", '{"sequence":0,"sha256":'])
 def test_damaged_witness_is_refused(tmp_path: Path, content: str) -> None:
     ledger, place = Ledger(tmp_path), tmp_path / "runs" / "a"
     place.mkdir(parents=True)
-    ledger.leave_witness(place, begin(ledger))
-    (place / WITNESS_FILE).write_text(content)
+    ledger.write_receipt(place, begin(ledger))
+    (place / RECEIPT_FILE).write_text(content)
     with pytest.raises(StorageError, match="must be whole"):
-        ledger.require_witnessed()
+        ledger.require_receipts()
 
 
 def test_witness_that_lies_elsewhere_is_asked_where_it_is_named(tmp_path: Path) -> None:
     ledger, place = Ledger(tmp_path / "workspace"), tmp_path / "elsewhere"
     place.mkdir()
-    ledger.leave_witness(place, begin(ledger))
+    ledger.write_receipt(place, begin(ledger))
     ledger.path.unlink()
-    ledger.require_witnessed(tmp_path / "absent" / WITNESS_FILE)
+    ledger.require_receipts(tmp_path / "absent" / RECEIPT_FILE)
     with pytest.raises(StorageError, match="is not there"):
-        ledger.require_witnessed(place / WITNESS_FILE)
+        ledger.require_receipts(place / RECEIPT_FILE)
 
 
 def test_ledger_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
@@ -191,7 +193,7 @@ def test_ledger_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 def _count(workspace: Path) -> None:
     ledger, place = Ledger(workspace), workspace / "runs" / "a"
     for _ in range(20):
-        ledger.leave_witness(place, begin(ledger))
+        ledger.write_receipt(place, begin(ledger))
 
 
 def test_processes_that_count_at_once_lose_nothing(tmp_path: Path) -> None:
@@ -203,6 +205,6 @@ def test_processes_that_count_at_once_lose_nothing(tmp_path: Path) -> None:
     for worker in workers:
         worker.join()
     assert [each.sequence for each in Ledger(tmp_path).entries()] == list(range(60))
-    seen = read_witnesses(tmp_path / "runs" / "a" / WITNESS_FILE)
+    seen = read_receipts(tmp_path / "runs" / "a" / RECEIPT_FILE)
     assert sorted(each.sequence for each in seen) == list(range(60))
-    Ledger(tmp_path).require_witnessed()
+    Ledger(tmp_path).require_receipts()

@@ -110,12 +110,12 @@ def test_rewind_removes_what_came_later_only(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     for update, kind in ((1, "last"), (2, "last"), (2, "best"), (3, "best"), (3, "last")):
         save_checkpoint(run, kind, update, content(float(update)))
-    kept = names(run)
+    selected = names(run)
 
     removed = rewind(run, 2)
 
     assert removed == ["00000003-best", "00000003-last"]
-    assert names(run) == [name for name in kept if name not in removed]
+    assert names(run) == [name for name in selected if name not in removed]
     assert [p for p in run.checkpoints.iterdir() if p.name.startswith(".tmp-")] == []
 
 

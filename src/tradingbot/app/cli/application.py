@@ -39,7 +39,7 @@ COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (
     (None, "tradingbot.app.cli.gates"),
     (None, "tradingbot.app.cli.envcheck"),
     ("config", "tradingbot.app.cli.config"),
-    ("bench", "tradingbot.app.cli.bench"),
+    ("bench", "tradingbot_benchmarks.cli.commands"),
 )
 
 EXIT_USAGE, EXIT_BUG, EXIT_INTERRUPTED, EXIT_PIPE_CLOSED = 2, 70, 130, 141

@@ -11,13 +11,14 @@ import typer
 
 from tradingbot.app.cli.chosen_place import chosen_by
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
-from tradingbot.app.cli.options import read_pairs, read_values, runs_root
+from tradingbot.app.cli.options import read_pairs, runs_root
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
+from tradingbot.configuration.option_values import read_values
 from tradingbot.domain.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tradingbot.app.backtests import BacktestFigures
-    from tradingbot.app.rollouts import Subject
+    from tradingbot.evaluation.market_rollouts import RolloutMarket
+    from tradingbot.evaluation.pipeline.backtests import BacktestFigures
 
 app = typer.Typer()
 
@@ -85,7 +86,7 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
 
     Example: [bold]tradingbot backtest sma_cross macd --market planted[/bold]
     """
-    from tradingbot.app.policy_names import require_known_policies
+    from tradingbot.evaluation.policy_names import require_known_policies
 
     invocation = invocation_of(context)
     _require_period(part, start, end)
@@ -94,9 +95,14 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     has_market = dataset is not None or market is not None
     require_known_policies(names, runs_root(invocation), has_market=has_market)
     # Torch takes seconds to import: what can be refused without it is refused by now.
-    from tradingbot.app.backtests import BacktestTerms, backtest_named, figures_of, trades_csv
-    from tradingbot.app.looks import count_looks
     from tradingbot.data.atomic import atomic_file
+    from tradingbot.evaluation.pipeline.backtests import (
+        BacktestTerms,
+        backtest_named,
+        figures_of,
+        trades_csv,
+    )
+    from tradingbot.evaluation.pipeline.test_access import count_test_access
     from tradingbot.market.costs import cost_profile
 
     terms = BacktestTerms(
@@ -119,7 +125,7 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
         if trades is not None:
             temporary = stack.enter_context(atomic_file(trades))
             temporary.write_text(trades_csv(found), encoding="utf-8")
-        count_looks(played.looks)
+        count_test_access(played.accesses)
     if as_json:
         print_json(figures)
         return
@@ -189,15 +195,15 @@ def _place(
     universe: str,
     terms: object,
     params: list[str] | None,
-) -> Subject | None:
-    from tradingbot.app.backtests import BacktestTerms
+) -> RolloutMarket | None:
     from tradingbot.app.cli.rollout import generated_market
-    from tradingbot.app.rollouts import subject_of_dataset
     from tradingbot.data.store import BarStore
+    from tradingbot.evaluation.market_rollouts import market_of_dataset
+    from tradingbot.evaluation.pipeline.backtests import BacktestTerms
 
     assert isinstance(terms, BacktestTerms)
     if dataset is not None:
-        return subject_of_dataset(BarStore(workspace).open(dataset), workspace)
+        return market_of_dataset(BarStore(workspace).open(dataset), workspace)
     if market is None:
         return None
     values = read_values(read_pairs(params, "--set"))

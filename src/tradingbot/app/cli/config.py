@@ -25,7 +25,7 @@ def show_config(
     """
     import yaml
 
-    from tradingbot.app.config_files import load_config
+    from tradingbot.configuration.files import load_config
 
     loaded = load_config(reference)
     config = loaded.config
@@ -50,7 +50,7 @@ def check_config(
 
     Example: [bold]tradingbot config check us143[/bold]
     """
-    from tradingbot.app.config_files import check_resources, load_config
+    from tradingbot.configuration.files import check_resources, load_config
 
     loaded = load_config(reference)
     check_resources(loaded)
@@ -66,7 +66,7 @@ def list_presets(as_json: JsonOption = False) -> None:
 
     Example: [bold]tradingbot config list[/bold]
     """
-    from tradingbot.app.config_files import known_presets, load_config
+    from tradingbot.configuration.files import known_presets, load_config
 
     rows = [(name, load_config(name).config.config_hash[:16]) for name in known_presets()]
     if as_json:

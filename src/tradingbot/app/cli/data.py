@@ -104,9 +104,9 @@ def validate_data(
 
     Example: [bold]tradingbot data validate demo --heat-map coverage.png[/bold]
     """
-    from tradingbot.app.pipeline import validate_dataset
     from tradingbot.data.store import BarStore
     from tradingbot.data.universes import load_universe
+    from tradingbot.features.pipeline import validate_dataset
 
     if heat_map is not None:
         require_picture(heat_map, "--heat-map")
@@ -133,8 +133,8 @@ def show_split(
 
     Example: [bold]tradingbot data split demo --config demo[/bold]
     """
-    from tradingbot.app.pipeline import read_inputs, split_rows
     from tradingbot.data.store import BarStore
+    from tradingbot.features.pipeline import read_inputs, split_rows
 
     settings = read_settings(config)
     found = BarStore(choose_workspace(invocation_of(context), settings)).open(dataset)

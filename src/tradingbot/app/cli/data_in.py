@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
-from tradingbot.app.cli.options import read_pairs, read_values
+from tradingbot.app.cli.options import read_pairs
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
+from tradingbot.configuration.option_values import read_values
 from tradingbot.domain.errors import ConfigError, suggest
 
 if TYPE_CHECKING:
@@ -177,8 +178,8 @@ def download(  # noqa: PLR0913 - one option for each thing that identifies a dow
     Example: [bold]tradingbot data download --source alpaca --name us143 --start 2023-10-02
     --end 2025-10-01[/bold]
     """
-    from tradingbot.app.vendors import open_vendor
     from tradingbot.data.sources.download import DownloadRequest
+    from tradingbot.data.sources.vendors import open_vendor
     from tradingbot.data.universes import load_universe
     from tradingbot.domain.timeframe import Timeframe
 

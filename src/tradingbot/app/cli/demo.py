@@ -19,10 +19,10 @@ from tradingbot.app.console import (
 )
 
 if TYPE_CHECKING:
-    from tradingbot.app.configuration import PipelineConfig
-    from tradingbot.app.demo import DemoResult
-    from tradingbot.app.evaluation.session import Evaluation
-    from tradingbot.app.training.demo import TrainingDemo
+    from tradingbot.app.demo.story import DemoResult
+    from tradingbot.app.demo.training import TrainingDemo
+    from tradingbot.configuration.pipeline import PipelineConfig
+    from tradingbot.evaluation.pipeline.session import Evaluation
 
 app = typer.Typer()
 
@@ -50,10 +50,10 @@ def show_demo(
 
     Example: [bold]tradingbot demo --config quick[/bold]
     """
-    from tradingbot.app.config_files import load_config
-    from tradingbot.app.demo import EVALUATION_PRESET, SMALL_EVALUATION_PRESET, run_demo
-    from tradingbot.app.demo_page import render_demo
-    from tradingbot.app.training.demo import DEMO_PRESET, SMALL_PRESET
+    from tradingbot.app.demo.page import render_demo
+    from tradingbot.app.demo.story import EVALUATION_PRESET, SMALL_EVALUATION_PRESET, run_demo
+    from tradingbot.app.demo.training import DEMO_PRESET, SMALL_PRESET
+    from tradingbot.configuration.files import load_config
     from tradingbot.data.atomic import write_text
 
     settings = load_config(config).config
@@ -125,7 +125,7 @@ def _print_summary(result: DemoResult, page: str) -> None:
 
 
 def _training_words(training: TrainingDemo) -> str:
-    from tradingbot.app.training.demo import is_pretrained
+    from tradingbot.app.demo.training import is_pretrained
 
     test = training.result.parts[-1]
     share = test.share_of_oracle

@@ -11,7 +11,7 @@ import typer
 
 from tradingbot.app.cli.chosen_place import chosen_by
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
-from tradingbot.app.cli.options import look_up_run, read_pairs, read_values
+from tradingbot.app.cli.options import look_up_run, read_pairs
 from tradingbot.app.console import (
     print_json,
     print_note,
@@ -19,11 +19,12 @@ from tradingbot.app.console import (
     print_text,
     progress_bar,
 )
+from tradingbot.configuration.option_values import read_values
 from tradingbot.domain.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tradingbot.app.evaluation.session import Evaluation
     from tradingbot.evaluation.dossier.dossier import Dossier
+    from tradingbot.evaluation.pipeline.session import Evaluation
 
 app = typer.Typer()
 _OWN_GATES = "product"  # `app.gates_file.DEFAULT_GATES`, which takes long to import
@@ -80,12 +81,12 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
         )
     _refuse_early(invocation, reference, preset, gates, named or ())
     # Torch takes seconds to import: what can be refused without it is refused by now.
-    from tradingbot.app.evaluation.configuration import load_evaluate_config
-    from tradingbot.app.evaluation.piece_names import REQUIRED
-    from tradingbot.app.evaluation.session import Wish, evaluate_run
+    from tradingbot.evaluation.pipeline.analysis_names import REQUIRED
+    from tradingbot.evaluation.pipeline.config import load_evaluate_config
+    from tradingbot.evaluation.pipeline.session import EvaluationRequest, evaluate_run
 
     overrides = options | ({} if named is None else {"pieces": list(named)})
-    wish = Wish(
+    request = EvaluationRequest(
         run=reference,
         config=load_evaluate_config(preset, overrides),
         gates=gates,
@@ -96,7 +97,7 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
     count = jobs or os.cpu_count() or 1
     try:
         with progress_bar("evaluate") as progress, chosen_by("--out", out):
-            found = evaluate_run(wish, invocation.workspace, jobs=count, progress=progress)
+            found = evaluate_run(request, invocation.workspace, jobs=count, progress=progress)
     except KeyboardInterrupt:
         print_note("Interrupted; finished pieces are kept, and the same command goes on from them")
         raise typer.Exit(_INTERRUPTED) from None
@@ -111,11 +112,11 @@ def _refuse_early(
 ) -> None:
     """Refuse a run, piece, preset or file of gates that is not there or cannot be read."""
     look_up_run(invocation, run)
-    from tradingbot.app.config_files import preset_folder, read_merged
-    from tradingbot.app.evaluation.piece_names import require_pieces
-    from tradingbot.app.gates_file import load_gates
+    from tradingbot.configuration.files import preset_folder, read_merged
+    from tradingbot.evaluation.gates.gates_file import load_gates
+    from tradingbot.evaluation.pipeline.analysis_names import require_analyses
 
-    require_pieces(pieces, where="--pieces")
+    require_analyses(pieces, where="--pieces")
 
     read_merged(preset, preset_folder("evaluation"))
     load_gates(gates)

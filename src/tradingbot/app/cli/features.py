@@ -68,8 +68,8 @@ def build(
 
     Example: [bold]tradingbot features build demo[/bold]
     """
-    from tradingbot.app.pipeline import build_features, fit_and_store_scaler, split_rows
     from tradingbot.data.store import BarStore
+    from tradingbot.features.pipeline import build_features, fit_and_store_scaler, split_rows
 
     settings = read_settings(config)
     workspace = choose_workspace(invocation_of(context), settings)
@@ -119,9 +119,9 @@ def prove_causal(
 
     Example: [bold]tradingbot features prove-causal demo[/bold]
     """
-    from tradingbot.app.pipeline import build_features, prove_features
-    from tradingbot.app.supervised.registration import registered_models
     from tradingbot.data.store import BarStore
+    from tradingbot.features.pipeline import build_features, prove_features
+    from tradingbot.supervised.registration import registered_models
 
     settings = read_settings(config)
     workspace = choose_workspace(invocation_of(context), settings)
@@ -161,9 +161,9 @@ def show_panel(
 
     Example: [bold]tradingbot features show demo[/bold]
     """
-    from tradingbot.app.pipeline import panel_of
     from tradingbot.data.store import BarStore
     from tradingbot.features.panel import Panel
+    from tradingbot.features.pipeline import panel_of
 
     workspace = invocation_of(context).workspace
     panel = Panel.open(panel_of(BarStore(workspace).open(dataset), workspace))

@@ -52,7 +52,7 @@ def judge_gates(
         _print_metrics(as_json=as_json)
         return
     if show_file:
-        from tradingbot.app.gates_file import gates_text
+        from tradingbot.evaluation.gates.gates_file import gates_text
 
         print_text(gates_text(gates).rstrip("\n"))
         return
@@ -62,7 +62,8 @@ def judge_gates(
         )
     run = look_up_run(invocation_of(context), reference)
     # Behind the look-up, for it takes a while to import.
-    from tradingbot.app.gates_view import judge_run, print_memo
+    from tradingbot.app.gates_view import print_memo
+    from tradingbot.evaluation.pipeline.stored_dossier import judge_run
 
     memo = judge_run(run, invocation_of(context).workspace, gates, bench or ())
     if as_json:

@@ -58,8 +58,8 @@ def show_oracle(
 
     Example: [bold]tradingbot market oracle easy --cost-bps 5[/bold]
     """
-    from tradingbot.app.oracles import answer_all, answer_dataset, oracle_rows
     from tradingbot.data.store import BarStore
+    from tradingbot.evaluation.oracle.answers import answer_all, answer_dataset, oracle_rows
 
     if dataset is None:
         with progress_bar("oracles") as progress:
@@ -91,8 +91,8 @@ def show_facts(
 
     Example: [bold]tradingbot market facts demo us143[/bold]
     """
-    from tradingbot.app.facts import measure_dataset
     from tradingbot.data.store import BarStore
+    from tradingbot.evaluation.dataset_facts import measure_dataset
 
     store = BarStore(invocation_of(context).workspace)
     found = {name: store.open(name) for name in datasets}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tradingbot.app.cli.invocation import Invocation
-    from tradingbot.app.configuration import PipelineConfig
+    from tradingbot.configuration.pipeline import PipelineConfig
     from tradingbot.runs import RunDirectory
 
 DatasetArgument = Annotated[str, typer.Argument(help="Name of a dataset, or digits of its hash.")]
@@ -41,8 +41,8 @@ def look_up_run(invocation: Invocation, reference: str) -> RunDirectory:
 
 def read_settings(reference: str | None) -> PipelineConfig:
     """Return the configuration a preset or file describes; the defaults without one."""
-    from tradingbot.app.config_files import load_config
-    from tradingbot.app.configuration import PipelineConfig
+    from tradingbot.configuration.files import load_config
+    from tradingbot.configuration.pipeline import PipelineConfig
 
     return load_config(reference).config if reference else PipelineConfig()
 
@@ -84,19 +84,3 @@ def read_pairs(texts: list[str] | None, option: str) -> dict[str, str]:
             )
         pairs[key] = value
     return pairs
-
-
-def read_values(pairs: dict[str, str]) -> dict[str, object]:
-    """Read what looks like a number or a truth value as one; the market's model checks the rest."""
-    return {key: _value(text) for key, text in pairs.items()}
-
-
-def _value(text: str) -> object:
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
-from tradingbot.app.cli.options import read_pairs, read_values
+from tradingbot.app.cli.options import read_pairs
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
+from tradingbot.configuration.option_values import read_values
 from tradingbot.domain.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tradingbot.app.rollouts import RolloutReport, Subject
+    from tradingbot.evaluation.market_rollouts import RolloutMarket, RolloutReport
 
 app = typer.Typer()
 
@@ -71,8 +72,8 @@ def roll_out_market(  # noqa: PLR0913 - one option for each thing that identifie
 
     Example: [bold]tradingbot market rollout us143 --policies expert,buy_and_hold --json[/bold]
     """
-    from tradingbot.app.rollouts import RolloutTerms, roll_out_policies
     from tradingbot.data.atomic import write_text
+    from tradingbot.evaluation.market_rollouts import RolloutTerms, roll_out_policies
 
     _require_page(out)
     names = tuple(name.strip() for name in policies.split(",")) if policies is not None else ()
@@ -93,7 +94,7 @@ def roll_out_market(  # noqa: PLR0913 - one option for each thing that identifie
     with progress_bar("rollout") as progress:
         report = roll_out_policies(subject, terms, progress=progress)
     if out is not None:
-        from tradingbot.app.rollout_page import render_rollout
+        from tradingbot.evaluation.report.rollout_page import render_rollout
 
         write_text(out, render_rollout(report))
     if as_json:
@@ -102,25 +103,25 @@ def roll_out_market(  # noqa: PLR0913 - one option for each thing that identifie
         _print_report(report, out)
 
 
-def _stored(invocation: Invocation, dataset: str, days: Days) -> Subject:
-    from tradingbot.app.rollouts import subject_of_dataset
+def _stored(invocation: Invocation, dataset: str, days: Days) -> RolloutMarket:
     from tradingbot.data.store import BarStore
+    from tradingbot.evaluation.market_rollouts import market_of_dataset
 
     start, end = days
     workspace = invocation.workspace
-    return subject_of_dataset(BarStore(workspace).open(dataset), workspace, start=start, end=end)
+    return market_of_dataset(BarStore(workspace).open(dataset), workspace, start=start, end=end)
 
 
 def generated_market(
     market: str, universe: str, days: Days, seed: int, params: dict[str, object]
-) -> Subject:
+) -> RolloutMarket:
     """Generate a market of these days; a year by default."""
-    from tradingbot.app.rollouts import subject_of_source
     from tradingbot.data.sources.synthetic import SyntheticSource
     from tradingbot.data.universes import load_universe
+    from tradingbot.evaluation.market_rollouts import market_of_source
 
     start, end = days
-    return subject_of_source(
+    return market_of_source(
         SyntheticSource(
             universe=load_universe(universe),
             start=start or _START,
@@ -140,7 +141,7 @@ def _require_page(out: Path | None) -> None:
 
 
 def _print_report(report: RolloutReport, out: Path | None) -> None:
-    from tradingbot.app.rollout_page import (
+    from tradingbot.evaluation.report.rollout_page import (
         STATISTICS_COLUMNS,
         describe,
         reward_rows,
@@ -161,7 +162,7 @@ def _print_report(report: RolloutReport, out: Path | None) -> None:
 
 
 def _as_record(report: RolloutReport, out: Path | None) -> dict[str, object]:
-    from tradingbot.app.rollout_page import describe
+    from tradingbot.evaluation.report.rollout_page import describe
 
     rollout = report.rollout
     total = rollout.equity[-1] / rollout.initial_cash_ccy - 1.0

@@ -170,7 +170,7 @@ def migrate(
     invocation = invocation_of(context)
     look_up_run(invocation, reference)
     # Torch takes seconds to import: what can be refused without it is refused by now.
-    from tradingbot.app.run_migration import migrate_run
+    from tradingbot.training.run_migration import migrate_run
 
     made = migrate_run(reference, invocation.workspace, at=datetime.now(UTC), name=name)
     if as_json:

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
-from tradingbot.app.cli.options import read_pairs, read_values
+from tradingbot.app.cli.options import read_pairs
 from tradingbot.app.console import print_json, print_note, print_table, print_text, progress_bar
+from tradingbot.configuration.option_values import read_values
 from tradingbot.domain.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tradingbot.app.supervised.building import ModelRequest
-    from tradingbot.app.supervised.thresholds import ThresholdTable
-    from tradingbot.app.training.configuration import TrainConfig
+    from tradingbot.evaluation.analyses.probability_thresholds import ThresholdTable
     from tradingbot.supervised.model_files import ModelManifest
+    from tradingbot.training.config import TrainConfig
+    from tradingbot.training.supervised.fit import ModelRequest
 
 app = typer.Typer(help="Train, list, show and backtest classifiers of the next move.")
 
@@ -75,7 +76,7 @@ def train(  # noqa: PLR0913 - one option for each thing that identifies a model
     config = _config(preset, dataset, market, data_settings)
     fit = {"kind": labels, "horizon_bars": horizon, "barrier_vols": barrier}
     request = _request(name, model, fit, blocks=blocks, seed=seed, settings=settings)
-    from tradingbot.app.supervised.building import train_model
+    from tradingbot.training.supervised.fit import train_model
 
     with progress_bar("supervised") as progress:
         manifest = train_model(config, request, invocation.workspace, progress=progress)
@@ -92,7 +93,7 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
 
     Example: [bold]tradingbot supervised list[/bold]
     """
-    from tradingbot.app.supervised.models import list_models
+    from tradingbot.supervised.model_store import list_models
 
     invocation = invocation_of(context)
     lines = list_models(invocation.workspace)
@@ -123,8 +124,8 @@ def show_model(context: typer.Context, name: ModelArgument, as_json: JsonOption 
 
     Example: [bold]tradingbot supervised show trees[/bold]
     """
-    from tradingbot.app.supervised.models import models_folder
     from tradingbot.supervised.model_files import open_model
+    from tradingbot.supervised.model_store import models_folder
 
     _, manifest = open_model(models_folder(invocation_of(context).workspace), name)
     if as_json:
@@ -164,7 +165,7 @@ def backtest_model(
     Example: [bold]tradingbot supervised backtest trees --thresholds 0.4,0.5 --costs retail[/bold]
     """
     levels, chosen = _thresholds(thresholds), _part(part)
-    from tradingbot.app.supervised.thresholds import backtest_thresholds
+    from tradingbot.evaluation.analyses.probability_thresholds import backtest_thresholds
 
     with progress_bar("backtest") as progress:
         table = backtest_thresholds(
@@ -184,7 +185,7 @@ def backtest_model(
 def _config(
     preset: str | None, dataset: str | None, market: str | None, pairs: list[str] | None
 ) -> TrainConfig:
-    from tradingbot.app.training.config_files import DEFAULT_PRESET, load_train_config
+    from tradingbot.training.config_files import DEFAULT_PRESET, load_train_config
 
     if dataset is not None and market is not None:
         raise ConfigError(
@@ -207,8 +208,8 @@ def _request(
     seed: int,
     settings: list[str] | None,
 ) -> ModelRequest:
-    from tradingbot.app.supervised.building import ModelRequest
     from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig, build_classifier
+    from tradingbot.training.supervised.fit import ModelRequest
 
     given = read_values(read_pairs(settings, "--set"))
     build_classifier(model, given)  # refuse before any data is read

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tradingbot.app.cli.invocation import invocation_of
-from tradingbot.app.cli.options import look_up_run, read_pairs, read_values
+from tradingbot.app.cli.options import look_up_run, read_pairs
 from tradingbot.app.console import print_note, print_table, print_text, progress_bar
+from tradingbot.configuration.option_values import read_values
 from tradingbot.domain.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tradingbot.app.training.configuration import TrainConfig
-    from tradingbot.app.training.results import PartResult, TrainResult
-    from tradingbot.app.training.session import Listeners, SessionResult
-    from tradingbot.app.training.signals import StopRequest
-    from tradingbot.app.training.sinks import Sink
+    from tradingbot.app.signals import StopRequest
     from tradingbot.runs import RunDirectory
+    from tradingbot.training.callbacks import EventCallback
+    from tradingbot.training.config import TrainConfig
+    from tradingbot.training.results import PartResult, TrainResult
+    from tradingbot.training.session import SessionCallbacks, SessionResult
 
 app = typer.Typer()
 
@@ -90,16 +91,16 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
     if resume is not None:
         look_up_run(invocation, resume)
     # Torch takes seconds to import: what can be refused without it is refused by now.
-    from tradingbot.app.training.session import begin_run, resume_session
-    from tradingbot.app.training.signals import stop_on_signals
+    from tradingbot.app.signals import stop_on_signals
+    from tradingbot.training.session import begin_run, resume_session
 
     with stop_on_signals() as stop, ExitStack() as stack:
-        listeners = _listeners(stack, stop, as_json=as_json)
+        callbacks = _listeners(stack, stop, as_json=as_json)
         if resume is not None:
             change = _changed_by(options)
-            session = resume_session(resume, workspace, listeners, change=change, force=force)
+            session = resume_session(resume, workspace, callbacks, change=change, force=force)
         else:
-            session = begin_run(_read(preset, options), workspace, listeners, name=name)
+            session = begin_run(_read(preset, options), workspace, callbacks, name=name)
     _show(session, as_json=as_json)
     if session.result is None:
         hint = f"Interrupted; go on with: tradingbot train --resume {session.run.id}"
@@ -167,14 +168,14 @@ def _require_resume(resume: str | None, *, force: bool) -> None:
 
 def _require_preset(preset: str | None) -> None:
     if preset is not None:
-        from tradingbot.app.config_files import preset_folder, read_merged
+        from tradingbot.configuration.files import preset_folder, read_merged
 
         read_merged(preset, preset_folder("training"))
 
 
 def _read(preset: str | None, options: Options) -> TrainConfig:
-    from tradingbot.app.training.config_files import DEFAULT_PRESET, load_train_config
-    from tradingbot.app.training.tracking import require_trackers
+    from tradingbot.training.config_files import DEFAULT_PRESET, load_train_config
+    from tradingbot.training.tracking import require_trackers
 
     config = load_train_config(DEFAULT_PRESET if preset is None else preset, options)
     require_trackers(config)
@@ -182,9 +183,9 @@ def _read(preset: str | None, options: Options) -> TrainConfig:
 
 
 def _changed_by(options: Options) -> Callable[[TrainConfig], TrainConfig]:
-    from tradingbot.app.training.budget_rules import check_budget
-    from tradingbot.app.training.config_files import changed
-    from tradingbot.app.training.tracking import require_trackers
+    from tradingbot.training.budget import check_budget
+    from tradingbot.training.config_files import changed
+    from tradingbot.training.tracking import require_trackers
 
     def change(config: TrainConfig) -> TrainConfig:
         if not options:
@@ -197,8 +198,8 @@ def _changed_by(options: Options) -> Callable[[TrainConfig], TrainConfig]:
     return change
 
 
-def _listeners(stack: ExitStack, stop: StopRequest, *, as_json: bool) -> Listeners:
-    from tradingbot.app.training.session import Listeners
+def _listeners(stack: ExitStack, stop: StopRequest, *, as_json: bool) -> SessionCallbacks:
+    from tradingbot.training.session import SessionCallbacks
 
     bar = ExitStack()
     stack.enter_context(bar)
@@ -210,24 +211,24 @@ def _listeners(stack: ExitStack, stop: StopRequest, *, as_json: bool) -> Listene
             report[stage] = bar.enter_context(progress_bar(stage))
         report[stage](done, total, "updates")
 
-    def sinks(run: RunDirectory, config: TrainConfig) -> Sequence[Sink]:
+    def event_callbacks(run: RunDirectory, config: TrainConfig) -> Sequence[EventCallback]:
         bar.close()
         return _sinks(run, config, as_json=as_json)
 
-    return Listeners(
-        sinks=sinks,
+    return SessionCallbacks(
+        event_callbacks=event_callbacks,
         note=lambda text: print_note(f"• {text}"),
         preparing=preparing,
         interrupted=stop,
     )
 
 
-def _sinks(run: RunDirectory, config: TrainConfig, *, as_json: bool) -> Sequence[Sink]:
-    from tradingbot.app.training.dashboard import open_dashboard
-    from tradingbot.app.training.sinks import EventLines, LogLines
-    from tradingbot.app.training.tracking import tracking_sinks
+def _sinks(run: RunDirectory, config: TrainConfig, *, as_json: bool) -> Sequence[EventCallback]:
+    from tradingbot.app.event_lines import EventLines, LogLines
+    from tradingbot.app.live_dashboard import open_dashboard
+    from tradingbot.training.tracking import tracking_callbacks
 
-    trackers = tracking_sinks(run, config, note=print_note)
+    trackers = tracking_callbacks(run, config, note=print_note)
     if as_json:
         return (EventLines(), *trackers)
     if sys.stderr.isatty():
@@ -238,13 +239,13 @@ def _sinks(run: RunDirectory, config: TrainConfig, *, as_json: bool) -> Sequence
 def _show(session: SessionResult, *, as_json: bool) -> None:
     result = session.result
     if as_json:
-        from tradingbot.app.training.sinks import write_json_line
+        from tradingbot.app.event_lines import write_json_line
 
         write_json_line({"event": "Result", "run": session.run.id, "result": result})
         return
     if result is None:
         return
-    from tradingbot.app.training.results import FIGURES_NOTE
+    from tradingbot.training.results import FIGURES_NOTE
 
     for part in result.parts:
         _print_part(part, result)

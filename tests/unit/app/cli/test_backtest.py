@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tradingbot.app import looks
-from tradingbot.app.evaluation.identity import counted_sharpes
-from tradingbot.app.training.counting import data_key
 from tradingbot.domain.errors import StorageError
+from tradingbot.evaluation.pipeline import test_access as looks
+from tradingbot.evaluation.pipeline.identity import counted_sharpes
 from tradingbot.runs import find_run
 from tradingbot.runs.ledger import LEDGER_FILE, Ledger, Trial
+from tradingbot.training.trial_ledger import data_key
 
 PLANTED = ("--market", "planted", "--from", "2025-07-01", "--seed", "5")
 
@@ -189,10 +189,10 @@ def test_run_is_not_backtested_beside_a_ledger_that_lacks_what_it_saw(
     if damage == "deleted":
         ledger.unlink()
     elif damage == "cut":
-        kept = ledger.read_bytes()
+        selected = ledger.read_bytes()
         assert call("--workspace", str(place), "backtest", "tiny", "--cost-bps", "9").code == 0
-        assert ledger.read_bytes() != kept
-        ledger.write_bytes(kept)
+        assert ledger.read_bytes() != selected
+        ledger.write_bytes(selected)
     else:
         shutil.copytree(place / "runs", tmp_path / "other" / "runs")
         place = tmp_path / "other"

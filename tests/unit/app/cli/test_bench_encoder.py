@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 import torch
+from tradingbot_benchmarks.learning import encoder as encoder_bench
 
-from tradingbot.app.bench import encoder_bench
 from tradingbot.networks.encoders.catalogue import ENCODER_PRESETS
 
 

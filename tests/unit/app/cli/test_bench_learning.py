@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tradingbot_benchmarks.learning import known_answers as learning_bench
+from tradingbot_benchmarks.learning.known_answers import record_of
 
-from tradingbot.app.bench import learning_bench
-from tradingbot.app.bench.learning_bench import record_of
 from tradingbot.evaluation.learning_curve import LearningResult, LearningRun
 
 RUNS: list[LearningRun] = []

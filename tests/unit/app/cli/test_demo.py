@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tradingbot.app import demo
+from tradingbot.app.demo import story as demo
 
 TINY = """
 extends: quick

@@ -15,12 +15,12 @@ import pytest
 
 from fixtures.tiny_evaluation import make_run, tiny_evaluation_arguments
 from tradingbot.app.cli.application import run
-from tradingbot.app.evaluation import subject as subject_module
-from tradingbot.app.gates_view import read_dossier
-from tradingbot.app.training.counting import data_key
+from tradingbot.evaluation.analyses import evaluated_run as subject_module
+from tradingbot.evaluation.pipeline.stored_dossier import read_dossier
 from tradingbot.runs import RunDirectory
 from tradingbot.runs.ledger import Entry, Kind, Ledger
-from tradingbot.runs.witness import write_witnesses
+from tradingbot.runs.receipt import write_receipts
+from tradingbot.training.trial_ledger import data_key
 
 
 @pytest.fixture(scope="module")
@@ -147,11 +147,11 @@ def test_gates_refuse_a_dossier_that_is_not_the_one_the_evaluation_left(
         ledger.unlink()
         note(workspace, "dossier", "tiny", sha256_of(file))
         began = note(workspace, "training", "tiny", "c" * 64)
-        write_witnesses(file.parents[1], (began.witness,))
+        write_receipts(file.parents[1], (began.receipt,))
     else:
-        kept = file.read_bytes()
+        selected = file.read_bytes()
         assert evaluate(workspace, "tiny", "--jobs", "1") == 0
-        file.write_bytes(kept)
+        file.write_bytes(selected)
     capsys.readouterr()
 
     assert judge(workspace) == 2
@@ -247,14 +247,14 @@ def test_equity_that_is_no_number_is_refused(
 ) -> None:
     workspace = Path(shutil.copytree(evaluated, tmp_path / "copy"))
     shutil.rmtree(workspace / "runs" / "tiny" / "evaluation")
-    honest = subject_module.Subject.backtest
+    honest = subject_module.EvaluatedRun.backtest
 
     def broken(*given: Any, **named: Any) -> Any:
         played = honest(*given, **named)
         played.equity[3, 1] = np.nan
         return played
 
-    monkeypatch.setattr(subject_module.Subject, "backtest", broken)
+    monkeypatch.setattr(subject_module.EvaluatedRun, "backtest", broken)
     options = tiny_evaluation_arguments()
 
     said = complain(capsys, workspace, "tiny", *options, "--jobs", "1")

@@ -8,7 +8,7 @@ import pytest
 
 from tradingbot.app.cli.invocation import Invocation
 from tradingbot.app.cli.options import choose_workspace, require_picture
-from tradingbot.app.configuration import PipelineConfig
+from tradingbot.configuration.pipeline import PipelineConfig
 from tradingbot.domain.errors import ConfigError
 
 

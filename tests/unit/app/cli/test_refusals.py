@@ -11,7 +11,7 @@ import pytest
 
 from fixtures.small_runs import make_run
 from tradingbot.app.cli.application import run
-from tradingbot.app.policy_names import ORACLE_NAMES, RULE_NAMES
+from tradingbot.evaluation.policy_names import ORACLE_NAMES, RULE_NAMES
 from unit.app.cli.conftest import Answer
 
 WITHOUT_TORCH = """

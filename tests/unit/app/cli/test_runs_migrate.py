@@ -9,9 +9,6 @@ import pytest
 
 from fixtures.small_runs import NOW
 from tradingbot.app.cli.application import run as run_command
-from tradingbot.app.training.config_files import load_train_config
-from tradingbot.app.training.data import open_data
-from tradingbot.app.training.wiring import torch_threads, wire
 from tradingbot.learning.trainer_tensors import copied_tensors
 from tradingbot.runs import (
     CheckpointContent,
@@ -20,6 +17,9 @@ from tradingbot.runs import (
     save_checkpoint,
     source_sha256,
 )
+from tradingbot.training.config_files import load_train_config
+from tradingbot.training.data import open_data
+from tradingbot.training.prepared_setup import prepare_training_setup, torch_threads
 from unit.app.cli.conftest import Answer
 
 
@@ -42,7 +42,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     plan = RunPlan("ppo", config.as_mapping(), data.identity, source_sha256(), seed=3)
     run = RunDirectory.create(workspace / "runs", plan, created_at=NOW, name="codes")
     with torch_threads(1):
-        learner = wire(config, data, seed=3).learner
+        learner = prepare_training_setup(config, data, seed=3).learner
         for _ in range(3):
             learner.update()
     agent = copied_tensors(learner.networks())

@@ -12,10 +12,10 @@ import pytest
 
 from fixtures.tiny_training import tiny_arguments, tiny_config
 from tradingbot.app.cli.application import run
-from tradingbot.app.training.configuration import TrainConfig
-from tradingbot.app.training.data import TrainingData, open_data
-from tradingbot.app.training.session import begin_run
 from tradingbot.runs import RunDirectory
+from tradingbot.training.config import TrainConfig
+from tradingbot.training.data import TrainingData, open_data
+from tradingbot.training.session import begin_run
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_tracker_that_is_absent_is_one_line_and_leaves_no_run(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tradingbot.app.training.tracking.find_spec", lambda _: None)
+    monkeypatch.setattr("tradingbot.training.tracking.find_spec", lambda _: None)
     asked = ["--set", "tracking.mlflow=http://127.0.0.1:9"]
 
     said = complain(capsys, *tiny_arguments(tmp_path, *asked))
@@ -166,7 +166,7 @@ def test_result_on_observed_bars_says_survivorship_bias(
         identity = data.identity.model_copy(update={"synthetic": is_synthetic})
         return replace(data, identity=identity)
 
-    monkeypatch.setattr("tradingbot.app.training.session.open_data", observe)
+    monkeypatch.setattr("tradingbot.training.session.open_data", observe)
     assert run(tiny_arguments(tmp_path, "--name", "seen")) == 0
 
     said = capsys.readouterr().out

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from fixtures.example_dossier import bare_dossier, example_dossier
-from tradingbot.app.gates_file import load_gates
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.gate import Comparison, Gate, JudgedBy
+from tradingbot.evaluation.gates.gates_file import load_gates
 from tradingbot.evaluation.gates.judging import judge_gates
 from tradingbot.evaluation.gates.measurements import MEASUREMENTS
 from tradingbot.evaluation.gates.result import GateResult

@@ -6,9 +6,9 @@ import pytest
 
 from fixtures.example_dossier import around, bare_dossier, example_dossier
 from fixtures.idle_dossier import idle_dossier
-from tradingbot.app.gates_file import load_gates
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.gate import Gate
+from tradingbot.evaluation.gates.gates_file import load_gates
 from tradingbot.evaluation.gates.memo import write_memo
 from tradingbot.evaluation.gates.plausibility import raise_alarm
 from tradingbot.evaluation.gates.result import Memo

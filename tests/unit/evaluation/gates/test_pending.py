@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from fixtures.example_dossier import example_dossier
-from tradingbot.app.gates_file import load_gates
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.gates.gate import Gate
+from tradingbot.evaluation.gates.gates_file import load_gates
 from tradingbot.evaluation.gates.judging import judge_gates
 from tradingbot.evaluation.gates.measurements import MEASUREMENTS
 from tradingbot.evaluation.gates.pending import PENDING, what_would_measure

@@ -1,0 +1,49 @@
+"""`tradingbot bench evaluate`: how fast backtests are, and how often the verdict is GO."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from tradingbot.app.cli.invocation import JsonOption
+from tradingbot.app.console import print_json, print_note, progress_bar
+from tradingbot_benchmarks.cli.table import print_records, tell_if_busy
+
+app = typer.Typer()
+
+
+@app.command("evaluate")
+def bench_evaluate(
+    quick: Annotated[bool, typer.Option("--quick", help="Eight symbols instead of 143.")] = False,
+    noise: Annotated[int, typer.Option(min=0, help="Noise markets to judge.")] = 0,
+    planted: Annotated[int, typer.Option(min=0, help="Planted markets to judge.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure backtests beside backtesting.py (a minute), and how often the verdict is GO.
+
+    Trades and equity of both programs are compared before anything is timed. A market is generated,
+    learned from and judged whole, in one to two minutes of a core. Needs the extra: bench.
+
+    Example: [bold]tradingbot bench evaluate --json[/bold]
+
+    Example: [bold]tradingbot bench evaluate --noise 100 --planted 40[/bold]
+    """
+    from tradingbot_benchmarks.evaluation.backtest import FULL, QUICK, measure_backtests
+    from tradingbot_benchmarks.evaluation.go_rates import NOISE, PLANTED, measure_rates
+    from tradingbot_benchmarks.record import describe_machine
+    from tradingbot_benchmarks.simulator.native_bench import measure_native_step
+
+    tell_if_busy()
+    with progress_bar("bench") as progress:
+        found = measure_backtests(QUICK if quick else FULL, progress)
+        found.append(measure_native_step())
+        counts = {NOISE: noise, PLANTED: planted}
+        found += measure_rates(counts, jobs=os.cpu_count() or 1, progress=progress)
+    if as_json:
+        print_json(found)
+        return
+    print_records("Evaluation benchmark (synthetic bars; CPU, one thread)", found)
+    for key, value in describe_machine().items():
+        print_note(f"{key}: {value}")

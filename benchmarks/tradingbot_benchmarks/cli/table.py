@@ -1,0 +1,57 @@
+"""How benchmarks speak to people: their records as a table, and a word where neighbours work."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING
+
+from tradingbot.app.console import print_note, print_table
+
+if TYPE_CHECKING:
+    from tradingbot_benchmarks.record import BenchRecord
+
+_BUSY_LOAD = 0.7  # processes that want to run, over the last minute
+_PLAIN_UNITS = ("steps/s", "bars/s", "windows/s", "×", "frac", "ms", "threads")
+
+
+def print_records(title: str, found: list[BenchRecord]) -> None:
+    """Write a benchmark's records as a table to stdout."""
+    rows = [
+        (
+            r.name,
+            show_figure(r.value, r.unit),
+            show_figure(r.reference, r.unit),
+            r.reference_name,
+            r.ratio,
+            r.note,
+        )
+        for r in found
+    ]
+    print_table(title, ["what", "measured", "reference", "", "better by", "note"], rows)
+
+
+def show_figure(value: float | None, unit: str) -> str:
+    """Write a figure with its unit; empty for none, a dash for what was not measured."""
+    if value is None:
+        return ""
+    if not math.isfinite(value):
+        return "–"
+    if unit in _PLAIN_UNITS:
+        return f"{value:,.4g} {unit}" if value < 1e4 else f"{value:,.0f} {unit}"
+    if unit == "bytes/s":
+        return f"{value / 1e9:.1f} GB/s"
+    if unit == "bytes" and abs(value) < 1e5:
+        return f"{value:,.0f} B"
+    if unit == "bytes":
+        return f"{value / 1e6:,.0f} MB"
+    return f"{value:.3f} s" if value >= 0.1 else f"{value * 1e3:.3f} ms"
+
+
+def tell_if_busy() -> None:
+    """Say where other work will stretch what is measured."""
+    load = os.getloadavg()[0]
+    if load > _BUSY_LOAD:
+        print_note(
+            f"The machine is busy (load {load:.1f}): a neighbour stalls steps of many threads."
+        )

@@ -1,0 +1,1 @@
+"""Generating, checking, features, panel and streaming."""

@@ -1,0 +1,1 @@
+"""Backtests against a peer; how often the verdict is GO."""

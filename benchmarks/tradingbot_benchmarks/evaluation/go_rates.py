@@ -1,0 +1,145 @@
+"""How often the verdict is GO where there is nothing, and where there is an edge: whole pipelines.
+
+Every market is another seed: generated, learned from by a small population, evaluated and judged
+like any run. A market whose required pieces already say NO-GO is not evaluated further: gates of
+the phase `edge` ask for nothing else, and no other piece can change that verdict. Both evaluations
+have the same settings, so the second takes the first one's pieces as they are.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tradingbot.app.console import Progress
+from tradingbot.evaluation.pipeline.config import load_evaluate_config
+from tradingbot.evaluation.pipeline.session import Evaluation, EvaluationRequest, evaluate_run
+from tradingbot.evaluation.statistics.proportion import wilson_interval
+from tradingbot.training.config_files import load_train_config
+from tradingbot.training.session import begin_run
+from tradingbot_benchmarks.record import BenchRecord
+from tradingbot_benchmarks.simulator.bench import absent
+
+NOISE, PLANTED = "noise", "planted"
+FIRST_SEED = 2000
+"""Of market and training; no seed that anything was tuned on: 1000 to 1039 were, for the budget."""
+GOALS = {NOISE: 0.02, PLANTED: 0.95}
+"""Share of GO: at most on noise, at least where a signal is planted (κ = 0.10)."""
+_RECORDS = {NOISE: "false_go", PLANTED: "true_go"}
+_TRAINING: dict[str, object] = {
+    "market.start": "2017-10-02",
+    "splits.train": "2021-12-31",
+    "splits.validation": "2023-06-30",
+    "market.params": {},
+    "encoder.preset": "row",
+    "budget.steps_per_agent": 40_960,
+    "validation.every_updates": 10,
+    "tracking.mlflow": "off",
+    "tracking.tensorboard": "off",
+    "threads": 1,
+}
+"""Ten symbols and eight years: of what a year tells ten agents, too much is luck."""
+_PIECES = ("walk_forward", "sensitivity", "placebos")
+"""What the gates that GO requires ask for, besides the required pieces."""
+_EVALUATION: dict[str, object] = {
+    "walk_forward.retrain_every": 12,
+    "walk_forward.steps_share_frac": 1.0,
+}
+
+
+@dataclass(frozen=True)
+class GoResult:
+    """The verdict on one market."""
+
+    market: str
+    seed: int
+    verdict: str
+    net_bps_per_bar: float
+    deflated_sharpe: float
+    missed: tuple[str, ...]
+    """Required gates that did not pass."""
+
+
+def settings() -> dict[str, object]:
+    """Return everything that results follow from, besides market and seed; plain values."""
+    return {"training": _TRAINING, "evaluation": _EVALUATION, "pieces": list(_PIECES)}
+
+
+def judge_market(market: str, seed: int) -> GoResult:
+    """Generate, train, evaluate and judge one market in a workspace that is thrown away."""
+    options = {**_TRAINING, "market.name": market, "market.seed": seed, "seed": seed}
+    config = load_train_config("prototype10", options)
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = Path(folder)
+        run = begin_run(config, workspace).run.id
+        found = _evaluate(run, workspace, ())
+        if found.memo.verdict != "NO-GO":
+            found = _evaluate(run, workspace, _PIECES)
+    gates = [each for each in found.memo.gates if each.is_required and each.outcome != "pass"]
+    return GoResult(
+        market=market,
+        seed=seed,
+        verdict=found.memo.verdict,
+        net_bps_per_bar=found.dossier.test.policies[0].net_bps_per_bar.estimate,
+        deflated_sharpe=found.dossier.statistics.deflated_sharpe,
+        missed=tuple(f"{each.gate}: {each.outcome}" for each in gates),
+    )
+
+
+def judge_markets(
+    wanted: Sequence[tuple[str, int]], *, jobs: int, progress: Progress
+) -> Iterator[GoResult]:
+    """Judge many markets, several at a time; yields each as it is done.
+
+    Args:
+        wanted: Market and seed.
+        jobs: Processes.
+        progress: Told (markets done, in all, label).
+    """
+    progress(0, len(wanted), "markets")
+    with multiprocessing.get_context("spawn").Pool(jobs, maxtasksperchild=4) as pool:
+        for done, result in enumerate(pool.imap_unordered(_judge, wanted), start=1):
+            progress(done, len(wanted), "markets")
+            yield result
+
+
+def measure_rates(counts: Mapping[str, int], *, jobs: int, progress: Progress) -> list[BenchRecord]:
+    """Measure the share of GO on so many markets of each kind; none gives a record that says so."""
+    wanted = [
+        (market, FIRST_SEED + index) for market, count in counts.items() for index in range(count)
+    ]
+    results = list(judge_markets(wanted, jobs=jobs, progress=progress)) if wanted else []
+    return [
+        rate_record(market, results)
+        if count
+        else absent(_RECORDS[market], "share", f"no {market} market was asked for")
+        for market, count in counts.items()
+    ]
+
+
+def rate_record(market: str, results: Sequence[GoResult]) -> BenchRecord:
+    """Return the share of GO on one kind of market, with its interval in the note."""
+    mine = [each for each in results if each.market == market]
+    go = sum(each.verdict == "GO" for each in mine)
+    share = wilson_interval(go, len(mine))
+    note = (
+        f"{go} of {len(mine)} {market} markets (synthetic, 10 symbols, 8 years), "
+        f"95 % [{share.low:.3f}, {share.high:.3f}], Wilson"
+    )
+    what = "goal, at most" if market == NOISE else "goal, at least"
+    return BenchRecord(_RECORDS[market], share.estimate, "share", GOALS[market], what, note=note)
+
+
+def _judge(wanted: tuple[str, int]) -> GoResult:
+    import torch
+
+    torch.set_num_threads(1)
+    return judge_market(*wanted)
+
+
+def _evaluate(run: str, workspace: Path, pieces: tuple[str, ...]) -> Evaluation:
+    config = load_evaluate_config("quick", {**_EVALUATION, "pieces": list(pieces)})
+    return evaluate_run(EvaluationRequest(run=run, config=config), workspace)

@@ -1,0 +1,1 @@
+"""Learners against stable-baselines3 and known answers; the encoder."""

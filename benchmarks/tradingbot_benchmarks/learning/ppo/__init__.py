@@ -1,0 +1,1 @@
+"""PPO against stable-baselines3."""

@@ -1,0 +1,1 @@
+"""SAC against stable-baselines3."""

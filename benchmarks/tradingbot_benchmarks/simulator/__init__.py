@@ -1,0 +1,1 @@
+"""The simulator, its growth, its peers and its limits."""

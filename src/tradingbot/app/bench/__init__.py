@@ -1,1 +1,0 @@
-"""Speed measured against named references in the same run."""

@@ -1,0 +1,166 @@
+"""The product's main job, end to end, on a synthetic market: what `make demo` runs."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from tradingbot.app.demo.training import (
+    DEMO_PRESET,
+    TrainingDemo,
+    progress_listeners,
+    run_training_demo,
+)
+from tradingbot.configuration.pipeline import PipelineConfig
+from tradingbot.data.ingest import ingest
+from tradingbot.data.quality import QualityReport
+from tradingbot.data.sources.source import Progress
+from tradingbot.data.splits import Split
+from tradingbot.data.store import BarStore, Dataset
+from tradingbot.data.universes import load_universe
+from tradingbot.evaluation.dataset_facts import known_sectors
+from tradingbot.evaluation.oracle.answers import answer_all
+from tradingbot.evaluation.oracle.result import OracleResult
+from tradingbot.evaluation.pipeline.config import load_evaluate_config
+from tradingbot.evaluation.pipeline.session import Evaluation, EvaluationRequest, evaluate_run
+from tradingbot.evaluation.stylised_facts import StylisedFacts, measure_facts
+from tradingbot.features.causality import CausalityReport, Certificate
+from tradingbot.features.pipeline import (
+    BuiltPanel,
+    build_features,
+    fit_and_store_scaler,
+    prove_features,
+    split_rows,
+    synthetic_source,
+    validate_dataset,
+)
+from tradingbot.features.scaling import Scaler
+
+Result = TypeVar("Result")
+Announce = Callable[[str], Progress]
+"""Called with a step's name; returns where the step reports its progress."""
+EVALUATION_PRESET, SMALL_EVALUATION_PRESET = "quick", "required"
+"""Every piece of the dossier with shorter trainings; and of a first look, what must be there."""
+
+
+@dataclass(frozen=True)
+class DemoResult:
+    """Everything the demo made, for the table and the page."""
+
+    config: PipelineConfig
+    dataset: Dataset
+    quality: QualityReport
+    built: BuiltPanel
+    split: Split
+    scaler: Scaler
+    proof: CausalityReport
+    certificate: Certificate | None
+    facts: StylisedFacts
+    oracles: list[OracleResult]
+    training: TrainingDemo | None
+    """None where the panel is not proved: agents may not look at it."""
+    evaluation: Evaluation | None
+    """The dossier and its verdict; None where nothing was trained."""
+    seconds: dict[str, float]
+    """Step → wall time."""
+
+
+def run_demo(
+    config: PipelineConfig,
+    workspace: Path,
+    announce: Announce,
+    *,
+    training: str = DEMO_PRESET,
+    evaluation: str = EVALUATION_PRESET,
+) -> DemoResult:
+    """Generate, check, build, prove, measure, train, evaluate; every step can be run on its own.
+
+    Args:
+        config: Market, splits, proof.
+        workspace: Where everything goes.
+        announce: Told of every step.
+        training: Preset of the training.
+        evaluation: Preset of the evaluation.
+    """
+    steps = _Steps(announce)
+    name = f"demo-{config.market.name}"
+    dataset = steps.run("generate", lambda progress: _generate(config, workspace, name, progress))
+    universe = load_universe(config.market.universe)
+    trailing = config.quality.trailing_bars
+    quality = steps.run(
+        "validate",
+        lambda _: validate_dataset(dataset, universe=universe, trailing_bars=trailing),
+    )
+    built = steps.run("features", lambda _: build_features(dataset, workspace))
+    split = split_rows(built.inputs.closed_at, config.splits)
+    scaler = fit_and_store_scaler(built, split, config.scaling)
+    proof, certificate = steps.run(
+        "prove causal", lambda progress: prove_features(built, config, progress=progress)
+    )
+    facts = steps.run(
+        "stylised facts", lambda _: measure_facts(built.inputs, sectors=known_sectors())
+    )
+    cost_bps = 1e4 * (config.costs.commission_frac + config.costs.slippage_frac)
+    oracles = steps.run(
+        "known answers",
+        lambda progress: answer_all(cost_bps=cost_bps, rule="long_only", progress=progress),
+    )
+    trained = evaluated = None
+    if certificate is not None:
+        trained = steps.run(
+            "train", lambda progress: _train(config, workspace, name, training, progress)
+        )
+        run = trained.run.id
+        evaluated = steps.run(
+            "evaluate", lambda progress: _evaluate(run, workspace, evaluation, progress)
+        )
+    return DemoResult(
+        config, dataset, quality, built, split, scaler, proof, certificate, facts, oracles,
+        trained, evaluated, steps.seconds,
+    )  # fmt: skip
+
+
+def _generate(config: PipelineConfig, workspace: Path, name: str, progress: Progress) -> Dataset:
+    source, store = synthetic_source(config.market), BarStore(workspace)
+    return ingest(source, store, name=name, strict=config.quality.strict, progress=progress).dataset
+
+
+def _train(
+    config: PipelineConfig, workspace: Path, dataset: str, preset: str, progress: Progress
+) -> TrainingDemo:
+    """Train on the dataset, divided as the rest of the demonstration divides it."""
+    splits = config.splits.model_dump(exclude_none=True)
+    overrides = {"dataset": dataset} | {f"splits.{key}": value for key, value in splits.items()}
+    return run_training_demo(
+        workspace, progress_listeners(progress), preset=preset, overrides=overrides
+    )
+
+
+def _evaluate(run: str, workspace: Path, preset: str, progress: Progress) -> Evaluation:
+    request = EvaluationRequest(
+        run=run,
+        config=load_evaluate_config(preset),
+        command=f"tradingbot evaluate {run} --preset {preset}",
+    )
+    # Processes take seconds to start: a first look is sooner done without them.
+    jobs = 1 if preset == SMALL_EVALUATION_PRESET else os.cpu_count() or 1
+    return evaluate_run(request, workspace, jobs=jobs, progress=progress)
+
+
+class _Steps:
+    """Runs steps one after another and keeps how long each took."""
+
+    def __init__(self, announce: Announce) -> None:
+        self._announce = announce
+        self.seconds: dict[str, float] = {}
+
+    def run(self, name: str, work: Callable[[Progress], Result]) -> Result:
+        progress = self._announce(name)
+        start = time.perf_counter()
+        result = work(progress)
+        self.seconds[name] = time.perf_counter() - start
+        return result

@@ -1,1 +1,0 @@
-"""Supervised models of a workspace: fitting, storing, opening, joining to worlds, backtesting."""

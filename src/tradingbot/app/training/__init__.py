@@ -1,1 +1,0 @@
-"""Training for people: configuration, wiring, run directory, dashboard, tracking, report."""

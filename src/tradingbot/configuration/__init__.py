@@ -1,0 +1,1 @@
+"""Presets, YAML files and options become checked, frozen configuration objects; nothing else."""

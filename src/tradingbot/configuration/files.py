@@ -1,0 +1,207 @@
+"""From files and presets to a checked `PipelineConfig`: `extends:`, merging, resources, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tradingbot.configuration.pipeline import PipelineConfig
+from tradingbot.configuration.violations import describe_violation
+from tradingbot.configuration.yaml_reader import Document, KeyPath, Place, read_document
+from tradingbot.domain.errors import ConfigError, UserError, suggest
+from tradingbot.domain.timeframe import Timeframe
+
+DEFAULT_PRESET = "demo"
+_SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(frozen=True)
+class LoadedConfig:
+    """A merged configuration and the files it came from, the outermost first."""
+
+    config: PipelineConfig
+    files: tuple[Path, ...]
+    places: Mapping[KeyPath, Place]
+
+    def place_of(self, *keys: str | int) -> str | None:
+        """File and line of a value; None where it is a default."""
+        return place_of(self.places, keys)
+
+
+def known_presets() -> tuple[str, ...]:
+    """Names of the presets that come with the package, sorted."""
+    return _presets_in(preset_folder())
+
+
+def load_config(reference: str | Path = DEFAULT_PRESET) -> LoadedConfig:
+    """Read a preset by name or a file by path, follow `extends:`, merge and check.
+
+    Raises:
+        ConfigError: Naming file and line, rule, value and remedy of the first broken rule.
+    """
+    document, files = read_merged(reference, preset_folder())
+    try:
+        config = PipelineConfig.model_validate(document.values)
+    except ValidationError as e:
+        raise describe_violation(e, document.places) from e
+    return LoadedConfig(config, files, document.places)
+
+
+def read_merged(reference: str | Path, folder: Path) -> tuple[Document, tuple[Path, ...]]:
+    """Read a preset of a folder or a file by path, follow `extends:` and merge.
+
+    Raises:
+        ConfigError: If a file or preset is unknown or unreadable, or `extends:` runs in a circle.
+    """
+    path = _locate(str(reference), folder, beside=None, where=None)
+    return _read_chain(path, folder, ())
+
+
+def preset_folder(kind: str = "") -> Path:
+    """Return the folder of the presets that come with the package, or of a kind of them."""
+    return Path(str(resources.files("tradingbot.configuration").joinpath("presets"))) / kind
+
+
+def check_resources(loaded: LoadedConfig) -> None:
+    """Check what only the registries know: market, its parameters, universe, calendar, windows.
+
+    Raises:
+        ConfigError: Naming file and line of the first value that does not fit.
+    """
+    from tradingbot.data.calendar import TradingCalendar
+    from tradingbot.data.synthetic.registry import market, parse_params
+    from tradingbot.data.universes import load_universe
+
+    section = loaded.config.market
+    with _placed(loaded, "market", "name"):
+        spec = market(section.name)
+    with _placed(loaded, "market", "params"):
+        parse_params(spec, section.params)
+    with _placed(loaded, "market", "universe"):
+        universe = load_universe(section.universe)
+        calendar = TradingCalendar.load(universe.calendar, section.start, section.end)
+    bars = calendar.bar_closes(Timeframe.parse(section.timeframe), section.grid).height
+    _check_windows(loaded, bars)
+
+
+def merge(parent: Document, child: Document) -> Document:
+    """Lay `child` over `parent`: mappings key by key, everything else whole.
+
+    A child that names another market starts with none of its parent's market parameters.
+    """
+    values, places = dict(parent.values), dict(parent.places)
+    if _market_name(child) not in (None, _market_name(parent)):
+        values["market"] = {k: v for k, v in values.get("market", {}).items() if k != "params"}
+    return Document(_merge_values(values, child.values), {**places, **child.places})
+
+
+def place_of(places: Mapping[KeyPath, Place], keys: KeyPath) -> str | None:
+    """File and line of a value or of the nearest mapping around it; None for a default."""
+    for length in range(len(keys), 0, -1):
+        if keys[:length] in places:
+            return str(places[keys[:length]])
+    return None
+
+
+def _read_chain(
+    path: Path, folder: Path, below: tuple[Path, ...]
+) -> tuple[Document, tuple[Path, ...]]:
+    resolved = path.resolve()
+    if resolved in below:
+        chain = " → ".join(file.name for file in (*below, resolved))
+        raise ConfigError(
+            "extends: must not come back to a file", was=chain, where=str(path), remedy="Break it"
+        )
+    document = read_document(path)
+    values = dict(document.values)
+    parent = values.pop("extends", None)
+    document = Document(values, document.places)
+    if parent is None:
+        return document, (path,)
+    where = str(document.places[("extends",)])
+    if not isinstance(parent, str) or not parent:
+        raise ConfigError("extends must be one preset name or file", was=repr(parent), where=where)
+    parent_path = _locate(parent, folder, beside=path.parent, where=where)
+    base, files = _read_chain(parent_path, folder, (*below, resolved))
+    return merge(base, document), (path, *files)
+
+
+def _locate(reference: str, folder: Path, *, beside: Path | None, where: str | None) -> Path:
+    if not reference.strip() or "\0" in reference:
+        raise ConfigError("configuration must be a preset or a file", was=repr(reference))
+    is_path = reference.endswith(_SUFFIXES) or "/" in reference or reference.startswith("~")
+    if is_path:
+        path = Path(reference).expanduser()
+        return path if beside is None or path.is_absolute() else beside / path
+    known = _presets_in(folder)
+    if reference not in known:
+        kind = "configuration" if folder == preset_folder() else f"{folder.name} configuration"
+        raise ConfigError(
+            f"{kind} must be a known preset or a .yaml file",
+            was=repr(reference),
+            where=where,
+            remedy=suggest(reference, known),
+        )
+    return folder / f"{reference}.yaml"
+
+
+def _presets_in(folder: Path) -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in folder.glob("*.yaml")))
+
+
+def _merge_values(parent: Mapping[str, Any], child: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(parent)
+    for key, value in child.items():
+        before = merged.get(key)
+        if isinstance(before, dict) and isinstance(value, dict):
+            merged[key] = _merge_values(before, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def _market_name(document: Document) -> Any:
+    section = document.values.get("market")
+    return section.get("name") if isinstance(section, dict) else None
+
+
+def _check_windows(loaded: LoadedConfig, bars: int) -> None:
+    splits, quality = loaded.config.splits, loaded.config.quality
+    smallest = min(splits.train, splits.validation, splits.test) if splits.by == "ratio" else 1.0
+    limits = (
+        (("quality", "trailing_bars"), quality.trailing_bars, bars),
+        (
+            ("splits", "purge_bars"),
+            splits.purge_bars + splits.embargo_bars,
+            int(bars * float(smallest)),  # type: ignore[arg-type]
+        ),
+    )
+    for keys, window, room in limits:
+        if window >= room:
+            raise ConfigError(
+                f"{'.'.join(keys)} must be shorter than the data",
+                was=f"{window} bars of {room}",
+                where=loaded.place_of(*keys) or loaded.place_of("market"),
+                remedy="Shorten the window or lengthen market.start … market.end",
+            )
+
+
+class _placed:  # noqa: N801 - used as a statement
+    """Give errors of registries the place in the file that caused them."""
+
+    def __init__(self, loaded: LoadedConfig, *keys: str) -> None:
+        self.where = loaded.place_of(*keys)
+
+    def __enter__(self) -> None:
+        """Do nothing on the way in."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, UserError):
+            raise ConfigError(
+                error.rule, was=error.was, where=self.where or error.where, remedy=error.remedy
+            ) from error

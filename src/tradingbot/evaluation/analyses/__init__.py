@@ -1,0 +1,1 @@
+"""One file per analysis of a run's dossier."""

@@ -1,0 +1,155 @@
+"""Ablations: what single settings of the configuration contribute, by training without them.
+
+Figures are of the validation part: settings are chosen by them, and the test part chooses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tradingbot.configuration.option_values import read_values
+from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.errors import ConfigError
+from tradingbot.evaluation.analyses.analysis import AnalysisInputs, CannotMeasureError
+from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.evaluation.analyses.retraining import RetrainingResult
+from tradingbot.evaluation.analyses.retraining_spec import RetrainingSpec, Value, retraining_config
+from tradingbot.evaluation.analyses.seeds import other_seeds
+from tradingbot.evaluation.dossier.analysis import Ablation, AblationRow
+from tradingbot.evaluation.statistics.aggregates import aggregate_interval
+from tradingbot.networks.encoders.catalogue import encoder_preset
+from tradingbot.training.config import TrainConfig
+from tradingbot.training.prepared_setup import env_config
+
+AUTOMATIC = "automatic"
+_PART = "validation"
+
+
+@dataclass(frozen=True)
+class AblationSettings:
+    """Which settings, how often and how long."""
+
+    variants: tuple[str, ...] = (AUTOMATIC,)
+    """KEY=VALUE of the training configuration each; `automatic` stands for what fits the run."""
+    most_automatic: int = 3
+    """Of the automatic ones, so many are tried."""
+    seeds: int = 3
+    """Trainings of each variant and of the base."""
+    steps_share_frac: float = 1.0
+    """Budget of each training ÷ that of the run."""
+
+    def __post_init__(self) -> None:
+        """Refuse variants that cannot be read, and intervals of one seed."""
+        require_kinds(self)
+        require(self.most_automatic >= 0, "most_automatic must be 0 or more", self)
+        require(2 <= self.seeds <= 1000, "seeds must lie in [2, 1000]", self)
+        require(0.0 < self.steps_share_frac <= 1.0, "steps_share_frac must lie in (0, 1]", self)
+        for variant in self.variants:
+            key, sign, value = variant.partition("=")
+            if variant != AUTOMATIC and not (key and sign and value):
+                raise ConfigError(
+                    "variants must be KEY=VALUE of the training configuration, or automatic",
+                    was=repr(variant),
+                    where="ablation.variants",
+                    remedy="Write e.g. learner.ppo.actor.pooling=independent",
+                )
+
+
+def automatic_variants(config: TrainConfig) -> tuple[str, ...]:
+    """Return what is worth leaving out of a configuration, the most telling first."""
+    name = config.learner.name
+    settings = getattr(config.learner, name)
+    found = [
+        f"learner.{name}.actor.pooling="
+        + ("partial" if settings.actor.pooling == "independent" else "independent")
+    ]
+    if config.encoder.preset != "row":
+        found.append("encoder.preset=row")
+        if config.encoder.pretrain:
+            found.append("encoder.pretrain=false")
+    if config.validation.shrink:
+        found.append("validation.shrink=false")
+    if getattr(settings, "act_levels", 0):
+        found.append(f"learner.{name}.act_levels=0")
+    return tuple(found)
+
+
+def chosen_variants(config: TrainConfig, settings: AblationSettings) -> tuple[str, ...]:
+    """Return the variants of a run, each once."""
+    automatic = automatic_variants(config)[: settings.most_automatic]
+    chosen = [
+        each
+        for variant in settings.variants
+        for each in (automatic if variant == AUTOMATIC else (variant,))
+    ]
+    return tuple(dict.fromkeys(chosen))
+
+
+def ablation_specs(
+    subject: EvaluatedRun, settings: AblationSettings
+) -> dict[str, tuple[RetrainingSpec, ...]]:
+    """Return variant → its trainings, one per seed; the empty name is the base.
+
+    Raises:
+        ConfigError: If a variant does not fit the configuration.
+    """
+    seeds, share = other_seeds(subject, settings.seeds), settings.steps_share_frac
+    specs = {"": tuple(RetrainingSpec(seed, share) for seed in seeds)}
+    for variant in chosen_variants(subject.config, settings):
+        changes = _changes(variant)
+        _require_buildable(retraining_config(RetrainingSpec(0, share, changes), subject.config))
+        specs[variant] = tuple(RetrainingSpec(seed, share, changes) for seed in seeds)
+    return specs
+
+
+def measure_ablation(
+    given: AnalysisInputs, settings: AblationSettings, specs: dict[str, tuple[RetrainingSpec, ...]]
+) -> Ablation:
+    """Compare every variant with the base, seed by seed."""
+    require_variant(specs)
+    trained = {name: [given.need(spec.name) for spec in some] for name, some in specs.items()}
+    base = _net(trained[""])
+    rows = []
+    for variant, some in trained.items():
+        if not variant:
+            continue
+        axis, _, setting = variant.partition("=")
+        net = _net(some)
+        gaps = np.array(base)[:, None] - np.array(net)[:, None]
+        rows.append(AblationRow(axis, setting, net, aggregate_interval(gaps, "mean")))
+    return Ablation(
+        steps_per_agent=trained[""][0].steps_per_agent,
+        seeds=other_seeds(given.subject, settings.seeds),
+        base_net_bps=base,
+        rows=tuple(rows),
+    )
+
+
+def require_variant(specs: Mapping[str, tuple[RetrainingSpec, ...]]) -> None:
+    """Refuse an ablation that leaves nothing out.
+
+    Raises:
+        CannotMeasureError: If there is nothing but the base.
+    """
+    if len(specs) < 2:
+        raise CannotMeasureError("an ablation must have a variant", was="none")
+
+
+def _require_buildable(config: TrainConfig) -> None:
+    """Refuse names that only the library knows now, not in an hour."""
+    env_config(config)
+    encoder_preset(config.encoder.preset)
+
+
+def _changes(variant: str) -> tuple[tuple[str, Value], ...]:
+    key, _, text = variant.partition("=")
+    value = read_values({key: text})[key]
+    assert isinstance(value, str | int | float | bool)
+    return ((key, value),)
+
+
+def _net(trained: list[RetrainingResult]) -> tuple[float, ...]:
+    return tuple(each.part(_PART).net_bps_per_bar for each in trained)

@@ -1,0 +1,73 @@
+"""What a piece of the dossier is to the engine: a name, a record, what it needs, how it is made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tradingbot.domain.errors import DataError
+
+if TYPE_CHECKING:
+    from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+
+Progress = Callable[[int, int, str], None]
+"""Told (finished, total, label)."""
+
+
+def silent(_finished: int, _total: int, _label: str) -> None:
+    """Tell nobody."""
+
+
+class CannotMeasureError(DataError):
+    """A piece has no meaning for this run: it is left out, and the reason is told."""
+
+
+@dataclass(frozen=True, eq=False)
+class AnalysisInputs:
+    """What a piece is made from, besides its settings."""
+
+    subject: EvaluatedRun
+    results: Mapping[str, Any] = field(default_factory=dict)
+    """Name → record of every piece that it needs; those that were left out are not there."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Name → why it was left out, of the others."""
+    facts: Any = None
+    """What `Analysis.facts` returned, as plain values."""
+    progress: Progress = silent
+
+    def need(self, name: str) -> Any:
+        """Return the record of a piece.
+
+        Raises:
+            CannotMeasureError: If it was left out, for the same reason.
+        """
+        if name not in self.results:
+            raise CannotMeasureError(self.left_out[name].rstrip("."))
+        return self.results[name]
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """One node of the graph."""
+
+    name: str
+    record: type[Any]
+    """Dataclass of plain values that it returns."""
+    settings: object
+    """Dataclass of everything that its result depends on besides run, data and needs."""
+    measure: Callable[[AnalysisInputs], Any]
+    needs: tuple[str, ...] = ()
+    facts: Callable[[], Any] | None = None
+    """Plain values from outside the run, read when its turn has come; part of its key."""
+    check: Callable[[], None] | None = None
+    """Raises what can be known before anything is counted or made."""
+    is_required: bool = False
+    """Without it there is no dossier: what others are left out for is an error here."""
+    weight: float = 1.0
+    """How long it takes, roughly: heavier ones begin first."""
+
+    def __post_init__(self) -> None:
+        """Refuse a weight that cannot be compared."""
+        assert math.isfinite(self.weight)

@@ -1,0 +1,145 @@
+"""A run on its own bars, changed: features computed anew, scaled as in training.
+
+Only bars from some bar on may change; what lies before them must come out the same to the last bit,
+so the scale, the past that encoders remember, and what was learned are the run's own. Whether it
+does is what the leak check asks: `another_future` changes later bars and refuses nothing.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradingbot.data.store import BarStore
+from tradingbot.domain.errors import DataError
+from tradingbot.domain.seeding import stream
+from tradingbot.envs.world import World, select_symbols, with_probabilities
+from tradingbot.envs.worlds import inputs_of_market, world_from_inputs, world_from_panel
+from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.evaluation.stress import BarArrays
+from tradingbot.features.causality.perturbations import perturb_symbols
+from tradingbot.features.inputs import BAR_FIELDS, MarketInputs
+from tradingbot.features.panel import Panel, panel_specs, panel_tensors
+from tradingbot.features.pipeline import panel_of, read_inputs
+from tradingbot.features.scaling import ScalerOptions, fit_scaler
+from tradingbot.supervised.model_files import open_model
+from tradingbot.supervised.model_store import NO_MODEL, models_folder
+from tradingbot.supervised.table import table_of_inputs
+
+
+class CounterfactualData:
+    """Makes subjects of one run on changed bars."""
+
+    def __init__(self, subject: EvaluatedRun) -> None:
+        """Read the bars that the run's features were computed from.
+
+        Raises:
+            StorageError: If its dataset cannot be read any more.
+        """
+        self._subject, self._panel = subject, None
+        name, workspace = subject.config.dataset, subject.workspace
+        if name is None:
+            assert subject.data.market is not None  # a run without a dataset generates its market
+            self._inputs = inputs_of_market(subject.data.market)
+        else:
+            dataset = BarStore(workspace).open(name)
+            self._inputs = read_inputs(dataset)
+            self._panel = Panel.open(panel_of(dataset, workspace), require_certificate=False)
+
+    @property
+    def bars(self) -> BarArrays:
+        """Bars of every symbol of the data, (T, N) each; agents may have fewer symbols."""
+        return BarArrays(*(self._inputs.bars[name] for name in BAR_FIELDS))
+
+    def on(self, bars: BarArrays, *, first_bar: int, words: str) -> EvaluatedRun:
+        """Return the run on other bars; see `world`."""
+        subject = self._subject
+        whole = self.world(bars, first_bar=first_bar, words=words)
+        world = select_symbols(whole, subject.data.world.symbols)
+        return subject.with_world(replace(subject.data, world=world, whole=whole))
+
+    def world(self, bars: BarArrays, *, first_bar: int, words: str) -> World:
+        """Return the world of other bars, with every symbol of the data.
+
+        Args:
+            bars: Those of `bars`, changed from `first_bar` on and not before.
+            first_bar: At or after the end of the training part.
+            words: What was done to them, for the label.
+
+        Raises:
+            DataError: If anything before `first_bar` came out differently.
+        """
+        inputs = replace(
+            self._inputs,
+            bars=dict(zip(BAR_FIELDS, bars, strict=True)),
+            present=np.isfinite(bars.close),
+        )
+        whole = self._assembled(inputs)
+        old = self._subject.data.whole
+        _require_same_past(old, whole, first_bar)
+        return replace(whole, label=f"{old.label}, {words}", synthetic=True)
+
+    @property
+    def own_names(self) -> set[str]:
+        """Features and regimes that are made of the bars of their symbol alone."""
+        specs = panel_specs(self._inputs.covariates)
+        return {spec.name for spec in specs if spec.network.clock != "market"}
+
+    def another_future(self, cuts: NDArray[np.int64], *, number: int) -> World:
+        """Return the world of every symbol with other bars and covariates after a bar of its own.
+
+        They are those of the causality prover: moved, poisoned, shuffled, vanished, another kind
+        for each symbol. Nothing is asked of what lies before.
+
+        Args:
+            cuts: (N,) the last bar of each symbol that stays as it was.
+            number: Of the future; symbols have other kinds in each.
+        """
+        rng = stream(number, "another future", int(cuts.min()))
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # poison overflows
+            return self._assembled(perturb_symbols(self._inputs, cuts, number, rng))
+
+    def _assembled(self, inputs: MarketInputs) -> World:
+        """Compute features, scale them, and ask the run's model of probabilities."""
+        subject = self._subject
+        whole = self._scaled(inputs)
+        model = subject.config.task.probabilities
+        if model == NO_MODEL:
+            return whole
+        fitted, _ = open_model(models_folder(subject.workspace), model)
+        table = table_of_inputs(inputs, panel_specs(inputs.covariates))
+        return with_probabilities(whole, fitted.probabilities(table), model)
+
+    def _scaled(self, inputs: MarketInputs) -> World:
+        data = self._subject.data
+        if self._panel is None:
+            label, train = data.whole.label, data.split.train
+            return world_from_inputs(inputs, label=label, synthetic=True, train=train)
+        arrays = panel_tensors(inputs, panel_specs(inputs.covariates))
+        panel = replace(self._panel, arrays=arrays)
+        scaling = self._subject.config.scaling
+        scaler = fit_scaler(
+            scaling.kind,
+            arrays["features"],
+            arrays["valid"],
+            slice(data.split.train.start, data.split.train.stop),
+            feature_names=panel.manifest.features,
+            symbols=panel.symbols,
+            options=ScalerOptions(pooling=scaling.pooling),
+        )
+        return world_from_panel(panel, train=data.split.train, scaler=scaler)
+
+
+def _require_same_past(old: World, new: World, first_bar: int) -> None:
+    for name in ("prices", "features", "regimes", "probabilities", "usable"):
+        before, after = getattr(old, name)[:, :first_bar], getattr(new, name)[:, :first_bar]
+        if not np.array_equal(before, after, equal_nan=name == "prices"):
+            raise DataError(
+                "bars that were changed must not move what lies before them",
+                was=f"other {name} before bar {first_bar}",
+                where=new.label,
+            )

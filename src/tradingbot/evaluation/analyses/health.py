@@ -1,0 +1,67 @@
+"""What the flight recorder said of the training, and how the trained policy acts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from tradingbot.evaluation.analyses.analysis import AnalysisInputs
+from tradingbot.evaluation.analyses.performance import action_histograms, trading_agents
+from tradingbot.evaluation.dossier.analysis import Health
+from tradingbot.evaluation.metrics.trading import action_entropy
+from tradingbot.runs import read_journal
+
+_COLLAPSED_FRAC = 0.95
+_TOLD = 5
+"""Findings that are told in words; counts are of all."""
+_NOT_A_WARNING = "info"
+_DONE_BY_TRAINER = ("boost_entropy", "roll_back", "halt")
+
+
+def measure_health(given: AnalysisInputs) -> Health:
+    """Read the journal of the run, and look at the actions on the test part."""
+    subject = given.subject
+    rows = list(read_journal(subject.run.journal_path("recorder")))
+    trading = trading_agents(subject)
+    played = subject.backtest("test")
+    histograms = action_histograms(subject, played)
+    trades = np.array([name in trading for name in played.symbols])
+    collapsed = tuple(
+        name
+        for name, does, histogram in zip(played.symbols, trades, histograms, strict=True)
+        if does and histogram.max() > _COLLAPSED_FRAC
+    )
+    entropies = [action_entropy(each) for each in histograms[trades]]
+    return Health(
+        verdicts=_counts(rows),
+        words=_last_words(rows),
+        interventions=tuple(
+            f"update {row['update']}: {row['words']}"
+            for row in rows
+            if row.get("response") in _DONE_BY_TRAINER
+        ),
+        entropy=float(np.mean(entropies)) if entropies else 0.0,
+        largest_bin_frac=float(histograms.mean(axis=0).max()),
+        lowest_action=float(played.action.min()),
+        highest_action=float(played.action.max()),
+        collapsed_agents=collapsed,
+        is_healthy=not collapsed and (not rows or bool(rows[-1]["healthy"])),
+    )
+
+
+def _warnings(row: dict[str, Any]) -> list[dict[str, Any]]:
+    return [each for each in row["verdicts"] if each["severity"] != _NOT_A_WARNING]
+
+
+def _counts(rows: list[dict[str, Any]]) -> tuple[tuple[str, int], ...]:
+    """Return in how many updates each warning sign stood, the most frequent first."""
+    stood = Counter(code for row in rows for code in {each["code"] for each in _warnings(row)})
+    return tuple(sorted(stood.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _last_words(rows: list[dict[str, Any]]) -> tuple[str, ...]:
+    """Return what was said last, of the last update that had something to say."""
+    spoken = next((found for row in reversed(rows) if (found := _warnings(row))), [])
+    return tuple(dict.fromkeys(each["words"] for each in spoken))[:_TOLD]

@@ -1,0 +1,180 @@
+"""Backtests of a stored model by itself: long while a rise is probable enough, else flat."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+
+from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
+from tradingbot.agents.baselines.probability_threshold import THRESHOLDS, ProbabilityThreshold
+from tradingbot.data.sources.source import Progress, silent
+from tradingbot.envs.world import World
+from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest_all, sleeve_config
+from tradingbot.evaluation.metrics import max_drawdown, profit_factor, total_return, win_rate
+from tradingbot.evaluation.oracle.intervals import Interval, intervals_over_blocks
+from tradingbot.market.costs import CostProfile, cost_profile
+from tradingbot.runs.record import content_sha256
+from tradingbot.supervised.model_files import ModelManifest, read_manifest
+from tradingbot.supervised.model_store import models_folder
+from tradingbot.training.config_files import changed, config_of_mapping
+from tradingbot.training.data import TrainingData, open_data
+from tradingbot.training.trial_ledger import count_evaluation, data_key, model_key
+
+Part = Literal["validation", "test"]
+HOLD = "buy and hold"
+
+
+@dataclass(frozen=True)
+class ThresholdLine:
+    """One backtest; all symbols together, net of costs."""
+
+    policy: str
+    threshold: float | None
+    """None for the reference."""
+    total_return_frac: float
+    sharpe_annual: Interval
+    """95 % by a block bootstrap; zeros where nothing was traded."""
+    win_rate_frac: float
+    """Of closed trades; NaN without one."""
+    profit_factor: float
+    """What winners earn ÷ what losers lose; NaN where none loses."""
+    max_drawdown_frac: float
+    n_trades: int
+    """Closed ones."""
+    exposure_frac: float
+    """Mean share of a sleeve that is invested."""
+
+
+@dataclass(frozen=True)
+class ThresholdTable:
+    """A model's thresholds side by side, and what the figures hold for."""
+
+    model: str
+    part: Part
+    label: str
+    """Data and days."""
+    synthetic: bool
+    n_bars: int
+    n_symbols: int
+    costs: str
+    highest_up: float
+    """Largest P(up) of the part."""
+    lines: tuple[ThresholdLine, ...]
+    caveat: str
+
+
+def backtest_thresholds(
+    name: str,
+    workspace: Path,
+    *,
+    thresholds: Sequence[float] = THRESHOLDS,
+    part: Part = "test",
+    costs: str = "alpaca",
+    progress: Progress = silent,
+) -> ThresholdTable:
+    """Backtest a stored model at several thresholds, beside buy and hold.
+
+    Each threshold on the test part is counted in the ledger of trials, once.
+
+    Args:
+        name: Of the model.
+        workspace: Where it and its data are.
+        thresholds: Of P(up).
+        part: Of the split; nothing of the model was fitted on either.
+        costs: Cost profile.
+        progress: Told (finished, total, label) in bars.
+
+    Raises:
+        ConfigError: If model, costs or a threshold are not known or allowed.
+        DataError: If the data is not what the model was fitted on, or too short.
+        StorageError: If the ledger is not whole, or the disk refuses.
+    """
+    manifest = read_manifest(models_folder(workspace), name)
+    profile = cost_profile(costs)
+    config = changed(config_of_mapping(manifest.config), {"task.probabilities": name})
+    data = open_data(config, workspace)
+    rows = data.split.validation if part == "validation" else data.split.test
+    world = data.world
+    results = backtest_all(
+        world,
+        sleeve_config(profile),
+        _entrants(world, thresholds),
+        bars_per_year=data.bars_per_year,
+        first_bar=rows.start,
+        last_bar=rows.stop - 1,
+        progress=progress,
+    )
+    table = ThresholdTable(
+        model=_describe(manifest),
+        part=part,
+        label=results[0].label,
+        synthetic=world.synthetic,
+        n_bars=results[0].n_bars,
+        n_symbols=world.n_symbols,
+        costs=costs,
+        highest_up=float(world.probabilities[:, rows.start : rows.stop, 2].max()),
+        lines=tuple(
+            _line(result, threshold)
+            for result, threshold in zip(results, [*thresholds, None], strict=True)
+        ),
+        caveat=data.caveat,
+    )
+    if part == "test":  # what was refused above was not seen by anybody
+        _count(manifest, data, workspace, thresholds, profile)
+    return table
+
+
+def _count(
+    manifest: ModelManifest,
+    data: TrainingData,
+    workspace: Path,
+    thresholds: Sequence[float],
+    costs: CostProfile,
+) -> None:
+    """Count every threshold: they are shown side by side, and somebody may choose one."""
+    for threshold in thresholds:
+        asked = {"model": manifest.sha256, "threshold": threshold, "costs": asdict(costs)}
+        count_evaluation(
+            model_key(manifest.name),
+            workspace,
+            models_folder(workspace) / manifest.name,
+            data=data_key(data.identity),
+            config_hash=content_sha256(asked),
+            at=datetime.now(UTC),
+        )
+
+
+def _entrants(world: World, thresholds: Sequence[float]) -> list[PolicyUnderTest]:
+    chances = torch.from_numpy(np.array(world.probabilities).reshape(-1, 3))
+    made = [
+        PolicyUnderTest(f"P(up) ≥ {threshold:.2f}", ProbabilityThreshold(chances, threshold))
+        for threshold in thresholds
+    ]
+    return [*made, PolicyUnderTest(HOLD, buy_and_hold)]
+
+
+def _line(result: Backtest, threshold: float | None) -> ThresholdLine:
+    earned = result.trades.pnl_ccy[~result.trades.is_open]
+    _, sharpe = intervals_over_blocks(result.portfolio_returns[:, None])
+    return ThresholdLine(
+        policy=result.policy,
+        threshold=threshold,
+        total_return_frac=total_return(result.portfolio_returns),
+        sharpe_annual=sharpe.scaled(math.sqrt(result.bars_per_year)),
+        win_rate_frac=win_rate(earned),
+        profit_factor=profit_factor(earned),
+        max_drawdown_frac=max_drawdown(result.portfolio_returns),
+        n_trades=len(earned),
+        exposure_frac=float(np.abs(result.position_frac).mean()),
+    )
+
+
+def _describe(manifest: ModelManifest) -> str:
+    return f"{manifest.name} ({manifest.model})"

@@ -1,0 +1,83 @@
+"""Other seeds: what of a result is the configuration's, and what is luck of the draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.errors import ConfigError
+from tradingbot.evaluation.analyses.analysis import AnalysisInputs
+from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.evaluation.analyses.performance import Performance
+from tradingbot.evaluation.analyses.retraining import RetrainingResult
+from tradingbot.evaluation.analyses.retraining_spec import RetrainingSpec
+from tradingbot.evaluation.dossier.analysis import SeedRow, Seeds
+from tradingbot.evaluation.metrics.returns import total_return
+from tradingbot.evaluation.policy_figures import annual_sharpe_or_zero
+from tradingbot.evaluation.statistics.aggregates import aggregate_interval, improvement_interval
+from tradingbot.training.results import HOLD
+
+
+@dataclass(frozen=True)
+class SeedsSettings:
+    """How many trainings, and how long."""
+
+    count: int = 5
+    """Trainings with other seeds than the run's."""
+    steps_share_frac: float = 1.0
+    """Budget of each training ÷ that of the run."""
+
+    def __post_init__(self) -> None:
+        """Refuse what tells nothing about seeds."""
+        require_kinds(self)
+        if not 2 <= self.count <= 1000:
+            raise ConfigError(
+                "count must lie in [2, 1000]",
+                was=self.count,
+                where="SeedsSettings.count",
+                remedy="Give 2 or more to tell luck of the seed, e.g. --set seeds.count=5",
+            )
+        require(0.0 < self.steps_share_frac <= 1.0, "steps_share_frac must lie in (0, 1]", self)
+
+
+def other_seeds(subject: EvaluatedRun, count: int) -> tuple[int, ...]:
+    """Return seeds that follow the run's own."""
+    root = subject.run.record.seeds["root"]
+    return tuple((root + number) % 2**63 for number in range(1, count + 1))
+
+
+def seed_specs(subject: EvaluatedRun, settings: SeedsSettings) -> tuple[RetrainingSpec, ...]:
+    """Return the trainings that differ from the run in nothing but seed and budget."""
+    seeds = other_seeds(subject, settings.count)
+    return tuple(RetrainingSpec(seed, settings.steps_share_frac) for seed in seeds)
+
+
+def measure_seeds(given: AnalysisInputs, specs: tuple[RetrainingSpec, ...]) -> Seeds:
+    """Compare the trainings with each other and with equal weight, on the test part."""
+    performance: Performance = given.results["performance"]
+    trainings: list[RetrainingResult] = [given.need(spec.name) for spec in specs]
+    rows = tuple(_row(each, given.subject.bars_per_year) for each in trainings)
+    net = np.array([[row.net_bps_per_bar] for row in rows])
+    hold = 1e4 * float(np.mean(performance.series(HOLD).sleeves))
+    return Seeds(
+        steps_per_agent=trainings[0].steps_per_agent,
+        rows=rows,
+        net_bps_iqm=aggregate_interval(net),
+        sharpe_iqm=aggregate_interval([[row.sharpe_annual] for row in rows]),
+        beats_hold=improvement_interval(net, [[hold], [hold]]),
+    )
+
+
+def _row(trained: RetrainingResult, bars_per_year: float) -> SeedRow:
+    test = trained.part("test")
+    returns = np.array(test.returns)
+    return SeedRow(
+        seed=trained.spec.seed,
+        net_bps_per_bar=test.net_bps_per_bar,
+        sharpe_annual=annual_sharpe_or_zero(returns, bars_per_year),
+        total_return_frac=total_return(returns),
+        trading_agents=trained.trading_agents,
+        failed=trained.failed,
+    )

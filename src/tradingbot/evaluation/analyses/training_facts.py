@@ -1,0 +1,123 @@
+"""What a run's folder, its data and its neighbours say of data and training."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from tradingbot.data.store import BarStore
+from tradingbot.data.universes import load_universe
+from tradingbot.domain.errors import UserError
+from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.evaluation.dossier.training_facts import TrainingFacts
+from tradingbot.networks.parameters import ParameterReport
+from tradingbot.runs import RunDirectory, read_journal
+from tradingbot.runs.finding import list_runs
+from tradingbot.training.results import RESULT_FILE
+from tradingbot.training.session import RUNS_FOLDER
+
+_FINITE = "guard/finite"
+_ACCURACY = ("pretrain/held_out/", "/accuracy")
+
+
+def gather_training_facts(subject: EvaluatedRun) -> TrainingFacts:
+    """Read the facts; nothing is trained or played.
+
+    Raises:
+        StorageError: If a journal of the run is damaged.
+    """
+    universe = _universe(subject)
+    symbols = _symbols_of(universe)
+    whole = subject.data.whole
+    with_bars = {whole.symbols[index] for index in np.flatnonzero(whole.usable.any(axis=1))}
+    finite = _finite_updates(subject.run)
+    others = _weights_of_equal_runs(subject)
+    return TrainingFacts(
+        universe=universe,
+        universe_symbols=len(symbols),
+        symbols_without_bars=tuple(name for name in symbols if name not in with_bars),
+        is_scaler_of_train=_is_scaler_of_train(subject),
+        over_budget=_over_budget(subject.run),
+        updates=len(finite),
+        updates_not_finite=finite.count(False),
+        auxiliary_accuracy_frac=_auxiliary_accuracy(subject.run),
+        equal_runs=len(others),
+        equal_runs_that_differ=sum(each != _final_weights(subject.run) for each in others),
+    )
+
+
+def _universe(subject: EvaluatedRun) -> str:
+    """Name the universe that the bars were made for; empty where a dataset names none.
+
+    A configuration that takes a dataset still has the market of its preset, which says nothing.
+    """
+    name = subject.config.dataset
+    if name is None:
+        return subject.config.market.universe
+    with suppress(UserError):  # the panel is there, the dataset it was made of is not
+        provenance = BarStore(subject.workspace).open(name).manifest.provenance
+        return str(provenance.detail.get("universe", ""))
+    return ""
+
+
+def _symbols_of(universe: str) -> tuple[str, ...]:
+    with suppress(UserError):  # no name, or a file of the user's that is not there any more
+        return load_universe(universe).symbols
+    return ()
+
+
+def _is_scaler_of_train(subject: EvaluatedRun) -> bool | None:
+    """Compare the run's scaler with the one that was fitted anew, on train, to open the data."""
+    stored = subject.run.record.data.normaliser_sha256
+    anew = subject.data.identity.normaliser_sha256
+    return None if stored is None and anew is None else stored == anew
+
+
+def _over_budget(run: RunDirectory) -> tuple[str, ...] | None:
+    counts = run.record.parameters
+    return ParameterReport(**counts).complaints() if counts else None
+
+
+def _finite_updates(run: RunDirectory) -> list[bool]:
+    """Tell of every update in the journal whether all weights were finite after it."""
+    rows = read_journal(run.journal_path("metrics"))
+    return [bool(row["metrics"][_FINITE]) for row in rows if _FINITE in row.get("metrics", {})]
+
+
+def _auxiliary_accuracy(run: RunDirectory) -> float | None:
+    newest: list[float] = []
+    for row in read_journal(run.journal_path("preparation")):
+        newest = _accuracies(row) or newest
+    return float(np.mean(newest)) if newest else None
+
+
+def _accuracies(row: dict[str, Any]) -> list[float]:
+    first, last = _ACCURACY
+    return [value for name, value in row.items() if name.startswith(first) and name.endswith(last)]
+
+
+def _weights_of_equal_runs(subject: EvaluatedRun) -> list[str]:
+    """Return the final weights of other finished runs that asked for the same training."""
+    found = []
+    for folder in list_runs(subject.workspace / RUNS_FOLDER):
+        with suppress(UserError):  # a damaged neighbour says nothing
+            other = RunDirectory.open(folder)
+            weights = _final_weights(other)
+            is_equal = _asked_for(other) == _asked_for(subject.run)
+            if is_equal and weights and other.id != subject.run.id:
+                found.append(weights)
+    return found
+
+
+def _asked_for(run: RunDirectory) -> tuple[object, ...]:
+    record = run.record
+    return record.config_sha256, record.data.data_sha256, record.seeds, record.parent
+
+
+def _final_weights(run: RunDirectory) -> str:
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return str(json.loads((run.path / RESULT_FILE).read_bytes())["final_weights_sha256"])
+    return ""

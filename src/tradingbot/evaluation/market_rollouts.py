@@ -1,0 +1,205 @@
+"""Rollouts for commands and pages: from a dataset or a generated market to figures per policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from tradingbot.agents import RULES, Policy
+from tradingbot.data.calendar import TradingCalendar
+from tradingbot.data.manifest import Provenance
+from tradingbot.data.sources.source import Progress, silent
+from tradingbot.data.sources.synthetic import SyntheticSource, regenerate
+from tradingbot.data.store import Dataset
+from tradingbot.data.synthetic.market import SyntheticMarket
+from tradingbot.domain.errors import ConfigError, DataError, suggest
+from tradingbot.domain.timeframe import BarGrid, Timeframe
+from tradingbot.envs.world import World, between
+from tradingbot.envs.worlds import world_from_bars, world_from_panel
+from tradingbot.evaluation.backtest import bars_between, baseline
+from tradingbot.evaluation.oracle_policy import ORACLES, oracle_policy
+from tradingbot.evaluation.rollout import PolicyRollout, roll_out, sleeve_config
+from tradingbot.evaluation.rollout_statistics import PolicyStatistics, measure_rollout
+from tradingbot.features.panel import Panel
+from tradingbot.features.pipeline import panel_of
+from tradingbot.market.costs import CostProfile, cost_profile
+
+USUAL_RULES = ("random", "buy_and_hold", "expert")
+"""What is rolled out where nobody names policies."""
+
+
+@dataclass(frozen=True, eq=False)
+class RolloutMarket:
+    """A market that policies trade on, and what is needed to judge them there."""
+
+    world: World
+    market: SyntheticMarket | None
+    """With latent state, for oracles; None where the bars were observed."""
+    bars_per_year: float
+    """By the exchange's calendar."""
+
+
+@dataclass(frozen=True, eq=False)
+class RolloutReport:
+    """A rollout with its figures and the terms they hold under."""
+
+    rollout: PolicyRollout
+    statistics: list[PolicyStatistics]
+    costs: str
+    """Name of the cost profile."""
+    reward: str
+    """Name of the reward."""
+    seed: int
+    """Of policies that draw."""
+    bars_per_year: float
+
+
+@dataclass(frozen=True)
+class RolloutTerms:
+    """What is asked of a rollout."""
+
+    policies: tuple[str, ...] = ()
+    """Names; the rules, and the oracle of a synthetic market, by default."""
+    costs: str = "alpaca"
+    reward: str = "v31"
+    seed: int = 0
+
+
+def market_of_dataset(
+    dataset: Dataset, workspace: Path, *, start: date | None = None, end: date | None = None
+) -> RolloutMarket:
+    """Open the panel of a dataset as a market to trade on; without a certificate it is refused.
+
+    Args:
+        dataset: What the panel was built from.
+        workspace: Where panels are stored.
+        start: First day of the rollout; features remember the days before.
+        end: Last day, included.
+
+    Raises:
+        UncertifiedPanelError: If the panel was not proved free of look-ahead.
+        DataError: If the days hold no bar.
+    """
+    panel = Panel.open(panel_of(dataset, workspace))
+    return market_of_panel(panel, dataset.manifest.provenance, start=start, end=end)
+
+
+def market_of_panel(
+    panel: Panel, provenance: Provenance, *, start: date | None = None, end: date | None = None
+) -> RolloutMarket:
+    """Make an opened panel a market to trade on; see `market_of_dataset`."""
+    world = _days(world_from_panel(panel), start, end)
+    market = regenerate(provenance) if provenance.synthetic else None
+    return RolloutMarket(world, market, _bars_per_year(world, provenance))
+
+
+def market_of_source(source: SyntheticSource) -> RolloutMarket:
+    """Generate a market in memory and make it one to trade on.
+
+    Raises:
+        ConfigError: If the market or a parameter is unknown or out of range.
+        DataError: If the period is too short for features.
+    """
+    market = source.generate()
+    columns = (market.opens, market.highs, market.lows, market.closes, market.volumes, market.vwaps)
+    world = world_from_bars(
+        np.stack(columns, axis=-1).swapaxes(0, 1),
+        np.ones(market.shape[::-1], dtype=bool),
+        market.closed_at.astype("datetime64[us]").astype(np.int64),
+        market.symbols,
+        label=f"synthetic market {market.name!r}, seed {market.seed}",
+        synthetic=True,
+    )
+    provenance = Provenance(
+        provider=source.id,
+        timeframe=source.timeframe,
+        grid=BarGrid(source.grid),
+        calendar=source.universe.calendar,
+        synthetic=True,
+    )
+    return RolloutMarket(world, market, _bars_per_year(world, provenance))
+
+
+def roll_out_policies(
+    subject: RolloutMarket, terms: RolloutTerms, *, progress: Progress = silent
+) -> RolloutReport:
+    """Roll policies out and measure them.
+
+    Raises:
+        ConfigError: If a policy, the costs or the reward are unknown.
+        DataError: If an oracle is asked of observed data, or there are too few bars.
+    """
+    costs = cost_profile(terms.costs)
+    policies = choose_policies(subject, terms, costs)
+    with _one_thread():
+        rollout = roll_out(
+            subject.world, sleeve_config(costs, reward=terms.reward), policies, progress=progress
+        )
+    statistics = measure_rollout(rollout, bars_per_year=subject.bars_per_year)
+    return RolloutReport(
+        rollout, statistics, terms.costs, terms.reward, terms.seed, subject.bars_per_year
+    )
+
+
+def choose_policies(
+    subject: RolloutMarket, terms: RolloutTerms, costs: CostProfile
+) -> Mapping[str, Policy]:
+    """Make the policies that are asked for; without names the usual ones."""
+    names = terms.policies or default_policies(subject)
+    known = (*RULES, *ORACLES)
+    made: dict[str, Policy] = {}
+    for name in names:
+        if name not in known:
+            raise ConfigError(
+                "policy must be a known one", was=repr(name), remedy=suggest(name, known)
+            )
+        if name in RULES:
+            made[name] = baseline(name, subject.world, seed=terms.seed)
+            continue
+        if subject.market is None:
+            raise DataError(
+                f"policy {name!r} must have a synthetic market: it reads what nobody can see",
+                was="observed data",
+                where=subject.world.label,
+                remedy=f"Leave it out: --policies {','.join(USUAL_RULES)}",
+            )
+        cost_frac = costs.commission_frac + costs.slippage_frac + 0.5 * costs.spread_frac
+        made[name] = oracle_policy(
+            subject.market, subject.world, cost_frac=cost_frac, information=ORACLES[name]
+        )
+    return made
+
+
+def default_policies(subject: RolloutMarket) -> Sequence[str]:
+    """Name the usual rules, and the oracle where the market is a synthetic one."""
+    return (*USUAL_RULES, "oracle") if subject.market is not None else USUAL_RULES
+
+
+def _days(world: World, start: date | None, end: date | None) -> World:
+    if start is None and end is None:
+        return world
+    bars = bars_between(world, start, end)
+    return between(world, bars.start, bars.stop - 1)
+
+
+def _bars_per_year(world: World, provenance: Provenance) -> float:
+    first, last = world.closed_at[[0, -1]].astype("datetime64[us]").astype("datetime64[D]")
+    calendar = TradingCalendar.load(provenance.calendar, first.item(), last.item())
+    return calendar.bars_per_year(Timeframe.parse(provenance.timeframe), provenance.grid)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """A few hundred lanes are too few to share out: handing them over costs more than the work."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

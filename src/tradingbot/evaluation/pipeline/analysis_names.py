@@ -1,0 +1,34 @@
+"""Names of the pieces of an evaluation, told without torch: an unknown one is refused at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tradingbot.domain.errors import ConfigError, suggest
+
+REQUIRED = ("performance", "statistics", "health", "leak_check")
+"""Pieces without which there is no dossier."""
+OPTIONAL = (
+    *("walk_forward", "regimes", "stress", "sensitivity", "seeds"),
+    *("ensemble", "ablation", "policy", "placebos"),
+)
+
+
+def require_analyses(names: Iterable[str], *, where: str) -> None:
+    """Refuse pieces that nobody can make.
+
+    Args:
+        names: Of pieces.
+        where: Key or option that names them.
+
+    Raises:
+        ConfigError: Naming the first that is unknown, and the nearest known.
+    """
+    for name in names:
+        if name not in OPTIONAL and name not in REQUIRED:
+            raise ConfigError(
+                "piece must be a known one",
+                was=repr(name),
+                where=where,
+                remedy=suggest(name, (*REQUIRED, *OPTIONAL)),
+            )

@@ -1,0 +1,126 @@
+"""From pieces to the dossier: what was evaluated, in words, and everything that was found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from tradingbot import __version__
+from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.evaluation.analyses.performance import BASELINES, PARTS
+from tradingbot.evaluation.analyses.training_facts import gather_training_facts
+from tradingbot.evaluation.backtest.baselines import lookback_note
+from tradingbot.evaluation.dossier.dossier import Dossier, Header
+from tradingbot.evaluation.pipeline.analysis_names import OPTIONAL
+from tradingbot.evaluation.pipeline.config import EvaluateConfig
+from tradingbot.evaluation.pipeline.identity import weights_sha256
+from tradingbot.evaluation.pipeline.store import StoredAnalysis
+from tradingbot.market.costs import CostProfile
+from tradingbot.training.results import RESULT_FILE
+
+_NOT_ASKED_FOR = "not asked for"
+_SYNTHETIC = "The market is synthetic: nothing here says what observed bars would have given."
+_SIMULATED = "Bars are observed, trading is simulated: no order met a real book."
+
+
+def assemble_dossier(
+    subject: EvaluatedRun,
+    config: EvaluateConfig,
+    pieces: Mapping[str, StoredAnalysis],
+    *,
+    command: str,
+    evaluated_at: datetime,
+) -> Dossier:
+    """Join what was made.
+
+    Args:
+        subject: The run.
+        config: Of the evaluation.
+        pieces: By name; the required ones are there.
+        command: That makes the dossier again.
+        evaluated_at: Now, UTC; no figure depends on it.
+    """
+    made = {name: each.record for name, each in pieces.items() if not each.reason}
+    left_out = [
+        (name, pieces[name].reason if name in pieces else _NOT_ASKED_FOR)
+        for name in OPTIONAL
+        if name not in made
+    ]
+    optional: dict[str, Any] = {name: made[name] for name in OPTIONAL if name in made}
+    return Dossier(
+        header=_header(subject, config, command, evaluated_at),
+        parts=made["performance"].parts,
+        statistics=made["statistics"],
+        health=made["health"],
+        leak_check=made["leak_check"],
+        training=gather_training_facts(subject),
+        left_out=tuple(left_out),
+        **optional,
+    )
+
+
+def cost_words(name: str, costs: CostProfile) -> str:
+    """Say what trading costs, one way."""
+    parts = [
+        f"commission {1e4 * costs.commission_frac:.3g} bp",
+        f"slippage {1e4 * costs.slippage_frac:.3g} bp",
+    ]
+    if costs.spread_frac:
+        parts.append(f"half the spread {5e3 * costs.spread_frac:.3g} bp")
+    if costs.impact_coef:
+        parts.append(f"impact {costs.impact_coef:.3g} σ √participation")
+    if costs.borrow_frac_per_bar:
+        parts.append(f"borrowing {1e4 * costs.borrow_frac_per_bar:.3g} bp per bar")
+    return f"{name}: {', '.join(parts)}, one way"
+
+
+def _header(
+    subject: EvaluatedRun, config: EvaluateConfig, command: str, evaluated_at: datetime
+) -> Header:
+    run, data, training = subject.run, subject.data, subject.config
+    return Header(
+        run=run.id,
+        label=data.identity.label,
+        synthetic=data.identity.synthetic,
+        learner=training.learner.name,
+        encoder=training.encoder.preset,
+        agents=len(data.world.symbols),
+        steps_per_agent=run.status().steps,
+        seed=run.record.seeds["root"],
+        costs=cost_words(training.task.costs, subject.env.costs),
+        data_sha256=data.identity.data_sha256,
+        config_hash=run.record.config_sha256,
+        weights_sha256=weights_sha256(subject),
+        evaluated_at=evaluated_at.isoformat(timespec="seconds"),
+        version=__version__,
+        command=command,
+        caveats=_caveats(subject, config),
+        decision=_decision(subject),
+    )
+
+
+def _caveats(subject: EvaluatedRun, config: EvaluateConfig) -> tuple[str, ...]:
+    found = [_SYNTHETIC if subject.data.identity.synthetic else _SIMULATED]
+    if subject.data.caveat:
+        found.append(subject.data.caveat)
+    shares = {
+        "walk-forward": config.walk_forward.steps_share_frac,
+        "seeds": config.seeds.steps_share_frac,
+        "ablation": config.ablation.steps_share_frac,
+    }
+    short = [
+        f"{name} {share:.0%}"
+        for name, share in shares.items()
+        if share < 1.0 and name.replace("-", "_") in config.pieces
+    ]
+    if short:
+        found.append(f"Trainings were shorter than the run's own: {', '.join(short)} of its steps.")
+    notes = (lookback_note(name, subject.bars(part), part) for part in PARTS for name in BASELINES)
+    return (*found, *(note for note in notes if note))
+
+
+def _decision(subject: EvaluatedRun) -> str:
+    content = json.loads((subject.run.path / RESULT_FILE).read_bytes())
+    return str(content.get("decision", ""))

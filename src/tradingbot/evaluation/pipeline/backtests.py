@@ -1,0 +1,284 @@
+"""Backtests for the command line: runs and rules beside each other on one period, with figures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Literal
+
+from tradingbot.agents import RULES
+from tradingbot.data.splits import IndexRange
+from tradingbot.domain.denial import ExitReason
+from tradingbot.domain.errors import DataError
+from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.world import World
+from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_evaluated_run
+from tradingbot.evaluation.backtest import (
+    Backtest,
+    PolicyUnderTest,
+    Trades,
+    backtest_all,
+    bars_between,
+    baseline,
+    ready_bars,
+    sleeve_config,
+)
+from tradingbot.evaluation.backtest.outcome import outcome_of
+from tradingbot.evaluation.backtest.simulation import Progress
+from tradingbot.evaluation.market_rollouts import RolloutMarket as Market
+from tradingbot.evaluation.metrics.registry import measure
+from tradingbot.evaluation.oracle.intervals import Interval, intervals_over_blocks
+from tradingbot.evaluation.oracle_policy import ORACLES, oracle_policy
+from tradingbot.evaluation.pipeline.test_access import TestSetAccess
+from tradingbot.evaluation.policy_names import require_known_policies, runs_among
+from tradingbot.market.costs import CostProfile
+from tradingbot.training.prepared_setup import torch_threads
+from tradingbot.training.session import RUNS_FOLDER
+from tradingbot.training.trial_ledger import require_counted
+
+Part = Literal["train", "validation", "test"]
+FIGURES = (
+    *("total_return", "annual_return", "sharpe", "sortino", "max_drawdown", "exposure"),
+    *("turnover", "trade_count", "win_rate", "profit_factor", "cost_share"),
+)
+"""Metrics of a row, by their names in `evaluation.metrics`."""
+_TRADE_COLUMNS = (
+    *("policy", "symbol", "side", "entered_at", "left_at", "bars", "units", "entry_price"),
+    *("exit_price", "commission_ccy", "slippage_ccy", "pnl_ccy", "is_open", "ended_by"),
+)
+
+
+@dataclass(frozen=True)
+class BacktestTerms:
+    """What is asked of a backtest."""
+
+    part: Part = "test"
+    """Of a run's split, where no days are given."""
+    start: date | None = None
+    end: date | None = None
+    """Last day, included."""
+    costs: CostProfile | None = None
+    """Those of the run, or the usual ones, by default."""
+    cost_bps: float | None = None
+    """Cost of each fill in basis points, instead of commission, slippage and spread."""
+    delay_bars: int = 0
+    seed: int = 0
+    """Of policies that draw."""
+
+    def priced(self, usual: CostProfile) -> CostProfile:
+        """Return the costs to charge where `usual` ones would be."""
+        costs = self.costs or usual
+        if self.cost_bps is None:
+            return costs
+        return replace(
+            costs, commission_frac=self.cost_bps / 1e4, slippage_frac=0.0, spread_frac=0.0
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class NamedBacktests:
+    """What was traded."""
+
+    backtests: tuple[Backtest, ...]
+    """One per name."""
+    accesses: tuple[TestSetAccess, ...]
+    """At test bars; to be counted by `app.looks` before anybody sees a figure."""
+
+
+@dataclass(frozen=True)
+class BacktestFigures:
+    """One policy over one period, net of costs; all sleeves together."""
+
+    policy: str
+    label: str
+    synthetic: bool
+    first_day: str
+    last_day: str
+    bars: int
+    symbols: int
+    costs: CostProfile
+    delay_bars: int
+    bars_per_year: float
+    metrics: dict[str, float]
+    """By the names of `evaluation.metrics`."""
+    sharpe_annual: Interval
+    """95 %, block bootstrap."""
+    net_bps_per_bar: Interval
+    """Of the portfolio's returns; 95 %, block bootstrap."""
+
+
+def backtest_named(
+    names: Sequence[str],
+    workspace: Path,
+    terms: BacktestTerms,
+    *,
+    market: Market | None = None,
+    progress: Progress | None = None,
+) -> NamedBacktests:
+    """Backtest runs and rules by name; looks of runs at their test bars are still to be counted.
+
+    Args:
+        names: Runs (id, its beginning, or folder) and rules.
+        workspace: Where runs and their data are.
+        terms: Period, costs, delay.
+        market: What rules trade on; without one, the data of the first run.
+        progress: Told how far it is.
+
+    Raises:
+        ConfigError: If a name is neither, or a run is asked to trade another market than its own.
+        DataError: If the period has too few bars.
+        StorageError: If a run is damaged, its training is not in the ledger, or the ledger is not
+            whole.
+    """
+    require_known_policies(names, workspace / RUNS_FOLDER, has_market=market is not None)
+    subjects = {name: open_evaluated_run(name, workspace) for name in runs_among(names)}
+    for subject in subjects.values():
+        require_counted(subject.run, workspace)
+    found, accesses = list[Backtest](), list[TestSetAccess]()
+    with torch_threads(1):  # a few hundred lanes are too few to share out
+        for name in names:
+            if name in subjects:
+                access = _look(subjects[name], terms)
+                found.append(_run(access, progress))
+                if access.bars.stop > access.subject.data.split.test.start:
+                    accesses.append(access)
+                continue
+            place = market or _market_of(next(iter(subjects.values())))
+            bars = _bars(place.world, terms, next(iter(subjects.values()), None))
+            env = next((subject.env for subject in subjects.values()), None)
+            found.append(_rule(name, place, bars, terms, env, progress))
+    return NamedBacktests(tuple(found), tuple(accesses))
+
+
+def figures_of(played: Backtest) -> BacktestFigures:
+    """Measure a backtest.
+
+    Raises:
+        DataError: If there are fewer than eight bars: nothing to draw blocks from.
+    """
+    returns = played.portfolio_returns[:, None]
+    net, sharpe = intervals_over_blocks(returns)
+    return BacktestFigures(
+        policy=played.policy,
+        label=played.label,
+        synthetic=played.synthetic,
+        first_day=played.first_day,
+        last_day=played.last_day,
+        bars=played.n_bars,
+        symbols=len(played.symbols),
+        costs=played.costs,
+        delay_bars=played.delay_bars,
+        bars_per_year=played.bars_per_year,
+        metrics=measure(outcome_of(played), FIGURES),
+        sharpe_annual=sharpe.scaled(math.sqrt(played.bars_per_year)),
+        net_bps_per_bar=net.scaled(1e4),
+    )
+
+
+def trades_csv(backtests: Sequence[Backtest]) -> str:
+    """Write every trade of every policy as CSV; money in account currency, times UTC."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_TRADE_COLUMNS)
+    for played in backtests:
+        trades = played.trades
+        entered, left = (
+            stamps.astype("datetime64[us]").astype("datetime64[s]").astype(str)
+            for stamps in (trades.entered_at, trades.left_at)
+        )
+        for place in range(len(trades)):
+            numbers = (
+                getattr(trades, name)[place]
+                for name in ("units", "entry_price", "exit_price", "commission_ccy")
+            )
+            writer.writerow(
+                [
+                    *(played.policy, played.symbols[trades.symbol[place]], trades.side[place]),
+                    *(entered[place], left[place], trades.bars[place]),
+                    *(f"{number:.6f}" for number in numbers),
+                    *(f"{trades.slippage_ccy[place]:.6f}", f"{trades.pnl_ccy[place]:.6f}"),
+                    *(int(trades.is_open[place]), _ending(trades, place)),
+                ]
+            )
+    return text.getvalue()
+
+
+def _ending(trades: Trades, place: int) -> str:
+    if trades.is_open[place]:
+        return ""
+    reason = int(trades.reason[place])
+    return ExitReason(reason).name.lower() if reason else "policy"
+
+
+def _look(subject: EvaluatedRun, terms: BacktestTerms) -> TestSetAccess:
+    bars = _bars(subject.data.world, terms, subject)
+    return TestSetAccess(subject, bars, terms.priced(subject.env.costs), terms.delay_bars)
+
+
+def _run(access: TestSetAccess, progress: Progress | None) -> Backtest:
+    played = access.subject.backtest(
+        access.bars, costs=access.costs, delay_bars=access.delay_bars, progress=progress
+    )
+    return replace(played, policy=f"{played.policy}{_seen_before(access.subject, access.bars)}")
+
+
+def _seen_before(subject: EvaluatedRun, bars: IndexRange) -> str:
+    """Say by the name of a run what it has used the bars for."""
+    return {
+        "learned": " (in sample: learned from these bars)",
+        "chosen": " (chosen on these bars)",
+        "earlier": " (learned from later bars)",
+        "none": "",
+    }[subject.data.split.use_of(bars)]
+
+
+def _rule(
+    name: str,
+    place: Market,
+    bars: IndexRange,
+    terms: BacktestTerms,
+    env: EnvConfig | None,
+    progress: Progress | None,
+) -> Backtest:
+    config = sleeve_config(terms.priced(env.costs if env else CostProfile()))
+    costs = config.costs
+    if name in RULES:
+        policy = baseline(name, place.world, seed=terms.seed)
+    elif place.market is None:
+        raise DataError(
+            f"policy {name!r} must have a synthetic market: it reads what nobody can see",
+            was="observed data",
+            where=place.world.label,
+            remedy="Leave it out",
+        )
+    else:
+        cost_frac = costs.commission_frac + costs.slippage_frac + 0.5 * costs.spread_frac
+        policy = oracle_policy(
+            place.market, place.world, cost_frac=cost_frac, information=ORACLES[name]
+        )
+    (played,) = backtest_all(
+        place.world,
+        config,
+        [PolicyUnderTest(name, policy, delay_bars=terms.delay_bars)],
+        bars_per_year=place.bars_per_year,
+        first_bar=bars.start,
+        last_bar=bars.stop - 1,
+        progress=progress,
+    )
+    return played
+
+
+def _market_of(subject: EvaluatedRun) -> Market:
+    data = subject.data
+    return Market(data.world, data.market, data.bars_per_year)
+
+
+def _bars(world: World, terms: BacktestTerms, subject: EvaluatedRun | None) -> IndexRange:
+    if subject is not None and terms.start is None and terms.end is None:
+        return subject.bars(terms.part)
+    return ready_bars(world, bars_between(world, terms.start, terms.end))

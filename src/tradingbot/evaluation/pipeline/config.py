@@ -1,0 +1,86 @@
+"""The configuration of an evaluation: settings of every piece.
+
+Presets are in `configuration/presets/evaluation`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tradingbot.configuration.dataclass_reader import plain_values, read_dataclass
+from tradingbot.configuration.files import merge, preset_folder, read_merged
+from tradingbot.domain.errors import ConfigError
+from tradingbot.evaluation.analyses.ablation import AblationSettings
+from tradingbot.evaluation.analyses.ensemble import EnsembleSettings
+from tradingbot.evaluation.analyses.leak_check import LeakCheckSettings
+from tradingbot.evaluation.analyses.performance import PerformanceSettings
+from tradingbot.evaluation.analyses.seeds import SeedsSettings
+from tradingbot.evaluation.analyses.statistics import StatisticsSettings
+from tradingbot.evaluation.pipeline.analysis_names import OPTIONAL, require_analyses
+from tradingbot.evaluation.placebo_checks import PlaceboSettings
+from tradingbot.evaluation.policy_analysis import PolicyAnalysisSettings
+from tradingbot.evaluation.regimes import RegimeSettings
+from tradingbot.evaluation.sensitivity.settings import SensitivitySettings
+from tradingbot.evaluation.stress.settings import StressSettings
+from tradingbot.evaluation.walk_forward import WalkForwardSettings
+from tradingbot.training.config_files import as_document
+
+DEFAULT_PRESET = "full"
+
+
+@dataclass(frozen=True)
+class EvaluateConfig:
+    """Everything that an evaluation needs to know."""
+
+    pieces: tuple[str, ...] = OPTIONAL
+    """Pieces beside the required ones; those that do not fit the run are left out, and why."""
+    performance: PerformanceSettings = field(default_factory=PerformanceSettings)
+    statistics: StatisticsSettings = field(default_factory=StatisticsSettings)
+    leak_check: LeakCheckSettings = field(default_factory=LeakCheckSettings)
+    walk_forward: WalkForwardSettings = field(default_factory=WalkForwardSettings)
+    regimes: RegimeSettings = field(default_factory=RegimeSettings)
+    stress: StressSettings = field(default_factory=StressSettings)
+    sensitivity: SensitivitySettings = field(default_factory=SensitivitySettings)
+    seeds: SeedsSettings = field(default_factory=SeedsSettings)
+    ensemble: EnsembleSettings = field(default_factory=EnsembleSettings)
+    policy: PolicyAnalysisSettings = field(default_factory=PolicyAnalysisSettings)
+    placebos: PlaceboSettings = field(default_factory=PlaceboSettings)
+    ablation: AblationSettings = field(default_factory=AblationSettings)
+
+    def __post_init__(self) -> None:
+        """Refuse pieces that nobody can make."""
+        require_analyses(self.pieces, where="pieces")
+
+    @property
+    def config_hash(self) -> str:
+        """SHA-256 of everything that can move a figure."""
+        text = json.dumps(plain_values(self), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def load_evaluate_config(
+    reference: str | Path = DEFAULT_PRESET, overrides: Mapping[str, object] | None = None
+) -> EvaluateConfig:
+    """Read a preset by name or a file by path, follow `extends:`, lay options over it, check.
+
+    Args:
+        reference: Name of a preset, or a .yaml file.
+        overrides: Dotted key → value, e.g. `seeds.count` → 3; they go before what files say.
+
+    Raises:
+        ConfigError: Naming the key that is unknown or whose value breaks a rule.
+    """
+    document, files = read_merged(reference, preset_folder("evaluation"))
+    if overrides:
+        document = merge(document, as_document(overrides))
+    values: dict[str, Any] = dict(document.values)
+    try:
+        return read_dataclass(EvaluateConfig, values, name="evaluation")
+    except ConfigError as e:
+        where = e.where or (None if overrides else str(files[0]))
+        raise ConfigError(e.rule, was=e.was, where=where, remedy=e.remedy) from e

@@ -1,0 +1,105 @@
+"""Making all pieces of a dossier: in order of need, each once, what is there already not again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+
+from tradingbot.evaluation.analyses.analysis import Analysis, Progress, silent
+from tradingbot.evaluation.pipeline.context import AnalysisTask, EvaluationContext, EvaluationJob
+from tradingbot.evaluation.pipeline.executor import Executor, InlineExecutor, ProcessExecutor
+from tradingbot.evaluation.pipeline.store import StoredAnalysis
+from tradingbot.training.prepared_setup import torch_threads
+
+
+def run_analyses(
+    context: EvaluationContext, job: EvaluationJob, *, jobs: int = 1, progress: Progress = silent
+) -> dict[str, StoredAnalysis]:
+    """Make what is missing.
+
+    Args:
+        context: Of this process.
+        job: That workers open their own from.
+        jobs: Processes; 1 makes everything in this one. Results do not depend on it.
+        progress: Told (pieces finished, pieces in all, what is done now).
+
+    Returns:
+        Name → what was kept, of every piece, in the order of the bench.
+
+    Raises:
+        UserError: If a piece without which there is no dossier cannot be made.
+        RuntimeError: If making a piece failed.
+    """
+    made = _Made(context)
+    made.take_from_store()
+    missing = len(context.pieces) - len(made.stored)
+    with ExitStack() as stack:
+        if missing:
+            stack.enter_context(torch_threads(1))
+            executor: Executor = InlineExecutor(context)
+            if min(jobs, missing) > 1:
+                executor = stack.enter_context(ProcessExecutor(job, min(jobs, missing)))
+            _make_missing(context, made, executor, progress)
+    return {name: made.stored[name] for name in context.pieces}
+
+
+class _Made:
+    """What there is so far."""
+
+    def __init__(self, context: EvaluationContext) -> None:
+        self.context = context
+        self.stored: dict[str, StoredAnalysis] = {}
+        self.keys: dict[str, str] = {}
+
+    def take_from_store(self) -> None:
+        """Take what was made before, as far as needs are there."""
+        for analysis in self.context.pieces.values():
+            if self.is_ready(analysis):
+                self.take(self.context.task_of(analysis, self.keys))
+
+    def take(self, task: AnalysisTask) -> bool:
+        """Take one piece from the store; false where it is not there."""
+        stored = self.context.load(task)
+        if stored is None:
+            return False
+        self.stored[task.name], self.keys[task.name] = stored, task.key
+        return True
+
+    def is_ready(self, analysis: Analysis) -> bool:
+        """Tell whether it is still to be made, and everything that it needs is there."""
+        return analysis.name not in self.stored and all(
+            name in self.stored for name in analysis.needs
+        )
+
+
+def _make_missing(
+    context: EvaluationContext, made: _Made, executor: Executor, progress: Progress
+) -> None:
+    total, given = len(context.pieces), set[str]()
+
+    def tell(finished: int, of: int, label: str) -> None:
+        inside = f"{label} {finished}/{of}" if of else label
+        progress(len(made.stored), total, inside)
+
+    while len(made.stored) < total:
+        ready = [
+            analysis for analysis in _heaviest_first(context.pieces) if made.is_ready(analysis)
+        ]
+        for analysis in ready:
+            if analysis.name in given or not executor.is_free:
+                continue
+            task = context.task_of(analysis, made.keys)
+            if made.take(task):  # it became known only now that it is there
+                break
+            given.add(analysis.name)
+            executor.give(task)
+            tell(0, 0, analysis.name)
+        else:
+            task = executor.wait(tell)
+            taken = made.take(task)
+            assert taken, task.name
+            tell(0, 0, task.name)
+
+
+def _heaviest_first(pieces: Mapping[str, Analysis]) -> list[Analysis]:
+    return sorted(pieces.values(), key=lambda analysis: -analysis.weight)

@@ -1,0 +1,73 @@
+"""The ledger's witness of pieces: a file that no evaluation of the run left is not taken."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tradingbot.runs import RunDirectory
+from tradingbot.runs.ledger import Ledger
+from tradingbot.runs.receipt import began_at
+from tradingbot.training.trial_ledger import data_key
+
+
+@dataclass(frozen=True)
+class AnalysisReceipts:
+    """Notes the hash of every piece of one run; every process has its own."""
+
+    workspace: Path
+    """Whose ledger."""
+    run: str
+    """Id of the run."""
+    data: str
+    """Hash of the bars, as `data_key` has it."""
+    began_at: int = 0
+    """Entries before it are of another run that had the name."""
+    _known: set[str] = field(default_factory=set, repr=False)
+    """What the ledger was found to hold; no entry ever leaves it, so it is read for others only."""
+
+    def note(self, content: bytes) -> None:
+        """Write the hash of a kept file into the ledger; it is no trial.
+
+        Raises:
+            StorageError: If the ledger is not whole, or the disk refuses.
+        """
+        sha256 = _sha256(content)
+        if self._holds(sha256):
+            return
+        Ledger(self.workspace).begin(
+            "piece", data=self.data, run=self.run, config_hash=sha256, at=datetime.now(UTC)
+        )
+        self._known.add(sha256)
+
+    def knows(self, content: bytes) -> bool:
+        """Tell whether a file is one that was noted for this run.
+
+        Raises:
+            StorageError: If the ledger is not whole.
+        """
+        return self._holds(_sha256(content))
+
+    def _holds(self, sha256: str) -> bool:
+        if sha256 not in self._known:
+            self._known.update(
+                each.config_hash
+                for each in Ledger(self.workspace).entries()[self.began_at :]
+                if (each.kind, each.run, each.data) == ("piece", self.run, self.data)
+            )
+        return sha256 in self._known
+
+
+def receipts_of(run: RunDirectory, workspace: Path) -> AnalysisReceipts:
+    """Return the witness of a run's pieces.
+
+    Raises:
+        StorageError: If what the run saw of the ledger is damaged.
+    """
+    return AnalysisReceipts(workspace, run.id, data_key(run.record.data), began_at(run.path))
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

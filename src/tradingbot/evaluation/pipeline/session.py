@@ -1,0 +1,127 @@
+"""One evaluation from beginning to end: pieces, dossier, memo, files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tradingbot.data.atomic import storage_errors
+from tradingbot.domain.errors import MissingExtraError
+from tradingbot.evaluation.analyses.analysis import Progress, silent
+from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.gates.gates_file import foreign_source, load_gates
+from tradingbot.evaluation.gates.memo import write_memo
+from tradingbot.evaluation.gates.result import Memo
+from tradingbot.evaluation.pipeline.assembly import assemble_dossier
+from tradingbot.evaluation.pipeline.config import EvaluateConfig
+from tradingbot.evaluation.pipeline.context import (
+    EvaluationContext,
+    EvaluationJob,
+    impossible,
+    open_context,
+)
+from tradingbot.evaluation.pipeline.engine import run_analyses
+from tradingbot.evaluation.pipeline.publishing import note_dossier, store_page
+from tradingbot.evaluation.pipeline.store import StoredAnalysis
+from tradingbot.evaluation.pipeline.stored_dossier import DOSSIER_FILE, EVALUATION_FOLDER
+from tradingbot.evaluation.tables import write_tables
+from tradingbot.runs import find_run
+from tradingbot.runs.lock import locked
+from tradingbot.runs.requirement import installed_version
+from tradingbot.training.session import RUNS_FOLDER
+from tradingbot.training.trial_ledger import count_evaluation, data_key, require_counted
+
+PIECES_FOLDER, LOCK_FILE = "pieces", "lock"
+_PAGE_PACKAGE = "jinja2"
+"""What writes the page."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What came of it."""
+
+    dossier: Dossier
+    memo: Memo
+    folder: Path
+    """Where JSON, tables and page are."""
+    page: Path
+
+
+@dataclass(frozen=True)
+class EvaluationRequest:
+    """What somebody wants evaluated."""
+
+    run: str
+    """Id of the run, the beginning of it, or its folder."""
+    config: EvaluateConfig
+    gates: str = "product"
+    """Gates that come with the package, or a file."""
+    must_have: tuple[str, ...] = ()
+    """Pieces that were named one by one: without one of them there is no evaluation."""
+    command: str = ""
+    """That makes the dossier again."""
+    out: Path | None = None
+    """Folder for the results; `evaluation` of the run's by default."""
+
+
+def evaluate_run(
+    request: EvaluationRequest, workspace: Path, *, jobs: int = 1, progress: Progress = silent
+) -> Evaluation:
+    """Evaluate a finished run; what is there of an earlier evaluation is not made again.
+
+    What can be refused from run and settings alone is refused before the ledger counts anything.
+
+    Args:
+        request: What is wanted.
+        workspace: Where runs and data are.
+        jobs: Processes.
+        progress: Told (pieces finished, pieces in all, what is done now).
+
+    Raises:
+        UserError: If the run cannot be evaluated, somebody else evaluates it now, or a piece that
+            must be there cannot be made.
+    """
+    gates = load_gates(request.gates)  # refused now, not after an hour
+    if installed_version(_PAGE_PACKAGE) is None:
+        raise MissingExtraError("plot", package=_PAGE_PACKAGE)
+    run = find_run(workspace / RUNS_FOLDER, request.run)
+    own = run.path / EVALUATION_FOLDER
+    job = EvaluationJob(str(run.path), workspace, request.config, own / PIECES_FOLDER)
+    context = open_context(job)
+    context.require_possible(request.must_have)
+    folder = request.out or own
+    for place in (own, folder):
+        with storage_errors(place):
+            place.mkdir(parents=True, exist_ok=True)
+    with locked(own / LOCK_FILE, "evaluation"):
+        _count(context, workspace)
+        pieces = run_analyses(context, job, jobs=jobs, progress=progress)
+        _require_named(pieces, request.must_have)
+        dossier = assemble_dossier(
+            context.subject,
+            request.config,
+            pieces,
+            command=request.command,
+            evaluated_at=datetime.now(UTC),
+        )
+        memo = write_memo(dossier, gates, source=foreign_source(request.gates))
+        write_tables(dossier, memo, folder)
+        if folder.resolve() == own.resolve():  # what `tradingbot gates` will read
+            note_dossier(folder / DOSSIER_FILE, run, workspace, at=datetime.now(UTC))
+        return Evaluation(dossier, memo, folder, store_page(folder, dossier, memo))
+
+
+def _count(context: EvaluationContext, workspace: Path) -> None:
+    """Count the evaluation, once for the same weights, data, settings and sources."""
+    run = context.subject.run
+    require_counted(run, workspace)
+    key = context.task_of(context.pieces["performance"], {}).key
+    data, now = data_key(run.record.data), datetime.now(UTC)
+    count_evaluation(run.id, workspace, run.path, data=data, config_hash=key, at=now)
+
+
+def _require_named(pieces: dict[str, StoredAnalysis], names: tuple[str, ...]) -> None:
+    for name in names:
+        if pieces[name].reason:
+            raise impossible(name, pieces[name].reason)

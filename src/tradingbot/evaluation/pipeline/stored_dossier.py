@@ -1,0 +1,109 @@
+"""The dossier that an evaluation stored, read back and judged again by gates."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from tradingbot.data.atomic import storage_errors
+from tradingbot.data.json_files import json_problem
+from tradingbot.domain.errors import ConfigError, StorageError
+from tradingbot.evaluation.dossier.codec import from_plain
+from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.gates.gates_file import foreign_source, load_gates, read_benches
+from tradingbot.evaluation.gates.memo import write_memo
+from tradingbot.evaluation.gates.result import Memo
+from tradingbot.runs import RunDirectory
+from tradingbot.runs.ledger import LEDGER_FILE, Ledger
+from tradingbot.runs.receipt import began_at
+
+EVALUATION_FOLDER, DOSSIER_FILE = "evaluation", "dossier.json"
+
+
+def read_dossier(run: Path) -> Dossier:
+    """Read the dossier that `tradingbot evaluate` left in a run's folder, whoever changed it since.
+
+    Raises:
+        ConfigError: If the run was not evaluated.
+        StorageError: If the file is damaged.
+    """
+    return _parse(_content(run), run)
+
+
+def read_noted_dossier(run: RunDirectory, workspace: Path) -> Dossier:
+    """Read a run's dossier, and refuse one that is not the file the evaluation left.
+
+    The hash of that file is in the ledger of the workspace, where no entry can be changed alone.
+
+    Raises:
+        ConfigError: If the run was not evaluated.
+        StorageError: If the ledger has no hash of the dossier or another one, or a file is damaged.
+    """
+    content, noted = _content(run.path), _noted_sha256(run, workspace)
+    if noted != hashlib.sha256(content).hexdigest():
+        raise StorageError(
+            "a dossier must be the file that its evaluation left, by its SHA-256 in the ledger",
+            was="no hash of it there" if noted is None else "a file that was changed since",
+            where=f"{_path(run.path)}, {workspace / LEDGER_FILE}",
+            remedy=f"Evaluate again: tradingbot evaluate {run.id}",
+        )
+    return _parse(content, run.path)
+
+
+def _noted_sha256(run: RunDirectory, workspace: Path) -> str | None:
+    """Return the hash of the newest dossier that the ledger knows of a run.
+
+    Entries before the run began are of another that had its name.
+    """
+    noted = [
+        each.config_hash
+        for each in Ledger(workspace).entries()[began_at(run.path) :]
+        if each.kind == "dossier" and each.run == run.id
+    ]
+    return noted[-1] if noted else None
+
+
+def _path(run: Path) -> Path:
+    return run / EVALUATION_FOLDER / DOSSIER_FILE
+
+
+def _content(run: Path) -> bytes:
+    if not _path(run).is_file():
+        raise ConfigError(
+            "a run must be evaluated before its gates are judged",
+            was="no dossier",
+            where=str(run),
+            remedy=f"Run: tradingbot evaluate {run.name}",
+        )
+    with storage_errors(_path(run)):
+        return _path(run).read_bytes()
+
+
+def _parse(content: bytes, run: Path) -> Dossier:
+    try:
+        values = json.loads(content)
+    except ValueError as e:
+        raise StorageError(
+            "a dossier must be readable JSON",
+            was=json_problem(e),
+            where=str(_path(run)),
+            remedy=f"Make it again: tradingbot evaluate {run.name}",
+        ) from e
+    return from_plain(Dossier, values, name=DOSSIER_FILE)
+
+
+def judge_run(
+    run: RunDirectory, workspace: Path, gates: str | Path, benches: Sequence[Path] = ()
+) -> Memo:
+    """Judge the stored dossier of a run.
+
+    Raises:
+        UserError: If there is no dossier, it was changed since, or the gates or benchmarks cannot
+            be read.
+    """
+    dossier = read_noted_dossier(run, workspace)
+    return write_memo(
+        dossier, load_gates(gates), read_benches(benches), source=foreign_source(gates)
+    )

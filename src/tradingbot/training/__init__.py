@@ -1,0 +1,1 @@
+"""A run from data to checkpoint: set-up, pre-training, training, selection, resume."""

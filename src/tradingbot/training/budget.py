@@ -1,0 +1,130 @@
+"""What settings of a learner and the budget have to do with each other.
+
+Schedules count steps, and so does the budget: one that is written apart from the other lets a
+learner go on at rate 0, or end in the middle of its decay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from tradingbot.configuration.files import place_of
+from tradingbot.configuration.yaml_reader import KeyPath, Place
+from tradingbot.domain.errors import ConfigError
+from tradingbot.learning.schedules import Schedule
+from tradingbot.training.config import BudgetSection, LearnerSection, TrainConfig
+
+FOLLOWS_BUDGET = "budget"
+"""What `over` of a schedule says to end with the budget."""
+_LEARNERS = ("ppo", "sac", "direct")
+_STEPS_OF_UPDATE = {"ppo": "rollout_steps", "sac": "steps_per_update", "direct": "chunk_bars"}
+"""Steps of one environment in an update, by learner."""
+_FEWEST_UPDATES = 2
+
+
+def resolve_schedules(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the number of steps where a schedule of a learner follows the budget.
+
+    `over: budget` does, and so does a learning rate that moves and of which no `over` is said.
+
+    Args:
+        values: Of a configuration, not yet checked; what is malformed is left as it is.
+    """
+    learner = values.get("learner", {})
+    if not isinstance(learner, Mapping):
+        return dict(values)
+    sections = {name: learner.get(name, {}) for name in _LEARNERS}
+    steps = _steps(values.get("budget"))
+    resolved = {
+        name: _resolve(_with_rate(section, name), steps)
+        for name, section in sections.items()
+        if isinstance(section, Mapping)
+    }
+    return {**values, "learner": {**learner, **resolved}}
+
+
+def check_budget(
+    config: TrainConfig, places: Mapping[KeyPath, Place] = MappingProxyType({})
+) -> None:
+    """Refuse a budget in which nothing, or nothing towards the end, is learned.
+
+    Args:
+        config: Of a run that is to begin or to be changed.
+        places: Where values were written, as far as it is known.
+
+    Raises:
+        ConfigError: If there are too few updates, or the learning rate is 0 before the end.
+    """
+    _check_updates(config, places)
+    _check_rate(config, places)
+
+
+def _check_updates(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:
+    name, budget = config.learner.name, config.budget
+    key = _STEPS_OF_UPDATE[name]
+    in_update = getattr(getattr(config.learner, name), key) * budget.n_envs
+    where = place_of(places, ("budget", "steps_per_agent"))
+    updates = -(-budget.steps_per_agent // in_update)
+    if updates < _FEWEST_UPDATES:
+        raise ConfigError(
+            f"budget.steps_per_agent must be enough for {_FEWEST_UPDATES} updates",
+            was=f"{budget.steps_per_agent}, where an update takes {in_update} "
+            f"(learner.{name}.{key} × budget.n_envs)",
+            where=where,
+            remedy=f"Give more than {in_update} steps, or lower learner.{name}.{key} or "
+            "budget.n_envs",
+        )
+    warm_up = config.learner.sac.warm_up
+    if name == "sac" and warm_up >= budget.steps_per_agent:
+        raise ConfigError(
+            "learner.sac.warm_up must be below budget.steps_per_agent",
+            was=f"{warm_up} of {budget.steps_per_agent} steps: nothing would be learned",
+            where=place_of(places, ("learner", "sac", "warm_up")) or where,
+            remedy=f"Lower learner.sac.warm_up, or give more than {warm_up} steps",
+        )
+
+
+def _check_rate(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:
+    name, steps = config.learner.name, config.budget.steps_per_agent
+    rate: Schedule = getattr(config.learner, name).learning_rate
+    end = rate.hold + rate.over
+    if rate.kind != "constant" and rate.last == 0.0 and end < steps:
+        key = f"learner.{name}.learning_rate.over"
+        raise ConfigError(
+            "a learning rate that falls to 0 must last as long as the budget",
+            was=f"0 from step {end} of {steps}",
+            where=place_of(places, tuple(key.split("."))),
+            remedy=f"Set {key}={FOLLOWS_BUDGET}, or a last rate above 0",
+        )
+
+
+def _steps(section: object) -> int:
+    usual = BudgetSection().steps_per_agent
+    steps = section.get("steps_per_agent", usual) if isinstance(section, Mapping) else usual
+    return steps if isinstance(steps, int) and steps >= 1 else usual
+
+
+def _with_rate(section: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Let a learning rate follow the budget if it moves and nothing else is said."""
+    usual: Schedule = getattr(LearnerSection(), name).learning_rate
+    rate = section.get("learning_rate", {})
+    if not isinstance(rate, Mapping) or "over" in rate:
+        return dict(section)
+    if rate.get("kind", usual.kind) == "constant":
+        return dict(section)
+    hold = rate.get("hold", usual.hold)
+    return {**section, "learning_rate": {**rate, "hold": hold, "over": FOLLOWS_BUDGET}}
+
+
+def _resolve(values: Mapping[str, Any], steps: int) -> dict[str, Any]:
+    """Replace `over: budget` in a section and in those below it; ends when the budget does."""
+    resolved = {
+        key: _resolve(value, steps) if isinstance(value, Mapping) else value
+        for key, value in values.items()
+    }
+    if resolved.get("over") == FOLLOWS_BUDGET:
+        hold = resolved.get("hold", 0)
+        resolved["over"] = max(steps - hold, 1) if isinstance(hold, int) else steps
+    return resolved

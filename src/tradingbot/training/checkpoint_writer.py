@@ -1,0 +1,155 @@
+"""What a run leaves on disk while it trains: checkpoints and journals, in step with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tradingbot.agents.loading import TRADES
+from tradingbot.domain.errors import StorageError
+from tradingbot.learning.learner import Metrics
+from tradingbot.learning.trainer_events import Ended, Evaluated, Event, Snapshot, Updated
+from tradingbot.learning.trainer_tensors import copied_tensors, tensors_below, to_host
+from tradingbot.networks.encoders.encoder import Encoder
+from tradingbot.runs import (
+    CheckpointContent,
+    Journal,
+    RunDirectory,
+    latest_good,
+    save_checkpoint,
+)
+from tradingbot.runs.manifest import CheckpointKind, CheckpointManifest
+from tradingbot.runs.resuming import ResumePoint
+from tradingbot.training.callbacks import event_values
+
+JOURNALS = ("preparation", "metrics", "evaluations", "recorder")
+"""Figures of pre-training and cloning, of every update, of every evaluation, and what the flight
+recorder saw."""
+_ENCODER = "encoder"
+FROZEN_ENCODER, LEARNING_ENCODER = f"{_ENCODER}.", "view.encoder."
+"""What the names of an encoder's weights begin with: by itself, or as part of the learner."""
+
+
+class CheckpointWriter:
+    """Keeps one run; its lock must be held."""
+
+    def __init__(self, run: RunDirectory, point: ResumePoint | None) -> None:
+        """Open the journals where the checkpoint left them; from the beginning without one."""
+        self.run = run
+        self._journals = {
+            name: Journal(run.journal_path(name), mark=point.mark(name) if point else None)
+            for name in JOURNALS
+        }
+        self._networks: Mapping[str, Any] = {}
+        self._encoder: Encoder | None = None
+        self._normaliser: Mapping[str, Tensor] = {}
+        checkpoint = point.checkpoint if point else None
+        self._parent = checkpoint.manifest.weights_sha256 if checkpoint else None
+
+    def save_networks_of(
+        self,
+        networks: Mapping[str, Any],
+        encoder: Encoder | None,
+        normaliser: Mapping[str, Tensor],
+    ) -> None:
+        """Say which weights checkpoints hold for acting."""
+        self._networks, self._encoder, self._normaliser = networks, encoder, normaliser
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Write a checkpoint, and how far the journals go with it.
+
+        Raises:
+            StorageError: If the disk refuses; what was kept before still is.
+        """
+        content = CheckpointContent(
+            agent=self.acting_tensors(),
+            training=snapshot.tensors,
+            normaliser=self._normaliser,
+            steps=snapshot.steps,
+            metrics={"score": snapshot.score, "updates": float(snapshot.updates)},
+            journals={name: journal.mark() for name, journal in self._journals.items()},
+            labels=snapshot.labels,
+            parent=self._parent,
+        )
+        manifest = save_checkpoint(self.run, _kind_of(snapshot), snapshot.sequence, content)
+        self._parent = manifest.weights_sha256
+        self.run.write_status(
+            "running", at=datetime.now(UTC), update=snapshot.sequence, steps=snapshot.steps
+        )
+
+    def save_selected(self, trading: Collection[str], ended: Ended) -> CheckpointManifest:
+        """Write the policy that was judged: the networks as they are now, and who trades.
+
+        Args:
+            trading: Names of the agents that trade; the others stay out.
+            ended: How training ended.
+
+        Raises:
+            StorageError: If the disk refuses; what was kept before still is.
+        """
+        trades = torch.tensor([name in trading for name in self.run.record.data.agents])
+        content = CheckpointContent(
+            agent={**self.acting_tensors(), TRADES: trades},
+            normaliser=self._normaliser,
+            steps=ended.steps,
+            metrics={"score": ended.best_mean_score},
+            parent=self._parent,
+        )
+        return save_checkpoint(self.run, "judged", ended.sequence, content)
+
+    def load_healthy(self) -> dict[str, Tensor]:
+        """Return the training tensors of the newest checkpoint that training may return to.
+
+        Raises:
+            StorageError: If there is none that is whole.
+        """
+        checkpoint, skipped = latest_good(self.run, label="healthy")
+        if checkpoint is None:
+            raise StorageError(
+                "a run must have a healthy checkpoint to return to",
+                was="; ".join(skipped) or "none",
+                where=str(self.run.path),
+                remedy="Train again with a lower learning rate",
+            )
+        return checkpoint.training
+
+    def acting_tensors(self) -> dict[str, Tensor]:
+        """Weights that acting needs: the learner's networks, and a frozen encoder."""
+        encoder = {} if self._encoder is None else {_ENCODER: self._encoder}
+        return copied_tensors({**self._networks, **encoder})
+
+    def take(self, event: Event) -> None:
+        """Write down what can be drawn as a curve; nothing that depends on speed."""
+        if isinstance(event, Updated):
+            self._journals["metrics"].append(event_values(event, with_time=False))
+        elif isinstance(event, Evaluated):
+            self._journals["evaluations"].append(event_values(event))
+
+    def prepared(self, stage: str, update: int, metrics: Metrics) -> None:
+        """Write down an update of pre-training or cloning."""
+        figures = {name: figure.tolist() for name, figure in to_host(metrics).items()}
+        self._journals["preparation"].append({"stage": stage, "update": update, **figures})
+
+    def record(self, row: Mapping[str, Any]) -> None:
+        """Write down what the flight recorder saw."""
+        self._journals["recorder"].append(row)
+
+    def close(self) -> None:
+        """Give the files back."""
+        for journal in self._journals.values():
+            journal.close()
+
+
+def stored_encoder(point: ResumePoint | None) -> dict[str, Tensor] | None:
+    """Return the weights of the frozen encoder in a checkpoint; None where there is none."""
+    checkpoint = point.checkpoint if point else None
+    return tensors_below(checkpoint.agent if checkpoint else {}, FROZEN_ENCODER) or None
+
+
+def _kind_of(snapshot: Snapshot) -> CheckpointKind:
+    kinds: tuple[CheckpointKind, ...] = ("final", "best", "start")
+    return next((kind for kind in kinds if kind in snapshot.labels), "last")

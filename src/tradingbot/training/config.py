@@ -1,0 +1,244 @@
+"""The configuration of a training run: frozen models; presets in `configuration/presets/training`.
+
+Sections that configure the library (learners, pre-training, guards, rules) are the library's own
+dataclasses. Reading and merging of files is in `tradingbot.training.config_files`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BeforeValidator, Field, InstanceOf, PlainSerializer, Strict, model_validator
+
+from tradingbot.configuration.dataclass_reader import plain_values, read_dataclass
+from tradingbot.configuration.pipeline import (
+    ConfigSection,
+    MarketConfig,
+    Name,
+    ScalingConfig,
+    Seed,
+    SplitsConfig,
+)
+from tradingbot.domain.errors import UserError
+from tradingbot.learning.cloning.config import CloningConfig
+from tradingbot.learning.direct.config import DirectConfig
+from tradingbot.learning.early_stopping import StoppingConfig
+from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.ppo.config import PPOConfig
+from tradingbot.learning.pretraining.config import PretrainingConfig
+from tradingbot.learning.sac.config import SACConfig
+from tradingbot.learning.trainer_plan import TrainPlan
+from tradingbot.market.params import SimulatorParams
+
+Names = Annotated[tuple[Name, ...], Strict(False)]
+"""A list in YAML."""
+_Kind = TypeVar("_Kind")
+
+
+def _build(kind: type[_Kind], name: str, values: object) -> _Kind:
+    try:
+        return read_dataclass(kind, values, name=name)
+    except UserError as e:
+        raise ValueError(str(e)) from e
+
+
+def _library(kind: type[_Kind], name: str) -> Any:
+    """Say how a section is read as a dataclass of the library, and written as plain values."""
+    return (BeforeValidator(partial(_build, kind, name)), PlainSerializer(plain_values))
+
+
+class TaskSection(ConfigSection):
+    """What agents trade by: rules, costs, reward, and what they see of themselves."""
+
+    rules: Annotated[InstanceOf[SimulatorParams], *_library(SimulatorParams, "task.rules")] = (
+        SimulatorParams()
+    )
+    """Capital, limits, action space and episodes; the fields of `market.params.SimulatorParams`."""
+    costs: Name = "alpaca"
+    """Cost profile: free, alpaca, retail or impact."""
+    reward: Name = "log_growth"
+    """Reward preset: v31, prototype, sharpe, log_growth or differential_sharpe."""
+    private: Names = ()
+    """Private numbers that agents see; all of them where none is named."""
+    probabilities: Name = "none"
+    """Supervised model of the workspace whose probabilities agents see; `none`: thirds."""
+
+
+class EncoderSection(ConfigSection):
+    """What turns the history of a symbol into an embedding."""
+
+    preset: Name = "row"
+    """`row` (features as they are), skip (features and a few learned numbers), tiny, small, full,
+    lstm or mlp."""
+    trainable: bool = False
+    """Let the encoder learn with the agents; else its embeddings are computed once."""
+    pretrain: bool = True
+    """Pre-train it by auxiliary tasks on the training part first; `row` has nothing to learn."""
+    transfer_from: Name | None = None
+    """Run whose encoder is taken instead of pre-training one; of the same preset and features. If
+    it was trained on bars that are now validated or tested on, figures there are too good."""
+
+
+@dataclass(frozen=True)
+class CloningSection(CloningConfig):
+    """Behaviour cloning before training: whether at all, and the library's settings."""
+
+    enabled: bool = False
+    """Let actors imitate the rule expert on the training part before they learn."""
+
+
+class LearnerSection(ConfigSection):
+    """Which learner, and the settings of each."""
+
+    name: Literal["ppo", "sac", "direct"] = "ppo"
+    """Learner that trains; only its settings count."""
+    ppo: Annotated[InstanceOf[PPOConfig], *_library(PPOConfig, "learner.ppo")] = PPOConfig()
+    """Fields of `learning.ppo.config.PPOConfig`."""
+    sac: Annotated[InstanceOf[SACConfig], *_library(SACConfig, "learner.sac")] = SACConfig()
+    """Fields of `learning.sac.config.SACConfig`."""
+    direct: Annotated[InstanceOf[DirectConfig], *_library(DirectConfig, "learner.direct")] = (
+        DirectConfig()
+    )
+    """Fields of `learning.direct.config.DirectConfig`."""
+
+
+class BudgetSection(ConfigSection):
+    """How much is trained."""
+
+    steps_per_agent: Annotated[int, Field(ge=1, le=10**10)] = 100_000
+    """Environment steps of each agent, over all its environments."""
+    n_envs: Annotated[int, Field(ge=1, le=65_536)] = 8
+    """Environments of each agent."""
+
+
+class ValidationSection(ConfigSection):
+    """When agents are evaluated on the validation part, and when they stop."""
+
+    every_updates: Annotated[int, Field(ge=1, le=10**6)] = 10
+    """Updates between evaluations."""
+    save_every_updates: Annotated[int, Field(ge=1, le=10**6)] = 10
+    """Updates between checkpoints."""
+    patience: Annotated[int, Field(ge=0, le=10**6)] = 0
+    """Evaluations without a better Sharpe ratio after which an agent stops; 0: never."""
+    min_gain: Annotated[float, Field(ge=0.0, le=1e6)] = 0.0
+    """Rise of the Sharpe ratio that counts as better."""
+    first_updates: Annotated[int, Field(ge=0, le=10**6)] = 0
+    """Updates before the first evaluation that counts for stopping."""
+    shrink: bool = True
+    """When training has ended, let what was earned on the second half of validation decide how
+    much of the policy is kept: all, half or nothing of each agent's deviation, or no trading at
+    all. The first half chose the weights."""
+
+
+class TrackingSection(ConfigSection):
+    """Where figures go besides the run directory; part of no result."""
+
+    mlflow: Name = "auto"
+    """`auto` (a local store in the workspace where MLflow is installed), `off`, or the URL of a
+    server."""
+    tensorboard: Literal["auto", "on", "off"] = "auto"
+    """Event files in the run directory; `auto`: where TensorBoard is installed."""
+
+
+class TrainConfig(ConfigSection):
+    """Everything a training run needs to know.
+
+    Example:
+        >>> TrainConfig().learner.name
+        'ppo'
+    """
+
+    dataset: Name | None = None
+    """Dataset whose certified panel is learned from; without one, `market` is generated."""
+    market: MarketConfig = MarketConfig(universe="prototype10")
+    """Synthetic market, where there is no dataset."""
+    symbols: Names = ()
+    """Symbols that get an agent; all of the data where none is named."""
+    splits: SplitsConfig = SplitsConfig()
+    """How time is divided into training, validation and test."""
+    scaling: ScalingConfig = ScalingConfig()
+    """How features of a dataset are scaled; fitted on the training part alone."""
+    task: TaskSection = TaskSection()
+    """What agents trade by."""
+    encoder: EncoderSection = EncoderSection()
+    """What they see the market through."""
+    pretraining: Annotated[
+        InstanceOf[PretrainingConfig], *_library(PretrainingConfig, "pretraining")
+    ] = PretrainingConfig()
+    """Fields of `learning.pretraining.config.PretrainingConfig`."""
+    cloning: Annotated[InstanceOf[CloningSection], *_library(CloningSection, "cloning")] = (
+        CloningSection()
+    )
+    """`enabled`, and the fields of `learning.cloning.config.CloningConfig`."""
+    learner: LearnerSection = LearnerSection()
+    """What learns."""
+    budget: BudgetSection = BudgetSection()
+    """How much."""
+    validation: ValidationSection = ValidationSection()
+    """How often it is looked at."""
+    guards: Annotated[InstanceOf[GuardConfig], *_library(GuardConfig, "guards")] = GuardConfig()
+    """Fields of `learning.guards.config.GuardConfig`."""
+    seed: Seed | None = None
+    """Root of every random stream of the training; drawn and recorded where it is left out."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """`auto`: CUDA where there is a device."""
+    threads: Annotated[int, Field(ge=0, le=1024)] = 1
+    """Torch's threads on a CPU, 0 for its own choice. Sums depend on their number in the last bit:
+    a run resumes to the same bits on the same machine with the same number."""
+    compile: bool = False
+    """Compile the simulator's step on a CPU too: some twenty seconds at the start."""
+    tracking: TrackingSection = TrackingSection()
+    """Who else is told."""
+
+    @model_validator(mode="after")
+    def _check_learner(self) -> TrainConfig:
+        space = self.task.rules.action.space
+        if space == "discrete" and self.learner.name != "ppo":
+            raise ValueError(
+                f"learner.name must be ppo for discrete actions, was {self.learner.name}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_encoder(self) -> TrainConfig:
+        encoder, ppo = self.encoder, self.learner.ppo
+        if encoder.preset == "row" and encoder.transfer_from is not None:
+            raise ValueError("encoder.transfer_from must stand with an encoder, was preset row")
+        learns = encoder.trainable and encoder.preset != "row"
+        if learns and self.learner.name == "ppo" and ppo.rollout_steps % ppo.segment_bars:
+            raise ValueError(
+                f"learner.ppo.segment_bars must divide rollout_steps ({ppo.rollout_steps}) where "
+                f"the encoder learns, was {ppo.segment_bars}"
+            )
+        return self
+
+    @property
+    def plan(self) -> TrainPlan:
+        """What the trainer is told."""
+        validation = self.validation
+        return TrainPlan(
+            steps_per_agent=self.budget.steps_per_agent,
+            evaluate_every=validation.every_updates,
+            save_every=validation.save_every_updates,
+            stopping=StoppingConfig(
+                validation.patience, validation.min_gain, validation.first_updates
+            ),
+        )
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Everything that can move a result, as plain values; written as YAML it reads back."""
+        content: dict[str, Any] = self.model_dump(mode="json", exclude={"tracking"})
+        for name in ("ppo", "sac", "direct"):
+            if name != self.learner.name:
+                del content["learner"][name]
+        return content
+
+    @property
+    def config_hash(self) -> str:
+        """SHA-256 of everything that can move a result."""
+        text = json.dumps(self.as_mapping(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()

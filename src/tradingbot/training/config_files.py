@@ -1,0 +1,128 @@
+"""From presets, files and options to a checked `TrainConfig`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tradingbot.configuration.files import merge, preset_folder, read_merged
+from tradingbot.configuration.violations import describe_violation
+from tradingbot.configuration.yaml_reader import Document, KeyPath, Place
+from tradingbot.domain.errors import ConfigError
+from tradingbot.training.budget import check_budget, resolve_schedules
+from tradingbot.training.config import TrainConfig
+
+DEFAULT_PRESET = "prototype10"
+_COMMAND_LINE = Path("command line")
+
+
+def known_train_presets() -> tuple[str, ...]:
+    """Names of the training presets that come with the package, sorted."""
+    return tuple(sorted(path.stem for path in preset_folder("training").glob("*.yaml")))
+
+
+def load_train_config(
+    reference: str | Path = DEFAULT_PRESET, overrides: Mapping[str, object] | None = None
+) -> TrainConfig:
+    """Read a preset by name or a file by path, follow `extends:`, lay options over it, check.
+
+    Args:
+        reference: Name of a preset, or a .yaml file.
+        overrides: Dotted key → value, e.g. `budget.n_envs` → 4; they go before what files say.
+
+    Raises:
+        ConfigError: Naming file and line, rule, value and remedy of the first broken rule.
+    """
+    document, _ = read_merged(reference, preset_folder("training"))
+    if overrides:
+        document = merge(document, as_document(overrides))
+    config = _checked(document)
+    check_budget(config, document.places)
+    return config
+
+
+def config_of_mapping(values: Mapping[str, Any]) -> TrainConfig:
+    """Read what `TrainConfig.as_mapping` wrote, as a run directory keeps it.
+
+    Raises:
+        ConfigError: If a later version of the configuration does not take it.
+    """
+    return _checked(Document(_with_dates(dict(values))))
+
+
+def changed(config: TrainConfig, overrides: Mapping[str, object]) -> TrainConfig:
+    """Lay options over a configuration; see `load_train_config`.
+
+    Whether a learner can learn in the budget is not asked: not every use is training.
+    """
+    base = Document(_with_dates(config.as_mapping()))
+    return _checked(merge(base, as_document(overrides)))
+
+
+def _checked(document: Document) -> TrainConfig:
+    try:
+        return TrainConfig.model_validate(resolve_schedules(document.values))
+    except ValidationError as e:
+        raise describe_violation(e, document.places, TrainConfig) from e
+
+
+def as_document(overrides: Mapping[str, object]) -> Document:
+    """Lay dotted keys out as the document that a file with the same keys would be.
+
+    Raises:
+        ConfigError: If a key is no key, or is set twice.
+    """
+    values: dict[str, Any] = {}
+    places: dict[KeyPath, Place] = {}
+    for number, (dotted, value) in enumerate(overrides.items(), start=1):
+        keys = tuple(dotted.split("."))
+        if not all(keys):
+            raise ConfigError("a key must be words with dots between them", was=repr(dotted))
+        section = values
+        for depth, key in enumerate(keys[:-1], start=1):
+            section = section.setdefault(key, {})
+            if not isinstance(section, dict):
+                raise ConfigError("a key must be set once", was=repr(dotted))
+            places.setdefault(keys[:depth], Place(_COMMAND_LINE, number))
+        section[keys[-1]] = _read_value(value)
+        places[keys] = Place(_COMMAND_LINE, number)
+    return Document(values, places)
+
+
+def _read_value(value: object) -> object:
+    """Read what text of a command line may mean: a list, a day, or what it is."""
+    if not isinstance(value, str):
+        return value
+    if value.startswith("[") and value.endswith("]"):
+        return [_number(item.strip()) for item in value[1:-1].split(",") if item.strip()]
+    try:
+        return date.fromisoformat(value)
+    except ValueError:
+        return None if value == "null" else value
+
+
+def _number(text: str) -> object:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _with_dates(values: dict[str, Any]) -> dict[str, Any]:
+    """Turn the days that JSON keeps as text back into days."""
+    for section, keys in (
+        ("market", ("start", "end")),
+        ("splits", ("train_from", "train", "validation", "test")),
+    ):
+        if isinstance(values.get(section), Mapping):
+            part = values[section] = dict(values[section])
+            for key in keys:
+                if isinstance(part.get(key), str):
+                    part[key] = date.fromisoformat(part[key])
+    return values

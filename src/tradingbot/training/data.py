@@ -1,0 +1,237 @@
+"""What a run learns from: a certified panel or a generated market, divided in time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tradingbot.data.calendar import TradingCalendar
+from tradingbot.data.manifest import Provenance
+from tradingbot.data.sources.synthetic import regenerate
+from tradingbot.data.splits import IndexRange, Split
+from tradingbot.data.store import BarStore
+from tradingbot.data.synthetic.market import SyntheticMarket
+from tradingbot.data.universes import load_universe
+from tradingbot.domain.errors import DataError
+from tradingbot.domain.timeframe import BarGrid, Timeframe
+from tradingbot.envs.world import World, select_symbols
+from tradingbot.envs.worlds import inputs_of_market, world_from_market, world_from_panel
+from tradingbot.features.panel import Panel, panel_specs
+from tradingbot.features.pipeline import panel_of, split_rows, synthetic_source
+from tradingbot.features.scaling import Scaler, ScalerOptions, fit_scaler
+from tradingbot.runs.record import DataIdentity
+from tradingbot.runs.tensors import final_hash
+from tradingbot.supervised.model_store import NO_MODEL, JoinedWorld, join_model
+from tradingbot.supervised.table import ModelTable, table_of_inputs, table_of_panel
+from tradingbot.training.config import TrainConfig
+
+REFERENCE_INDEX = "SPY"
+SURVIVORSHIP = (
+    "A fixed list of symbols carries survivorship bias; "
+    "equal weight of the same symbols is the honest reference."
+)
+"""Stands by every result on observed bars."""
+DECIDING_BLOCKS = 8
+"""Blocks of bars that a decision on validation needs; a short part has shorter ones."""
+_FEWEST_BARS = 2
+_PROBABILITIES = ("probability_down-v1", "probability_flat-v1", "probability_up-v1")
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """A world of the symbols that get agents, and what is needed to judge them there."""
+
+    world: World
+    whole: World
+    """Every symbol of the data: the reference index may have no agent."""
+    split: Split
+    market: SyntheticMarket | None
+    """With latent state, for oracles; None where the bars were observed."""
+    bars_per_year: float
+    identity: DataIdentity
+    normaliser: dict[str, Tensor] = field(default_factory=dict)
+    """Statistics of the scaler; empty where the market was generated in memory."""
+
+    @property
+    def caveat(self) -> str:
+        """What every figure of these data is to be read with; empty for synthetic ones."""
+        return "" if self.identity.synthetic else SURVIVORSHIP
+
+
+def halves(part: IndexRange) -> tuple[IndexRange, IndexRange]:
+    """Cut the validation part in two: the first half chooses weights, the second judges them.
+
+    The best of many evaluations is partly luck. Asked again on the same bars whether it earns
+    anything, luck would count as evidence.
+    """
+    middle = (part.start + part.stop) // 2
+    return IndexRange(part.start, middle), IndexRange(middle, part.stop)
+
+
+def require_parts(data: TrainingData, *, decides: bool) -> None:
+    """Refuse parts of the split that nothing can be judged on.
+
+    Args:
+        data: With its split.
+        decides: Whether the second half of validation decides what is kept of the policy.
+
+    Raises:
+        DataError: If a part has too few bars.
+    """
+    choosing, deciding = halves(data.split.validation)
+    wanted = (
+        ("the first half of validation", choosing, _FEWEST_BARS),
+        ("the second half of validation", deciding, DECIDING_BLOCKS + 1 if decides else 0),
+        ("test", data.split.test, _FEWEST_BARS),
+    )
+    for name, part, least in wanted:
+        if len(part) < least:
+            raise DataError(
+                f"{name} must have {least} bars or more",
+                was=len(part),
+                where=data.identity.label,
+                remedy="Use more bars, or give the part a larger share in splits",
+            )
+
+
+def open_data(config: TrainConfig, workspace: Path) -> TrainingData:
+    """Open or generate what a configuration names.
+
+    Raises:
+        UncertifiedPanelError: If the panel of the dataset was not proved free of look-ahead.
+        DataError: If a symbol has no data, or a part of the split is empty.
+        ConfigError: If the market or a parameter of it is unknown.
+    """
+    if config.dataset is not None:
+        return _stored(config, config.dataset, workspace)
+    return _generated(config, workspace)
+
+
+def _stored(config: TrainConfig, name: str, workspace: Path) -> TrainingData:
+    dataset = BarStore(workspace).open(name)
+    panel = Panel.open(panel_of(dataset, workspace))
+    provenance = dataset.manifest.provenance
+    split = split_rows(panel.numpy("closed_at").astype("datetime64[us]"), config.splits)
+    scaler = _fit(panel, split, config)
+    whole = world_from_panel(panel, train=split.train, scaler=scaler)
+    data_sha256 = panel.manifest.sha256
+    if config.task.probabilities != NO_MODEL:
+        joined = _joined(whole, table_of_panel(panel), split, config, workspace)
+        whole, data_sha256 = joined.world, joined.data_sha256(data_sha256)
+    world = _chosen(whole, config.symbols)
+    normaliser = {
+        "centre": torch.from_numpy(scaler.centre),
+        "scale": torch.from_numpy(scaler.scale),
+    }
+    identity = DataIdentity(
+        label=world.label,
+        synthetic=world.synthetic,
+        data_sha256=data_sha256,
+        dataset_sha256=panel.manifest.dataset_sha256,
+        certificate_sha256=panel.certificate.sha256 if panel.certificate else None,
+        normaliser_sha256=final_hash(normaliser),
+        feature_ids=_feature_ids(world, panel.manifest.covariates),
+        agents=world.symbols,
+    )
+    market = regenerate(provenance) if provenance.synthetic else None
+    per_year = _bars_per_year(world, provenance)
+    return TrainingData(world, whole, split, market, per_year, identity, normaliser)
+
+
+def _generated(config: TrainConfig, workspace: Path) -> TrainingData:
+    source = synthetic_source(config.market)
+    market = source.generate()
+    split = split_rows(market.closed_at, config.splits)
+    label = f"synthetic market {market.name!r}, seed {market.seed}"
+    whole = world_from_market(market, label=label, train=split.train)
+    if config.task.probabilities != NO_MODEL:
+        inputs = inputs_of_market(market)
+        table = table_of_inputs(inputs, panel_specs(inputs.covariates))
+        whole = _joined(whole, table, split, config, workspace).world
+    world = _chosen(whole, config.symbols)
+    provenance = Provenance(
+        provider=source.id,
+        timeframe=source.timeframe,
+        grid=BarGrid(source.grid),
+        calendar=load_universe(config.market.universe).calendar,
+        synthetic=True,
+    )
+    identity = DataIdentity(
+        label=world.label,
+        synthetic=True,
+        data_sha256=_world_sha256(world),
+        dataset_sha256=bars_sha256(market),
+        feature_ids=_feature_ids(world, tuple(market.covariates)),
+        agents=world.symbols,
+    )
+    return TrainingData(world, whole, split, market, _bars_per_year(world, provenance), identity)
+
+
+def _joined(
+    whole: World, table: ModelTable, split: Split, config: TrainConfig, workspace: Path
+) -> JoinedWorld:
+    return join_model(whole, table, split, name=config.task.probabilities, workspace=workspace)
+
+
+def _fit(panel: Panel, split: Split, config: TrainConfig) -> Scaler:
+    return fit_scaler(
+        config.scaling.kind,
+        panel.numpy("features"),
+        panel.numpy("valid"),
+        slice(split.train.start, split.train.stop),
+        feature_names=panel.manifest.features,
+        symbols=panel.symbols,
+        options=ScalerOptions(pooling=config.scaling.pooling),
+    )
+
+
+def _chosen(world: World, symbols: Sequence[str]) -> World:
+    chosen = select_symbols(world, symbols) if symbols else world
+    has_bar = np.asarray(chosen.usable.any(axis=1))
+    silent = [chosen.symbols[index] for index in np.flatnonzero(~has_bar)]
+    if silent:
+        raise DataError(
+            "symbols that get an agent must have data",
+            was=", ".join(silent[:5]) + (" …" if len(silent) > 5 else ""),
+            where=world.label,
+            remedy="Leave them out with --symbols, or import their bars",
+        )
+    return chosen
+
+
+def _feature_ids(world: World, covariates: Sequence[str]) -> tuple[str, ...]:
+    """Name and version of every column of a task's table, in order."""
+    ids = {spec.name: spec.id for spec in panel_specs(covariates)}
+    return (*(ids[name] for name in (*world.feature_names, *world.regime_names)), *_PROBABILITIES)
+
+
+def _world_sha256(world: World) -> str:
+    names = ("prices", "present", "features", "regimes", "probabilities", "closed_at")
+    return _arrays_sha256((world.symbols, world.feature_names), world, names)
+
+
+def bars_sha256(market: SyntheticMarket) -> str:
+    """Hash what was generated: every symbol and day, whatever a run takes of them."""
+    names = ("closed_at", "opens", "highs", "lows", "closes", "volumes")
+    return _arrays_sha256(market.symbols, market, names)
+
+
+def _arrays_sha256(words: tuple[object, ...], holder: object, names: Sequence[str]) -> str:
+    digest = hashlib.sha256(repr(words).encode())
+    for name in names:
+        array = np.ascontiguousarray(getattr(holder, name))
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(array.reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def _bars_per_year(world: World, provenance: Provenance) -> float:
+    first, last = world.closed_at[[0, -1]].astype("datetime64[us]").astype("datetime64[D]")
+    calendar = TradingCalendar.load(provenance.calendar, first.item(), last.item())
+    return calendar.bars_per_year(Timeframe.parse(provenance.timeframe), provenance.grid)

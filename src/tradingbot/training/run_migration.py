@@ -1,0 +1,243 @@
+"""A discrete run becomes a continuous one: weights kept, proof written, the old run untouched."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from tradingbot.agents.migration import (
+    REQUIRED_RANK_CORRELATION,
+    MigrationProbe,
+    MigrationProof,
+    continuous_head,
+    prove_migration,
+    require_proof,
+    signed_sizes,
+)
+from tradingbot.data.atomic import atomic_directory, write_text
+from tradingbot.data.json_files import as_json
+from tradingbot.domain.errors import ConfigError, StorageError
+from tradingbot.learning.guards import FlightRecorder
+from tradingbot.learning.ppo.learner import PPO
+from tradingbot.learning.trainer import Trainer
+from tradingbot.learning.trainer_events import Hooks, Snapshot
+from tradingbot.networks.heads import StackedHead
+from tradingbot.runs import (
+    Checkpoint,
+    RunDirectory,
+    RunPlan,
+    describe_environment,
+    find_run,
+    git_state,
+    latest_good,
+    require_fit,
+    source_sha256,
+)
+from tradingbot.runs.loading import reading, verify_checkpoint
+from tradingbot.training.checkpoint_writer import CheckpointWriter
+from tradingbot.training.config import TrainConfig
+from tradingbot.training.config_files import changed, config_of_mapping
+from tradingbot.training.data import TrainingData, open_data
+from tradingbot.training.prepared_setup import TrainingSetup, prepare_training_setup, torch_threads
+
+MIGRATION_FILE = "migration.json"
+BACKUP_FOLDER = "backup"
+PROBE_ENVS = 16
+"""Environments of each agent that are played for states."""
+PROBE_STATES = 65_536
+"""Of all agents together, half to fit on, half to prove on; of one agent 512 to 2,048."""
+_ACTOR, _ENCODER = "heads.actor.", "encoder."
+
+
+@dataclass(frozen=True)
+class Migrated:
+    """What came of it."""
+
+    source: str
+    checkpoint: str
+    """Of the source."""
+    run: RunDirectory
+    proof: MigrationProof
+
+
+def migrate_run(
+    reference: str, workspace: Path, *, at: datetime, name: str | None = None
+) -> Migrated:
+    """Make a continuous run of a discrete one, to go on with by `train --resume`.
+
+    The old run is only read. The new one holds a copy of the checkpoint it was made of.
+
+    Args:
+        reference: Id of the discrete run.
+        workspace: Where runs and data are.
+        at: Now, UTC.
+        name: Id of the new run; by default the old one's with `-continuous`.
+
+    Raises:
+        ConfigError: If the run is not discrete, or the name is taken.
+        DataError: If the proof fails; nothing is written then.
+        StorageError: If no checkpoint is whole, or the disk refuses.
+    """
+    source = find_run(workspace / "runs", reference)
+    config = config_of_mapping(source.record.config)
+    _require_discrete(source, config)
+    checkpoint = _weights_of(source)
+    with torch_threads(config.threads):
+        data = open_data(config, workspace)
+        require_fit(
+            checkpoint.manifest,
+            feature_ids=data.identity.feature_ids,
+            agents=data.identity.agents,
+            normaliser_sha256=data.identity.normaliser_sha256,
+        )
+        head, proof = _migrate_actor(config, data, checkpoint, source.record.seeds["root"])
+        require_proof(proof)
+        plan = _plan(source, config, data)
+        run = RunDirectory.create(
+            workspace / "runs", plan, created_at=at, name=name or f"{source.id}-continuous"
+        )
+        with run.hold():
+            _back_up(checkpoint.folder, run)
+            _keep(run, config_of_mapping(plan.config), data, _merge(checkpoint.agent, head))
+            _write_record(run, source, checkpoint, proof)
+            reason = f"made of {source.id}, not trained yet"
+            run.write_status("interrupted", at=at, update=0, steps=0, reason=reason)
+    return Migrated(source.id, checkpoint.manifest.name, run, proof)
+
+
+def _require_discrete(run: RunDirectory, config: TrainConfig) -> None:
+    space = config.task.rules.action.space
+    if space != "discrete":
+        raise ConfigError(
+            "run must have discrete actions to be migrated",
+            was=space,
+            where=run.id,
+            remedy="Its agents act with numbers already",
+        )
+
+
+def _weights_of(run: RunDirectory) -> Checkpoint:
+    best, _ = latest_good(run, to_resume=False, label="best")
+    checkpoint, skipped = (best, ()) if best else latest_good(run, to_resume=False)
+    if checkpoint is None:
+        raise StorageError(
+            "run must have a whole checkpoint to be migrated",
+            was="; ".join(skipped) or "none",
+            where=str(run.path),
+            remedy="Train it first",
+        )
+    return checkpoint
+
+
+def _migrate_actor(
+    config: TrainConfig, data: TrainingData, checkpoint: Checkpoint, seed: int
+) -> tuple[StackedHead, MigrationProof]:
+    many = changed(config, {"budget.n_envs": PROBE_ENVS})
+    learner = _wire(many, data, checkpoint.agent, seed).learner
+    assert isinstance(learner, PPO)  # the only learner of discrete actions
+    rules, actor = config.task.rules.action, learner.network.actor
+    seen, held_out = _probe(learner)
+    made = continuous_head(actor, seen, signed_sizes(rules).to(learner.device))
+    return made, prove_migration(actor, made, held_out, rules)
+
+
+def _wire(
+    config: TrainConfig, data: TrainingData, agent: dict[str, Tensor], seed: int
+) -> TrainingSetup:
+    """Build a learner with the weights of a checkpoint."""
+    encoder = {
+        name.removeprefix(_ENCODER): tensor
+        for name, tensor in agent.items()
+        if name.startswith(_ENCODER)
+    }
+    setup = prepare_training_setup(config, data, seed=seed, encoder_weights=encoder)
+    for name, network in setup.learner.networks().items():
+        network.load_state_dict({key: agent[f"{name}.{key}"] for key in network.state_dict()})
+    setup.view.refresh()  # an encoder that learns came with them
+    return setup
+
+
+@torch.no_grad()
+def _probe(learner: PPO) -> tuple[MigrationProbe, MigrationProbe]:
+    """Play the discrete policy in the training part; return every other state each."""
+    task = learner.task
+    state, seen = task.begin()
+    inputs, allowed = [], []
+    states = min(max(PROBE_STATES // len(task.agent_names), 512), 2048)
+    for _ in range(math.ceil(states / task.n_envs)):
+        inputs.append(torch.cat([learner.view.look(seen.row), seen.private], dim=-1))
+        allowed.append(seen.allowed)
+        step = task.step(state, learner.sample(seen))
+        state, seen = step.state, step.observation
+    whole = MigrationProbe(torch.cat(inputs, dim=1), torch.cat(allowed, dim=1))
+    return (
+        MigrationProbe(whole.inputs[:, ::2], whole.allowed[:, ::2]),
+        MigrationProbe(whole.inputs[:, 1::2], whole.allowed[:, 1::2]),
+    )
+
+
+def _merge(agent: dict[str, Tensor], head: StackedHead) -> dict[str, Tensor]:
+    selected = {name: tensor for name, tensor in agent.items() if not name.startswith(_ACTOR)}
+    return selected | {_ACTOR + name: tensor for name, tensor in head.state_dict().items()}
+
+
+def _plan(source: RunDirectory, config: TrainConfig, data: TrainingData) -> RunPlan:
+    continuous = changed(config, {"task.rules.action.space": "continuous"})
+    return RunPlan(
+        learner=config.learner.name,
+        config=continuous.as_mapping(),
+        data=data.identity,
+        code_sha256=source_sha256(),
+        seed=source.record.seeds["root"],
+        environment=describe_environment(),
+        git=git_state(),
+        parent=source.id,
+    )
+
+
+def _back_up(checkpoint: Path, run: RunDirectory) -> None:
+    target = run.path / BACKUP_FOLDER / checkpoint.name
+    with reading(checkpoint), atomic_directory(target) as temporary:
+        for file in sorted(checkpoint.iterdir()):
+            shutil.copyfile(file, temporary / file.name)
+    verify_checkpoint(target)
+
+
+def _keep(
+    run: RunDirectory, config: TrainConfig, data: TrainingData, agent: dict[str, Tensor]
+) -> None:
+    """Write the checkpoint that training begins with: new weights, nothing else learned yet."""
+    setup = _wire(config, data, agent, run.record.seeds["root"])
+    learner, writer = setup.learner, CheckpointWriter(run, None)
+    try:
+        writer.save_networks_of(learner.networks(), setup.frozen, data.normaliser)
+        recorder = FlightRecorder(learner.task, config.guards, write=writer.record)
+        hooks = Hooks(dict, writer.save, dict, lambda event: None)
+        trainer = Trainer(learner, config.plan, hooks, recorder)
+        writer.save(Snapshot(0, 0, 0, trainer.state(), ("start", "last", "healthy"), math.nan))
+    finally:
+        writer.close()
+
+
+def _write_record(
+    run: RunDirectory, source: RunDirectory, checkpoint: Checkpoint, proof: MigrationProof
+) -> None:
+    record = {
+        "source": source.id,
+        "checkpoint": checkpoint.manifest.name,
+        "source_weights_sha256": checkpoint.manifest.weights_sha256,
+        "backup": f"{BACKUP_FOLDER}/{checkpoint.folder.name}",
+        "from": "discrete",
+        "to": "continuous",
+        "formula": "see tradingbot.agents.migration",
+        "required_rank_correlation": REQUIRED_RANK_CORRELATION,
+        "proof": proof,
+    }
+    write_text(run.path / MIGRATION_FILE, json.dumps(as_json(record), indent=1) + "\n")

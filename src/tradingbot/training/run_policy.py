@@ -1,0 +1,137 @@
+"""A finished run as a policy: what its checkpoint alone makes agents do, on bars of its kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from tradingbot.agents.loading import ActorLayout, load_policy
+from tradingbot.agents.network_policy import Squash
+from tradingbot.agents.policy import Policy
+from tradingbot.data.splits import IndexRange
+from tradingbot.domain.errors import StorageError
+from tradingbot.envs.population import PRIVATE_NAMES
+from tradingbot.envs.population_layout import action_spec, market_table
+from tradingbot.learning.trainer_tensors import tensors_below
+from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
+from tradingbot.networks.encoders.encoder import Encoder
+from tradingbot.networks.view import TableView
+from tradingbot.runs import Checkpoint, RunDirectory, latest_good, require_fit
+from tradingbot.runs.manifest import Label
+from tradingbot.training.checkpoint_writer import FROZEN_ENCODER, LEARNING_ENCODER
+from tradingbot.training.config import TrainConfig
+from tradingbot.training.config_files import config_of_mapping
+from tradingbot.training.data import TrainingData
+from tradingbot.training.preparation import kept_embeddings
+from tradingbot.training.prepared_setup import torch_threads
+
+_ACTING: tuple[Label, ...] = ("judged", "best", "final")
+
+
+def open_policy(
+    run: RunDirectory,
+    data: TrainingData,
+    bars: IndexRange | None = None,
+    *,
+    workspace: Path | None = None,
+) -> Policy:
+    """Return what a run's agents do, from its judged checkpoint; else its best; else its final one.
+
+    Args:
+        run: Of any learner and action space; the policy acts in the space of its rules.
+        data: What is traded; `open_data` of the run's configuration, or other bars with the same
+            columns, scale and agents.
+        bars: Bars of the data's world that will be traded: cut the world to the same ones
+            (`envs.world.between`). Encoders remember the bars before. All by default.
+        workspace: Embeddings are kept there, so that they are computed once; nowhere by default.
+
+    Raises:
+        ConfigError: If features, scale or agents are not the run's.
+        StorageError: If there is no such checkpoint, or it is damaged.
+    """
+    config, checkpoint = config_of_mapping(run.record.config), acting_checkpoint(run)
+    identity = data.identity
+    require_fit(
+        checkpoint.manifest,
+        feature_ids=identity.feature_ids,
+        agents=identity.agents,
+        normaliser_sha256=identity.normaliser_sha256,
+    )
+    layout = actor_layout(config)
+    seen = _embeddings(checkpoint, config, market_table(data.world), workspace)
+    if bars is not None:
+        seen = seen[:, bars.start : bars.stop].contiguous()
+    return load_policy(checkpoint.agent, layout, TableView(seen), len(identity.agents))
+
+
+def acting_checkpoint(run: RunDirectory) -> Checkpoint:
+    """Return what a run acts from: its judged checkpoint; else its best; else its final one.
+
+    Raises:
+        StorageError: If there is none, or it is damaged.
+    """
+    for label in _ACTING:
+        checkpoint, skipped = latest_good(run, to_resume=False, label=label)
+        if skipped:  # another checkpoint would trade otherwise: nobody asked for that
+            raise StorageError(
+                f"the {label} checkpoint of a run must be whole to act from",
+                was=skipped[0],
+                where=str(run.path),
+                remedy=f"Go on with the run, which writes it anew: train --resume {run.id}",
+            )
+        if checkpoint is not None:
+            return checkpoint
+    raise StorageError(
+        "run must have a checkpoint to act from",
+        was="none",
+        where=str(run.path),
+        remedy=f"Go on with the run: train --resume {run.id}",
+    )
+
+
+def actor_layout(config: TrainConfig) -> ActorLayout:
+    """Say how a run's actor is stored, and what its outputs mean."""
+    section = config.learner
+    space, private = action_spec(config.task.rules), config.task.private or PRIVATE_NAMES
+    if section.name == "direct":
+        direct = section.direct
+        levels, gain = direct.act_levels, direct.squash_gain
+        squash = Squash("sigmoid", gain, space.low, space.high, levels)
+        return ActorLayout("actor.", direct.actor, 1, squash, private)
+    settings, prefix = (
+        (section.ppo, "heads.actor.") if section.name == "ppo" else (section.sac, "actor.")
+    )
+    if space.kind == "discrete":
+        return ActorLayout(prefix, settings.actor, space.n_actions, None, private)
+    squash = Squash("tanh", 1.0, space.low, space.high, settings.act_levels)
+    return ActorLayout(prefix, settings.actor, 2, squash, private)
+
+
+def _embeddings(
+    checkpoint: Checkpoint, config: TrainConfig, table: Tensor, workspace: Path | None
+) -> Tensor:
+    """Return what agents see of a table (N, T, F): itself, or embeddings (N, T, D)."""
+    encoder = acting_encoder(checkpoint, config, table.shape[-1])
+    if encoder is None:
+        return table
+    with torch_threads(config.threads):  # the same bits as in training, and kept by the same name
+        return kept_embeddings(encoder, table, workspace)
+
+
+def acting_encoder(checkpoint: Checkpoint, config: TrainConfig, n_features: int) -> Encoder | None:
+    """Return the encoder that agents see the market through; None where they see rows as they are.
+
+    Args:
+        checkpoint: That they act from.
+        config: Of the run.
+        n_features: F, columns of the table.
+    """
+    settings = encoder_preset(config.encoder.preset)
+    if settings.kind == "row":
+        return None
+    prefix = LEARNING_ENCODER if config.encoder.trainable else FROZEN_ENCODER
+    encoder = build_encoder(settings, n_features, torch.Generator())
+    encoder.load_state_dict(tensors_below(checkpoint.agent, prefix))
+    return encoder.requires_grad_(False)

@@ -1,0 +1,291 @@
+"""One training run from beginning to end, or from where it was interrupted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from torch import Tensor
+
+from tradingbot.domain.errors import ConfigError
+from tradingbot.learning.device_memory import within_memory
+from tradingbot.learning.guards import FlightRecorder
+from tradingbot.learning.learner import Metrics
+from tradingbot.learning.trainer import Trainer
+from tradingbot.learning.trainer_events import Ended, Hooks
+from tradingbot.learning.trainer_tensors import copied_tensors
+from tradingbot.runs import RunDirectory, RunPlan, final_hash, find_run, list_checkpoints
+from tradingbot.runs.environment import describe_environment, git_state, source_sha256
+from tradingbot.runs.ledger import Ledger
+from tradingbot.runs.loading import labels_of
+from tradingbot.runs.record import draw_seed
+from tradingbot.runs.resuming import ResumePoint, resume_run
+from tradingbot.training.callbacks import CallbackList, EventCallback
+from tradingbot.training.checkpoint_writer import CheckpointWriter, stored_encoder
+from tradingbot.training.config import TrainConfig
+from tradingbot.training.config_files import config_of_mapping
+from tradingbot.training.data import TrainingData, open_data
+from tradingbot.training.encoder_transfer import open_transfer, transfer_words
+from tradingbot.training.failures import failures_recorded
+from tradingbot.training.preparation import PreparationCallbacks, prepare, restore
+from tradingbot.training.prepared_setup import (
+    TrainingSetup,
+    choose_device,
+    scores_on,
+    torch_threads,
+)
+from tradingbot.training.results import TrainResult, judge_result, store_result
+from tradingbot.training.setup import build_training_setup
+from tradingbot.training.trial_ledger import count_training, note_result
+
+RUNS_FOLDER = "runs"
+
+
+@dataclass(frozen=True)
+class SessionCallbacks:
+    """Who is told what while a run goes on."""
+
+    event_callbacks: Callable[[RunDirectory, TrainConfig], Sequence[EventCallback]] = (
+        lambda _run, _config: ()
+    )
+    note: Callable[[str], None] = lambda _: None
+    """Told in words what is done now."""
+    preparing: Callable[[str, int, int], None] = lambda _stage, _done, _total: None
+    """Told (stage, updates so far, of how many) of pre-training and cloning."""
+    interrupted: Callable[[], bool] = lambda: False
+
+
+@dataclass(frozen=True, eq=False)
+class SessionResult:
+    """What came of it."""
+
+    run: RunDirectory
+    ended: Ended
+    result: TrainResult | None
+    """None where the run was interrupted."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """What a session trains."""
+
+    config: TrainConfig
+    data: TrainingData
+    setup: TrainingSetup
+    workspace: Path
+    encoder_of: str | None = None
+    """Run and checkpoint whose encoder it began with."""
+    point: ResumePoint | None = None
+
+    @property
+    def caveat(self) -> str:
+        """What every figure is to be read with."""
+        transfer = transfer_words(self.encoder_of) if self.encoder_of else ""
+        return " ".join(words for words in (self.data.caveat, transfer) if words)
+
+
+def begin_run(
+    config: TrainConfig,
+    workspace: Path,
+    callbacks: SessionCallbacks | None = None,
+    *,
+    name: str | None = None,
+) -> SessionResult:
+    """Train a new run; it has a folder only when everything was found to be as it must be.
+
+    Raises:
+        UserError: If anything about data, configuration, device or disk is not as it must be.
+    """
+    callbacks = callbacks or SessionCallbacks()
+    choose_device(config.device)
+    callbacks.note("open the data")
+    data = open_data(config, workspace)
+    seed = draw_seed() if config.seed is None else config.seed
+    with torch_threads(config.threads):
+        transfer = open_transfer(config, data.identity.feature_ids, workspace / RUNS_FOLDER)
+        setup = build_training_setup(config, data, seed=seed, transfer=transfer)
+        plan = replace(
+            _plan_of(config, data),
+            seed=seed,
+            seed_was_drawn=config.seed is None,
+            parent=transfer.source if transfer else None,
+            parameters=asdict(setup.parameters),
+        )
+        Ledger(workspace).entries()  # refused before the run has a name and a folder
+        run = RunDirectory.create(
+            workspace / RUNS_FOLDER, plan, created_at=datetime.now(UTC), name=name
+        )
+        with run.hold(), failures_recorded(run):
+            return _train(run, _Work(config, data, setup, workspace, plan.parent), callbacks)
+
+
+def resume_session(
+    reference: str,
+    workspace: Path,
+    callbacks: SessionCallbacks | None = None,
+    *,
+    change: Callable[[TrainConfig], TrainConfig] = lambda config: config,
+    force: bool = False,
+) -> SessionResult:
+    """Go on with a run where its newest whole checkpoint is.
+
+    Args:
+        reference: Id of the run, the beginning of it, or its folder.
+        workspace: Where runs are.
+        callbacks: Who is told.
+        change: What to do to the run's own configuration; what differs then is refused.
+        force: Accept what differs, and record it.
+
+    Raises:
+        ConfigError: If the run is in use, configuration, data or code differ, or its training has
+            ended and is to go on.
+        UserError: If anything else is not as it must be.
+    """
+    callbacks = callbacks or SessionCallbacks()
+    run = find_run(workspace / RUNS_FOLDER, reference)
+    own = config_of_mapping(run.record.config)
+    config = change(own)
+    choose_device(config.device)
+    with run.hold(), torch_threads(config.threads):
+        _refuse_another_budget(run, own, config)
+        callbacks.note("open the data")
+        data = open_data(config, workspace)
+        plan = replace(_plan_of(config, data), seed=config.seed)
+        point = resume_run(run, plan, at=datetime.now(UTC), force=force)
+        for reason in (*point.skipped, *point.forced):
+            callbacks.note(f"passed over: {reason}")
+        with failures_recorded(run):
+            setup = _assemble_again(run, config, data, point, workspace)
+            encoder_of = run.record.parent if config.encoder.transfer_from else None
+            work = _Work(config, data, setup, workspace, encoder_of, point)
+            return _train(run, work, callbacks)
+
+
+def _assemble_again(
+    run: RunDirectory, config: TrainConfig, data: TrainingData, point: ResumePoint, workspace: Path
+) -> TrainingSetup:
+    """Build what a run goes on with; what a checkpoint holds is not fetched from elsewhere."""
+    begins, features = point.checkpoint is None, data.identity.feature_ids
+    transfer = open_transfer(config, features, workspace / RUNS_FOLDER) if begins else None
+    seed = run.record.seeds["root"]
+    return build_training_setup(config, data, seed=seed, transfer=transfer, begins=begins)
+
+
+def _refuse_another_budget(run: RunDirectory, own: TrainConfig, config: TrainConfig) -> None:
+    """Refuse to train on where training has ended: schedules have, and test was looked at."""
+    was, wanted = own.budget.steps_per_agent, config.budget.steps_per_agent
+    has_ended = any("final" in labels_of(folder) for folder in list_checkpoints(run))
+    if has_ended and was != wanted:
+        raise ConfigError(
+            "training that has ended must keep its budget: its schedules ended with it",
+            was=f"budget.steps_per_agent: {was} → {wanted}",
+            where=run.id,
+            remedy="Train a new run with that budget; the same seed begins in the same way",
+        )
+
+
+def _plan_of(config: TrainConfig, data: TrainingData) -> RunPlan:
+    return RunPlan(
+        learner=config.learner.name,
+        config=config.as_mapping(),
+        data=data.identity,
+        code_sha256=source_sha256(),
+        seed=config.seed,
+        environment=describe_environment(str(choose_device(config.device))),
+        git=git_state(),
+    )
+
+
+def _train(run: RunDirectory, work: _Work, callbacks: SessionCallbacks) -> SessionResult:
+    _introduce(run, work, callbacks)
+    trial = count_training(run, work.workspace, at=datetime.now(UTC))
+    with within_memory(work.setup.device), ExitStack() as stack:
+        writer = CheckpointWriter(run, work.point)
+        stack.callback(writer.close)
+        writer.save_networks_of(
+            work.setup.learner.networks(), work.setup.frozen, work.data.normaliser
+        )
+        if not _ready(work, writer, callbacks):
+            return _interrupted(run, Ended(0, 0, "interrupted", -math.inf, 0))
+        with ExitStack() as watched:
+            told = CallbackList((writer, *callbacks.event_callbacks(run, work.config)))
+            watched.callback(told.close_others)
+            trainer = _trainer(work, writer, told, callbacks)
+            if work.point is not None and work.point.checkpoint is not None:
+                trainer.load(work.point.checkpoint.training)
+            ended = trainer.run()
+        if ended.ending == "interrupted":
+            return _interrupted(run, ended)
+        callbacks.note("judge the best weights on validation and test")
+        result = _judge(work, trainer, writer, ended)
+    per_year = work.data.bars_per_year
+    note_result(trial, run, work.workspace, result, bars_per_year=per_year, at=datetime.now(UTC))
+    callbacks.note(f"what is kept: {result.decision}")
+    return SessionResult(run, ended, result)
+
+
+def _introduce(run: RunDirectory, work: _Work, callbacks: SessionCallbacks) -> None:
+    callbacks.note(f"run {run.id}, seed {run.record.seeds['root']}")
+    parameters = work.setup.parameters
+    callbacks.note(parameters.words)
+    for complaint in parameters.complaints():
+        callbacks.note(f"over the budget of parameters: {complaint}")
+    if work.encoder_of is not None:
+        callbacks.note(transfer_words(work.encoder_of))
+
+
+def _ready(work: _Work, writer: CheckpointWriter, callbacks: SessionCallbacks) -> bool:
+    """Prepare, or take what a checkpoint holds; return whether nobody interrupted."""
+
+    def report(stage: str, done: int, total: int, metrics: Metrics) -> None:
+        writer.prepared(stage, done, metrics)
+        callbacks.preparing(stage, done, total)
+
+    if work.point is None or work.point.checkpoint is None:
+        return prepare(
+            work.setup, work.workspace, PreparationCallbacks(report, callbacks.interrupted)
+        )
+    restore(work.setup, stored_encoder(work.point) or {}, work.workspace)
+    return True
+
+
+def _interrupted(run: RunDirectory, ended: Ended) -> SessionResult:
+    update = run.status().update
+    run.write_status("interrupted", at=datetime.now(UTC), update=update, steps=ended.steps)
+    return SessionResult(run, ended, None)
+
+
+def _trainer(
+    work: _Work, writer: CheckpointWriter, told: CallbackList, callbacks: SessionCallbacks
+) -> Trainer:
+    learner, data = work.setup.learner, work.data
+
+    def evaluate() -> dict[str, Tensor]:
+        return scores_on(work.setup.choosing, learner, data.bars_per_year)
+
+    recorder = FlightRecorder(learner.task, work.config.guards, write=writer.record)
+    hooks = Hooks(evaluate, writer.save, writer.load_healthy, told.take, callbacks.interrupted)
+    return Trainer(learner, work.config.plan, hooks, recorder)
+
+
+def _judge(work: _Work, trainer: Trainer, writer: CheckpointWriter, ended: Ended) -> TrainResult:
+    """Judge the best weights, and keep what was judged and what came of it."""
+    run, status = writer.run, writer.run.status()
+    final_sha256 = final_hash(copied_tensors(work.setup.learner.networks()))
+    result = judge_result(
+        work.setup,
+        work.data,
+        trainer,
+        run,
+        final_sha256=final_sha256,
+        shrinks=work.config.validation.shrink,
+    )
+    manifest = writer.save_selected(result.trading_agents, ended)
+    result = replace(result, weights_sha256=manifest.weights_sha256, caveat=work.caveat)
+    store_result(run, result)
+    run.write_status("finished", at=datetime.now(UTC), update=status.update, steps=ended.steps)
+    return result

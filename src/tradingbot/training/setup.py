@@ -1,0 +1,236 @@
+"""From a configuration and data to a learner and all it needs; nothing is learned here.
+
+Whatever can be refused is refused here, before a run has a folder. What takes long (pre-training,
+embedding, cloning) is in `tradingbot.training.preparation`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+import torch
+from torch import nn
+
+from tradingbot.agents.baselines.catalogue import rule_policy
+from tradingbot.data.splits import IndexRange
+from tradingbot.domain.errors import ConfigError
+from tradingbot.envs.auxiliary import auxiliary_targets
+from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.population import PopulationTask, evaluation_task
+from tradingbot.evaluation.demonstrations import demonstrator
+from tradingbot.evaluation.expert_actions import expert_actions
+from tradingbot.learning.cloning.learner import Cloner
+from tradingbot.learning.device_memory import within_memory
+from tradingbot.learning.direct.learner import Direct
+from tradingbot.learning.generators import make_generator
+from tradingbot.learning.learner import Learner
+from tradingbot.learning.ppo.learner import PPO
+from tradingbot.learning.pretraining.learner import Pretrainer
+from tradingbot.learning.sac.learner import SAC
+from tradingbot.market.costs import cost_profile
+from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
+from tradingbot.networks.encoders.encoder import Encoder
+from tradingbot.networks.heads import StackedHead
+from tradingbot.networks.parameters import ParameterReport, report_parameters
+from tradingbot.networks.view import EncoderView, TableView, View
+from tradingbot.training.config import TrainConfig
+from tradingbot.training.data import TrainingData, halves, require_parts
+from tradingbot.training.encoder_transfer import Transfer, take_over
+
+EXPERT = "expert"
+"""The rule that pre-training asks about and that cloning imitates."""
+_VIEW = "view"
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSetup:
+    """A learner with everything around it; `preparing.prepare` makes it ready to train."""
+
+    learner: Learner
+    env: EnvConfig
+    device: torch.device
+    view: View
+    """What agents see the market through."""
+    encoder: Encoder | None
+    """None where the table is seen as it is."""
+    choosing: PopulationTask
+    """Backtest of the first half of validation, which the best weights are chosen on."""
+    pretrainer: Pretrainer | None = None
+    cloner: Cloner | None = None
+
+    @property
+    def frozen(self) -> Encoder | None:
+        """An encoder that does not learn with the agents, and so is no network of the learner."""
+        return None if isinstance(self.view, EncoderView) else self.encoder
+
+    @property
+    def parameters(self) -> ParameterReport:
+        """Count what agents weigh, in the networks that checkpoints hold."""
+        heads = {name: part for name, part in self.learner.networks().items() if name != _VIEW}
+        n_agents = len(self.learner.task.agent_names)
+        return report_parameters(self.encoder or nn.Identity(), heads, n_agents)
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the device a configuration asks for.
+
+    Raises:
+        ConfigError: If CUDA is asked for and there is none.
+    """
+    has_cuda = torch.cuda.is_available()
+    if name == "cuda" and not has_cuda:
+        raise ConfigError(
+            "device must be there",
+            was="cuda, of which torch finds none",
+            remedy="Use --device cpu, or install a torch build with CUDA; see: tradingbot doctor",
+        )
+    return torch.device("cuda" if name == "cuda" or (name == "auto" and has_cuda) else "cpu")
+
+
+def env_config(config: TrainConfig) -> EnvConfig:
+    """Return rules, costs and reward of a run.
+
+    Raises:
+        ConfigError: If there is no such cost profile or reward.
+    """
+    task = config.task
+    return EnvConfig(rules=task.rules, costs=cost_profile(task.costs), reward=task.reward)
+
+
+def build_training_setup(
+    config: TrainConfig,
+    data: TrainingData,
+    *,
+    seed: int,
+    transfer: Transfer | None = None,
+    begins: bool = True,
+) -> TrainingSetup:
+    """Build everything; what is seen through a frozen encoder is blank until it is prepared.
+
+    Args:
+        config: Of the run.
+        data: What it learns from.
+        seed: Root of every random stream.
+        transfer: Encoder of another run, to begin with.
+        begins: Whether the encoder is to be pre-trained and the actor to clone, where the
+            configuration says so; not where weights come from a checkpoint.
+
+    Raises:
+        ConfigError: If the device is absent, or a name is unknown.
+        DataError: If no episode fits into the training part, or a part has too few bars.
+        UserError: If the device's memory does not suffice.
+    """
+    device, env = choose_device(config.device), env_config(config)
+    require_parts(data, decides=config.validation.shrink)
+    with within_memory(device):
+        task = _task(config, data, env, seed, device)
+        encoder = _encoder(config, task, seed)
+        if encoder is not None and transfer is not None:
+            take_over(transfer, encoder)
+        view = _view(config, encoder, task)
+        learner = _learner(config, task, view, seed)
+        choosing, _ = halves(data.split.validation)
+        setup = TrainingSetup(
+            learner, env, device, view, encoder, _backtest(env, data, choosing, task)
+        )
+        if begins:
+            pretrainer = None if transfer else _pretrainer(config, data, setup, seed)
+            return replace(setup, pretrainer=pretrainer, cloner=_cloner(config, setup, seed))
+        return setup
+
+
+def part_task(setup: TrainingSetup, data: TrainingData, part: IndexRange) -> PopulationTask:
+    """Return the backtest of a part, showing agents what they saw in training."""
+    trained_on = setup.learner.task
+    assert isinstance(trained_on, PopulationTask)
+    return _backtest(setup.env, data, part, trained_on)
+
+
+def _backtest(
+    env: EnvConfig, data: TrainingData, part: IndexRange, trained_on: PopulationTask
+) -> PopulationTask:
+    whole = evaluation_task(
+        data.world,
+        env,
+        first_bar=part.start,
+        last_bar=part.stop - 1,
+        device=trained_on.table.device,
+        dtype=torch.float32 if trained_on.table.is_cuda else torch.float64,
+    )
+    return whole.showing(*trained_on.private_names)
+
+
+def _task(
+    config: TrainConfig, data: TrainingData, env: EnvConfig, seed: int, device: torch.device
+) -> PopulationTask:
+    with warnings.catch_warnings():
+        # A machine without a compiler is slower, not wrong; doctor tells.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        task = PopulationTask(
+            data.world,
+            env,
+            n_envs=config.budget.n_envs,
+            seed=seed,
+            device=device,
+            compiled=True if config.compile else None,
+        ).during(data.split.train.start, data.split.train.stop - 1)
+    return task.showing(*config.task.private) if config.task.private else task
+
+
+def _encoder(config: TrainConfig, task: PopulationTask, seed: int) -> Encoder | None:
+    settings = encoder_preset(config.encoder.preset)
+    if settings.kind == "row":
+        return None
+    weights = make_generator(seed, "encoder", "weights")
+    return build_encoder(settings, task.table.shape[-1], weights).to(task.table.device)
+
+
+def _view(config: TrainConfig, encoder: Encoder | None, task: PopulationTask) -> View:
+    if encoder is None:
+        return TableView(task.table)
+    if config.encoder.trainable:
+        return EncoderView(encoder, task.table)
+    n_series, n_bars, _ = task.table.shape
+    return TableView(task.table.new_zeros(n_series, n_bars, encoder.width))
+
+
+def _learner(config: TrainConfig, task: PopulationTask, view: View, seed: int) -> Learner:
+    section = config.learner
+    if section.name == "ppo":
+        return PPO(task, view, section.ppo, seed=seed)
+    if section.name == "sac":
+        return SAC(task, view, section.sac, seed=seed)
+    return Direct(task, view, section.direct, seed=seed)
+
+
+def _pretrainer(
+    config: TrainConfig, data: TrainingData, setup: TrainingSetup, seed: int
+) -> Pretrainer | None:
+    if setup.encoder is None or not config.encoder.pretrain:
+        return None
+    world, table = data.world, setup.learner.task.table
+    rule = rule_policy(EXPERT, seed=seed, regime_names=world.regime_names)
+    targets = auxiliary_targets(
+        world, train=data.split.train, expert=expert_actions(world, rule), device=table.device
+    )
+    return Pretrainer(setup.encoder, table, targets, config.pretraining, seed=seed)
+
+
+def _cloner(config: TrainConfig, setup: TrainingSetup, seed: int) -> Cloner | None:
+    settings, learner = config.cloning, setup.learner
+    if not settings.enabled:
+        return None
+    task = learner.task
+    assert isinstance(task, PopulationTask)
+    if isinstance(learner, Direct):  # what is imitated must be what will act
+        settings = replace(settings, squash_gain=learner.config.squash_gain)
+    rule = rule_policy(EXPERT, seed=seed, regime_names=task.world.regime_names)
+    expert = demonstrator(task, rule)
+    return Cloner(task, setup.view, _actor_of(learner), expert, settings, seed=seed)
+
+
+def _actor_of(learner: Learner) -> StackedHead:
+    actor = learner.network.actor if isinstance(learner, PPO) else learner.networks()["actor"]
+    assert isinstance(actor, StackedHead)
+    return actor

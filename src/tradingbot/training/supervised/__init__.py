@@ -1,0 +1,1 @@
+"""Supervised models of a workspace: the data they are fitted on, and the fit."""

@@ -1,0 +1,43 @@
+"""Two small runs, open, for tests of evaluation: direct, and PPO behind an encoder. Synthetic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fixtures.tiny_training import tiny_config
+from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_evaluated_run
+from tradingbot.training.prepared_setup import torch_threads
+from tradingbot.training.session import begin_run
+
+_PPO: dict[str, object] = {
+    "learner__name": "ppo",
+    "learner__ppo__rollout_steps": 8,
+    "learner__ppo__minibatch": 8,
+    "encoder__preset": "tiny",
+    "encoder__pretrain": False,
+    "validation__shrink": False,
+}
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Workers have one thread as well; several wait for each other where cores are few."""
+    with torch_threads(1):
+        yield
+
+
+@pytest.fixture(scope="package")
+def subject(evaluated_workspace: Path) -> EvaluatedRun:
+    """That run, open."""
+    return open_evaluated_run("tiny", evaluated_workspace)
+
+
+@pytest.fixture(scope="package")
+def ppo_subject(tmp_path_factory: pytest.TempPathFactory) -> EvaluatedRun:
+    """A run of PPO with critic, attention and deviations, whose agents all trade."""
+    workspace = tmp_path_factory.mktemp("ppo")
+    begin_run(tiny_config(**_PPO), workspace, name="ppo")
+    return open_evaluated_run("ppo", workspace)

@@ -1,0 +1,126 @@
+"""Regimes, sensitivity, ensemble, policy analysis and placebos of one small run, end to end."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from tradingbot.evaluation.analyses.counterfactual_data import CounterfactualData
+from tradingbot.evaluation.analyses.ensemble import EnsembleSettings, measure_ensemble
+from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.evaluation.analyses.placebos import measure_placebos, play_placebos
+from tradingbot.evaluation.analyses.policy_analysis import measure_policy_analysis
+from tradingbot.evaluation.analyses.regimes import measure_regimes
+from tradingbot.evaluation.analyses.sensitivity import measure_sensitivity
+from tradingbot.evaluation.placebo import shuffle_bars
+from tradingbot.evaluation.placebo_checks import PlaceboSettings
+from tradingbot.evaluation.policy_analysis import PolicyAnalysisSettings
+from tradingbot.evaluation.regimes import (
+    REGIMES,
+    RegimeSettings,
+    index_returns,
+    label_regimes,
+)
+from tradingbot.evaluation.sensitivity import SensitivitySettings
+
+
+def test_regimes_divide_the_decisions_of_the_test_part(ppo_subject: EvaluatedRun) -> None:
+    found = measure_regimes(ppo_subject, RegimeSettings(min_bars=2))
+    played = ppo_subject.backtest("test")
+    assert [row.regime for row in found.rows] == list(REGIMES)
+    assert sum(row.bars for row in found.rows) == played.n_bars
+    whole, part = ppo_subject.data.whole, ppo_subject.bars("test")
+    labels = label_regimes(
+        index_returns(whole.prices[..., 3]), ppo_subject.data.split.train, RegimeSettings()
+    )
+    # The first return is decided at the first bar of the part, and earned in the next one.
+    decided = labels[part.start : part.stop - 1]
+    for place, row in enumerate(found.rows):
+        if row.bars >= 2:
+            expected = 1e4 * played.returns.mean(axis=1)[decided == place].mean()
+            assert row.net_bps_per_bar.estimate == pytest.approx(expected)
+    assert "equal weight of 10 symbols" in found.method  # a generated SPY is no index
+
+
+def test_sensitivity_without_a_change_is_the_backtest(ppo_subject: EvaluatedRun) -> None:
+    settings = SensitivitySettings(
+        cost_bps=(0.0, 50.0),
+        delay_bars=(0, 1),
+        slippage_bps=(1.0,),
+        limit_shares=(1.0,),
+        capital_ccy=(1e3,),
+    )
+    found = measure_sensitivity(ppo_subject, settings)
+    net = 1e4 * ppo_subject.backtest("test").returns.mean()
+    same = [row for row in found.rows if row.axis in ("slippage", "position limit")]
+    assert [row.net_bps_per_bar.estimate for row in same] == pytest.approx([net, net])
+    assert found.surface_bps[0][0] > found.surface_bps[0][1]
+
+
+def test_ensemble_is_of_the_agents_that_trade(ppo_subject: EvaluatedRun) -> None:
+    found = measure_ensemble(ppo_subject, EnsembleSettings())
+    assert sorted(found.agents) == ["AAPL", "SPY"]
+    returns = ppo_subject.backtest("test").returns
+    assert found.correlation[0][1] == pytest.approx(np.corrcoef(returns.T)[0, 1])
+    nobody = measure_ensemble(ppo_subject, EnsembleSettings(min_exposure_frac=0.999999))
+    assert nobody.agents == ()
+
+
+def test_policy_analysis_reads_actions_critic_attention_and_heads(
+    ppo_subject: EvaluatedRun,
+) -> None:
+    settings = PolicyAnalysisSettings(n_maps=3, landscape_bins=4)
+    found = measure_policy_analysis(ppo_subject, settings)
+    assert sum(found.histogram) == pytest.approx(1.0)
+    assert len(found.maps) == 3
+    assert found.value_landscape is not None
+    assert np.shape(found.value_landscape) == (4, 4)
+    assert (np.ptp(found.value_landscape, axis=1) > 0.0).all()  # positions matter to the critic
+    assert found.value_axes is not None
+    assert found.value_axes[0] in ppo_subject.data.world.feature_names + (
+        ppo_subject.data.world.regime_names
+    )
+    assert found.attention is not None
+    assert found.attention_lags == tuple(range(len(found.attention)))
+    assert sum(found.attention) == pytest.approx(1.0)
+    assert dict(found.reward_shares) == {"log_growth": 1.0}
+    assert {name for name, _ in found.deviations} == {"SPY", "AAPL"}
+    assert all(size > 0.0 for _, size in found.deviations)
+
+
+def test_policy_analysis_sees_positions_as_agents_did(ppo_subject: EvaluatedRun) -> None:
+    found = measure_policy_analysis(ppo_subject, PolicyAnalysisSettings(n_maps=100))
+    own = next(each for each in found.maps if each.input == "own size")
+    held = ppo_subject.backtest("test").position_frac
+    assert own.edges[0] == 0.0  # nothing is held at the first decision
+    assert own.edges[-1] == pytest.approx(held[:-1].max())
+    assert sum(own.count) == held.size
+
+
+def test_placebos_are_drawn_as_often_as_told_and_leave_the_run_alone(
+    ppo_subject: EvaluatedRun,
+) -> None:
+    before = ppo_subject.backtest("test").equity
+    found = measure_placebos(ppo_subject, PlaceboSettings(draws=20, n_policies=50))
+    assert [(row.placebo, row.draws) for row in found.rows] == [
+        ("shuffled returns", 20),
+        ("random signs", 20),
+        ("reversed time", 1),
+        ("flipped signs", 1),
+        ("random policies", 50),
+    ]
+    np.testing.assert_array_equal(before, ppo_subject.backtest("test").equity)
+
+
+def test_draws_do_not_depend_on_how_many_are_played_together(
+    ppo_subject: EvaluatedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part, remaker = ppo_subject.bars("test"), CounterfactualData(ppo_subject)
+    changes = [partial(shuffle_bars, block_bars=7, seed=seed) for seed in (1, 2)]
+    (together,) = play_placebos(ppo_subject, remaker, part, changes)
+    monkeypatch.setattr("tradingbot.evaluation.analyses.placebos._LANES", 1)
+    first, second = play_placebos(ppo_subject, remaker, part, changes)
+    np.testing.assert_allclose(together, [*first, *second], atol=1e-7)
+    assert not np.allclose(*together, atol=1e-4)

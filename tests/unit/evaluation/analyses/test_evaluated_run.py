@@ -1,0 +1,139 @@
+"""A run as the subject of an evaluation: its backtest is what training's own judge saw."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fixtures.tiny_training import tiny_config
+from tradingbot.data.splits import IndexRange
+from tradingbot.domain.errors import ConfigError, DataError, StorageError
+from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_evaluated_run
+from tradingbot.evaluation.backtest import PolicyUnderTest, sleeve_config
+from tradingbot.evaluation.backtest.baselines import baseline
+from tradingbot.learning.playing import play
+from tradingbot.market.costs import CostProfile
+from tradingbot.runs import RunDirectory, latest_good
+from tradingbot.training.prepared_setup import part_task, prepare_training_setup
+from tradingbot.training.session import begin_run
+
+UNSHRUNK: dict[str, object] = {"validation__shrink": False}
+LEARNERS: dict[str, dict[str, object]] = {
+    "ppo continuous with shorts": {
+        **UNSHRUNK,
+        "learner__name": "ppo",
+        "learner__ppo__rollout_steps": 16,
+        "task__rules__action__space": "continuous",
+        "task__rules__limits__allow_short": True,
+    },
+    "ppo codes": {
+        **UNSHRUNK,
+        "learner__name": "ppo",
+        "learner__ppo__rollout_steps": 16,
+        "task__rules__action__space": "discrete",
+    },
+}
+
+
+def judged_wealth(subject: EvaluatedRun) -> np.ndarray:
+    """Play the judged weights on the test part, as training does: (S + 1, N)."""
+    setup = prepare_training_setup(subject.config, subject.data, seed=5)
+    checkpoint, _ = latest_good(subject.run, to_resume=False, label="judged")
+    assert checkpoint is not None
+    for name, network in setup.learner.networks().items():
+        stored = {
+            key.removeprefix(f"{name}."): tensor
+            for key, tensor in checkpoint.agent.items()
+            if key.startswith(f"{name}.")
+        }
+        network.load_state_dict(stored)
+    task = part_task(setup, subject.data, subject.bars("test"))
+    return play(task, setup.learner.act, task.episode_bars).wealth[..., 0].double().numpy()
+
+
+@pytest.mark.parametrize("name", ["direct targets", *LEARNERS])
+def test_backtest_equals_the_judge_of_training_bar_for_bar(
+    subject: EvaluatedRun, tmp_path: Path, name: str
+) -> None:
+    opened = subject
+    if name in LEARNERS:
+        begin_run(tiny_config(**LEARNERS[name]), tmp_path, name="it")
+        opened = open_evaluated_run("it", tmp_path)
+
+    found = opened.backtest("test")
+
+    np.testing.assert_allclose(found.equity, judged_wealth(opened), rtol=2e-6)
+    assert (found.turnover_frac > 0.0).mean() > 0.02
+    part = json.loads((opened.run.path / "result.json").read_text())["parts"][-1]
+    assert (found.first_day, found.last_day) == (part["first_day"], part["last_day"])
+    assert found.n_bars == part["bars"]
+
+
+def test_costs_and_delay_are_those_asked_for(subject: EvaluatedRun) -> None:
+    usual = subject.backtest("test")
+    dear = subject.backtest("test", costs=CostProfile(commission_frac=50e-4))
+    late = subject.backtest("test", delay_bars=2)
+
+    assert usual.costs == subject.env.costs
+    assert dear.portfolio[-1] < usual.portfolio[-1]
+    assert np.array_equal(late.action[0], usual.action[0])
+    assert not np.array_equal(late.equity, usual.equity)
+    assert (late.equity[:3] == 1.0).all()
+
+
+def test_parts_are_those_of_the_split_and_ranges_are_taken(subject: EvaluatedRun) -> None:
+    split = subject.data.split
+    validation = subject.backtest("validation")
+    some = subject.backtest(IndexRange(split.test.start, split.test.start + 20))
+
+    assert validation.closed_at[-1] == subject.data.world.closed_at[split.validation.stop - 1]
+    assert some.n_bars == 19
+    with pytest.raises(DataError, match="both in the data"):
+        subject.backtest(IndexRange(split.test.start, subject.data.world.n_bars + 5))
+    with pytest.raises(DataError, match="one after it"):
+        subject.backtest(IndexRange(split.test.start, split.test.start + 1))
+
+
+def test_baselines_trade_the_same_bars(subject: EvaluatedRun) -> None:
+    world = subject.data.world
+    hold, flat = subject.backtest_all(
+        [PolicyUnderTest(name, baseline(name, world)) for name in ("buy_and_hold", "flat")],
+        env=sleeve_config(subject.env.costs),
+    )
+
+    assert np.array_equal(hold.closed_at, subject.backtest().closed_at)
+    assert (flat.equity == 1.0).all()
+    assert hold.position_frac.mean() > 0.9
+
+
+def test_run_that_cannot_be_judged_is_refused(evaluated_workspace: Path, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    with pytest.raises(ConfigError, match=r"id of one run.*'nope'"):
+        open_evaluated_run("nope", tmp_path)
+    for name in ("halted", "other", "damaged", "bare"):
+        shutil.copytree(evaluated_workspace / "runs" / "tiny", runs / name)
+
+    halted = RunDirectory.open(runs / "halted")
+    halted.write_status("halted", at=datetime.now(UTC), update=3, steps=9, reason="NaN everywhere")
+    with pytest.raises(ConfigError, match=r"finished to be evaluated, was halted: NaN everywhere"):
+        open_evaluated_run("halted", tmp_path)
+
+    record = json.loads((runs / "other" / "run.json").read_text())
+    record["data"]["data_sha256"] = "0" * 64
+    (runs / "other" / "run.json").write_text(json.dumps(record))
+    with pytest.raises(ConfigError, match=r"data that it learned from.*0{12}"):
+        open_evaluated_run("other", tmp_path)
+
+    for weights in (runs / "damaged").rglob("agent.safetensors"):
+        weights.write_bytes(weights.read_bytes()[:-9])
+    with pytest.raises(StorageError, match="checkpoint"):
+        open_evaluated_run("damaged", tmp_path)
+
+    shutil.rmtree(runs / "bare" / "checkpoints")
+    with pytest.raises(StorageError, match="checkpoint"):
+        open_evaluated_run("bare", tmp_path)

@@ -1,0 +1,98 @@
+"""Opponents of a dossier: they pay what the agents pay, and may sell short where those may."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tradingbot.domain.errors import StorageError
+from tradingbot.evaluation.analyses.analysis import AnalysisInputs
+from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.evaluation.analyses.performance import (
+    LONG_ONLY_ORACLE,
+    Performance,
+    PerformanceSettings,
+    measure_performance,
+    trading_agents,
+)
+from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, baseline, sleeve_config
+from tradingbot.runs import RunDirectory
+from tradingbot.training.results import ORACLE
+
+SHORT_RULE = "macd"
+
+
+@pytest.fixture(scope="module")
+def shorting(subject: EvaluatedRun) -> EvaluatedRun:
+    """The run as if its agents might sell short; its policy does not."""
+    rules = subject.env.rules
+    limits = replace(rules.limits, allow_short=True)
+    return replace(subject, env=replace(subject.env, rules=replace(rules, limits=limits)))
+
+
+@pytest.fixture(scope="module")
+def beside_short(shorting: EvaluatedRun) -> Performance:
+    return measure_performance(AnalysisInputs(shorting), PerformanceSettings(draws=100))
+
+
+def played(subject: EvaluatedRun, *, allow_short: bool) -> Backtest:
+    rule = PolicyUnderTest(SHORT_RULE, baseline(SHORT_RULE, subject.data.world))
+    env = sleeve_config(subject.env.costs, allow_short=allow_short)
+    (only,) = subject.backtest_all([rule], "test", env=env)
+    return only
+
+
+def test_baselines_sell_short_where_the_agents_may(
+    shorting: EvaluatedRun, beside_short: Performance
+) -> None:
+    wanted = played(shorting, allow_short=True)
+
+    assert wanted.position_frac.min() < -0.5  # the rule does sell short on these bars
+    np.testing.assert_array_equal(
+        beside_short.series(SHORT_RULE).portfolio, wanted.portfolio_returns
+    )
+
+
+def test_baselines_stay_long_where_the_agents_must(subject: EvaluatedRun) -> None:
+    found = measure_performance(AnalysisInputs(subject), PerformanceSettings(draws=100))
+
+    np.testing.assert_array_equal(
+        found.series(SHORT_RULE).portfolio, played(subject, allow_short=False).portfolio_returns
+    )
+    assert found.parts[-1].policy(ORACLE) is not None
+    assert found.parts[-1].share_of_oracle is not None
+
+
+def test_long_only_oracle_says_so_and_bounds_no_agents_that_may_sell_short(
+    beside_short: Performance,
+) -> None:
+    test = beside_short.parts[-1]
+
+    assert [row.policy for row in test.policies if row.kind == "oracle"] == [LONG_ONLY_ORACLE]
+    assert test.share_of_oracle is None
+
+
+@pytest.mark.parametrize(
+    ("content", "was"),
+    [
+        (None, "missing"),
+        ("{", "no JSON in line 1: expecting property name enclosed in double quotes"),
+        ("{}", "one without trading_agents"),
+        ("[]", "one without trading_agents"),
+    ],
+)
+def test_result_that_cannot_be_read_is_told_in_words(
+    subject: EvaluatedRun, tmp_path: Path, content: str | None, was: str
+) -> None:
+    run = RunDirectory.open(Path(shutil.copytree(subject.run.path, tmp_path / "tiny")))
+    file = run.path / "result.json"
+    file.unlink() if content is None else file.write_text(content)
+
+    with pytest.raises(StorageError) as refused:
+        trading_agents(replace(subject, run=run))
+
+    assert f"readable result, was {was} ({file})" in str(refused.value)

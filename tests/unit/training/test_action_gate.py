@@ -1,0 +1,69 @@
+"""Gate A: each limit at its edge."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tradingbot.data.json_files import as_json
+from tradingbot.learning.task import ActionSpec
+from tradingbot.training.action_gate import judge_actions, not_applied
+
+BOX = ActionSpec("box")
+EVEN = [1 / 7] * 7
+
+
+def scores(
+    histogram: list[float], trades: float = 30.0, lowest: float = -1.0, highest: float = 1.0
+) -> dict[str, torch.Tensor]:
+    return {
+        "histogram": torch.tensor([histogram], dtype=torch.float64),
+        "trades_per_1000": torch.tensor([trades]),
+        "lowest": torch.tensor([lowest]),
+        "highest": torch.tensor([highest]),
+    }
+
+
+def test_living_policy_passes() -> None:
+    gate = judge_actions(scores(EVEN), BOX)
+
+    assert gate.is_passed
+    assert gate.entropy == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (scores([0.5, 0, 0, 0, 0, 0, 0.5]), "entropy 0.36"),
+        (scores([0.61, 0.1, 0.1, 0.1, 0.05, 0.02, 0.02]), "largest bin 61%"),
+        (scores(EVEN, trades=20.0), "20 trades"),
+        (scores(EVEN, lowest=-0.9), "range -0.90 … 1.00"),
+        (scores(EVEN, highest=0.9), "range -1.00 … 0.90"),
+    ],
+)
+def test_broken_limit_is_named(found: dict[str, torch.Tensor], words: str) -> None:
+    (failure,) = judge_actions(found, BOX).failures
+
+    assert words in failure
+
+
+def test_codes_have_no_range() -> None:
+    codes = ActionSpec("discrete", n_actions=7)
+
+    assert judge_actions(scores(EVEN, lowest=0.0, highest=6.0), codes).is_passed
+
+
+def test_words_name_the_gate_and_its_outcome() -> None:
+    passed, failed = judge_actions(scores(EVEN), BOX), judge_actions(scores(EVEN, trades=0.0), BOX)
+
+    assert passed.words == "gate A (actions are diverse): passed"
+    assert failed.words.startswith("gate A (actions are diverse): not passed: 0 trades per 1,000")
+
+
+def test_agents_that_stay_out_neither_pass_nor_fail() -> None:
+    gate = not_applied(judge_actions(scores([1.0, 0, 0, 0, 0, 0, 0], trades=0.0), BOX))
+
+    assert gate.words == "gate A: not applicable, agents stay out"
+    assert gate.failures == ()
+    assert not gate.is_passed
+    assert as_json(gate)["not_applicable"] == "agents stay out"

@@ -1,0 +1,150 @@
+"""Before the first update: pre-training, cloning, transfer, and embeddings that are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from fixtures.run_bits import ENCODED, fingerprint
+from fixtures.tiny_training import tiny_config
+from tradingbot.domain.errors import ConfigError
+from tradingbot.runs import RunDirectory, latest_good, list_checkpoints, read_journal
+from tradingbot.training.config_files import load_train_config
+from tradingbot.training.encoder_transfer import open_transfer
+from tradingbot.training.session import SessionCallbacks, begin_run, resume_session
+
+CLONED: dict[str, object] = {
+    "cloning__enabled": True,
+    "cloning__updates": 4,
+    "cloning__steps": 16,
+    "budget__steps_per_agent": 64,
+}
+
+
+class Stop:
+    """Asks to stop when preparing has come so far, and remembers what it was told."""
+
+    def __init__(self, at: int | None = None) -> None:
+        self.at, self.told = at, list[tuple[str, int, int]]()
+
+    def callbacks(self) -> SessionCallbacks:
+        return SessionCallbacks(preparing=lambda *said: self.told.append(said), interrupted=self)
+
+    def __call__(self) -> bool:
+        return self.at is not None and len(self.told) >= self.at
+
+
+@pytest.fixture(scope="module")
+def encoded(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    return begin_run(tiny_config(**ENCODED), tmp_path_factory.mktemp("e"), name="encoded").run
+
+
+def encoder_of(run: RunDirectory) -> dict[str, torch.Tensor]:
+    checkpoint, _ = latest_good(run)
+    assert checkpoint is not None
+    return {name: t for name, t in checkpoint.agent.items() if "encoder." in name}
+
+
+@pytest.mark.parametrize(
+    ("options", "stage"),
+    [
+        (ENCODED, "pre-train"),
+        (ENCODED | {"encoder__preset": "skip"}, "pre-train"),
+        (CLONED, "clone"),
+    ],
+)
+def test_interruption_while_preparing_is_heard_and_the_run_goes_on_to_the_same_bits(
+    tmp_path: Path, options: dict[str, object], stage: str
+) -> None:
+    stop, config = Stop(at=2), tiny_config(**options)
+
+    left = begin_run(config, tmp_path, stop.callbacks(), name="run")
+
+    assert left.result is None
+    assert [(name, done) for name, done, _ in stop.told] == [(stage, 1), (stage, 2)]
+    assert left.run.status().state == "interrupted"
+    assert list_checkpoints(left.run) == []
+    again = resume_session("run", tmp_path).run
+    assert fingerprint(again) == fingerprint(begin_run(config, tmp_path / "whole", name="run").run)
+    assert len(again.status().resumptions) == 1
+
+
+def test_encoder_that_learns_is_not_pretrained_again_when_the_run_goes_on(tmp_path: Path) -> None:
+    config = tiny_config(**ENCODED, encoder__trainable=True, learner__direct__chunk_bars=4)
+    whole = begin_run(config, tmp_path / "whole", name="run").run
+    updates = Stop()
+
+    def interrupted() -> bool:
+        return (tmp_path / "runs" / "run" / "checkpoints" / "00000003-last").exists()
+
+    begin_run(config, tmp_path, SessionCallbacks(interrupted=interrupted), name="run")
+    resumed = resume_session("run", tmp_path, updates.callbacks()).run
+
+    assert resumed.status().resumptions[0].update >= 3
+    assert updates.told == []
+    assert fingerprint(resumed) == fingerprint(whole)
+
+
+def test_cloned_actor_agrees_with_the_expert_more_and_more(tmp_path: Path) -> None:
+    run = begin_run(tiny_config(**CLONED), tmp_path, name="cloned").run
+    alone = begin_run(tiny_config(budget__steps_per_agent=64), tmp_path, name="alone").run
+
+    rows = [*read_journal(run.journal_path("preparation"))]
+    assert [(row["stage"], row["update"]) for row in rows] == [("clone", n) for n in range(1, 5)]
+    errors = [sum(row["clone/error"]) for row in rows]
+    assert errors[-1] < 0.7 * errors[0]
+    assert fingerprint(run)["weights"] != fingerprint(alone)["weights"]
+    assert [*read_journal(alone.journal_path("preparation"))] == []
+
+
+def test_second_run_takes_the_embeddings_of_the_first(encoded: RunDirectory) -> None:
+    workspace = encoded.path.parents[1]
+    (selected,) = (workspace / "embeddings").glob("*.safetensors")
+    inode = selected.stat().st_ino
+
+    again = begin_run(tiny_config(**ENCODED), workspace, name="again").run
+
+    assert [*(workspace / "embeddings").glob("*.safetensors")] == [selected]
+    assert selected.stat().st_ino == inode  # a new file would be another one
+    assert fingerprint(again) == fingerprint(encoded)
+
+
+def test_transferred_encoder_is_taken_whole_and_its_warning_stands_by_the_result(
+    encoded: RunDirectory,
+) -> None:
+    workspace, said = encoded.path.parents[1], list[str]()
+    config = tiny_config(**ENCODED, encoder__transfer_from="encoded", seed=9)
+    heard = Stop()
+    callbacks = SessionCallbacks(note=said.append, preparing=heard.callbacks().preparing)
+
+    session = begin_run(config, workspace, callbacks, name="taken")
+
+    assert heard.told == []  # nothing is pre-trained
+    assert session.run.record.parent == "encoded/00000004-judged"
+    theirs, ours = encoder_of(encoded), encoder_of(session.run)
+    assert theirs
+    assert all(torch.equal(ours[name], tensor) for name, tensor in theirs.items())
+    assert any("in-sample" in text for text in said)
+    assert session.result is not None
+    assert "encoded/00000004-judged: transferred features may be in-sample" in session.result.caveat
+
+
+def test_transfer_that_does_not_fit_is_refused_and_leaves_nothing(encoded: RunDirectory) -> None:
+    runs = encoded.path.parent
+    before = sorted(path.name for path in runs.iterdir())
+    fits = tiny_config(**ENCODED, encoder__transfer_from="encoded")
+    other = tiny_config(**(ENCODED | {"encoder__preset": "mlp"}), encoder__transfer_from="encoded")
+    gone = tiny_config(**ENCODED, encoder__transfer_from="encoder-of-nobody")
+    features = encoded.record.data.feature_ids
+
+    with pytest.raises(ConfigError, match="same kind, was tiny → mlp"):
+        begin_run(other, runs.parent)
+    with pytest.raises(ConfigError, match="run must be the id of one run"):
+        begin_run(gone, runs.parent)
+    with pytest.raises(ConfigError, match=r"features it was trained on, was .* → other"):
+        open_transfer(fits, ("other", *features[1:]), runs)
+    with pytest.raises(ConfigError, match="transfer_from must stand with an encoder"):
+        load_train_config("quick", {"encoder.transfer_from": "encoded"})
+    assert sorted(path.name for path in runs.iterdir()) == before

@@ -1,0 +1,189 @@
+"""Training configurations: presets, options, round trips, and mistakes in one line."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from tradingbot.app.demo.training import DEMO_PRESET
+from tradingbot.domain.errors import ConfigError
+from tradingbot.learning.schedules import constant
+from tradingbot.networks.encoders.catalogue import encoder_preset
+from tradingbot.training.budget import check_budget
+from tradingbot.training.config_files import (
+    changed,
+    config_of_mapping,
+    known_train_presets,
+    load_train_config,
+)
+
+
+@pytest.mark.parametrize("name", known_train_presets())
+def test_preset_reads_back_from_what_a_run_keeps(name: str) -> None:
+    config = load_train_config(name)
+
+    again = config_of_mapping(config.as_mapping())
+
+    assert again.as_mapping() == config.as_mapping()
+    assert again.config_hash == config.config_hash
+
+
+def test_first_day_of_training_reads_back_from_what_a_run_keeps() -> None:
+    config = load_train_config("prototype10", {"splits.train_from": "2020-03-01"})
+
+    again = config_of_mapping(json.loads(json.dumps(config.as_mapping())))
+
+    assert again.splits.train_from == date(2020, 3, 1)
+    assert again.config_hash == config.config_hash != load_train_config("prototype10").config_hash
+
+
+def test_presets_that_are_promised_exist() -> None:
+    assert {"quick", "prototype10", "us143"} <= set(known_train_presets())
+
+
+def test_option_of_a_nested_setting_leaves_its_neighbours() -> None:
+    config = load_train_config("us143", {"learner.direct.learning_rate.over": 5})
+
+    rate = config.learner.direct.learning_rate
+    assert (rate.kind, rate.first, rate.over) == ("cosine", 3e-3, 5)
+
+
+def test_tracking_moves_no_result_and_budget_does() -> None:
+    config = load_train_config("quick")
+
+    assert changed(config, {"tracking.mlflow": "auto"}).config_hash == config.config_hash
+    assert changed(config, {"budget.n_envs": 2}).config_hash != config.config_hash
+
+
+def test_settings_of_a_learner_that_does_not_train_move_no_result() -> None:
+    config = load_train_config("quick")
+
+    assert changed(config, {"learner.ppo.n_epochs": 1}).config_hash == config.config_hash
+
+
+def test_file_extends_a_preset_and_names_the_line_of_a_mistake(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("extends: quick\nbudget:\n  n_envs: 3\n")
+    assert load_train_config(path).budget.n_envs == 3
+
+    path.write_text("extends: quick\nlearner:\n  direct:\n    chunk_bars: 0\n")
+    with pytest.raises(ConfigError, match=r"chunk_bars must be 1 or more, was 0 \(.*mine.yaml:3\)"):
+        load_train_config(path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("learner.direct.chunk_bars", 2.5, "chunk_bars must be a whole number"),
+        ("learner.direct.chunk_bars", True, "chunk_bars must be a whole number"),
+        ("learner.direct.actor.hidden", 3, "hidden must be a list"),
+        ("learner.direct.objective", "money", "must be one of log_growth, sharpe, reward"),
+        ("task.rules.limits.max_positon_frac", 1.0, "Did you mean 'max_position_frac'"),
+        ("learner.direct", 3, "learner.direct must be a mapping"),
+        ("guards.patience", 0, "patience must be 1 or more"),
+    ],
+)
+def test_mistake_in_a_library_section_says_rule_value_and_remedy(
+    key: str, value: object, words: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_train_config("quick", {key: value})
+
+    assert words in str(caught.value)
+
+
+def test_preset_of_the_demonstration_pretrains_an_encoder_that_learns_nothing_more() -> None:
+    config = load_train_config(DEMO_PRESET)
+
+    assert encoder_preset(config.encoder.preset).kind != "row"
+    assert config.encoder.pretrain
+    assert not config.encoder.trainable
+    assert config.encoder.transfer_from is None
+
+
+@pytest.mark.parametrize("learner", ["ppo", "sac", "direct"])
+@pytest.mark.parametrize("preset", ["quick", "prototype10", "us143"])
+def test_learning_rate_that_moves_ends_with_the_budget(preset: str, learner: str) -> None:
+    settings = {"learner.name": learner, "budget.steps_per_agent": 64_000}
+
+    config = load_train_config(preset, settings)
+
+    rate = getattr(config.learner, learner).learning_rate
+    assert rate.kind == "constant" or rate.hold + rate.over == 64_000
+    selected = config.as_mapping()["learner"][learner]["learning_rate"]
+    assert selected["over"] == rate.over
+
+
+def test_schedule_that_holds_at_first_ends_with_the_budget() -> None:
+    key = "learner.ppo.entropy.coefficient"
+    settings = {f"{key}.kind": "linear", f"{key}.hold": 1_000, f"{key}.over": "budget"}
+
+    coefficient = load_train_config("us143", settings).learner.ppo.entropy.coefficient
+
+    assert (coefficient.hold, coefficient.over) == (1_000, 122_880 - 1_000)
+
+
+def test_rate_of_zero_before_the_end_of_the_budget_is_refused_with_the_way_out() -> None:
+    key = "learner.direct.learning_rate"
+    with pytest.raises(ConfigError, match=r"0 from step 640 of 1280 \(command line:1\)") as caught:
+        load_train_config("quick", {f"{key}.over": 640})
+    assert f"Set {key}.over=budget" in str(caught.value)
+
+    ends_above_0 = load_train_config("quick", {f"{key}.over": 640, f"{key}.last": 1e-5})
+    assert ends_above_0.learner.direct.learning_rate.over == 640
+
+
+def test_longer_budget_of_a_run_needs_a_longer_schedule() -> None:
+    config = load_train_config("quick")
+    longer: dict[str, object] = {"budget.steps_per_agent": 12_800}
+
+    with pytest.raises(ConfigError, match="0 from step 1280 of 12800"):
+        check_budget(changed(config, longer))
+    follows = changed(config, {**longer, "learner.direct.learning_rate.over": "budget"})
+    check_budget(follows)
+    assert follows.learner.direct.learning_rate.over == 12_800
+
+
+def test_run_that_was_made_with_a_short_schedule_can_be_read() -> None:
+    selected = load_train_config("quick").as_mapping()
+    selected["learner"]["direct"]["learning_rate"]["over"] = 64
+
+    assert config_of_mapping(selected).learner.direct.learning_rate.over == 64
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (
+            {"learner.name": "sac", "learner.sac.warm_up": 1_280},
+            "learner.sac.warm_up must be below budget.steps_per_agent",
+        ),
+        ({"learner.name": "ppo", "learner.ppo.rollout_steps": 320}, "an update takes 1280"),
+        ({"budget.steps_per_agent": 64}, "an update takes 64"),
+    ],
+)
+def test_budget_in_which_nothing_is_learned_is_refused(
+    settings: dict[str, object], words: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_train_config("quick", settings)
+
+    assert words in str(caught.value)
+    assert caught.value.remedy
+
+
+def test_smallest_budgets_that_learn_are_taken() -> None:
+    assert load_train_config("quick", {"budget.steps_per_agent": 65}).plan.steps_per_agent == 65
+    warm = {"learner.name": "sac", "learner.sac.warm_up": 1_279}
+    assert load_train_config("quick", warm).learner.sac.warm_up == 1_279
+
+
+def test_plain_number_is_a_schedule_that_never_changes() -> None:
+    config = load_train_config("quick", {"learner.direct.learning_rate": 0.001})
+
+    assert config.learner.direct.learning_rate == constant(0.001)
+    with pytest.raises(ConfigError, match="learning_rate must be a mapping"):
+        load_train_config("quick", {"learner.direct.learning_rate": True})
