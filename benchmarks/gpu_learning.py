@@ -21,11 +21,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 import torch
-from tradingbot_benchmarks.learning.known_answers import as_documents, record_of
 
 from tradingbot.evaluation.learning_curve import LearningResult, LearningRun, run_learning
 from tradingbot.evaluation.learning_curve_markets import QUESTIONS
 from tradingbot.evaluation.learning_curve_settings import LEARNERS
+from tradingbot_benchmarks.learning.known_answers import as_documents, record_of
 
 
 def main() -> None:

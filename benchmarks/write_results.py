@@ -12,14 +12,13 @@ import math
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tradingbot.evaluation.figures.simulator_speed import draw_simulator_speed
 from tradingbot_benchmarks.record import BenchRecord, describe_machine
 from tradingbot_benchmarks.simulator.results import (
     replace_section,
     simulator_section,
     speed_curves,
 )
-
-from tradingbot.evaluation.figures.simulator_speed import draw_simulator_speed
 
 PAGE = Path(__file__).resolve().parent / "RESULTS.md"
 PICTURE = PAGE.parents[1] / "docs" / "images" / "simulator_speed.png"

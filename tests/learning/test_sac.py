@@ -87,9 +87,8 @@ def test_sac_with_opposed_agents_needs_partial_pooling():
 
 def test_sac_computes_the_losses_and_gradients_of_sb3():
     pytest.importorskip("stable_baselines3")
-    from tradingbot_benchmarks.learning.sac.reference import CommonSetting
-
     from reference.sb3_agreement.sac import compare_losses
+    from tradingbot_benchmarks.learning.sac.reference import CommonSetting
 
     agreement = compare_losses(SignalTask(1, 4), CommonSetting(hidden=(32, 16), batch_size=64))
     # SB3 adds 1e-6 inside the logarithm of the squashing; ours needs no such help.

@@ -9,11 +9,10 @@ from fixtures.toy_tasks import SignalTask
 
 pytest.importorskip("stable_baselines3", reason="the reference is an extra")
 
+from reference.sb3_agreement.ppo import compare_losses
 from tradingbot_benchmarks.learning.ppo.quality import time_to_quality
 from tradingbot_benchmarks.learning.ppo.reference import PPOSetting, compare_learning, measure_speed
 from tradingbot_benchmarks.learning.sac.reference import difference_interval, interquartile_mean
-
-from reference.sb3_agreement.ppo import compare_losses
 
 SMALL = PPOSetting(
     hidden=(16,), rollout_steps=32, n_epochs=4, minibatch=64, learning_rate=3e-3, discount=0.9

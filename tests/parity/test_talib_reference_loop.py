@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from tradingbot_benchmarks.data.pandas_reference import reference_features
 
 from fixtures.feature_markets import bars_of, closes_of, gappy_market, inputs_of, with_sentiment
 from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.registry import regime_features, technical_features
 from tradingbot.features.spec import Form
+from tradingbot_benchmarks.data.pandas_reference import reference_features
 
 SPECS = (*technical_features(), *regime_features())
 

@@ -9,7 +9,6 @@ import gymnasium as gym
 import numpy as np
 import torch
 from torch import Tensor
-from tradingbot_benchmarks.learning.ppo.reference import PPOSetting
 
 from tradingbot.domain.errors import MissingExtraError
 from tradingbot.learning.generators import make_generator
@@ -20,6 +19,7 @@ from tradingbot.learning.ppo.samples import Minibatch
 from tradingbot.learning.task import ActionSpec
 from tradingbot.networks.heads import StackedHead
 from tradingbot.networks.view import TableView
+from tradingbot_benchmarks.learning.ppo.reference import PPOSetting
 
 try:
     from stable_baselines3.common.logger import Logger

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from tradingbot_benchmarks.learning.sac.reference import CommonSetting
-from tradingbot_benchmarks.learning.task_vec_env import TaskVecEnv
 
 from tradingbot.domain.errors import MissingExtraError
 from tradingbot.learning.generators import make_generator
@@ -18,6 +16,8 @@ from tradingbot.learning.sac.networks import Aim, ReplayBatch, SoftNetworks
 from tradingbot.learning.task import Task
 from tradingbot.networks.distributions import SquashedGaussian
 from tradingbot.networks.heads import StackedHead
+from tradingbot_benchmarks.learning.sac.reference import CommonSetting
+from tradingbot_benchmarks.learning.task_vec_env import TaskVecEnv
 
 try:
     from stable_baselines3.common.logger import Logger

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+
 from tradingbot_benchmarks.evaluation import backtest as backtest_bench
 from tradingbot_benchmarks.evaluation.backtest import (
     TOLERANCE,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+
+from tradingbot.domain.errors import MissingExtraError
 from tradingbot_benchmarks.data import bench as data_bench
 from tradingbot_benchmarks.data.bench import BASE, BUDGETS, CURVE, measure, records
 from tradingbot_benchmarks.data.size import Size
 from tradingbot_benchmarks.record import BenchRecord, against, describe_machine
-
-from tradingbot.domain.errors import MissingExtraError
 
 FIGURES = {
     "generate": 2.0,

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+
 from tradingbot_benchmarks.data import stages as data_stages
 from tradingbot_benchmarks.data.bench import BASE, STAGES, records
 from tradingbot_benchmarks.data.size import Size

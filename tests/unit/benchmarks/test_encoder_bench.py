@@ -13,12 +13,12 @@ from types import ModuleType
 import pytest
 import torch
 from torch import Tensor
-from tradingbot_benchmarks.learning.encoder import FULL, QUICK, measure_encoder
-from tradingbot_benchmarks.record import BenchRecord
 
 from tradingbot.domain.errors import TradingBotError
 from tradingbot.networks.encoders.catalogue import ENCODER_PRESETS
 from tradingbot.networks.encoders.transformer import TransformerEncoder
+from tradingbot_benchmarks.learning.encoder import FULL, QUICK, measure_encoder
+from tradingbot_benchmarks.record import BenchRecord
 
 SCRIPT = Path(__file__).resolve().parents[4] / "benchmarks" / "gpu_encoder.py"
 SMALL = replace(

@@ -10,11 +10,11 @@ from types import ModuleType
 
 import pytest
 import torch
-from tradingbot_benchmarks.simulator.bound import bytes_per_step
-from tradingbot_benchmarks.simulator.setup import COSTS, EVERY_RULE, bench_world, draw_batch
 
 from tradingbot.market.compiled import packed_step
 from tradingbot.market.packing import pack_rates
+from tradingbot_benchmarks.simulator.bound import bytes_per_step
+from tradingbot_benchmarks.simulator.setup import COSTS, EVERY_RULE, bench_world, draw_batch
 
 SCRIPT = Path(__file__).resolve().parents[4] / "benchmarks" / "gpu_simulator.py"
 

@@ -10,16 +10,16 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tradingbot.domain.errors import ConfigError
+from tradingbot.evaluation.learning_curve import LearningResult, LearningRun
+from tradingbot.evaluation.learning_curve_markets import QUESTIONS, Periods
 from tradingbot_benchmarks.learning.known_answers import (
     GOALS,
     measure_learning,
     record_of,
     require_pooling,
 )
-
-from tradingbot.domain.errors import ConfigError
-from tradingbot.evaluation.learning_curve import LearningResult, LearningRun
-from tradingbot.evaluation.learning_curve_markets import QUESTIONS, Periods
 
 SCRIPT = Path(__file__).resolve().parents[4] / "benchmarks" / "gpu_learning.py"
 RUN = LearningRun(

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 import torch
-from tradingbot_benchmarks.simulator import native_bench
-from tradingbot_benchmarks.simulator.native_bench import measure_native_step
 
 from tradingbot.market.compiled import missing_compiler, packed_step
+from tradingbot_benchmarks.simulator import native_bench
+from tradingbot_benchmarks.simulator.native_bench import measure_native_step
 
 needs_compiler = pytest.mark.skipif(
     missing_compiler(torch.device("cpu")) is not None, reason="no C compiler on this machine"

@@ -8,6 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+
+from tradingbot.data.json_files import as_json
+from tradingbot.envs.world import World
+from tradingbot.market.compiled import packed_step
 from tradingbot_benchmarks.simulator import checks as simulator_checks
 from tradingbot_benchmarks.simulator import measure as simulator_measure
 from tradingbot_benchmarks.simulator.bench import records
@@ -23,10 +27,6 @@ from tradingbot_benchmarks.simulator.setup import (
     bench_world,
     draw_batch,
 )
-
-from tradingbot.data.json_files import as_json
-from tradingbot.envs.world import World
-from tradingbot.market.compiled import packed_step
 
 TINY = Scale(
     headline=16,

@@ -7,6 +7,9 @@ import math
 from dataclasses import replace
 
 import pytest
+
+from fixtures.simulator_figures import fabricated
+from tradingbot.data.json_files import as_json
 from tradingbot_benchmarks.record import BenchRecord
 from tradingbot_benchmarks.simulator import peers as simulator_peers
 from tradingbot_benchmarks.simulator.bench import RATIO_GOALS, SPEED_GOALS, records
@@ -14,9 +17,6 @@ from tradingbot_benchmarks.simulator.bound import GrowthPoint, call_seconds
 from tradingbot_benchmarks.simulator.measure import Measured
 from tradingbot_benchmarks.simulator.peers import PEERS, PeerSpeed, measure_peer
 from tradingbot_benchmarks.simulator.scale import FULL, QUICK
-
-from fixtures.simulator_figures import fabricated
-from tradingbot.data.json_files import as_json
 
 REQUIRED = (
     "batch_4096",

@@ -10,6 +10,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from fixtures.simulator_figures import SIZES, fabricated
+from tradingbot.data.json_files import as_json
 from tradingbot_benchmarks.record import BenchRecord
 from tradingbot_benchmarks.simulator.bench import absent, records
 from tradingbot_benchmarks.simulator.results import (
@@ -20,9 +23,6 @@ from tradingbot_benchmarks.simulator.results import (
     simulator_section,
     speed_curves,
 )
-
-from fixtures.simulator_figures import SIZES, fabricated
-from tradingbot.data.json_files import as_json
 
 BENCHMARKS = Path(__file__).resolve().parents[4] / "benchmarks"
 MACHINE = {

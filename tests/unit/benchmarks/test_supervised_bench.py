@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tradingbot_benchmarks import supervised as supervised_bench
-from tradingbot_benchmarks.supervised import SupervisedScale, measure_supervised
 
 from tradingbot.domain.errors import DataError
 from tradingbot.supervised import CLASSIFIERS, build_classifier
+from tradingbot_benchmarks import supervised as supervised_bench
+from tradingbot_benchmarks.supervised import SupervisedScale, measure_supervised
 
 TINY = SupervisedScale(n_symbols=2, n_bars=500, single_calls=3, batch_runs=1)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
-from tradingbot_benchmarks.learning import train as train_bench
-from tradingbot_benchmarks.record import BenchRecord
 
 from tradingbot.domain.errors import MissingExtraError
+from tradingbot_benchmarks.learning import train as train_bench
+from tradingbot_benchmarks.record import BenchRecord
 
 
 @pytest.mark.slow

@@ -106,14 +106,14 @@ def test_runs_deleted_change_no_count(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kept", [0, 1, 2])
 def test_ledger_cut_at_its_end_is_found_by_a_run_that_remains(
-    tmp_path: Path, selected: int
+    tmp_path: Path, kept: int
 ) -> None:
     ledger = Ledger(tmp_path)
     for run in "abc":
         folder = tmp_path / "runs" / run
         folder.mkdir(parents=True)
         ledger.write_receipt(folder, begin(ledger, run))
-    ledger.path.write_text("".join(lines_of(ledger)[:selected]))
+    ledger.path.write_text("".join(lines_of(ledger)[:kept]))
     with pytest.raises(StorageError, match="is not there"):
         ledger.require_receipts()
 

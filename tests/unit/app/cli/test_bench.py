@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
+from fixtures.simulator_figures import fabricated as fabricated_run
 from tradingbot_benchmarks.cli.table import show_figure
 from tradingbot_benchmarks.data import bench as data_bench
 from tradingbot_benchmarks.data.size import Size
 from tradingbot_benchmarks.simulator import measure as simulator_measure
 from tradingbot_benchmarks.simulator.measure import Measured
 from tradingbot_benchmarks.simulator.scale import FULL, QUICK, Scale
-
-from fixtures.simulator_figures import fabricated as fabricated_run
 
 FIGURES = {
     "generate": 2.0,

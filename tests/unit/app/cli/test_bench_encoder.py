@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tradingbot_benchmarks.learning import encoder as encoder_bench
 
 from tradingbot.networks.encoders.catalogue import ENCODER_PRESETS
+from tradingbot_benchmarks.learning import encoder as encoder_bench
 
 
 @pytest.fixture(autouse=True)

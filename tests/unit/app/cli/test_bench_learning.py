@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tradingbot_benchmarks.learning import known_answers as learning_bench
-from tradingbot_benchmarks.learning.known_answers import record_of
 
 from tradingbot.evaluation.learning_curve import LearningResult, LearningRun
+from tradingbot_benchmarks.learning import known_answers as learning_bench
+from tradingbot_benchmarks.learning.known_answers import record_of
 
 RUNS: list[LearningRun] = []
 

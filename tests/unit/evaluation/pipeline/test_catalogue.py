@@ -139,7 +139,7 @@ def test_seeds_and_ablation_share_the_trainings_of_the_base(
     trainings = [each.record for each in made.values() if isinstance(each.record, RetrainingResult)]
 
     assert [row.seed for row in seeds.rows] == [6, 7] == list(ablation.seeds)
-    base = [each for each in trainings if not each.order.changes and not each.order.windows]
+    base = [each for each in trainings if not each.spec.changes and not each.spec.windows]
     assert len(base) == 2
     assert ablation.base_net_bps == tuple(each.part("validation").net_bps_per_bar for each in base)
     (row,) = ablation.rows
@@ -155,8 +155,8 @@ def test_trainings_are_checks_in_the_ledger_and_other_settings_trials(
     checks, tried = (ledger.trials(data, kinds=(kind,)) for kind in ("check", "tuning"))
     trainings = [each.record for each in made.values() if isinstance(each.record, RetrainingResult)]
 
-    own = [each for each in trainings if not each.order.changes]
-    others = [each for each in trainings if each.order.changes]
+    own = [each for each in trainings if not each.spec.changes]
+    others = [each for each in trainings if each.spec.changes]
     assert sorted(each.config_hash for each in checks) == sorted(each.config_hash for each in own)
     assert sorted(each.config_hash for each in tried) == sorted(each.config_hash for each in others)
     assert len(others) == 2
