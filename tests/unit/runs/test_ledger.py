@@ -105,9 +105,7 @@ def test_runs_deleted_change_no_count(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2])
-def test_ledger_cut_at_its_end_is_found_by_a_run_that_remains(
-    tmp_path: Path, kept: int
-) -> None:
+def test_ledger_cut_at_its_end_is_found_by_a_run_that_remains(tmp_path: Path, kept: int) -> None:
     ledger = Ledger(tmp_path)
     for run in "abc":
         folder = tmp_path / "runs" / run

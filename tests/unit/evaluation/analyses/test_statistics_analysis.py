@@ -103,7 +103,7 @@ def trained(seed: int, returns: FloatArray) -> RetrainingResult:
 
 def given_of(tracks: Tracks) -> AnalysisInputs:
     other = trained(3, tracks.better)
-    windowed = replace(other, order=replace(other.order, windows=(("2025-01-02", "2025-01-31"),)))
+    windowed = replace(other, spec=replace(other.spec, windows=(("2025-01-02", "2025-01-31"),)))
     performance = Performance(
         (),
         (
