@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tradingbot.agents.baselines.sma_cross import cross_targets
 from tradingbot.agents.baselines.target_table import table_of
-from tradingbot.agents.network_policy import NetworkPolicy, Squash
+from tradingbot.agents.network_policy import NetworkPolicy
 from tradingbot.agents.policy import Policy
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population_layout import market_table
@@ -24,6 +24,7 @@ from tradingbot.envs.world import World
 from tradingbot.envs.worlds import synthetic_world
 from tradingbot.evaluation.backtest import Backtest, backtest, sleeve_config
 from tradingbot.market.costs import CostProfile
+from tradingbot.networks.actor_layout import Squash
 from tradingbot.networks.heads import HeadConfig, StackedHead
 from tradingbot.networks.view import TableView
 from tradingbot.training.prepared_setup import torch_threads

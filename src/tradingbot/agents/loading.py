@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from tradingbot.agents.network_policy import NetworkPolicy, Squash
+from tradingbot.agents.network_policy import NetworkPolicy
 from tradingbot.domain.errors import ConfigError
-from tradingbot.networks.heads import HeadConfig, StackedHead
+from tradingbot.networks.actor_layout import ActorLayout
+from tradingbot.networks.heads import StackedHead
 from tradingbot.networks.view import View
 
 TRADES = "trades"
 """Name of the tensor (N,) bool that says which agents trade; all do where there is none."""
-
-
-@dataclass(frozen=True)
-class ActorLayout:
-    """How an actor was stored and what its outputs mean."""
-
-    prefix: str
-    """What the names of its tensors begin with."""
-    head: HeadConfig
-    n_outputs: int
-    """The first is what `squash` reads; without one, a preference for each code."""
-    squash: Squash | None
-    private: tuple[str, ...]
-    """Private numbers that it sees, in order."""
 
 
 def load_policy(

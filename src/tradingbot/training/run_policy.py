@@ -7,14 +7,14 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from tradingbot.agents.loading import ActorLayout, load_policy
-from tradingbot.agents.network_policy import Squash
+from tradingbot.agents.loading import load_policy
 from tradingbot.agents.policy import Policy
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import StorageError
 from tradingbot.envs.population import PRIVATE_NAMES
 from tradingbot.envs.population_layout import action_spec, market_table
 from tradingbot.learning.trainer_tensors import tensors_below
+from tradingbot.networks.actor_layout import ActorLayout, Squash
 from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
 from tradingbot.networks.encoders.encoder import Encoder
 from tradingbot.networks.view import TableView

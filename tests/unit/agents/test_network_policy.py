@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fixtures.trading_worlds import small_world
-from tradingbot.agents.network_policy import NetworkPolicy, Squash
+from tradingbot.agents.network_policy import NetworkPolicy
 from tradingbot.agents.policy import PolicyInputs
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.population import PopulationTask, evaluation_task
@@ -17,6 +17,7 @@ from tradingbot.evaluation.rollout import roll_out, sleeve_config
 from tradingbot.learning.direct.config import DirectConfig
 from tradingbot.learning.direct.learner import Direct
 from tradingbot.learning.playing import play
+from tradingbot.networks.actor_layout import Squash
 from tradingbot.networks.heads import HeadConfig, StackedHead
 from tradingbot.networks.view import TableView
 

@@ -1,0 +1,56 @@
+"""How a stored actor is read: its head, its inputs by name, and what its outputs mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from tradingbot.domain.checks import require, require_kinds
+from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.levels import round_to_levels
+
+
+@dataclass(frozen=True)
+class Squash:
+    """How the first output of a head becomes a number in a range."""
+
+    kind: Literal["sigmoid", "tanh"] = "sigmoid"
+    """`sigmoid` for direct gradients, `tanh` for the mean of a squashed Gaussian."""
+    gain: float = 1.0
+    """Multiplies the output first."""
+    low: float = 0.0
+    high: float = 1.0
+    levels: int = 0
+    """Positions are rounded to so many levels from low to high; 0 does not round."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be computed."""
+        require_kinds(self)
+        require(self.kind in ("sigmoid", "tanh"), "kind must be sigmoid or tanh", self)
+        require(self.gain > 0.0, "gain must be above 0", self)
+        require(self.low < self.high, "low must be below high", self)
+        require(self.levels == 0 or self.levels >= 2, "levels must be 0, or 2 or more", self)
+
+    def __call__(self, output: Tensor) -> Tensor:
+        """Map outputs (…) to positions (…)."""
+        scaled = self.gain * output
+        share = torch.sigmoid(scaled) if self.kind == "sigmoid" else 0.5 * (scaled.tanh() + 1.0)
+        position = self.low + (self.high - self.low) * share
+        return round_to_levels(position, self.low, self.high, self.levels)
+
+
+@dataclass(frozen=True)
+class ActorLayout:
+    """How an actor was stored and what its outputs mean."""
+
+    prefix: str
+    """What the names of its tensors begin with."""
+    head: HeadConfig
+    n_outputs: int
+    """The first is what `squash` reads; without one, a preference for each code."""
+    squash: Squash | None
+    private: tuple[str, ...]
+    """Names of the inputs that follow the view's, in order: what an agent knows of itself."""
