@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tradingbot.app.cli.options import read_pairs, read_values
+from tradingbot.app.cli.options import read_pairs
+from tradingbot.configuration.option_values import read_values
 from tradingbot.data.store import BarStore
 from tradingbot.domain.errors import ConfigError
 
