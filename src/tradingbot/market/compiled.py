@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch._inductor import compile as compile_graph
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from tradingbot.domain.errors import ConfigError
@@ -180,6 +179,8 @@ def _compile(
     *,
     differentiable: bool,
 ) -> _Program:
+    from torch._inductor import compile as compile_graph  # two seconds: only who compiles pays
+
     if differentiable:
         *others, money, counts, action = (x.detach() for x in arguments)
         money, action = money.clone().requires_grad_(), action.clone().requires_grad_()
