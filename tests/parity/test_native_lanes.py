@@ -62,14 +62,14 @@ CASES: dict[str, tuple[EnvConfig, list[Policy]]] = {
 
 
 def tracks(config: EnvConfig, policies: list[Policy], **options: object) -> list[SimulationRecord]:
-    """The same entrants by tensors and compiled: delays of 0 to 3 bars, two cost profiles."""
-    entrants = [
+    """The same policies by tensors and compiled: delays of 0 to 3 bars, two cost profiles."""
+    policies = [
         PolicyUnderTest("late", policy, costs=costs, delay_bars=delay)
         for policy in policies
         for delay, costs in ((0, None), (1, COST_PROFILES["retail"]), (3, None))
     ]
     return [
-        simulate_policies(small_world(), config, entrants, FIRST, LAST, native=native, **options)
+        simulate_policies(small_world(), config, policies, FIRST, LAST, native=native, **options)
         for native in (False, True)
     ]
 

@@ -46,9 +46,9 @@ class DoctorCheck:
 def diagnose(workspace: Path) -> tuple[DoctorCheck, ...]:
     """Run every check; a check that itself fails is reported as a problem."""
     checks: list[DoctorCheck] = []
-    for name, look in _looks(workspace):
+    for name, check in _checks(workspace):
         try:
-            found = look()
+            found = check()
         except Exception as e:  # a broken installation may raise anything
             found = [DoctorCheck(name, Status.PROBLEM, f"{type(e).__name__}: {e}", _REINSTALL)]
         checks.extend(found)
@@ -63,21 +63,21 @@ def is_healthy(checks: Iterable[DoctorCheck]) -> bool:
 _REINSTALL = "Run: make install (or pip install -c requirements.lock -e .)"
 
 
-def _looks(workspace: Path) -> list[tuple[str, Callable[[], list[DoctorCheck]]]]:
+def _checks(workspace: Path) -> list[tuple[str, Callable[[], list[DoctorCheck]]]]:
     return [
-        ("python", _look_at_python),
-        ("packages", lambda: look_at_packages(metadata.requires("tradingbot") or [])),
-        ("device", _look_at_device),
-        ("threads", lambda: look_at_threads(os.environ.get("OMP_NUM_THREADS"))),
-        ("memory", _look_at_memory),
-        ("workspace", lambda: look_at_workspace(workspace)),
-        ("clock", lambda: look_at_clock(datetime.now(UTC))),
-        ("time zones", _look_at_time_zones),
-        ("calendar", lambda: _look_at_calendar(datetime.now(UTC).date())),
+        ("python", _check_python),
+        ("packages", lambda: check_packages(metadata.requires("tradingbot") or [])),
+        ("device", _check_device),
+        ("threads", lambda: check_threads(os.environ.get("OMP_NUM_THREADS"))),
+        ("memory", _check_memory),
+        ("workspace", lambda: check_workspace(workspace)),
+        ("clock", lambda: check_clock(datetime.now(UTC))),
+        ("time zones", _check_time_zones),
+        ("calendar", lambda: _check_calendar(datetime.now(UTC).date())),
     ]
 
 
-def _look_at_python() -> list[DoctorCheck]:
+def _check_python() -> list[DoctorCheck]:
     version = platform.python_version()
     wanted = metadata.metadata("tradingbot")["Requires-Python"] or ""
     fits = Requirement("python", version_rules(wanted)).allows(version)
@@ -96,7 +96,7 @@ def _look_at_python() -> list[DoctorCheck]:
     ]
 
 
-def look_at_packages(requirements: Iterable[str]) -> list[DoctorCheck]:
+def check_packages(requirements: Iterable[str]) -> list[DoctorCheck]:
     """Compare what is installed with what the metadata asks for, extra by extra.
 
     Args:
@@ -132,7 +132,7 @@ def _judge_group(extra: str, group: list[Requirement]) -> list[DoctorCheck]:
     ]
 
 
-def _look_at_device() -> list[DoctorCheck]:
+def _check_device() -> list[DoctorCheck]:
     import torch
 
     if torch.cuda.is_available():
@@ -150,7 +150,7 @@ def _look_at_device() -> list[DoctorCheck]:
     ]
 
 
-def look_at_threads(omp_setting: str | None) -> list[DoctorCheck]:
+def check_threads(omp_setting: str | None) -> list[DoctorCheck]:
     """Compare torch's threads and `OMP_NUM_THREADS` with the cores this process may use."""
     import torch
 
@@ -177,7 +177,7 @@ def _processor() -> str:
     return f"{platform.machine()}, {_usable_cores()} cores"
 
 
-def _look_at_memory() -> list[DoctorCheck]:
+def _check_memory() -> list[DoctorCheck]:
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     available = _available_memory_bytes() or total
     observed = f"{available / _GIB:.1f} GiB available of {total / _GIB:.1f} GiB"
@@ -193,7 +193,7 @@ def _available_memory_bytes() -> int | None:
     return int(match[1]) * 1024 if match else None
 
 
-def look_at_workspace(workspace: Path) -> list[DoctorCheck]:
+def check_workspace(workspace: Path) -> list[DoctorCheck]:
     """Try to write where the workspace is or would be, and measure the room there."""
     place = workspace.expanduser().absolute()
     existing = next(folder for folder in (place, *place.parents) if folder.exists())
@@ -225,7 +225,7 @@ def look_at_workspace(workspace: Path) -> list[DoctorCheck]:
     ]
 
 
-def look_at_clock(now: datetime) -> list[DoctorCheck]:
+def check_clock(now: datetime) -> list[DoctorCheck]:
     """Compare the clock with the age of our own files: it cannot be older than they are."""
     written = datetime.fromtimestamp(Path(tradingbot.__file__).stat().st_mtime, UTC)
     observed = now.isoformat(timespec="seconds")
@@ -237,7 +237,7 @@ def look_at_clock(now: datetime) -> list[DoctorCheck]:
     return [DoctorCheck("clock", Status.OK, observed)]
 
 
-def _look_at_time_zones() -> list[DoctorCheck]:
+def _check_time_zones() -> list[DoctorCheck]:
     zone = ZoneInfo("America/New_York")
     summer, winter = (datetime(2025, month, 1, tzinfo=zone).utcoffset() for month in (7, 1))
     if (summer, winter) == (timedelta(hours=-4), timedelta(hours=-5)):
@@ -248,7 +248,7 @@ def _look_at_time_zones() -> list[DoctorCheck]:
     ]
 
 
-def _look_at_calendar(today: date) -> list[DoctorCheck]:
+def _check_calendar(today: date) -> list[DoctorCheck]:
     import exchange_calendars
 
     calendar = exchange_calendars.get_calendar("XNYS")

@@ -88,7 +88,7 @@ def rebalance(
     return Rebalanced(
         growth=growth,
         cost=max(1.0 - cost_frac * turnover, 0.0),
-        weights=_settled(held) / growth
+        weights=_charge_debts(held) / growth
         if growth > 0.0
         else np.append(np.zeros(len(held) - 1), 1.0),
         turnover_frac=turnover,
@@ -132,7 +132,7 @@ def _array(values: Tensor) -> FloatArray:
     return np.asarray(values.double().numpy(force=True))
 
 
-def _settled(held: FloatArray) -> FloatArray:
+def _charge_debts(held: FloatArray) -> FloatArray:
     """Charge what sleeves owe to the cash: their accounts end, the debt is the portfolio's."""
     sleeves, cash = held[:-1], held[-1]
     return np.append(np.maximum(sleeves, 0.0), cash + np.minimum(sleeves, 0.0).sum())

@@ -94,14 +94,14 @@ def roll_out(
         DataError: If no bar follows the first usable one.
     """
     first, shape = first_ready_bar(world), (len(policies), world.n_symbols)
-    entrants = [PolicyUnderTest(name, policy) for name, policy in policies.items()]
-    track = simulate_policies(world, config, entrants, first, world.n_bars - 1, progress=progress)
+    tested = [PolicyUnderTest(name, policy) for name, policy in policies.items()]
+    record = simulate_policies(world, config, tested, first, world.n_bars - 1, progress=progress)
     closed_at = world.closed_at[first:]
 
     def per_sleeve(values: NDArray[np.generic]) -> FloatArray:
         return np.asarray(values.reshape(*values.shape[:-1], *shape))
 
-    equity, worth = track.column("equity"), np.abs(track.column("units") * track.column("mark"))
+    equity, worth = record.column("equity"), np.abs(record.column("units") * record.column("mark"))
     invested = np.divide(worth, equity, out=np.zeros_like(worth), where=equity > 0.0)
     cash = np.full_like(equity[:1], config.rules.account.initial_cash_ccy)
     return PolicyRollout(
@@ -114,12 +114,12 @@ def roll_out(
         equity=per_sleeve(np.concatenate([cash, equity])),
         exposure_frac=per_sleeve(invested.mean(axis=0)),
         reward_names=config.reward_stack.names,
-        reward_terms=per_sleeve(track.terms),
-        realised_ccy=per_sleeve(track.realised_ccy),
-        commission_ccy=per_sleeve(track.column("commission")[-1]),
-        slippage_ccy=per_sleeve(track.column("slippage")[-1]),
-        turnover_ccy=per_sleeve(track.column("turnover")[-1]),
-        denials=per_sleeve(track.denials).astype(np.int64),
-        trades=trades_of(track.fills(), track.last_mark, closed_at, n_symbols=world.n_symbols),
+        reward_terms=per_sleeve(record.terms),
+        realised_ccy=per_sleeve(record.realised_ccy),
+        commission_ccy=per_sleeve(record.column("commission")[-1]),
+        slippage_ccy=per_sleeve(record.column("slippage")[-1]),
+        turnover_ccy=per_sleeve(record.column("turnover")[-1]),
+        denials=per_sleeve(record.denials).astype(np.int64),
+        trades=trades_of(record.fills(), record.last_mark, closed_at, n_symbols=world.n_symbols),
         config=lasting(config, len(closed_at) - 1),
     )

@@ -43,7 +43,7 @@ def embed_table(
         out = table.new_empty(n_series, n_bars, encoder.width)
     chunk = chunk_bars or _CHUNK_BARS.get(table.device.type, _CHUNK_BARS["cpu"])
     with torch.no_grad(), autocast(table.device, precision):
-        for series, begin, end in _pieces(n_series, n_bars, chunk):
+        for series, begin, end in _chunks(n_series, n_bars, chunk):
             seen = table[series, max(0, begin - encoder.lookback_bars + 1) : end]
             out[series, begin:end] = encoder(seen, None, end - begin)
     return out
@@ -67,7 +67,7 @@ def weights_hash(module: nn.Module) -> str:
     return digest.hexdigest()
 
 
-def _pieces(n_series: int, n_bars: int, chunk: int) -> Iterator[tuple[slice, int, int]]:
+def _chunks(n_series: int, n_bars: int, chunk: int) -> Iterator[tuple[slice, int, int]]:
     """Cut a table into blocks of whole series, or one series into stretches of time."""
     together = max(1, chunk // max(1, n_bars))
     length = min(n_bars, chunk)

@@ -12,12 +12,12 @@ from tradingbot.app.cli.application import run
 from tradingbot.app.doctor import (
     DoctorCheck,
     Status,
+    check_clock,
+    check_packages,
+    check_threads,
+    check_workspace,
     diagnose,
     is_healthy,
-    look_at_clock,
-    look_at_packages,
-    look_at_threads,
-    look_at_workspace,
 )
 
 
@@ -55,8 +55,8 @@ def test_diagnose_check_that_raises_becomes_a_problem(
         ('numpy>=999; extra == "plot"', Status.PROBLEM, "make install EXTRA=plot"),
     ],
 )
-def test_look_at_packages_judges_versions(requirement: str, status: Status, remedy: str) -> None:
-    check = look_at_packages([requirement])[-1]
+def test_check_packages_judges_versions(requirement: str, status: Status, remedy: str) -> None:
+    check = check_packages([requirement])[-1]
 
     assert check.status is status
     assert remedy in check.remedy
@@ -72,54 +72,54 @@ def test_look_at_packages_judges_versions(requirement: str, status: Status, reme
         ("0", Status.WARNING),
     ],
 )
-def test_look_at_threads_judges_the_variable(setting: str | None, status: Status) -> None:
-    assert look_at_threads(setting)[0].status is status
+def test_check_threads_judges_the_variable(setting: str | None, status: Status) -> None:
+    assert check_threads(setting)[0].status is status
 
 
-def test_look_at_threads_more_than_cores_warns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_threads_more_than_cores_warns(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
     monkeypatch.setattr(torch, "get_num_threads", lambda: 10_000)
 
-    assert "more threads than cores" in look_at_threads(None)[0].remedy
+    assert "more threads than cores" in check_threads(None)[0].remedy
 
 
-def test_look_at_workspace_absent_folder_is_not_made(tmp_path: Path) -> None:
-    checks = look_at_workspace(tmp_path / "a" / "b")
+def test_check_workspace_absent_folder_is_not_made(tmp_path: Path) -> None:
+    checks = check_workspace(tmp_path / "a" / "b")
 
     assert checks[0].status is Status.OK
     assert "will be made" in checks[0].observed
     assert list(tmp_path.iterdir()) == []
 
 
-def test_look_at_workspace_file_is_a_problem(tmp_path: Path) -> None:
+def test_check_workspace_file_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
-    (check,) = look_at_workspace(tmp_path / "file" / "inside")
+    (check,) = check_workspace(tmp_path / "file" / "inside")
 
     assert check.status is Status.PROBLEM
 
 
-def test_look_at_workspace_unwritable_is_a_problem(tmp_path: Path) -> None:
+def test_check_workspace_unwritable_is_a_problem(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     unwritable = tmp_path if os.geteuid() else Path("/proc")  # root may write anywhere but there
 
-    (check,) = look_at_workspace(unwritable)
+    (check,) = check_workspace(unwritable)
     tmp_path.chmod(0o700)
 
     assert check.status is Status.PROBLEM
     assert "not writable" in check.observed
 
 
-def test_look_at_workspace_full_disk_warns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_workspace_full_disk_warns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_DISK_NEEDED_BYTES", 2**80)
 
-    assert look_at_workspace(tmp_path)[1].status is Status.WARNING
+    assert check_workspace(tmp_path)[1].status is Status.WARNING
 
 
-def test_look_at_clock_in_the_past_is_a_problem() -> None:
-    assert look_at_clock(datetime(1999, 1, 1, tzinfo=UTC))[0].status is Status.PROBLEM
-    assert look_at_clock(datetime.now(UTC))[0].status is Status.OK
+def test_check_clock_in_the_past_is_a_problem() -> None:
+    assert check_clock(datetime(1999, 1, 1, tzinfo=UTC))[0].status is Status.PROBLEM
+    assert check_clock(datetime.now(UTC))[0].status is Status.OK
 
 
 def test_doctor_json_agrees_with_its_exit_code(

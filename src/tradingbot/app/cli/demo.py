@@ -130,8 +130,8 @@ def _training_words(training: TrainingDemo) -> str:
     test = training.result.parts[-1]
     share = test.share_of_oracle
     earned = "no oracle that earns" if share is None else f"{share:.0%} of the oracle"
-    sight = " on a pre-trained encoder" if is_pretrained(training.config) else ""
-    return f"{len(test.agents)} agents{sight}: {earned} on the test part; {test.gate.words}"
+    encoder_words = " on a pre-trained encoder" if is_pretrained(training.config) else ""
+    return f"{len(test.agents)} agents{encoder_words}: {earned} on the test part; {test.gate.words}"
 
 
 def _evaluation_words(evaluation: Evaluation) -> str:

@@ -101,8 +101,8 @@ def training_section(demo: TrainingDemo, *, title: str) -> Section:
     n_agents = len(demo.run.record.data.agents)
     text = (
         f"{n_agents} agents learned from {result.label} with the learner "
-        f"“{demo.config.learner.name}”{_sight(demo.config)}. On the test part, which this training "
-        f"did not see, they earned {share} of what the oracle earned. "
+        f"“{demo.config.learner.name}”{_encoder_words(demo.config)}. On the test part, which this "
+        f"training did not see, they earned {share} of what the oracle earned. "
         f"{_sentence(test.gate.words)}. "
         f"What was kept: {result.decision}."
     )
@@ -142,7 +142,7 @@ def is_pretrained(config: TrainConfig) -> bool:
     return config.encoder.preset != "row" and config.encoder.pretrain
 
 
-def _sight(config: TrainConfig) -> str:
+def _encoder_words(config: TrainConfig) -> str:
     if not is_pretrained(config):
         return ""
     return (

@@ -29,7 +29,7 @@ SECRET_VARIABLE = "APCA_API_SECRET_KEY"
 
 _MINUTE = timedelta(minutes=1)
 _HALF_HOUR_MINUTES = 30  # sessions open and close on half hours, so bars up to this long fit
-_BARS_PER_PIECE = 8_000  # below the vendor's page of 10,000
+_BARS_PER_CHUNK = 8_000  # below the vendor's page of 10,000
 _BARS_PER_DAY_HOURS = 16 * 5 / 7  # 04:00-20:00 New York time on five days of seven
 
 
@@ -150,7 +150,7 @@ class AlpacaSource:
             self._credentials, settings, asked, request.adjustment, bucket, patience
         ) as wire:
             rows = download(
-                plan(request, days=_piece_days(asked)), wire, cache, self._clock, progress
+                plan(request, days=_chunk_days(asked)), wire, cache, self._clock, progress
             )
         session = to_session_bars(
             rows, calendar, request.timeframe, request.grid, vendor_timeframe=asked
@@ -188,9 +188,9 @@ def vendor_timeframe(timeframe: Timeframe) -> Timeframe:
     return Timeframe(math.gcd(timeframe.duration // _MINUTE, _HALF_HOUR_MINUTES), "m")
 
 
-def _piece_days(asked: Timeframe) -> int:
+def _chunk_days(asked: Timeframe) -> int:
     """Days whose bars fit in one page of an answer."""
     if asked.is_daily:
-        return _BARS_PER_PIECE
+        return _BARS_PER_CHUNK
     bars_per_day = _BARS_PER_DAY_HOURS * timedelta(hours=1) / asked.duration
-    return max(7, int(_BARS_PER_PIECE / bars_per_day))
+    return max(7, int(_BARS_PER_CHUNK / bars_per_day))

@@ -81,28 +81,28 @@ class AlpacaWire:
     def __exit__(self, *_: object) -> None:
         self._session.close()
 
-    def fetch(self, piece: DownloadChunk, until: datetime) -> pl.DataFrame:
-        """Return the bars of `piece` that started before `until`, over as many pages as needed."""
-        symbol = piece.symbol.replace("-", ".")
+    def fetch(self, chunk: DownloadChunk, until: datetime) -> pl.DataFrame:
+        """Return the bars of `chunk` that started before `until`, over as many pages as needed."""
+        symbol = chunk.symbol.replace("-", ".")
         request = StockBarsRequest(
             symbol_or_symbols=symbol,
             timeframe=self._timeframe,
-            start=piece.since,
+            start=chunk.since,
             end=until,
             adjustment=self._adjustment,
             feed=DataFeed(self._settings.feed),
         )
-        self._session.begin(str(piece))
+        self._session.begin(str(chunk))
         try:
             answer: Any = self._client.get_stock_bars(request)
         except _NoBars:
             answer = {}
         if set(answer) - {symbol}:
             others = ", ".join(sorted(set(answer) - {symbol}))
-            raise nonsense(self._vendor, f"bars of {others}", where=str(piece))
-        rows = self._to_rows(answer.get(symbol) or [], str(piece))
+            raise nonsense(self._vendor, f"bars of {others}", where=str(chunk))
+        rows = self._to_rows(answer.get(symbol) or [], str(chunk))
         # Alpaca includes a bar that starts at `end`; it belongs to the next piece.
-        return rows.filter(pl.col("started_at").is_between(piece.since, until, closed="left"))
+        return rows.filter(pl.col("started_at").is_between(chunk.since, until, closed="left"))
 
     def _to_rows(self, bars: list[dict[str, Any]], where: str) -> pl.DataFrame:
         try:
@@ -150,13 +150,13 @@ class _Session(requests.Session):
 
         def send() -> requests.Response:
             self._bucket.take()
-            return self._judged(
+            return self._check_answer(
                 lambda: super(_Session, self).request(method, url, *args, **options), token
             )
 
         return self._patience.ask(send, vendor=self._vendor.name, where=self._where)
 
-    def _judged(
+    def _check_answer(
         self, send: Callable[[], requests.Response], token: str | None
     ) -> requests.Response:
         try:

@@ -107,8 +107,8 @@ class DownloadChunk:
 class Wire(Protocol):
     """One vendor's client library, asked for one piece."""
 
-    def fetch(self, piece: DownloadChunk, until: datetime) -> pl.DataFrame:
-        """Return the bars of `piece` that started before `until`, as `VENDOR_COLUMNS`.
+    def fetch(self, chunk: DownloadChunk, until: datetime) -> pl.DataFrame:
+        """Return the bars of `chunk` that started before `until`, as `VENDOR_COLUMNS`.
 
         Raises:
             SourceError: If the vendor refused, or failed more often than we are patient.
@@ -161,9 +161,9 @@ class ChunkCache:
         self.folder = folder / digest[:16]
         self._clock = clock
 
-    def load(self, piece: DownloadChunk) -> pl.DataFrame | None:
+    def load(self, chunk: DownloadChunk) -> pl.DataFrame | None:
         """Return a stored piece with its `fetched_at`, or None if it must be fetched (again)."""
-        path = self._path(piece)
+        path = self._path(chunk)
         if not path.is_file():
             return None
         try:
@@ -171,27 +171,27 @@ class ChunkCache:
             fetched_at = datetime.fromisoformat(pl.read_parquet_metadata(path)[_FETCHED_AT])
         except (OSError, KeyError, ValueError, pl.exceptions.PolarsError):
             return None  # damaged on disk: fetching it again mends it
-        is_final = fetched_at >= piece.until + FINAL_AFTER
+        is_final = fetched_at >= chunk.until + FINAL_AFTER
         if dict(rows.schema) != VENDOR_COLUMNS or not (is_final or self._is_fresh(fetched_at)):
             return None
         return rows.with_columns(pl.lit(fetched_at).cast(UTC_TIME).alias(_FETCHED_AT))
 
-    def store(self, piece: DownloadChunk, rows: pl.DataFrame, fetched_at: datetime) -> pl.DataFrame:
+    def store(self, chunk: DownloadChunk, rows: pl.DataFrame, fetched_at: datetime) -> pl.DataFrame:
         """Write a piece atomically and return what `load` would."""
-        path = self._path(piece)
+        path = self._path(chunk)
         with atomic_file(path) as temporary:
             rows.write_parquet(temporary, metadata={_FETCHED_AT: fetched_at.isoformat()})
         return rows.with_columns(pl.lit(fetched_at).cast(UTC_TIME).alias(_FETCHED_AT))
 
-    def _path(self, piece: DownloadChunk) -> Path:
-        return self.folder / as_file_stem(piece.symbol) / f"{piece.first}_{piece.last}.parquet"
+    def _path(self, chunk: DownloadChunk) -> Path:
+        return self.folder / as_file_stem(chunk.symbol) / f"{chunk.first}_{chunk.last}.parquet"
 
     def _is_fresh(self, fetched_at: datetime) -> bool:
         return timedelta(0) <= self._clock.now() - fetched_at < FRESH_FOR
 
 
 def download(
-    pieces: list[DownloadChunk], wire: Wire, cache: ChunkCache, clock: Clock, progress: Progress
+    chunks: list[DownloadChunk], wire: Wire, cache: ChunkCache, clock: Clock, progress: Progress
 ) -> pl.DataFrame:
     """Fetch the pieces that are not on disk yet and return all of them.
 
@@ -203,37 +203,37 @@ def download(
         SourceError: From the wire; or as soon as a symbol turns out to have no bar at all.
     """
     today = clock.now().date()
-    late = [piece for piece in pieces if piece.last > today]
+    late = [chunk for chunk in chunks if chunk.last > today]
     if late:
         raise ConfigError(
             "end must not lie in the future", was=late[0].last, remedy=f"Use --end {today}"
         )
     frames: list[pl.DataFrame] = []
-    rows_by_symbol = dict.fromkeys((piece.symbol for piece in pieces), 0)
-    for finished, piece in enumerate(pieces):
-        progress(finished, len(pieces), str(piece))
-        rows = _obtain(piece, wire, cache, clock)
-        rows_by_symbol[piece.symbol] += rows.height
-        frames.append(rows.select(pl.lit(piece.symbol).alias("symbol"), pl.all()))
-        is_last = finished + 1 == len(pieces) or pieces[finished + 1].symbol != piece.symbol
-        if is_last and not rows_by_symbol[piece.symbol]:
+    rows_by_symbol = dict.fromkeys((chunk.symbol for chunk in chunks), 0)
+    for finished, chunk in enumerate(chunks):
+        progress(finished, len(chunks), str(chunk))
+        rows = _obtain(chunk, wire, cache, clock)
+        rows_by_symbol[chunk.symbol] += rows.height
+        frames.append(rows.select(pl.lit(chunk.symbol).alias("symbol"), pl.all()))
+        is_last = finished + 1 == len(chunks) or chunks[finished + 1].symbol != chunk.symbol
+        if is_last and not rows_by_symbol[chunk.symbol]:
             raise SourceError(
                 "every symbol must have a bar in the range",
-                was=f"none of {piece.symbol}",
-                where=f"{pieces[0].first} … {pieces[-1].last}",
+                was=f"none of {chunk.symbol}",
+                where=f"{chunks[0].first} … {chunks[-1].last}",
                 remedy="Correct the symbol or the range; what was fetched is kept",
             )
-    progress(len(pieces), len(pieces), "complete")
+    progress(len(chunks), len(chunks), "complete")
     return pl.concat(frames)
 
 
-def _obtain(piece: DownloadChunk, wire: Wire, cache: ChunkCache, clock: Clock) -> pl.DataFrame:
-    stored = cache.load(piece)
+def _obtain(chunk: DownloadChunk, wire: Wire, cache: ChunkCache, clock: Clock) -> pl.DataFrame:
+    stored = cache.load(chunk)
     if stored is not None:
         return stored
-    sweep_temporaries(cache.folder / as_file_stem(piece.symbol))
+    sweep_temporaries(cache.folder / as_file_stem(chunk.symbol))
     asked_at = clock.now()  # before asking: what comes later may be incomplete
-    until = min(piece.until, asked_at - SETTLING)
-    is_too_young = until <= piece.since
-    rows = pl.DataFrame(schema=VENDOR_COLUMNS) if is_too_young else wire.fetch(piece, until)
-    return cache.store(piece, rows, asked_at)
+    until = min(chunk.until, asked_at - SETTLING)
+    is_too_young = until <= chunk.since
+    rows = pl.DataFrame(schema=VENDOR_COLUMNS) if is_too_young else wire.fetch(chunk, until)
+    return cache.store(chunk, rows, asked_at)

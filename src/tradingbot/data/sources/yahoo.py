@@ -20,7 +20,7 @@ from tradingbot.domain.errors import ConfigError, MissingExtraError
 from tradingbot.domain.seeding import stream
 from tradingbot.domain.timeframe import BarGrid
 
-PIECE_DAYS = {"1m": 7, "2m": 28, "5m": 28, "15m": 28, "60m": 364, "1h": 364, "90m": 28, "1d": 3640}
+CHUNK_DAYS = {"1m": 7, "2m": 28, "5m": 28, "15m": 28, "60m": 364, "1h": 364, "90m": 28, "1d": 3640}
 """Bar lengths Yahoo has, and days per request. 30m is absent: Yahoo answers it with other bars."""
 
 
@@ -101,9 +101,9 @@ class YahooSource:
             "adjustment": request.adjustment,
         }
         cache = ChunkCache(self._cache_folder, identity, self._clock)
-        pieces = plan(request, days=PIECE_DAYS[str(request.timeframe)])
+        chunks = plan(request, days=CHUNK_DAYS[str(request.timeframe)])
         with YahooWire(settings, request.timeframe, request.adjustment, bucket, patience) as wire:
-            rows = download(pieces, wire, cache, self._clock, progress)
+            rows = download(chunks, wire, cache, self._clock, progress)
         session = to_session_bars(
             rows, calendar, request.timeframe, request.grid, vendor_timeframe=request.timeframe
         )
@@ -127,9 +127,9 @@ class YahooSource:
 
 
 def _require_available(request: DownloadRequest) -> DownloadRequest:
-    if str(request.timeframe) not in PIECE_DAYS:
+    if str(request.timeframe) not in CHUNK_DAYS:
         raise ConfigError(
-            "Yahoo timeframe must be one of " + ", ".join(PIECE_DAYS),
+            "Yahoo timeframe must be one of " + ", ".join(CHUNK_DAYS),
             was=str(request.timeframe),
             remedy="Choose one of them, or --source alpaca",
         )

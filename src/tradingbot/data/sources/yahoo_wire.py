@@ -58,16 +58,16 @@ class YahooWire:
     def __exit__(self, *_: object) -> None:
         self._session.close()
 
-    def fetch(self, piece: DownloadChunk, until: datetime) -> pl.DataFrame:
-        """Return the bars of `piece` that started before `until`."""
-        where = str(piece)
+    def fetch(self, chunk: DownloadChunk, until: datetime) -> pl.DataFrame:
+        """Return the bars of `chunk` that started before `until`."""
+        where = str(chunk)
         self._session.where = where
 
         def send() -> dict[str, Any]:
             reply = self._transport.get(
-                f"{_BASE_URL_}{_CHART}{quote(piece.symbol, safe='')}",
+                f"{_BASE_URL_}{_CHART}{quote(chunk.symbol, safe='')}",
                 params={
-                    "period1": int(piece.since.timestamp()),
+                    "period1": int(chunk.since.timestamp()),
                     "period2": int(until.timestamp()),
                     "interval": self._interval,
                     "includePrePost": "false",
@@ -80,17 +80,17 @@ class YahooWire:
 
         body = self._patience.ask(send, vendor=_VENDOR.name, where=where)
         try:
-            rows = self._to_rows(body["chart"], piece)
+            rows = self._to_rows(body["chart"], chunk)
         except (LookupError, TypeError, ValueError, AttributeError, pl.exceptions.PolarsError) as e:
             raise nonsense(_VENDOR, f"a malformed chart ({type(e).__name__})", where=where) from e
         # Yahoo may append the latest price, whatever range was asked for.
-        return rows.filter(pl.col("started_at").is_between(piece.since, until, closed="left"))
+        return rows.filter(pl.col("started_at").is_between(chunk.since, until, closed="left"))
 
-    def _to_rows(self, chart: dict[str, Any], piece: DownloadChunk) -> pl.DataFrame:
+    def _to_rows(self, chart: dict[str, Any], chunk: DownloadChunk) -> pl.DataFrame:
         if chart.get("error"):
-            raise nonsense(_VENDOR, chart["error"]["description"], where=str(piece))
+            raise nonsense(_VENDOR, chart["error"]["description"], where=str(chunk))
         result = chart["result"][0]
-        self._require_asked_for(result["meta"], piece)
+        self._require_asked_for(result["meta"], chunk)
         stamps = result.get("timestamp") or []
         if not stamps:
             return pl.DataFrame(schema=VENDOR_COLUMNS)
@@ -109,13 +109,13 @@ class YahooWire:
         factor = pl.Series(adjusted, dtype=pl.Float64) / rows["close"]
         return rows.with_columns(pl.col("open", "high", "low", "close") * factor)
 
-    def _require_asked_for(self, meta: dict[str, Any], piece: DownloadChunk) -> None:
+    def _require_asked_for(self, meta: dict[str, Any], chunk: DownloadChunk) -> None:
         symbol = meta["symbol"]
-        if symbol != piece.symbol:
-            raise nonsense(_VENDOR, f"bars of {symbol}", where=str(piece))
+        if symbol != chunk.symbol:
+            raise nonsense(_VENDOR, f"bars of {symbol}", where=str(chunk))
         length = meta.get("dataGranularity", self._interval)
         if length not in _SAME_LENGTH.get(self._interval, {self._interval}):
-            raise nonsense(_VENDOR, f"bars of {length}", where=str(piece))
+            raise nonsense(_VENDOR, f"bars of {length}", where=str(chunk))
 
 
 def _transport(session: _Session) -> YfData:

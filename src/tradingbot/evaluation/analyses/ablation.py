@@ -106,11 +106,11 @@ def ablation_specs(
 
 
 def measure_ablation(
-    given: AnalysisInputs, settings: AblationSettings, specs: dict[str, tuple[RetrainingSpec, ...]]
+    inputs: AnalysisInputs, settings: AblationSettings, specs: dict[str, tuple[RetrainingSpec, ...]]
 ) -> Ablation:
     """Compare every variant with the base, seed by seed."""
     require_variant(specs)
-    trained = {name: [given.need(spec.name) for spec in some] for name, some in specs.items()}
+    trained = {name: [inputs.need(spec.name) for spec in some] for name, some in specs.items()}
     base = _net(trained[""])
     rows = []
     for variant, some in trained.items():
@@ -122,7 +122,7 @@ def measure_ablation(
         rows.append(AblationRow(axis, setting, net, aggregate_interval(gaps, "mean")))
     return Ablation(
         steps_per_agent=trained[""][0].steps_per_agent,
-        seeds=other_seeds(given.subject, settings.seeds),
+        seeds=other_seeds(inputs.subject, settings.seeds),
         base_net_bps=base,
         rows=tuple(rows),
     )

@@ -61,24 +61,24 @@ class EvaluatedRun:
         Raises:
             DataError: If there are too few bars.
         """
-        entrant = PolicyUnderTest(self.run.id, self.policy, costs, delay_bars)
-        (only,) = self.backtest_all([entrant], part, progress=progress)
+        under_test = PolicyUnderTest(self.run.id, self.policy, costs, delay_bars)
+        (only,) = self.backtest_all([under_test], part, progress=progress)
         return only
 
     def backtest_all(
         self,
-        entrants: list[PolicyUnderTest],
+        policies: list[PolicyUnderTest],
         part: Part | IndexRange = "test",
         *,
         env: EnvConfig | None = None,
         progress: Progress | None = None,
     ) -> tuple[Backtest, ...]:
-        """Backtest entrants on the run's symbols and bars, under its rules or others."""
+        """Backtest policies on the run's symbols and bars, under its rules or others."""
         bars = self.bars(part)
         return backtest_all(
             self.data.world,
             env or self.env,
-            entrants,
+            policies,
             bars_per_year=self.bars_per_year,
             first_bar=bars.start,
             last_bar=bars.stop - 1,

@@ -20,9 +20,9 @@ _NOT_A_WARNING = "info"
 _DONE_BY_TRAINER = ("boost_entropy", "roll_back", "halt")
 
 
-def measure_health(given: AnalysisInputs) -> Health:
+def measure_health(inputs: AnalysisInputs) -> Health:
     """Read the journal of the run, and look at the actions on the test part."""
-    subject = given.subject
+    subject = inputs.subject
     rows = list(read_journal(subject.run.journal_path("recorder")))
     trading = trading_agents(subject)
     played = subject.backtest("test")

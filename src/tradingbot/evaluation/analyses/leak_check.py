@@ -63,14 +63,14 @@ class LeakCheckSettings:
         require(0 <= self.most_delay_bars <= 10, "most_delay_bars must lie in [0, 10]", self)
 
 
-def measure_leak_check(given: AnalysisInputs, settings: LeakCheckSettings) -> LeakCheck:
+def measure_leak_check(inputs: AnalysisInputs, settings: LeakCheckSettings) -> LeakCheck:
     """Replay, delay, and compare with the oracle."""
-    subject = given.subject
-    performance: Performance = given.results["performance"]
-    remaker, unread = _remaker(subject)
-    compared = compare_replays(given, settings.cuts, remaker)
-    if remaker is not None:
-        compared += compare_features(given, settings, remaker)
+    subject = inputs.subject
+    performance: Performance = inputs.results["performance"]
+    counterfactual, unread = _counterfactual_data(subject)
+    compared = compare_replays(inputs, settings.cuts, counterfactual)
+    if counterfactual is not None:
+        compared += compare_features(inputs, settings, counterfactual)
     better = _beats_oracle(performance)
     certificate = subject.data.identity.certificate_sha256
     words = [*compared.words()]
@@ -102,18 +102,18 @@ def _beats_oracle(performance: Performance) -> bool:
 
 
 def compare_features(
-    given: AnalysisInputs, settings: LeakCheckSettings, remaker: CounterfactualData
+    inputs: AnalysisInputs, settings: LeakCheckSettings, counterfactual: CounterfactualData
 ) -> Compared:
     """Compute features anew with another future for each symbol, from its own bar on."""
-    subject, found = given.subject, Compared()
+    subject, found = inputs.subject, Compared()
     whole = subject.data.whole
     rounds = min(settings.feature_rounds, max(_FEWEST_ROUNDS, _SYMBOL_ROUNDS // whole.n_symbols))
     planned = staggered_cuts(subject.bars("test"), whole.n_symbols, rounds)
     for index, cuts in enumerate(planned):
-        given.progress(index, len(planned), "features with another future")
-        remade = remaker.another_future(cuts, number=settings.cuts + index)
+        inputs.progress(index, len(planned), "features with another future")
+        remade = counterfactual.another_future(cuts, number=settings.cuts + index)
         found += compare_past(whole, remade, int(cuts.min()))
-        found += compare_own_past(whole, remade, cuts, remaker.own_names)
+        found += compare_own_past(whole, remade, cuts, counterfactual.own_names)
     return found
 
 
@@ -140,24 +140,24 @@ def _is_prime(number: int) -> bool:
 
 
 def compare_replays(
-    given: AnalysisInputs, cuts: int, remaker: CounterfactualData | None
+    inputs: AnalysisInputs, cuts: int, counterfactual: CounterfactualData | None
 ) -> Compared:
     """Compute features and replay the test part with other futures; count what changed.
 
-    Without a remaker features stay those that were stored, uncompared.
+    Without counterfactual data features stay those that were stored, uncompared.
     """
-    subject = given.subject
+    subject = inputs.subject
     bars = subject.bars("test")
     base = subject.backtest("test").action
     # Spread over the part; a decision at the cut itself must not change either.
     places = np.unique(np.linspace(0, len(bars) - 2, cuts + 1).astype(int)[1:])
     found = Compared()
     for number, place in enumerate(places):
-        given.progress(number, len(places), "replays with another future")
+        inputs.progress(number, len(places), "replays with another future")
         cut = bars.start + int(place)
         whole = subject.data.whole
-        if remaker is not None:
-            remade = remaker.another_future(_same(cut, whole), number=number)
+        if counterfactual is not None:
+            remade = counterfactual.another_future(_same(cut, whole), number=number)
             found += compare_past(whole, remade, cut)
             whole = _with_past(whole, remade, cut)
         replayed = _replay(subject, with_other_future(whole, cut), cut)
@@ -171,7 +171,7 @@ def _same(cut: int, world: World) -> NDArray[np.int64]:
     return np.full(world.n_symbols, cut, dtype=np.int64)
 
 
-def _remaker(subject: EvaluatedRun) -> tuple[CounterfactualData | None, str]:
+def _counterfactual_data(subject: EvaluatedRun) -> tuple[CounterfactualData | None, str]:
     """Return what computes features anew, or why nothing does."""
     try:
         return CounterfactualData(subject), ""
@@ -224,10 +224,10 @@ def with_other_future(world: World, bar: int) -> World:
 
 
 def _delayed(subject: EvaluatedRun, most: int) -> tuple[float, ...]:
-    entrants = [
+    policies = [
         PolicyUnderTest(f"{delay} bars late", subject.policy, delay_bars=delay)
         for delay in range(most + 1)
     ]
     return tuple(
-        1e4 * float(played.returns.mean()) for played in subject.backtest_all(entrants, "test")
+        1e4 * float(played.returns.mean()) for played in subject.backtest_all(policies, "test")
     )

@@ -65,10 +65,10 @@ def compare_past(old: World, new: World, cut: int) -> Compared:
         for name in (*SEEN, "usable")
     }
     # A bar that is no longer usable shows 0 in every column: that accuses none of them.
-    settled = ~changed["usable"][..., None]
+    comparable = ~changed["usable"][..., None]
     offenders: list[str] = []
     for name, names in (("features", old.feature_names), ("regimes", old.regime_names)):
-        columns = (changed[name] & settled).any(axis=(0, 1))
+        columns = (changed[name] & comparable).any(axis=(0, 1))
         offenders += [names[index] for index in np.flatnonzero(columns)]
     offenders += [name for name in ("probabilities", "usable") if changed[name].any()]
     return Compared(

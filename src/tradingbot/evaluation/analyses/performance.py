@@ -97,13 +97,13 @@ class _Played:
     test: Backtest
 
 
-def measure_performance(given: AnalysisInputs, settings: PerformanceSettings) -> Performance:
+def measure_performance(inputs: AnalysisInputs, settings: PerformanceSettings) -> Performance:
     """Backtest everything on validation and test."""
     figures, last = [], list[_Played]()
     for number, part in enumerate(PARTS):
-        given.progress(number, len(PARTS), f"backtests of {part}")
-        last = _play_all(given.subject, part, settings)
-        figures.append(_figures(given.subject, part, last, settings.draws))
+        inputs.progress(number, len(PARTS), f"backtests of {part}")
+        last = _play_all(inputs.subject, part, settings)
+        figures.append(_figures(inputs.subject, part, last, settings.draws))
     series = tuple(
         Series(
             each.test.policy,
@@ -152,8 +152,8 @@ def _play_all(subject: EvaluatedRun, part: Part, settings: PerformanceSettings) 
     agents = require_finite(subject.backtest(part))
     rules = _baselines(subject, agents, subject.bars(part), settings.seed)
     models = _supervised(subject)
-    entrants = [PolicyUnderTest(HOLD, buy_and_hold), *rules, *models]
-    others = subject.backtest_all(entrants, part, env=_opponents_env(subject))
+    policies = [PolicyUnderTest(HOLD, buy_and_hold), *rules, *models]
+    others = subject.backtest_all(policies, part, env=_opponents_env(subject))
     played = [_Played("agents", replace(agents, policy=AGENTS))]
     played += [_Played("baseline", require_finite(each)) for each in others[: len(rules) + 1]]
     played += [_Played("baseline", each) for each in _index(subject, part)]

@@ -56,13 +56,13 @@ def measure_placebos(
     part = subject.bars("test")
     truth = subject.backtest(part)
     real_net_bps = 1e4 * float(truth.returns.mean())
-    remaker = CounterfactualData(subject)
+    counterfactual = CounterfactualData(subject)
     rows: list[PlaceboRow] = []
     kinds = _kinds(settings)
     total = sum(len(changes) for _, _, changes in kinds)
     for name, words, changes in kinds:
         net = []
-        for found in play_placebos(subject, remaker, part, changes):
+        for found in play_placebos(subject, counterfactual, part, changes):
             net.extend(found)
             if progress:
                 progress(sum(row.draws for row in rows) + len(net), total, name)
@@ -101,7 +101,10 @@ def _kinds(settings: PlaceboSettings) -> list[tuple[str, str, list[Change]]]:
 
 
 def play_placebos(
-    subject: EvaluatedRun, remaker: CounterfactualData, part: IndexRange, changes: Sequence[Change]
+    subject: EvaluatedRun,
+    counterfactual: CounterfactualData,
+    part: IndexRange,
+    changes: Sequence[Change],
 ) -> Iterator[list[FloatArray]]:
     """Yield the portfolio's net returns (S,) of draws, some at a time."""
     symbols = subject.data.world.symbols
@@ -111,8 +114,8 @@ def play_placebos(
     for begin in range(0, len(changes), together):
         worlds = []
         for change in changes[begin : begin + together]:
-            bars = placebo_bars(remaker.bars, part, change)
-            whole = remaker.world(bars, first_bar=part.start, words="placebo")
+            bars = placebo_bars(counterfactual.bars, part, change)
+            whole = counterfactual.world(bars, first_bar=part.start, words="placebo")
             worlds.append(between(select_symbols(whole, symbols), first, part.stop - 1))
         world = side_by_side(worlds)
         draws = subject.with_world(replace(subject.data, world=world, whole=world))

@@ -105,7 +105,7 @@ def backtest_thresholds(
     results = backtest_all(
         world,
         sleeve_config(profile),
-        _entrants(world, thresholds),
+        _policies(world, thresholds),
         bars_per_year=data.bars_per_year,
         first_bar=rows.start,
         last_bar=rows.stop - 1,
@@ -151,7 +151,7 @@ def _count(
         )
 
 
-def _entrants(world: World, thresholds: Sequence[float]) -> list[PolicyUnderTest]:
+def _policies(world: World, thresholds: Sequence[float]) -> list[PolicyUnderTest]:
     chances = torch.from_numpy(np.array(world.probabilities).reshape(-1, 3))
     made = [
         PolicyUnderTest(f"P(up) ≥ {threshold:.2f}", ProbabilityThreshold(chances, threshold))

@@ -29,13 +29,13 @@ def retraining_analysis(spec: RetrainingSpec, workspace: Path) -> Analysis:
     )
 
 
-def _train(given: AnalysisInputs, *, spec: RetrainingSpec, workspace: Path) -> RetrainingResult:
+def _train(inputs: AnalysisInputs, *, spec: RetrainingSpec, workspace: Path) -> RetrainingResult:
     """Train, and write down in the ledger that it was tried; what is refused was not tried.
 
     Other settings are trials: somebody may choose among them. Other seeds and periods of the run's
     own settings are checks, which the deflated Sharpe does not count.
     """
-    subject = given.subject
+    subject = inputs.subject
     prepared = prepare_retraining(spec, subject.config, subject.data, workspace)
     ledger = Ledger(workspace)
     entry = ledger.begin(
@@ -46,7 +46,7 @@ def _train(given: AnalysisInputs, *, spec: RetrainingSpec, workspace: Path) -> R
         at=datetime.now(UTC),
     )
     ledger.write_receipt(subject.run.path, entry)
-    trained = retrain(prepared, given.progress)
+    trained = retrain(prepared, inputs.progress)
     returns = np.array(trained.parts[-1].returns)
     sharpe = annual_sharpe(returns, bars_per_year=1.0)
     result = ledger.finish(entry, sharpe, at=datetime.now(UTC))

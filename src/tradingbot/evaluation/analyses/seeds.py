@@ -54,11 +54,11 @@ def seed_specs(subject: EvaluatedRun, settings: SeedsSettings) -> tuple[Retraini
     return tuple(RetrainingSpec(seed, settings.steps_share_frac) for seed in seeds)
 
 
-def measure_seeds(given: AnalysisInputs, specs: tuple[RetrainingSpec, ...]) -> Seeds:
+def measure_seeds(inputs: AnalysisInputs, specs: tuple[RetrainingSpec, ...]) -> Seeds:
     """Compare the trainings with each other and with equal weight, on the test part."""
-    performance: Performance = given.results["performance"]
-    trainings: list[RetrainingResult] = [given.need(spec.name) for spec in specs]
-    rows = tuple(_row(each, given.subject.bars_per_year) for each in trainings)
+    performance: Performance = inputs.results["performance"]
+    trainings: list[RetrainingResult] = [inputs.need(spec.name) for spec in specs]
+    rows = tuple(_row(each, inputs.subject.bars_per_year) for each in trainings)
     net = np.array([[row.net_bps_per_bar] for row in rows])
     hold = 1e4 * float(np.mean(performance.series(HOLD).sleeves))
     return Seeds(

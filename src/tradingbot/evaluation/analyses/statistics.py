@@ -89,15 +89,15 @@ class _Deflation(TypedDict):
     min_backtest_years: float
 
 
-def measure_statistics(given: AnalysisInputs, settings: StatisticsSettings) -> Statistics:
+def measure_statistics(inputs: AnalysisInputs, settings: StatisticsSettings) -> Statistics:
     """Ask every statistic.
 
     Args:
-        given: With `performance`, trainings of the same split, and as facts the Sharpe ratio per
+        inputs: With `performance`, trainings of the same split, and as facts the Sharpe ratio per
             bar of every trial in the ledger.
         settings: How fine.
     """
-    performance: Performance = given.results["performance"]
+    performance: Performance = inputs.results["performance"]
     own = np.array(performance.series(AGENTS).portfolio)
     sleeves = np.array(performance.series(AGENTS).sleeves)
     hold = np.array(performance.series(HOLD).sleeves)
@@ -106,13 +106,13 @@ def measure_statistics(given: AnalysisInputs, settings: StatisticsSettings) -> S
         for each in performance.test_series
         if each.kind == "baseline"
     }
-    variants = _variants(given, own)
+    variants = _variants(inputs, own)
     superiority = _superiority(own, list(baselines.values()), settings.draws)
     return Statistics(
-        **_deflation(own, given.facts or [None]),
+        **_deflation(own, inputs.facts or [None]),
         overfitting_probability=_overfitting(variants, settings.overfitting_blocks),
         overfitting_variants=variants.shape[1],
-        path_sharpe_annual=_paths(variants, settings.path_blocks, given.subject.bars_per_year),
+        path_sharpe_annual=_paths(variants, settings.path_blocks, inputs.subject.bars_per_year),
         spa_p_lower=superiority.lower,
         spa_p_consistent=superiority.consistent,
         spa_p_upper=superiority.upper,
@@ -164,10 +164,10 @@ def _hac(series: FloatArray) -> Interval:
     return mean_interval(series).scaled(1e4)
 
 
-def _variants(given: AnalysisInputs, own: FloatArray) -> FloatArray:
+def _variants(inputs: AnalysisInputs, own: FloatArray) -> FloatArray:
     """Return test returns (S, V) of the run and of every training that traded the same bars."""
     columns = [own]
-    for trained in given.results.values():
+    for trained in inputs.results.values():
         if isinstance(trained, RetrainingResult) and not trained.spec.windows:
             returns = np.array(trained.part("test").returns)
             if len(returns) == len(own):

@@ -65,10 +65,10 @@ def measure_stress(subject: EvaluatedRun, settings: StressSettings) -> Stress:
     past = [_historical(subject, window) for window in HISTORY]
     rows = [found for found in past if isinstance(found, StressRow)]
     left_out = [found for found in past if isinstance(found, str)]
-    remaker = CounterfactualData(subject)
+    counterfactual = CounterfactualData(subject)
     for scenario in _scenarios(subject, settings):
-        bars = scenario.change(remaker.bars, scenario.first_bar)
-        remade = remaker.on(bars, first_bar=scenario.first_bar, words=scenario.name)
+        bars = scenario.change(counterfactual.bars, scenario.first_bar)
+        remade = counterfactual.on(bars, first_bar=scenario.first_bar, words=scenario.name)
         named: _Named = (scenario.name, "synthetic", scenario.words)
         rows.append(_row(remade, named, scenario.traded, scenario.costs))
     return Stress(tuple(rows), tuple(left_out))

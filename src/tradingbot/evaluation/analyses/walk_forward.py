@@ -61,12 +61,12 @@ def walk_forward_specs(
 
 
 def measure_walk_forward(
-    given: AnalysisInputs, settings: WalkForwardSettings, specs: tuple[RetrainingSpec, ...]
+    inputs: AnalysisInputs, settings: WalkForwardSettings, specs: tuple[RetrainingSpec, ...]
 ) -> WalkForward:
     """Join the windows of all trainings."""
-    trainings: list[RetrainingResult] = [given.need(spec.name) for spec in specs]
+    trainings: list[RetrainingResult] = [inputs.need(spec.name) for spec in specs]
     windows = tuple(
-        _window(given.subject, part, trained.trained_until)
+        _window(inputs.subject, part, trained.trained_until)
         for trained in trainings
         for part in trained.parts
     )
@@ -85,8 +85,8 @@ def _window(subject: EvaluatedRun, part: TradedPeriod, trained_until: str) -> Wi
     bars = bars_between(
         subject.data.world, date.fromisoformat(part.first_day), date.fromisoformat(part.last_day)
     )
-    entrants = [PolicyUnderTest(HOLD, buy_and_hold)]
-    (hold,) = subject.backtest_all(entrants, bars, env=sleeve_config(subject.env.costs))
+    policies = [PolicyUnderTest(HOLD, buy_and_hold)]
+    (hold,) = subject.backtest_all(policies, bars, env=sleeve_config(subject.env.costs))
     returns = np.array(part.returns)
     return Window(
         first_day=part.first_day,

@@ -64,11 +64,11 @@ def backtest(  # noqa: PLR0913 - what identifies a backtest, by name
     progress: Progress | None = None,
 ) -> Backtest:
     """Let one policy trade every symbol of a world; see `backtest_all`."""
-    entrant = PolicyUnderTest(name, policy, delay_bars=delay_bars)
+    under_test = PolicyUnderTest(name, policy, delay_bars=delay_bars)
     (only,) = backtest_all(
         world,
         config,
-        [entrant],
+        [under_test],
         bars_per_year=bars_per_year,
         first_bar=first_bar,
         last_bar=last_bar,
@@ -80,82 +80,82 @@ def backtest(  # noqa: PLR0913 - what identifies a backtest, by name
 def backtest_all(
     world: World,
     config: EnvConfig,
-    entrants: Sequence[PolicyUnderTest],
+    policies: Sequence[PolicyUnderTest],
     *,
     bars_per_year: float,
     first_bar: int | None = None,
     last_bar: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[Backtest, ...]:
-    """Let every entrant trade every symbol, each with accounts of its own.
+    """Let every policy trade every symbol, each with accounts of its own.
 
-    All are lanes of one simulation: ten entrants cost little more than one. Entrants that share a
+    All are lanes of one simulation: ten policies cost little more than one. Policies that share a
     policy object (a sweep over costs or delays) share its calls too.
 
     Args:
         world: What is traded and seen.
         config: Rules, costs and reward; length and starts of episodes are not read.
-        entrants: Who trades; actions are in the space of the rules.
+        policies: Who trades; actions are in the space of the rules.
         bars_per_year: To annualise with.
         first_bar: Bar of the first decision; by default the first at which most symbols are usable.
         last_bar: Bar at whose close it ends; by default the world's last.
         progress: Told (finished, total, label) in bars.
 
     Raises:
-        ConfigError: If there is no entrant.
+        ConfigError: If there is no policy.
         DataError: If these are no bars of the world, or none follows the first.
     """
     first = first_ready_bar(world) if first_bar is None else first_bar
     last = world.n_bars - 1 if last_bar is None else last_bar
     require_period(world, first, last)
     results: dict[int, Backtest] = {}
-    batches = _batches(entrants, (last - first) * world.n_symbols)
+    batches = _batches(policies, (last - first) * world.n_symbols)
     for number, batch in enumerate(batches):
-        chosen = [entrants[place] for place in batch]
+        chosen = [policies[place] for place in batch]
         told = _shared(progress, number, len(batches))
-        track = simulate_policies(world, config, chosen, first, last, progress=told)
+        record = simulate_policies(world, config, chosen, first, last, progress=told)
         closed_at = world.closed_at[first : last + 1]
-        made = _results(world, config, chosen, track, closed_at, bars_per_year)
+        made = _results(world, config, chosen, record, closed_at, bars_per_year)
         results |= dict(zip(batch, made, strict=True))
-    return tuple(results[place] for place in range(len(entrants)))
+    return tuple(results[place] for place in range(len(policies)))
 
 
 def simulate_policies(
     world: World,
     config: EnvConfig,
-    entrants: Sequence[PolicyUnderTest],
+    policies: Sequence[PolicyUnderTest],
     first_bar: int,
     last_bar: int,
     *,
     progress: Progress | None = None,
     native: bool | None = None,
 ) -> SimulationRecord:
-    """Simulate P entrants with N sleeves each; lane = entrant · N + symbol.
+    """Simulate P policies with N sleeves each; lane = policy · N + symbol.
 
     Args:
         world: What is traded and seen.
         config: Rules, costs and reward.
-        entrants: Who trades.
+        policies: Who trades.
         first_bar: Bar of the first decision.
         last_bar: Bar at whose close it ends.
         progress: Told how far it is.
         native: Compile; by default where it pays.
 
     Raises:
-        ConfigError: If there is no entrant.
+        ConfigError: If there is no policy.
         DataError: If these are no bars of the world, or none follows the first.
     """
-    if not entrants:
+    if not policies:
         raise ConfigError("a backtest must have a policy", was="none")
     require_period(world, first_bar, last_bar)
     n_bars = last_bar - first_bar
     rules = lasting(config, n_bars).rules
     market = _market_of(world)
-    lanes = _lay_out(world, config, entrants, first_bar)
-    sight = PolicyInputsTable(world)
+    lanes = _lay_out(world, config, policies, first_bar)
+    inputs_table = PolicyInputsTable(world)
     return simulate(
         market,
-        sight,
+        inputs_table,
         rules,
         config.reward_stack,
         lanes,
@@ -177,20 +177,20 @@ def period_label(world: World, closed_at: NDArray[np.int64]) -> str:
     return f"{world.label}, {first} … {last}"
 
 
-def _batches(entrants: Sequence[PolicyUnderTest], numbers_each: int) -> list[list[int]]:
-    """Divide entrants, by place, into simulations of the same kind that fit into memory.
+def _batches(policies: Sequence[PolicyUnderTest], numbers_each: int) -> list[list[int]]:
+    """Divide policies, by place, into simulations of the same kind that fit into memory.
 
     Rules that look at the market alone are kept from the others: they need not be asked bar by bar.
     """
-    if not entrants:
+    if not policies:
         raise ConfigError("a backtest must have a policy", was="none")
     size = max(1, _MOST_NUMBERS // (numbers_each * len(COLUMNS)))
     batches: list[list[int]] = []
     for kind in (True, False):
         places = [
             place
-            for place, entrant in enumerate(entrants)
-            if isinstance(entrant.policy, MarketRule) is kind
+            for place, under_test in enumerate(policies)
+            if isinstance(under_test.policy, MarketRule) is kind
         ]
         batches += [places[start : start + size] for start in range(0, len(places), size)]
     return batches
@@ -206,18 +206,18 @@ def _shared(progress: Progress | None, number: int, count: int) -> Progress | No
 def _results(
     world: World,
     config: EnvConfig,
-    entrants: Sequence[PolicyUnderTest],
-    track: SimulationRecord,
+    policies: Sequence[PolicyUnderTest],
+    record: SimulationRecord,
     closed_at: NDArray[np.int64],
     bars_per_year: float,
 ) -> Iterator[Backtest]:
     n_symbols = world.n_symbols
-    trades = trades_of(track.fills(), track.last_mark, closed_at, n_symbols=n_symbols)
-    for index, entrant in enumerate(entrants):
+    trades = trades_of(record.fills(), record.last_mark, closed_at, n_symbols=n_symbols)
+    for index, under_test in enumerate(policies):
         mine = trades.select(trades.policy == index)
-        own = track.lanes(slice(index * n_symbols, (index + 1) * n_symbols))
+        own = record.lanes(slice(index * n_symbols, (index + 1) * n_symbols))
         yield Backtest(
-            policy=entrant.name,
+            policy=under_test.name,
             label=period_label(world, closed_at),
             synthetic=world.synthetic,
             symbols=world.symbols,
@@ -229,8 +229,8 @@ def _results(
             reward_terms=own.terms.copy(),
             denials=own.denials.copy(),
             trades=replace(mine, policy=np.zeros_like(mine.policy)),
-            costs=entrant.costs or config.costs,
-            delay_bars=entrant.delay_bars,
+            costs=under_test.costs or config.costs,
+            delay_bars=under_test.delay_bars,
         )
 
 
@@ -242,45 +242,45 @@ def _market_of(world: World) -> TensorMarket:
 
 
 def _lay_out(
-    world: World, config: EnvConfig, entrants: Sequence[PolicyUnderTest], first_bar: int
+    world: World, config: EnvConfig, policies: Sequence[PolicyUnderTest], first_bar: int
 ) -> Lanes:
     n_symbols = world.n_symbols
-    symbols = torch.arange(n_symbols, dtype=torch.int32).repeat(len(entrants))
-    profiles = [astuple(entrant.costs or config.costs) for entrant in entrants]
+    symbols = torch.arange(n_symbols, dtype=torch.int32).repeat(len(policies))
+    profiles = [astuple(under_test.costs or config.costs) for under_test in policies]
     rates = torch.tensor(profiles, dtype=torch.float64).repeat_interleave(n_symbols, dim=0)
-    delays = torch.tensor([entrant.delay_bars for entrant in entrants])
+    delays = torch.tensor([under_test.delay_bars for under_test in policies])
     return Lanes(
-        groups=_groups(entrants, n_symbols),
+        groups=_groups(policies, n_symbols),
         row=symbols * world.n_bars + first_bar,
         rates=CostRates(*rates.T.contiguous()),
         delay_bars=delays.repeat_interleave(n_symbols),
     )
 
 
-def _groups(entrants: Sequence[PolicyUnderTest], n_symbols: int) -> list[Group]:
+def _groups(policies: Sequence[PolicyUnderTest], n_symbols: int) -> list[Group]:
     """Join neighbours that are decided for by the same object."""
     groups: list[Group] = []
-    for index, entrant in enumerate(entrants):
+    for index, under_test in enumerate(policies):
         start, stop = index * n_symbols, (index + 1) * n_symbols
-        if groups and groups[-1].policy is entrant.policy:
+        if groups and groups[-1].policy is under_test.policy:
             start = groups.pop().lanes.start
-        groups.append(Group(entrant.policy, slice(start, stop)))
+        groups.append(Group(under_test.policy, slice(start, stop)))
     return groups
 
 
-def _shares(track: SimulationRecord, initial_cash_ccy: float) -> dict[str, NDArray[np.float64]]:
+def _shares(record: SimulationRecord, initial_cash_ccy: float) -> dict[str, NDArray[np.float64]]:
     """Return equity, positions, turnover and costs as `Backtest` has them."""
-    equity = track.column("equity")
+    equity = record.column("equity")
     start = np.full_like(equity[:1], initial_cash_ccy)
     before = np.concatenate([start, equity[:-1]])
 
     def share(values: NDArray[np.float64], of: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.divide(values, of, out=np.zeros_like(values), where=of > 0.0)
 
-    paid = track.column("commission") + track.column("slippage") + track.column("borrow")
+    paid = record.column("commission") + record.column("slippage") + record.column("borrow")
     return {
         "equity": np.concatenate([start, equity]) / initial_cash_ccy,
-        "position_frac": share(track.column("units") * track.column("mark"), equity),
-        "turnover_frac": share(np.diff(track.column("turnover"), axis=0, prepend=0.0), before),
+        "position_frac": share(record.column("units") * record.column("mark"), equity),
+        "turnover_frac": share(np.diff(record.column("turnover"), axis=0, prepend=0.0), before),
         "cost_frac": share(np.diff(paid, axis=0, prepend=0.0), before),
     }

@@ -76,7 +76,7 @@ class NativeLanes:
         """Take targets (S, L) that depend on no account through S bars, settled on the way."""
         self._run(wanted.contiguous(), len(wanted), self._settling, sees=False)
 
-    def track(self) -> SimulationRecord:
+    def simulation_record(self) -> SimulationRecord:
         """Return the record."""
         account = unpack(PackedAccount(self._money, self._counts))
         return SimulationRecord(

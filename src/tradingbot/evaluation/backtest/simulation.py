@@ -34,7 +34,7 @@ _MANY_BARS = 400
 
 def simulate(  # noqa: PLR0913 - a simulation's parts, and how it is run
     market: TensorMarket,
-    sight: PolicyInputsTable,
+    inputs_table: PolicyInputsTable,
     rules: SimulatorParams,
     reward: RewardStack | PotentialShaping,
     lanes: Lanes,
@@ -47,7 +47,7 @@ def simulate(  # noqa: PLR0913 - a simulation's parts, and how it is run
 
     Args:
         market: Bars, float64.
-        sight: What policies see of the market.
+        inputs_table: What policies see of the market.
         rules: Of all lanes.
         reward: Whose terms are added up.
         lanes: Who trades.
@@ -63,12 +63,12 @@ def simulate(  # noqa: PLR0913 - a simulation's parts, and how it is run
                 engine.trade_all(wanted)
                 if progress:
                     progress(n_bars, n_bars, "bars")
-                return engine.track()
+                return engine.simulation_record()
         for step in range(n_bars):
-            engine.trade(sight.ask(lanes, *engine.see()))
+            engine.trade(inputs_table.ask(lanes, *engine.see()))
             if progress and ((step + 1) % _TOLD_BARS == 0 or step + 1 == n_bars):
                 progress(step + 1, n_bars, "bars")
-    return engine.track()
+    return engine.simulation_record()
 
 
 def _engine(

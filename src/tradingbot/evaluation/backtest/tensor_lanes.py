@@ -63,9 +63,9 @@ class TensorLanes:
         self._recorder.record(self._step, asked, advanced)
         self._step += 1
 
-    def track(self) -> SimulationRecord:
+    def simulation_record(self) -> SimulationRecord:
         """Return the record."""
-        return self._recorder.track(self._account)
+        return self._recorder.simulation_record(self._account)
 
     def _size(self) -> Tensor | None:
         """Return positions (L,) in the unit of targets; None where actions are no targets."""
@@ -116,7 +116,7 @@ class _Recorder:
         if len(self._steps) == _CHUNK_BARS:
             self._write(step + 1)
 
-    def track(self, account: Account) -> SimulationRecord:
+    def simulation_record(self, account: Account) -> SimulationRecord:
         """Return everything, with the accounts as they are at the end."""
         if self._steps:
             self._write(len(self._bars))

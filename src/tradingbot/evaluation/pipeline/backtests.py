@@ -143,7 +143,7 @@ def backtest_named(
     with torch_threads(1):  # a few hundred lanes are too few to share out
         for name in names:
             if name in subjects:
-                access = _look(subjects[name], terms)
+                access = _test_set_access(subjects[name], terms)
                 found.append(_run(access, progress))
                 if access.bars.stop > access.subject.data.split.test.start:
                     accesses.append(access)
@@ -215,7 +215,7 @@ def _ending(trades: Trades, place: int) -> str:
     return ExitReason(reason).name.lower() if reason else "policy"
 
 
-def _look(subject: EvaluatedRun, terms: BacktestTerms) -> TestSetAccess:
+def _test_set_access(subject: EvaluatedRun, terms: BacktestTerms) -> TestSetAccess:
     bars = _bars(subject.data.world, terms, subject)
     return TestSetAccess(subject, bars, terms.priced(subject.env.costs), terms.delay_bars)
 

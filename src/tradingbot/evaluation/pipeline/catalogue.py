@@ -146,10 +146,10 @@ def _plain_pieces(subject: EvaluatedRun, config: EvaluateConfig) -> Iterable[Ana
         )
 
 
-def _measure_alone(given: AnalysisInputs, *, measure: Callable[..., Any], settings: object) -> Any:
+def _measure_alone(inputs: AnalysisInputs, *, measure: Callable[..., Any], settings: object) -> Any:
     if measure is measure_placebos:
-        return measure_placebos(given.subject, settings, given.progress)  # type: ignore[arg-type]
-    return measure(given.subject, settings)
+        return measure_placebos(inputs.subject, settings, inputs.progress)  # type: ignore[arg-type]
+    return measure(inputs.subject, settings)
 
 
 def _trained_pieces(

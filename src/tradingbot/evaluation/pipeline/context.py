@@ -91,9 +91,9 @@ class EvaluationContext:
         """
         analysis = self.pieces[task.name]
         results, left_out = self._results(task.needs)
-        given = AnalysisInputs(self.subject, results, left_out, task.facts, progress)
+        inputs = AnalysisInputs(self.subject, results, left_out, task.facts, progress)
         try:
-            stored = StoredAnalysis(analysis.measure(given))
+            stored = StoredAnalysis(analysis.measure(inputs))
         except (DataError, MissingExtraError) as e:
             if analysis.is_required:
                 raise

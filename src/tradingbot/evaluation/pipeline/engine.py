@@ -75,7 +75,7 @@ class _Made:
 def _make_missing(
     context: EvaluationContext, made: _Made, executor: Executor, progress: Progress
 ) -> None:
-    total, given = len(context.pieces), set[str]()
+    total, begun = len(context.pieces), set[str]()
 
     def tell(finished: int, of: int, label: str) -> None:
         inside = f"{label} {finished}/{of}" if of else label
@@ -86,12 +86,12 @@ def _make_missing(
             analysis for analysis in _heaviest_first(context.pieces) if made.is_ready(analysis)
         ]
         for analysis in ready:
-            if analysis.name in given or not executor.is_free:
+            if analysis.name in begun or not executor.is_free:
                 continue
             task = context.task_of(analysis, made.keys)
             if made.take(task):  # it became known only now that it is there
                 break
-            given.add(analysis.name)
+            begun.add(analysis.name)
             executor.give(task)
             tell(0, 0, analysis.name)
         else:

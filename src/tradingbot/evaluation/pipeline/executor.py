@@ -52,7 +52,7 @@ class InlineExecutor:
 
     def __init__(self, context: EvaluationContext) -> None:
         """Keep the bench; nothing is opened again."""
-        self._bench = context
+        self._context = context
         self._task: AnalysisTask | None = None
 
     @property
@@ -68,7 +68,7 @@ class InlineExecutor:
         """Make the piece now."""
         assert self._task is not None
         task, self._task = self._task, None
-        self._bench.make(task, progress)
+        self._context.make(task, progress)
         return task
 
 

@@ -43,9 +43,9 @@ def counted_sharpes(trials: Sequence[Trial]) -> list[float | None]:
     evaluated: set[str] = set()
     found = []
     for trial in trials:
-        is_own_look = trial.kind == "evaluation" and trial.run not in evaluated
+        is_own_training = trial.kind == "evaluation" and trial.run not in evaluated
         if trial.kind == "evaluation":
             evaluated.add(trial.run)
-        if not is_own_look:
+        if not is_own_training:
             found.append(trial.sharpe_per_bar)
     return found

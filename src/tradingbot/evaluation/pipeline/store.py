@@ -55,7 +55,7 @@ class AnalysisStore:
             folder: Where pieces are.
             receipt: Knows which files were kept.
         """
-        self.folder, self._witness = folder, receipt
+        self.folder, self._receipt = folder, receipt
         with storage_errors(folder):
             sweep_temporaries(folder)
 
@@ -73,7 +73,7 @@ class AnalysisStore:
             text = self.path(name).read_bytes()
         except OSError:
             return None
-        return self._parsed(text, name, key, kind) if self._witness.knows(text) else None
+        return self._parsed(text, name, key, kind) if self._receipt.knows(text) else None
 
     def _parsed(self, text: bytes, name: str, key: str, kind: type[Any]) -> StoredAnalysis | None:
         try:
@@ -96,7 +96,7 @@ class AnalysisStore:
         content = {"piece": name, "key": key, "reason": stored.reason, "record": record}
         text = json.dumps(content, allow_nan=False) + "\n"
         write_text(self.path(name), text)
-        self._witness.note(text.encode())
+        self._receipt.note(text.encode())
 
 
 def key_of(identity: str, settings: object, facts: object, needs: Sequence[str]) -> str:

@@ -149,6 +149,6 @@ def text(words: str, *, tone: Tone = "") -> Cell:
     return Cell(words, words.lower(), tone=tone)
 
 
-def number(written: str, key: float, **looks: object) -> Cell:
+def number(written: str, key: float, **options: object) -> Cell:
     """Return a cell of a number as it is written, sorted by its size."""
-    return Cell(written, float(key), **looks)  # type: ignore[arg-type]
+    return Cell(written, float(key), **options)  # type: ignore[arg-type]

@@ -42,13 +42,13 @@ class Setting:
     bars_per_year: float
 
     def backtests(
-        self, entrants: Sequence[PolicyUnderTest], env: EnvConfig | None = None
+        self, policies: Sequence[PolicyUnderTest], env: EnvConfig | None = None
     ) -> tuple[Backtest, ...]:
-        """Backtest entrants, under the run's rules or others."""
+        """Backtest policies, under the run's rules or others."""
         return backtest_all(
             self.world,
             env or self.env,
-            entrants,
+            policies,
             bars_per_year=self.bars_per_year,
             first_bar=self.bars.start,
             last_bar=self.bars.stop - 1,

@@ -17,7 +17,7 @@ from tradingbot.learning.task import ActionSpec
 
 BOX_BINS = 11
 """Bins of equal width over [low, high]; an odd number, so that one of them is the middle."""
-SETTLED = 3
+MIN_STAY_STEPS = 3
 """Steps in a row on one side that count as meant: an environment may smooth single ones away."""
 _GRADIENT = ("gradient_norm", "grad/norm")
 """Parts of the names under which learners report gradient norms before clipping."""
@@ -199,7 +199,7 @@ def unexecuted_share(experience: Experience, action: ActionSpec) -> Tensor:
 def ignored_reversals(selected: Tensor, executed: Tensor, action: ActionSpec, *, to: int) -> Tensor:
     """Return the share of reversals to one side about which nothing was done, (N,).
 
-    A reversal is a stay of `SETTLED` steps in one outer third of the range (`to` = 1 upper, −1
+    A reversal is a stay of `MIN_STAY_STEPS` in one outer third of the range (`to` = 1 upper, −1
     lower) after such a stay in the other. Whatever an account held before, one of both was
     something to do. NaN where there was no reversal.
 
@@ -211,7 +211,7 @@ def ignored_reversals(selected: Tensor, executed: Tensor, action: ActionSpec, *,
     """
     place = (selected - action.low) / (action.high - action.low)
     ends = place >= 2.0 / 3.0, place <= 1.0 / 3.0
-    here, there = (_settled_at(end) for end in (ends if to > 0 else ends[::-1]))
+    here, there = (_ends_of_stays(end) for end in (ends if to > 0 else ends[::-1]))
     step = torch.arange(len(selected), device=selected.device)[:, None, None]
     latest_there, latest_deed = there.cummax(0).values, _steps(executed != 0).cummax(0).values
     before = here.cummax(0).values.roll(1, 0)
@@ -222,13 +222,13 @@ def ignored_reversals(selected: Tensor, executed: Tensor, action: ActionSpec, *,
     return torch.where(count > 0.0, ignored / count.clamp_min(1.0), torch.nan)
 
 
-def _settled_at(inside: Tensor) -> Tensor:
+def _ends_of_stays(inside: Tensor) -> Tensor:
     """Return the step's own number where it ends a stay (S, N, B), else −1."""
-    settled = inside.clone()
-    for lag in range(1, SETTLED):
-        settled[lag:] &= inside[:-lag]
-        settled[:lag] = False
-    return _steps(settled)
+    stays = inside.clone()
+    for lag in range(1, MIN_STAY_STEPS):
+        stays[lag:] &= inside[:-lag]
+        stays[:lag] = False
+    return _steps(stays)
 
 
 def _steps(marked: Tensor) -> Tensor:

@@ -123,7 +123,7 @@ class Pretrainer:
         metrics["pretrain/gradient_norm"] = norm.detach()
         metrics["pretrain/learning_rate"] = torch.tensor(rate)
         if progress.updates % config.evaluate_every == 0 or progress.updates == config.updates:
-            metrics |= self._look()
+            metrics |= self._check_held_out()
         return metrics
 
     def complete(
@@ -238,7 +238,7 @@ class Pretrainer:
         total = sum(weights.values())
         return torch.stack([weights[name] / total * loss for name, loss in losses.items()]).sum()
 
-    def _look(self) -> Metrics:
+    def _check_held_out(self) -> Metrics:
         metrics, progress = self.evaluate(), self._progress
         loss = float(metrics["pretrain/held_out/loss"])  # the one host sync, at looks only
         if loss < progress.best_loss:

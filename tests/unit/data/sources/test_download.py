@@ -31,14 +31,14 @@ def test_pieces_cover_every_day_once_and_are_no_longer_than_allowed(
     start: date, length: int, days: int
 ) -> None:
     end = start + timedelta(days=length)
-    pieces = plan(DownloadRequest(("AAPL",), start, end), days=days)
+    chunks = plan(DownloadRequest(("AAPL",), start, end), days=days)
     covered = [
-        piece.first + timedelta(days=k)
-        for piece in pieces
-        for k in range((piece.last - piece.first).days + 1)
+        chunk.first + timedelta(days=k)
+        for chunk in chunks
+        for k in range((chunk.last - chunk.first).days + 1)
     ]
     assert covered == [start + timedelta(days=k) for k in range(length + 1)]
-    assert all((piece.last - piece.first).days < days for piece in pieces)
+    assert all((chunk.last - chunk.first).days < days for chunk in chunks)
 
 
 @given(start=DAYS, length=st.integers(0, 1200), days=st.integers(1, 400), more=st.integers(1, 900))
@@ -53,7 +53,7 @@ def test_longer_range_keeps_all_pieces_but_the_last(
 
 def test_pieces_are_ordered_by_symbol_whatever_the_request_says() -> None:
     request = DownloadRequest(("MSFT", "AAPL"), date(2024, 1, 1), date(2024, 1, 2))
-    assert [piece.symbol for piece in plan(request, days=400)] == ["AAPL", "MSFT"]
+    assert [chunk.symbol for chunk in plan(request, days=400)] == ["AAPL", "MSFT"]
 
 
 @pytest.mark.parametrize("symbols", [(), ("AAPL", "MSFT", "AAPL")])

@@ -220,8 +220,8 @@ def test_longer_range_uses_the_whole_pieces_of_a_shorter_one(
 def test_damaged_piece_is_fetched_again(vendor: str, server: FaultyServer, tmp_path: Path) -> None:
     source = make_source(vendor, server.url, tmp_path)
     clean = source.fetch()
-    (piece,) = tmp_path.rglob("*.parquet")
-    piece.write_bytes(piece.read_bytes()[:100])
+    (chunk,) = tmp_path.rglob("*.parquet")
+    chunk.write_bytes(chunk.read_bytes()[:100])
     assert source.fetch().bars.equals(clean.bars)
     assert len(server.asked) == 2
 

@@ -117,10 +117,10 @@ def test_placebos_are_drawn_as_often_as_told_and_leave_the_run_alone(
 def test_draws_do_not_depend_on_how_many_are_played_together(
     ppo_subject: EvaluatedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    part, remaker = ppo_subject.bars("test"), CounterfactualData(ppo_subject)
+    part, counterfactual = ppo_subject.bars("test"), CounterfactualData(ppo_subject)
     changes = [partial(shuffle_bars, block_bars=7, seed=seed) for seed in (1, 2)]
-    (together,) = play_placebos(ppo_subject, remaker, part, changes)
+    (together,) = play_placebos(ppo_subject, counterfactual, part, changes)
     monkeypatch.setattr("tradingbot.evaluation.analyses.placebos._LANES", 1)
-    first, second = play_placebos(ppo_subject, remaker, part, changes)
+    first, second = play_placebos(ppo_subject, counterfactual, part, changes)
     np.testing.assert_allclose(together, [*first, *second], atol=1e-7)
     assert not np.allclose(*together, atol=1e-4)

@@ -32,7 +32,7 @@ _ARRAYS = ("prices", "present", "features", "regimes", "probabilities", "usable"
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
-    """What a remaker reads of a run on a stored dataset, whose panel nobody proved. Synthetic."""
+    """Read of a run on a stored dataset, whose panel is not proved. Synthetic."""
     workspace: Path = tmp_path_factory.mktemp("stored")
     place = ["--workspace", str(workspace)]
     days = ["--start", "2025-06-10", "--end", "2025-10-01", "--universe", "prototype10"]
@@ -54,8 +54,10 @@ def test_unchanged_bars_give_the_same_world_to_the_bit(
     kind: str, ppo_subject: EvaluatedRun, job: pytest.FixtureRequest
 ) -> None:
     subject = ppo_subject if kind == "generated" else job.getfixturevalue("stored")
-    remaker = CounterfactualData(subject)
-    world = remaker.world(remaker.bars, first_bar=subject.data.split.test.start, words="as it was")
+    counterfactual = CounterfactualData(subject)
+    world = counterfactual.world(
+        counterfactual.bars, first_bar=subject.data.split.test.start, words="as it was"
+    )
     for name in _ARRAYS:
         np.testing.assert_array_equal(
             getattr(world, name), getattr(subject.data.whole, name), err_msg=name
@@ -68,8 +70,10 @@ def test_features_follow_changed_bars_and_only_from_there_on(
 ) -> None:
     subject = ppo_subject if kind == "generated" else job.getfixturevalue("stored")
     at = subject.data.split.test.start + 9
-    remaker = CounterfactualData(subject)
-    world = remaker.world(gap(remaker.bars, at, move_frac=-0.3), first_bar=at, words="gap")
+    counterfactual = CounterfactualData(subject)
+    world = counterfactual.world(
+        gap(counterfactual.bars, at, move_frac=-0.3), first_bar=at, words="gap"
+    )
     whole = subject.data.whole
     for name in _ARRAYS:
         np.testing.assert_array_equal(getattr(world, name)[:, :at], getattr(whole, name)[:, :at])
@@ -83,18 +87,22 @@ def test_features_follow_changed_bars_and_only_from_there_on(
 
 def test_change_before_the_bar_it_is_said_to_begin_at_is_refused(ppo_subject: EvaluatedRun) -> None:
     at = ppo_subject.data.split.test.start
-    remaker = CounterfactualData(ppo_subject)
+    counterfactual = CounterfactualData(ppo_subject)
     with pytest.raises(DataError, match="must not move what lies before"):
-        remaker.world(gap(remaker.bars, at, move_frac=-0.3), first_bar=at + 1, words="gap")
+        counterfactual.world(
+            gap(counterfactual.bars, at, move_frac=-0.3), first_bar=at + 1, words="gap"
+        )
 
 
 def test_change_of_training_bars_would_move_the_scale_and_is_refused(
     ppo_subject: EvaluatedRun,
 ) -> None:
     at = ppo_subject.data.split.train.stop - 20
-    remaker = CounterfactualData(ppo_subject)
+    counterfactual = CounterfactualData(ppo_subject)
     with pytest.raises(DataError, match="other features before"):
-        remaker.world(gap(remaker.bars, at, move_frac=-0.3), first_bar=at, words="gap")
+        counterfactual.world(
+            gap(counterfactual.bars, at, move_frac=-0.3), first_bar=at, words="gap"
+        )
 
 
 @pytest.mark.parametrize("kind", ["generated", "stored"])
@@ -133,10 +141,10 @@ def test_feature_of_the_next_bar_moves_before_another_future(
         return found
 
     monkeypatch.setattr(panel_module, "compute_features", peek)
-    remaker = CounterfactualData(subject)
+    counterfactual = CounterfactualData(subject)
     last = subject.data.whole.n_bars - 1
-    whole = remaker.another_future(same(subject, last), number=0)  # nothing changed
-    other = remaker.another_future(same(subject, cut), number=0)
+    whole = counterfactual.another_future(same(subject, last), number=0)  # nothing changed
+    other = counterfactual.another_future(same(subject, cut), number=0)
 
     found = compare_past(whole, other, cut)
 
@@ -145,11 +153,11 @@ def test_feature_of_the_next_bar_moves_before_another_future(
 
 
 def test_each_symbol_has_another_kind_of_future_in_each_of_nine(ppo_subject: EvaluatedRun) -> None:
-    cut, remaker = ppo_subject.data.split.test.start + 9, CounterfactualData(ppo_subject)
+    cut, counterfactual = ppo_subject.data.split.test.start + 9, CounterfactualData(ppo_subject)
 
     vanished = [
         np.flatnonzero(
-            ~remaker.another_future(same(ppo_subject, cut), number=number)
+            ~counterfactual.another_future(same(ppo_subject, cut), number=number)
             .present[:, cut + 1 :]
             .any(axis=1)
         ).tolist()
@@ -166,15 +174,17 @@ def test_symbols_may_have_futures_that_begin_at_bars_of_their_own(
     kind: str, ppo_subject: EvaluatedRun, job: pytest.FixtureRequest
 ) -> None:
     subject = ppo_subject if kind == "generated" else job.getfixturevalue("stored")
-    whole, remaker = subject.data.whole, CounterfactualData(subject)
+    whole, counterfactual = subject.data.whole, CounterfactualData(subject)
     cuts = subject.data.split.test.start + 20 - np.arange(whole.n_symbols)
 
     for number in range(9):
-        other = remaker.another_future(cuts, number=number)
-        found = compare_own_past(whole, other, cuts, remaker.own_names)
+        other = counterfactual.another_future(cuts, number=number)
+        found = compare_own_past(whole, other, cuts, counterfactual.own_names)
         assert found.features > 45 * (whole.features.shape[2] + 1)
         assert (found.features_changed, found.offenders) == (0, ())
-        assert compare_own_past(whole, other, cuts + 1, remaker.own_names).features_changed > 0
+        assert (
+            compare_own_past(whole, other, cuts + 1, counterfactual.own_names).features_changed > 0
+        )
 
 
 def test_what_is_made_of_several_symbols_is_not_one_of_theirs(ppo_subject: EvaluatedRun) -> None:
@@ -193,8 +203,10 @@ def test_bars_that_are_gone_are_told(stored: SimpleNamespace, tmp_path: Path) ->
 
 def test_policy_sees_what_was_changed(ppo_subject: EvaluatedRun) -> None:
     at = ppo_subject.data.split.test.start + 9
-    remaker = CounterfactualData(ppo_subject)
-    other = remaker.on(gap(remaker.bars, at, move_frac=-0.3), first_bar=at, words="gap")
+    counterfactual = CounterfactualData(ppo_subject)
+    other = counterfactual.on(
+        gap(counterfactual.bars, at, move_frac=-0.3), first_bar=at, words="gap"
+    )
     before, after = ppo_subject.backtest("test").action, other.backtest("test").action
     decided = at - ppo_subject.bars("test").start
     np.testing.assert_array_equal(before[:decided], after[:decided])

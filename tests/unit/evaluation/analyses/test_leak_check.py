@@ -278,11 +278,11 @@ def seer(tmp_path_factory: pytest.TempPathFactory) -> EvaluatedRun:
 
 def test_probabilities_of_a_sound_model_are_made_anew_and_the_same(seer: EvaluatedRun) -> None:
     assert len(np.unique(seer.data.whole.probabilities)) > 10
-    remaker, cut = CounterfactualData(seer), seer.data.split.test.start + 9
+    counterfactual, cut = CounterfactualData(seer), seer.data.split.test.start + 9
     cuts = np.full(seer.data.whole.n_symbols, cut)
 
-    remade = remaker.another_future(cuts, number=0)
-    found = replays(seer, 1) + compare_features(AnalysisInputs(seer), QUICK, remaker)
+    remade = counterfactual.another_future(cuts, number=0)
+    found = replays(seer, 1) + compare_features(AnalysisInputs(seer), QUICK, counterfactual)
 
     later = seer.data.whole.probabilities[:, cut + 1 :] != remade.probabilities[:, cut + 1 :]
     assert later.any()  # they follow the bars

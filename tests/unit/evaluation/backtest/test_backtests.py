@@ -167,13 +167,13 @@ def test_what_comes_later_changes_nothing_before() -> None:
     prices[:, middle + 1 :, :4] *= 1.3
     other = replace(world, prices=prices)
     for name in ("sma_cross", "macd", "expert", "random", "buy_and_hold"):
-        entrants = [
+        policies = [
             [PolicyUnderTest(name, baseline(name, each), delay_bars=delay) for delay in (0, 2)]
             for each in (world, other)
         ]
         first, second = (
             backtest_all(place, WHOLE_BARS, who, bars_per_year=1.0, first_bar=FIRST, last_bar=LAST)
-            for place, who in zip((world, other), entrants, strict=True)
+            for place, who in zip((world, other), policies, strict=True)
         )
         for one, two in zip(first, second, strict=True):
             known = middle - FIRST + 1
@@ -181,16 +181,16 @@ def test_what_comes_later_changes_nothing_before() -> None:
             assert name == "random" or not np.array_equal(one.equity, two.equity)
 
 
-def test_entrants_of_one_simulation_are_what_they_are_alone() -> None:
+def test_policies_of_one_simulation_are_what_they_are_alone() -> None:
     random, dear = RandomTargets(5), CostProfile(commission_frac=30e-4)
-    entrants = [
+    policies = [
         PolicyUnderTest("usual", random),
         PolicyUnderTest("dear", random, costs=dear),
         PolicyUnderTest("late", random, delay_bars=2),
         PolicyUnderTest("flat", flat),
     ]
     together = backtest_all(
-        small_world(), WHOLE_BARS, entrants, bars_per_year=1.0, first_bar=FIRST, last_bar=LAST
+        small_world(), WHOLE_BARS, policies, bars_per_year=1.0, first_bar=FIRST, last_bar=LAST
     )
 
     alone = [
@@ -213,7 +213,7 @@ def test_sweep_in_several_batches_is_the_same_in_the_same_order(
 ) -> None:
     world, told = small_world(), []
     policies = [baseline(name, world) for name in ("expert", "random", "macd")]
-    entrants = [
+    policies = [
         PolicyUnderTest(f"{place}", each) for place, each in enumerate([*policies, *policies])
     ]
 
@@ -221,7 +221,7 @@ def test_sweep_in_several_batches_is_the_same_in_the_same_order(
         return backtest_all(
             world,
             WHOLE_BARS,
-            entrants,
+            policies,
             bars_per_year=12.0,
             first_bar=FIRST,
             last_bar=FIRST + 60,

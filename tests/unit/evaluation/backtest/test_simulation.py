@@ -21,8 +21,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def play(*, native: bool | None = None) -> None:
-    entrants = [PolicyUnderTest("random", RandomTargets(1))]
-    simulate_policies(small_world(), sleeve_config(), entrants, FIRST, FIRST + BARS, native=native)
+    policies = [PolicyUnderTest("random", RandomTargets(1))]
+    simulate_policies(small_world(), sleeve_config(), policies, FIRST, FIRST + BARS, native=native)
 
 
 @pytest.mark.parametrize(("many", "questions"), [(BARS + 1, 0), (BARS, 3)])
