@@ -36,7 +36,7 @@ def test_diagnose_check_that_raises_becomes_a_problem(
     def broken() -> list[DoctorCheck]:
         raise ImportError("libtorch.so is gone")
 
-    monkeypatch.setattr(doctor, "_looks", lambda workspace: [("device", broken)])
+    monkeypatch.setattr(doctor, "_checks", lambda workspace: [("device", broken)])
 
     (check,) = diagnose(tmp_path)
 
