@@ -24,7 +24,7 @@ import torch
 
 from tradingbot.evaluation.learning_curve import LearningResult, LearningRun, run_learning
 from tradingbot.evaluation.learning_curve_markets import QUESTIONS
-from tradingbot.evaluation.learning_curve_settings import LEARNERS
+from tradingbot.evaluation.learning_curve_settings import measured_learners
 from tradingbot_benchmarks.learning.known_answers import as_documents, record_of
 
 
@@ -57,7 +57,7 @@ def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--markets", nargs="+", default=list(QUESTIONS))
-    parser.add_argument("--learners", nargs="+", default=list(LEARNERS))
+    parser.add_argument("--learners", nargs="+", default=list(measured_learners()))
     parser.add_argument("--seeds", type=int, nargs="+", default=list(range(5)))
     parser.add_argument("--agents", type=int, default=143)
     parser.add_argument("--pooling", default="partial")

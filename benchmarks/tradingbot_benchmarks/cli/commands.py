@@ -10,6 +10,7 @@ import typer
 from tradingbot.app.cli.invocation import JsonOption
 from tradingbot.app.cli.options import require_picture
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
+from tradingbot.learning.catalogue import known_learners
 from tradingbot_benchmarks.cli import evaluate as bench_evaluate
 from tradingbot_benchmarks.cli import supervised as bench_supervised
 from tradingbot_benchmarks.cli.table import print_records, show_figure, tell_if_busy
@@ -178,8 +179,8 @@ def bench_learning(
         str, typer.Option(help="Markets with known answers, separated by commas.")
     ] = "planted_0.10,planted_0.05,opposed_0.10,hidden_trend,cost_trap,noise",
     learners: Annotated[
-        str, typer.Option(help="ppo, sac, direct, separated by commas.")
-    ] = "ppo,sac,direct",
+        str, typer.Option(help=f"{', '.join(known_learners())}, separated by commas.")
+    ] = ",".join(known_learners()),
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of each learner on each market.")] = 5,
     agents: Annotated[int, typer.Option(min=1, help="Agents, one per symbol.")] = 143,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",

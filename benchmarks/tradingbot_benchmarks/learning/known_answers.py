@@ -56,7 +56,7 @@ def measure_learning(
 
     Args:
         markets: Of `QUESTIONS`.
-        learners: Of `learning_curve_settings.LEARNERS`.
+        learners: Of `learning_curve_settings.measured_learners()`.
         n_seeds: Seeds 0, 1, …
         run: Size, device, sharing.
         progress: Told (finished, total, label) in updates of a run.

@@ -104,3 +104,14 @@ def suggest(unknown: str, known: Iterable[str]) -> str:
         return f"Did you mean {close[0]!r}?"
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return f"Known: {', '.join(names[:_LISTED])}{more}"
+
+
+def join_choices(words: Iterable[str]) -> str:
+    """Write choices as a sentence has them.
+
+    Example:
+        >>> join_choices(["ppo"]), join_choices(["ppo", "sac", "direct"])
+        ('ppo', 'ppo, sac or direct')
+    """
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last

@@ -94,7 +94,7 @@ def run_learning(
 
     Args:
         market: One of `learning_curve_markets.QUESTIONS`.
-        learner: One of `learning_curve_settings.LEARNERS`.
+        learner: One of `learning_curve_settings.measured_learners()`.
         seed: Of the market, the weights and everything else.
         run: Size and device.
         report: Told of the progress of learning.

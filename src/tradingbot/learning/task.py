@@ -15,13 +15,14 @@ from tradingbot.domain.checks import require, require_kinds
 
 TaskState = tuple[Tensor, ...]
 """All that changes in a task, last axis N · B; what resuming needs."""
+ActionKind = Literal["discrete", "box"]
 
 
 @dataclass(frozen=True)
 class ActionSpec:
     """What an action is: a code below `n_actions`, or a number in [low, high]."""
 
-    kind: Literal["discrete", "box"] = "box"
+    kind: ActionKind = "box"
     n_actions: int = 0
     """Codes; 0 for numbers."""
     low: float = -1.0

@@ -13,15 +13,14 @@ from typing import Any
 from tradingbot.configuration.files import place_of
 from tradingbot.configuration.yaml_reader import KeyPath, Place
 from tradingbot.domain.errors import ConfigError
+from tradingbot.learning.catalogue import known_learners, learner_spec
 from tradingbot.learning.schedules import Schedule
-from tradingbot.training.config import BudgetSection, LearnerSection, TrainConfig
+from tradingbot.training.config import BudgetSection, TrainConfig
 
 FOLLOWS_BUDGET = "budget"
 """What `over` of a schedule says to end with the budget."""
-_LEARNERS = ("ppo", "sac", "direct")
-_STEPS_OF_UPDATE = {"ppo": "rollout_steps", "sac": "steps_per_update", "direct": "chunk_bars"}
-"""Steps of one environment in an update, by learner."""
 _FEWEST_UPDATES = 2
+_RATE = "learning_rate"
 
 
 def resolve_schedules(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,7 +34,7 @@ def resolve_schedules(values: Mapping[str, Any]) -> dict[str, Any]:
     learner = values.get("learner", {})
     if not isinstance(learner, Mapping):
         return dict(values)
-    sections = {name: learner.get(name, {}) for name in _LEARNERS}
+    sections = {name: learner.get(name, {}) for name in known_learners()}
     steps = _steps(values.get("budget"))
     resolved = {
         name: _resolve(_with_rate(section, name), steps)
@@ -62,9 +61,9 @@ def check_budget(
 
 
 def _check_updates(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:
-    name, budget = config.learner.name, config.budget
-    key = _STEPS_OF_UPDATE[name]
-    in_update = getattr(getattr(config.learner, name), key) * budget.n_envs
+    spec, settings, budget = config.learner.spec, config.learner.settings, config.budget
+    name, key = spec.name, spec.steps_per_update
+    in_update = spec.steps_of_update(settings) * budget.n_envs
     where = place_of(places, ("budget", "steps_per_agent"))
     updates = -(-budget.steps_per_agent // in_update)
     if updates < _FEWEST_UPDATES:
@@ -76,22 +75,25 @@ def _check_updates(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None
             remedy=f"Give more than {in_update} steps, or lower learner.{name}.{key} or "
             "budget.n_envs",
         )
-    warm_up = config.learner.sac.warm_up
-    if name == "sac" and warm_up >= budget.steps_per_agent:
+    warm_up = getattr(settings, spec.warm_up) if spec.warm_up else 0
+    if warm_up >= budget.steps_per_agent:
+        dotted = f"learner.{name}.{spec.warm_up}"
         raise ConfigError(
-            "learner.sac.warm_up must be below budget.steps_per_agent",
+            f"{dotted} must be below budget.steps_per_agent",
             was=f"{warm_up} of {budget.steps_per_agent} steps: nothing would be learned",
-            where=place_of(places, ("learner", "sac", "warm_up")) or where,
-            remedy=f"Lower learner.sac.warm_up, or give more than {warm_up} steps",
+            where=place_of(places, tuple(dotted.split("."))) or where,
+            remedy=f"Lower {dotted}, or give more than {warm_up} steps",
         )
 
 
 def _check_rate(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:
     name, steps = config.learner.name, config.budget.steps_per_agent
-    rate: Schedule = getattr(config.learner, name).learning_rate
+    rate = getattr(config.learner.settings, _RATE, None)
+    if not isinstance(rate, Schedule):
+        return
     end = rate.hold + rate.over
     if rate.kind != "constant" and rate.last == 0.0 and end < steps:
-        key = f"learner.{name}.learning_rate.over"
+        key = f"learner.{name}.{_RATE}.over"
         raise ConfigError(
             "a learning rate that falls to 0 must last as long as the budget",
             was=f"0 from step {end} of {steps}",
@@ -108,14 +110,14 @@ def _steps(section: object) -> int:
 
 def _with_rate(section: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Let a learning rate follow the budget if it moves and nothing else is said."""
-    usual: Schedule = getattr(LearnerSection(), name).learning_rate
-    rate = section.get("learning_rate", {})
-    if not isinstance(rate, Mapping) or "over" in rate:
+    usual = getattr(learner_spec(name).config(), _RATE, None)
+    rate = section.get(_RATE, {})
+    if not isinstance(usual, Schedule) or not isinstance(rate, Mapping) or "over" in rate:
         return dict(section)
     if rate.get("kind", usual.kind) == "constant":
         return dict(section)
     hold = rate.get("hold", usual.hold)
-    return {**section, "learning_rate": {**rate, "hold": hold, "over": FOLLOWS_BUDGET}}
+    return {**section, _RATE: {**rate, "hold": hold, "over": FOLLOWS_BUDGET}}
 
 
 def _resolve(values: Mapping[str, Any], steps: int) -> dict[str, Any]:

@@ -23,16 +23,15 @@ from tradingbot.configuration.pipeline import (
     Seed,
     SplitsConfig,
 )
-from tradingbot.domain.errors import UserError
+from tradingbot.domain.errors import UserError, join_choices
+from tradingbot.learning.catalogue import known_learners, learner_spec
 from tradingbot.learning.cloning.config import CloningConfig
-from tradingbot.learning.direct.config import DirectConfig
 from tradingbot.learning.early_stopping import StoppingConfig
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.learning.pretraining.config import PretrainingConfig
-from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.trainer_plan import TrainPlan
 from tradingbot.market.params import SimulatorParams
+from tradingbot.training.learner_section import LearnerSection
 
 Names = Annotated[tuple[Name, ...], Strict(False)]
 """A list in YAML."""
@@ -89,21 +88,6 @@ class CloningSection(CloningConfig):
 
     enabled: bool = False
     """Let actors imitate the rule expert on the training part before they learn."""
-
-
-class LearnerSection(ConfigSection):
-    """Which learner, and the settings of each."""
-
-    name: Literal["ppo", "sac", "direct"] = "ppo"
-    """Learner that trains; only its settings count."""
-    ppo: Annotated[InstanceOf[PPOConfig], *_library(PPOConfig, "learner.ppo")] = PPOConfig()
-    """Fields of `learning.ppo.config.PPOConfig`."""
-    sac: Annotated[InstanceOf[SACConfig], *_library(SACConfig, "learner.sac")] = SACConfig()
-    """Fields of `learning.sac.config.SACConfig`."""
-    direct: Annotated[InstanceOf[DirectConfig], *_library(DirectConfig, "learner.direct")] = (
-        DirectConfig()
-    )
-    """Fields of `learning.direct.config.DirectConfig`."""
 
 
 class BudgetSection(ConfigSection):
@@ -196,24 +180,29 @@ class TrainConfig(ConfigSection):
 
     @model_validator(mode="after")
     def _check_learner(self) -> TrainConfig:
-        space = self.task.rules.action.space
-        if space == "discrete" and self.learner.name != "ppo":
+        kind = "discrete" if self.task.rules.action.space == "discrete" else "box"
+        if kind not in self.learner.spec.action_kinds:
+            able = [name for name in known_learners() if kind in learner_spec(name).action_kinds]
+            words = "discrete" if kind == "discrete" else "numeric"
             raise ValueError(
-                f"learner.name must be ppo for discrete actions, was {self.learner.name}"
+                f"learner.name must be {join_choices(able)} for {words} actions, "
+                f"was {self.learner.name}"
             )
         return self
 
     @model_validator(mode="after")
     def _check_encoder(self) -> TrainConfig:
-        encoder, ppo = self.encoder, self.learner.ppo
+        encoder, spec, settings = self.encoder, self.learner.spec, self.learner.settings
         if encoder.preset == "row" and encoder.transfer_from is not None:
             raise ValueError("encoder.transfer_from must stand with an encoder, was preset row")
         learns = encoder.trainable and encoder.preset != "row"
-        if learns and self.learner.name == "ppo" and ppo.rollout_steps % ppo.segment_bars:
-            raise ValueError(
-                f"learner.ppo.segment_bars must divide rollout_steps ({ppo.rollout_steps}) where "
-                f"the encoder learns, was {ppo.segment_bars}"
-            )
+        if learns and spec.segment_bars:
+            steps, length = spec.steps_of_update(settings), getattr(settings, spec.segment_bars)
+            if steps % length:
+                raise ValueError(
+                    f"learner.{spec.name}.{spec.segment_bars} must divide {spec.steps_per_update} "
+                    f"({steps}) where the encoder learns, was {length}"
+                )
         return self
 
     @property
@@ -232,9 +221,8 @@ class TrainConfig(ConfigSection):
     def as_mapping(self) -> dict[str, Any]:
         """Everything that can move a result, as plain values; written as YAML it reads back."""
         content: dict[str, Any] = self.model_dump(mode="json", exclude={"tracking"})
-        for name in ("ppo", "sac", "direct"):
-            if name != self.learner.name:
-                del content["learner"][name]
+        name = self.learner.name
+        content["learner"] = {"name": name, name: content["learner"][name]}
         return content
 
     @property

@@ -25,7 +25,6 @@ from tradingbot.data.atomic import atomic_directory, write_text
 from tradingbot.data.json_files import as_json
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.learning.guards import FlightRecorder
-from tradingbot.learning.ppo.learner import PPO
 from tradingbot.learning.trainer import Trainer
 from tradingbot.learning.trainer_events import Hooks, Snapshot
 from tradingbot.networks.heads import StackedHead
@@ -46,6 +45,8 @@ from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import changed, config_of_mapping
 from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.prepared_setup import TrainingSetup, prepare_training_setup, torch_threads
+from tradingbot.training.run_policy import actor_layout
+from tradingbot.training.setup import stored_actor
 
 MIGRATION_FILE = "migration.json"
 BACKUP_FOLDER = "backup"
@@ -53,7 +54,8 @@ PROBE_ENVS = 16
 """Environments of each agent that are played for states."""
 PROBE_STATES = 65_536
 """Of all agents together, half to fit on, half to prove on; of one agent 512 to 2,048."""
-_ACTOR, _ENCODER = "heads.actor.", "encoder."
+_ENCODER = "encoder."
+_CONTINUOUS = {"task.rules.action.space": "continuous"}
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,9 @@ def migrate_run(
         )
         with run.hold():
             _back_up(checkpoint.folder, run)
-            _keep(run, config_of_mapping(plan.config), data, _merge(checkpoint.agent, head))
+            continuous = config_of_mapping(plan.config)
+            merged = _merge(checkpoint.agent, head, actor_layout(continuous).prefix)
+            _keep(run, continuous, data, merged)
             _write_record(run, source, checkpoint, proof)
             reason = f"made of {source.id}, not trained yet"
             run.write_status("interrupted", at=at, update=0, steps=0, reason=reason)
@@ -120,6 +124,17 @@ def _require_discrete(run: RunDirectory, config: TrainConfig) -> None:
             was=space,
             where=run.id,
             remedy="Its agents act with numbers already",
+        )
+    spec = config.learner.spec
+    squash = None
+    if "box" in spec.action_kinds:
+        squash = actor_layout(changed(config, _CONTINUOUS)).squash
+    if squash is None or squash.kind != "tanh":
+        raise ConfigError(
+            "learner must draw numbers from a squashed Gaussian to go on with a migrated run",
+            was=spec.name,
+            where=run.id,
+            remedy="Train anew with task.rules.action.space=continuous",
         )
 
 
@@ -140,11 +155,11 @@ def _migrate_actor(
     config: TrainConfig, data: TrainingData, checkpoint: Checkpoint, seed: int
 ) -> tuple[StackedHead, MigrationProof]:
     many = changed(config, {"budget.n_envs": PROBE_ENVS})
-    learner = _wire(many, data, checkpoint.agent, seed).learner
-    assert isinstance(learner, PPO)  # the only learner of discrete actions
-    rules, actor = config.task.rules.action, learner.network.actor
-    seen, held_out = _probe(learner)
-    made = continuous_head(actor, seen, signed_sizes(rules).to(learner.device))
+    setup = _wire(many, data, checkpoint.agent, seed)
+    actor = stored_actor(setup.learner, actor_layout(config))
+    rules = config.task.rules.action
+    seen, held_out = _probe(setup)
+    made = continuous_head(actor, seen, signed_sizes(rules).to(setup.device))
     return made, prove_migration(actor, made, held_out, rules)
 
 
@@ -165,14 +180,14 @@ def _wire(
 
 
 @torch.no_grad()
-def _probe(learner: PPO) -> tuple[MigrationProbe, MigrationProbe]:
+def _probe(setup: TrainingSetup) -> tuple[MigrationProbe, MigrationProbe]:
     """Play the discrete policy in the training part; return every other state each."""
-    task = learner.task
+    learner, task = setup.learner, setup.learner.task
     state, seen = task.begin()
     inputs, allowed = [], []
     states = min(max(PROBE_STATES // len(task.agent_names), 512), 2048)
     for _ in range(math.ceil(states / task.n_envs)):
-        inputs.append(torch.cat([learner.view.look(seen.row), seen.private], dim=-1))
+        inputs.append(torch.cat([setup.view.look(seen.row), seen.private], dim=-1))
         allowed.append(seen.allowed)
         step = task.step(state, learner.sample(seen))
         state, seen = step.state, step.observation
@@ -183,13 +198,14 @@ def _probe(learner: PPO) -> tuple[MigrationProbe, MigrationProbe]:
     )
 
 
-def _merge(agent: dict[str, Tensor], head: StackedHead) -> dict[str, Tensor]:
-    selected = {name: tensor for name, tensor in agent.items() if not name.startswith(_ACTOR)}
-    return selected | {_ACTOR + name: tensor for name, tensor in head.state_dict().items()}
+def _merge(agent: dict[str, Tensor], head: StackedHead, prefix: str) -> dict[str, Tensor]:
+    """Put a head in the place of the actor, whose tensors' names begin with the prefix."""
+    selected = {name: tensor for name, tensor in agent.items() if not name.startswith(prefix)}
+    return selected | {prefix + name: tensor for name, tensor in head.state_dict().items()}
 
 
 def _plan(source: RunDirectory, config: TrainConfig, data: TrainingData) -> RunPlan:
-    continuous = changed(config, {"task.rules.action.space": "continuous"})
+    continuous = changed(config, _CONTINUOUS)
     return RunPlan(
         learner=config.learner.name,
         config=continuous.as_mapping(),

@@ -14,7 +14,7 @@ from tradingbot.domain.errors import StorageError
 from tradingbot.envs.population import PRIVATE_NAMES
 from tradingbot.envs.population_layout import action_spec, market_table
 from tradingbot.learning.trainer_tensors import tensors_below
-from tradingbot.networks.actor_layout import ActorLayout, Squash
+from tradingbot.networks.actor_layout import ActorLayout
 from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
 from tradingbot.networks.encoders.encoder import Encoder
 from tradingbot.networks.view import TableView
@@ -95,18 +95,7 @@ def actor_layout(config: TrainConfig) -> ActorLayout:
     """Say how a run's actor is stored, and what its outputs mean."""
     section = config.learner
     space, private = action_spec(config.task.rules), config.task.private or PRIVATE_NAMES
-    if section.name == "direct":
-        direct = section.direct
-        levels, gain = direct.act_levels, direct.squash_gain
-        squash = Squash("sigmoid", gain, space.low, space.high, levels)
-        return ActorLayout("actor.", direct.actor, 1, squash, private)
-    settings, prefix = (
-        (section.ppo, "heads.actor.") if section.name == "ppo" else (section.sac, "actor.")
-    )
-    if space.kind == "discrete":
-        return ActorLayout(prefix, settings.actor, space.n_actions, None, private)
-    squash = Squash("tanh", 1.0, space.low, space.high, settings.act_levels)
-    return ActorLayout(prefix, settings.actor, 2, squash, private)
+    return section.spec.actor_layout(section.settings, space, private)
 
 
 def _embeddings(

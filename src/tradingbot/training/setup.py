@@ -22,13 +22,11 @@ from tradingbot.evaluation.demonstrations import demonstrator
 from tradingbot.evaluation.expert_actions import expert_actions
 from tradingbot.learning.cloning.learner import Cloner
 from tradingbot.learning.device_memory import within_memory
-from tradingbot.learning.direct.learner import Direct
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.learner import Learner
-from tradingbot.learning.ppo.learner import PPO
 from tradingbot.learning.pretraining.learner import Pretrainer
-from tradingbot.learning.sac.learner import SAC
 from tradingbot.market.costs import cost_profile
+from tradingbot.networks.actor_layout import ActorLayout
 from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
 from tradingbot.networks.encoders.encoder import Encoder
 from tradingbot.networks.heads import StackedHead
@@ -196,12 +194,7 @@ def _view(config: TrainConfig, encoder: Encoder | None, task: PopulationTask) ->
 
 
 def _learner(config: TrainConfig, task: PopulationTask, view: View, seed: int) -> Learner:
-    section = config.learner
-    if section.name == "ppo":
-        return PPO(task, view, section.ppo, seed=seed)
-    if section.name == "sac":
-        return SAC(task, view, section.sac, seed=seed)
-    return Direct(task, view, section.direct, seed=seed)
+    return config.learner.spec.build(task, view, config.learner.settings, seed=seed)
 
 
 def _pretrainer(
@@ -223,14 +216,19 @@ def _cloner(config: TrainConfig, setup: TrainingSetup, seed: int) -> Cloner | No
         return None
     task = learner.task
     assert isinstance(task, PopulationTask)
-    if isinstance(learner, Direct):  # what is imitated must be what will act
-        settings = replace(settings, squash_gain=learner.config.squash_gain)
+    section = config.learner
+    layout = section.spec.actor_layout(section.settings, task.action, task.private_names)
+    if layout.squash is not None and layout.squash.kind == "sigmoid":
+        # What is imitated must be what will act.
+        settings = replace(settings, squash_gain=layout.squash.gain)
     rule = rule_policy(EXPERT, seed=seed, regime_names=task.world.regime_names)
     expert = demonstrator(task, rule)
-    return Cloner(task, setup.view, _actor_of(learner), expert, settings, seed=seed)
+    return Cloner(task, setup.view, stored_actor(learner, layout), expert, settings, seed=seed)
 
 
-def _actor_of(learner: Learner) -> StackedHead:
-    actor = learner.network.actor if isinstance(learner, PPO) else learner.networks()["actor"]
+def stored_actor(learner: Learner, layout: ActorLayout) -> StackedHead:
+    """Return the head of a learner that its checkpoints call the actor."""
+    network, _, path = layout.prefix.removesuffix(".").partition(".")
+    actor = learner.networks()[network].get_submodule(path)
     assert isinstance(actor, StackedHead)
     return actor

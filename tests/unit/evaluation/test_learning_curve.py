@@ -19,7 +19,7 @@ from tradingbot.evaluation.learning_curve import (
     summarise,
 )
 from tradingbot.evaluation.learning_curve_markets import QUESTIONS, WARM_UP_BARS, Periods, pose
-from tradingbot.evaluation.learning_curve_settings import LEARNERS, learner_settings
+from tradingbot.evaluation.learning_curve_settings import learner_settings, measured_learners
 from tradingbot.evaluation.oracle_policy import TargetTable
 from tradingbot.evaluation.rollout import roll_out, sleeve_config
 from tradingbot.learning.shrinkage import ShrinkageConfig
@@ -85,7 +85,7 @@ def test_bars_of_the_test_part_change_nothing_that_was_learned() -> None:
         assert torch.equal(value, weights[1][name]), name
 
 
-@pytest.mark.parametrize("learner", sorted(set(LEARNERS) - {"direct"}))
+@pytest.mark.parametrize("learner", sorted(set(measured_learners()) - {"direct"}))
 def test_every_learner_runs_on_a_small_market(learner: str) -> None:
     result = run_learning("opposed_0.10", learner, 0, RUN)
     assert np.isfinite(result.value)

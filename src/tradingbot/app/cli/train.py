@@ -13,7 +13,8 @@ from tradingbot.app.cli.invocation import invocation_of
 from tradingbot.app.cli.options import look_up_run, read_pairs
 from tradingbot.app.console import print_note, print_table, print_text, progress_bar
 from tradingbot.configuration.option_values import read_values
-from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.errors import ConfigError, join_choices
+from tradingbot.learning.catalogue import known_learners
 
 if TYPE_CHECKING:
     from tradingbot.app.signals import StopRequest
@@ -48,7 +49,7 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
     symbols: Annotated[
         str | None, typer.Option(help="Symbols that get an agent, e.g. SPY,AAPL; else all.")
     ] = None,
-    learner: Annotated[str | None, typer.Option(help="ppo, sac or direct.")] = None,
+    learner: Annotated[str | None, typer.Option(help=f"{join_choices(known_learners())}.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu or cuda.")] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Root of all randomness; drawn if left out.")

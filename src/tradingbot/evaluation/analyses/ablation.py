@@ -21,6 +21,7 @@ from tradingbot.evaluation.analyses.seeds import other_seeds
 from tradingbot.evaluation.dossier.analysis import Ablation, AblationRow
 from tradingbot.evaluation.statistics.aggregates import aggregate_interval
 from tradingbot.networks.encoders.catalogue import encoder_preset
+from tradingbot.networks.heads import HeadConfig
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.prepared_setup import env_config
 
@@ -60,12 +61,11 @@ class AblationSettings:
 
 def automatic_variants(config: TrainConfig) -> tuple[str, ...]:
     """Return what is worth leaving out of a configuration, the most telling first."""
-    name = config.learner.name
-    settings = getattr(config.learner, name)
-    found = [
-        f"learner.{name}.actor.pooling="
-        + ("partial" if settings.actor.pooling == "independent" else "independent")
-    ]
+    name, settings = config.learner.name, config.learner.settings
+    actor, found = getattr(settings, "actor", None), []
+    if isinstance(actor, HeadConfig):
+        other = "partial" if actor.pooling == "independent" else "independent"
+        found.append(f"learner.{name}.actor.pooling={other}")
     if config.encoder.preset != "row":
         found.append("encoder.preset=row")
         if config.encoder.pretrain:

@@ -35,7 +35,6 @@ from tradingbot.training.config import TrainConfig
 from tradingbot.training.run_policy import acting_checkpoint, acting_encoder, actor_layout
 
 FloatArray = NDArray[np.float64]
-_CRITIC = "heads.critic."
 _SIZE = "size"
 _SIDES = {Action.SELL_PARTIAL: -1.0, Action.SELL_ALL: -1.0, Action.HOLD: 0.0}
 """Which way a code trades; all others buy. The mean of codes themselves would mean nothing."""
@@ -147,21 +146,21 @@ def _landscape(
 ) -> tuple[tuple[str, str] | None, tuple[tuple[float, ...], ...] | None]:
     """Ask the critic what states would be worth with other positions, by the first map's input.
 
-    Only PPO keeps a critic with what acting needs.
+    Not every learner keeps a critic with what acting needs.
     """
     config = subject.config
     shown = config.task.private or PRIVATE_NAMES
     signal = next((each.input for each in maps if not each.input.startswith("own ")), None)
-    has_critic = config.learner.name == "ppo" and any(
-        name.startswith(_CRITIC) for name in checkpoint.agent
-    )
+    prefix = config.learner.spec.critic_prefix
+    has_critic = prefix and any(name.startswith(prefix) for name in checkpoint.agent)
     if not has_critic or signal is None or _SIZE not in shown:
         return None, None
     seen = _embedded(subject, checkpoint, states)
     private = torch.from_numpy(states.private[:, [PRIVATE_NAMES.index(name) for name in shown]])
     inputs = torch.cat([seen, private.float()], dim=-1)
     size = seen.shape[-1] + shown.index(_SIZE)
-    critic = _head(subject, checkpoint, _CRITIC, config.learner.ppo.critic, inputs.shape[-1], 1)
+    head = config.learner.settings.critic
+    critic = _head(subject, checkpoint, prefix, head, inputs.shape[-1], 1)
     low = 0.0 if not config.task.rules.limits.allow_short else -1.0
     positions = np.linspace(low, 1.0, settings.landscape_bins)
     columns = []

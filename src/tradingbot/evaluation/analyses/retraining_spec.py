@@ -62,7 +62,7 @@ def retraining_config(spec: RetrainingSpec, config: TrainConfig) -> TrainConfig:
 def _shorter(config: TrainConfig, share: float) -> dict[str, object]:
     name, budget = config.learner.name, config.budget
     section = config.as_mapping()["learner"][name]
-    in_update = budget.n_envs * _steps_of_update(config)
+    in_update = budget.n_envs * config.learner.spec.steps_of_update(config.learner.settings)
     updates = max(_FEWEST_UPDATES, math.ceil(budget.steps_per_agent * share / in_update))
     if updates * in_update >= budget.steps_per_agent:
         return {}
@@ -73,13 +73,6 @@ def _shorter(config: TrainConfig, share: float) -> dict[str, object]:
         "validation.every_updates": every,
         **_shorter_schedules(section, f"learner.{name}", steps / budget.steps_per_agent),
     }
-
-
-def _steps_of_update(config: TrainConfig) -> int:
-    learner = config.learner
-    if learner.name == "ppo":
-        return learner.ppo.rollout_steps
-    return learner.sac.steps_per_update if learner.name == "sac" else learner.direct.chunk_bars
 
 
 def _shorter_schedules(section: Mapping[str, Any], prefix: str, share: float) -> dict[str, object]:

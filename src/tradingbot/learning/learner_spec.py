@@ -1,0 +1,90 @@
+"""What a learner says of itself, so that everything else can treat all learners alike."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tradingbot.domain.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tradingbot.learning.learner import Learner
+    from tradingbot.learning.task import ActionKind, ActionSpec
+    from tradingbot.networks.actor_layout import ActorLayout
+    from tradingbot.networks.heads import Pooling
+
+_RESERVED = ("name",)
+"""Keys of the section `learner` that are no learner."""
+
+
+@dataclass(frozen=True)
+class MeasuredSettings:
+    """With what a learner is measured on markets with known answers; see `bench learning`."""
+
+    config: Any
+    """Of the learner's configuration class."""
+    n_envs: int
+    """B, environments of each agent."""
+    updates: int
+    """Calls of `update`."""
+
+
+@dataclass(frozen=True)
+class LearnerSpec:
+    """One learner: how it is configured, built, stored and counted."""
+
+    name: str
+    """What configurations and commands call it; its settings are the section `learner.<name>`."""
+    config: type[Any]
+    """Frozen dataclass of its settings, every field with a default. A field `learning_rate` that is
+    a `Schedule` follows the budget; a field `actor` that is a `HeadConfig` takes part in ablations.
+    """
+    build: Callable[..., Learner]
+    """(task, view, config, *, seed) → learner."""
+    actor_layout: Callable[[Any, ActionSpec, tuple[str, ...]], ActorLayout]
+    """(config, action, names of private inputs) → how a checkpoint's actor is read."""
+    action_kinds: tuple[ActionKind, ...]
+    """Kinds of actions it can learn."""
+    steps_per_update: str
+    """Field of `config`: steps of each environment in one update."""
+    warm_up: str = ""
+    """Field of `config`: steps per agent before anything is learned; empty: none."""
+    segment_bars: str = ""
+    """Field of `config` that must divide `steps_per_update` where an encoder learns too; empty:
+    none."""
+    critic_prefix: str = ""
+    """What the names of the critic's tensors begin with where checkpoints keep one with the actor;
+    its head is the field `critic` of `config`. Empty: they keep none."""
+    measured: Callable[[Pooling], MeasuredSettings] | None = None
+    """How heads are shared → settings for markets with known answers; None: not measured there."""
+
+    def __post_init__(self) -> None:
+        """Refuse a learner that a configuration could not name or count."""
+        if not self.name.isidentifier() or self.name in _RESERVED:
+            raise ConfigError(
+                "learner name must be a word that is no other key of the section learner",
+                was=repr(self.name),
+                remedy=f"Use letters, digits and _, and none of: {', '.join(_RESERVED)}",
+            )
+        if not dataclasses.is_dataclass(self.config):
+            raise ConfigError(
+                "settings of a learner must be a dataclass",
+                was=repr(self.config),
+                where=f"learner {self.name}",
+            )
+        known = {field.name for field in dataclasses.fields(self.config)}
+        named = (self.steps_per_update, self.warm_up, self.segment_bars)
+        for field in named if not self.critic_prefix else (*named, "critic"):
+            if field not in {*known, ""} or not self.steps_per_update:
+                raise ConfigError(
+                    f"settings of learner {self.name} must have the field its spec names",
+                    was=repr(field),
+                    remedy=f"Name one of: {', '.join(sorted(known))}",
+                )
+
+    def steps_of_update(self, config: Any) -> int:
+        """Return the steps of each environment in one update."""
+        steps: int = getattr(config, self.steps_per_update)
+        return steps
