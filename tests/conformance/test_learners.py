@@ -2,61 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from fixtures import page_learner
 from fixtures.toy_tasks import SignalTask
 from tradingbot.domain.errors import ConfigError
-from tradingbot.learning.direct.config import DirectConfig
-from tradingbot.learning.direct.learner import Direct
+from tradingbot.learning.catalogue import (
+    known_learners,
+    learner_spec,
+    register_learner,
+    unregister_learner,
+)
 from tradingbot.learning.learner import Learner
-from tradingbot.learning.ppo.config import PPOConfig
-from tradingbot.learning.ppo.learner import PPO
-from tradingbot.learning.sac.config import SACConfig
-from tradingbot.learning.sac.learner import SAC
 from tradingbot.networks.heads import HeadConfig, Pooling
 from tradingbot.networks.view import TableView
 
 ROOT = Path(__file__).resolve().parents[2]
 N_AGENTS, N_ENVS = 3, 4
-
-
-def _ppo(pooling: Pooling, seed: int, kind: type[SignalTask] = SignalTask) -> Learner:
-    task = kind(N_AGENTS, N_ENVS)
-    heads = HeadConfig(hidden=(8,), pooling=pooling)
-    config = PPOConfig(actor=heads, critic=heads, rollout_steps=8, n_epochs=2, minibatch=16)
-    return PPO(task, TableView(task.table), config, seed=seed)
-
-
-def _sac(pooling: Pooling, seed: int, kind: type[SignalTask] = SignalTask) -> Learner:
-    task = kind(N_AGENTS, N_ENVS)
-    heads = HeadConfig(hidden=(8,), pooling=pooling)
-    config = SACConfig(
-        actor=heads, critic=heads, buffer_size=256, warm_up=8, batch_size=8, steps_per_update=8
-    )
-    return SAC(task, TableView(task.table), config, seed=seed)
-
-
-def _direct(pooling: Pooling, seed: int, kind: type[SignalTask] = SignalTask) -> Learner:
-    task = kind(N_AGENTS, N_ENVS)
-    config = DirectConfig(actor=HeadConfig(hidden=(8,), pooling=pooling), chunk_bars=8)
-    return Direct(task, TableView(task.table), config, seed=seed)
-
-
-LEARNERS: dict[str, Callable[..., Learner]] = {
-    "ppo": _ppo,
-    "sac": _sac,
-    "direct": _direct,
+BUILT_IN = known_learners()
+SMALL: dict[str, dict[str, Any]] = {
+    "ppo": {"rollout_steps": 8, "n_epochs": 2, "minibatch": 16},
+    "sac": {"buffer_size": 256, "warm_up": 8, "batch_size": 8, "steps_per_update": 8},
+    "direct": {"chunk_bars": 8},
 }
+"""Settings that make an update short; a learner without a line here runs with its own."""
+DRAWS_NOTHING = ("direct", page_learner.NAME)
+"""Learners whose samples are their deterministic actions."""
 
 
-@pytest.fixture(params=LEARNERS)
+@pytest.fixture(scope="module", autouse=True)
+def _page_learner(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    register_learner(page_learner.page_learner(tmp_path_factory.mktemp("learner")))
+    yield
+    unregister_learner(page_learner.NAME)
+
+
+def build(name: str, pooling: Pooling, seed: int, kind: type[SignalTask] = SignalTask) -> Learner:
+    """Build a learner of the catalogue with small heads."""
+    spec, task = learner_spec(name), kind(N_AGENTS, N_ENVS)
+    heads = {field.name for field in dataclasses.fields(spec.config)} & {"actor", "critic"}
+    settings = dict.fromkeys(heads, HeadConfig(hidden=(8,), pooling=pooling))
+    config = dataclasses.replace(spec.config(), **settings, **SMALL.get(name, {}))
+    return spec.build(task, TableView(task.table), config, seed=seed)
+
+
+@pytest.fixture(params=(*BUILT_IN, page_learner.NAME))
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+def test_every_learner_of_the_catalogue_is_examined() -> None:
+    assert {*BUILT_IN, page_learner.NAME} == set(known_learners())
+    assert set(SMALL) == set(BUILT_IN)
 
 
 def weights(learner: Learner) -> dict[str, Tensor]:
@@ -79,15 +82,19 @@ def assert_same_bits(one: dict[str, Tensor], other: dict[str, Tensor]) -> None:
         assert torch.equal(_bits(tensor), _bits(other[key])), key
 
 
-def test_learner_folder_has_the_three_files_and_a_page(name: str) -> None:
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_learner_folder_has_its_files_and_a_page(name: str) -> None:
     folder = ROOT / "src" / "tradingbot" / "learning" / name
 
-    assert {"config.py", "loss.py", "learner.py"} <= {path.name for path in folder.iterdir()}
+    assert {"config.py", "loss.py", "learner.py", "spec.py"} <= {
+        path.name for path in folder.iterdir()
+    }
     assert (ROOT / "docs" / "algorithms" / f"{name}.md").is_file()
 
 
+@pytest.mark.parametrize("name", BUILT_IN)
 def test_every_logged_metric_is_explained_on_the_learners_page(name: str) -> None:
-    learner = LEARNERS[name]("partial", 1)
+    learner = build(name, "partial", 1)
     page = (ROOT / "docs" / "algorithms" / f"{name}.md").read_text(encoding="utf-8")
 
     logged = {key for _ in range(3) for key in learner.update().metrics}
@@ -98,7 +105,7 @@ def test_every_logged_metric_is_explained_on_the_learners_page(name: str) -> Non
 
 @pytest.mark.parametrize("pooling", ["partial", "pooled", "independent"])
 def test_metrics_and_experience_have_the_agreed_shapes(name: str, pooling: Pooling) -> None:
-    learner = LEARNERS[name](pooling, 1)
+    learner = build(name, pooling, 1)
 
     update = learner.update()
 
@@ -112,7 +119,7 @@ def test_metrics_and_experience_have_the_agreed_shapes(name: str, pooling: Pooli
 
 
 def test_same_seed_gives_the_same_bits_and_another_seed_others(name: str) -> None:
-    first, again, other = (LEARNERS[name]("partial", seed) for seed in (1, 1, 2))
+    first, again, other = (build(name, "partial", seed) for seed in (1, 1, 2))
 
     for learner in (first, again, other):
         for _ in range(3):
@@ -124,7 +131,7 @@ def test_same_seed_gives_the_same_bits_and_another_seed_others(name: str) -> Non
 
 @pytest.mark.parametrize("pooling", ["partial", "independent"])
 def test_resumed_learner_ends_with_the_same_bits(name: str, pooling: Pooling) -> None:
-    whole, resumed = LEARNERS[name](pooling, 1), LEARNERS[name](pooling, 99)
+    whole, resumed = build(name, pooling, 1), build(name, pooling, 99)
     for _ in range(2):
         whole.update()
 
@@ -150,7 +157,7 @@ class OtherReturns(SignalTask):
 def test_agent_without_weight_moves_nothing_that_is_shared(name: str, weight: float) -> None:
     learned = []
     for kind in (SignalTask, OtherReturns):
-        learner = LEARNERS[name]("partial", 1, kind)
+        learner = build(name, "partial", 1, kind)
         learner.set_agent_weight(torch.tensor([1.0, 1.0, weight]))
         learner.update()
         found = weights(learner)
@@ -161,7 +168,7 @@ def test_agent_without_weight_moves_nothing_that_is_shared(name: str, weight: fl
 
 
 def test_learner_explores_otherwise_when_told_to_and_can_be_resumed(name: str) -> None:
-    first, same, other = (LEARNERS[name]("partial", 1) for _ in range(3))
+    first, same, other = (build(name, "partial", 1) for _ in range(3))
     first.explore_anew(1)
     same.load_state(first.state())
     other.explore_anew(2)
@@ -170,12 +177,12 @@ def test_learner_explores_otherwise_when_told_to_and_can_be_resumed(name: str) -
     drawn = first.sample(seen)
 
     assert torch.equal(drawn, same.sample(seen))
-    assert name == "direct" or not torch.equal(drawn, other.sample(seen))  # which draws nothing
+    assert torch.equal(drawn, other.sample(seen)) == (name in DRAWS_NOTHING)
 
 
 @pytest.mark.parametrize("fault", ["missing", "superfluous", "shape", "format"])
 def test_state_that_is_not_its_own_is_refused(name: str, fault: str) -> None:
-    learner = LEARNERS[name]("partial", 1)
+    learner = build(name, "partial", 1)
     learner.update()
     state = dict(learner.state())
     key = next(key for key, tensor in state.items() if tensor.is_floating_point() and tensor.dim())
@@ -194,7 +201,7 @@ def test_state_that_is_not_its_own_is_refused(name: str, fault: str) -> None:
 
 
 def test_deterministic_actions_draw_nothing_and_lie_in_the_range(name: str) -> None:
-    learner = LEARNERS[name]("partial", 1)
+    learner = build(name, "partial", 1)
     learner.update()
     _, seen = learner.task.begin()
     before = {key: tensor.clone() for key, tensor in learner.state().items()}

@@ -124,8 +124,10 @@ def _run_python(block: Block, namespace: dict[str, object]) -> None:
         namespace.update(example.globs)
         assert runner.failures == 0, f"example at line {block.line} shows another output"
         return
-    # Empty lines in front, so that a traceback names the line of the page.
-    exec(compile("\n" * block.line + block.text, "<page>", "exec"), namespace)
+    # Empty lines in front, so that a traceback names the line of the page. Nothing of this module's
+    # `__future__`: a reader's file has what the page shows.
+    code = compile("\n" * block.line + block.text, "<page>", "exec", dont_inherit=True)
+    exec(code, namespace)
 
 
 def _run_command(command: str, shown: str, block: Block, folder: Path) -> None:
