@@ -17,12 +17,12 @@ from fixtures.tiny_evaluation import make_run, tiny_evaluation, tiny_evaluation_
 from tradingbot.evaluation.pipeline.session import EvaluationRequest, evaluate_run
 from tradingbot.runs.ledger import Ledger
 
-PIECES = ("seeds",)
+ANALYSES = ("seeds",)
 _PATIENCE_S = 300.0
 
 
 def begin(workspace: Path, *more: str) -> subprocess.Popen[str]:
-    arguments = ["evaluate", "tiny", *tiny_evaluation_arguments(*PIECES), *more]
+    arguments = ["evaluate", "tiny", *tiny_evaluation_arguments(*ANALYSES), *more]
     command = [sys.executable, "-m", "tradingbot.app.cli", "--workspace", str(workspace)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
@@ -41,11 +41,11 @@ def finish(workspace: Path, *more: str) -> None:
 
 
 def pieces_of(workspace: Path) -> Path:
-    return workspace / "runs" / "tiny" / "evaluation" / "pieces"
+    return workspace / "runs" / "tiny" / "evaluation" / "analyses"
 
 
 def noted_in(folder: Path) -> list[Path]:
-    """Return the pieces that the ledger knows; a kill may leave a file before its note."""
+    """Return the analyses that the ledger knows; a kill may leave a file before its note."""
     known = {each.config_hash for each in Ledger(folder.parents[3]).entries()}
     files = folder.glob("*.json")
     return [path for path in files if hashlib.sha256(path.read_bytes()).hexdigest() in known]
@@ -54,7 +54,7 @@ def noted_in(folder: Path) -> list[Path]:
 def wait_for(folder: Path, count: int) -> None:
     until = time.monotonic() + _PATIENCE_S
     while len(noted_in(folder)) < count:
-        assert time.monotonic() < until, "no piece was made"
+        assert time.monotonic() < until, "no analysis was made"
         time.sleep(0.02)
 
 
@@ -74,7 +74,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def whole(trained: Path, tmp_path: Path) -> Path:
     """The evaluation that was never killed, by one process."""
     workspace = Path(shutil.copytree(trained, tmp_path / "whole"))
-    evaluate_run(EvaluationRequest("tiny", tiny_evaluation(*PIECES)), workspace, jobs=1)
+    evaluate_run(EvaluationRequest("tiny", tiny_evaluation(*ANALYSES)), workspace, jobs=1)
     return workspace
 
 
@@ -108,14 +108,14 @@ def test_interrupted_evaluation_leaves_with_130_and_no_worker(
         _, said = process.communicate(timeout=_PATIENCE_S)
 
     assert process.returncode == 130
-    assert said.splitlines()[-1].startswith("Interrupted; finished pieces are kept")
+    assert said.splitlines()[-1].startswith("Interrupted; finished analyses are kept")
     assert "Traceback" not in said
     assert len(workers) == 2
     assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]
 
 
 def _workers(process: int) -> list[int]:
-    """Return the processes that make pieces; Python's own tracker of resources is none."""
+    """Return the processes that make analyses; Python's own tracker of resources is none."""
     children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
     return [
         int(child)

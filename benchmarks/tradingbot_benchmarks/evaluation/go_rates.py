@@ -1,9 +1,9 @@
 """How often the verdict is GO where there is nothing, and where there is an edge: whole pipelines.
 
 Every market is another seed: generated, learned from by a small population, evaluated and judged
-like any run. A market whose required pieces already say NO-GO is not evaluated further: gates of
-the phase `edge` ask for nothing else, and no other piece can change that verdict. Both evaluations
-have the same settings, so the second takes the first one's pieces as they are.
+like any run. A market whose required analyses already say NO-GO is not evaluated further: gates of
+the phase `edge` ask for nothing else, and no other analysis can change that verdict. Both
+evaluations have the same settings, so the second reuses the analyses of the first.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _TRAINING: dict[str, object] = {
     "threads": 1,
 }
 """Ten symbols and eight years: of what a year tells ten agents, too much is luck."""
-_PIECES = ("walk_forward", "sensitivity", "placebos")
-"""What the gates that GO requires ask for, besides the required pieces."""
+_ANALYSES = ("walk_forward", "sensitivity", "placebos")
+"""What the gates that GO requires ask for, besides the required analyses."""
 _EVALUATION: dict[str, object] = {
     "walk_forward.retrain_every": 12,
     "walk_forward.steps_share_frac": 1.0,
@@ -65,7 +65,7 @@ class GoResult:
 
 def settings() -> dict[str, object]:
     """Return everything that results follow from, besides market and seed; plain values."""
-    return {"training": _TRAINING, "evaluation": _EVALUATION, "pieces": list(_PIECES)}
+    return {"training": _TRAINING, "evaluation": _EVALUATION, "pieces": list(_ANALYSES)}
 
 
 def judge_market(market: str, seed: int) -> GoResult:
@@ -77,7 +77,7 @@ def judge_market(market: str, seed: int) -> GoResult:
         run = begin_run(config, workspace).run.id
         found = _evaluate(run, workspace, ())
         if found.memo.verdict != "NO-GO":
-            found = _evaluate(run, workspace, _PIECES)
+            found = _evaluate(run, workspace, _ANALYSES)
     gates = [each for each in found.memo.gates if each.is_required and each.outcome != "pass"]
     return GoResult(
         market=market,
@@ -140,6 +140,6 @@ def _judge(wanted: tuple[str, int]) -> GoResult:
     return judge_market(*wanted)
 
 
-def _evaluate(run: str, workspace: Path, pieces: tuple[str, ...]) -> Evaluation:
-    config = load_evaluate_config("quick", {**_EVALUATION, "pieces": list(pieces)})
+def _evaluate(run: str, workspace: Path, analyses: tuple[str, ...]) -> Evaluation:
+    config = load_evaluate_config("quick", {**_EVALUATION, "analyses": list(analyses)})
     return evaluate_run(EvaluationRequest(run=run, config=config), workspace)

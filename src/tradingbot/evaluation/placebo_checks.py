@@ -66,7 +66,7 @@ class PlaceboSettings:
                 was=self.draws,
                 where="PlaceboSettings.draws",
                 remedy=f"Set placebos.draws to {FEWEST_DRAWS} or more, or leave placebos out of "
-                "pieces",
+                "analyses",
             )
         require(self.seed >= 0, "seed must be 0 or more", self)
 

@@ -43,7 +43,7 @@ def write_tables(dossier: Dossier, memo: Memo, folder: Path) -> tuple[Path, ...]
 
 
 def tables_of(dossier: Dossier, memo: Memo) -> Mapping[str, Sequence[Row]]:
-    """Return name → rows of every table; a piece that was left out has none."""
+    """Return name → rows of every table; an analysis that was left out has none."""
     walk, regimes, stress = dossier.walk_forward, dossier.regimes, dossier.stress
     sensitivity, seeds = dossier.sensitivity, dossier.seeds
     ablation, placebos = dossier.ablation, dossier.placebos

@@ -1,4 +1,4 @@
-"""Embeddings of whole tables, in pieces that bound memory, and the hash of the weights they are of.
+"""Embeddings of whole tables, in chunks that bound memory, and the hash of the weights they are of.
 
 What is kept on disk is no matter of this package: see `runs/embeddings.py`.
 """

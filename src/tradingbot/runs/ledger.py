@@ -32,11 +32,13 @@ from tradingbot.runs.receipt import (
 )
 
 LEDGER_FILE = "ledger.jsonl"
-Kind = Literal["training", "tuning", "evaluation", "check", "result", "dossier", "piece"]
+Kind = Literal[
+    "training", "tuning", "evaluation", "check", "result", "dossier", "analysis", "piece"
+]
 COUNTED: tuple[Kind, ...] = ("training", "tuning", "evaluation")
 """Trials that somebody may choose among. A `check` (another seed or window of a dossier) is kept
 too, but no result is chosen among checks; a `result` belongs to a trial before it; a `dossier`
-or `piece` is a file that an evaluation left."""
+or `analysis` (in older ledgers `piece`) is a file that an evaluation left."""
 _FIRST = "0" * 64
 
 
@@ -53,7 +55,7 @@ class Entry(BaseModel):
     """Hash of the bars that were looked at."""
     run: str
     config_hash: str
-    """Of what was tried; of a dossier or piece the SHA-256 of its file."""
+    """Of what was tried; of a dossier or analysis the SHA-256 of its file."""
     trial: int | None = None
     """Sequence of the trial that a result belongs to."""
     sharpe_per_bar: float | None = None

@@ -45,9 +45,13 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
         list[str] | None,
         typer.Option("--set", help="KEY=VALUE of the evaluation, e.g. seeds.count=10."),
     ] = None,
-    pieces: Annotated[
+    analyses: Annotated[
         str | None,
-        typer.Option(help="Only these beside the required ones, e.g. walk_forward,seeds."),
+        typer.Option(
+            "--analyses",
+            "--pieces",
+            help="Only these beside the required ones, e.g. walk_forward,seeds.",
+        ),
     ] = None,
     gates: Annotated[
         str, typer.Option(help="Gates that come with the package, or a YAML file.")
@@ -63,17 +67,17 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
 ) -> None:
     """Evaluate a finished run: dossier, statistics, gates and one HTML page; the verdict first.
 
-    Pieces are kept as they are made: after Ctrl-C or a crash the same command goes on where it was,
+    Every analysis is stored when it is made: after Ctrl-C or a crash the same command resumes,
     and a second evaluation makes only what changed.
 
     Example: [bold]tradingbot evaluate 20260105[/bold]
 
     Example: [bold]tradingbot evaluate 20260105 --preset quick --jobs 2[/bold]
 
-    Example: [bold]tradingbot evaluate 20260105 --pieces seeds --set seeds.count=10[/bold]
+    Example: [bold]tradingbot evaluate 20260105 --analyses seeds --set seeds.count=10[/bold]
     """
     invocation = invocation_of(context)
-    named = _names(pieces)
+    named = _names(analyses)
     options = read_values(read_pairs(settings, "--set"))
     if out is not None and out.exists() and not out.is_dir():
         raise ConfigError(
@@ -85,13 +89,13 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
     from tradingbot.evaluation.pipeline.config import load_evaluate_config
     from tradingbot.evaluation.pipeline.session import EvaluationRequest, evaluate_run
 
-    overrides = options | ({} if named is None else {"pieces": list(named)})
+    overrides = options | ({} if named is None else {"analyses": list(named)})
     request = EvaluationRequest(
         run=reference,
         config=load_evaluate_config(preset, overrides),
         gates=gates,
         must_have=tuple(name for name in named or () if name not in REQUIRED),
-        command=_command(reference, preset, settings, pieces, gates),
+        command=_command(reference, preset, settings, analyses, gates),
         out=out,
     )
     count = jobs or os.cpu_count() or 1
@@ -99,7 +103,7 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
         with progress_bar("evaluate") as progress, chosen_by("--out", out):
             found = evaluate_run(request, invocation.workspace, jobs=count, progress=progress)
     except KeyboardInterrupt:
-        print_note("Interrupted; finished pieces are kept, and the same command goes on from them")
+        print_note("Interrupted; finished analyses are kept, and the same command resumes")
         raise typer.Exit(_INTERRUPTED) from None
     _show(found, as_json=as_json)
     if not as_json:
@@ -108,15 +112,15 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
 
 
 def _refuse_early(
-    invocation: Invocation, run: str, preset: str, gates: str, pieces: tuple[str, ...]
+    invocation: Invocation, run: str, preset: str, gates: str, analyses: tuple[str, ...]
 ) -> None:
-    """Refuse a run, piece, preset or file of gates that is not there or cannot be read."""
+    """Refuse a run, analysis, preset or file of gates that is not there or cannot be read."""
     look_up_run(invocation, run)
     from tradingbot.configuration.files import preset_folder, read_merged
     from tradingbot.evaluation.gates.gates_file import load_gates
     from tradingbot.evaluation.pipeline.analysis_names import require_analyses
 
-    require_analyses(pieces, where="--pieces")
+    require_analyses(analyses, where="--analyses")
 
     read_merged(preset, preset_folder("evaluation"))
     load_gates(gates)
@@ -128,21 +132,21 @@ def _names(text: str | None) -> tuple[str, ...] | None:
     names = tuple(part.strip() for part in text.split(","))
     if not all(names):
         raise ConfigError(
-            "--pieces must be names with commas between them",
+            "--analyses must be names with commas between them",
             was=repr(text),
-            remedy="Write e.g. --pieces walk_forward,seeds, or leave it out for all",
+            remedy="Write e.g. --analyses walk_forward,seeds, or leave it out for all",
         )
     return names
 
 
 def _command(
-    reference: str, preset: str, settings: list[str] | None, pieces: str | None, gates: str
+    reference: str, preset: str, settings: list[str] | None, analyses: str | None, gates: str
 ) -> str:
     words = ["tradingbot", "evaluate", reference, "--preset", preset]
     for setting in settings or ():
         words += ["--set", setting]
-    if pieces is not None:
-        words += ["--pieces", pieces]
+    if analyses is not None:
+        words += ["--analyses", analyses]
     if gates != _OWN_GATES:
         words += ["--gates", gates]
     return shlex.join(words)
@@ -177,8 +181,8 @@ def _show(found: Evaluation, *, as_json: bool) -> None:
     _print_summary(dossier)
     for caveat in dossier.header.caveats:
         print_text(caveat)
-    for piece, reason in dossier.left_out:
-        print_note(f"Left out: {piece}: {reason}")
+    for analysis, reason in dossier.left_out:
+        print_note(f"Left out: {analysis}: {reason}")
     print_text(f"Report: {found.page}")
 
 

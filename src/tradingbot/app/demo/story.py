@@ -44,7 +44,7 @@ Result = TypeVar("Result")
 Announce = Callable[[str], Progress]
 """Called with a step's name; returns where the step reports its progress."""
 EVALUATION_PRESET, SMALL_EVALUATION_PRESET = "quick", "required"
-"""Every piece of the dossier with shorter trainings; and of a first look, what must be there."""
+"""Every analysis of the dossier with shorter trainings; and of a first look, what must be there."""
 
 
 @dataclass(frozen=True)

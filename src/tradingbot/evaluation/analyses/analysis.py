@@ -1,4 +1,4 @@
-"""What a piece of the dossier is to the engine: a name, a record, what it needs, how it is made."""
+"""An analysis of the dossier: name, record, settings, dependencies, and how it is made."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ Progress = Callable[[int, int, str], None]
 
 
 def silent(_finished: int, _total: int, _label: str) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 class CannotMeasureError(DataError):
-    """A piece has no meaning for this run: it is left out, and the reason is told."""
+    """An analysis has no meaning for this run: it is left out, and the reason is told."""
 
 
 @dataclass(frozen=True, eq=False)
 class AnalysisInputs:
-    """What a piece is made from, besides its settings."""
+    """What an analysis is made from, besides its settings."""
 
     subject: EvaluatedRun
     results: Mapping[str, Any] = field(default_factory=dict)
-    """Name → record of every piece that it needs; those that were left out are not there."""
+    """Name → record of every analysis that it needs; those that were left out are not there."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Name → why it was left out, of the others."""
     facts: Any = None
@@ -38,7 +38,7 @@ class AnalysisInputs:
     progress: Progress = silent
 
     def need(self, name: str) -> Any:
-        """Return the record of a piece.
+        """Return the record of an analysis.
 
         Raises:
             CannotMeasureError: If it was left out, for the same reason.

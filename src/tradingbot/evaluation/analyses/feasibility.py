@@ -1,4 +1,4 @@
-"""What can be known of a piece before anything is counted or made: whether it is possible."""
+"""What can be known of an analysis before anything is counted or made: whether it is possible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FEWEST_STEPS: tuple[tuple[Part, int], ...] = (
 
 
 def require_judgeable(subject: EvaluatedRun) -> None:
-    """Refuse a run whose parts are too short for the required pieces, or whose result is gone.
+    """Refuse a run whose parts are too short for the required analyses, or whose result is gone.
 
     Raises:
         DataError: If validation or test hold too few usable bars.

@@ -1,4 +1,4 @@
-"""One training of a dossier as a piece: counted in the ledger, made once for all who need it."""
+"""One training of a dossier as an analysis: counted in the ledger, made once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HEAVY = 10.0
 
 
 def retraining_analysis(spec: RetrainingSpec, workspace: Path) -> Analysis:
-    """Return the piece that an order is."""
+    """Return the analysis that an order is."""
     return Analysis(
         name=spec.name,
         record=RetrainingResult,

@@ -34,7 +34,7 @@ class RetrainingSpec:
 
     @property
     def name(self) -> str:
-        """Name of the piece that it is."""
+        """Name of the analysis that it is."""
         return f"training-{hashlib.sha256(repr(self).encode()).hexdigest()[:12]}"
 
 

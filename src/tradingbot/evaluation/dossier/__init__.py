@@ -1,1 +1,1 @@
-"""What an evaluation found, as plain records: every piece of the dossier, and the whole of it."""
+"""Results of an evaluation as plain records: one per analysis, and the dossier that holds them."""

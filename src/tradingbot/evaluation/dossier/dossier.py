@@ -43,7 +43,7 @@ class Header:
 
 @dataclass(frozen=True)
 class Dossier:
-    """Everything; a piece that was not made is None, and the reason is told."""
+    """Everything; an analysis that was not made is None, and the reason is told."""
 
     header: Header
     parts: tuple[PartFigures, ...]
@@ -62,7 +62,7 @@ class Dossier:
     placebos: Placebos | None = None
     training: TrainingFacts | None = None
     left_out: tuple[tuple[str, str], ...] = ()
-    """Piece → why it was not made."""
+    """Analysis → why it was not made."""
 
     @property
     def test(self) -> PartFigures:

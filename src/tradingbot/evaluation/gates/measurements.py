@@ -149,9 +149,9 @@ def _range(dossier: Dossier) -> MeasuredValue:
     return MeasuredValue(reach)
 
 
-def _left_out(dossier: Dossier, piece: str) -> MeasuredValue:
+def _left_out(dossier: Dossier, analysis: str) -> MeasuredValue:
     reasons = dict(dossier.left_out)
-    return missing(reasons.get(piece, "not evaluated"))
+    return missing(reasons.get(analysis, "not evaluated"))
 
 
 MEASUREMENTS: Mapping[str, Measurement] = {

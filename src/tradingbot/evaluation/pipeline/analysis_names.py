@@ -1,4 +1,4 @@
-"""Names of the pieces of an evaluation, told without torch: an unknown one is refused at once."""
+"""Names of the analyses of an evaluation, told without torch: an unknown one is refused at once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tradingbot.domain.errors import ConfigError, suggest
 
 REQUIRED = ("performance", "statistics", "health", "leak_check")
-"""Pieces without which there is no dossier."""
+"""Analyses without which there is no dossier."""
 OPTIONAL = (
     *("walk_forward", "regimes", "stress", "sensitivity", "seeds"),
     *("ensemble", "ablation", "policy", "placebos"),
@@ -15,10 +15,10 @@ OPTIONAL = (
 
 
 def require_analyses(names: Iterable[str], *, where: str) -> None:
-    """Refuse pieces that nobody can make.
+    """Refuse unknown analyses.
 
     Args:
-        names: Of pieces.
+        names: Of analyses.
         where: Key or option that names them.
 
     Raises:
@@ -27,7 +27,7 @@ def require_analyses(names: Iterable[str], *, where: str) -> None:
     for name in names:
         if name not in OPTIONAL and name not in REQUIRED:
             raise ConfigError(
-                "piece must be a known one",
+                "analysis must be a known one",
                 was=repr(name),
                 where=where,
                 remedy=suggest(name, (*REQUIRED, *OPTIONAL)),

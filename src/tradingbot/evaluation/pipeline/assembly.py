@@ -1,4 +1,4 @@
-"""From pieces to the dossier: what was evaluated, in words, and everything that was found."""
+"""From analyses to the dossier: what was evaluated, in words, and everything that was found."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SIMULATED = "Bars are observed, trading is simulated: no order met a real book.
 def assemble_dossier(
     subject: EvaluatedRun,
     config: EvaluateConfig,
-    pieces: Mapping[str, StoredAnalysis],
+    analyses: Mapping[str, StoredAnalysis],
     *,
     command: str,
     evaluated_at: datetime,
@@ -38,13 +38,13 @@ def assemble_dossier(
     Args:
         subject: The run.
         config: Of the evaluation.
-        pieces: By name; the required ones are there.
+        analyses: By name; the required ones are there.
         command: That makes the dossier again.
         evaluated_at: Now, UTC; no figure depends on it.
     """
-    made = {name: each.record for name, each in pieces.items() if not each.reason}
+    made = {name: each.record for name, each in analyses.items() if not each.reason}
     left_out = [
-        (name, pieces[name].reason if name in pieces else _NOT_ASKED_FOR)
+        (name, analyses[name].reason if name in analyses else _NOT_ASKED_FOR)
         for name in OPTIONAL
         if name not in made
     ]
@@ -113,7 +113,7 @@ def _caveats(subject: EvaluatedRun, config: EvaluateConfig) -> tuple[str, ...]:
     short = [
         f"{name} {share:.0%}"
         for name, share in shares.items()
-        if share < 1.0 and name.replace("-", "_") in config.pieces
+        if share < 1.0 and name.replace("-", "_") in config.analyses
     ]
     if short:
         found.append(f"Trainings were shorter than the run's own: {', '.join(short)} of its steps.")

@@ -1,4 +1,4 @@
-"""The pieces of a run's dossier as a graph: to add one, name it here."""
+"""The analyses of a run's dossier as a graph: to add one, name it here."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ _PERFORMANCE = "performance"
 def lay_out_analyses(
     subject: EvaluatedRun, config: EvaluateConfig, workspace: Path
 ) -> tuple[Analysis, ...]:
-    """Return the pieces of a dossier, trainings among them; every need before what needs it.
+    """Return the analyses of a dossier, trainings among them; every need before what needs it.
 
     Raises:
         ConfigError: If a setting does not fit the run.
     """
-    trained = _Trained(workspace)
-    pieces = [*_trained_pieces(subject, config, trained)]
+    trained = _Retrainings(workspace)
+    analyses = [*_retraining_analyses(subject, config, trained)]
     performance = Analysis(
         name=_PERFORMANCE,
         record=Performance,
@@ -65,24 +65,24 @@ def lay_out_analyses(
         weight=20.0,  # most others wait for it
     )
     required = [*_required(subject, config, trained, workspace)]
-    plain = [each for each in _plain_pieces(subject, config) if each.name in config.pieces]
-    return (performance, *trained.pieces.values(), *required, *plain, *pieces)
+    plain = [each for each in _plain_analyses(subject, config) if each.name in config.analyses]
+    return (performance, *trained.analyses.values(), *required, *plain, *analyses)
 
 
-class _Trained:
-    """Trainings that pieces ask for; the same one is made once."""
+class _Retrainings:
+    """Trainings that analyses ask for; the same one is made once."""
 
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
-        self.pieces: dict[str, Analysis] = {}
+        self.analyses: dict[str, Analysis] = {}
         self.on_run_split: list[str] = []
 
     def names_of(self, specs: Iterable[RetrainingSpec]) -> tuple[str, ...]:
-        """Have orders made, and return the names of their pieces."""
+        """Have orders made, and return the names of their analyses."""
         names = []
         for spec in specs:
-            if spec.name not in self.pieces:
-                self.pieces[spec.name] = retraining_analysis(spec, self._workspace)
+            if spec.name not in self.analyses:
+                self.analyses[spec.name] = retraining_analysis(spec, self._workspace)
                 if not spec.windows:
                     self.on_run_split.append(spec.name)
             names.append(spec.name)
@@ -90,7 +90,7 @@ class _Trained:
 
 
 def _required(
-    subject: EvaluatedRun, config: EvaluateConfig, trained: _Trained, workspace: Path
+    subject: EvaluatedRun, config: EvaluateConfig, trained: _Retrainings, workspace: Path
 ) -> Iterable[Analysis]:
     def trials() -> list[float | None]:
         found = Ledger(workspace).trials(data_key(subject.run.record.data))
@@ -123,8 +123,8 @@ def _required(
     )
 
 
-def _plain_pieces(subject: EvaluatedRun, config: EvaluateConfig) -> Iterable[Analysis]:
-    """Yield the pieces that are made from the run alone."""
+def _plain_analyses(subject: EvaluatedRun, config: EvaluateConfig) -> Iterable[Analysis]:
+    """Yield the analyses that are made from the run alone."""
     measures: tuple[tuple[str, type[Any], Callable[..., Any], float], ...] = (
         ("regimes", Regimes, measure_regimes, 1.0),
         ("stress", Stress, measure_stress, 2.0),
@@ -152,12 +152,12 @@ def _measure_alone(inputs: AnalysisInputs, *, measure: Callable[..., Any], setti
     return measure(inputs.subject, settings)
 
 
-def _trained_pieces(
-    subject: EvaluatedRun, config: EvaluateConfig, trained: _Trained
+def _retraining_analyses(
+    subject: EvaluatedRun, config: EvaluateConfig, trained: _Retrainings
 ) -> Iterable[Analysis]:
-    if "walk_forward" in config.pieces:
+    if "walk_forward" in config.analyses:
         yield _walk_forward(subject, config, trained)
-    if "seeds" in config.pieces:
+    if "seeds" in config.analyses:
         specs = seed_specs(subject, config.seeds)
         yield Analysis(
             name="seeds",
@@ -166,7 +166,7 @@ def _trained_pieces(
             measure=partial(measure_seeds, specs=specs),
             needs=(_PERFORMANCE, *trained.names_of(specs)),
         )
-    if "ablation" in config.pieces:
+    if "ablation" in config.analyses:
         variants = ablation_specs(subject, config.ablation)
         every = [spec for some in variants.values() for spec in some]
         yield Analysis(
@@ -179,7 +179,7 @@ def _trained_pieces(
         )
 
 
-def _walk_forward(subject: EvaluatedRun, config: EvaluateConfig, trained: _Trained) -> Analysis:
+def _walk_forward(subject: EvaluatedRun, config: EvaluateConfig, trained: _Retrainings) -> Analysis:
     settings = config.walk_forward
     measure: Callable[[AnalysisInputs], Any]
     check = None

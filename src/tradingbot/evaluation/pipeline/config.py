@@ -1,4 +1,4 @@
-"""The configuration of an evaluation: settings of every piece.
+"""The configuration of an evaluation: settings of every analysis.
 
 Presets are in `configuration/presets/evaluation`.
 """
@@ -14,6 +14,7 @@ from typing import Any
 
 from tradingbot.configuration.dataclass_reader import plain_values, read_dataclass
 from tradingbot.configuration.files import merge, preset_folder, read_merged
+from tradingbot.configuration.yaml_reader import Document
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.analyses.ablation import AblationSettings
 from tradingbot.evaluation.analyses.ensemble import EnsembleSettings
@@ -31,14 +32,16 @@ from tradingbot.evaluation.walk_forward import WalkForwardSettings
 from tradingbot.training.config_files import as_document
 
 DEFAULT_PRESET = "full"
+_OLD_KEY = "pieces"
+"""What `analyses` was called; files and options with it are still read."""
 
 
 @dataclass(frozen=True)
 class EvaluateConfig:
     """Everything that an evaluation needs to know."""
 
-    pieces: tuple[str, ...] = OPTIONAL
-    """Pieces beside the required ones; those that do not fit the run are left out, and why."""
+    analyses: tuple[str, ...] = OPTIONAL
+    """Analyses beside the required ones; those that do not fit the run are left out, and why."""
     performance: PerformanceSettings = field(default_factory=PerformanceSettings)
     statistics: StatisticsSettings = field(default_factory=StatisticsSettings)
     leak_check: LeakCheckSettings = field(default_factory=LeakCheckSettings)
@@ -53,8 +56,8 @@ class EvaluateConfig:
     ablation: AblationSettings = field(default_factory=AblationSettings)
 
     def __post_init__(self) -> None:
-        """Refuse pieces that nobody can make."""
-        require_analyses(self.pieces, where="pieces")
+        """Refuse unknown analyses."""
+        require_analyses(self.analyses, where="analyses")
 
     @property
     def config_hash(self) -> str:
@@ -77,10 +80,18 @@ def load_evaluate_config(
     """
     document, files = read_merged(reference, preset_folder("evaluation"))
     if overrides:
-        document = merge(document, as_document(overrides))
-    values: dict[str, Any] = dict(document.values)
+        document = merge(_rename_old_key(document), _rename_old_key(as_document(overrides)))
+    values: dict[str, Any] = dict(_rename_old_key(document).values)
     try:
         return read_dataclass(EvaluateConfig, values, name="evaluation")
     except ConfigError as e:
         where = e.where or (None if overrides else str(files[0]))
         raise ConfigError(e.rule, was=e.was, where=where, remedy=e.remedy) from e
+
+
+def _rename_old_key(document: Document) -> Document:
+    """Return the document with the key that older files and commands use under its new name."""
+    if _OLD_KEY not in document.values:
+        return document
+    values = {key: value for key, value in document.values.items() if key != _OLD_KEY}
+    return Document(values | {"analyses": document.values[_OLD_KEY]}, document.places)

@@ -1,6 +1,6 @@
-"""The bench that pieces are made on: the run, its pieces as a graph, and where they are kept.
+"""Context of an evaluation: the run, its analyses as a graph, and their store.
 
-Every process that makes pieces opens a bench of its own from the same `EvaluationJob`.
+Every process that makes analyses opens a context of its own from the same `EvaluationJob`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class EvaluationJob:
     workspace: Path
     config: EvaluateConfig
     folder: Path
-    """Where pieces go."""
+    """Where analyses go."""
 
 
 @dataclass(frozen=True)
 class AnalysisTask:
-    """One piece to make now."""
+    """One analysis to make now."""
 
     name: str
     key: str
@@ -44,10 +44,10 @@ class AnalysisTask:
 
 @dataclass(frozen=True, eq=False)
 class EvaluationContext:
-    """Everything that is needed to make any piece."""
+    """Everything that is needed to make any analysis."""
 
     subject: EvaluatedRun
-    pieces: Mapping[str, Analysis]
+    analyses: Mapping[str, Analysis]
     """By name; every need comes before what needs it."""
     store: AnalysisStore
     identity: str
@@ -57,12 +57,12 @@ class EvaluationContext:
         """Refuse now what would else be refused when it is counted and much is made.
 
         Args:
-            named: Pieces that must be possible, besides the required ones.
+            named: Analyses that must be possible, besides the required ones.
 
         Raises:
             UserError: If one of them is known to be impossible.
         """
-        for analysis in self.pieces.values():
+        for analysis in self.analyses.values():
             if analysis.check is None or not (analysis.is_required or analysis.name in named):
                 continue
             try:
@@ -73,23 +73,23 @@ class EvaluationContext:
                 raise impossible(analysis.name, str(e)) from e
 
     def task_of(self, analysis: Analysis, keys: Mapping[str, str]) -> AnalysisTask:
-        """Return what is to be done for a piece; its needs must have keys."""
+        """Return what is to be done for an analysis; its needs must have keys."""
         needs = tuple((name, keys[name]) for name in analysis.needs)
         facts = analysis.facts() if analysis.facts is not None else None
         key = key_of(self.identity, analysis.settings, facts, [key for _, key in needs])
         return AnalysisTask(analysis.name, key, needs, facts)
 
     def load(self, task: AnalysisTask) -> StoredAnalysis | None:
-        """Return a piece that was made before."""
-        return self.store.load(task.name, task.key, self.pieces[task.name].record)
+        """Return an analysis that was made before."""
+        return self.store.load(task.name, task.key, self.analyses[task.name].record)
 
     def make(self, task: AnalysisTask, progress: Progress = silent) -> StoredAnalysis:
-        """Make a piece and keep it.
+        """Make an analysis and keep it.
 
         Raises:
             UserError: If it cannot be made and there is no dossier without it.
         """
-        analysis = self.pieces[task.name]
+        analysis = self.analyses[task.name]
         results, left_out = self._results(task.needs)
         inputs = AnalysisInputs(self.subject, results, left_out, task.facts, progress)
         try:
@@ -104,7 +104,7 @@ class EvaluationContext:
     def _results(self, needs: Sequence[tuple[str, str]]) -> tuple[dict[str, Any], dict[str, str]]:
         results, left_out = dict[str, Any](), dict[str, str]()
         for name, key in needs:
-            stored = self.store.load(name, key, self.pieces[name].record)
+            stored = self.store.load(name, key, self.analyses[name].record)
             # It was there a moment ago: one evaluation at a time writes to a folder.
             assert stored is not None, f"{name} is gone"
             if stored.reason:
@@ -115,14 +115,14 @@ class EvaluationContext:
 
 
 def impossible(name: str, reason: str) -> DataError:
-    """Return the refusal of a piece that was asked for by name."""
+    """Return the refusal of an analysis that was asked for by name."""
     return DataError(
-        f"piece {name} must be possible where it is asked for by name", was=reason.rstrip(".")
+        f"analysis {name} must be possible where it is asked for by name", was=reason.rstrip(".")
     )
 
 
 def open_context(job: EvaluationJob) -> EvaluationContext:
-    """Open the run and lay out its pieces.
+    """Open the run and lay out its analyses.
 
     Raises:
         UserError: If the run cannot be evaluated, or a setting does not fit it.
@@ -133,10 +133,10 @@ def open_context(job: EvaluationJob) -> EvaluationContext:
     from tradingbot.evaluation.pipeline.receipts import receipts_of
 
     subject = open_evaluated_run(job.run, job.workspace)
-    pieces = lay_out_analyses(subject, job.config, job.workspace)
+    analyses = lay_out_analyses(subject, job.config, job.workspace)
     return EvaluationContext(
         subject=subject,
-        pieces={analysis.name: analysis for analysis in pieces},
+        analyses={analysis.name: analysis for analysis in analyses},
         store=AnalysisStore(job.folder, receipts_of(subject.run, job.workspace)),
         identity=run_identity(subject),
     )

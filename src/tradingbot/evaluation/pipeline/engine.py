@@ -1,4 +1,4 @@
-"""Making all pieces of a dossier: in order of need, each once, what is there already not again."""
+"""Runs all analyses of a dossier in order of dependencies; stored ones are not made again."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def run_analyses(
         context: Of this process.
         job: That workers open their own from.
         jobs: Processes; 1 makes everything in this one. Results do not depend on it.
-        progress: Told (pieces finished, pieces in all, what is done now).
+        progress: Told (analyses finished, analyses in all, what is done now).
 
     Returns:
-        Name → what was kept, of every piece, in the order of the bench.
+        Name → what was kept, of every analysis, in the order of the context.
 
     Raises:
-        UserError: If a piece without which there is no dossier cannot be made.
-        RuntimeError: If making a piece failed.
+        UserError: If an analysis without which there is no dossier cannot be made.
+        RuntimeError: If making an analysis failed.
     """
     made = _Made(context)
     made.take_from_store()
-    missing = len(context.pieces) - len(made.stored)
+    missing = len(context.analyses) - len(made.stored)
     with ExitStack() as stack:
         if missing:
             stack.enter_context(torch_threads(1))
@@ -40,7 +40,7 @@ def run_analyses(
             if min(jobs, missing) > 1:
                 executor = stack.enter_context(ProcessExecutor(job, min(jobs, missing)))
             _make_missing(context, made, executor, progress)
-    return {name: made.stored[name] for name in context.pieces}
+    return {name: made.stored[name] for name in context.analyses}
 
 
 class _Made:
@@ -53,12 +53,12 @@ class _Made:
 
     def take_from_store(self) -> None:
         """Take what was made before, as far as needs are there."""
-        for analysis in self.context.pieces.values():
+        for analysis in self.context.analyses.values():
             if self.is_ready(analysis):
                 self.take(self.context.task_of(analysis, self.keys))
 
     def take(self, task: AnalysisTask) -> bool:
-        """Take one piece from the store; false where it is not there."""
+        """Take one analysis from the store; false where it is not there."""
         stored = self.context.load(task)
         if stored is None:
             return False
@@ -75,7 +75,7 @@ class _Made:
 def _make_missing(
     context: EvaluationContext, made: _Made, executor: Executor, progress: Progress
 ) -> None:
-    total, begun = len(context.pieces), set[str]()
+    total, begun = len(context.analyses), set[str]()
 
     def tell(finished: int, of: int, label: str) -> None:
         inside = f"{label} {finished}/{of}" if of else label
@@ -83,7 +83,7 @@ def _make_missing(
 
     while len(made.stored) < total:
         ready = [
-            analysis for analysis in _heaviest_first(context.pieces) if made.is_ready(analysis)
+            analysis for analysis in _heaviest_first(context.analyses) if made.is_ready(analysis)
         ]
         for analysis in ready:
             if analysis.name in begun or not executor.is_free:
@@ -101,5 +101,5 @@ def _make_missing(
             tell(0, 0, task.name)
 
 
-def _heaviest_first(pieces: Mapping[str, Analysis]) -> list[Analysis]:
-    return sorted(pieces.values(), key=lambda analysis: -analysis.weight)
+def _heaviest_first(analyses: Mapping[str, Analysis]) -> list[Analysis]:
+    return sorted(analyses.values(), key=lambda analysis: -analysis.weight)

@@ -1,7 +1,7 @@
-"""Who makes pieces: this process, one after the other, or a crew of processes side by side.
+"""Executors of analyses: this process, one after another, or worker processes in parallel.
 
-Every worker has one torch thread and opens the run once. Pieces go to disk where they are made;
-what comes back is only that they are there. A worker that loses its master leaves.
+Every worker has one torch thread and opens the run once. Analyses go to disk where they are made;
+only the notice of completion comes back. A worker that loses its parent exits.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _SECONDS_BETWEEN_REPORTS = 0.2
 
 
 class Executor(Protocol):
-    """Makes pieces."""
+    """Makes analyses."""
 
     @property
     def is_free(self) -> bool:
-        """Whether somebody waits for a task."""
+        """Whether a worker is idle."""
 
     def give(self, task: AnalysisTask) -> None:
-        """Let somebody who is free begin a task."""
+        """Give a task to an idle worker."""
 
     def wait(self, progress: Progress) -> AnalysisTask:
-        """Return a task whose piece was made meanwhile.
+        """Return a task whose analysis was made meanwhile.
 
         Raises:
             UserError: If it cannot be made.
@@ -51,7 +51,7 @@ class InlineExecutor:
     """This process."""
 
     def __init__(self, context: EvaluationContext) -> None:
-        """Keep the bench; nothing is opened again."""
+        """Keep the context; nothing is opened again."""
         self._context = context
         self._task: AnalysisTask | None = None
 
@@ -65,7 +65,7 @@ class InlineExecutor:
         self._task = task
 
     def wait(self, progress: Progress) -> AnalysisTask:
-        """Make the piece now."""
+        """Make the analysis now."""
         assert self._task is not None
         task, self._task = self._task, None
         self._context.make(task, progress)
@@ -104,7 +104,7 @@ class ProcessExecutor:
             for number in range(count):
                 ours, theirs = context.Pipe()
                 process = context.Process(
-                    target=_work, args=(job, theirs), name=f"piece-{number}", daemon=True
+                    target=_work, args=(job, theirs), name=f"analysis-{number}", daemon=True
                 )
                 process.start()
                 theirs.close()
@@ -126,7 +126,7 @@ class ProcessExecutor:
         return len(self._tasks) < len(self._workers)
 
     def give(self, task: AnalysisTask) -> None:
-        """Send it to the first who is free."""
+        """Send it to the first idle worker."""
         number = next(i for i in range(len(self._workers)) if i not in self._tasks)
         self._tasks[number] = task
         self._send(number, task)
@@ -163,11 +163,11 @@ class ProcessExecutor:
         name = self._tasks[number].name
         if failed.is_users:
             raise UserError(failed.text.rstrip("."))
-        raise RuntimeError(f"piece {name}: {failed.text}")
+        raise RuntimeError(f"analysis {name}: {failed.text}")
 
 
 def _work(job: EvaluationJob, pipe: Connection) -> None:
-    """Make pieces until nobody asks any more; the body of a worker."""
+    """Make analyses until the connection closes; the body of a worker."""
     import torch
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""What an evaluation is of: the hashes that its pieces are kept under, and its ledger entries."""
+"""What an evaluation is of: the hashes that its analyses are kept under, and its ledger entries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def weights_sha256(subject: EvaluatedRun) -> str:
 
 
 def run_identity(subject: EvaluatedRun) -> str:
-    """Return the hash of run, data, sources and packages that every piece depends on."""
+    """Return the hash of run, data, sources and packages that every analysis depends on."""
     record = subject.run.record
     return identity_of(
         weights_sha256(subject),
@@ -37,7 +37,7 @@ def run_identity(subject: EvaluatedRun) -> str:
 def counted_sharpes(trials: Sequence[Trial]) -> list[float | None]:
     """Return the Sharpe ratio per bar of every trial that counts; None where it came to none.
 
-    The first evaluation of a run is the look at its own training; every further one, under other
+    The first evaluation of a run belongs to its own training; every further one, under other
     settings, is another trial.
     """
     evaluated: set[str] = set()

@@ -1,4 +1,4 @@
-"""The page that an evaluation leaves, and the ledger's witness of its dossier.
+"""The page that an evaluation writes, and the receipt of its dossier in the ledger.
 
 JSON and CSV beside the page are `evaluation.tables`.
 """

@@ -1,4 +1,4 @@
-"""The ledger's witness of pieces: a file that no evaluation of the run left is not taken."""
+"""Receipts of analyses in the ledger: a file that no evaluation of the run wrote is not read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tradingbot.training.trial_ledger import data_key
 
 @dataclass(frozen=True)
 class AnalysisReceipts:
-    """Notes the hash of every piece of one run; every process has its own."""
+    """Notes the hash of every analysis of one run; every process has its own."""
 
     workspace: Path
     """Whose ledger."""
@@ -38,7 +38,7 @@ class AnalysisReceipts:
         if self._holds(sha256):
             return
         Ledger(self.workspace).begin(
-            "piece", data=self.data, run=self.run, config_hash=sha256, at=datetime.now(UTC)
+            "analysis", data=self.data, run=self.run, config_hash=sha256, at=datetime.now(UTC)
         )
         self._known.add(sha256)
 
@@ -55,13 +55,13 @@ class AnalysisReceipts:
             self._known.update(
                 each.config_hash
                 for each in Ledger(self.workspace).entries()[self.began_at :]
-                if (each.kind, each.run, each.data) == ("piece", self.run, self.data)
+                if (each.kind, each.run, each.data) == ("analysis", self.run, self.data)
             )
         return sha256 in self._known
 
 
 def receipts_of(run: RunDirectory, workspace: Path) -> AnalysisReceipts:
-    """Return the witness of a run's pieces.
+    """Return the receipts of a run's analyses.
 
     Raises:
         StorageError: If what the run saw of the ledger is damaged.

@@ -1,4 +1,4 @@
-"""One evaluation from beginning to end: pieces, dossier, memo, files."""
+"""One evaluation from beginning to end: analyses, dossier, memo, files."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from tradingbot.runs.requirement import installed_version
 from tradingbot.training.session import RUNS_FOLDER
 from tradingbot.training.trial_ledger import count_evaluation, data_key, require_counted
 
-PIECES_FOLDER, LOCK_FILE = "pieces", "lock"
+ANALYSES_FOLDER, LOCK_FILE = "analyses", "lock"
 _PAGE_PACKAGE = "jinja2"
 """What writes the page."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What came of it."""
+    """Result of an evaluation: dossier, memo and files."""
 
     dossier: Dossier
     memo: Memo
@@ -50,7 +50,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class EvaluationRequest:
-    """What somebody wants evaluated."""
+    """Which run to evaluate, and how."""
 
     run: str
     """Id of the run, the beginning of it, or its folder."""
@@ -58,9 +58,9 @@ class EvaluationRequest:
     gates: str = "product"
     """Gates that come with the package, or a file."""
     must_have: tuple[str, ...] = ()
-    """Pieces that were named one by one: without one of them there is no evaluation."""
+    """Analyses that were named one by one: without one of them there is no evaluation."""
     command: str = ""
-    """That makes the dossier again."""
+    """Reproduces the dossier."""
     out: Path | None = None
     """Folder for the results; `evaluation` of the run's by default."""
 
@@ -76,18 +76,18 @@ def evaluate_run(
         request: What is wanted.
         workspace: Where runs and data are.
         jobs: Processes.
-        progress: Told (pieces finished, pieces in all, what is done now).
+        progress: Told (analyses finished, analyses in all, what is done now).
 
     Raises:
-        UserError: If the run cannot be evaluated, somebody else evaluates it now, or a piece that
-            must be there cannot be made.
+        UserError: If the run cannot be evaluated, another process evaluates it now, or a required
+            analysis cannot be made.
     """
     gates = load_gates(request.gates)  # refused now, not after an hour
     if installed_version(_PAGE_PACKAGE) is None:
         raise MissingExtraError("plot", package=_PAGE_PACKAGE)
     run = find_run(workspace / RUNS_FOLDER, request.run)
     own = run.path / EVALUATION_FOLDER
-    job = EvaluationJob(str(run.path), workspace, request.config, own / PIECES_FOLDER)
+    job = EvaluationJob(str(run.path), workspace, request.config, own / ANALYSES_FOLDER)
     context = open_context(job)
     context.require_possible(request.must_have)
     folder = request.out or own
@@ -96,12 +96,12 @@ def evaluate_run(
             place.mkdir(parents=True, exist_ok=True)
     with locked(own / LOCK_FILE, "evaluation"):
         _count(context, workspace)
-        pieces = run_analyses(context, job, jobs=jobs, progress=progress)
-        _require_named(pieces, request.must_have)
+        analyses = run_analyses(context, job, jobs=jobs, progress=progress)
+        _require_named(analyses, request.must_have)
         dossier = assemble_dossier(
             context.subject,
             request.config,
-            pieces,
+            analyses,
             command=request.command,
             evaluated_at=datetime.now(UTC),
         )
@@ -116,12 +116,12 @@ def _count(context: EvaluationContext, workspace: Path) -> None:
     """Count the evaluation, once for the same weights, data, settings and sources."""
     run = context.subject.run
     require_counted(run, workspace)
-    key = context.task_of(context.pieces["performance"], {}).key
+    key = context.task_of(context.analyses["performance"], {}).key
     data, now = data_key(run.record.data), datetime.now(UTC)
     count_evaluation(run.id, workspace, run.path, data=data, config_hash=key, at=now)
 
 
-def _require_named(pieces: dict[str, StoredAnalysis], names: tuple[str, ...]) -> None:
+def _require_named(analyses: dict[str, StoredAnalysis], names: tuple[str, ...]) -> None:
     for name in names:
-        if pieces[name].reason:
-            raise impossible(name, pieces[name].reason)
+        if analyses[name].reason:
+            raise impossible(name, analyses[name].reason)

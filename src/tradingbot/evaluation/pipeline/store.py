@@ -1,7 +1,7 @@
-"""Pieces on disk: one JSON file each, whole or absent, and only read back for the same key.
+"""Analyses on disk: one JSON file each, whole or absent, and only read back for the same key.
 
-A key is the hash of everything that a piece's content follows from; the ledger knows the hash of
-every file that was kept. Whoever is killed loses the piece it was making and no other.
+A key is the hash of everything that the content of an analysis depends on; the ledger holds the
+hash of every stored file. A killed process loses the analysis it was making and no other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SOURCES = (
 )
 """Folders and files of the package."""
 _NOT_MEASURED_BY = ("evaluation/report", "evaluation/figures", "evaluation/gates")
-"""What shows or judges pieces changes none of them."""
+"""What shows or judges analyses changes none of them."""
 _PACKAGES = ("numpy", "torch", "polars", "exchange_calendars", "skfolio")
 """What figures are computed with; another version may round, draw or divide otherwise."""
 _MODEL_PACKAGES = ("lightgbm",)
@@ -37,7 +37,7 @@ _MODEL_PACKAGES = ("lightgbm",)
 
 @dataclass(frozen=True, eq=False)
 class StoredAnalysis:
-    """One piece as it was kept."""
+    """One analysis as it was kept."""
 
     record: Any
     """None where it was left out."""
@@ -46,13 +46,13 @@ class StoredAnalysis:
 
 
 class AnalysisStore:
-    """The folder of one evaluation's pieces."""
+    """The folder of one evaluation's analyses."""
 
     def __init__(self, folder: Path, receipt: AnalysisReceipts) -> None:
-        """Name the folder; it is made by the first piece, and what killed writers left goes.
+        """Name the folder; it is made by the first analysis, and what killed writers left goes.
 
         Args:
-            folder: Where pieces are.
+            folder: Where analyses are.
             receipt: Knows which files were kept.
         """
         self.folder, self._receipt = folder, receipt
@@ -60,11 +60,11 @@ class AnalysisStore:
             sweep_temporaries(folder)
 
     def path(self, name: str) -> Path:
-        """Return the file of a piece."""
+        """Return the file of an analysis."""
         return self.folder / f"{name}.json"
 
     def load(self, name: str, key: str, kind: type[Any]) -> StoredAnalysis | None:
-        """Return a piece; None where no file of this key was kept, or it cannot be read.
+        """Return an analysis; None where no file of this key was kept, or it cannot be read.
 
         Raises:
             StorageError: If the ledger is not whole.
@@ -78,7 +78,7 @@ class AnalysisStore:
     def _parsed(self, text: bytes, name: str, key: str, kind: type[Any]) -> StoredAnalysis | None:
         try:
             content = json.loads(text)
-            if (content["piece"], content["key"]) != (name, key):
+            if (content["analysis"], content["key"]) != (name, key):
                 return None
             if content["reason"]:
                 return StoredAnalysis(None, content["reason"])
@@ -87,20 +87,20 @@ class AnalysisStore:
             return None  # made again, which is always right
 
     def keep(self, name: str, key: str, stored: StoredAnalysis) -> None:
-        """Write a piece.
+        """Write an analysis.
 
         Raises:
             StorageError: If the disk refuses, or the ledger is not whole.
         """
         record = None if stored.reason else to_plain(stored.record)
-        content = {"piece": name, "key": key, "reason": stored.reason, "record": record}
+        content = {"analysis": name, "key": key, "reason": stored.reason, "record": record}
         text = json.dumps(content, allow_nan=False) + "\n"
         write_text(self.path(name), text)
         self._receipt.note(text.encode())
 
 
 def key_of(identity: str, settings: object, facts: object, needs: Sequence[str]) -> str:
-    """Return the key of a piece.
+    """Return the key of an analysis.
 
     Args:
         identity: Hash of run, data and sources.
@@ -128,13 +128,13 @@ def identity_of(
 
 
 def package_versions(*, has_model: bool) -> dict[str, str | None]:
-    """Return package → version of what can move a piece; None where it is not installed."""
+    """Return package → version of what can move an analysis; None where it is not installed."""
     names = (*_PACKAGES, *(_MODEL_PACKAGES if has_model else ()))
     return {name: installed_version(name) for name in names}
 
 
 def measuring_sources_sha256(package: Path = _PACKAGE) -> str:
-    """Hash the sources that can move a piece."""
+    """Hash the sources that can move an analysis."""
     digest = hashlib.sha256()
     for name in _SOURCES:
         for path in _files(package / name):

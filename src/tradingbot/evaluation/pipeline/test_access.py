@@ -1,4 +1,4 @@
-"""Looks at a run's test bars: counted in the ledger when somebody is about to see the figures."""
+"""Access to the test bars of a run: counted in the ledger before any figure is shown."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TestSetAccess:
 
 
 def count_test_access(accesses: Sequence[TestSetAccess]) -> None:
-    """Count looks; the same look again is no further trial.
+    """Count every access; the same access again is no further trial.
 
     Raises:
         StorageError: If a ledger is not whole, or the disk refuses.

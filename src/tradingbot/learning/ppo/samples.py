@@ -108,10 +108,10 @@ def embed_segments(view: View, row: Tensor, broken: Tensor | None) -> Tensor:
         return view.segments(flat[:, 0], length).view(n_agents, n_groups, length, -1)
     whole, parts = (~broken).flatten().nonzero()[:, 0], broken.flatten().nonzero()[:, 0]
     order = torch.cat([whole, parts]).argsort().to(row.device)
-    pieces = [view(flat[parts.to(row.device)])]
+    embedded = [view(flat[parts.to(row.device)])]
     if len(whole):
-        pieces.insert(0, view.segments(flat[whole.to(row.device), 0], length))
-    return torch.cat(pieces).index_select(0, order).view(n_agents, n_groups, length, -1)
+        embedded.insert(0, view.segments(flat[whole.to(row.device), 0], length))
+    return torch.cat(embedded).index_select(0, order).view(n_agents, n_groups, length, -1)
 
 
 def _grouped(values: Tensor, length: int) -> Tensor:

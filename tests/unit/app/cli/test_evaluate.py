@@ -71,12 +71,12 @@ def test_second_evaluation_makes_nothing_again_and_says_the_verdict_first(
     evaluated: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = evaluated / "runs" / "tiny" / "evaluation"
-    before = {path: path.stat().st_mtime_ns for path in (folder / "pieces").iterdir()}
+    before = {path: path.stat().st_mtime_ns for path in (folder / "analyses").iterdir()}
     ledger = Ledger(evaluated).entries()
 
     assert evaluate(evaluated, "tiny") == 0
 
-    assert {path: path.stat().st_mtime_ns for path in (folder / "pieces").iterdir()} == before
+    assert {path: path.stat().st_mtime_ns for path in (folder / "analyses").iterdir()} == before
     # No trial is counted again; that a dossier was written is noted.
     assert [each.kind for each in Ledger(evaluated).entries()[len(ledger) :]] == ["dossier"]
     said = capsys.readouterr()
@@ -174,8 +174,8 @@ def test_gates_refuse_a_dossier_that_is_not_the_one_the_evaluation_left(
         (["tiny", "--preset", "absent.yaml"], "absent.yaml"),
         (["tiny", "--set", "seeds.cout=3"], "Did you mean 'count'?"),
         (["tiny", "--set", "seeds.count"], "--set must be NAME=VALUE"),
-        (["tiny", "--pieces", "seds"], "Did you mean 'seeds'?"),
-        (["tiny", "--pieces", "seeds,"], "--pieces must be names"),
+        (["tiny", "--analyses", "seds"], "Did you mean 'seeds'?"),
+        (["tiny", "--analyses", "seeds,"], "--analyses must be names"),
         (["tiny", "--gates", "prodct"], "Did you mean 'product'?"),
         (
             ["tiny", "--pieces", "ablation", "--set", "ablation.variants=[encoder.preset=nothing]"],
@@ -195,7 +195,9 @@ def test_window_longer_than_the_data_is_refused_where_it_is_asked_for(
 ) -> None:
     options = [*tiny_evaluation_arguments("walk_forward"), "--set", "walk_forward.window_days=900"]
 
-    said = complain(capsys, evaluated, "tiny", *options, "--pieces", "walk_forward", "--jobs", "1")
+    said = complain(
+        capsys, evaluated, "tiny", *options, "--analyses", "walk_forward", "--jobs", "1"
+    )
 
     assert "days for a window of 900" in said
 

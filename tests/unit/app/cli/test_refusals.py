@@ -129,7 +129,7 @@ def test_hint_quotes_a_workspace_with_spaces(
     [
         (("--preset", "nope"), "evaluation configuration must be a known preset"),
         (("--gates", "nope"), "gates configuration must be a known preset"),
-        (("--pieces", "sedes"), "was 'sedes' (--pieces). Did you mean 'seeds'?"),
+        (("--analyses", "sedes"), "was 'sedes' (--analyses). Did you mean 'seeds'?"),
         (("--preset", "nope.yaml"), "was missing (nope.yaml). Give an existing file, or the name"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Every piece of one small run: figures agree with the backtests that they are of."""
+"""Every analysis of one small run: figures agree with the backtests that they are of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pieces are made in order of need, each once; what is there already is not made again."""
+"""Analyses are made in order of need, each once; what is there already is not made again."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class Settings:
 
 
 class Kitchen:
-    """Three pieces: `sum` needs `one` and `two`; remembers what was made."""
+    """Three analyses: `sum` needs `one` and `two`; remembers what was made."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.made: list[str] = []
-        self.pieces = {
-            "sum": self.piece("sum", self.add, needs=("one", "two"), weight=9.0),
-            "one": self.piece("one", lambda _: Number(1)),
-            "two": self.piece("two", lambda _: Number(2), weight=2.0),
+        self.analyses = {
+            "sum": self.analysis("sum", self.add, needs=("one", "two"), weight=9.0),
+            "one": self.analysis("one", lambda _: Number(1)),
+            "two": self.analysis("two", lambda _: Number(2), weight=2.0),
         }
 
-    def piece(
+    def analysis(
         self, name: str, measure: Callable[[AnalysisInputs], Any], **changes: Any
     ) -> Analysis:
         def noted(given: AnalysisInputs) -> Any:
@@ -55,12 +55,12 @@ class Kitchen:
         return Number(given.need("one").value + given.need("two").value + (given.facts or 0))
 
     def change(self, name: str, **changes: Any) -> None:
-        self.pieces[name] = replace(self.pieces[name], **changes)
+        self.analyses[name] = replace(self.analyses[name], **changes)
 
     def make(self, identity: str = "run") -> dict[str, StoredAnalysis]:
         self.made.clear()
         store = AnalysisStore(self.folder, AnalysisReceipts(self.folder, "run", "d" * 64))
-        context = EvaluationContext(cast(Any, None), self.pieces, store, identity)
+        context = EvaluationContext(cast(Any, None), self.analyses, store, identity)
         job = EvaluationJob("", self.folder, EvaluateConfig(), self.folder)
         return run_analyses(context, job, jobs=1)
 
@@ -148,7 +148,7 @@ def test_piece_that_fails_is_an_error_and_finished_ones_stay(kitchen: Kitchen) -
     kitchen.change("one", measure=partial(refuse, kind=ZeroDivisionError))
     with pytest.raises(ZeroDivisionError):
         kitchen.make()
-    kitchen.change("one", measure=kitchen.piece("one", lambda _: Number(1)).measure)
+    kitchen.change("one", measure=kitchen.analysis("one", lambda _: Number(1)).measure)
 
     made = kitchen.make()
 

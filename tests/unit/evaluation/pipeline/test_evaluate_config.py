@@ -27,7 +27,7 @@ def test_full_is_as_the_specification_says() -> None:
     assert (walk.window_days, walk.step_days, walk.retrain_every) == (60, 20, 3)
     assert config.seeds.count >= 5
     assert config.ablation.seeds >= 3
-    assert config.pieces == OPTIONAL
+    assert config.analyses == OPTIONAL
     assert config.seeds.steps_share_frac == 1.0
 
 
@@ -38,10 +38,10 @@ def test_every_preset_can_be_read(preset: str) -> None:
     assert isinstance(load_evaluate_config(preset), EvaluateConfig)
 
 
-def test_quick_has_every_piece_and_shares_trainings_between_seeds_and_ablation() -> None:
+def test_quick_has_every_analysis_and_shares_trainings_between_seeds_and_ablation() -> None:
     quick = load_evaluate_config("quick")
 
-    assert quick.pieces == OPTIONAL
+    assert quick.analyses == OPTIONAL
     assert quick.seeds.steps_share_frac == quick.ablation.steps_share_frac < 1.0
 
 
@@ -49,10 +49,10 @@ def test_options_go_before_what_files_say(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("extends: quick\nseeds: {count: 7}\n")
 
-    config = load_evaluate_config(file, {"seeds.count": 9, "pieces": "[seeds]"})
+    config = load_evaluate_config(file, {"seeds.count": 9, "analyses": "[seeds]"})
 
     assert config.seeds.count == 9
-    assert config.pieces == ("seeds",)
+    assert config.analyses == ("seeds",)
     assert config.walk_forward == load_evaluate_config("quick").walk_forward
 
 
@@ -71,7 +71,7 @@ def test_hash_follows_from_every_setting() -> None:
         ("seeds.cout", 3, "Did you mean 'count'?"),
         ("seeds.count", 1, "Give 2 or more to tell luck of the seed, e.g. --set seeds.count=5"),
         ("seeds.count", "many", "a whole number"),
-        ("pieces", ["walkforward"], "Did you mean 'walk_forward'?"),
+        ("analyses", ["walkforward"], "Did you mean 'walk_forward'?"),
         ("ablation.variants", ["pooling"], "KEY=VALUE"),
         ("statistics.overfitting_blocks", 5, "must be even"),
         ("leak_check.cuts", 0, "cuts must be 1 or more"),
@@ -119,3 +119,12 @@ def test_too_few_placebos_are_refused_when_the_configuration_is_read() -> None:
         load_evaluate_config("quick", {"placebos.draws": 5})
 
     assert "placebos.draws" in str(caught.value)
+
+
+def test_old_key_pieces_is_read_from_files_and_options(tmp_path: Path) -> None:
+    file = tmp_path / "old.yaml"
+    file.write_text("extends: required\npieces: [seeds]\n")
+
+    assert load_evaluate_config(file).analyses == ("seeds",)
+    assert load_evaluate_config(file, {"analyses": "[stress]"}).analyses == ("stress",)
+    assert load_evaluate_config("full", {"pieces": "[seeds]"}).analyses == ("seeds",)

@@ -1,4 +1,4 @@
-"""What somebody pastes into the pieces of a run does not reach its dossier."""
+"""What somebody pastes into the analyses of a run does not reach its dossier."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from fixtures.tiny_evaluation import tiny_evaluation
-from tradingbot.evaluation.pipeline.session import PIECES_FOLDER, EvaluationRequest, evaluate_run
+from tradingbot.evaluation.pipeline.session import ANALYSES_FOLDER, EvaluationRequest, evaluate_run
 from tradingbot.runs.ledger import Ledger
 from tradingbot.runs.receipt import RECEIPT_FILE, read_receipts
 
@@ -18,9 +18,9 @@ def test_piece_with_other_figures_under_its_own_key_is_made_again(
     workspace = Path(shutil.copytree(evaluated_workspace, tmp_path / "copy"))
     request, ledger = EvaluationRequest("tiny", tiny_evaluation()), Ledger(workspace)
     honest = evaluate_run(request, workspace)
-    folder = workspace / "runs" / "tiny" / "evaluation" / PIECES_FOLDER
+    folder = workspace / "runs" / "tiny" / "evaluation" / ANALYSES_FOLDER
     files = {path: path.read_bytes() for path in folder.glob("*.json")}
-    noted = [each for each in ledger.entries() if each.kind == "piece"]
+    noted = [each for each in ledger.entries() if each.kind == "analysis"]
     assert len(noted) >= len(files) > 3
     performance = folder / "performance.json"
     pasted = json.loads(files[performance])
@@ -34,7 +34,7 @@ def test_piece_with_other_figures_under_its_own_key_is_made_again(
 
     assert again.dossier.parts == honest.dossier.parts
     assert {path: path.read_bytes() for path in folder.glob("*.json")} == files
-    assert [each for each in ledger.entries() if each.kind == "piece"] == noted
+    assert [each for each in ledger.entries() if each.kind == "analysis"] == noted
 
 
 def test_evaluation_and_trials_of_an_ablation_are_witnessed_by_the_run(
@@ -47,6 +47,6 @@ def test_evaluation_and_trials_of_an_ablation_are_witnessed_by_the_run(
     seen = {each.sequence for each in read_receipts(workspace / "runs/tiny" / RECEIPT_FILE)}
     entries = Ledger(workspace).entries()
     kinds = ("training", "tuning", "evaluation", "result")
-    assert {each.kind for each in entries} >= {*kinds, "piece", "dossier"}
+    assert {each.kind for each in entries} >= {*kinds, "analysis", "dossier"}
     own = {each.sequence for each in entries if each.kind in kinds and each.run == "tiny"}
     assert own <= seen

@@ -20,7 +20,7 @@ from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.retraining_analysis import retraining_analysis
 from tradingbot.evaluation.analyses.retraining_spec import RetrainingSpec
-from tradingbot.evaluation.pipeline.session import PIECES_FOLDER, EvaluationRequest, evaluate_run
+from tradingbot.evaluation.pipeline.session import ANALYSES_FOLDER, EvaluationRequest, evaluate_run
 from tradingbot.runs import RunDirectory
 from tradingbot.runs.ledger import LEDGER_FILE
 from tradingbot.training.config import TrainConfig
@@ -48,7 +48,7 @@ def refuse(
         evaluate_run(request or EvaluationRequest(RUN, tiny_evaluation()), workspace)
 
     assert (workspace / LEDGER_FILE).read_bytes() == before
-    assert not list(workspace.rglob(f"{PIECES_FOLDER}/*.json"))
+    assert not list(workspace.rglob(f"{ANALYSES_FOLDER}/*.json"))
     return caught.value
 
 
@@ -159,7 +159,7 @@ def test_damaged_result_and_journal_are_refused(workspace: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("piece", "options", "words"),
+    ("analysis", "options", "words"),
     [
         ("walk_forward", {"walk_forward__window_days": 400}, "for a window of 400"),
         ("walk_forward", {"walk_forward__validation_share_frac": 0.01}, "validation must have"),
@@ -168,12 +168,15 @@ def test_damaged_result_and_journal_are_refused(workspace: Path) -> None:
     ],
 )
 def test_named_piece_that_is_impossible_is_refused_with_the_reason(
-    workspace: Path, piece: str, options: dict[str, Any], words: str
+    workspace: Path, analysis: str, options: dict[str, Any], words: str
 ) -> None:
-    config = tiny_evaluation(piece, **options)
+    config = tiny_evaluation(analysis, **options)
 
     found = refuse(
-        workspace, DataError, f"piece {piece}", EvaluationRequest(RUN, config, must_have=(piece,))
+        workspace,
+        DataError,
+        f"analysis {analysis}",
+        EvaluationRequest(RUN, config, must_have=(analysis,)),
     )
 
     assert words in str(found.was)

@@ -1,4 +1,4 @@
-"""Pieces come back for the same key only; what cannot be read is made again."""
+"""Analyses come back for the same key only; what cannot be read is made again."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_file_that_was_changed_is_none_until_it_is_made_again(tmp_path: Path) ->
     assert found is not None
     assert found.record.low == 0.5
     notes = [each.kind for each in Ledger(tmp_path).entries()]
-    assert notes == ["piece"]  # the same file again is not noted again
+    assert notes == ["analysis"]  # the same file again is not noted again
     assert Ledger(tmp_path).trials("d" * 64) == ()
 
 
@@ -102,7 +102,7 @@ def test_file_of_another_run_name_or_data_is_none(tmp_path: Path) -> None:
     assert store.load("a", "key", Interval) is None
     assert store_in(tmp_path).load("a", "key", Interval) is None
 
-    shutil.copy(other.path("a"), other.path("b"))  # its own, but of another piece
+    shutil.copy(other.path("a"), other.path("b"))  # its own, but of another analysis
     assert other.load("b", "key", Interval) is None
     on_others = AnalysisStore(other.folder, AnalysisReceipts(tmp_path, "other", "e" * 64))
     assert on_others.load("a", "key", Interval) is None
@@ -187,7 +187,7 @@ def file_of(module: str) -> Path | None:
 
 @pytest.fixture(scope="module")
 def reached() -> tuple[set[str], set[str]]:
-    """Files of the package and packages of others that making pieces can come to."""
+    """Files of the package and packages of others that making analyses can come to."""
     waiting = [PACKAGE / "evaluation" / f"{name}.py" for name in ROOTS]
     files, packages = set[Path](), set[str]()
     while waiting:

@@ -1,1 +1,1 @@
-"""The sections of the dossier's page: each turns one piece into a finding, charts and tables."""
+"""The sections of the dossier's page: each turns one analysis into a finding, charts and tables."""

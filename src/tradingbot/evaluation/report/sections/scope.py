@@ -1,4 +1,4 @@
-"""What every figure is read with: its part, period and costs; and why a piece is missing."""
+"""What every figure is read with: its part, period and costs; and why an analysis is missing."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def held(part: PartFigures) -> PolicyRow | None:
 
 
 def left_out(dossier: Dossier, anchor: str, title: str) -> Section:
-    """Return a section that says why its piece was not made."""
+    """Return a section that says why its analysis was not made."""
     reason = next(
-        (why for piece, why in dossier.left_out if plain_name(piece) == plain_name(anchor)),
+        (why for analysis, why in dossier.left_out if plain_name(analysis) == plain_name(anchor)),
         "the evaluation was not asked for it",
     )
     return Section(anchor, title, f"Left out: {reason}.".replace("..", "."), is_left_out=True)
 
 
-def plain_name(piece: str) -> str:
-    """Return a piece's name without spelling: `walk_forward` and `Walk-forward` are the same."""
-    return re.sub(r"[^a-z0-9]+", "-", piece.lower()).strip("-")
+def plain_name(analysis: str) -> str:
+    """Return the name of an analysis without spelling: `walk_forward` equals `Walk-forward`."""
+    return re.sub(r"[^a-z0-9]+", "-", analysis.lower()).strip("-")
