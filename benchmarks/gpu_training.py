@@ -28,10 +28,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 import numpy as np
 import torch
 
+from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population import PopulationTask, evaluation_task
 from tradingbot.envs.world import World
-from tradingbot.envs.worlds import synthetic_world
 from tradingbot.learning.direct.config import DirectConfig
 from tradingbot.learning.direct.learner import Direct
 from tradingbot.learning.generators import make_generator

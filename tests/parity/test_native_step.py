@@ -13,7 +13,7 @@ from torch import Tensor
 from fixtures.trading_worlds import crashed, small_world
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population import PopulationTask, evaluation_task
-from tradingbot.envs.population_layout import backtest_step
+from tradingbot.envs.population.layout import backtest_step
 from tradingbot.envs.world import World
 from tradingbot.evaluation.rollout import sleeve_config
 from tradingbot.learning.task import TaskStep
@@ -44,7 +44,7 @@ CASES = {
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make C of backtests of any length."""
-    monkeypatch.setattr("tradingbot.envs.population_layout._WORTH_COMPILING_BARS", 1)
+    monkeypatch.setattr("tradingbot.envs.population.layout._WORTH_COMPILING_BARS", 1)
 
 
 def task_of(config: EnvConfig, world: World | None = None) -> PopulationTask:
@@ -74,7 +74,7 @@ def steps_of(task: PopulationTask) -> list[TaskStep]:
 @pytest.mark.parametrize("name", CASES)
 def test_native_step_equals_the_tensors(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     by_tensors = steps_of(task_of(CASES[name]))
-    monkeypatch.setattr("tradingbot.envs.population_layout._WORTH_COMPILING_BARS", 1)
+    monkeypatch.setattr("tradingbot.envs.population.layout._WORTH_COMPILING_BARS", 1)
     natively = steps_of(task_of(CASES[name]))
 
     assert _program(CASES[name]) is not None
@@ -99,7 +99,7 @@ def test_money_of_the_native_step_is_that_of_the_tensors_bit_for_bit(
     config = CASES["targets with shorts and impact"]
     by_tensors = task_of(config)
     expected = [by_tensors.wealth(each.state) for each in steps_of(by_tensors)]
-    monkeypatch.setattr("tradingbot.envs.population_layout._WORTH_COMPILING_BARS", 1)
+    monkeypatch.setattr("tradingbot.envs.population.layout._WORTH_COMPILING_BARS", 1)
     task = task_of(config)
 
     found = [task.wealth(each.state) for each in steps_of(task)]

@@ -18,10 +18,10 @@ from tradingbot.agents.baselines.sma_cross import cross_targets
 from tradingbot.agents.baselines.target_table import table_of
 from tradingbot.agents.network_policy import NetworkPolicy
 from tradingbot.agents.policy import Policy
+from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.config import EnvConfig
-from tradingbot.envs.population_layout import market_table
+from tradingbot.envs.population.layout import market_table
 from tradingbot.envs.world import World
-from tradingbot.envs.worlds import synthetic_world
 from tradingbot.evaluation.backtest import Backtest, backtest, sleeve_config
 from tradingbot.market.costs import CostProfile
 from tradingbot.networks.actor_layout import Squash

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 
 from tradingbot.data.sources.source import Progress, silent
 from tradingbot.domain.errors import UserError
+from tradingbot.envs.build_world import synthetic_world, world_from_market
 from tradingbot.envs.population import PopulationTask
 from tradingbot.envs.synthetic_market import synthetic_market
-from tradingbot.envs.worlds import synthetic_world, world_from_market
 from tradingbot.learning.ppo.learner import PPO
 from tradingbot.learning.ppo.presets import PPO_PRESETS
 from tradingbot.networks.encoders.catalogue import ENCODER_PRESETS

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tradingbot.domain.seeding import stream
-from tradingbot.envs.worlds import synthetic_world
+from tradingbot.envs.build_world import synthetic_world
 from tradingbot.evaluation.backtest import sleeve_config
 from tradingbot.market.account import open_accounts
 from tradingbot.market.bars import TensorMarket, tensor_market

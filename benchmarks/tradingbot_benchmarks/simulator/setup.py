@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from tradingbot.envs.batch_observation import ObservationWriter
+from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.config import EnvConfig, start_mask
 from tradingbot.envs.world import World
-from tradingbot.envs.worlds import synthetic_world
 from tradingbot.market.advance import Advanced
 from tradingbot.market.bars import TensorMarket, tensor_market
 from tradingbot.market.compiled import (

@@ -5,12 +5,12 @@ Importing this package makes `TradingBot/Continuous-v1`, `TradingBot/Target-v1` 
 modules of their own.
 """
 
+from tradingbot.envs.build_world import synthetic_world, world_from_bars, world_from_panel
 from tradingbot.envs.config import ENV_PRESETS, EnvConfig, start_mask
 from tradingbot.envs.registration import ENV_IDS, default_world, register_environments
 from tradingbot.envs.single import TradingEnv
 from tradingbot.envs.spaces import action_space, dict_space, flat_space, flatten, flatten_layout
 from tradingbot.envs.world import World, between, select_symbols, symbol_index
-from tradingbot.envs.worlds import synthetic_world, world_from_bars, world_from_panel
 
 __all__ = [
     "ENV_IDS",

@@ -45,7 +45,7 @@ class BatchSimulator:
     """B lanes of one world, stepped by one tensor call.
 
     Example:
-        >>> from tradingbot.envs.worlds import synthetic_world
+        >>> from tradingbot.envs.build_world import synthetic_world
         >>> simulator = BatchSimulator(synthetic_world(n_bars=800), EnvConfig(), 16, compile=False)
         >>> simulator.reset(seed=7)
         >>> simulator.step(torch.ones(16)).reward.shape

@@ -6,10 +6,10 @@ from functools import lru_cache
 
 import gymnasium as gym
 
+from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.config import EnvConfig, read_config
 from tradingbot.envs.single import RenderMode, TradingEnv
 from tradingbot.envs.world import World
-from tradingbot.envs.worlds import synthetic_world
 from tradingbot.market.params import ActionSpace
 
 __all__ = [
@@ -29,7 +29,7 @@ ENV_IDS: dict[str, ActionSpace] = {
 VARIANT_IDS: dict[str, str] = {
     "TradingBot/Hybrid-v1": "tradingbot.envs.hybrid:make_hybrid_env",
     "TradingBot/Goal-v1": "tradingbot.envs.goal:make_goal_env",
-    "TradingBot/Curriculum-v1": "tradingbot.envs.curriculum_env:CurriculumEnv",
+    "TradingBot/Curriculum-v1": "tradingbot.envs.curriculum.env:CurriculumEnv",
 }
 """Environments with arguments of their own: id → where they are made."""
 

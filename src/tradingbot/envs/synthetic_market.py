@@ -24,7 +24,7 @@ def synthetic_market(
     seed: int,
     params: Mapping[str, object],
 ) -> SyntheticMarket:
-    """Generate the market of `worlds.synthetic_world`; the same arguments give the same bits.
+    """Generate the market of `build_world.synthetic_world`; the same arguments give the same bits.
 
     Args:
         kind: A market of `data.synthetic`.

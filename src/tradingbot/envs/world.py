@@ -1,7 +1,7 @@
 """What environments are made of: bars to trade in, numbers to look at, and where they came from.
 
-Building a world from data belongs in `worlds.py`; here is the record, what must hold of it, and how
-to cut it in symbols or time.
+Building a world from data belongs in `build_world.py`; here is the record, what must hold of it,
+and how to cut it in symbols or time.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def run_learning(
         market,
         n_agents=run.n_agents,
         seed=seed,
-        cost_frac=env.costs.commission_frac + env.costs.slippage_frac,
+        cost_frac=env.costs.one_way_frac,
         periods=run.periods,
     )
     task = _task(posed, env, settings, run, seed)

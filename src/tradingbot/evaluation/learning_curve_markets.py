@@ -12,9 +12,9 @@ from torch import Tensor
 
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.synthetic_market import synthetic_market
 from tradingbot.envs.world import World
-from tradingbot.envs.worlds import synthetic_world
 from tradingbot.evaluation.oracle.action_rule import Information
 from tradingbot.evaluation.oracle_policy import oracle_policy
 

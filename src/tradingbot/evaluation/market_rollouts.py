@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from tradingbot.agents import RULES, Policy
@@ -20,8 +19,8 @@ from tradingbot.data.store import Dataset
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.domain.errors import ConfigError, DataError, suggest
 from tradingbot.domain.timeframe import BarGrid, Timeframe
+from tradingbot.envs.build_world import world_from_market, world_from_panel
 from tradingbot.envs.world import World, between
-from tradingbot.envs.worlds import world_from_bars, world_from_panel
 from tradingbot.evaluation.backtest import bars_between, baseline
 from tradingbot.evaluation.oracle_policy import ORACLES, oracle_policy
 from tradingbot.evaluation.rollout import PolicyRollout, roll_out, sleeve_config
@@ -107,15 +106,7 @@ def market_of_source(source: SyntheticSource) -> RolloutMarket:
         DataError: If the period is too short for features.
     """
     market = source.generate()
-    columns = (market.opens, market.highs, market.lows, market.closes, market.volumes, market.vwaps)
-    world = world_from_bars(
-        np.stack(columns, axis=-1).swapaxes(0, 1),
-        np.ones(market.shape[::-1], dtype=bool),
-        market.closed_at.astype("datetime64[us]").astype(np.int64),
-        market.symbols,
-        label=f"synthetic market {market.name!r}, seed {market.seed}",
-        synthetic=True,
-    )
+    world = world_from_market(market, label=f"synthetic market {market.name!r}, seed {market.seed}")
     provenance = Provenance(
         provider=source.id,
         timeframe=source.timeframe,
@@ -169,7 +160,7 @@ def choose_policies(
                 where=subject.world.label,
                 remedy=f"Leave it out: --policies {','.join(USUAL_RULES)}",
             )
-        cost_frac = costs.commission_frac + costs.slippage_frac + 0.5 * costs.spread_frac
+        cost_frac = costs.one_way_frac
         made[name] = oracle_policy(
             subject.market, subject.world, cost_frac=cost_frac, information=ORACLES[name]
         )

@@ -36,7 +36,7 @@ def buying_power_of(
     """Measure the room of each account at its last close."""
     long_value = account.units.clamp_min(0.0) * account.mark
     short_value = (-account.units).clamp_min(0.0) * account.mark
-    buffer = rates.commission_frac + rates.slippage_frac + 0.5 * rates.spread_frac
+    buffer = rates.one_way_frac
     free_cash = account.cash - short_value - limits.reserve_frac * equity
     largest = limits.max_position_frac * equity.clamp_min(0.0)
     short_room = account.cash + long_value - limits.margin_frac * short_value

@@ -44,6 +44,11 @@ class CostProfile:
                     remedy="1 bp is written 0.0001",
                 )
 
+    @property
+    def one_way_frac(self) -> float:
+        """Commission, slippage and half the spread of one fill; impact depends on its size."""
+        return self.commission_frac + self.slippage_frac + 0.5 * self.spread_frac
+
     def rates(
         self, *, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu"
     ) -> CostRates:
@@ -59,6 +64,11 @@ class CostRates(NamedTuple):
     spread_frac: Tensor
     impact_coef: Tensor
     borrow_frac_per_bar: Tensor
+
+    @property
+    def one_way_frac(self) -> Tensor:
+        """Commission, slippage and half the spread of one fill; impact depends on its size."""
+        return self.commission_frac + self.slippage_frac + 0.5 * self.spread_frac
 
 
 COST_PROFILES: dict[str, CostProfile] = {

@@ -214,7 +214,7 @@ def _roll_out_others(
     config = sleeve_config(costs)
     policies: dict[str, Policy] = {HOLD: buy_and_hold}
     if data.market is not None:
-        cost_frac = costs.commission_frac + costs.slippage_frac + 0.5 * costs.spread_frac
+        cost_frac = costs.one_way_frac
         with suppress(ConfigError):  # not every market has an oracle
             policies[ORACLE] = oracle_policy(
                 data.market, cut, cost_frac=cost_frac, information=Information.ATTAINABLE

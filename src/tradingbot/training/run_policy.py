@@ -12,7 +12,7 @@ from tradingbot.agents.policy import Policy
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import StorageError
 from tradingbot.envs.population import PRIVATE_NAMES
-from tradingbot.envs.population_layout import action_spec, market_table
+from tradingbot.envs.population.layout import action_spec, market_table
 from tradingbot.learning.trainer_tensors import tensors_below
 from tradingbot.networks.actor_layout import ActorLayout
 from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tradingbot.envs.worlds import synthetic_world
+from tradingbot.envs.build_world import synthetic_world
 
 pytest.importorskip("stable_baselines3", reason="the extra `train` is not installed")
 

@@ -9,8 +9,8 @@ import pytest
 
 from fixtures.trading_worlds import small_world
 from tradingbot.domain.errors import DataError
+from tradingbot.envs.build_world import world_from_bars
 from tradingbot.envs.clock import read_clock
-from tradingbot.envs.worlds import world_from_bars
 
 HOURS = np.datetime64("2024-03-01T10", "us") + np.arange(50) * np.timedelta64(1, "h")
 DAYS = np.datetime64("2024-03-01", "us") + np.arange(50) * np.timedelta64(1, "D")

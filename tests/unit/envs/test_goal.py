@@ -10,9 +10,9 @@ from gymnasium.utils.env_checker import check_env as check_gymnasium
 
 from tradingbot.domain.errors import ConfigError, UserError
 from tradingbot.domain.seeding import stream
+from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.goal import GoalEnv, GoalRules, draw_goal, goal_reward, meets_goal
-from tradingbot.envs.worlds import synthetic_world
 from tradingbot.market import EpisodeRules, SimulatorParams
 from tradingbot.risk.limits import RiskLimits
 

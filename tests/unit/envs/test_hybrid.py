@@ -14,10 +14,10 @@ from tradingbot.domain.action import Action
 from tradingbot.domain.errors import ConfigError, UserError
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.batch import BatchSimulator
+from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.hybrid import HybridEnv, HybridSimulator
 from tradingbot.envs.single import TradingEnv
-from tradingbot.envs.worlds import synthetic_world
 from tradingbot.market import AccountRules, ActionRules, EpisodeRules, SimulatorParams
 from tradingbot.risk.limits import RiskLimits
 

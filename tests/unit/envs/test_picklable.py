@@ -13,7 +13,7 @@ import pytest
 
 from fixtures.trading_worlds import short_config, small_world
 from tradingbot.envs import TradingEnv
-from tradingbot.envs.curriculum_env import CurriculumConfig, CurriculumEnv
+from tradingbot.envs.curriculum.env import CurriculumConfig, CurriculumEnv
 from tradingbot.envs.goal import GoalEnv
 from tradingbot.envs.hybrid import HybridEnv
 from tradingbot.envs.single_observation import make_observer

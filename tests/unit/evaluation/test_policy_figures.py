@@ -10,7 +10,7 @@ import pytest
 from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
 from tradingbot.agents.baselines.flat import flat
 from tradingbot.domain.errors import DataError
-from tradingbot.envs.worlds import synthetic_world
+from tradingbot.envs.build_world import synthetic_world
 from tradingbot.evaluation.backtest import Backtest, backtest, sleeve_config
 from tradingbot.evaluation.policy_figures import (
     NO_RATIO,

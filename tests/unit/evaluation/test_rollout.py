@@ -19,9 +19,9 @@ from tradingbot.data.synthetic.registry import generate
 from tradingbot.domain.denial import ExitReason
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.envs.batch import BatchSimulator
+from tradingbot.envs.build_world import world_from_bars
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World, between, select_symbols
-from tradingbot.envs.worlds import world_from_bars
 from tradingbot.evaluation.oracle.action_rule import Information
 from tradingbot.evaluation.oracle.market_oracle import oracle_for
 from tradingbot.evaluation.oracle.simulation import simulate_targets

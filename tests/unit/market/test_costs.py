@@ -41,6 +41,18 @@ def test_price_moves_against_the_trader(
     assert price_of(-100.0, **rates) == pytest.approx(sold, abs=1e-9)
 
 
+@pytest.mark.parametrize("profile", [*COST_PROFILES.values(), CostProfile(3e-4, 7e-5, 1.1e-4)])
+def test_one_way_cost_is_commission_slippage_and_half_the_spread(profile: CostProfile) -> None:
+    expected = profile.commission_frac + profile.slippage_frac + 0.5 * profile.spread_frac
+
+    assert profile.one_way_frac == expected
+    assert float(profile.rates(dtype=torch.float64).one_way_frac) == expected
+    # What a buy of one unit at 100 costs, at a size too small for impact.
+    paid = price_of(1e-12, slippage_frac=profile.slippage_frac, spread_frac=profile.spread_frac)
+    fee_frac = profile.commission_frac
+    assert paid / 100.0 - 1.0 + fee_frac == pytest.approx(profile.one_way_frac, abs=1e-12)
+
+
 def test_impact_grows_with_the_root_of_size() -> None:
     moves = [price_of(units, impact_coef=1.0) - 100.0 for units in (100.0, 400.0, 900.0)]
     assert moves == pytest.approx([0.20, 0.40, 0.60], abs=1e-9)

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.domain.errors import MissingExtraError
+from tradingbot.envs.build_world import world_from_market
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population import PopulationTask, evaluation_task
 from tradingbot.envs.synthetic_market import synthetic_market
 from tradingbot.envs.world import World
-from tradingbot.envs.worlds import world_from_market
 from tradingbot.evaluation.oracle.action_rule import DEFAULT_COST_FRAC, Information
 from tradingbot.evaluation.oracle_policy import oracle_policy
 from tradingbot.learning.playing import play

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population import PopulationTask
 from tradingbot.envs.sb3 import TradingVecEnv
 from tradingbot.envs.world import World
-from tradingbot.envs.worlds import synthetic_world
 from tradingbot.learning.sac.learner import SAC
 from tradingbot.networks.view import TableView
 from tradingbot_benchmarks.learning.sac.reference import CommonSetting

@@ -250,5 +250,5 @@ def _share(number: float) -> str:
 
 def _costs(figures: BacktestFigures) -> str:
     costs = figures.costs
-    one_way = 1e4 * (costs.commission_frac + costs.slippage_frac + 0.5 * costs.spread_frac)
+    one_way = 1e4 * costs.one_way_frac
     return f"{one_way:.1f} bp of each fill"

@@ -39,6 +39,7 @@ from tradingbot.features.pipeline import (
     validate_dataset,
 )
 from tradingbot.features.scaling import Scaler
+from tradingbot.market.costs import CostProfile
 
 Result = TypeVar("Result")
 Announce = Callable[[str], Progress]
@@ -104,7 +105,7 @@ def run_demo(
     facts = steps.run(
         "stylised facts", lambda _: measure_facts(built.inputs, sectors=known_sectors())
     )
-    cost_bps = 1e4 * (config.costs.commission_frac + config.costs.slippage_frac)
+    cost_bps = 1e4 * CostProfile(**config.costs.model_dump()).one_way_frac
     oracles = steps.run(
         "known answers",
         lambda progress: answer_all(cost_bps=cost_bps, rule="long_only", progress=progress),

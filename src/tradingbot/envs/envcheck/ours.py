@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.action import Action
+from tradingbot.envs.build_world import world_from_bars
 from tradingbot.envs.config import EnvConfig, ObservationForm
 from tradingbot.envs.envcheck.bars import DictatedBars
 from tradingbot.envs.envcheck.lane import LaneEnv
 from tradingbot.envs.envcheck.probe import AnyEnv, EnvProbe, Info
 from tradingbot.envs.single import TradingEnv
 from tradingbot.envs.world import World
-from tradingbot.envs.worlds import world_from_bars
 from tradingbot.market.costs import CostProfile
 from tradingbot.market.params import (
     AccountRules,

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from tradingbot.data.store import BarStore
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.seeding import stream
+from tradingbot.envs.build_world import inputs_of_market, world_from_inputs, world_from_panel
 from tradingbot.envs.world import World, select_symbols, with_probabilities
-from tradingbot.envs.worlds import inputs_of_market, world_from_inputs, world_from_panel
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.stress import BarArrays
 from tradingbot.features.causality.perturbations import perturb_symbols

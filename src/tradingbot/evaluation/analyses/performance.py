@@ -18,7 +18,7 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.envs.config import EnvConfig
-from tradingbot.envs.population_layout import action_spec
+from tradingbot.envs.population.layout import action_spec
 from tradingbot.envs.world import select_symbols
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, Part
@@ -220,7 +220,7 @@ def _oracle(subject: EvaluatedRun, part: Part) -> list[Backtest]:
     data, costs = subject.data, subject.env.costs
     if data.market is None:
         return []
-    cost_frac = costs.commission_frac + costs.slippage_frac + 0.5 * costs.spread_frac
+    cost_frac = costs.one_way_frac
     try:
         policy = oracle_policy(
             data.market, data.world, cost_frac=cost_frac, information=Information.ATTAINABLE

@@ -13,7 +13,7 @@ from torch import Tensor
 from tradingbot.agents.policy import Policy, PolicyInputs
 from tradingbot.domain.action import Action
 from tradingbot.envs.population import PRIVATE_NAMES
-from tradingbot.envs.population_layout import action_spec, market_table
+from tradingbot.envs.population.layout import action_spec, market_table
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest
 from tradingbot.evaluation.dossier.analysis import PolicyAnalysis, StateActionMap

@@ -257,7 +257,7 @@ def _rule(
             remedy="Leave it out",
         )
     else:
-        cost_frac = costs.commission_frac + costs.slippage_frac + 0.5 * costs.spread_frac
+        cost_frac = costs.one_way_frac
         policy = oracle_policy(
             place.market, place.world, cost_frac=cost_frac, information=ORACLES[name]
         )

@@ -63,7 +63,7 @@ def reward_rows(report: RolloutReport) -> tuple[list[str], list[list[str]]]:
 def describe(report: RolloutReport) -> str:
     """Say in one line what the figures hold for: data, period, costs, seed."""
     rollout, costs = report.rollout, report.rollout.config.costs
-    one_way = 1e4 * (costs.commission_frac + costs.slippage_frac + 0.5 * costs.spread_frac)
+    one_way = 1e4 * costs.one_way_frac
     kind = "SYNTHETIC" if rollout.synthetic else "observed"
     return (
         f"{kind}: {rollout.label}; {rollout.n_bars:,} bars × {len(rollout.symbols)} symbols; "

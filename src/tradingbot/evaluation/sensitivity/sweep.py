@@ -104,7 +104,7 @@ def one_way(cost_bps: float) -> CostProfile:
 
 def one_way_bps(costs: CostProfile) -> float:
     """Return what a fill costs by a profile, without impact and borrowing."""
-    return (costs.commission_frac + costs.slippage_frac + 0.5 * costs.spread_frac) * _BASIS_POINTS
+    return costs.one_way_frac * _BASIS_POINTS
 
 
 def _slipping(costs: CostProfile, slippage_bps: float) -> CostProfile:

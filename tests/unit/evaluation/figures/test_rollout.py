@@ -7,7 +7,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from tradingbot.agents import rule_policy
-from tradingbot.envs.worlds import synthetic_world
+from tradingbot.envs.build_world import synthetic_world
 from tradingbot.evaluation.figures.rollout import (
     POLICY_COLOURS,
     draw_equity,

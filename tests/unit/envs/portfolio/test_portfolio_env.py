@@ -12,10 +12,10 @@ from gymnasium.utils.env_checker import check_env as check_gymnasium
 
 from tradingbot.domain.errors import ConfigError, UserError
 from tradingbot.domain.seeding import stream
+from tradingbot.envs.build_world import synthetic_world, world_from_bars
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.portfolio import PortfolioEnv
-from tradingbot.envs.portfolio_actions import on_simplex
-from tradingbot.envs.worlds import synthetic_world, world_from_bars
+from tradingbot.envs.portfolio.actions import on_simplex
 from tradingbot.market import COST_PROFILES, ActionRules, CostProfile, EpisodeRules, SimulatorParams
 from tradingbot.risk.limits import RiskLimits
 

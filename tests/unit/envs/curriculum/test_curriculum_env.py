@@ -12,8 +12,8 @@ from gymnasium.utils.env_checker import check_env as check_gymnasium
 
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.envs.config import EnvConfig
-from tradingbot.envs.curriculum import STAGES, CurriculumState, EpisodeResult, PassRule
-from tradingbot.envs.curriculum_env import (
+from tradingbot.envs.curriculum.difficulty import DifficultyRules, DifficultyState
+from tradingbot.envs.curriculum.env import (
     CurriculumConfig,
     CurriculumEnv,
     Progress,
@@ -21,7 +21,7 @@ from tradingbot.envs.curriculum_env import (
     stage_costs,
     stage_world,
 )
-from tradingbot.envs.difficulty import DifficultyRules, DifficultyState
+from tradingbot.envs.curriculum.stages import STAGES, CurriculumState, EpisodeResult, PassRule
 from tradingbot.market import EpisodeRules, SimulatorParams
 
 SHORT = EnvConfig(rules=SimulatorParams(episode=EpisodeRules(episode_bars=20, window_bars=8)))

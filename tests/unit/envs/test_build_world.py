@@ -24,6 +24,8 @@ from tradingbot.envs import (
     world_from_bars,
     world_from_panel,
 )
+from tradingbot.envs.build_world import world_from_market
+from tradingbot.envs.synthetic_market import synthetic_market
 from tradingbot.envs.world import _PER_SYMBOL_AND_BAR, FEATURE_BOUND
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.panel import Panel, build_panel, panel_specs
@@ -199,6 +201,7 @@ def test_absent_bars_are_nan_unusable_and_without_features(world: World) -> None
     [
         ({"prices": np.ones((3, N_BARS, 4))}, r"prices must be \(N, T, 5\)"),
         ({"present": np.ones((3, 7), bool)}, r"present must be \(N, T\)"),
+        ({"covariates": {"signal": np.ones((3, 7))}}, r"signal must be \(N, T\)"),
         ({"symbols": ("A", "B")}, "prices must be"),
         ({"closed_at": np.zeros(N_BARS, np.int64)}, "in order of time"),
         ({"train": IndexRange(0, 999)}, "training bars must be in the data"),
@@ -214,6 +217,26 @@ def test_wrong_arrays_are_refused(world: World, change: dict[str, object], messa
     }
     with pytest.raises(DataError, match=message):
         world_from_bars(**{**arguments, **change})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["planted", "regimes", "hidden_trend"])
+def test_arrays_with_covariates_make_the_world_of_their_market(kind: str) -> None:
+    market = synthetic_market(kind, n_symbols=2, n_bars=N_BARS, seed=5, params={})
+    fields = (
+        market.opens, market.highs, market.lows, market.closes, market.volumes, market.vwaps
+    )  # fmt: skip
+    prices = np.stack(fields, axis=-1).swapaxes(0, 1)
+    arguments = (prices, np.ones((2, N_BARS), bool), market.closed_at, market.symbols)
+    covariates = {name: values.T for name, values in market.covariates.items()}
+
+    made = world_from_bars(*arguments, covariates=covariates, synthetic=True)
+    expected = world_from_market(market, label=made.label)
+
+    assert made.feature_names == expected.feature_names
+    for name in ("prices", "present", "features", "regimes", "usable", "closed_at"):
+        assert np.array_equal(getattr(made, name), getattr(expected, name)), name
+    bare = world_from_bars(*arguments)
+    assert np.array_equal(bare.features, made.features) == (not covariates)
 
 
 def test_bars_in_wrong_order_are_named(world: World) -> None:

@@ -79,12 +79,13 @@ def world_from_panel(
     return whole if period is None else between(whole, period.start, period.stop - 1)
 
 
-def world_from_bars(
+def world_from_bars(  # noqa: PLR0913 - what identifies bars of one's own, by name
     prices: NDArray[np.float64],
     present: NDArray[np.bool_],
     closed_at: ArrayLike,
     symbols: Sequence[str],
     *,
+    covariates: Mapping[str, NDArray[np.float64]] | None = None,
     train: IndexRange | None = None,
     label: str = "bars from arrays",
     synthetic: bool = False,
@@ -97,6 +98,8 @@ def world_from_bars(
         present: (N, T) there is a bar.
         closed_at: (T,) rising: datetime64 of any unit, or whole microseconds since 1970 UTC.
         symbols: N names.
+        covariates: Name → (N, T) values that became known by the close of their bar, NaN where
+            there is no new one: features behind the registered ones, or read by those.
         train: Bars the scaler is fitted on; by default the first `TRAIN_FRAC`.
         label: Where the bars are from.
         synthetic: They were generated.
@@ -105,14 +108,15 @@ def world_from_bars(
         DataError: If shapes disagree, the clock does not rise or is in another unit, or there is
             too little to scale by.
     """
-    clock = read_clock(closed_at)
+    clock, covariates = read_clock(closed_at), covariates or {}
     n, t = len(symbols), len(clock)
     if prices.ndim != 3 or prices.shape[:2] != (n, t) or prices.shape[2] not in (5, 6):
         raise DataError(
             "prices must be (N, T, 5) or (N, T, 6)", was=prices.shape, where=f"{n}, {t}"
         )
-    if present.shape != (n, t):
-        raise DataError("present must be (N, T)", was=present.shape, where=f"{n}, {t}")
+    for name, table in {"present": present, **covariates}.items():
+        if table.shape != (n, t):
+            raise DataError(f"{name} must be (N, T)", was=table.shape, where=f"{n}, {t}")
     columns = np.where(present[..., None], prices.astype(np.float64), np.nan)
     if columns.shape[2] == 5:
         columns = np.concatenate([columns, columns[..., 1:4].mean(-1, keepdims=True)], axis=-1)
@@ -121,6 +125,9 @@ def world_from_bars(
         closed_at=clock.astype("datetime64[us]"),
         present=np.ascontiguousarray(present.T.astype(bool)),
         bars={name: np.ascontiguousarray(columns[..., i].T) for i, name in enumerate(BAR_FIELDS)},
+        covariates=_known_at_close(
+            {name: values.T for name, values in covariates.items()}, clock.astype("datetime64[us]")
+        ),
     )
     return world_from_inputs(inputs, label=label, synthetic=synthetic, train=train)
 
@@ -272,17 +279,22 @@ def _while_member(world: World, universe: Universe) -> World:
 
 def inputs_of_market(market: SyntheticMarket) -> MarketInputs:
     """Lay a generated market out as what features are computed from; every bar is there."""
-    fields = (
-        market.opens, market.highs, market.lows, market.closes, market.volumes, market.vwaps
-    )  # fmt: skip
-    events = {}
-    for name, values in market.covariates.items():
-        bar, symbol = np.nonzero(~np.isnan(values))
-        events[name] = CovariateEvents(symbol, market.closed_at[bar], values[bar, symbol])
+    columns = [getattr(market, f"{name}s") for name in BAR_FIELDS]
     return MarketInputs(
         symbols=market.symbols,
         closed_at=market.closed_at,
         present=np.ones(market.shape, dtype=bool),
-        bars=dict(zip(BAR_FIELDS, fields, strict=True)),
-        covariates=events,
+        bars=dict(zip(BAR_FIELDS, columns, strict=True)),
+        covariates=_known_at_close(market.covariates, market.closed_at),
     )
+
+
+def _known_at_close(
+    covariates: Mapping[str, NDArray[np.float64]], closed_at: NDArray[np.datetime64]
+) -> dict[str, CovariateEvents]:
+    """Return values (T, N) as events at the closes of their bars; NaN is no event."""
+    events = {}
+    for name, values in covariates.items():
+        bar, symbol = np.nonzero(~np.isnan(values))
+        events[name] = CovariateEvents(symbol, closed_at[bar], values[bar, symbol])
+    return events

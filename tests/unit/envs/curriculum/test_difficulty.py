@@ -11,7 +11,8 @@ import torch
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.seeding import stream
-from tradingbot.envs.difficulty import (
+from tradingbot.envs.build_world import synthetic_world
+from tradingbot.envs.curriculum.difficulty import (
     DifficultyRules,
     DifficultyState,
     Knobs,
@@ -21,7 +22,6 @@ from tradingbot.envs.difficulty import (
     harder_world,
     knobs_at,
 )
-from tradingbot.envs.worlds import synthetic_world
 from tradingbot.market import CostProfile, SimulatorParams, advance, open_accounts, tensor_market
 
 TEN_WINS, TEN_LOSSES = (True,) * 10, (False,) * 10
@@ -242,6 +242,17 @@ def test_harder_world_keeps_covariates_and_calls_itself_synthetic():
     assert hard.synthetic
     assert hard.feature_names == world.feature_names
     np.testing.assert_array_equal(hard.features[..., -1], world.features[..., -1])
+
+
+def test_harder_world_keeps_what_a_registered_feature_reads_of_covariates():
+    world = synthetic_world("regimes", n_symbols=2, n_bars=600, seed=1)
+    sentiment = world.feature_names.index("sentiment")
+    assert world.features[..., sentiment].std() > 0.0
+
+    hard = harder_world(world, Knobs(volatility_factor=2.0), seed=3)
+
+    np.testing.assert_array_equal(hard.features[..., sentiment], world.features[..., sentiment])
+    assert not np.array_equal(hard.features[..., 0], world.features[..., 0])
 
 
 def test_harder_world_without_change_is_the_world_itself(trending):

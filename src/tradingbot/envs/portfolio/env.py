@@ -21,8 +21,8 @@ from tradingbot.domain.errors import ConfigError, UserError
 from tradingbot.envs.batch import chance_seed
 from tradingbot.envs.batch_observation import ObservationWriter
 from tradingbot.envs.config import EnvConfig, read_config, start_mask
-from tradingbot.envs.portfolio_accounting import rebalance, sleeve_moves
-from tradingbot.envs.portfolio_actions import on_simplex, read_answer
+from tradingbot.envs.portfolio.accounting import rebalance, sleeve_moves
+from tradingbot.envs.portfolio.actions import on_simplex, read_answer
 from tradingbot.envs.world import World, require_world
 from tradingbot.market.account import Account
 from tradingbot.market.advance import Advanced, advance
@@ -156,7 +156,7 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
         wanted = on_simplex(action, self.world.n_symbols)
         advanced, bar = self._trade_sleeves()
         costs = self.config.costs
-        one_way = costs.commission_frac + costs.slippage_frac + 0.5 * costs.spread_frac
+        one_way = costs.one_way_frac
         made = rebalance(self._weights, wanted, sleeve_moves(advanced, bar), one_way)
         self._weights, self._last_growth = made.weights, made.total
         self._value *= self._last_growth

@@ -1,7 +1,7 @@
 """The curriculum: five stages from easy to realistic as data, and the rule that passes a stage.
 
 Everything here is a pure function of plain values. The environment that walks the stages is in
-`curriculum_env`; difficulty that moves both ways within a stage is in `difficulty`.
+`env`; difficulty that moves both ways within a stage is in `difficulty`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The environment that walks the curriculum: each stage's own synthetic markets and costs.
 
-What the stages are and when one is passed is in `curriculum`; how difficulty moves within a stage
+What the stages are and when one is passed is in `stages`; how difficulty moves within a stage
 is in `difficulty`. Here both are applied, between episodes only.
 """
 
@@ -15,8 +15,17 @@ import gymnasium as gym
 from tradingbot.domain.checks import require
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.seeding import stream
+from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.config import EnvConfig
-from tradingbot.envs.curriculum import (
+from tradingbot.envs.curriculum.difficulty import (
+    DifficultyRules,
+    DifficultyState,
+    Knobs,
+    adapt,
+    harder_world,
+    knobs_at,
+)
+from tradingbot.envs.curriculum.stages import (
     STAGES,
     CurriculumStage,
     CurriculumState,
@@ -26,18 +35,9 @@ from tradingbot.envs.curriculum import (
     episode_result,
     is_success,
 )
-from tradingbot.envs.difficulty import (
-    DifficultyRules,
-    DifficultyState,
-    Knobs,
-    adapt,
-    harder_world,
-    knobs_at,
-)
 from tradingbot.envs.single import RenderMode, TradingEnv
 from tradingbot.envs.spaces import observation_space
 from tradingbot.envs.world import World
-from tradingbot.envs.worlds import synthetic_world
 from tradingbot.market.costs import CostProfile
 
 

@@ -15,7 +15,8 @@ import torch
 from tradingbot.data.synthetic.registry import generate
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.seeding import stream
-from tradingbot.envs.curriculum import (
+from tradingbot.envs.build_world import synthetic_world
+from tradingbot.envs.curriculum.stages import (
     BARS_PER_YEAR,
     STAGES,
     CurriculumStage,
@@ -27,7 +28,6 @@ from tradingbot.envs.curriculum import (
     is_success,
 )
 from tradingbot.envs.episode_info import summarise
-from tradingbot.envs.worlds import synthetic_world
 from tradingbot.evaluation.oracle.market_oracle import oracle_for
 from tradingbot.market import SimulatorParams, advance, open_accounts, tensor_market
 from tradingbot.market.scalar import ScalarAccount

@@ -17,7 +17,7 @@ from torch import Tensor
 from tradingbot.domain.action import Action
 from tradingbot.domain.errors import ConfigError, DataError, suggest
 from tradingbot.envs.config import EnvConfig, start_mask
-from tradingbot.envs.population_layout import action_spec, backtest_step, market_table, may_compile
+from tradingbot.envs.population.layout import action_spec, backtest_step, market_table, may_compile
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World, require_world
 from tradingbot.learning.task import Observation, TaskState, TaskStep
@@ -44,7 +44,7 @@ class PopulationTask:
     is a packed account: money (19, N · B) and counts (22, N · B).
 
     Example:
-        >>> from tradingbot.envs.worlds import synthetic_world
+        >>> from tradingbot.envs.build_world import synthetic_world
         >>> task = PopulationTask(synthetic_world(n_bars=800), EnvConfig(), n_envs=2, seed=7)
         >>> state, seen = task.begin()
         >>> task.step(state, torch.zeros(4, 2)).reward.shape

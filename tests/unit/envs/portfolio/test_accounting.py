@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tradingbot.envs.portfolio_accounting import (
+from tradingbot.envs.portfolio.accounting import (
     LOWEST_FACTOR,
     Rebalanced,
     SleeveMoves,

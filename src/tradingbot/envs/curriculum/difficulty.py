@@ -2,7 +2,7 @@
 
 The controller is a pure function of outcomes. The market is changed before features are computed
 and causally: a bar depends on bars up to itself and on noise drawn by seed. Which episodes count as
-a success is for the caller (`curriculum`) to say.
+a success is for the caller (`stages`) to say.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ from torch import Tensor
 from tradingbot.domain.checks import require
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.seeding import stream
+from tradingbot.envs.build_world import world_from_bars
 from tradingbot.envs.world import World
-from tradingbot.envs.worlds import world_from_bars
+from tradingbot.features.inputs import BAR_FIELDS
+from tradingbot.features.registry import technical_features
+from tradingbot.features.session_time import WEEKDAY
 from tradingbot.market.bars import VOLATILITY_BARS
 from tradingbot.market.costs import CostRates
 
@@ -227,11 +230,18 @@ def harder_world(world: World, knobs: Knobs, *, seed: int) -> World:
         label=f"{world.label}, made harder: {_in_words(knobs)}",
         synthetic=True,  # whatever it was before, nobody has observed these bars
     )
-    kept = [i for i, name in enumerate(world.feature_names) if name not in changed.feature_names]
+    known = {*BAR_FIELDS, WEEKDAY.name}
+    of_bars = {spec.name for spec in technical_features() if known.issuperset(spec.inputs)}
+    columns = [
+        changed.features[..., changed.feature_names.index(name)]
+        if name in of_bars
+        else world.features[..., position]
+        for position, name in enumerate(world.feature_names)
+    ]
     return replace(
         changed,
-        features=np.concatenate([changed.features, world.features[..., kept]], axis=-1),
-        feature_names=(*changed.feature_names, *(world.feature_names[i] for i in kept)),
+        features=np.stack(columns, axis=-1),
+        feature_names=world.feature_names,
         probabilities=world.probabilities,
         usable=changed.usable & world.usable,
     )

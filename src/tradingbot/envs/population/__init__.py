@@ -1,0 +1,5 @@
+"""The trading task of learners: one agent per symbol, each in B environments."""
+
+from tradingbot.envs.population.task import PRIVATE_NAMES, PopulationTask, evaluation_task
+
+__all__ = ["PRIVATE_NAMES", "PopulationTask", "evaluation_task"]
