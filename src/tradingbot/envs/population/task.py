@@ -223,7 +223,9 @@ class PopulationTask:
 
     def _private(self, numbers: Tensor) -> Tensor:
         """Lay (18, N · B) out as (N, B, P) float32."""
-        shown = numbers.float() if self.n_private == len(numbers) else numbers.float()[self._shown]
+        shown = numbers.float()
+        if self.n_private != len(numbers):
+            shown = shown.index_select(0, self._shown)
         return shown.T.reshape(len(self.agent_names), self.n_envs, self.n_private)
 
     def _allowed(self, codes: Tensor) -> Tensor:

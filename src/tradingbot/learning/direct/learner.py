@@ -8,15 +8,19 @@ import torch
 from torch import Tensor, nn
 
 from tradingbot.domain.errors import ConfigError
+from tradingbot.learning.captured import CapturedStep, rate_holder, set_rate
 from tradingbot.learning.direct.config import DirectConfig
 from tradingbot.learning.direct.loss import log_growth, objective_of
 from tradingbot.learning.generators import begin_another, make_generator
 from tradingbot.learning.learner import Experience, Metrics, Update, experience_of
 from tradingbot.learning.learner_state import Part, collect_state, restore_state
-from tradingbot.learning.task import Observation, Task, TaskStep
+from tradingbot.learning.task import Observation, Task, TaskState, TaskStep
 from tradingbot.networks.heads import StackedHead
 from tradingbot.networks.levels import round_to_levels
 from tradingbot.networks.view import View
+
+_FIRST_CALLS = 1
+"""Updates that run as they are before one is captured: an uncompiled one takes seconds."""
 
 
 class Direct:
@@ -24,7 +28,15 @@ class Direct:
 
     name = "direct"
 
-    def __init__(self, task: Task, view: View, config: DirectConfig, *, seed: int) -> None:
+    def __init__(
+        self,
+        task: Task,
+        view: View,
+        config: DirectConfig,
+        *,
+        seed: int,
+        captured: bool | None = None,
+    ) -> None:
         """Draw weights and open the task's environments.
 
         Args:
@@ -32,6 +44,8 @@ class Direct:
             view: How rows of the task's table are seen; learns too if it can.
             config: Settings.
             seed: Root of all random streams.
+            captured: Replay updates as a CUDA graph; by default on CUDA, unless the view learns
+                too.
 
         Raises:
             ConfigError: If the actions of the task are codes.
@@ -54,28 +68,18 @@ class Direct:
         self._noise_scale = torch.ones(n_agents, device=device)
         self._agent_weight = torch.ones(n_agents, device=device)
         self._rate_scale = 1.0
-        self._state, self._observation = task.begin()
+        self._captured = self._make_captured(captured)
+        self._stand_at(*task.begin())
 
     def update(self) -> Update:
         """Play `chunk_bars` bars in all environments and follow the gradient once."""
         for group in self._optimiser.param_groups:
-            group["lr"] = self.config.learning_rate.at(self.steps) * self._rate_scale
-        made, growth = self._play()
-        reward = torch.stack([step.reward for _, step in made])
-        worth = objective_of(self.config.objective, growth, reward)
-        lost = self.config.deviation_penalty * self._actor.penalty() - worth
-        loss = torch.mean(lost * self._agent_weight)
-        self._optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        norm = nn.utils.clip_grad_norm_(
-            self._weights(), self.config.max_gradient_norm or float("inf")
-        )
-        self._optimiser.step()
+            set_rate(group, self.config.learning_rate.at(self.steps) * self._rate_scale)
+        made = self._learn() if self._captured is None else _copied(self._captured())
         self._view.refresh()
         self.steps += self.config.chunk_bars * self.task.n_envs
         self.updates += 1
-        experience = experience_of(made)
-        return Update(self._metrics(worth, growth, norm, experience), experience)
+        return made
 
     @torch.no_grad()
     def act(self, observation: Observation) -> Tensor:
@@ -111,8 +115,9 @@ class Direct:
         values = restore_state(self._parts(), state)
         self.steps, self.updates = values["steps"], values["updates"]
         self._noise_scale, self._rate_scale = values["noise_scale"], values["rate_scale"]
-        self._state = values["task"]
-        self._observation = self.task.observe(self._state)
+        self._stand_at(values["task"], self.task.observe(values["task"]))
+        if self._captured is not None:
+            self._captured.forget()  # the optimiser's tensors are others now
         self._view.refresh()
 
     def set_entropy_scale(self, scale: Tensor) -> None:
@@ -125,11 +130,48 @@ class Direct:
 
     def set_agent_weight(self, weight: Tensor) -> None:
         """Multiply each agent's loss, (N,)."""
-        self._agent_weight = weight.to(self._device, torch.float32, copy=True)
+        self._agent_weight.copy_(weight)
 
     def explore_anew(self, number: int) -> None:
         """Draw `noise` from another stream; learning itself draws nothing."""
         begin_another(self._noise, number)
+
+    def _learn(self) -> Update:
+        """Make one update of the weights; reads and writes tensors that stay where they are."""
+        made, growth = self._play()
+        reward = torch.stack([step.reward for _, step in made])
+        worth = objective_of(self.config.objective, growth, reward)
+        lost = self.config.deviation_penalty * self._actor.penalty() - worth
+        loss = torch.mean(lost * self._agent_weight)
+        self._optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        norm = nn.utils.clip_grad_norm_(
+            self._weights(), self.config.max_gradient_norm or float("inf")
+        )
+        self._optimiser.step()
+        experience = experience_of(made)
+        metrics = self._metrics(worth, growth, norm, experience)
+        self._go_on_from(made[-1][1])
+        return Update(metrics, experience)
+
+    def _stand_at(self, state: TaskState, observation: Observation) -> None:
+        """Keep where the next chunk begins, in tensors that nothing else writes."""
+        self._state = tuple(part.clone() for part in state)
+        self._observation = Observation(*(part.clone() for part in observation))
+
+    @torch.no_grad()
+    def _go_on_from(self, step: TaskStep) -> None:
+        """Let the next chunk begin where this one ended, without its gradient."""
+        kept = (*self._state, *self._observation)
+        for part, after in zip(kept, (*step.state, *step.observation), strict=True):
+            part.copy_(after)
+
+    def _make_captured(self, captured: bool | None) -> CapturedStep[Update] | None:
+        view_learns = any(p.requires_grad for p in self._view.parameters())
+        able = self._device.type == "cuda" and not view_learns
+        if not (able if captured is None else captured):
+            return None
+        return CapturedStep(self._learn, (), self._device, first_calls=_FIRST_CALLS)
 
     def _play(self) -> tuple[list[tuple[Tensor, TaskStep]], Tensor]:
         """Play a chunk with gradients; return actions and steps, and log growth (S, N, B)."""
@@ -144,8 +186,6 @@ class Direct:
             growth.append(log_growth(before, left, step.truncated))
             made.append((action, step))
             state, seen, before = step.state, step.observation, after
-        self._state = tuple(part.detach() for part in state)
-        self._observation = seen._replace(private=seen.private.detach())
         return made, torch.stack(growth)
 
     def _output(self, observation: Observation, seen: Tensor) -> Tensor:
@@ -163,9 +203,10 @@ class Direct:
         shared = [p for name, p in self._actor.named_parameters() if name not in own]
         shared += [p for p in self._view.parameters() if p.requires_grad]
         deviations = [p for name, p in self._actor.named_parameters() if name in own]
+        rate, on_gpu = rate_holder(self._device), self._device.type == "cuda"
         groups = [{"params": shared, "weight_decay": decay}]
         groups += [{"params": deviations, "weight_decay": 0.0}] if deviations else []
-        return torch.optim.Adam(groups, lr=0.0, fused=True)
+        return torch.optim.Adam(groups, lr=rate, fused=True, capturable=on_gpu)
 
     def _weights(self) -> list[Tensor]:
         return [p for group in self._optimiser.param_groups for p in group["params"]]
@@ -198,3 +239,9 @@ class Direct:
             "steps": self.steps,
             "updates": self.updates,
         }
+
+
+def _copied(made: Update) -> Update:
+    """Return a report that the next update does not write over."""
+    metrics = {name: value.clone() for name, value in made.metrics.items()}
+    return Update(metrics, Experience(*(part.clone() for part in made.experience)))

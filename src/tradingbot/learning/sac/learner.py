@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from tradingbot.domain.errors import ConfigError
+from tradingbot.learning.captured import CapturedStep
 from tradingbot.learning.generators import begin_another, make_generator
 from tradingbot.learning.learner import Experience, Metrics, Update, experience_of
 from tradingbot.learning.learner_state import Part, collect_state, restore_state
 from tradingbot.learning.replay import Replay, Transitions, transitions_of
-from tradingbot.learning.sac.captured import CapturedStep
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.measures import MEASURED, measure
 from tradingbot.learning.sac.networks import WIDEST_SPREAD, Aim, Losses, ReplayBatch, SoftNetworks
@@ -203,7 +203,7 @@ class SAC:
         for kept, new in zip(self._aim, self._make_aim(), strict=True):
             kept.copy_(new)
 
-    def _make_captured(self, captured: bool | None) -> CapturedStep | None:
+    def _make_captured(self, captured: bool | None) -> CapturedStep[Tensor] | None:
         able = self._device.type == "cuda" and not self._view_learns
         if not (able if captured is None else captured):
             return None

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import Tensor, nn
 
+from tradingbot.learning.captured import rate_holder, set_rate
 from tradingbot.learning.sac.networks import SoftNetworks
 from tradingbot.networks.view import View
 
@@ -23,28 +24,23 @@ def make_optimiser(networks: SoftNetworks, view: View, weight_decay: float) -> t
         "temperature": learning([networks.log_temperature]),
     }
     device = networks.log_temperature.device
-    on_gpu = device.type == "cuda"
     groups = [
         {
             "name": name,
             "params": part,
             "weight_decay": 0.0 if name == "temperature" else weight_decay,
-            "lr": torch.zeros((), device=device) if on_gpu else 0.0,
+            "lr": rate_holder(device),
         }
         for name, part in weights.items()
         if part
     ]
-    return torch.optim.Adam(groups, fused=True, capturable=on_gpu)
+    return torch.optim.Adam(groups, fused=True, capturable=device.type == "cuda")
 
 
 def set_rates(optimiser: torch.optim.Adam, rates: Mapping[str, float], other: float) -> None:
     """Set the learning rate of each group by name; `other` where a group has none of its own."""
     for group in optimiser.param_groups:
-        rate = rates.get(group["name"], other)
-        if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(rate)
-        else:
-            group["lr"] = rate
+        set_rate(group, rates.get(group["name"], other))
 
 
 def weights_of(optimiser: torch.optim.Adam, *names: str) -> list[Tensor]:
