@@ -12,6 +12,7 @@ import importlib.util
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 import torch
@@ -113,6 +114,8 @@ def compiled_step(
 ) -> PackedStepFunction:
     """Return the step in a market, compiled; the first call takes some twenty seconds.
 
+    A later process finds the program in the compiler's cache on disk, and takes some five.
+
     The program is for one batch size, number format and device: those of the first call. Markets
     and starts are arguments of it, so another market of the same size costs nothing.
 
@@ -190,5 +193,18 @@ def _compile(
         for node in graph.graph.nodes:
             node.meta.clear()  # shapes recorded under tracing would clash with the compiler's own
         wrapped = arguments[0].device.type == "cpu" and not differentiable
-        program: _Program = compile_graph(graph, list(arguments), options={"cpp_wrapper": wrapped})
+        with _cached_on_disk():
+            program: _Program = compile_graph(
+                graph, list(arguments), options={"cpp_wrapper": wrapped}
+            )
     return program
+
+
+def _cached_on_disk() -> AbstractContextManager[object]:
+    """Return the context without which the compiler does not look into its cache on disk."""
+    from torch._guards import TracingContext, tracing
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    shapes = FakeTensorMode(shape_env=ShapeEnv(assume_static_by_default=True))
+    return tracing(TracingContext(shapes))

@@ -147,6 +147,7 @@ def observe_opened(rules: SimulatorParams, account: Account) -> Tensor:
     opened = PrivateInputs(**(zeros | {"cash": cash, "peak": cash, "mark": 1.0}))
     numbers = private_features(rules, opened, FLOAT_MATHS)
     like = account.cash
-    shared = torch.tensor(numbers[:-1], dtype=like.dtype, device=like.device)[:, None]
+    # Filled on the device: a copy from the host could not be captured as a CUDA graph.
+    shared = [torch.full_like(like, number) for number in numbers[:-1]]
     stale = account.stale_bars.to(like.dtype)
-    return torch.cat((shared.expand(-1, len(like)), (stale / (stale + 1.0))[None]))
+    return torch.stack([*shared, stale / (stale + 1.0)])

@@ -69,7 +69,7 @@ class Direct:
         self._agent_weight = torch.ones(n_agents, device=device)
         self._rate_scale = 1.0
         self._captured = self._make_captured(captured)
-        self._stand_at(*task.begin())
+        self._stand_at(task.begin()[0])
 
     def update(self) -> Update:
         """Play `chunk_bars` bars in all environments and follow the gradient once."""
@@ -115,7 +115,7 @@ class Direct:
         values = restore_state(self._parts(), state)
         self.steps, self.updates = values["steps"], values["updates"]
         self._noise_scale, self._rate_scale = values["noise_scale"], values["rate_scale"]
-        self._stand_at(values["task"], self.task.observe(values["task"]))
+        self._stand_at(values["task"])
         if self._captured is not None:
             self._captured.forget()  # the optimiser's tensors are others now
         self._view.refresh()
@@ -151,20 +151,18 @@ class Direct:
         self._optimiser.step()
         experience = experience_of(made)
         metrics = self._metrics(worth, growth, norm, experience)
-        self._go_on_from(made[-1][1])
+        self._go_on_from(made[-1][1].state)
         return Update(metrics, experience)
 
-    def _stand_at(self, state: TaskState, observation: Observation) -> None:
+    def _stand_at(self, state: TaskState) -> None:
         """Keep where the next chunk begins, in tensors that nothing else writes."""
         self._state = tuple(part.clone() for part in state)
-        self._observation = Observation(*(part.clone() for part in observation))
 
     @torch.no_grad()
-    def _go_on_from(self, step: TaskStep) -> None:
+    def _go_on_from(self, state: TaskState) -> None:
         """Let the next chunk begin where this one ended, without its gradient."""
-        kept = (*self._state, *self._observation)
-        for part, after in zip(kept, (*step.state, *step.observation), strict=True):
-            part.copy_(after)
+        for kept, after in zip(self._state, state, strict=True):
+            kept.copy_(after)
 
     def _make_captured(self, captured: bool | None) -> CapturedStep[Update] | None:
         view_learns = any(p.requires_grad for p in self._view.parameters())
@@ -176,7 +174,8 @@ class Direct:
     def _play(self) -> tuple[list[tuple[Tensor, TaskStep]], Tensor]:
         """Play a chunk with gradients; return actions and steps, and log growth (S, N, B)."""
         made, growth = [], []
-        state, seen = self._state, self._observation
+        # Seen anew, as after resuming: a compiled step may round what it shows differently.
+        state, seen = self._state, self.task.observe(self._state)
         before = self.task.wealth(state)
         for _ in range(self.config.chunk_bars):
             action = self._squashed(self._output(seen, self._view(seen.row)))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from fixtures.trading_worlds import short_config, small_world
 from tradingbot.domain.errors import ConfigError
@@ -18,25 +19,31 @@ from tradingbot.networks.heads import HeadConfig
 from tradingbot.networks.view import TableView
 
 N, B, BARS = 3, 2, 5
+needs_cuda = pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="CUDA graphs need a CUDA device"
+)
 
 
-def task_of(seed: int = 0) -> PopulationTask:
+def task_of(seed: int = 0, **where) -> PopulationTask:
     """Return sleeves with short episodes."""
     config = sleeve_config(reward="log_growth")
     episode = replace(config.rules.episode, episode_bars=8)
     config = replace(config, rules=replace(config.rules, episode=episode))
-    return PopulationTask(small_world(), config, n_envs=B, seed=seed).showing("size")
+    return PopulationTask(small_world(), config, n_envs=B, seed=seed, **where).showing("size")
 
 
-def make(seed: int = 0, **changes) -> Direct:
+def make(
+    seed: int = 0, *, captured: bool | None = None, device="cpu", compiled=None, **changes
+) -> Direct:
     """Return a small learner."""
     fields = {
         "actor": HeadConfig(hidden=(8,)),
         "chunk_bars": BARS,
         "learning_rate": Schedule("cosine", 3e-3, 0.0, over=100),
     }
-    task = task_of()
-    return Direct(task, TableView(task.table), DirectConfig(**(fields | changes)), seed=seed)
+    task = task_of(device=device, compiled=compiled)
+    config = DirectConfig(**(fields | changes))
+    return Direct(task, TableView(task.table), config, seed=seed, captured=captured)
 
 
 def test_update_counts_and_reports_what_happened() -> None:
@@ -110,13 +117,79 @@ def test_chunks_go_on_where_the_last_one_ended() -> None:
     direct = make(learning_rate=Schedule("constant", 1e-12))
     rows = []
     for _ in range(2):
-        rows.append(direct._observation.row.clone())
+        rows.append(direct.task.observe(direct._state).row)
+        last = direct._play()[0][-1][1]
         direct.update()
-        assert torch.equal(direct.task.observe(direct._state).row, direct._observation.row)
-        assert not any(part.requires_grad for part in direct._state)
+        for kept, after in zip(direct._state, last.state, strict=True):
+            assert torch.equal(kept, after)
+            assert not kept.requires_grad
     assert torch.equal(rows[1], rows[0] + BARS)
     direct.update()
-    assert not torch.equal(direct._observation.row, rows[1] + 2 * BARS)  # episodes of 8 bars
+    now = direct.task.observe(direct._state)
+    assert not torch.equal(now.row, rows[1] + 2 * BARS)  # episodes of 8 bars
+
+
+@pytest.mark.parametrize("objective", ["log_growth", "sharpe", "reward"])
+def test_update_on_kept_tensors_equals_the_plain_one_bit_for_bit(objective: str) -> None:
+    plain, kept = make(objective=objective), make(objective=objective, captured=True)
+    places = [part.data_ptr() for part in kept._state]
+    reports = []
+    for number in range(4):
+        for direct in (plain, kept):
+            direct.set_learning_rate_scale(1.0 - 0.1 * number)
+            direct.set_agent_weight(torch.tensor([1.0, 0.5, float(number)], dtype=torch.float64))
+        expected, found = plain.update(), kept.update()
+        reports.append((expected, found))
+    assert [part.data_ptr() for part in kept._state] == places  # where a graph would read them
+    for expected, found in reports:  # no later update wrote over them
+        assert expected.metrics.keys() == found.metrics.keys()
+        for name, value in expected.metrics.items():
+            assert torch.equal(value, found.metrics[name]), name
+        for ours, theirs in zip(found.experience, expected.experience, strict=True):
+            assert torch.equal(ours, theirs)
+    for name, value in plain.state().items():
+        assert torch.equal(value, kept.state()[name]), name
+
+
+def test_update_asks_the_host_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A CUDA graph cannot: neither numbers that come from the host nor decisions it takes."""
+    direct = make(captured=True)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a tensor is made of the host's numbers")
+
+    with monkeypatch.context() as patched, _NothingForTheHost():
+        for name in ("tensor", "as_tensor", "from_numpy"):
+            patched.setattr(torch, name, refuse)
+        made = direct._learn()
+    assert torch.isfinite(made.metrics["loss/gradient_norm"])
+
+
+class _NothingForTheHost(TorchDispatchMode):
+    """Refuses operations that wait for the device, or whose result's size depends on numbers."""
+
+    names = ("_local_scalar_dense", "nonzero", "masked_select", "unique", "_unique2", "equal")
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        assert func.overloadpacket.__name__ not in self.names, func
+        return func(*args, **(kwargs or {}))
+
+
+@needs_cuda
+@pytest.mark.parametrize("compiled", [False, True])
+def test_captured_updates_equal_those_of_one_kernel_at_a_time(compiled: bool) -> None:
+    learners = [make(device="cuda", compiled=compiled, captured=on) for on in (True, False, True)]
+    for learner in learners[:2]:
+        for _ in range(3):
+            learner.update()
+    learners[2].load_state(learners[0].state())
+    for learner in learners:
+        for _ in range(4):
+            learner.update()
+    captured, plain, resumed = (learner.state() for learner in learners)
+    for name, value in plain.items():
+        torch.testing.assert_close(captured[name], value, rtol=1e-5, atol=1e-6, msg=name)
+        assert torch.equal(captured[name], resumed[name]), name
 
 
 def test_deterministic_actions_are_rounded_to_levels_and_samples_are_not() -> None:
