@@ -8,15 +8,15 @@ the differentiable step; `graph` and `compiled_graph` replay a whole update of e
 graph. First the weights of each mode are compared with those of `eager` after every one of a few
 updates, and a learner that resumes halfway with one that never stopped. Then a fresh learner is
 timed: the first update, the second (captures), the others; compiling is over by then, and is the
-`first_s` of the comparison. A mode that would take longer
-than --limit seconds stops and says so (`complete`: false, `seconds` extrapolated). A mode that
-fails leaves its error and the others go on.
+`first_s` of the comparison. A mode that would take longer than --limit seconds stops and says so
+(`complete`: false, `seconds` extrapolated). A mode that fails leaves its error; others go on.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import importlib.util
 import json
 import os
 import statistics
@@ -34,10 +34,11 @@ sys.path.insert(0, str(SOURCES))
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
-# The package itself registers environments with Gymnasium, which this script does without.
-_ENVS = types.ModuleType("tradingbot.envs")
-_ENVS.__path__ = [str(SOURCES / "tradingbot" / "envs")]
-sys.modules.setdefault("tradingbot.envs", _ENVS)
+if importlib.util.find_spec("gymnasium") is None:
+    # The package registers environments with Gymnasium, which this script does without.
+    _ENVS = types.ModuleType("tradingbot.envs")
+    _ENVS.__path__ = [str(SOURCES / "tradingbot" / "envs")]
+    sys.modules["tradingbot.envs"] = _ENVS
 
 from tradingbot.envs.config import EnvConfig  # noqa: E402
 from tradingbot.envs.population import PopulationTask  # noqa: E402

@@ -6,10 +6,11 @@ import math
 
 import pytest
 import torch
+from torch._dynamo.utils import counters
 
 from fixtures.streams import profit, scene
 from tradingbot.domain.errors import ConfigError
-from tradingbot.market import AccountRules, ActionRules, EpisodeRules, SimulatorParams
+from tradingbot.market import AccountRules, ActionRules, EpisodeRules, SimulatorParams, compiled
 from tradingbot.market.account import COUNT_FIELDS, FLOAT_FIELDS
 from tradingbot.market.compiled import compiled_step, missing_compiler
 from tradingbot.market.packing import pack, pack_rates, unpack
@@ -26,7 +27,7 @@ RULES = SimulatorParams(
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # the compiler's own
-def test_compiled_step_equals_the_eager_one() -> None:
+def test_compiled_step_equals_the_eager_one(monkeypatch: pytest.MonkeyPatch) -> None:
     if missing_compiler(torch.device("cpu")):
         pytest.skip("compiling for the CPU needs a C++ compiler, and there is none")
     torch.set_num_threads(1)
@@ -56,3 +57,11 @@ def test_compiled_step_equals_the_eager_one() -> None:
     assert (ends > 10).all()
     with pytest.raises(ConfigError, match="the batch it was compiled for"):
         program(rates, pack(account), where.actions[0][:-1])
+    # What another process would do: the program is not in memory, but on disk.
+    monkeypatch.setattr(compiled, "_PROGRAMS", {})
+    hits = counters["inductor"]["fxgraph_cache_hit"]
+    again = compiled_step(RULES, profit, where.market, where.starts)
+    last = again(rates, pack(account), where.actions[0])
+    assert counters["inductor"]["fxgraph_cache_hit"] == hits + 1
+    expected = program(rates, pack(account), where.actions[0])
+    assert torch.equal(last.account.money, expected.account.money)

@@ -16,7 +16,7 @@ from tradingbot.market.packing import pack_rates
 from tradingbot_benchmarks.simulator.bound import bytes_per_step
 from tradingbot_benchmarks.simulator.setup import COSTS, EVERY_RULE, bench_world, draw_batch
 
-SCRIPT = Path(__file__).resolve().parents[4] / "benchmarks" / "gpu_simulator.py"
+SCRIPT = Path(__file__).resolve().parents[3] / "benchmarks" / "gpu_simulator.py"
 
 
 @pytest.fixture(scope="module")

@@ -72,9 +72,8 @@ class PopulationTask:
             n_envs: B, environments of each agent.
             seed: Root of all starts.
             device: Where everything lives.
-            compiled: Compile each kind of step at its first call, which takes some twenty seconds;
-                by default on CUDA only, and there `step` only: a short training is over before
-                its gradients are compiled.
+            compiled: Compile each kind of step at its first call, which takes some twenty seconds,
+                forty with gradients; less once the compiler has it on disk. By default on CUDA.
             dtype: Number format of accounts; float64 for exact accounting.
 
         Raises:
@@ -93,7 +92,6 @@ class PopulationTask:
         self._market = tensor_market(world.prices, world.present, dtype=dtype, device=device)
         self._rates = pack_rates(config.costs.rates(dtype=dtype, device=device))
         self._compiled = may_compile(compiled, torch.device(device))
-        self._smooth_compiled = self._compiled and compiled is True
         self._show(PRIVATE_NAMES)
         self._lay_out(self._possible())
 
@@ -186,10 +184,9 @@ class PopulationTask:
         self._smooth_step = self._plain_step
         if self._compiled:
             self._plain_step = compiled_step(*place)
+            self._smooth_step = compiled_step(*place, differentiable=True)
         elif not self.resets:
             self._plain_step = backtest_step(rules, reward, self._market)
-        if self._smooth_compiled:
-            self._smooth_step = compiled_step(*place, differentiable=True)
 
     def _show(self, names: tuple[str, ...]) -> None:
         self.private_names, self.n_private = names, len(names)
