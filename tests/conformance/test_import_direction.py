@@ -39,18 +39,16 @@ ALLOWED: dict[str, frozenset[str] | None] = {
     "agents": frozenset({"domain", "risk", "market", "networks"}),
     "runs": frozenset({"domain", "data", "features"}),
     "supervised": frozenset({"domain", "data", "features", "networks", "envs"}),
-    "evaluation/statistics": frozenset({"domain", "data", "evaluation/oracle"}),
+    "evaluation/statistics": frozenset({"domain", "data"}),
     "evaluation/metrics": frozenset({"domain", "evaluation/statistics"}),
-    "evaluation/oracle": frozenset({"domain", "data"}),
+    "evaluation/oracle": frozenset({"domain", "data", "evaluation/statistics"}),
     "evaluation/stress": frozenset({"domain", "data"}),
-    "evaluation/dossier": frozenset({"domain", "evaluation/oracle"}),
+    "evaluation/dossier": frozenset({"domain", "evaluation/statistics"}),
     "evaluation/backtest": frozenset(
         {*_TENSORS, *_DATA, "envs", "agents", "evaluation/metrics", "evaluation/oracle"}
     ),
     "evaluation/sensitivity": frozenset({*_TENSORS, *_DATA, "envs", "agents", *_MEASURES}),
-    "evaluation/gates": frozenset(
-        {*_DATA, "runs", "evaluation/dossier", "evaluation/oracle", "evaluation/statistics"}
-    ),
+    "evaluation/gates": frozenset({*_DATA, "runs", "evaluation/dossier", "evaluation/statistics"}),
     "evaluation": frozenset(
         {*_TENSORS, *_DATA, "envs", "agents", "supervised", "runs", *_MEASURES, "evaluation/gates"}
     ),

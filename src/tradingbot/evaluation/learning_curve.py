@@ -25,8 +25,8 @@ from tradingbot.envs.population import PopulationTask, evaluation_task
 from tradingbot.evaluation.expert_actions import expert_actions
 from tradingbot.evaluation.learning_curve_markets import Periods, PosedMarket, pose
 from tradingbot.evaluation.learning_curve_settings import LearnerSettings, learner_settings
-from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.rollout import sleeve_config
+from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.learner import Learner
 from tradingbot.learning.playing import play, simple_returns

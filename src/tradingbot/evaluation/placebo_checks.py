@@ -18,13 +18,13 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.dossier.evidence import PlaceboRow
-from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.random_policies import random_policy_returns
 from tradingbot.evaluation.statistics import (
     mean_error,
     measure_sharpe,
     probabilistic_sharpe,
 )
+from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.evaluation.statistics.series import NORMAL
 from tradingbot.evaluation.stress.moves import BarArrays, Moves, moves_from, rebuilt
 

@@ -14,17 +14,15 @@ from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.backtest import Backtest
 from tradingbot.evaluation.dossier.performance import AgentRow, PolicyKind, PolicyRow
 from tradingbot.evaluation.metrics import relative, returns, trading
-from tradingbot.evaluation.oracle.intervals import Interval
-from tradingbot.evaluation.statistics.bootstrap import (
-    bootstrap_draws,
-    bootstrap_interval,
-    mean_of,
-    sharpe_of,
+from tradingbot.evaluation.statistics.bootstrap import bootstrap_draws
+from tradingbot.evaluation.statistics.interval import Interval
+from tradingbot.evaluation.statistics.policy_intervals import (
+    interval_of,
+    net_bps_interval,
+    sharpe_interval,
 )
 
 FloatArray = NDArray[np.float64]
-NO_RATIO = Interval(0.0, 0.0, 0.0)
-"""Sharpe ratio of what never moves: nothing was risked and nothing earned."""
 
 
 def require_finite(played: Backtest) -> Backtest:
@@ -53,23 +51,10 @@ def day_ends(played: Backtest) -> NDArray[np.int64]:
     return np.unique(np.append(0, last))
 
 
-def sharpe_interval(portfolio_returns: FloatArray, bars_per_year: float, n_draws: int) -> Interval:
-    """Return the annual Sharpe ratio with its interval; 0 where nothing moves."""
-    if (portfolio_returns == portfolio_returns[0]).all():
-        return NO_RATIO
-    found = bootstrap_interval(portfolio_returns, sharpe_of, n_draws=n_draws)
-    return found.scaled(math.sqrt(bars_per_year))
-
-
 def annual_sharpe_or_zero(series: FloatArray, bars_per_year: float) -> float:
     """Return the annual Sharpe ratio; 0 where nothing moves."""
     found = returns.annual_sharpe(series, bars_per_year=bars_per_year)
     return 0.0 if math.isnan(found) else found
-
-
-def net_bps(sleeve_returns: FloatArray, n_draws: int) -> Interval:
-    """Return the mean return per bar (S,), basis points, with its interval."""
-    return bootstrap_interval(sleeve_returns, mean_of, n_draws=n_draws).scaled(1e4)
 
 
 def share_interval(mine: FloatArray, best: FloatArray, n_draws: int) -> Interval | None:
@@ -97,22 +82,16 @@ def share_interval(mine: FloatArray, best: FloatArray, n_draws: int) -> Interval
 
 def is_better(mine: FloatArray, other: FloatArray) -> bool:
     """Tell whether one policy earns more per bar than another, beyond 97.5 % of chance."""
-    difference = mine - other
-    if (difference == difference[0]).all():
-        return bool(difference[0] > 0.0)
-    return bootstrap_interval(difference, mean_of).low > 0.0
+    return interval_of(mine - other).low > 0.0
 
 
-def policy_row(
-    played: Backtest, kind: PolicyKind, reference: FloatArray, *, n_draws: int
-) -> PolicyRow:
+def policy_row(played: Backtest, kind: PolicyKind, reference: FloatArray) -> PolicyRow:
     """Return the figures of one policy as a portfolio.
 
     Args:
         played: Its backtest.
         kind: What it is.
         reference: (S,) returns that alpha and beta refer to.
-        n_draws: Of the bootstrap.
     """
     series, per_year = played.portfolio_returns, played.bars_per_year
     sleeves, closed = played.returns.mean(axis=1), played.trades.select(~played.trades.is_open)
@@ -121,11 +100,11 @@ def policy_row(
         kind=kind,
         total_return_frac=returns.total_return(series),
         annual_return_frac=returns.annual_return(series, bars_per_year=per_year),
-        sharpe_annual=sharpe_interval(series, per_year, n_draws),
+        sharpe_annual=sharpe_interval(series, per_year),
         sortino_annual=returns.annual_sortino(series, bars_per_year=per_year),
         calmar=returns.annual_calmar(series, bars_per_year=per_year),
         max_drawdown_frac=returns.max_drawdown(series),
-        net_bps_per_bar=net_bps(sleeves, n_draws),
+        net_bps_per_bar=net_bps_interval(sleeves),
         win_rate_frac=trading.win_rate(closed.pnl_ccy),
         profit_factor=trading.profit_factor(closed.pnl_ccy),
         turnover_per_bar_frac=trading.turnover_per_bar(played.turnover_frac.mean(axis=1)),

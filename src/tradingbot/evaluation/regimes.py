@@ -18,8 +18,8 @@ from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.dossier.robustness import RegimeRow, Regimes
 from tradingbot.evaluation.metrics import annual_sharpe, max_drawdown
-from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.statistics.hac import mean_error
+from tradingbot.evaluation.statistics.interval import Interval
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

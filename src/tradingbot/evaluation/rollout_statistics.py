@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tradingbot.evaluation.oracle.intervals import Interval, intervals_over_blocks
 from tradingbot.evaluation.rollout import PolicyRollout
+from tradingbot.evaluation.statistics.interval import Interval
+from tradingbot.evaluation.statistics.policy_intervals import net_bps_interval, sharpe_interval
 
 FloatArray = NDArray[np.float64]
 
@@ -22,11 +23,11 @@ class PolicyStatistics:
     total_return_frac: float
     """Of the portfolio, net of costs."""
     sharpe_annual: Interval
-    """Of the portfolio's returns per bar times √(bars per year); 95 % by a block bootstrap."""
+    """Of the portfolio's returns per bar times √(bars per year); 95 %, stationary bootstrap."""
     max_drawdown_frac: float
     """Of the portfolio, at closes."""
     net_bps_per_bar: Interval
-    """Mean of the sleeves' simple returns, basis points; 95 % by a block bootstrap."""
+    """Mean of the sleeves' simple returns, basis points; 95 %, stationary bootstrap."""
     exposure_frac: float
     """Mean share of a sleeve that is invested."""
     n_trades: int
@@ -74,8 +75,6 @@ def drawdown_of(equity: FloatArray) -> FloatArray:
 def _measure(rollout: PolicyRollout, index: int, *, bars_per_year: float) -> PolicyStatistics:
     whole = portfolio_equity(rollout)[:, index]
     sleeves = rollout.equity[:, index]
-    _, sharpe = intervals_over_blocks(_returns(whole)[:, None])
-    net, _ = intervals_over_blocks(_returns(sleeves))
     mine = rollout.trades.policy == index
     closed = mine & ~rollout.trades.is_open
     n_closed = int(closed.sum())
@@ -85,9 +84,9 @@ def _measure(rollout: PolicyRollout, index: int, *, bars_per_year: float) -> Pol
     return PolicyStatistics(
         policy=rollout.policies[index],
         total_return_frac=float(whole[-1] / whole[0] - 1.0),
-        sharpe_annual=sharpe.scaled(math.sqrt(bars_per_year)),
+        sharpe_annual=sharpe_interval(_returns(whole), bars_per_year),
         max_drawdown_frac=float(drawdown_of(whole).max()),
-        net_bps_per_bar=net.scaled(1e4),
+        net_bps_per_bar=net_bps_interval(_returns(sleeves)),
         exposure_frac=float(rollout.exposure_frac[index].mean()),
         n_trades=n_closed,
         n_open_trades=int(mine.sum()) - n_closed,

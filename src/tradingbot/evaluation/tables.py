@@ -19,7 +19,7 @@ from tradingbot.evaluation.dossier.codec import to_plain
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.performance import PartFigures
 from tradingbot.evaluation.gates.result import Memo
-from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.statistics.interval import Interval
 
 Row = dict[str, Any]
 TABLES_FOLDER = "tables"

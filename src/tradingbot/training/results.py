@@ -1,13 +1,13 @@
 """What a finished run is worth: best weights on validation and test, beside simple policies.
 
 Every account is a sleeve of the same size that is never rebalanced; the portfolio is all sleeves
-together. Figures are net of costs. Sharpe ratios are annual; intervals are 95 %, block bootstrap.
+together. Figures are net of costs. Sharpe ratios are annual; intervals are 95 %, stationary
+bootstrap.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,9 +25,10 @@ from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World, between, select_symbols
 from tradingbot.evaluation.metrics.returns import drawdown_of, simple_returns
 from tradingbot.evaluation.oracle.action_rule import Information
-from tradingbot.evaluation.oracle.intervals import Interval, intervals_over_blocks
 from tradingbot.evaluation.oracle_policy import oracle_policy
 from tradingbot.evaluation.rollout import roll_out, sleeve_config
+from tradingbot.evaluation.statistics.interval import Interval
+from tradingbot.evaluation.statistics.policy_intervals import net_bps_interval, sharpe_interval
 from tradingbot.learning.playing import play, score
 from tradingbot.learning.trainer import Trainer
 from tradingbot.market.costs import CostProfile
@@ -189,7 +190,6 @@ def _judge(
         for policy, worth in {**equity, **others}.items()
     ]
     agents, hold = simple_returns(equity[AGENTS]), simple_returns(others[HOLD])
-    excess, _ = intervals_over_blocks(agents - hold)
     days = data.world.closed_at[[begin, part.stop - 1]].astype("datetime64[us]")
     first, last = (str(day) for day in days.astype("datetime64[D]"))
     scores = score(played, setup.learner.task.action, bars_per_year=data.bars_per_year)
@@ -200,7 +200,7 @@ def _judge(
         last_day=last,
         bars=len(agents),
         policies=tuple(figures),
-        excess_over_hold_bps=excess.scaled(1e4),
+        excess_over_hold_bps=net_bps_interval(agents - hold),
         share_of_oracle=_share(figures),
         gate=gate if any(selected.trades) else not_applied(gate),
         agents=_agent_figures(data.world.symbols, scores, equity[AGENTS], others[HOLD]),
@@ -233,13 +233,11 @@ def _roll_out_others(
 
 def _figures(policy: str, worth: FloatArray, bars_per_year: float) -> PolicyFigures:
     whole = worth.mean(axis=1)
-    net, _ = intervals_over_blocks(simple_returns(worth))
-    _, sharpe = intervals_over_blocks(simple_returns(whole[:, None]))
     return PolicyFigures(
         policy=policy,
         total_return_frac=float(whole[-1] / whole[0] - 1.0),
-        sharpe_annual=sharpe.scaled(math.sqrt(bars_per_year)),
-        net_bps_per_bar=net.scaled(1e4),
+        sharpe_annual=sharpe_interval(simple_returns(whole), bars_per_year),
+        net_bps_per_bar=net_bps_interval(simple_returns(worth)),
         max_drawdown_frac=float(drawdown_of(whole).max()),
     )
 

@@ -12,7 +12,7 @@ import pytest
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.dossier.codec import from_plain, to_plain
 from tradingbot.evaluation.dossier.evidence import LeakCheck
-from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.statistics.interval import Interval
 
 
 @dataclass(frozen=True)

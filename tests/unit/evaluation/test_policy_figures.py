@@ -13,7 +13,6 @@ from tradingbot.domain.errors import DataError
 from tradingbot.envs.build_world import synthetic_world
 from tradingbot.evaluation.backtest import Backtest, backtest, sleeve_config
 from tradingbot.evaluation.policy_figures import (
-    NO_RATIO,
     agent_rows,
     day_ends,
     is_better,
@@ -22,6 +21,7 @@ from tradingbot.evaluation.policy_figures import (
     share_interval,
     voluntary_trade_frac,
 )
+from tradingbot.evaluation.statistics.interval import Interval
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def idle() -> Backtest:
 
 
 def test_row_of_the_reference_itself_has_beta_one_and_no_alpha(held: Backtest) -> None:
-    row = policy_row(held, "baseline", held.portfolio_returns, n_draws=100)
+    row = policy_row(held, "baseline", held.portfolio_returns)
 
     assert row.beta == pytest.approx(1.0)
     assert row.alpha_annual_frac == pytest.approx(0.0, abs=1e-9)
@@ -48,9 +48,9 @@ def test_row_of_the_reference_itself_has_beta_one_and_no_alpha(held: Backtest) -
 
 
 def test_policy_that_never_trades_has_a_ratio_of_zero(idle: Backtest, held: Backtest) -> None:
-    row = policy_row(idle, "baseline", held.portfolio_returns, n_draws=100)
+    row = policy_row(idle, "baseline", held.portfolio_returns)
 
-    assert row.sharpe_annual == NO_RATIO
+    assert row.sharpe_annual == Interval(0.0, 0.0, 0.0)
     assert row.total_return_frac == row.max_drawdown_frac == row.exposure_frac == 0.0
     assert voluntary_trade_frac(idle) == 0.0
 

@@ -10,13 +10,13 @@ import pytest
 
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.backtest.trades import Trades
-from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.rollout import PolicyRollout, sleeve_config
 from tradingbot.evaluation.rollout_statistics import (
     drawdown_of,
     measure_rollout,
     portfolio_equity,
 )
+from tradingbot.evaluation.statistics.interval import Interval
 
 HOUR = 3_600_000_000
 

@@ -30,13 +30,13 @@ from tradingbot.evaluation.oracle_policy import oracle_policy
 from tradingbot.evaluation.policy_figures import (
     agent_rows,
     day_ends,
-    net_bps,
     policy_row,
     require_finite,
     share_interval,
     traded_steps,
     voluntary_trade_frac,
 )
+from tradingbot.evaluation.statistics.policy_intervals import net_bps_interval
 from tradingbot.learning.playing import action_histogram
 from tradingbot.training.data import REFERENCE_INDEX
 from tradingbot.training.results import AGENTS, HOLD, ORACLE, RESULT_FILE
@@ -50,10 +50,13 @@ BASELINES = ("momentum", "macd", "sma_cross", "expert", "random", "flat")
 
 @dataclass(frozen=True)
 class PerformanceSettings:
-    """How sure intervals are to be."""
+    """How sure the share of the oracle is to be, and what random baselines draw.
+
+    Intervals of policies cannot be set: one policy has one interval.
+    """
 
     draws: int = 2000
-    """Resampled histories of each interval."""
+    """Resampled histories of the share of the oracle."""
     seed: int = 0
     """Root of what random baselines draw."""
 
@@ -251,9 +254,9 @@ def _figures(subject: EvaluatedRun, part: Part, played: list[_Played], draws: in
         bars=agents.n_bars,
         days=tuple(str(day) for day in days),
         reference=reference,
-        policies=tuple(policy_row(each.test, each.kind, market, n_draws=draws) for each in played),
+        policies=tuple(policy_row(each.test, each.kind, market) for each in played),
         agents=agent_rows(agents, hold, histograms, trading_agents(subject), models),
-        excess_over_hold_bps=net_bps(mine - hold.returns.mean(axis=1), draws),
+        excess_over_hold_bps=net_bps_interval(mine - hold.returns.mean(axis=1)),
         share_of_oracle=None if best is None else share_interval(mine, best, draws),
         voluntary_trade_frac=voluntary_trade_frac(agents),
         trades_per_1000=1e3 * float(traded_steps(agents).mean()),

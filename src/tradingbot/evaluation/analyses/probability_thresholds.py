@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -18,7 +17,8 @@ from tradingbot.data.sources.source import Progress, silent
 from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest_all, sleeve_config
 from tradingbot.evaluation.metrics import max_drawdown, profit_factor, total_return, win_rate
-from tradingbot.evaluation.oracle.intervals import Interval, intervals_over_blocks
+from tradingbot.evaluation.statistics.interval import Interval
+from tradingbot.evaluation.statistics.policy_intervals import sharpe_interval
 from tradingbot.market.costs import CostProfile, cost_profile
 from tradingbot.runs.record import content_sha256
 from tradingbot.supervised.model_files import ModelManifest, read_manifest
@@ -40,7 +40,7 @@ class ThresholdLine:
     """None for the reference."""
     total_return_frac: float
     sharpe_annual: Interval
-    """95 % by a block bootstrap; zeros where nothing was traded."""
+    """95 %, stationary bootstrap; zeros where nothing was traded."""
     win_rate_frac: float
     """Of closed trades; NaN without one."""
     profit_factor: float
@@ -162,12 +162,11 @@ def _policies(world: World, thresholds: Sequence[float]) -> list[PolicyUnderTest
 
 def _line(result: Backtest, threshold: float | None) -> ThresholdLine:
     earned = result.trades.pnl_ccy[~result.trades.is_open]
-    _, sharpe = intervals_over_blocks(result.portfolio_returns[:, None])
     return ThresholdLine(
         policy=result.policy,
         threshold=threshold,
         total_return_frac=total_return(result.portfolio_returns),
-        sharpe_annual=sharpe.scaled(math.sqrt(result.bars_per_year)),
+        sharpe_annual=sharpe_interval(result.portfolio_returns, result.bars_per_year),
         win_rate_frac=win_rate(earned),
         profit_factor=profit_factor(earned),
         max_drawdown_frac=max_drawdown(result.portfolio_returns),

@@ -17,13 +17,11 @@ from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.performance import Performance
 from tradingbot.evaluation.analyses.retraining import RetrainingResult
 from tradingbot.evaluation.dossier.evidence import Statistics
-from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.statistics.deflation import (
     deflated_sharpe,
     deflated_target,
     min_backtest_years,
 )
-from tradingbot.evaluation.statistics.hac import mean_interval
 from tradingbot.evaluation.statistics.overfitting import backtest_overfitting
 from tradingbot.evaluation.statistics.paths import path_sharpes
 from tradingbot.evaluation.statistics.sharpe import (
@@ -35,7 +33,7 @@ from tradingbot.evaluation.statistics.sharpe import (
 )
 from tradingbot.evaluation.statistics.superior import superior_ability
 from tradingbot.evaluation.trials import trial_variance
-from tradingbot.training.results import AGENTS, HOLD
+from tradingbot.training.results import AGENTS
 
 FloatArray = NDArray[np.float64]
 
@@ -99,8 +97,6 @@ def measure_statistics(inputs: AnalysisInputs, settings: StatisticsSettings) -> 
     """
     performance: Performance = inputs.results["performance"]
     own = np.array(performance.series(AGENTS).portfolio)
-    sleeves = np.array(performance.series(AGENTS).sleeves)
-    hold = np.array(performance.series(HOLD).sleeves)
     baselines = {
         each.policy: np.array(each.portfolio)
         for each in performance.test_series
@@ -117,8 +113,6 @@ def measure_statistics(inputs: AnalysisInputs, settings: StatisticsSettings) -> 
         spa_p_consistent=superiority.consistent,
         spa_p_upper=superiority.upper,
         spa_against=tuple(baselines),
-        excess_hac_bps=_hac(sleeves - hold),
-        edge_hac_bps=_hac(sleeves),
     )
 
 
@@ -156,12 +150,6 @@ def _defined(sample: SharpeSample) -> SharpeSample:
     if math.isnan(sample.sharpe):
         return SharpeSample(0.0, sample.n_bars, 0.0, 3.0)
     return sample
-
-
-def _hac(series: FloatArray) -> Interval:
-    if (series == series[0]).all():
-        return Interval(*(1e4 * float(series[0]),) * 3)
-    return mean_interval(series).scaled(1e4)
 
 
 def _variants(inputs: AnalysisInputs, own: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from tradingbot.domain.errors import DataError
-from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.statistics.interval import Interval
 
 _Record = TypeVar("_Record")
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -24,7 +24,7 @@ def to_plain(record: object) -> Any:
     """Return a record as what JSON can say.
 
     Example:
-        >>> from tradingbot.evaluation.oracle.intervals import Interval
+        >>> from tradingbot.evaluation.statistics.interval import Interval
         >>> to_plain((Interval(1.0, 0.5, math.inf),))
         [{'estimate': 1.0, 'low': 0.5, 'high': 'inf'}]
     """

@@ -10,6 +10,9 @@ from tradingbot.evaluation.dossier.performance import PartFigures
 from tradingbot.evaluation.dossier.robustness import Regimes, Sensitivity, Stress, WalkForward
 from tradingbot.evaluation.dossier.training_facts import TrainingFacts
 
+DOSSIER_FORMAT = 2
+"""Of `dossier.json`; `version_1` reads the one before."""
+
 
 @dataclass(frozen=True)
 class Header:
@@ -63,6 +66,8 @@ class Dossier:
     training: TrainingFacts | None = None
     left_out: tuple[tuple[str, str], ...] = ()
     """Analysis → why it was not made."""
+    format: int = DOSSIER_FORMAT
+    """Of these records, as a file holds them."""
 
     @property
     def test(self) -> PartFigures:

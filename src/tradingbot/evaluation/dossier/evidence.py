@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.statistics.interval import Interval
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,6 @@ class Statistics:
     spa_p_upper: float
     spa_against: tuple[str, ...]
     """Baselines of the test."""
-    excess_hac_bps: Interval
-    """Net return less that of equal weight, per bar; 95 %, Newey–West."""
-    edge_hac_bps: Interval
-    """Net return, per bar; 95 %, Newey–West."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.statistics.interval import Interval
 
 
 @dataclass(frozen=True)

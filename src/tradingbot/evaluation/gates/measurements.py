@@ -9,7 +9,7 @@ from tradingbot.evaluation.dossier.performance import AgentRow, PolicyRow
 from tradingbot.evaluation.gates.measurement import MeasuredValue, Measurement, missing
 from tradingbot.evaluation.gates.pending import PENDING
 from tradingbot.evaluation.gates.training_measurements import TRAINING_MEASUREMENTS
-from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.evaluation.statistics.proportion import wilson_interval
 
 BENCH_PREFIX = "bench/"
@@ -162,10 +162,10 @@ MEASUREMENTS: Mapping[str, Measurement] = {
         "bp/bar", "performance", lambda d: _interval(_agents(d).net_bps_per_bar)
     ),
     "edge_bps_per_bar": Measurement(
-        "bp/bar", "statistics", lambda d: _interval(d.statistics.edge_hac_bps)
+        "bp/bar", "performance", lambda d: _interval(_agents(d).net_bps_per_bar)
     ),
     "excess_over_hold_bps": Measurement(
-        "bp/bar", "statistics", lambda d: _interval(d.statistics.excess_hac_bps)
+        "bp/bar", "performance", lambda d: _interval(d.test.excess_over_hold_bps)
     ),
     "max_drawdown_frac": Measurement(
         "fraction", "performance", lambda d: MeasuredValue(_agents(d).max_drawdown_frac)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.statistics.interval import Interval
 
 Outcome = Literal["pass", "fail", "not measured"]
 Verdict = Literal["GO", "CONDITIONAL", "NO-GO"]

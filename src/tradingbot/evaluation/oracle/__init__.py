@@ -8,12 +8,12 @@ from tradingbot.evaluation.oracle.action_rule import (
     ActionRule,
     Information,
 )
-from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.oracle.known_answers import known_answers
 from tradingbot.evaluation.oracle.market_oracle import oracle_for
 from tradingbot.evaluation.oracle.result import OracleResult, Simulated, Terms
 from tradingbot.evaluation.oracle.signal_model import SignalModel, SwitchThresholds
 from tradingbot.evaluation.oracle.simulation import simulate_targets
+from tradingbot.evaluation.statistics.interval import Interval
 
 __all__ = [
     "DEFAULT_COST_FRAC",

@@ -1,42 +1,26 @@
 """95 % intervals of a mean and a Sharpe ratio that respect how returns hang together.
 
 Where symbols are independent each is one replicate, whatever its own autocorrelation. Where they
-share factors, whole blocks of time are drawn with replacement, all symbols together.
+share factors, histories of all symbols together are drawn by the stationary bootstrap.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.seeding import stream
+from tradingbot.evaluation.statistics.bootstrap import automatic_block_bars, bar_counts
+from tradingbot.evaluation.statistics.interval import Interval
+from tradingbot.evaluation.statistics.policy_intervals import DRAWS
 
 FloatArray = NDArray[np.float64]
 
 _Z = 1.959963984540054  # 97.5 % point of the normal distribution
-_DRAWS = 2000
 _MIN_REPLICATES = 8
-_BLOCKS = 40
-
-
-class Interval(NamedTuple):
-    """An estimate with the ends of its 95 % confidence interval."""
-
-    estimate: float
-    low: float
-    high: float
-
-    def covers(self, number: float) -> bool:
-        """Tell whether a number lies within the ends."""
-        return self.low <= number <= self.high
-
-    def scaled(self, factor: float) -> Interval:
-        """Multiply by a positive factor."""
-        return Interval(self.estimate * factor, self.low * factor, self.high * factor)
 
 
 def intervals_over_symbols(net_returns: FloatArray) -> tuple[Interval, Interval]:
@@ -53,35 +37,32 @@ def intervals_over_symbols(net_returns: FloatArray) -> tuple[Interval, Interval]
     return _student(means), _student(_ratio(means, net_returns.std(axis=0)))
 
 
-def intervals_over_blocks(
-    net_returns: FloatArray, *, block_bars: int | None = None, seed: int = 0
-) -> tuple[Interval, Interval]:
-    """Estimate mean and Sharpe ratio per bar where symbols move together: a block bootstrap.
+def intervals_over_time(net_returns: FloatArray, *, seed: int = 0) -> tuple[Interval, Interval]:
+    """Estimate mean and Sharpe ratio per bar where symbols move together.
 
     Args:
-        net_returns: (T, N).
-        block_bars: Length of a block; by default such that there are about forty, since the
-            width of an interval from fewer is itself uncertain.
-        seed: Root of the stream that draws blocks.
+        net_returns: (T, N), at least eight bars.
+        seed: Root of the stream that draws histories.
 
     Returns:
-        Percentile intervals of the mean net return and of the symbols' mean Sharpe ratio.
+        Percentile intervals of the mean net return and of the symbols' mean Sharpe ratio, by the
+        stationary bootstrap whose block length the mean of the symbols decides.
     """
-    block_bars = block_bars or max(1, len(net_returns) // _BLOCKS)
-    blocks = len(net_returns) // block_bars
-    _require_replicates(blocks, f"blocks of {block_bars} bars")
-    kept = net_returns[: blocks * block_bars].reshape(blocks, block_bars, -1)
-    sums, squares = kept.sum(axis=1), (kept**2).sum(axis=1)
-    counts = stream(seed, "oracle", "blocks").multinomial(
-        blocks, np.full(blocks, 1.0 / blocks), size=_DRAWS
-    )
-    means = counts @ sums / (blocks * block_bars)
-    spreads = np.sqrt(np.maximum(counts @ squares / (blocks * block_bars) - means**2, 0.0))
+    n_bars = len(net_returns)
+    _require_replicates(n_bars, "bars")
+    generator = stream(seed, "oracle", "histories")
+    length = automatic_block_bars(net_returns.mean(axis=1))
+    squares, means, ratios = net_returns**2, [], []
+    for counts in bar_counts(n_bars, block_bars=length, n_draws=DRAWS, generator=generator):
+        mean = counts @ net_returns / n_bars
+        spread = np.sqrt(np.maximum(counts @ squares / n_bars - mean**2, 0.0))
+        means.append(mean.mean(axis=1))
+        ratios.append(_ratio(mean, spread).mean(axis=1))
     estimate = net_returns.mean(axis=0)
     ratio = _ratio(estimate, net_returns.std(axis=0))
     return (
-        _percentiles(float(estimate.mean()), means.mean(axis=1)),
-        _percentiles(float(ratio.mean()), _ratio(means, spreads).mean(axis=1)),
+        _percentiles(float(estimate.mean()), np.concatenate(means)),
+        _percentiles(float(ratio.mean()), np.concatenate(ratios)),
     )
 
 

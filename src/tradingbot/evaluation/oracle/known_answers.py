@@ -14,9 +14,9 @@ from tradingbot.data.synthetic import registry
 from tradingbot.data.synthetic.market import GridSpec, SyntheticMarket
 from tradingbot.domain.timeframe import Timeframe
 from tradingbot.evaluation.oracle.action_rule import DEFAULT_COST_FRAC, ActionRule, Information
-from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.oracle.market_oracle import oracle_for
 from tradingbot.evaluation.oracle.result import OracleResult
+from tradingbot.evaluation.statistics.interval import Interval
 
 SYMBOLS = 143
 BARS = 3528

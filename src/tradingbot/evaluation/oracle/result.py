@@ -10,13 +10,10 @@ from numpy.typing import NDArray
 
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.evaluation.oracle.action_rule import ActionRule, Information
-from tradingbot.evaluation.oracle.intervals import (
-    Interval,
-    intervals_over_blocks,
-    intervals_over_symbols,
-)
+from tradingbot.evaluation.oracle.intervals import intervals_over_symbols, intervals_over_time
 from tradingbot.evaluation.oracle.signal_model import SwitchThresholds
 from tradingbot.evaluation.oracle.simulation import mean_turnover, simulate_targets
+from tradingbot.evaluation.statistics.interval import Interval
 
 FloatArray = NDArray[np.float64]
 
@@ -116,7 +113,7 @@ def play(
         independent: True where symbols share nothing, so that each is a replicate.
     """
     net = simulate_targets(market.opens, market.closes, targets, cost_frac=cost_frac)[1:]
-    mean, sharpe = intervals_over_symbols(net) if independent else intervals_over_blocks(net)
+    mean, sharpe = intervals_over_symbols(net) if independent else intervals_over_time(net)
     per_year = (len(market.closed_at) - 1) / ((market.closed_at[-1] - market.closed_at[0]) / _YEAR)
     return Simulated(
         net_bps_per_bar=mean.scaled(1e4),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -32,10 +31,11 @@ from tradingbot.evaluation.backtest.outcome import outcome_of
 from tradingbot.evaluation.backtest.simulation import Progress
 from tradingbot.evaluation.market_rollouts import RolloutMarket as Market
 from tradingbot.evaluation.metrics.registry import measure
-from tradingbot.evaluation.oracle.intervals import Interval, intervals_over_blocks
 from tradingbot.evaluation.oracle_policy import ORACLES, oracle_policy
 from tradingbot.evaluation.pipeline.test_access import TestSetAccess
 from tradingbot.evaluation.policy_names import require_known_policies, runs_among
+from tradingbot.evaluation.statistics.interval import Interval
+from tradingbot.evaluation.statistics.policy_intervals import net_bps_interval, sharpe_interval
 from tradingbot.market.costs import CostProfile
 from tradingbot.training.prepared_setup import torch_threads
 from tradingbot.training.session import RUNS_FOLDER
@@ -107,9 +107,9 @@ class BacktestFigures:
     metrics: dict[str, float]
     """By the names of `evaluation.metrics`."""
     sharpe_annual: Interval
-    """95 %, block bootstrap."""
+    """95 %, stationary bootstrap."""
     net_bps_per_bar: Interval
-    """Of the portfolio's returns; 95 %, block bootstrap."""
+    """Mean of the sleeves' simple returns; 95 %, stationary bootstrap."""
 
 
 def backtest_named(
@@ -159,10 +159,8 @@ def figures_of(played: Backtest) -> BacktestFigures:
     """Measure a backtest.
 
     Raises:
-        DataError: If there are fewer than eight bars: nothing to draw blocks from.
+        DataError: If there are fewer than eight bars: nothing to draw histories from.
     """
-    returns = played.portfolio_returns[:, None]
-    net, sharpe = intervals_over_blocks(returns)
     return BacktestFigures(
         policy=played.policy,
         label=played.label,
@@ -175,8 +173,8 @@ def figures_of(played: Backtest) -> BacktestFigures:
         delay_bars=played.delay_bars,
         bars_per_year=played.bars_per_year,
         metrics=measure(outcome_of(played), FIGURES),
-        sharpe_annual=sharpe.scaled(math.sqrt(played.bars_per_year)),
-        net_bps_per_bar=net.scaled(1e4),
+        sharpe_annual=sharpe_interval(played.portfolio_returns, played.bars_per_year),
+        net_bps_per_bar=net_bps_interval(played.returns),
     )
 
 

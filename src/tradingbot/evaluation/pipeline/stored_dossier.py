@@ -12,6 +12,7 @@ from tradingbot.data.json_files import json_problem
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.evaluation.dossier.codec import from_plain
 from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.dossier.version_1 import upgraded
 from tradingbot.evaluation.gates.gates_file import foreign_source, load_gates, read_benches
 from tradingbot.evaluation.gates.memo import write_memo
 from tradingbot.evaluation.gates.result import Memo
@@ -91,7 +92,7 @@ def _parse(content: bytes, run: Path) -> Dossier:
             where=str(_path(run)),
             remedy=f"Make it again: tradingbot evaluate {run.name}",
         ) from e
-    return from_plain(Dossier, values, name=DOSSIER_FILE)
+    return from_plain(Dossier, upgraded(values), name=DOSSIER_FILE)
 
 
 def judge_run(

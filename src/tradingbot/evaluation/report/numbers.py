@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.statistics.interval import Interval
 
 NOTHING = "–"
 _MINUS = "−"

@@ -10,9 +10,9 @@ from tradingbot import __version__
 from tradingbot.domain.denial import ExitReason
 from tradingbot.evaluation.figures.rollout import draw_equity, draw_reward_terms, draw_trades
 from tradingbot.evaluation.market_rollouts import RolloutReport
-from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.report.page import Cell, Picture, Section, Table, render_page
 from tradingbot.evaluation.rollout import PolicyRollout
+from tradingbot.evaluation.statistics.interval import Interval
 
 STATISTICS_COLUMNS = (
     *("policy", "return", "Sharpe/yr [95 %]", "drawdown", "bp/bar [95 %]"),

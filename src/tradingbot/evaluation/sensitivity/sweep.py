@@ -16,10 +16,10 @@ from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest_all
 from tradingbot.evaluation.dossier.robustness import Sensitivity, SensitivityRow
 from tradingbot.evaluation.metrics import annual_sharpe, max_drawdown
-from tradingbot.evaluation.oracle.intervals import intervals_over_blocks
 from tradingbot.evaluation.sensitivity.copies import copies_by_depth, on_copies
 from tradingbot.evaluation.sensitivity.curves import break_even_bps, capacity_ccy
 from tradingbot.evaluation.sensitivity.settings import SensitivitySettings
+from tradingbot.evaluation.statistics.policy_intervals import net_bps_interval
 from tradingbot.market.bars import VOLATILITY_BARS
 from tradingbot.market.costs import CostProfile
 
@@ -183,11 +183,10 @@ def _row(
     *,
     portfolio: FloatArray,
 ) -> SensitivityRow:
-    net, _ = intervals_over_blocks(returns)
     return SensitivityRow(
         axis=axis,
         setting=float(value),
-        net_bps_per_bar=net.scaled(_BASIS_POINTS),
+        net_bps_per_bar=net_bps_interval(returns),
         sharpe_annual=annual_sharpe(portfolio, bars_per_year=bars_per_year),
         max_drawdown_frac=max_drawdown(portfolio),
     )

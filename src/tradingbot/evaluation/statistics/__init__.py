@@ -3,7 +3,6 @@
 Pure functions of NumPy arrays. What is measured lives in `evaluation.metrics`.
 """
 
-from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.statistics.aggregates import (
     aggregate_interval,
     improvement_interval,
@@ -36,6 +35,7 @@ from tradingbot.evaluation.statistics.hac import (
     mean_interval,
     mean_t,
 )
+from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.evaluation.statistics.multiple import (
     benjamini_hochberg,
     false_discovery_rate,

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from tradingbot.domain.errors import ConfigError, DataError, suggest
 from tradingbot.domain.seeding import stream
-from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.evaluation.statistics.series import (
     FloatArray,
     finite_matrix,

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.seeding import stream
-from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.evaluation.statistics.series import (
     FloatArray,
     IntArray,
@@ -77,9 +77,12 @@ def stationary_indices(
     begins = generator.random((n_draws, n_bars)) < 1.0 / block_bars
     begins[:, 0] = True
     start = generator.integers(0, n_bars, (n_draws, n_bars))
-    place = np.arange(n_bars)
-    latest = np.maximum.accumulate(np.where(begins, place, 0), axis=1)
-    drawn: IntArray = (np.take_along_axis(start, latest, axis=1) + place - latest) % n_bars
+    # Within a block the place in the history and that in the series keep their distance.
+    first = np.flatnonzero(begins)
+    distance = start.ravel()[first] - first % n_bars
+    lengths = np.diff(first, append=begins.size)
+    drawn: IntArray = np.repeat(distance, lengths).reshape(n_draws, n_bars) + np.arange(n_bars)
+    drawn -= n_bars * (drawn >= n_bars)
     return drawn
 
 

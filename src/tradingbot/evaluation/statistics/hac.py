@@ -7,7 +7,7 @@ import math
 from numpy.typing import ArrayLike
 
 from tradingbot.domain.errors import ConfigError, DataError
-from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.evaluation.statistics.series import (
     NORMAL,
     FloatArray,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tradingbot.domain.errors import DataError
-from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.statistics.interval import Interval
 
 _Z = 1.959963984540054  # 97.5 % point of the normal distribution
 

@@ -13,7 +13,8 @@ import numpy as np
 from tradingbot import __version__
 from tradingbot.data.sources.source import Progress, silent
 from tradingbot.domain.errors import DataError
-from tradingbot.evaluation.oracle.intervals import Interval, intervals_over_blocks
+from tradingbot.evaluation.statistics.interval import Interval
+from tradingbot.evaluation.statistics.policy_intervals import interval_of
 from tradingbot.features.causality import CausalityReport, ProofPlan, prove_causal
 from tradingbot.runs.ledger import Ledger
 from tradingbot.runs.record import content_sha256
@@ -140,7 +141,7 @@ def prove_model(
 def gain_interval(
     chances: np.ndarray[Any, Any], labels: LabelArray, rates: np.ndarray[Any, Any]
 ) -> Interval:
-    """Gain over the base rate in nats per bar, mean over symbols; 95 % by a block bootstrap.
+    """Gain over the base rate in nats per bar, mean over symbols; 95 %, stationary bootstrap.
 
     Args:
         chances: (N, T, 3).
@@ -151,8 +152,7 @@ def gain_interval(
     known = ~np.isnan(gains)
     bars = known.any(axis=0)
     means = np.where(known, gains, 0.0).sum(axis=0)[bars] / known.sum(axis=0)[bars]
-    mean, _ = intervals_over_blocks(means[:, None])
-    return mean
+    return interval_of(means)
 
 
 def _config_hash(config: TrainConfig, request: ModelRequest, classifier: Classifier) -> str:

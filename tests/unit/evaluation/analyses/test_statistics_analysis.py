@@ -26,7 +26,6 @@ from tradingbot.evaluation.statistics.deflation import (
     deflated_target,
     min_backtest_years,
 )
-from tradingbot.evaluation.statistics.hac import mean_interval
 from tradingbot.evaluation.statistics.overfitting import backtest_overfitting
 from tradingbot.evaluation.statistics.paths import path_sharpes
 from tradingbot.evaluation.statistics.sharpe import (
@@ -163,15 +162,6 @@ def test_ledger_without_trials_counts_the_run_itself(tracks: Tracks) -> None:
     assert alone.n_trials == 1
     assert alone.expected_best_sharpe == 0.0
     assert alone.deflated_sharpe == alone.probabilistic_sharpe
-
-
-def test_excess_is_what_the_agents_earn_more_than_equal_weight(
-    found: Statistics, tracks: Tracks
-) -> None:
-    assert found.excess_hac_bps.estimate == pytest.approx(EXCESS_BPS)
-    assert found.excess_hac_bps == mean_interval(tracks.sleeves - tracks.hold).scaled(1e4)
-    assert found.excess_hac_bps.low > 0.0
-    assert found.edge_hac_bps == mean_interval(tracks.sleeves).scaled(1e4)
 
 
 def against(tracks: Tracks, baseline: FloatArray) -> SuperiorAbility:

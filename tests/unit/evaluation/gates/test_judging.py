@@ -12,7 +12,7 @@ from tradingbot.evaluation.gates.gates_file import load_gates
 from tradingbot.evaluation.gates.judging import judge_gates
 from tradingbot.evaluation.gates.measurements import MEASUREMENTS
 from tradingbot.evaluation.gates.result import GateResult
-from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.statistics.interval import Interval
 
 
 def gate(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from tradingbot.evaluation.gates.gates_file import load_gates
 from tradingbot.evaluation.gates.memo import write_memo
 from tradingbot.evaluation.gates.plausibility import raise_alarm
 from tradingbot.evaluation.gates.result import Memo
+from tradingbot.evaluation.statistics.interval import Interval
 
 
 def strong_dossier(*, synthetic: bool = True, sharpe: float = 2.0) -> Dossier:
@@ -19,15 +21,22 @@ def strong_dossier(*, synthetic: bool = True, sharpe: float = 2.0) -> Dossier:
     full = example_dossier(synthetic=synthetic)
     test = full.test
     agents = replace(
-        test.policies[0], sharpe_annual=around(sharpe, 0.5), annual_return_frac=0.5, beta=0.1
+        test.policies[0],
+        sharpe_annual=around(sharpe, 0.5),
+        net_bps_per_bar=around(2.0, 0.5),
+        annual_return_frac=0.5,
+        beta=0.1,
     )
-    test = replace(test, policies=(agents, *test.policies[1:]), share_of_oracle=around(0.9, 0.05))
+    test = replace(
+        test,
+        policies=(agents, *test.policies[1:]),
+        excess_over_hold_bps=around(1.5, 0.5),
+        share_of_oracle=around(0.9, 0.05),
+    )
     statistics = replace(
         full.statistics,
         deflated_sharpe=0.99,
         spa_p_consistent=0.01,
-        edge_hac_bps=around(2.0, 0.5),
-        excess_hac_bps=around(1.5, 0.5),
         min_track_record_bars=500.0,
     )
     assert full.walk_forward is not None
@@ -53,18 +62,30 @@ def test_run_that_holds_every_required_gate_is_go() -> None:
     assert "bp per bar net" in memo.headline
 
 
+def _with_statistics(dossier: Dossier, **change: float) -> Dossier:
+    return replace(dossier, statistics=replace(dossier.statistics, **change))  # type: ignore[arg-type]
+
+
+def _with_net(dossier: Dossier, net: Interval, over_hold: Interval) -> Dossier:
+    agents = replace(dossier.test.policies[0], net_bps_per_bar=net)
+    policies = (agents, *dossier.test.policies[1:])
+    test = replace(dossier.test, policies=policies, excess_over_hold_bps=over_hold)
+    return replace(dossier, parts=(dossier.parts[0], test))
+
+
 @pytest.mark.parametrize(
-    "change",
+    "weaken",
     [
-        {"deflated_sharpe": 0.90},
-        {"spa_p_consistent": 0.2},
-        {"edge_hac_bps": around(0.5, 0.6)},
-        {"excess_hac_bps": around(0.5, 0.6)},
+        lambda strong: _with_statistics(strong, deflated_sharpe=0.90),
+        lambda strong: _with_statistics(strong, spa_p_consistent=0.2),
+        lambda strong: _with_net(strong, around(0.5, 0.6), around(1.5, 0.5)),
+        lambda strong: _with_net(strong, around(2.0, 0.5), around(0.5, 0.6)),
     ],
 )
-def test_run_without_edge_is_no_go_whatever_else_holds(change: dict[str, object]) -> None:
-    strong = strong_dossier()
-    memo = memo_of(replace(strong, statistics=replace(strong.statistics, **change)))  # type: ignore[arg-type]
+def test_run_without_edge_is_no_go_whatever_else_holds(
+    weaken: Callable[[Dossier], Dossier],
+) -> None:
+    memo = memo_of(weaken(strong_dossier()))
     assert memo.verdict == "NO-GO"
     assert memo.headline.startswith("No edge")
     assert len(memo.reasons) == 1

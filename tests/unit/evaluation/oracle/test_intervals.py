@@ -8,11 +8,11 @@ import pytest
 from tradingbot.data.synthetic.linear_bars import draw_ar1
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.oracle.intervals import (
-    Interval,
     _student_point,
-    intervals_over_blocks,
     intervals_over_symbols,
+    intervals_over_time,
 )
+from tradingbot.evaluation.statistics.interval import Interval
 
 
 @pytest.mark.parametrize(("freedom", "point"), [(7, 2.36462), (30, 2.04227), (142, 1.97681)])
@@ -30,13 +30,13 @@ def test_symbol_interval_covers_the_mean_despite_autocorrelation():
     assert 0.91 <= np.mean(hits) <= 0.98
 
 
-def test_block_interval_covers_the_mean_despite_shared_moves():
+def test_interval_over_time_covers_the_mean_despite_shared_moves():
     rng = np.random.default_rng(2)
     hits = []
     for seed in range(80):
         common = draw_ar1(rng, (2400, 1), phi=0.8)
         returns = common + rng.standard_normal((2400, 5)) + 0.1
-        hits.append(intervals_over_blocks(returns, seed=seed)[0].covers(0.1))
+        hits.append(intervals_over_time(returns, seed=seed)[0].covers(0.1))
 
     assert 0.85 <= np.mean(hits) <= 0.99
 
@@ -45,7 +45,7 @@ def test_symbols_that_move_together_are_not_replicates():
     rng = np.random.default_rng(3)
     common = rng.standard_normal((2100, 1)) + 0.01 * rng.standard_normal((2100, 20))
 
-    naive, honest = intervals_over_symbols(common)[0], intervals_over_blocks(common)[0]
+    naive, honest = intervals_over_symbols(common)[0], intervals_over_time(common)[0]
 
     assert honest.high - honest.low > 20 * (naive.high - naive.low)
 
@@ -70,7 +70,7 @@ def test_returns_that_never_move_have_zero_sharpe():
     "interval",
     [
         lambda: intervals_over_symbols(np.zeros((100, 7))),
-        lambda: intervals_over_blocks(np.zeros((140 * 7, 20)), block_bars=140),
+        lambda: intervals_over_time(np.zeros((7, 20))),
     ],
 )
 def test_too_few_replicates_are_refused(interval):

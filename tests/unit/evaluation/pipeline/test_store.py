@@ -13,7 +13,6 @@ import pytest
 import tradingbot
 from tradingbot.domain.errors import StorageError
 from tradingbot.evaluation.analyses.seeds import SeedsSettings
-from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.pipeline import store as piece_store
 from tradingbot.evaluation.pipeline.receipts import AnalysisReceipts
 from tradingbot.evaluation.pipeline.store import (
@@ -24,6 +23,7 @@ from tradingbot.evaluation.pipeline.store import (
     measuring_sources_sha256,
     package_versions,
 )
+from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.runs.ledger import LEDGER_FILE, Ledger
 from tradingbot.runs.requirement import installed_version
 

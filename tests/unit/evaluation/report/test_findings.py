@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from fixtures.example_dossier import around, example_dossier, example_memo
-from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.report.blocks import Figures, Section
 from tradingbot.evaluation.report.sections.costs import costs_section
 from tradingbot.evaluation.report.sections.ensemble import ensemble_section
@@ -17,6 +16,7 @@ from tradingbot.evaluation.report.sections.placebos import leak_section
 from tradingbot.evaluation.report.sections.portfolio import portfolio_section
 from tradingbot.evaluation.report.sections.statistics import statistics_section
 from tradingbot.evaluation.report.sections.training import health_section
+from tradingbot.evaluation.statistics.interval import Interval
 
 FULL = example_dossier()
 
@@ -62,10 +62,11 @@ def test_costs_say_where_nothing_is_left(
     ],
 )
 def test_edge_is_told_from_zero_by_its_interval(interval: Interval, words: str, tone: str) -> None:
-    statistics = replace(FULL.statistics, edge_hac_bps=interval)
+    agents = replace(FULL.test.policies[0], net_bps_per_bar=interval)
+    test = replace(FULL.test, policies=(agents, *FULL.test.policies[1:]))
 
     said, toned = figure_words(
-        statistics_section(replace(FULL, statistics=statistics)), "Net return"
+        statistics_section(replace(FULL, parts=(FULL.parts[0], test))), "Net return"
     )
 
     assert words in said

@@ -6,7 +6,6 @@ import math
 
 import pytest
 
-from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.report.numbers import (
     between,
     bps,
@@ -19,6 +18,7 @@ from tradingbot.evaluation.report.numbers import (
     typeset,
     with_interval,
 )
+from tradingbot.evaluation.statistics.interval import Interval
 
 THIN = "\u202f"
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.evidence import Statistics
 from tradingbot.evaluation.gates.idleness import nobody_trades
-from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.report.blocks import (
     Block,
     Chart,
@@ -23,6 +22,7 @@ from tradingbot.evaluation.report.numbers import between, bps, count, finite, pe
 from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, scope
 from tradingbot.evaluation.report.svg.forest import Estimate, ForestRow, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
+from tradingbot.evaluation.statistics.interval import Interval
 
 _CONFIDENT = 0.95
 _SMALL = 0.05
@@ -32,8 +32,8 @@ def statistics_section(dossier: Dossier) -> Section:
     """Explain every statistic of the test part in words."""
     found, yearly = dossier.statistics, _per_year(dossier)
     figures = (
-        _edge("Net return", found.edge_hac_bps, "zero"),
-        _edge("Net return over equal weight", found.excess_hac_bps, "no lead"),
+        _edge("Net return", dossier.test.policies[0].net_bps_per_bar, "zero"),
+        _edge("Net return over equal weight", dossier.test.excess_over_hold_bps, "no lead"),
         _probabilistic(found),
         _expected_best(found, yearly),
         _deflated(found),
@@ -131,8 +131,8 @@ def _edge(name: str, interval: Interval, null: str) -> Figure:
     elif interval.high < 0:
         meaning = f"It is worse than {null}, beyond chance."
     words = (
-        f"Per bar, 95 % {between(interval)} by Newey–West, which respects that returns hang "
-        f"together. {meaning}"
+        f"Per bar, 95 % {between(interval)} by the stationary bootstrap, which respects that "
+        f"returns hang together. {meaning}"
     )
     return Figure(name, bps(interval.estimate), words, "good" if interval.low > 0 else "bad")
 

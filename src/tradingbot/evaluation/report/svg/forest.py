@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.report.numbers import finite, with_interval
 from tradingbot.evaluation.report.svg.drawing import (
     Drawing,
@@ -18,6 +17,7 @@ from tradingbot.evaluation.report.svg.drawing import (
     text_width,
 )
 from tradingbot.evaluation.report.svg.scale import Axis, AxisScale, extent, rounded, tick_words
+from tradingbot.evaluation.statistics.interval import Interval
 
 _ROW_PX = 26.0
 _TOP_PX = 24.0

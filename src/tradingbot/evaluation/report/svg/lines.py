@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.report.numbers import finite, percent, plain, with_interval
 from tradingbot.evaluation.report.svg.drawing import (
     Drawing,
@@ -29,6 +28,7 @@ from tradingbot.evaluation.report.svg.frame import (
     y_frame,
 )
 from tradingbot.evaluation.report.svg.scale import Axis, AxisScale
+from tradingbot.evaluation.statistics.interval import Interval
 
 _MAX_POINTS = 400
 _MAX_HINTS = 60

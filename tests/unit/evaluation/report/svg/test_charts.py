@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.report.svg.bars import BarGroup, column_chart, row_chart
 from tradingbot.evaluation.report.svg.drawing import Drawing, as_svg, shortened
 from tradingbot.evaluation.report.svg.forest import Estimate, forest_chart
@@ -19,6 +18,7 @@ from tradingbot.evaluation.report.svg.forest import ForestRow as Yardstick
 from tradingbot.evaluation.report.svg.heat_map import HeatMap, correlation_map, heat_map
 from tradingbot.evaluation.report.svg.lines import LineSeries, band_chart, time_chart
 from tradingbot.evaluation.report.svg.scale import Axis, AxisScale, rounded, tick_words
+from tradingbot.evaluation.statistics.interval import Interval
 
 NAN = math.nan
 DAYS = tuple(f"2024-01-{day:02d}" for day in range(1, 11))

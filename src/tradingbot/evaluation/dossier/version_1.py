@@ -1,0 +1,27 @@
+"""Reads `dossier.json` of format 1, which had no format number.
+
+There the net return of the agents had a second interval, by Newey and West's error, beside the one
+of the stationary bootstrap. The latter is the interval of a policy; the former is dropped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tradingbot.evaluation.dossier.dossier import DOSSIER_FORMAT
+
+_SECOND_INTERVALS = ("edge_hac_bps", "excess_hac_bps")
+
+
+def upgraded(values: Any) -> Any:
+    """Return the content of a dossier as format 2 has it; anything else as it is."""
+    if not isinstance(values, dict) or "format" in values:
+        return values
+    upgrade = {**values, "format": DOSSIER_FORMAT}
+    if isinstance(values.get("statistics"), dict):
+        upgrade["statistics"] = {
+            name: value
+            for name, value in values["statistics"].items()
+            if name not in _SECOND_INTERVALS
+        }
+    return upgrade

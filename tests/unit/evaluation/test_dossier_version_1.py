@@ -1,0 +1,45 @@
+"""Dossiers that earlier versions wrote are read as today's records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tradingbot.domain.errors import DataError
+from tradingbot.evaluation.dossier.dossier import DOSSIER_FORMAT
+from tradingbot.evaluation.gates.gates_file import load_gates
+from tradingbot.evaluation.gates.memo import write_memo
+from tradingbot.evaluation.pipeline.stored_dossier import read_dossier
+
+STORED = Path(__file__).parents[2] / "fixtures" / "version_1" / "dossier.json"
+"""As `tradingbot evaluate` of version 0.1.0 left it, on a synthetic market."""
+
+
+def run_with(folder: Path, text: str) -> Path:
+    (folder / "evaluation").mkdir()
+    (folder / "evaluation" / "dossier.json").write_text(text)
+    return folder
+
+
+def test_dossier_of_version_1_is_read_and_judged(tmp_path: Path) -> None:
+    content = json.loads(STORED.read_text())
+    assert "format" not in content
+
+    dossier = read_dossier(run_with(tmp_path, STORED.read_text()))
+
+    assert dossier.format == DOSSIER_FORMAT
+    agents, stored = dossier.test.policies[0], content["parts"][1]["policies"][0]
+    assert agents.sharpe_annual._asdict() == stored["sharpe_annual"]
+    assert agents.equity == tuple(stored["equity"])
+    memo = write_memo(dossier, load_gates())
+    assert memo.verdict == "NO-GO"
+    edge = next(each for each in memo.gates if each.name == "edge/net")
+    assert edge.interval == agents.net_bps_per_bar  # the one interval, not Newey and West's
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"format": 2}', '{"statistics": 3}'])
+def test_what_is_no_dossier_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(DataError):
+        read_dossier(run_with(tmp_path, text))
