@@ -35,7 +35,7 @@ def test_dossier_of_version_1_is_read_and_judged(tmp_path: Path) -> None:
     assert agents.equity == tuple(stored["equity"])
     memo = write_memo(dossier, load_gates())
     assert memo.verdict == "NO-GO"
-    edge = next(each for each in memo.gates if each.name == "edge/net")
+    edge = next(each for each in memo.gates if each.gate == "edge/net")
     assert edge.interval == agents.net_bps_per_bar  # the one interval, not Newey and West's
 
 

@@ -71,7 +71,7 @@ def test_figures_are_those_computed_by_hand(equity: np.ndarray) -> None:
     assert first.net_bps_per_bar.estimate == pytest.approx(1e4 * sleeve / 2)
     returns = np.zeros(40)
     returns[:3] = [0.05, 99.5 / 105.0 - 1.0, 102.25 / 99.5 - 1.0]
-    expected = returns.mean() / returns.std() * math.sqrt(1_746.0)
+    expected = returns.mean() / returns.std(ddof=1) * math.sqrt(1_746.0)
     assert first.sharpe_annual.estimate == pytest.approx(expected)
     assert first.sharpe_annual.low <= expected <= first.sharpe_annual.high
     assert first.exposure_frac == pytest.approx(0.3)

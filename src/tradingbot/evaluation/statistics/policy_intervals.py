@@ -12,6 +12,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.statistics.bootstrap import (
     MIN_BARS,
     Statistic,
@@ -20,7 +21,7 @@ from tradingbot.evaluation.statistics.bootstrap import (
     sharpe_of,
 )
 from tradingbot.evaluation.statistics.interval import Interval
-from tradingbot.evaluation.statistics.series import finite_series
+from tradingbot.evaluation.statistics.series import FloatArray, finite_series
 
 DRAWS = 2000
 _SEED = 0
@@ -35,17 +36,25 @@ def interval_of(returns: ArrayLike, statistic: Statistic = mean_of) -> Interval:
         statistic: `mean_of`, or `sharpe_of` for the Sharpe ratio per bar.
 
     Returns:
-        The value itself at both ends where returns never move: a Sharpe ratio of 0 then, since
-        nothing was risked. Ends are NaN where the statistic is not defined for every history.
+        A Sharpe ratio is 0 where returns never move, and in every history that does not: nothing
+        was risked there and nothing earned.
 
     Raises:
         DataError: If there are fewer bars, or one is not a number.
     """
-    numbers = finite_series(returns, "returns", at_least=MIN_BARS)
-    if (numbers == numbers[0]).all():
-        value = float(statistic(numbers[None])[0])
-        return Interval(*(0.0 if math.isnan(value) else value,) * 3)
-    return bootstrap_interval(numbers, statistic, n_draws=DRAWS, seed=_SEED)
+    numbers = finite_series(returns, "returns")
+    if len(numbers) < MIN_BARS:
+        raise DataError(
+            f"an interval must rest on {MIN_BARS} bars or more",
+            was=len(numbers),
+            remedy="Use a longer period",
+        )
+
+    def defined(histories: FloatArray) -> FloatArray:
+        values: FloatArray = np.nan_to_num(statistic(histories), nan=0.0)
+        return values
+
+    return bootstrap_interval(numbers, defined, n_draws=DRAWS, seed=_SEED)
 
 
 def sharpe_interval(portfolio_returns: ArrayLike, bars_per_year: float) -> Interval:

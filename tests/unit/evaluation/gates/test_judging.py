@@ -45,10 +45,10 @@ def test_pieces_that_were_left_out_are_not_measured_and_say_why() -> None:
     ("end", "outcome"), [("estimate", "pass"), ("low", "fail"), ("high", "pass")]
 )
 def test_gate_is_judged_by_the_end_it_names(end: JudgedBy, outcome: str) -> None:
-    # The made-up edge is 1.57 ± 0.7 bp per bar.
-    result = judged(gate("edge_bps_per_bar", ">", 1.0, end))
+    # The made-up edge is 11 ÷ 7 ± 0.4 bp per bar.
+    result = judged(gate("edge_bps_per_bar", ">", 1.2, end))
     assert result.outcome == outcome
-    assert result.interval == pytest.approx((1.57, 0.87, 2.27))
+    assert result.interval == pytest.approx((11 / 7, 11 / 7 - 0.4, 11 / 7 + 0.4))
 
 
 def test_end_of_an_interval_that_is_not_there_is_not_measured() -> None:

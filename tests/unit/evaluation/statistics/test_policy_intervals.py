@@ -40,6 +40,15 @@ def test_what_never_moves_is_certain_and_has_no_ratio(value: float) -> None:
     assert sharpe_interval(still, 1764.0) == Interval(0.0, 0.0, 0.0)
 
 
+def test_histories_without_a_trade_have_no_ratio_rather_than_no_interval() -> None:
+    rare = np.zeros(40)
+    rare[5] = 0.01
+
+    found = sharpe_interval(rare, 1764.0)
+
+    assert 0.0 == found.low < found.estimate < found.high
+
+
 def test_too_few_bars_and_what_is_no_number_are_refused() -> None:
     with pytest.raises(DataError, match="8"):
         interval_of(np.zeros(7))
