@@ -1,1 +1,4 @@
-"""The vocabulary: symbols, universes, time frames, errors, random streams. No torch, no I/O."""
+"""The vocabulary: symbols, universes, time frames, orders, events, errors, random streams.
+
+No torch, no I/O, no clock.
+"""

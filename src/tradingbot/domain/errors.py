@@ -8,6 +8,7 @@ TradingBotError
     ├── SourceError           a data vendor refused, failed or answered nonsense
     ├── MissingExtraError     an optional package is not installed
     ├── UncertifiedPanelError a panel has no valid causality certificate
+    ├── TradingError          an order, fill or trading state breaks a rule
     ├── TrainingError         training collapsed or diverged, and its remedies did not help
     └── StorageError          the disk refused: full, read-only, or a stored file is damaged
 """
@@ -65,6 +66,10 @@ class SourceError(UserError):
 
 class UncertifiedPanelError(UserError):
     """A panel has no causality certificate, or one for other content."""
+
+
+class TradingError(UserError):
+    """An order, a fill, a position or a trading state breaks a rule."""
 
 
 class TrainingError(UserError):
