@@ -231,7 +231,7 @@ def _checkpoint_line(folder: Path, *, verify: bool) -> CheckpointLine:
         return CheckpointLine(folder.name, update=update_of(folder), problem=f"{e.was or e.rule}")
     return CheckpointLine(
         name=folder.name,
-        labels=manifest.labels,
+        labels=manifest.label_names,
         update=manifest.update,
         steps=manifest.steps,
         n_bytes=sum(file.n_bytes for file in manifest.files.values()),

@@ -23,6 +23,7 @@ from tradingbot.runs.manifest import (
     Label,
     StoredTensors,
     damaged,
+    label_name,
     read_manifest,
     stored_shapes,
 )
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from tradingbot.runs.directory import RunDirectory
 
-_KIND_ORDER = {"start": 0, "best": 1, "last": 2, "final": 3, "judged": 4}
+_KIND_ORDER = {"start": 0, "best": 1, "last": 2, "final": 3, "judged": 4, "selected": 5}
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def verify_checkpoint(folder: Path) -> CheckpointManifest:
 
 @contextmanager
 def reading(folder: Path) -> Iterator[None]:
-    """Hold a checkpoint, so that nobody removes it meanwhile."""
+    """Hold a shared lock on a checkpoint, so that it is not removed meanwhile."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as e:
@@ -158,9 +159,9 @@ def kind_of(folder: Path) -> str:
 def labels_of(folder: Path) -> tuple[str, ...]:
     """Return what a checkpoint is; where its manifest is damaged, what its name says."""
     try:
-        return read_manifest(folder).labels
+        return read_manifest(folder).label_names
     except StorageError:
-        return (kind_of(folder),)
+        return (label_name(kind_of(folder)),)
 
 
 def _is_checkpoint(entry: Path) -> bool:

@@ -19,10 +19,11 @@ TRAINING_FILE = "training.safetensors"
 NORMALISER_FILE = "normaliser.safetensors"
 TENSOR_FILES = frozenset({AGENT_FILE, TRAINING_FILE, NORMALISER_FILE})
 SCHEMA_VERSION = 1
-CheckpointKind = Literal["start", "last", "best", "final", "judged"]
-"""`judged`: can only act; what `result.json` is about."""
-Label = Literal["start", "last", "best", "final", "judged", "healthy"]
+CheckpointKind = Literal["start", "last", "best", "final", "selected", "judged"]
+"""`selected`: can only act; what `result.json` is about. Older runs call it `judged`."""
+Label = Literal["start", "last", "best", "final", "selected", "healthy", "judged"]
 """What a checkpoint is besides its kind; `healthy`: training may return to it."""
+_OLD_LABELS = {"judged": "selected"}
 
 _MAX_BYTES = 64_000_000
 """No manifest of ours is as long; a longer one is not read."""
@@ -79,6 +80,11 @@ class CheckpointManifest(_Stored):
         return f"{self.update:08d}-{self.kind}"
 
     @property
+    def label_names(self) -> tuple[str, ...]:
+        """Everything it is, in the words of this version."""
+        return tuple(label_name(label) for label in self.labels)
+
+    @property
     def can_resume(self) -> bool:
         """Whether it holds what training needs, not only what acting needs."""
         return TRAINING_FILE in self.files
@@ -93,6 +99,11 @@ class CheckpointManifest(_Stored):
 
     def _content_sha256(self) -> str:
         return content_sha256(self.model_dump(mode="json", exclude={"sha256"}))
+
+
+def label_name(label: str) -> str:
+    """Return what this version calls a label or kind; older runs have other words for some."""
+    return _OLD_LABELS.get(label, label)
 
 
 def read_manifest(folder: Path) -> CheckpointManifest:

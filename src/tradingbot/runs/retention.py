@@ -1,4 +1,4 @@
-"""Which checkpoints stay: best, last three, final, judged, one to return to; always a good one."""
+"""Which checkpoints stay: best, last three, final, selected, one to return to; always a good one."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from tradingbot.runs.loading import (
 if TYPE_CHECKING:
     from tradingbot.runs.directory import RunDirectory
 
-KEPT = {"start": 1, "best": 1, "last": 3, "final": 1, "judged": 1, "healthy": 1}
+KEPT_COUNTS = {"start": 1, "best": 1, "last": 3, "final": 1, "selected": 1, "healthy": 1}
 """Label → how many of the newest stay."""
 
 
 def thin_out(run: RunDirectory) -> list[str]:
-    """Remove checkpoints beyond `KEPT`; return the names of those removed.
+    """Remove checkpoints beyond `KEPT_COUNTS`; return the names of those removed.
 
-    One that somebody reads stays until the next time. Where everything that would stay is damaged,
+    One that is being read stays until the next time. Where everything that would stay is damaged,
     the newest good one of the others stays too.
     """
     folders = list_checkpoints(run)
     labels = {folder: labels_of(folder) for folder in folders}
     staying = {
         folder
-        for label, count in KEPT.items()
+        for label, count in KEPT_COUNTS.items()
         for folder in [folder for folder in folders if label in labels[folder]][-count:]
     }
     leaving = [folder for folder in folders if folder not in staying]

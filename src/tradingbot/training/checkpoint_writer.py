@@ -82,7 +82,7 @@ class CheckpointWriter:
         )
 
     def save_selected(self, trading: Collection[str], ended: Ended) -> CheckpointManifest:
-        """Write the policy that was judged: the networks as they are now, and who trades.
+        """Write the selected policy: the networks as they are now, and which agents trade.
 
         Args:
             trading: Names of the agents that trade; the others stay out.
@@ -99,7 +99,7 @@ class CheckpointWriter:
             metrics={"score": ended.best_mean_score},
             parent=self._parent,
         )
-        return save_checkpoint(self.run, "judged", ended.sequence, content)
+        return save_checkpoint(self.run, "selected", ended.sequence, content)
 
     def load_healthy(self) -> dict[str, Tensor]:
         """Return the training tensors of the newest checkpoint that training may return to.

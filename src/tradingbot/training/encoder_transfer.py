@@ -20,7 +20,7 @@ from tradingbot.training.checkpoint_writer import FROZEN_ENCODER, LEARNING_ENCOD
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
 
-_SOURCES: tuple[Label, ...] = ("judged", "best", "final")
+_SOURCES: tuple[Label, ...] = ("selected", "best", "final")
 """Checkpoints that an encoder is taken of, the first that there is."""
 
 

@@ -125,7 +125,7 @@ class TrainResult:
     """Of the weights when training ended."""
     parts: tuple[PartResult, ...]
     weights_sha256: str = ""
-    """Of the checkpoint `judged`: the best weights with what is kept of their deviations, and who
+    """Of the checkpoint `selected`: the best weights with what is kept of their deviations, and who
     trades."""
     caveat: str = ""
     """What every figure here is to be read with; empty for synthetic data."""

@@ -27,7 +27,7 @@ from tradingbot.training.data import TrainingData
 from tradingbot.training.preparation import kept_embeddings
 from tradingbot.training.prepared_setup import torch_threads
 
-_ACTING: tuple[Label, ...] = ("judged", "best", "final")
+_ACTING: tuple[Label, ...] = ("selected", "best", "final")
 
 
 def open_policy(
@@ -37,7 +37,7 @@ def open_policy(
     *,
     workspace: Path | None = None,
 ) -> Policy:
-    """Return what a run's agents do, from its judged checkpoint; else its best; else its final one.
+    """Return what a run's agents do, from its selected checkpoint; else its best; else its final one.
 
     Args:
         run: Of any learner and action space; the policy acts in the space of its rules.
@@ -67,14 +67,14 @@ def open_policy(
 
 
 def acting_checkpoint(run: RunDirectory) -> Checkpoint:
-    """Return what a run acts from: its judged checkpoint; else its best; else its final one.
+    """Return what a run acts from: its selected checkpoint; else its best; else its final one.
 
     Raises:
         StorageError: If there is none, or it is damaged.
     """
     for label in _ACTING:
         checkpoint, skipped = latest_good(run, to_resume=False, label=label)
-        if skipped:  # another checkpoint would trade otherwise: nobody asked for that
+        if skipped:  # another checkpoint would trade differently
             raise StorageError(
                 f"the {label} checkpoint of a run must be whole to act from",
                 was=skipped[0],

@@ -273,7 +273,7 @@ def _trainer(
 
 
 def _judge(work: _Work, trainer: Trainer, writer: CheckpointWriter, ended: Ended) -> TrainResult:
-    """Judge the best weights, and keep what was judged and what came of it."""
+    """Select from the best weights, and store the selected policy and its result."""
     run, status = writer.run, writer.run.status()
     final_sha256 = final_hash(copied_tensors(work.setup.learner.networks()))
     result = judge_result(

@@ -22,7 +22,7 @@ def damage(run: RunDirectory, name: str) -> None:
     (run.checkpoints / name / "training.safetensors").write_bytes(b"")
 
 
-def test_best_last_three_final_judged_and_start_stay(tmp_path: Path) -> None:
+def test_best_last_three_final_selected_and_start_stay(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     save_checkpoint(run, "start", 0, content(training=None))
     for update in range(1, 9):
@@ -30,12 +30,37 @@ def test_best_last_three_final_judged_and_start_stay(tmp_path: Path) -> None:
         if update in (2, 4):
             save_checkpoint(run, "best", update, content(float(update)))
     save_checkpoint(run, "final", 9, content(9.0))
-    save_checkpoint(run, "judged", 9, content(9.5, training=None))
+    save_checkpoint(run, "selected", 9, content(9.5, training=None))
 
     assert names(run) == [
         *("00000000-start", "00000004-best", "00000006-last", "00000007-last", "00000008-last"),
-        *("00000009-final", "00000009-judged"),
+        *("00000009-final", "00000009-selected"),
     ]
+
+
+def test_judged_checkpoint_of_an_older_run_is_its_selected_one(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    old = save_checkpoint(run, "judged", 3, content(3.0, training=None))
+
+    found, skipped = latest_good(run, to_resume=False, label="selected")
+    assert found is not None
+    assert found.manifest == old
+    assert found.manifest.label_names == ("selected",)
+    assert skipped == ()
+
+    save_checkpoint(run, "selected", 3, content(3.5, training=None))  # resumed by this version
+    assert names(run) == ["00000003-selected"]
+
+
+def test_damaged_judged_checkpoint_of_an_older_run_is_named(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    save_checkpoint(run, "judged", 3, content(3.0, training=None))
+    (run.checkpoints / "00000003-judged" / "manifest.json").write_text("{")
+
+    found, skipped = latest_good(run, to_resume=False, label="selected")
+
+    assert found is None
+    assert [each.partition(":")[0] for each in skipped] == ["00000003-judged"]
 
 
 def test_newest_one_to_return_to_stays(tmp_path: Path) -> None:

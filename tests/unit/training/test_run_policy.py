@@ -124,45 +124,45 @@ def test_agent_that_validation_keeps_out_stays_out(
 
     np.testing.assert_allclose(found, stored_returns(run), rtol=1e-4, atol=1e-6)
     assert (found != 0.0).tolist() == [False, True]
-    judged, _ = latest_good(run, to_resume=False, label="judged")
+    chosen, _ = latest_good(run, to_resume=False, label="selected")
     best, _ = latest_good(run, label="best")
-    assert judged is not None
+    assert chosen is not None
     assert best is not None
-    assert judged.agent[TRADES].tolist() == [False, True]
+    assert chosen.agent[TRADES].tolist() == [False, True]
     selected = best.agent["actor.deviations"] * scale[:, None]
-    assert torch.equal(judged.agent["actor.deviations"], selected)
+    assert torch.equal(chosen.agent["actor.deviations"], selected)
     result = json.loads((run.path / "result.json").read_text())
-    assert result["weights_sha256"] == judged.manifest.weights_sha256
+    assert result["weights_sha256"] == chosen.manifest.weights_sha256
 
 
-def test_judged_checkpoint_is_written_anew_and_never_resumed_from(
+def test_selected_checkpoint_is_written_anew_and_never_resumed_from(
     tmp_path: Path, done: tuple[RunDirectory, TrainConfig]
 ) -> None:
     run = copied(done[0], tmp_path)
-    (judged,) = run.checkpoints.glob("*-judged")
-    shutil.rmtree(judged)
+    (chosen,) = run.checkpoints.glob("*-selected")
+    shutil.rmtree(chosen)
 
     resume_session("done", tmp_path)
 
-    for name in ("result.json", f"checkpoints/{judged.name}/agent.safetensors"):
+    for name in ("result.json", f"checkpoints/{chosen.name}/agent.safetensors"):
         assert (run.path / name).read_bytes() == (done[0].path / name).read_bytes()
     newest, _ = latest_good(run)
     assert newest is not None
     assert newest.manifest.kind == "final"
 
 
-def test_run_that_was_not_judged_acts_from_its_best_checkpoint(
+def test_run_without_a_selected_checkpoint_acts_from_its_best_checkpoint(
     tmp_path: Path, done: tuple[RunDirectory, TrainConfig], data: TrainingData
 ) -> None:
     run = copied(done[0], tmp_path)
-    for folder in run.checkpoints.glob("*-judged"):
+    for folder in run.checkpoints.glob("*-selected"):
         shutil.rmtree(folder)
-    for folder in (run.checkpoints / "00000099-best", run.checkpoints / "00000099-judged"):
+    for folder in (run.checkpoints / "00000099-best", run.checkpoints / "00000099-selected"):
         folder.mkdir()  # no manifest: damaged
 
-    with pytest.raises(StorageError, match=r"judged checkpoint.*whole.*--resume done"):
+    with pytest.raises(StorageError, match=r"selected checkpoint.*whole.*--resume done"):
         open_policy(run, data)
-    (run.checkpoints / "00000099-judged").rmdir()
+    (run.checkpoints / "00000099-selected").rmdir()
     with pytest.raises(StorageError, match="best checkpoint"):
         open_policy(run, data)
     (run.checkpoints / "00000099-best").rmdir()

@@ -40,10 +40,10 @@ LEARNERS: dict[str, dict[str, object]] = {
 }
 
 
-def judged_wealth(subject: EvaluatedRun) -> np.ndarray:
-    """Play the judged weights on the test part, as training does: (S + 1, N)."""
+def selected_wealth(subject: EvaluatedRun) -> np.ndarray:
+    """Play the selected weights on the test part, as training does: (S + 1, N)."""
     setup = prepare_training_setup(subject.config, subject.data, seed=5)
-    checkpoint, _ = latest_good(subject.run, to_resume=False, label="judged")
+    checkpoint, _ = latest_good(subject.run, to_resume=False, label="selected")
     assert checkpoint is not None
     for name, network in setup.learner.networks().items():
         stored = {
@@ -67,7 +67,7 @@ def test_backtest_equals_the_judge_of_training_bar_for_bar(
 
     found = opened.backtest("test")
 
-    np.testing.assert_allclose(found.equity, judged_wealth(opened), rtol=2e-6)
+    np.testing.assert_allclose(found.equity, selected_wealth(opened), rtol=2e-6)
     assert (found.turnover_frac > 0.0).mean() > 0.02
     part = json.loads((opened.run.path / "result.json").read_text())["parts"][-1]
     assert (found.first_day, found.last_day) == (part["first_day"], part["last_day"])
