@@ -47,7 +47,7 @@ def test_reward_that_always_pays_one_action_is_found_within_25_updates(
     assert "BUY_SMALL" in collapsed["A2"].words
     assert collapsed["A2"].words.startswith("agent A2: 9")
     assert collapsed["A2"].observed > 0.9
-    assert set(found(rigged, "LOW_SPREAD")) == set(AGENTS)
+    assert set(found(rigged, "LOW_ENTROPY")) == set(AGENTS)
     assert set(found(rigged, "REPEATS", AlarmLevel.WARNING)) == set(AGENTS)
     assert not found(rigged, "ALL_HOLD", AlarmLevel.INFO)
     assert "boost_entropy" in {report.decision.response for report in rigged}
@@ -56,7 +56,7 @@ def test_reward_that_always_pays_one_action_is_found_within_25_updates(
 
 def test_falling_spread_is_told_before_the_collapse_is_complete(rigged: list[Report]) -> None:
     falls, collapsed = (
-        found(rigged, "SPREAD_FALLS", AlarmLevel.WARNING),
+        found(rigged, "ENTROPY_FALLS", AlarmLevel.WARNING),
         found(rigged, "ONE_ACTION"),
     )
 
@@ -131,9 +131,9 @@ def test_rigged_reward_of_the_real_task_is_found_within_16_updates() -> None:
     task = RiggedPopulation(small_world(), replace(config, rules=rules), n_envs=8, seed=3)
     reports = watched_run(task, TINY_ENTROPY, 16, guard=replace(GUARDED, probe_every=0))
 
-    low = found(reports, "LOW_SPREAD")
+    low = found(reports, "LOW_ENTROPY")
     assert set(low) == set(task.agent_names)
-    assert "the spread of the policy is 0.0" in low[task.agent_names[0]].words
+    assert "the normalised entropy of the policy is 0.0" in low[task.agent_names[0]].words
     assert not found(reports, "REPEATS", AlarmLevel.WARNING)
     assert not found(reports, "NOT_EXECUTED", AlarmLevel.WARNING)
 

@@ -107,6 +107,6 @@ def _recorded(task: PopulationTask, select: Selection, *, paralysed: bool = Fals
             reward=torch.stack([step.reward for step in steps]),
             terms=torch.stack([step.terms for step in steps]).sum(0),
         )
-        update = Update({"policy/spread": torch.full((n_agents,), 0.5)}, made)
+        update = Update({"policy/normalised_entropy": torch.full((n_agents,), 0.5)}, made)
         told.append(recorder.record(update, updates=number, steps=number * 64 * task.n_envs))
     return told

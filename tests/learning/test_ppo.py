@@ -28,7 +28,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def config(pooling: Pooling = "partial", **changed) -> PPOConfig:
-    entropy = EntropyConfig(coefficient=constant(0.01), target=0.0, guard_spread=0.0)
+    entropy = EntropyConfig(coefficient=constant(0.01), target=0.0, guard_entropy=0.0)
     fields = {
         "actor": HeadConfig((16,), pooling=pooling),
         "critic": HeadConfig((16,), pooling=pooling, output_gain=1.0),

@@ -30,7 +30,7 @@ _CELL, _STOPPED_CELL, _UNKNOWN_COLOUR = "■", "□", "grey50"
 _SPEED_UPDATES = 20
 _KEPT_WARNINGS = 4
 _SHOWN = (
-    ("policy/spread", "spread"),
+    ("policy/normalised_entropy", "normalised entropy"),
     ("policy/entropy", "entropy"),
     ("loss/policy", "policy loss"),
     ("rollout/reward", "reward"),

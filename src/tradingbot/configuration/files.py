@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from tradingbot.configuration.old_keys import NO_OLD_KEYS, OldKeys, rename_old_keys
 from tradingbot.configuration.pipeline import PipelineConfig
 from tradingbot.configuration.violations import describe_violation
 from tradingbot.configuration.yaml_reader import Document, KeyPath, Place, read_document
@@ -52,14 +53,21 @@ def load_config(reference: str | Path = DEFAULT_PRESET) -> LoadedConfig:
     return LoadedConfig(config, files, document.places)
 
 
-def read_merged(reference: str | Path, folder: Path) -> tuple[Document, tuple[Path, ...]]:
+def read_merged(
+    reference: str | Path, folder: Path, *, old_keys: OldKeys = NO_OLD_KEYS
+) -> tuple[Document, tuple[Path, ...]]:
     """Read a preset of a folder or a file by path, follow `extends:` and merge.
+
+    Args:
+        reference: Name of a preset, or a file.
+        folder: Of the presets.
+        old_keys: Keys that files of older versions use.
 
     Raises:
         ConfigError: If a file or preset is unknown or unreadable, or `extends:` runs in a circle.
     """
     path = _locate(str(reference), folder, beside=None, where=None)
-    return _read_chain(path, folder, ())
+    return _read_chain(path, folder, old_keys, ())
 
 
 def preset_folder(kind: str = "") -> Path:
@@ -109,7 +117,7 @@ def place_of(places: Mapping[KeyPath, Place], keys: KeyPath) -> str | None:
 
 
 def _read_chain(
-    path: Path, folder: Path, below: tuple[Path, ...]
+    path: Path, folder: Path, old_keys: OldKeys, below: tuple[Path, ...]
 ) -> tuple[Document, tuple[Path, ...]]:
     resolved = path.resolve()
     if resolved in below:
@@ -120,14 +128,14 @@ def _read_chain(
     document = read_document(path)
     values = dict(document.values)
     parent = values.pop("extends", None)
-    document = Document(values, document.places)
+    document = rename_old_keys(Document(values, document.places), old_keys)
     if parent is None:
         return document, (path,)
     where = str(document.places[("extends",)])
     if not isinstance(parent, str) or not parent:
         raise ConfigError("extends must be one preset name or file", was=repr(parent), where=where)
     parent_path = _locate(parent, folder, beside=path.parent, where=where)
-    base, files = _read_chain(parent_path, folder, (*below, resolved))
+    base, files = _read_chain(parent_path, folder, old_keys, (*below, resolved))
     return merge(base, document), (path, *files)
 
 

@@ -28,13 +28,13 @@ class EntropyConfig:
     target: float = 0.55
     """Spread toward which the bonus adapts; 0 turns adapting off."""
     scale: float = 0.35
-    """How far below the target the spread must fall to double the bonus."""
+    """How far below the target the normalised entropy must fall to double the bonus."""
     max_factor: float = 3.0
     """The most that adapting multiplies the bonus by."""
     floor: float = 0.02
     """The least coefficient after adapting; not above the schedule's own."""
-    guard_spread: float = 0.22
-    """The guard acts below this spread; 0 turns it off."""
+    guard_entropy: float = 0.22
+    """The guard acts below this normalised entropy; 0 turns it off."""
     guard_warm_up: int = 4_000
     """Steps per agent before the guard watches."""
     guard_boost: float = 1.7
@@ -44,9 +44,9 @@ class EntropyConfig:
     guard_cooldown: int = 6_000
     """Steps per agent between two interventions."""
     guard_patience: int = 2
-    """Updates in a row below the spread before the guard acts."""
+    """Updates in a row below it before the guard acts."""
     guard_halts: bool = False
-    """Whether an agent that stays below the spread at full boost asks to halt."""
+    """Whether an agent that stays below it at full boost asks to halt."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be followed."""
@@ -55,7 +55,7 @@ class EntropyConfig:
         require(self.scale > 0.0, "scale must be above 0", self)
         require(self.max_factor >= 1.0, "max_factor must be 1 or more", self)
         require(self.floor >= 0.0, "floor must be 0 or more", self)
-        require(0.0 <= self.guard_spread <= 1.0, "guard_spread must lie in [0, 1]", self)
+        require(0.0 <= self.guard_entropy <= 1.0, "guard_entropy must lie in [0, 1]", self)
         require(self.guard_warm_up >= 0, "guard_warm_up must be 0 steps or more", self)
         require(self.guard_boost > 1.0, "guard_boost must be above 1", self)
         require(self.guard_max_boost >= 1.0, "guard_max_boost must be 1 or more", self)
@@ -66,12 +66,12 @@ class EntropyConfig:
 class EntropyState(NamedTuple):
     """What the guard remembers of N agents."""
 
-    spread: Tensor
+    normalised_entropy: Tensor
     """(N,) as last measured; 1 before."""
     boost: Tensor
     """(N,) what the guard multiplies the bonus by, 1 or more."""
     low_updates: Tensor
-    """(N,) int64, updates in a row below the guard's spread."""
+    """(N,) int64, updates in a row below the guard's limit."""
     last_change: Tensor
     """(N,) int64, steps per agent at the guard's last intervention; far in the past before."""
     halts: Tensor
@@ -92,39 +92,39 @@ def begin_entropy(n_agents: int, device: torch.device | str = "cpu") -> EntropyS
 def entropy_coefficient(config: EntropyConfig, state: EntropyState, steps: int) -> Tensor:
     """Return the weight of the entropy of each agent, (N,): schedule × adapting × guard.
 
-    Below the target spread the bonus grows by one times itself per `scale`, above it shrinks alike,
+    Below the target the bonus grows by one times itself per `scale`, above it shrinks alike,
     within [floor, max_factor × schedule].
     """
     scheduled = config.coefficient.at(steps)
     if config.target > 0.0:
-        factor = 1.0 + (config.target - state.spread) / config.scale
+        factor = 1.0 + (config.target - state.normalised_entropy) / config.scale
         adapted = scheduled * factor.clamp(0.0, config.max_factor)
         adapted = adapted.clamp_min(min(config.floor, scheduled))
     else:
-        adapted = torch.full_like(state.spread, scheduled)
+        adapted = torch.full_like(state.normalised_entropy, scheduled)
     return adapted * state.boost
 
 
 def watch_entropy(
-    config: EntropyConfig, state: EntropyState, spread: Tensor, steps: int
+    config: EntropyConfig, state: EntropyState, normalised_entropy: Tensor, steps: int
 ) -> EntropyState:
-    """Take the spreads (N,) of an update into account; the guard acts where it must.
+    """Take the normalised entropies (N,) of an update into account; the guard acts where it must.
 
-    The guard boosts after `guard_patience` updates in a row below `guard_spread`, at most once per
-    cooldown. A boost ends when the spread has come back to the target and the cooldown is over. A
-    spread that is not a number counts as fallen.
+    The guard boosts after `guard_patience` updates in a row below `guard_entropy`, at most once per
+    cooldown. A boost ends when the entropy has come back to the target and the cooldown is over. An
+    entropy that is not a number counts as fallen.
     """
-    falls = ~(spread >= config.guard_spread) & (steps >= config.guard_warm_up)
-    falls &= config.guard_spread > 0.0
+    falls = ~(normalised_entropy >= config.guard_entropy) & (steps >= config.guard_warm_up)
+    falls &= config.guard_entropy > 0.0
     low_updates = torch.where(falls, state.low_updates + 1, 0)
     rested = steps - state.last_change >= config.guard_cooldown
     acts = (low_updates >= config.guard_patience) & rested
     exhausted = state.boost >= config.guard_max_boost
     boosted = (state.boost * config.guard_boost).clamp_max(config.guard_max_boost)
-    recovered = (spread >= config.target) & rested & (state.boost > 1.0)
+    recovered = (normalised_entropy >= config.target) & rested & (state.boost > 1.0)
     boost = torch.where(acts, boosted, torch.where(recovered, 1.0, state.boost))
     return EntropyState(
-        spread,
+        normalised_entropy,
         boost,
         torch.where(acts, 0, low_updates),
         torch.where(acts | recovered, steps, state.last_change),

@@ -1,4 +1,4 @@
-"""Which checkpoints stay: best, last three, final, selected, one to return to; always a good one."""
+"""Which checkpoints stay: best, last three, final, selected, newest healthy; always a whole one."""
 
 from __future__ import annotations
 

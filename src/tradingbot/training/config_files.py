@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tradingbot.configuration.files import merge, preset_folder, read_merged
+from tradingbot.configuration.old_keys import rename_old_keys
 from tradingbot.configuration.violations import describe_violation
 from tradingbot.configuration.yaml_reader import Document, KeyPath, Place
 from tradingbot.domain.errors import ConfigError
@@ -18,6 +19,15 @@ from tradingbot.training.config import TrainConfig
 
 DEFAULT_PRESET = "prototype10"
 _COMMAND_LINE = Path("command line")
+OLD_KEYS = {
+    "guards.spread": "low_entropy",
+    "guards.spread_critical": "low_entropy_critical",
+    "guards.spread_fall": "entropy_fall",
+    "guards.spread_fall_updates": "entropy_fall_updates",
+    "learner.ppo.entropy.guard_spread": "guard_entropy",
+    "learner.sac.target_spread": "target_normalised_entropy",
+}
+"""Until entropies were called by their name; see `configuration.old_keys`."""
 
 
 def known_train_presets() -> tuple[str, ...]:
@@ -37,9 +47,9 @@ def load_train_config(
     Raises:
         ConfigError: Naming file and line, rule, value and remedy of the first broken rule.
     """
-    document, _ = read_merged(reference, preset_folder("training"))
+    document, _ = read_merged(reference, preset_folder("training"), old_keys=OLD_KEYS)
     if overrides:
-        document = merge(document, as_document(overrides))
+        document = merge(document, rename_old_keys(as_document(overrides), OLD_KEYS))
     config = _checked(document)
     check_budget(config, document.places)
     return config
@@ -51,7 +61,7 @@ def config_of_mapping(values: Mapping[str, Any]) -> TrainConfig:
     Raises:
         ConfigError: If a later version of the configuration does not take it.
     """
-    return _checked(Document(_with_dates(dict(values))))
+    return _checked(rename_old_keys(Document(_with_dates(dict(values))), OLD_KEYS))
 
 
 def changed(config: TrainConfig, overrides: Mapping[str, object]) -> TrainConfig:
@@ -60,7 +70,7 @@ def changed(config: TrainConfig, overrides: Mapping[str, object]) -> TrainConfig
     Whether a learner can learn in the budget is not asked: not every use is training.
     """
     base = Document(_with_dates(config.as_mapping()))
-    return _checked(merge(base, as_document(overrides)))
+    return _checked(merge(base, rename_old_keys(as_document(overrides), OLD_KEYS)))
 
 
 def _checked(document: Document) -> TrainConfig:

@@ -37,7 +37,7 @@ def open_policy(
     *,
     workspace: Path | None = None,
 ) -> Policy:
-    """Return what a run's agents do, from its selected checkpoint; else its best; else its final one.
+    """Return the policy of a run: its selected checkpoint; else its best; else its final one.
 
     Args:
         run: Of any learner and action space; the policy acts in the space of its rules.

@@ -15,8 +15,8 @@ CONFIG = EntropyConfig()
 
 
 def test_coefficient_adapts_toward_the_target_within_its_bounds() -> None:
-    spread = torch.tensor([0.55, 0.20, 0.0, 0.90, 1.0])
-    state = begin_entropy(5)._replace(spread=spread)
+    normalised_entropy = torch.tensor([0.55, 0.20, 0.0, 0.90, 1.0])
+    state = begin_entropy(5)._replace(normalised_entropy=normalised_entropy)
 
     got = entropy_coefficient(CONFIG, state, steps=0)
     strict = entropy_coefficient(EntropyConfig(max_factor=1.5), state, steps=0)
@@ -33,7 +33,7 @@ def test_floor_is_not_above_the_schedule() -> None:
 
 
 def test_target_of_zero_leaves_the_schedule_alone() -> None:
-    state = begin_entropy(2)._replace(spread=torch.tensor([0.0, 1.0]))
+    state = begin_entropy(2)._replace(normalised_entropy=torch.tensor([0.0, 1.0]))
 
     got = entropy_coefficient(EntropyConfig(target=0.0), state, steps=60_000)
 
@@ -43,8 +43,10 @@ def test_target_of_zero_leaves_the_schedule_alone() -> None:
 def watch(spreads: list[float], every: int, config: EntropyConfig = CONFIG, start: int = 4_000):
     state = begin_entropy(1)
     boosts = []
-    for number, spread in enumerate(spreads):
-        state = watch_entropy(config, state, torch.tensor([spread]), start + number * every)
+    for number, normalised_entropy in enumerate(spreads):
+        state = watch_entropy(
+            config, state, torch.tensor([normalised_entropy]), start + number * every
+        )
         boosts.append(round(state.boost.item(), 4))
     return boosts, state
 

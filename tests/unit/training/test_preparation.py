@@ -128,7 +128,9 @@ def test_transferred_encoder_is_taken_whole_and_its_warning_stands_by_the_result
     assert all(torch.equal(ours[name], tensor) for name, tensor in theirs.items())
     assert any("in-sample" in text for text in said)
     assert session.result is not None
-    assert "encoded/00000004-selected: transferred features may be in-sample" in session.result.caveat
+    assert (
+        "encoded/00000004-selected: transferred features may be in-sample" in session.result.caveat
+    )
 
 
 def test_transfer_that_does_not_fit_is_refused_and_leaves_nothing(encoded: RunDirectory) -> None:

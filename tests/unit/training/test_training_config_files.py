@@ -187,3 +187,28 @@ def test_plain_number_is_a_schedule_that_never_changes() -> None:
     assert config.learner.direct.learning_rate == constant(0.001)
     with pytest.raises(ConfigError, match="learning_rate must be a mapping"):
         load_train_config("quick", {"learner.direct.learning_rate": True})
+
+
+def test_keys_of_older_versions_are_read_from_files_options_and_runs(tmp_path: Path) -> None:
+    old = tmp_path / "old.yaml"
+    old.write_text(
+        "extends: us143\nlearner: {name: ppo, ppo: {entropy: {guard_spread: 0.1}}}\n"
+        "guards: {spread: 0.2, spread_critical: 0.05}\n"
+    )
+
+    config = load_train_config(old, {"guards.spread_fall": 0.4, "learner.sac.target_spread": 0.3})
+
+    assert config.learner.ppo.entropy.guard_entropy == 0.1
+    assert (config.guards.low_entropy, config.guards.low_entropy_critical) == (0.2, 0.05)
+    assert config.guards.entropy_fall == 0.4
+    assert config.learner.sac.target_normalised_entropy == 0.3
+    stored = config.as_mapping()
+    stored["guards"]["spread_fall_updates"] = stored["guards"].pop("entropy_fall_updates") + 1
+    assert config_of_mapping(stored).guards.entropy_fall_updates == 6
+
+
+def test_new_key_of_an_option_goes_before_the_old_key_of_a_file(tmp_path: Path) -> None:
+    old = tmp_path / "old.yaml"
+    old.write_text("extends: quick\nguards: {spread: 0.2}\n")
+
+    assert load_train_config(old, {"guards.low_entropy": 0.25}).guards.low_entropy == 0.25

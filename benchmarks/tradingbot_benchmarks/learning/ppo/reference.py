@@ -70,7 +70,7 @@ class PPOSetting:
             deviation_penalty=0.0,
             normalise_values=False,
             entropy=EntropyConfig(
-                coefficient=constant(self.entropy_weight), target=0.0, guard_spread=0.0
+                coefficient=constant(self.entropy_weight), target=0.0, guard_entropy=0.0
             ),
         )
 

@@ -163,7 +163,7 @@ def _train_sb3(world: World, judge: Judge, quality: float, limit_s: float, seed:
         learning_rate=preset.learning_rate.first,
         discount=preset.discount,
         temperature=preset.temperature,
-        target_spread=preset.target_spread,
+        target_normalised_entropy=preset.target_normalised_entropy,
         weight_decay=preset.weight_decay,
     )
     model = setting.sb3(VecNormalize(TaskVecEnv(task), norm_obs=False, gamma=preset.discount), seed)

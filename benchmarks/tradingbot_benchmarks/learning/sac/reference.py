@@ -18,7 +18,7 @@ from torch import Tensor
 from tradingbot.domain.errors import MissingExtraError
 from tradingbot.domain.seeding import stream
 from tradingbot.learning.playing import play
-from tradingbot.learning.sac.config import PAPER_SPREAD, SACConfig
+from tradingbot.learning.sac.config import PAPER_NORMALISED_ENTROPY, SACConfig
 from tradingbot.learning.sac.learner import SAC
 from tradingbot.learning.schedules import constant
 from tradingbot.learning.task import Observation, Task
@@ -45,7 +45,7 @@ class CommonSetting:
     discount: float = 0.99
     temperature: float = 1.0
     """At the beginning; it is tuned."""
-    target_spread: float = PAPER_SPREAD
+    target_normalised_entropy: float = PAPER_NORMALISED_ENTROPY
     """Share of the action range; SB3 is told the same in nats."""
     weight_decay: float = 0.0
 
@@ -63,7 +63,7 @@ class CommonSetting:
             target_rate=self.target_rate,
             discount=self.discount,
             temperature=self.temperature,
-            target_spread=self.target_spread,
+            target_normalised_entropy=self.target_normalised_entropy,
             weight_decay=self.weight_decay,
             scale_rewards=False,
             steps_per_update=steps_per_update,
@@ -83,7 +83,7 @@ class CommonSetting:
             train_freq=1,
             gradient_steps=1,
             ent_coef=f"auto_{self.temperature}",
-            target_entropy=math.log(2.0 * self.target_spread),
+            target_entropy=math.log(2.0 * self.target_normalised_entropy),
             policy_kwargs={
                 "net_arch": list(self.hidden),
                 "optimizer_kwargs": {"weight_decay": self.weight_decay},

@@ -14,7 +14,7 @@ from typing import Any
 
 from tradingbot.configuration.dataclass_reader import plain_values, read_dataclass
 from tradingbot.configuration.files import merge, preset_folder, read_merged
-from tradingbot.configuration.yaml_reader import Document
+from tradingbot.configuration.old_keys import rename_old_keys
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.analyses.ablation import AblationSettings
 from tradingbot.evaluation.analyses.ensemble import EnsembleSettings
@@ -32,8 +32,7 @@ from tradingbot.evaluation.walk_forward import WalkForwardSettings
 from tradingbot.training.config_files import as_document
 
 DEFAULT_PRESET = "full"
-_OLD_KEY = "pieces"
-"""What `analyses` was called; files and options with it are still read."""
+OLD_KEYS = {"pieces": "analyses"}
 
 
 @dataclass(frozen=True)
@@ -78,20 +77,12 @@ def load_evaluate_config(
     Raises:
         ConfigError: Naming the key that is unknown or whose value breaks a rule.
     """
-    document, files = read_merged(reference, preset_folder("evaluation"))
+    document, files = read_merged(reference, preset_folder("evaluation"), old_keys=OLD_KEYS)
     if overrides:
-        document = merge(_rename_old_key(document), _rename_old_key(as_document(overrides)))
-    values: dict[str, Any] = dict(_rename_old_key(document).values)
+        document = merge(document, rename_old_keys(as_document(overrides), OLD_KEYS))
+    values: dict[str, Any] = dict(document.values)
     try:
         return read_dataclass(EvaluateConfig, values, name="evaluation")
     except ConfigError as e:
         where = e.where or (None if overrides else str(files[0]))
         raise ConfigError(e.rule, was=e.was, where=where, remedy=e.remedy) from e
-
-
-def _rename_old_key(document: Document) -> Document:
-    """Return the document with the key that older files and commands use under its new name."""
-    if _OLD_KEY not in document.values:
-        return document
-    values = {key: value for key, value in document.values.items() if key != _OLD_KEY}
-    return Document(values | {"analyses": document.values[_OLD_KEY]}, document.places)

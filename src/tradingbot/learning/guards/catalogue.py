@@ -4,9 +4,11 @@ from tradingbot.learning.guards.detector import Detector
 from tradingbot.learning.guards.detectors import (
     all_hold,
     dead_critic,
+    entropy_falls,
     few_trades,
     gradient_explodes,
     lives_on_noise,
+    low_entropy,
     not_executed,
     not_finite,
     one_action,
@@ -14,21 +16,19 @@ from tradingbot.learning.guards.detectors import (
     repeats,
     reward_explodes,
 )
-from tradingbot.learning.guards.detectors import entropy_falls as spread_falls
-from tradingbot.learning.guards.detectors import low_entropy as low_spread
 
 RULES: tuple[Detector, ...] = (
     not_finite.RULE,
     reward_explodes.RULE,
     gradient_explodes.RULE,
     one_action.RULE,
-    low_spread.RULE,
+    low_entropy.RULE,
     lives_on_noise.RULE,
     all_hold.RULE,
     not_executed.RULE,
     repeats.RULE,
     dead_critic.RULE,
-    spread_falls.RULE,
+    entropy_falls.RULE,
     few_trades.RULE,
     one_term.RULE,
 )

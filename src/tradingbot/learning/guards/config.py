@@ -12,6 +12,8 @@ from tradingbot.domain.errors import ConfigError, suggest
 Response = Literal["warn", "boost_entropy", "roll_back", "halt"]
 RESPONSES: tuple[Response, ...] = ("warn", "boost_entropy", "roll_back", "halt")
 """From mild to drastic."""
+OLD_CODES = {"LOW_SPREAD": "LOW_ENTROPY", "SPREAD_FALLS": "ENTROPY_FALLS"}
+"""Code of a rule in older journals and configurations → its code today."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,8 @@ class InterventionConfig:
     strongest: Response = "halt"
     """Response that is never exceeded; `warn` makes the recorder an onlooker."""
     by_rule: tuple[tuple[str, Response], ...] = ()
-    """(code, response): first response to a critical verdict of this rule, instead."""
+    """(code, response): first response to a critical verdict of this rule, instead; codes of older
+    versions are read as those of today."""
     boost_factor: float = 1.7
     """Factor on the entropy bonus of an agent per boost."""
     max_boost: float = 3.0
@@ -43,10 +46,12 @@ class InterventionConfig:
     """Factor on everyone's learning rate, per roll-back."""
 
     def __post_init__(self) -> None:
-        """Refuse responses nobody knows and factors that go the wrong way."""
+        """Refuse unknown responses and factors that go the wrong way."""
         require_kinds(self)
         for name in ("on_warning", "on_critical", "strongest"):
             _require_response(getattr(self, name), f"InterventionConfig.{name}")
+        today = tuple((OLD_CODES.get(code, code), response) for code, response in self.by_rule)
+        object.__setattr__(self, "by_rule", today)
         for code, response in self.by_rule:
             _require_response(response, f"InterventionConfig.by_rule[{code}]")
         require(self.boost_factor >= 1.0, "boost_factor must be 1 or more", self)
@@ -64,7 +69,7 @@ class InterventionConfig:
 
 @dataclass(frozen=True)
 class GuardConfig:
-    """Limits of the flight recorder. Shares are of one; entropies and spreads lie in [0, 1]."""
+    """Limits of the flight recorder. Shares are of one; entropies are normalised to [0, 1]."""
 
     kept_updates: int = 64
     """Updates in the ring buffer."""
@@ -88,16 +93,16 @@ class GuardConfig:
     """Share of one action that is a warning …"""
     one_action_critical: float = 0.90
     """… and critical."""
-    spread: float = 0.30
-    """Spread of the policy below which there is a warning …"""
-    spread_critical: float = 0.10
+    low_entropy: float = 0.30
+    """Normalised entropy of the policy below which there is a warning …"""
+    low_entropy_critical: float = 0.10
     """… and it is critical. (The learner's own guard acts in between, at 0.22.)"""
     varied: float = 0.60
-    """Entropy of deterministic actions over states from which a policy of small spread is decided,
+    """Entropy of deterministic actions over states from which a policy of low entropy is decided,
     not collapsed."""
-    spread_fall: float = 0.5
-    """Share of the spread that may be lost within `spread_fall_updates`."""
-    spread_fall_updates: int = 5
+    entropy_fall: float = 0.5
+    """Share of the normalised entropy that may be lost within `entropy_fall_updates`."""
+    entropy_fall_updates: int = 5
     repeats: int = 5
     """Identical trades in a row that are in order."""
     repeat_share: float = 0.5
@@ -147,7 +152,7 @@ class GuardConfig:
             require(getattr(self, name) >= 1, f"{name} must be 1 or more", self)
         for name in ("warm_up_steps", "warm_up_updates", "probe_every"):
             require(getattr(self, name) >= 0, f"{name} must be 0 or more", self)
-        for name in ("spread_fall_updates", "critic_patience", "term_patience"):
+        for name in ("entropy_fall_updates", "critic_patience", "term_patience"):
             require(getattr(self, name) >= 1, f"{name} must be 1 or more", self)
         for entry in fields(self):
             number = getattr(self, entry.name)
@@ -164,7 +169,7 @@ class GuardConfig:
                 self.patience,
                 self.critic_patience,
                 self.term_patience,
-                self.spread_fall_updates,
+                self.entropy_fall_updates,
                 self.probe_every + 1,
             ),
             "kept_updates must be more than any rule looks back",
@@ -176,8 +181,8 @@ class GuardConfig:
             self,
         )
         require(
-            self.spread_critical <= self.spread,
-            "spread must not lie below spread_critical",
+            self.low_entropy_critical <= self.low_entropy,
+            "low_entropy must not lie below low_entropy_critical",
             self,
         )
         require(
@@ -190,8 +195,8 @@ class GuardConfig:
 
 
 _SHARES = (
-    *("one_action", "one_action_critical", "spread", "spread_critical"),
-    *("varied", "spread_fall", "repeat_share", "trades", "idle", "noise_largest", "noise_gap"),
+    *("one_action", "one_action_critical", "low_entropy", "low_entropy_critical"),
+    *("varied", "entropy_fall", "repeat_share", "trades", "idle", "noise_largest", "noise_gap"),
     "undecided",
     *("unexecuted", "unexecuted_critical", "one_term"),
 )

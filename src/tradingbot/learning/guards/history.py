@@ -55,7 +55,7 @@ _PLAYED = (
     Measure("eval/idle_reward", "reward per step", "what doing nothing earns in the same episodes"),
 )
 _REPORTED = (
-    Measure("policy/spread", "0–1", "entropy of the policy on the common scale"),
+    Measure("policy/normalised_entropy", "0–1", "entropy of the policy on the common scale"),
     Measure("value/explained_variance", "share", "variance of value targets the critic explains"),
     Measure("loss/gradient_norm", "norm", "largest gradient norm before clipping"),
     Measure("loss/policy", "loss", "loss of the policy"),

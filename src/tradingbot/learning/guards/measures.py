@@ -158,7 +158,7 @@ def measure_metrics(metrics: Metrics, n_agents: int, device: torch.device) -> di
     for name in sorted(watched):
         bad = bad + (~taken(name).isfinite()).double()
     return {
-        "policy/spread": taken("policy/spread"),
+        "policy/normalised_entropy": taken("policy/normalised_entropy"),
         "value/explained_variance": taken("value/explained_variance"),
         "loss/gradient_norm": largest,
         "loss/policy": taken("loss/policy"),

@@ -73,8 +73,8 @@ def entropy_of(policy: Policy, generator: torch.Generator) -> Tensor:
     return gaussian + slope + math.log(0.5 * (policy.high - policy.low))
 
 
-def spread_of(action: ActionSpec, entropy: Tensor) -> Tensor:
-    """Put mean entropies (N,) in nats on the scale from 0 (decided) to 1 (anything goes)."""
+def normalise_entropy(action: ActionSpec, entropy: Tensor) -> Tensor:
+    """Put mean entropies (N,) in nats on the scale from 0 (decided) to 1 (uniform)."""
     if action.n_actions:
         return entropy / math.log(action.n_actions)
     return torch.exp(entropy) / (action.high - action.low)

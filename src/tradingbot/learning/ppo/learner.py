@@ -11,7 +11,7 @@ from tradingbot.learning.entropy import begin_entropy, entropy_coefficient, watc
 from tradingbot.learning.generators import begin_another, make_generator
 from tradingbot.learning.learner import Experience, Metrics, Update
 from tradingbot.learning.learner_state import Parts, collect_state, restore_state
-from tradingbot.learning.ppo.actor_critic import ActorCritic, Policy, spread_of
+from tradingbot.learning.ppo.actor_critic import ActorCritic, Policy, normalise_entropy
 from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.learning.ppo.improvement import LossWeights, PolicyImprover
 from tradingbot.learning.ppo.loss import explained_variance, normalise
@@ -200,10 +200,10 @@ class PPO:
         )
         weights = LossWeights(self._agent_weight, coefficient, config.clip.at(self.steps))
         metrics = self._improver.improve(samples, weights, rate=rate)
-        spread = spread_of(self.task.action, metrics["policy/entropy"])
-        self._entropy = watch_entropy(config.entropy, self._entropy, spread, self.steps)
+        normalised_entropy = normalise_entropy(self.task.action, metrics["policy/entropy"])
+        self._entropy = watch_entropy(config.entropy, self._entropy, normalised_entropy, self.steps)
         return metrics | {
-            "policy/spread": spread,
+            "policy/normalised_entropy": normalised_entropy,
             "policy/entropy_weight": coefficient,
             "policy/entropy_boost": self._entropy.boost,
             "policy/halt": self._entropy.halts.float(),

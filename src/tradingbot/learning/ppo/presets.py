@@ -29,7 +29,7 @@ _MARKET = PPOConfig(
     # must be smaller still, or the directions are gone before agents begin to differ.
     weight_decay=5e-4,
     deviation_penalty=1e-3,
-    entropy=EntropyConfig(coefficient=constant(0.003), target=0.0, floor=0.0, guard_spread=0.0),
+    entropy=EntropyConfig(coefficient=constant(0.003), target=0.0, floor=0.0, guard_entropy=0.0),
     normalise_advantages="rollout",
     # Holding a little more or less earns nothing and pays costs.
     act_levels=2,

@@ -11,7 +11,7 @@ from tradingbot.learning.schedules import Schedule, constant
 from tradingbot.networks.embedding import Precision
 from tradingbot.networks.heads import HeadConfig
 
-PAPER_SPREAD = math.exp(-1.0) / 2.0
+PAPER_NORMALISED_ENTROPY = math.exp(-1.0) / 2.0
 """Entropy of −1 nat on [−1, 1], the paper's target for one number, as a share of the range."""
 
 
@@ -50,9 +50,10 @@ class SACConfig:
     """α at the beginning, or for good; in units of the (scaled) reward per nat."""
     tune_temperature: bool = True
     """Each agent's temperature follows its target entropy; else it stays."""
-    target_spread: float = 0.35
-    """Entropy the temperature aims at, as `policy/spread`: share of the action range in use. The
-    paper's is `PAPER_SPREAD`, which the collapse monitor takes for a collapse."""
+    target_normalised_entropy: float = 0.35
+    """Entropy the temperature aims at, as `policy/normalised_entropy`: share of the
+    action range in use. The paper's is `PAPER_NORMALISED_ENTROPY`, which the guards take for a
+    collapse."""
     scale_rewards: bool = True
     """Divide each agent's rewards by their running standard deviation; a return of 1 bp is else
     too small for critics, temperature and Adam to see."""
@@ -79,7 +80,11 @@ class SACConfig:
             require(getattr(self, name) > 0.0, f"{name} must be above 0", self)
         require(0.0 < self.target_rate <= 1.0, "target_rate must lie in (0, 1]", self)
         require(0.0 <= self.discount < 1.0, "discount must lie in [0, 1)", self)
-        require(0.0 < self.target_spread < 1.0, "target_spread must lie in (0, 1)", self)
+        require(
+            0.0 < self.target_normalised_entropy < 1.0,
+            "target_normalised_entropy must lie in (0, 1)",
+            self,
+        )
         require(
             self.precision in ("float32", "bfloat16"),
             "precision must be float32 or bfloat16",
@@ -96,7 +101,7 @@ _TRADER = HeadConfig(hidden=(64,), activation="relu")
 
 SAC_PRESETS: Mapping[str, SACConfig] = {
     # The paper's and SPEC's figures, rewards as they come.
-    "paper": SACConfig(target_spread=PAPER_SPREAD, scale_rewards=False),
+    "paper": SACConfig(target_normalised_entropy=PAPER_NORMALISED_ENTROPY, scale_rewards=False),
     # Long-only target positions. Two years of hourly bars are few: small networks and decay against
     # learning noise by heart. A bar's edge is over within ten bars: γ 0.9. Rewards are in units of
     # their deviation, and of that one tenth is signal: a low temperature.

@@ -15,7 +15,13 @@ from tradingbot.learning.learner_state import Part, collect_state, restore_state
 from tradingbot.learning.replay import Replay, Transitions, transitions_of
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.measures import MEASURED, measure
-from tradingbot.learning.sac.networks import WIDEST_SPREAD, Aim, Losses, ReplayBatch, SoftNetworks
+from tradingbot.learning.sac.networks import (
+    HIGHEST_NORMALISED_ENTROPY,
+    Aim,
+    Losses,
+    ReplayBatch,
+    SoftNetworks,
+)
 from tradingbot.learning.sac.optimiser import learning, make_optimiser, set_rates, weights_of
 from tradingbot.learning.sac.reward_scale import RewardScale
 from tradingbot.learning.task import Observation, Task, TaskStep
@@ -134,7 +140,7 @@ class SAC:
         self._view.refresh()
 
     def set_entropy_scale(self, scale: Tensor) -> None:
-        """Multiply each agent's target spread, (N,), up to `WIDEST_SPREAD`.
+        """Multiply each agent's target entropy, (N,), up to `HIGHEST_NORMALISED_ENTROPY`.
 
         Where the temperature is not tuned, multiply the temperature instead. A factor on a tuned
         temperature would do nothing for long: tuning would undo it.
@@ -212,12 +218,12 @@ class SAC:
 
     def _make_aim(self) -> Aim:
         """Return what entropies aim at."""
-        spread = torch.full_like(self._entropy_scale, self.config.target_spread)
+        target = torch.full_like(self._entropy_scale, self.config.target_normalised_entropy)
         temperature_scale = self._entropy_scale
         if self.config.tune_temperature:
-            spread = (spread * self._entropy_scale).clamp(max=WIDEST_SPREAD)
-            temperature_scale = torch.ones_like(spread)
-        return Aim(torch.log(2.0 * spread), temperature_scale.clone())
+            target = (target * self._entropy_scale).clamp(max=HIGHEST_NORMALISED_ENTROPY)
+            temperature_scale = torch.ones_like(target)
+        return Aim(torch.log(2.0 * target), temperature_scale.clone())
 
     def _batch(self, sampled: Transitions) -> ReplayBatch:
         embedding = (self._view if self._view_learns else self._view.look)(sampled.row)
@@ -264,7 +270,7 @@ class SAC:
         if not n_learned:
             return metrics
         metrics |= dict(zip(MEASURED, sums / n_learned, strict=True))
-        metrics["policy/spread"] = 0.5 * metrics["policy/entropy"].exp()
+        metrics["policy/normalised_entropy"] = 0.5 * metrics["policy/entropy"].exp()
         metrics["policy/deviation"] = self._networks.actor.penalty().detach()
         metrics["value/deviation"] = self._networks.critic.penalty().detach()
         return metrics

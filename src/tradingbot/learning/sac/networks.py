@@ -22,7 +22,7 @@ from tradingbot.networks.embedding import autocast
 from tradingbot.networks.heads import StackedHead
 
 _LOG_2 = math.log(2.0)
-WIDEST_SPREAD = 0.95
+HIGHEST_NORMALISED_ENTROPY = 0.95
 """Largest target entropy as a share of the range; 1 would be uniform, which no Gaussian reaches."""
 
 

@@ -15,7 +15,7 @@ from tradingbot.learning.guards import GuardConfig, InterventionConfig
     [
         ({"one_action": 1.2}, "one_action must lie in"),
         ({"one_action": 0.95}, "one_action must not exceed"),
-        ({"spread": 0.05}, "spread must not lie below spread_critical"),
+        ({"low_entropy": 0.05}, "low_entropy must not lie below low_entropy_critical"),
         ({"unexecuted": 0.95}, "unexecuted must not exceed"),
         ({"patience": 0}, "patience must be 1 or more"),
         ({"kept_updates": 10}, "kept_updates must be more"),
@@ -51,3 +51,9 @@ def test_intervention_that_makes_no_sense_is_refused(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         InterventionConfig(**changes)
+
+
+def test_codes_of_older_versions_are_read_as_those_of_today() -> None:
+    config = InterventionConfig(by_rule=(("LOW_SPREAD", "halt"), ("SPREAD_FALLS", "warn")))
+
+    assert config.by_rule == (("LOW_ENTROPY", "halt"), ("ENTROPY_FALLS", "warn"))

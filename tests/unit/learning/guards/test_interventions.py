@@ -131,7 +131,7 @@ def test_one_agent_of_many_does_not_take_the_others_back() -> None:
 def test_one_agent_that_is_beyond_help_does_not_keep_others_from_a_boost() -> None:
     config = limited(roll_back_share=0.2)
 
-    decision = choose(verdict("DEAD_CRITIC"), verdict("LOW_SPREAD", "S5"), config=config)
+    decision = choose(verdict("DEAD_CRITIC"), verdict("LOW_ENTROPY", "S5"), config=config)
     assert (decision.response, decision.agents) == ("boost_entropy", ("S5",))
 
 
@@ -154,7 +154,7 @@ def test_rule_may_have_a_response_of_its_own() -> None:
     config = limited(by_rule=(("ALL_HOLD", "warn"),), on_critical="roll_back")
 
     assert choose(verdict("ALL_HOLD"), config=config).response == "warn"
-    assert choose(verdict("LOW_SPREAD"), config=config).response == "roll_back"
+    assert choose(verdict("LOW_ENTROPY"), config=config).response == "roll_back"
 
 
 def test_health_is_judged_by_the_share_that_a_roll_back_takes() -> None:

@@ -188,7 +188,7 @@ def test_play_is_measured() -> None:
 
 def test_metrics_are_taken_over_and_the_rest_is_unknown() -> None:
     metrics = {
-        "policy/spread": torch.tensor([0.5, 0.6]),
+        "policy/normalised_entropy": torch.tensor([0.5, 0.6]),
         "loss/policy": torch.tensor([1.0, math.nan]),
         "loss/value": torch.tensor(math.inf),
         "grad/norm": torch.tensor([0.1, 2.0]),
@@ -196,7 +196,7 @@ def test_metrics_are_taken_over_and_the_rest_is_unknown() -> None:
     }
     found = measure_metrics(metrics, 2, CPU)
 
-    assert found["policy/spread"].tolist() == pytest.approx([0.5, 0.6])
+    assert found["policy/normalised_entropy"].tolist() == pytest.approx([0.5, 0.6])
     assert found["loss/gradient_norm"].tolist() == pytest.approx([0.7, 2.0])
     assert found["loss/bad_losses"].tolist() == [1.0, 2.0]
     assert found["value/explained_variance"].isnan().all()

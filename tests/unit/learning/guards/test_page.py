@@ -34,7 +34,7 @@ def test_page_states_the_default_limits() -> None:
         f"`patience` = {config.patience}",
         f"{config.warm_up_steps:,} steps per agent and {config.warm_up_updates} updates",
         f"> {config.one_action:.0%}".replace("%", " %"),
-        f"spread < {config.spread:.2f}",
+        f"normalised entropy < {config.low_entropy:.2f}",
         f"< {config.spread_critical:.2f}",
         f"≥ {config.idle:.0%}".replace("%", " %"),
         f"trades in < {config.trades:.0%}".replace("%", " %"),

@@ -30,7 +30,7 @@ CONFIG = GuardConfig(
     patience=2,
     critic_patience=2,
     term_patience=2,
-    spread_fall_updates=2,
+    entropy_fall_updates=2,
     warm_up_steps=0,
     warm_up_updates=0,
     probe_every=4,
@@ -53,7 +53,7 @@ def made_update(
         torch.full(shape, reward),
         torch.zeros(len(task.term_names), *shape[1:]),
     )
-    return Update({"policy/spread": torch.full(shape[1:2], spread)}, experience)
+    return Update({"policy/normalised_entropy": torch.full(shape[1:2], spread)}, experience)
 
 
 class Scripted:
@@ -88,7 +88,9 @@ def test_buffer_keeps_the_last_updates_oldest_first() -> None:
 
     assert history.updates.tolist() == [4, 5, 6, 7, 8, 9]
     assert history.steps.tolist() == [32, 40, 48, 56, 64, 72]
-    assert history["policy/spread"][:, 1].tolist() == pytest.approx([0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+    assert history["policy/normalised_entropy"][:, 1].tolist() == pytest.approx(
+        [0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+    )
 
 
 def test_report_has_every_measure_of_every_agent() -> None:
@@ -176,11 +178,11 @@ def test_rows_are_plain_and_unknown_is_none() -> None:
 
     assert row["update"] == 4
     assert row["steps"] == 32
-    assert row["measures"]["policy/spread"] == pytest.approx([0.05, 0.05])
+    assert row["measures"]["policy/normalised_entropy"] == pytest.approx([0.05, 0.05])
     assert row["measures"]["value/explained_variance"] == [None, None]
     by_code = {verdict["code"]: verdict for verdict in row["verdicts"]}
-    assert by_code["LOW_SPREAD"]["severity"] == "critical"
-    assert by_code["LOW_SPREAD"]["agent"] == "A1"
+    assert by_code["LOW_ENTROPY"]["severity"] == "critical"
+    assert by_code["LOW_ENTROPY"]["agent"] == "A1"
     assert row["response"] in ("warn", "boost_entropy")
     assert row["healthy"] is False
 

@@ -42,16 +42,16 @@ def test_sound_history_breaks_no_rule() -> None:
         ("ONE_ACTION", {"rollout/largest_share": 0.8, "rollout/idle_share": 0.8}, INFO),
         ("ONE_ACTION", {"rollout/largest_share": 0.95, "rollout/idle_share": 0.95}, CRITICAL),
         ("ONE_ACTION", {"rollout/largest_share": 0.95, **IDLE}, INFO),
-        ("LOW_SPREAD", {"policy/spread": 0.30}, None),
-        ("LOW_SPREAD", {"policy/spread": 0.29}, WARNING),
-        ("LOW_SPREAD", {"policy/spread": 0.10}, WARNING),
-        ("LOW_SPREAD", {"policy/spread": 0.09}, CRITICAL),
-        ("LOW_SPREAD", {"policy/spread": 0.09, "eval/entropy": 0.6}, WARNING),
-        ("LOW_SPREAD", {"policy/spread": 0.29, "eval/entropy": 0.6}, INFO),
-        ("LOW_SPREAD", {"policy/spread": 0.09, "eval/entropy": 0.59}, CRITICAL),
-        ("LOW_SPREAD", {"policy/spread": 0.09, **IDLE}, INFO),
-        ("LOW_SPREAD", {"policy/spread": float("nan")}, None),
-        ("LOW_SPREAD", {"policy/spread": 0.5, "eval/entropy": 0.9}, None),
+        ("LOW_ENTROPY", {"policy/normalised_entropy": 0.30}, None),
+        ("LOW_ENTROPY", {"policy/normalised_entropy": 0.29}, WARNING),
+        ("LOW_ENTROPY", {"policy/normalised_entropy": 0.10}, WARNING),
+        ("LOW_ENTROPY", {"policy/normalised_entropy": 0.09}, CRITICAL),
+        ("LOW_ENTROPY", {"policy/normalised_entropy": 0.09, "eval/entropy": 0.6}, WARNING),
+        ("LOW_ENTROPY", {"policy/normalised_entropy": 0.29, "eval/entropy": 0.6}, INFO),
+        ("LOW_ENTROPY", {"policy/normalised_entropy": 0.09, "eval/entropy": 0.59}, CRITICAL),
+        ("LOW_ENTROPY", {"policy/normalised_entropy": 0.09, **IDLE}, INFO),
+        ("LOW_ENTROPY", {"policy/normalised_entropy": float("nan")}, None),
+        ("LOW_ENTROPY", {"policy/normalised_entropy": 0.5, "eval/entropy": 0.9}, None),
         ("REPEATS", {"rollout/repeat_share": 0.50}, None),
         ("REPEATS", {"rollout/repeat_share": 0.51}, WARNING),
         ("FEW_TRADES", {"rollout/trade_share": 0.05, "eval/reward_mean": 0.0}, None),
@@ -113,11 +113,19 @@ def test_rule_at_its_limits(
         ),
         ({"eval/largest_share": 0.97, "eval/share_in_sampling": 0.41, **IDLE}, INFO),
         (
-            {"eval/largest_share": 0.97, "eval/share_in_sampling": 0.41, "policy/spread": 0.9},
+            {
+                "eval/largest_share": 0.97,
+                "eval/share_in_sampling": 0.41,
+                "policy/normalised_entropy": 0.9,
+            },
             INFO,
         ),
         (
-            {"eval/largest_share": 0.97, "eval/share_in_sampling": 0.41, "policy/spread": 0.89},
+            {
+                "eval/largest_share": 0.97,
+                "eval/share_in_sampling": 0.41,
+                "policy/normalised_entropy": 0.89,
+            },
             WARNING,
         ),
     ],
@@ -147,14 +155,14 @@ def test_noise_is_told_in_the_words_people_know() -> None:
     ("code", "changes", "patience"),
     [
         ("ONE_ACTION", {"rollout/largest_share": 0.99}, 3),
-        ("LOW_SPREAD", {"policy/spread": 0.05}, 3),
+        ("LOW_ENTROPY", {"policy/normalised_entropy": 0.05}, 3),
         ("LIVES_ON_NOISE", {"eval/largest_share": 0.99, "eval/share_in_sampling": 0.1}, 11),
         ("DEAD_CRITIC", {"value/explained_variance": -1.0}, 10),
         ("ONE_TERM", {"rollout/largest_term_share": 0.95}, 10),
         ("NOT_FINITE", {"rollout/bad_rewards": 1.0}, 1),
         ("REWARD_EXPLODES", {"rollout/reward_scale": 6.0}, 2),
         ("GRADIENT_EXPLODES", {"loss/gradient_norm": 11.0}, 3),
-        ("SPREAD_FALLS", {"policy/spread": 0.2}, 1),
+        ("ENTROPY_FALLS", {"policy/normalised_entropy": 0.2}, 1),
     ],
 )
 def test_sign_is_told_when_it_has_lasted_as_long_as_patience(
@@ -173,10 +181,10 @@ def test_sign_that_ends_is_told_no_longer() -> None:
 
 
 def test_severity_is_the_least_of_the_updates_in_patience() -> None:
-    history = history_of({"policy/spread": 0.05})
-    history["policy/spread"][-2, 1] = 0.2
+    history = history_of({"policy/normalised_entropy": 0.05})
+    history["policy/normalised_entropy"][-2, 1] = 0.2
 
-    (verdict,) = judge("LOW_SPREAD", history)
+    (verdict,) = judge("LOW_ENTROPY", history)
     assert verdict.severity is WARNING
 
 
@@ -189,10 +197,13 @@ def test_policies_are_judged_after_the_warm_up(
 ) -> None:
     """4,000 steps and 10 updates, then three updates of patience."""
     history = history_of(
-        {"policy/spread": 0.05}, updates=updates, last=updates, steps_per_update=steps_per_update
+        {"policy/normalised_entropy": 0.05},
+        updates=updates,
+        last=updates,
+        steps_per_update=steps_per_update,
     )
 
-    assert bool(judge("LOW_SPREAD", history)) is is_told
+    assert bool(judge("LOW_ENTROPY", history)) is is_told
 
 
 def test_what_is_not_a_number_is_told_during_the_warm_up() -> None:
@@ -259,19 +270,19 @@ def test_small_gradients_may_grow_as_they_like() -> None:
 def test_spread_may_lose_half_within_five_updates(
     spread: float, entropy: float, expected: AlarmLevel | None
 ) -> None:
-    changes = {"policy/spread": spread, "eval/entropy": entropy}
+    changes = {"policy/normalised_entropy": spread, "eval/entropy": entropy}
 
-    assert severity("SPREAD_FALLS", changes, last=5) is expected
-    assert severity("SPREAD_FALLS", changes, last=6) is None  # it stays where it fell to
+    assert severity("ENTROPY_FALLS", changes, last=5) is expected
+    assert severity("ENTROPY_FALLS", changes, last=6) is None  # it stays where it fell to
 
 
 def test_high_spread_may_fall() -> None:
-    history = history_of({"policy/spread": 1.0})
-    history["policy/spread"][-1, 1] = 0.6
+    history = history_of({"policy/normalised_entropy": 1.0})
+    history["policy/normalised_entropy"][-1, 1] = 0.6
 
-    assert judge("SPREAD_FALLS", history) == ()
-    history["policy/spread"][-1, 1] = 0.49
-    assert judge("SPREAD_FALLS", history) != ()
+    assert judge("ENTROPY_FALLS", history) == ()
+    history["policy/normalised_entropy"][-1, 1] = 0.49
+    assert judge("ENTROPY_FALLS", history) != ()
 
 
 def test_critic_with_nothing_to_explain_is_not_dead() -> None:
@@ -317,7 +328,11 @@ def test_window_that_the_buffer_cannot_fill_is_judged_when_the_buffer_is_full() 
             {"rollout/largest_share": 0.97},
             "97 % of the last 1,024 selections",
         ),
-        ("LOW_SPREAD", {"policy/spread": 0.05}, "the spread of the policy is 0.050"),
+        (
+            "LOW_ENTROPY",
+            {"policy/normalised_entropy": 0.05},
+            "the normalised entropy of the policy is 0.050",
+        ),
         ("REPEATS", {"rollout/repeat_share": 0.9}, "90 % of its steps repeat a trade more than 5"),
         ("ONE_TERM", {"rollout/largest_term_share": 0.95}, "95 % of its reward is the term pnl"),
         ("DEAD_CRITIC", {"value/explained_variance": -1.0}, "the critic explains -1.00 of"),
@@ -359,6 +374,8 @@ def test_words_of_growth_tell_what_is_usual(code: str, measure: str, said: str) 
 
 @pytest.mark.parametrize(("entropy", "is_said"), [(0.7, True), (0.5, False)])
 def test_decided_policy_is_told_apart_from_a_collapsed_one(entropy: float, is_said: bool) -> None:
-    (verdict,) = judge("LOW_SPREAD", history_of({"policy/spread": 0.05, "eval/entropy": entropy}))
+    (verdict,) = judge(
+        "LOW_ENTROPY", history_of({"policy/normalised_entropy": 0.05, "eval/entropy": entropy})
+    )
 
     assert ("actions still differ from state to state" in verdict.words) is is_said

@@ -95,7 +95,13 @@ def test_learner_reports_what_documentation_explains() -> None:
 
     per_agent = {name for name, figure in made.metrics.items() if figure.shape == (3,)}
     assert per_agent >= {
-        *("policy/spread", "policy/kl", "policy/clip_share", "policy/entropy", "grad/norm"),
+        *(
+            "policy/normalised_entropy",
+            "policy/kl",
+            "policy/clip_share",
+            "policy/entropy",
+            "grad/norm",
+        ),
         *("value/explained_variance", "loss/policy", "loss/value", "rollout/reward"),
         *("policy/update_share", "policy/entropy_weight", "policy/entropy_boost"),
     }
@@ -242,7 +248,7 @@ def test_entropy_scale_keeps_policies_wide() -> None:
         first, second = plain.update().metrics, pushed.update().metrics
 
     assert second["policy/entropy_weight"][2] > 10.0 * first["policy/entropy_weight"][2]
-    assert second["policy/spread"][2] > first["policy/spread"][2]
+    assert second["policy/normalised_entropy"][2] > first["policy/normalised_entropy"][2]
 
 
 def test_learning_rate_scale_of_zero_stops_learning() -> None:

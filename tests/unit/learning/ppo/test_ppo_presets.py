@@ -16,7 +16,7 @@ def test_spec_preset_has_the_numbers_of_the_specification() -> None:
         *(0.55, 0.35),
         *(3.0, 0.02),
     )
-    assert (entropy.guard_spread, entropy.guard_boost, entropy.guard_max_boost) == (0.22, 1.7, 3.0)
+    assert (entropy.guard_entropy, entropy.guard_boost, entropy.guard_max_boost) == (0.22, 1.7, 3.0)
     assert (entropy.guard_warm_up, entropy.guard_cooldown, entropy.guard_patience) == (
         *(4_000, 6_000),
         2,

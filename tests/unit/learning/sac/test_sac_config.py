@@ -17,7 +17,7 @@ from tradingbot.learning.sac.config import SACConfig
         ("target_rate", 0.0),
         ("target_rate", 1.5),
         ("discount", 1.0),
-        ("target_spread", 1.0),
+        ("target_normalised_entropy", 1.0),
         ("temperature", 0.0),
         ("tune_temperature", "no"),
         ("act_levels", 1),

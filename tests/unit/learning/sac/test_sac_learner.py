@@ -133,7 +133,9 @@ def test_sampled_actions_are_not_rounded_and_stay_in_range():
 
 
 def test_entropy_scale_raises_temperature_of_that_agent_only():
-    config = replace(SMALL, target_spread=0.3, temperature_rate=0.05, steps_per_update=40)
+    config = replace(
+        SMALL, target_normalised_entropy=0.3, temperature_rate=0.05, steps_per_update=40
+    )
     sac = learner(config)
     sac.set_entropy_scale(torch.tensor([1.0, 3.0, 1.0]))
     update = sac.update()

@@ -18,7 +18,7 @@ def check(history: History, config: GuardConfig) -> Detection:
     gap = share - history["eval/share_in_sampling"]
     lives = (share >= config.noise_largest) & (gap > config.noise_gap)
     level = graded(lives, lives & noise_pays(history))
-    undecided = history["policy/spread"] >= config.undecided
+    undecided = history["policy/normalised_entropy"] >= config.undecided
     level = softened(level, undecided | rests(history, config, config.noise_largest))
     return Detection(level, gap[-1], config.noise_gap)
 
@@ -28,7 +28,7 @@ def words(scene: Scene) -> str:
     share, sampled = scene.now("eval/largest_share"), scene.now("eval/share_in_sampling")
     said = f"{percent(share)} {scene.bin_name('eval/largest_code')} in deterministic evaluation "
     said += f"although {percent(sampled)} in sampling: "
-    if scene.now("policy/spread") >= scene.config.undecided:
+    if scene.now("policy/normalised_entropy") >= scene.config.undecided:
         return said + "it is still undecided"
     if scene.severity is AlarmLevel.INFO:
         return said + "it stays out, and only its exploration trades"

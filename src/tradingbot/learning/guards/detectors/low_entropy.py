@@ -13,25 +13,26 @@ _DECIDED = " although its actions still differ from state to state"
 
 
 def check(history: History, config: GuardConfig) -> Detection:
-    """Compare the spread; a policy that is decided, not collapsed, counts one degree less."""
-    spread = history["policy/spread"]
-    level = graded(spread < config.spread, spread < config.spread_critical)
+    """Compare the entropy; a policy that is decided, not collapsed, counts one degree less."""
+    entropy = history["policy/normalised_entropy"]
+    level = graded(entropy < config.low_entropy, entropy < config.low_entropy_critical)
     level = torch.where(decided(history, config), (level - 1).clamp_min(0), level)
     excused = rests(history, config, config.one_action)
-    return Detection(softened(level, excused), spread[-1], config.spread)
+    return Detection(softened(level, excused), entropy[-1], config.low_entropy)
 
 
 def words(scene: Scene) -> str:
-    """Tell the spread, and whether actions still vary."""
-    said = f"the spread of the policy is {scene.now('policy/spread'):.3f} "
-    said += f"(limit {scene.config.spread:g}, critical {scene.config.spread_critical:g})"
+    """Tell the entropy, and whether actions still vary."""
+    entropy = scene.now("policy/normalised_entropy")
+    said = f"the normalised entropy of the policy is {entropy:.3f} "
+    said += f"(limit {scene.config.low_entropy:g}, critical {scene.config.low_entropy_critical:g})"
     if scene.now("eval/entropy") >= scene.config.varied:
         said += _DECIDED
     return said
 
 
 RULE = Detector(
-    "LOW_SPREAD",
+    "LOW_ENTROPY",
     check,
     words,
     "Raise the entropy bonus or hold it for longer; if that does not help, the reward has one "
