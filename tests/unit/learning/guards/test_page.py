@@ -35,7 +35,7 @@ def test_page_states_the_default_limits() -> None:
         f"{config.warm_up_steps:,} steps per agent and {config.warm_up_updates} updates",
         f"> {config.one_action:.0%}".replace("%", " %"),
         f"normalised entropy < {config.low_entropy:.2f}",
-        f"< {config.spread_critical:.2f}",
+        f"< {config.low_entropy_critical:.2f}",
         f"≥ {config.idle:.0%}".replace("%", " %"),
         f"trades in < {config.trades:.0%}".replace("%", " %"),
         f"more than {config.repeats} times",
