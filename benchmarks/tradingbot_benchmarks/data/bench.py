@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from statistics import median
 
-from tradingbot.data.sources.source import Progress, silent
+from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.domain.errors import MissingExtraError
 from tradingbot_benchmarks.data.size import Size
 from tradingbot_benchmarks.record import BenchRecord, against
@@ -28,7 +28,7 @@ CURVE = (Size(143, 5), Size(143, 10), Size(1000, 10, "1d"))
 Measured = Mapping[Size, Mapping[str, float]]
 
 
-def measure(*, curve: bool = True, progress: Progress = silent) -> Measured:
+def measure(*, curve: bool = True, progress: Progress = ignore_progress) -> Measured:
     """Measure the base size, and the curve if wanted: medians of runs in fresh processes.
 
     Raises:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from tradingbot.data.sources.source import Progress, silent
+from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.domain.errors import TradingBotError
 from tradingbot.networks.embedding import embed_table
 from tradingbot.networks.encoders.catalogue import ENCODER_PRESETS, EncoderConfig, build_encoder
@@ -53,7 +53,9 @@ FULL = EncoderScale(ENCODER_PRESETS["full"], "full", 143, 3528, 3528, 200, 1.0)
 QUICK = replace(FULL, symbols=8, compared_bars=1024, calls=60, seconds=0.3)
 
 
-def measure_encoder(scale: EncoderScale = FULL, progress: Progress = silent) -> list[BenchRecord]:
+def measure_encoder(
+    scale: EncoderScale = FULL, progress: Progress = ignore_progress
+) -> list[BenchRecord]:
     """Check that the passes agree, then time them.
 
     Raises:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from tradingbot.data.sources.source import Progress, silent
+from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.domain.errors import UserError
 from tradingbot.envs.build_world import synthetic_world, world_from_market
 from tradingbot.envs.population import PopulationTask
@@ -93,7 +93,9 @@ TINY = replace(
 """So small that figures mean nothing: for tests."""
 
 
-def measure_training(scale: TrainScale = FULL, progress: Progress = silent) -> list[BenchRecord]:
+def measure_training(
+    scale: TrainScale = FULL, progress: Progress = ignore_progress
+) -> list[BenchRecord]:
     """Measure every record; one that fails for a user's reason says why instead of a number."""
     stages: tuple[tuple[str, str, Callable[[], list[BenchRecord]]], ...] = (
         ("ppo_vs_sb3", "steps/s", lambda: [ppo_vs_sb3(scale)]),

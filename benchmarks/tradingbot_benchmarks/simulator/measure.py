@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from tradingbot.data.sources.source import Progress, silent
+from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.batch_observation import ObservationWriter
 from tradingbot.envs.config import EnvConfig
@@ -69,7 +69,7 @@ class Measured:
     threads: int = 0
 
 
-def measure(scale: Scale, progress: Progress = silent) -> Measured:
+def measure(scale: Scale, progress: Progress = ignore_progress) -> Measured:
     """Check equality, then measure everything.
 
     Raises:

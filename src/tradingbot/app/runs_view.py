@@ -101,7 +101,7 @@ def state_of(run: RunDirectory) -> str:
     return "killed" if state == "running" and not run.is_held() else state
 
 
-def described(data: DataIdentity) -> str:
+def describe_data(data: DataIdentity) -> str:
     """Name data in words; what was generated is called so."""
     is_said = not data.synthetic or "synthetic" in data.label
     return data.label if is_said else f"{data.label}, synthetic"
@@ -220,7 +220,7 @@ def _line(folder: Path) -> RunLine:
         update=status.update,
         steps=status.steps,
         score=(newest or {}).get("score"),
-        data=described(record.data),
+        data=describe_data(record.data),
     )
 
 

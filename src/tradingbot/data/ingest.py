@@ -10,7 +10,7 @@ import polars as pl
 
 from tradingbot.data.quality import Finding, screen
 from tradingbot.data.schema import COVARIATE_KEY
-from tradingbot.data.sources.source import BarSource, Progress, RawBars, silent
+from tradingbot.data.sources.source import BarSource, Progress, RawBars, ignore_progress
 from tradingbot.data.store import BarStore, Dataset, require_name
 from tradingbot.domain.errors import DataError, suggest
 from tradingbot.domain.universe import Universe
@@ -34,7 +34,7 @@ def ingest(
     universe: Universe | None = None,
     strict: bool = False,
     extra_covariates: pl.DataFrame | None = None,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> Ingested:
     """Fetch bars, screen them and store what is usable, with the rest in quarantine.
 

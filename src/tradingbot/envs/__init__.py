@@ -10,7 +10,7 @@ from tradingbot.envs.config import ENV_PRESETS, EnvConfig, start_mask
 from tradingbot.envs.registration import ENV_IDS, default_world, register_environments
 from tradingbot.envs.single import TradingEnv
 from tradingbot.envs.spaces import action_space, dict_space, flat_space, flatten, flatten_layout
-from tradingbot.envs.world import World, between, select_symbols, symbol_index
+from tradingbot.envs.world import World, cut_world, select_symbols, symbol_index
 
 __all__ = [
     "ENV_IDS",
@@ -19,7 +19,7 @@ __all__ = [
     "TradingEnv",
     "World",
     "action_space",
-    "between",
+    "cut_world",
     "default_world",
     "dict_space",
     "flat_space",

@@ -21,7 +21,7 @@ from tradingbot.domain.universe import Universe
 from tradingbot.envs.clock import read_clock
 from tradingbot.envs.synthetic_market import synthetic_market
 from tradingbot.envs.warm_up import require_warm
-from tradingbot.envs.world import FEATURE_BOUND, REGIME_BOUND, World, between
+from tradingbot.envs.world import FEATURE_BOUND, REGIME_BOUND, World, cut_world
 from tradingbot.features.inputs import BAR_FIELDS, CovariateEvents, MarketInputs
 from tradingbot.features.panel import Panel, panel_specs, panel_tensors
 from tradingbot.features.scaling import Scaler, ScalerOptions, fit_scaler
@@ -76,7 +76,7 @@ def world_from_panel(
     whole = _assemble(panel.arrays, origin, train=train, scaler=scaler)
     if universe is not None:
         whole = _while_member(whole, universe)
-    return whole if period is None else between(whole, period.start, period.stop - 1)
+    return whole if period is None else cut_world(whole, period.start, period.stop - 1)
 
 
 def world_from_bars(  # noqa: PLR0913 - what identifies bars of one's own, by name

@@ -56,7 +56,7 @@ def make_hybrid_env(
     """
     chosen = read_config(config)
     if not isinstance(config, EnvConfig):
-        chosen = unsmoothed(chosen)
+        chosen = remove_smoothing(chosen)
     return HybridEnv(
         world or default_world(),
         chosen,
@@ -65,7 +65,7 @@ def make_hybrid_env(
     )
 
 
-def unsmoothed(config: EnvConfig) -> EnvConfig:
+def remove_smoothing(config: EnvConfig) -> EnvConfig:
     """Return the same configuration with every action executed at once."""
     action = replace(config.rules.action, smoothing_bars=1)
     return replace(config, rules=replace(config.rules, action=action))

@@ -113,7 +113,7 @@ def symbol_index(world: World, symbol: str) -> int:
     return world.symbols.index(symbol)
 
 
-def between(world: World, first_bar: int, last_bar: int) -> World:
+def cut_world(world: World, first_bar: int, last_bar: int) -> World:
     """Keep the bars from `first_bar` to `last_bar`, both included.
 
     Raises:

@@ -23,7 +23,7 @@ from tradingbot.envs.auxiliary import auxiliary_targets
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population import PopulationTask, evaluation_task
 from tradingbot.evaluation.expert_actions import expert_actions
-from tradingbot.evaluation.learning_curve_markets import Periods, PosedMarket, pose
+from tradingbot.evaluation.learning_curve_markets import Periods, PosedMarket, generate_problem
 from tradingbot.evaluation.learning_curve_settings import LearnerSettings, learner_settings
 from tradingbot.evaluation.rollout import sleeve_config
 from tradingbot.evaluation.statistics.interval import Interval
@@ -104,7 +104,7 @@ def run_learning(
     """
     settings = learner_settings(learner, pooling=run.pooling)
     env = sleeve_config(reward="log_growth")
-    posed = pose(
+    posed = generate_problem(
         market,
         n_agents=run.n_agents,
         seed=seed,

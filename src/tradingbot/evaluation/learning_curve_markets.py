@@ -102,7 +102,9 @@ def require_question(name: str) -> MarketQuestion:
     return QUESTIONS[name]
 
 
-def pose(name: str, *, n_agents: int, seed: int, cost_frac: float, periods: Periods) -> PosedMarket:
+def generate_problem(
+    name: str, *, n_agents: int, seed: int, cost_frac: float, periods: Periods
+) -> PosedMarket:
     """Generate the market of a question.
 
     Args:

@@ -13,14 +13,14 @@ import torch
 from tradingbot.agents import RULES, Policy
 from tradingbot.data.calendar import TradingCalendar
 from tradingbot.data.manifest import Provenance
-from tradingbot.data.sources.source import Progress, silent
+from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.data.sources.synthetic import SyntheticSource, regenerate
 from tradingbot.data.store import Dataset
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.domain.errors import ConfigError, DataError, suggest
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 from tradingbot.envs.build_world import world_from_market, world_from_panel
-from tradingbot.envs.world import World, between
+from tradingbot.envs.world import World, cut_world
 from tradingbot.evaluation.backtest import bars_between, baseline
 from tradingbot.evaluation.oracle_policy import ORACLES, oracle_policy
 from tradingbot.evaluation.rollout import PolicyRollout, roll_out, sleeve_config
@@ -118,7 +118,7 @@ def market_of_source(source: SyntheticSource) -> RolloutMarket:
 
 
 def roll_out_policies(
-    subject: RolloutMarket, terms: RolloutTerms, *, progress: Progress = silent
+    subject: RolloutMarket, terms: RolloutTerms, *, progress: Progress = ignore_progress
 ) -> RolloutReport:
     """Roll policies out and measure them.
 
@@ -176,7 +176,7 @@ def _days(world: World, start: date | None, end: date | None) -> World:
     if start is None and end is None:
         return world
     bars = bars_between(world, start, end)
-    return between(world, bars.start, bars.stop - 1)
+    return cut_world(world, bars.start, bars.stop - 1)
 
 
 def _bars_per_year(world: World, provenance: Provenance) -> float:

@@ -171,7 +171,7 @@ def head_deviations(head: StackedHead, agents: Sequence[str]) -> tuple[tuple[str
     return tuple(sorted(pairs, key=lambda pair: -pair[1]))
 
 
-def evenly(count: int, most: int) -> IntArray:
+def evenly_spaced(count: int, most: int) -> IntArray:
     """Choose at most so many of `count` places, evenly, the first among them."""
     return np.arange(0, count, max(1, -(-count // most)))
 

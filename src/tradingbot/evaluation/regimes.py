@@ -81,7 +81,9 @@ def index_returns(closes: FloatArray) -> FloatArray:
     return np.concatenate([[0.0], mean])
 
 
-def trailing(returns: FloatArray, settings: RegimeSettings) -> tuple[FloatArray, FloatArray]:
+def trailing_moments(
+    returns: FloatArray, settings: RegimeSettings
+) -> tuple[FloatArray, FloatArray]:
     """Return the trailing log return and deviation per bar, (T,) each; NaN in their warm-up.
 
     Sums over a window of their own, not differences of running sums: a change of the future then
@@ -131,7 +133,7 @@ def label_regimes(
         settings: How a regime is told.
     """
     settings = settings or RegimeSettings()
-    trend, volatility = trailing(returns, settings)
+    trend, volatility = trailing_moments(returns, settings)
     lines = thresholds_of(trend, volatility, train, settings)
     names = [REGIMES.index(name) for name in ("high volatility", "sideways", "bull")]
     conditions = [

@@ -18,7 +18,7 @@ from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest.backtests import (
     PolicyUnderTest,
-    lasting,
+    as_one_episode,
     period_label,
     simulate_policies,
 )
@@ -121,5 +121,5 @@ def roll_out(
         turnover_ccy=per_sleeve(record.column("turnover")[-1]),
         denials=per_sleeve(record.denials).astype(np.int64),
         trades=trades_of(record.fills(), record.last_mark, closed_at, n_symbols=world.n_symbols),
-        config=lasting(config, len(closed_at) - 1),
+        config=as_one_episode(config, len(closed_at) - 1),
     )

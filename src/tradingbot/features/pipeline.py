@@ -18,7 +18,7 @@ from tradingbot.configuration.pipeline import (
 )
 from tradingbot.data.calendar import time_zone_of
 from tradingbot.data.quality import QualityReport, Severity, validate
-from tradingbot.data.sources.source import Progress, silent
+from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.data.sources.synthetic import SyntheticSource
 from tradingbot.data.splits import Gap, Split, SplitDates, split_by_date, split_by_ratio
 from tradingbot.data.store import Dataset
@@ -165,7 +165,7 @@ def fit_and_store_scaler(built: BuiltPanel, split: Split, config: ScalingConfig)
 
 
 def prove_features(
-    built: BuiltPanel, config: PipelineConfig, *, progress: Progress = silent
+    built: BuiltPanel, config: PipelineConfig, *, progress: Progress = ignore_progress
 ) -> tuple[CausalityReport, Certificate | None]:
     """Prove a panel and its scaler causal, write the certificate; None where an output leaks."""
     split = split_rows(built.inputs.closed_at, config.splits)

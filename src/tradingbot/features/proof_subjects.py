@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tradingbot.data.sources.source import Progress, silent
+from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.domain.errors import DataError
 from tradingbot.features.causality.certificate import (
     Certificate,
@@ -104,7 +104,7 @@ def certify_panel(
     train_rows: int,
     plan: ProofPlan | None = None,
     scaler: Scaler | None = None,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> tuple[CausalityReport, Certificate | None]:
     """Prove a stored panel causal and write its certificate beside it.
 

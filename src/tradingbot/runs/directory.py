@@ -21,7 +21,7 @@ from pydantic import BaseModel, ValidationError
 from tradingbot import __version__
 from tradingbot.data.atomic import atomic_directory, storage_errors, sweep_temporaries, write_text
 from tradingbot.domain.errors import ConfigError, StorageError
-from tradingbot.runs.lock import is_locked, locked
+from tradingbot.runs.lock import hold_lock, is_locked
 from tradingbot.runs.record import (
     Resumption,
     RunPlan,
@@ -63,7 +63,7 @@ class RunDirectory:
         record = _describe(plan, created_at, name or _automatic_name(plan, created_at))
         with storage_errors(root):
             root.mkdir(parents=True, exist_ok=True)
-        with locked(root / ".creation", "runs folder"):
+        with hold_lock(root / ".creation", "runs folder"):
             if name is None:
                 record = record.model_copy(update={"id": _free_id(root, record.id)})
             path = root / record.id
@@ -114,7 +114,7 @@ class RunDirectory:
             ConfigError: If another process is, at once.
             StorageError: If the disk refuses.
         """
-        with locked(self.path / LOCK_FILE, "run"):
+        with hold_lock(self.path / LOCK_FILE, "run"):
             yield
 
     def is_held(self) -> bool:

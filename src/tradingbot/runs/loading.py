@@ -22,7 +22,7 @@ from tradingbot.runs.manifest import (
     CheckpointManifest,
     Label,
     StoredTensors,
-    damaged,
+    damage_error,
     label_name,
     read_manifest,
     stored_shapes,
@@ -55,7 +55,7 @@ def load_checkpoint(folder: Path) -> Checkpoint:
     Raises:
         StorageError: If anything is missing, superfluous, damaged, foreign or of a newer schema.
     """
-    with reading(folder):
+    with hold_checkpoint(folder):
         manifest = verify_checkpoint(folder)
         loaded = {file: to_tensors(map_tensors(folder / file)) for file in manifest.files}
     checkpoint = Checkpoint(
@@ -84,12 +84,12 @@ def verify_checkpoint(folder: Path) -> CheckpointManifest:
 
 
 @contextmanager
-def reading(folder: Path) -> Iterator[None]:
+def hold_checkpoint(folder: Path) -> Iterator[None]:
     """Hold a shared lock on a checkpoint, so that it is not removed meanwhile."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as e:
-        raise damaged(folder, e.strerror or "unreadable") from e
+        raise damage_error(folder, e.strerror or "unreadable") from e
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         yield
@@ -179,35 +179,35 @@ def _require_files(folder: Path, manifest: CheckpointManifest) -> None:
     wanted = {MANIFEST_FILE, *manifest.files}
     if present != wanted:
         odd = sorted(present ^ wanted)[0]
-        raise damaged(folder, f"{odd} is {'missing' if odd in wanted else 'no part of it'}")
+        raise damage_error(folder, f"{odd} is {'missing' if odd in wanted else 'no part of it'}")
     if not {AGENT_FILE} <= set(manifest.files) <= TENSOR_FILES:
-        raise damaged(folder, "manifest names other files")
+        raise damage_error(folder, "manifest names other files")
 
 
 def _verify_file(path: Path, stored: StoredTensors) -> None:
     if path.is_symlink() or not path.is_file():
-        raise damaged(path.parent, f"{path.name} is no plain file")
+        raise damage_error(path.parent, f"{path.name} is no plain file")
     if path.stat().st_size != stored.n_bytes:
-        raise damaged(path.parent, f"{path.name} has {path.stat().st_size} bytes")
+        raise damage_error(path.parent, f"{path.name} has {path.stat().st_size} bytes")
     if file_sha256(path) != stored.sha256:
-        raise damaged(path.parent, f"{path.name} has another hash")
+        raise damage_error(path.parent, f"{path.name} has another hash")
     if stored_shapes(path) != stored.shapes:
-        raise damaged(path.parent, f"{path.name} holds other tensors")
+        raise damage_error(path.parent, f"{path.name} holds other tensors")
 
 
 def _require_run(run: RunDirectory, manifest: CheckpointManifest, folder: Path) -> None:
     if manifest.run_id != run.id:
-        raise damaged(folder, f"a checkpoint of run {manifest.run_id}")
+        raise damage_error(folder, f"a checkpoint of run {manifest.run_id}")
 
 
 def _require_unit(checkpoint: Checkpoint) -> None:
     """Refuse weights or statistics that are not those the manifest was written for."""
     manifest, folder = checkpoint.manifest, checkpoint.folder
     if final_hash(checkpoint.agent) != manifest.weights_sha256:
-        raise damaged(folder, "other weights")
+        raise damage_error(folder, "other weights")
     statistics = final_hash(checkpoint.normaliser) if checkpoint.normaliser else None
     if statistics != manifest.normaliser_sha256:
-        raise damaged(folder, "normaliser is missing or another")
+        raise damage_error(folder, "normaliser is missing or another")
     reason = weakness(checkpoint.agent)
     if reason is not None:
-        raise damaged(folder, reason)
+        raise damage_error(folder, reason)

@@ -16,7 +16,7 @@ _ATTEMPTS, _PAUSE_S = 20, 0.02
 
 
 @contextmanager
-def locked(path: Path, subject: str) -> Iterator[None]:
+def hold_lock(path: Path, subject: str) -> Iterator[None]:
     """Hold the lock of a file, made where it is absent; it then holds our process number.
 
     Raises:

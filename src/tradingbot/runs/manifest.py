@@ -29,11 +29,11 @@ _MAX_BYTES = 64_000_000
 """No manifest of ours is as long; a longer one is not read."""
 
 
-class _Stored(BaseModel):
+class _ManifestModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class StoredTensors(_Stored):
+class StoredTensors(_ManifestModel):
     """One tensor file."""
 
     sha256: str
@@ -42,7 +42,7 @@ class StoredTensors(_Stored):
     """Name → format as the file calls it, and shape."""
 
 
-class CheckpointManifest(_Stored):
+class CheckpointManifest(_ManifestModel):
     """`manifest.json`. No time of day: the same learning gives the same bytes."""
 
     version: Literal[1] = 1
@@ -115,17 +115,17 @@ def read_manifest(folder: Path) -> CheckpointManifest:
     path = folder / MANIFEST_FILE
     try:
         if path.is_symlink() or path.stat().st_size > _MAX_BYTES:
-            raise damaged(folder, "manifest is a link or too long")
+            raise damage_error(folder, "manifest is a link or too long")
         text = path.read_text(encoding="utf-8")
         _refuse_newer(json.loads(text), folder)
         manifest = CheckpointManifest.model_validate_json(text)
     except (OSError, ValueError, RecursionError, ValidationError) as e:
         reason = "no manifest" if isinstance(e, FileNotFoundError) else "manifest is unreadable"
-        raise damaged(folder, reason) from e
+        raise damage_error(folder, reason) from e
     if not manifest.is_sealed():
-        raise damaged(folder, "manifest was changed")
+        raise damage_error(folder, "manifest was changed")
     if folder.name != manifest.name:
-        raise damaged(folder, f"manifest is of {manifest.name}")
+        raise damage_error(folder, f"manifest is of {manifest.name}")
     return manifest
 
 
@@ -143,7 +143,7 @@ def stored_shapes(path: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
     }
 
 
-def damaged(folder: Path, was: str) -> StorageError:
+def damage_error(folder: Path, was: str) -> StorageError:
     """Say that a checkpoint is not what was stored."""
     return StorageError(
         "checkpoint must be as it was stored",

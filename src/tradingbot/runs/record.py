@@ -15,11 +15,11 @@ from pydantic import BaseModel, ConfigDict
 RunState = Literal["running", "finished", "interrupted", "failed", "halted"]
 
 
-class _Stored(BaseModel):
+class _RecordModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class DataIdentity(_Stored):
+class DataIdentity(_RecordModel):
     """Which numbers were learned from."""
 
     label: str
@@ -41,7 +41,7 @@ class DataIdentity(_Stored):
     """Names of the agents, in order."""
 
 
-class GitState(_Stored):
+class GitState(_RecordModel):
     """Which sources, where they are under version control."""
 
     commit: str | None = None
@@ -49,7 +49,7 @@ class GitState(_Stored):
     """Whether files differ from the commit."""
 
 
-class RunRecord(_Stored):
+class RunRecord(_RecordModel):
     """`run.json`: everything that identifies a run; never changed."""
 
     version: Literal[1] = 1
@@ -74,7 +74,7 @@ class RunRecord(_Stored):
     """Counts of `networks.parameters.ParameterReport`; empty in runs of older versions."""
 
 
-class Resumption(_Stored):
+class Resumption(_RecordModel):
     """One continuation of a run."""
 
     at: datetime
@@ -87,7 +87,7 @@ class Resumption(_Stored):
     """What differed from the record and was accepted by --force."""
 
 
-class RunStatus(_Stored):
+class RunStatus(_RecordModel):
     """`status.json`: how far a run is; replaced whole."""
 
     version: Literal[1] = 1

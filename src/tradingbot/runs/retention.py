@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from tradingbot.data.atomic import discard_directory
 from tradingbot.domain.errors import StorageError
 from tradingbot.runs.loading import (
+    hold_checkpoint,
     labels_of,
     list_checkpoints,
-    reading,
     update_of,
     verify_checkpoint,
 )
@@ -60,7 +60,7 @@ def rewind(run: RunDirectory, update: int) -> list[str]:
 
 def _is_good(folder: Path) -> bool:
     try:
-        with reading(folder):
+        with hold_checkpoint(folder):
             return verify_checkpoint(folder).can_resume
     except StorageError:
         return False

@@ -28,7 +28,7 @@ from tradingbot.supervised.labels import (
     LabelArray,
     LabelConfig,
     label_moves,
-    purged,
+    purge_labels,
 )
 from tradingbot.supervised.probability_model import ModelStage, ProbabilityModel
 from tradingbot.supervised.scores import Scores, base_rates, score
@@ -103,7 +103,7 @@ def fit_model(
             remedy="Use a longer training part, fewer blocks or a shorter horizon",
         )
     model = ProbabilityModel(tuple(stages), table.names)
-    rates = base_rates(_within(labels, table, purged(train, config.labels)))
+    rates = base_rates(_within(labels, table, purge_labels(train, config.labels)))
     calibrated, raw = fitted.scores(model, train)
     return FittedModel(model, rates, calibrated, raw)
 
@@ -138,7 +138,7 @@ class _Fitting:
 
     def _calibrate(self, model: FittedClassifier, learn: IndexRange, rows: FitRows) -> Calibration:
         """Fit on the earlier blocks as far as their labels end within `learn`."""
-        usable = purged(learn, self.config.labels)
+        usable = purge_labels(learn, self.config.labels)
         blocks = [
             (IndexRange(block.start, min(block.stop, usable.stop)), chances)
             for block, chances in self.asked
@@ -167,7 +167,7 @@ class _Fitting:
 
         A block's base rates are those of the labels its stage learned from.
         """
-        limit = min(purged(train, self.config.labels).stop, self.table.n_bars)
+        limit = min(purge_labels(train, self.config.labels).stop, self.table.n_bars)
         kept, rates, calibrated = [], [], []
         for stage, (block, chances) in zip(model.stages, self.asked, strict=False):
             part = IndexRange(block.start, max(block.start, min(block.stop, limit)))

@@ -13,7 +13,7 @@ from tradingbot.data.splits import Gap, IndexRange
 from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import ConfigError
 from tradingbot.supervised.classifier import FitRows
-from tradingbot.supervised.labels import LabelConfig, purged
+from tradingbot.supervised.labels import LabelConfig, purge_labels
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,6 @@ def rows_to_learn(part: IndexRange, config: FoldConfig, labels: LabelConfig) -> 
     middle = part.stop - max(labels.horizon_bars + 1, round(config.stop_frac * len(part)))
     middle = max(part.start, middle)
     return FitRows(
-        fit=purged(IndexRange(part.start, middle), labels),
-        stop=purged(IndexRange(middle, part.stop), labels),
+        fit=purge_labels(IndexRange(part.start, middle), labels),
+        stop=purge_labels(IndexRange(middle, part.stop), labels),
     )

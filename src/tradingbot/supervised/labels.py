@@ -103,7 +103,7 @@ def past_volatility(logs: FloatArray, config: LabelConfig) -> FloatArray:
     return np.sqrt(np.where(enough, total / np.maximum(count, 1), np.nan))
 
 
-def purged(part: IndexRange, config: LabelConfig) -> IndexRange:
+def purge_labels(part: IndexRange, config: LabelConfig) -> IndexRange:
     """Leave out the bars at the end of a part whose labels would reach past it."""
     return IndexRange(part.start, max(part.start, part.stop - config.horizon_bars))
 

@@ -64,7 +64,7 @@ def config_of_mapping(values: Mapping[str, Any]) -> TrainConfig:
     return _checked(rename_old_keys(Document(_with_dates(dict(values))), OLD_KEYS))
 
 
-def changed(config: TrainConfig, overrides: Mapping[str, object]) -> TrainConfig:
+def override_config(config: TrainConfig, overrides: Mapping[str, object]) -> TrainConfig:
     """Lay options over a configuration; see `load_train_config`.
 
     Whether a learner can learn in the budget is not asked: not every use is training.

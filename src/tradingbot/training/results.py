@@ -22,7 +22,7 @@ from tradingbot.data.json_files import as_json
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.starting import first_ready_bar
-from tradingbot.envs.world import World, between, select_symbols
+from tradingbot.envs.world import World, cut_world, select_symbols
 from tradingbot.evaluation.metrics.returns import drawdown_of, simple_returns
 from tradingbot.evaluation.oracle.action_rule import Information
 from tradingbot.evaluation.oracle_policy import oracle_policy
@@ -179,7 +179,7 @@ def store_result(run: RunDirectory, result: TrainResult) -> None:
 def _judge(
     name: str, part: IndexRange, setup: TrainingSetup, data: TrainingData, selected: SelectedPolicy
 ) -> PartResult:
-    cut = between(data.world, part.start, part.stop - 1)
+    cut = cut_world(data.world, part.start, part.stop - 1)
     begin = part.start + first_ready_bar(cut)
     task = part_task(setup, data, IndexRange(begin, part.stop))
     played = play(task, selected.act, task.episode_bars)
@@ -225,7 +225,7 @@ def _roll_out_others(
         for index, name in enumerate(rolled.policies)
     }
     if REFERENCE_INDEX in data.whole.symbols:
-        alone = between(select_symbols(data.whole, [REFERENCE_INDEX]), part.start, part.stop - 1)
+        alone = cut_world(select_symbols(data.whole, [REFERENCE_INDEX]), part.start, part.stop - 1)
         index_rolled = roll_out(alone, config, {REFERENCE_INDEX: buy_and_hold})
         worth[REFERENCE_INDEX] = index_rolled.equity[:, 0] / index_rolled.initial_cash_ccy
     return {**worth, FLAT: np.ones_like(worth[HOLD])}

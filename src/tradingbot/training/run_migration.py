@@ -39,10 +39,10 @@ from tradingbot.runs import (
     require_fit,
     source_sha256,
 )
-from tradingbot.runs.loading import reading, verify_checkpoint
+from tradingbot.runs.loading import hold_checkpoint, verify_checkpoint
 from tradingbot.training.checkpoint_writer import CheckpointWriter
 from tradingbot.training.config import TrainConfig
-from tradingbot.training.config_files import changed, config_of_mapping
+from tradingbot.training.config_files import config_of_mapping, override_config
 from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.prepared_setup import TrainingSetup, prepare_training_setup, torch_threads
 from tradingbot.training.run_policy import actor_layout
@@ -128,7 +128,7 @@ def _require_discrete(run: RunDirectory, config: TrainConfig) -> None:
     spec = config.learner.spec
     squash = None
     if "box" in spec.action_kinds:
-        squash = actor_layout(changed(config, _CONTINUOUS)).squash
+        squash = actor_layout(override_config(config, _CONTINUOUS)).squash
     if squash is None or squash.kind != "tanh":
         raise ConfigError(
             "learner must draw numbers from a squashed Gaussian to go on with a migrated run",
@@ -154,7 +154,7 @@ def _weights_of(run: RunDirectory) -> Checkpoint:
 def _migrate_actor(
     config: TrainConfig, data: TrainingData, checkpoint: Checkpoint, seed: int
 ) -> tuple[StackedHead, MigrationProof]:
-    many = changed(config, {"budget.n_envs": PROBE_ENVS})
+    many = override_config(config, {"budget.n_envs": PROBE_ENVS})
     setup = _wire(many, data, checkpoint.agent, seed)
     actor = stored_actor(setup.learner, actor_layout(config))
     rules = config.task.rules.action
@@ -205,7 +205,7 @@ def _merge(agent: dict[str, Tensor], head: StackedHead, prefix: str) -> dict[str
 
 
 def _plan(source: RunDirectory, config: TrainConfig, data: TrainingData) -> RunPlan:
-    continuous = changed(config, _CONTINUOUS)
+    continuous = override_config(config, _CONTINUOUS)
     return RunPlan(
         learner=config.learner.name,
         config=continuous.as_mapping(),
@@ -220,7 +220,7 @@ def _plan(source: RunDirectory, config: TrainConfig, data: TrainingData) -> RunP
 
 def _back_up(checkpoint: Path, run: RunDirectory) -> None:
     target = run.path / BACKUP_FOLDER / checkpoint.name
-    with reading(checkpoint), atomic_directory(target) as temporary:
+    with hold_checkpoint(checkpoint), atomic_directory(target) as temporary:
         for file in sorted(checkpoint.iterdir()):
             shutil.copyfile(file, temporary / file.name)
     verify_checkpoint(target)

@@ -12,7 +12,7 @@ from tradingbot.agents.baselines.flat import flat
 from tradingbot.agents.baselines.macd import MacdConfig, macd_targets
 from tradingbot.agents.baselines.matched_random import matched_random, redraw_share
 from tradingbot.agents.baselines.momentum import MomentumConfig, momentum_targets
-from tradingbot.agents.baselines.price_history import carried, exponential_mean, moving_mean
+from tradingbot.agents.baselines.price_history import carry_forward, exponential_mean, moving_mean
 from tradingbot.agents.baselines.sma_cross import CrossConfig, cross_targets
 from tradingbot.agents.baselines.target_table import table_of
 from tradingbot.domain.errors import ConfigError, DataError
@@ -22,7 +22,7 @@ NAN = float("nan")
 
 
 def test_closes_are_carried_over_gaps_but_not_back() -> None:
-    found = carried(np.array([[NAN, 2.0, NAN, NAN, 3.0]]))
+    found = carry_forward(np.array([[NAN, 2.0, NAN, NAN, 3.0]]))
 
     np.testing.assert_array_equal(found, [[NAN, 2.0, 2.0, 2.0, 3.0]])
 

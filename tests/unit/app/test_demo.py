@@ -13,7 +13,7 @@ from tradingbot.app.demo import story as demo
 from tradingbot.app.demo.page import render_demo
 from tradingbot.app.demo.story import DemoResult, run_demo
 from tradingbot.configuration.pipeline import MarketConfig, PipelineConfig, ProofConfig
-from tradingbot.data.sources.source import silent
+from tradingbot.data.sources.source import ignore_progress
 from tradingbot.training.config import EncoderSection
 
 CONFIG = PipelineConfig(
@@ -41,7 +41,7 @@ def announced() -> list[str]:
 def result(tmp_path_factory: pytest.TempPathFactory, announced: list[str]) -> DemoResult:
     def announce(step: str):
         announced.append(step)
-        return silent
+        return ignore_progress
 
     folder = tmp_path_factory.mktemp("demo")
     return run_demo(CONFIG, folder, announce, training="quick", evaluation="required")
@@ -103,7 +103,7 @@ def test_leaking_panel_is_not_trained_on(
     monkeypatch.setattr(demo, "prove_features", lambda *_, **__: (result.proof, None))
     monkeypatch.setattr(demo, "answer_all", lambda **_: result.oracles)
 
-    leaking = run_demo(CONFIG, tmp_path, lambda _: silent)
+    leaking = run_demo(CONFIG, tmp_path, lambda _: ignore_progress)
 
     assert leaking.training is leaking.evaluation is None
     assert "train" not in leaking.seconds

@@ -14,7 +14,7 @@ from tradingbot.data.schema import BAR_COLUMNS, COVARIATE_COLUMNS, require_bars
 from tradingbot.data.sources._template import TemplateImport, TemplateSource
 from tradingbot.data.sources.files import FileImport, FileSource
 from tradingbot.data.sources.sentiment import read_sentiment
-from tradingbot.data.sources.source import BarSource, Progress, RawBars, silent
+from tradingbot.data.sources.source import BarSource, Progress, RawBars, ignore_progress
 from tradingbot.data.store import BarStore
 from tradingbot.data.universes import load_universe
 from tradingbot.domain.errors import ConfigError, DataError, SchemaError, UserError
@@ -31,7 +31,7 @@ class Altered:
     change: object
     id: str = "altered"
 
-    def fetch(self, progress: Progress = silent) -> RawBars:
+    def fetch(self, progress: Progress = ignore_progress) -> RawBars:
         raw = TemplateSource(WEEK).fetch(progress)
         return RawBars(self.change(raw.bars), raw.provenance)
 

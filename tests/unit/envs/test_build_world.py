@@ -17,7 +17,7 @@ from tradingbot.domain.universe import Member, Universe
 from tradingbot.envs import (
     TradingEnv,
     World,
-    between,
+    cut_world,
     select_symbols,
     symbol_index,
     synthetic_world,
@@ -297,7 +297,7 @@ def test_symbol_may_be_traded_only_while_a_member(panel: Panel) -> None:
 
 
 def test_cuts_keep_everything_together(world: World) -> None:
-    cut = between(select_symbols(world, ["S002", "S000"]), 200, 259)
+    cut = cut_world(select_symbols(world, ["S002", "S000"]), 200, 259)
 
     assert cut.symbols == ("S002", "S000")
     assert cut.n_bars == 60
@@ -310,7 +310,7 @@ def test_cuts_keep_everything_together(world: World) -> None:
 @pytest.mark.parametrize(("first", "last"), [(-1, 5), (5, 4), (0, N_BARS)])
 def test_bars_outside_a_world_are_refused(world: World, first: int, last: int) -> None:
     with pytest.raises(DataError, match="bars must be in the world"):
-        between(world, first, last)
+        cut_world(world, first, last)
 
 
 def test_unknown_symbol_is_answered_with_the_closest(world: World) -> None:

@@ -10,7 +10,7 @@ import torch
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.population import PopulationTask
-from tradingbot.envs.world import between
+from tradingbot.envs.world import cut_world
 from tradingbot.evaluation.learning_curve import (
     LearningResult,
     LearningRun,
@@ -18,7 +18,12 @@ from tradingbot.evaluation.learning_curve import (
     run_learning,
     summarise,
 )
-from tradingbot.evaluation.learning_curve_markets import QUESTIONS, WARM_UP_BARS, Periods, pose
+from tradingbot.evaluation.learning_curve_markets import (
+    QUESTIONS,
+    WARM_UP_BARS,
+    Periods,
+    generate_problem,
+)
 from tradingbot.evaluation.learning_curve_settings import learner_settings, measured_learners
 from tradingbot.evaluation.oracle_policy import TargetTable
 from tradingbot.evaluation.rollout import roll_out, sleeve_config
@@ -40,10 +45,10 @@ def test_parts_follow_each_other_and_fill_all_bars() -> None:
 
 
 def test_oracle_of_a_posed_market_earns_what_its_rollout_earns() -> None:
-    posed = pose("planted_0.10", n_agents=2, seed=1, cost_frac=1.2e-4, periods=PERIODS)
+    posed = generate_problem("planted_0.10", n_agents=2, seed=1, cost_frac=1.2e-4, periods=PERIODS)
     result = run_learning("planted_0.10", "direct", 1, RUN)
     first = PERIODS.test.start - 1
-    tested = between(posed.world, first, PERIODS.n_bars - 1)
+    tested = cut_world(posed.world, first, PERIODS.n_bars - 1)
     targets = posed.oracle.view(2, -1)[:, first:].reshape(-1)
     rolled = roll_out(tested, sleeve_config(), {"oracle": TargetTable(targets)})
     returns = rolled.equity[1:, 0] / rolled.equity[:-1, 0] - 1.0
@@ -68,7 +73,7 @@ def test_seed_decides_the_result_and_validation_that_shows_nothing_leaves_everyb
 
 def test_bars_of_the_test_part_change_nothing_that_was_learned() -> None:
     """Train on a world and on one whose test bars are others; every weight must be the same."""
-    posed = pose("planted_0.10", n_agents=2, seed=0, cost_frac=1.2e-4, periods=PERIODS)
+    posed = generate_problem("planted_0.10", n_agents=2, seed=0, cost_frac=1.2e-4, periods=PERIODS)
     world = posed.world
     prices, features = world.prices.copy(), world.features.copy()
     prices[:, PERIODS.test.start :] *= 1.5
@@ -110,7 +115,7 @@ def test_value_is_the_share_of_the_oracle_where_there_is_one() -> None:
 
 
 def test_flat_policy_returns_nothing() -> None:
-    posed = pose("noise", n_agents=2, seed=0, cost_frac=1.2e-4, periods=PERIODS)
+    posed = generate_problem("noise", n_agents=2, seed=0, cost_frac=1.2e-4, periods=PERIODS)
     task = PopulationTask(posed.world, sleeve_config(), n_envs=1, seed=0)
     assert mean_return_bp(task, lambda seen: torch.zeros(2, 1)) == 0.0
 

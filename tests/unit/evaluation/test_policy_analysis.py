@@ -11,7 +11,7 @@ from tradingbot.domain.seeding import stream
 from tradingbot.evaluation.policy_analysis import (
     PolicyAnalysisSettings,
     action_histogram,
-    evenly,
+    evenly_spaced,
     head_deviations,
     quantile_bins,
     reward_shares,
@@ -120,11 +120,11 @@ def test_heads_that_are_not_partially_pooled_have_no_deviation() -> None:
 
 
 def test_evenly_keeps_within_the_bound_and_spans_all() -> None:
-    chosen = evenly(1_001, 100)
+    chosen = evenly_spaced(1_001, 100)
     assert len(chosen) <= 100
     assert chosen[0] == 0
     assert chosen[-1] > 900
-    assert evenly(5, 100).tolist() == [0, 1, 2, 3, 4]
+    assert evenly_spaced(5, 100).tolist() == [0, 1, 2, 3, 4]
 
 
 def test_settings_that_show_nothing_are_refused() -> None:

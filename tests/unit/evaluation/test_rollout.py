@@ -21,7 +21,7 @@ from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.envs.batch import BatchSimulator
 from tradingbot.envs.build_world import world_from_bars
 from tradingbot.envs.starting import first_ready_bar
-from tradingbot.envs.world import World, between, select_symbols
+from tradingbot.envs.world import World, cut_world, select_symbols
 from tradingbot.evaluation.oracle.action_rule import Information
 from tradingbot.evaluation.oracle.market_oracle import oracle_for
 from tradingbot.evaluation.oracle.simulation import simulate_targets
@@ -181,7 +181,7 @@ STOPS = AccountRules(
 
 @pytest.mark.parametrize("account", [None, STOPS])
 def test_trades_add_up_to_the_books(world: World, account: AccountRules | None) -> None:
-    some = select_symbols(between(world, 0, 600), SYMBOLS[:4])
+    some = select_symbols(cut_world(world, 0, 600), SYMBOLS[:4])
     config = sleeve_config()
     if account is not None:
         config = replace(config, rules=replace(config.rules, account=account))
@@ -218,7 +218,7 @@ def test_closed_trades_are_the_realised_profit(rollout: PolicyRollout) -> None:
 
 
 def test_rollout_is_the_same_simulation_as_the_environments(world: World) -> None:
-    some = select_symbols(between(world, 0, 500), SYMBOLS[:3])
+    some = select_symbols(cut_world(world, 0, 500), SYMBOLS[:3])
     random = RandomTargets(9)
     made = roll_out(some, sleeve_config(), {"random": random})
     lanes = BatchSimulator(
@@ -243,14 +243,14 @@ def test_rollout_is_the_same_simulation_as_the_environments(world: World) -> Non
 def test_what_comes_later_changes_nothing_before(world: World, rollout: PolicyRollout) -> None:
     followed = {name: policy for name, policy in rules_of(world).items() if name != "random"}
 
-    shorter = roll_out(between(world, 0, 700), WHOLE_BARS, followed)
+    shorter = roll_out(cut_world(world, 0, 700), WHOLE_BARS, followed)
 
     assert shorter.policies == rollout.policies[1:3]
     assert np.array_equal(shorter.equity, rollout.equity[: len(shorter.equity), 1:3])
 
 
 def test_ruined_account_stays_ruined(world: World) -> None:
-    some = select_symbols(between(world, 0, 600), SYMBOLS[:4])
+    some = select_symbols(cut_world(world, 0, 600), SYMBOLS[:4])
     strict = replace(
         sleeve_config().rules,
         account=AccountRules(portfolio_loss_frac=0.01, max_participation_frac=1.0),
@@ -268,7 +268,7 @@ def test_ruined_account_stays_ruined(world: World) -> None:
 
 def test_progress_is_told_up_to_the_last_bar(world: World) -> None:
     told: list[tuple[int, int, str]] = []
-    some = select_symbols(between(world, 0, 320), SYMBOLS[:1])
+    some = select_symbols(cut_world(world, 0, 320), SYMBOLS[:1])
 
     made = roll_out(
         some, sleeve_config(), {"hold": buy_and_hold}, progress=lambda *a: told.append(a)
@@ -279,7 +279,7 @@ def test_progress_is_told_up_to_the_last_bar(world: World) -> None:
 
 
 def test_policy_sees_its_own_lanes_and_the_bar_at_hand(world: World) -> None:
-    some = select_symbols(between(world, 0, 230), SYMBOLS[:2])
+    some = select_symbols(cut_world(world, 0, 230), SYMBOLS[:2])
     rows: list[list[int]] = []
 
     def look(seen: PolicyInputs) -> Tensor:
@@ -311,7 +311,7 @@ def test_rollout_that_cannot_be_is_refused(world: World) -> None:
     with pytest.raises(ConfigError, match="must have a policy"):
         roll_out(world, config, {})
     with pytest.raises(DataError, match="usable bar and one after it"):
-        roll_out(between(world, 0, 100), config, {"hold": buy_and_hold})
+        roll_out(cut_world(world, 0, 100), config, {"hold": buy_and_hold})
 
 
 def test_oracle_of_another_market_is_refused(market: SyntheticMarket, world: World) -> None:
@@ -323,7 +323,7 @@ def test_oracle_of_another_market_is_refused(market: SyntheticMarket, world: Wor
 
 
 def test_oracle_follows_symbols_and_bars_of_a_part(market: SyntheticMarket, world: World) -> None:
-    part = select_symbols(between(world, 300, 500), ["S05", "S02"])
+    part = select_symbols(cut_world(world, 300, 500), ["S05", "S02"])
 
     policy = oracle_policy(market, part, cost_frac=COST_FRAC, information=Information.ATTAINABLE)
 

@@ -10,7 +10,7 @@ from fixtures.small_runs import content, make_run
 from tradingbot.data.atomic import discard_directory
 from tradingbot.domain.errors import StorageError
 from tradingbot.runs import RunDirectory, latest_good, list_checkpoints, save_checkpoint
-from tradingbot.runs.loading import reading
+from tradingbot.runs.loading import hold_checkpoint
 from tradingbot.runs.retention import rewind, thin_out
 
 
@@ -122,7 +122,7 @@ def test_one_that_is_being_read_stays_until_the_next_time(tmp_path: Path) -> Non
     for update in (1, 2, 3):
         save_checkpoint(run, "last", update, content(float(update)))
 
-    with reading(run.checkpoints / "00000001-last"):
+    with hold_checkpoint(run.checkpoints / "00000001-last"):
         save_checkpoint(run, "last", 4, content())
         during = names(run)
     save_checkpoint(run, "last", 5, content())

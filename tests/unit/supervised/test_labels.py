@@ -15,7 +15,7 @@ from tradingbot.supervised.labels import (
     LabelConfig,
     label_moves,
     past_volatility,
-    purged,
+    purge_labels,
 )
 
 
@@ -114,8 +114,8 @@ def test_normal_returns_fall_into_classes_of_similar_size() -> None:
 
 
 def test_purge_leaves_out_what_would_reach_past_the_part() -> None:
-    assert purged(IndexRange(10, 50), LabelConfig(horizon_bars=7)) == IndexRange(10, 43)
-    assert len(purged(IndexRange(10, 12), LabelConfig(horizon_bars=7))) == 0
+    assert purge_labels(IndexRange(10, 50), LabelConfig(horizon_bars=7)) == IndexRange(10, 43)
+    assert len(purge_labels(IndexRange(10, 12), LabelConfig(horizon_bars=7))) == 0
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig
 from tradingbot.supervised.model_files import ModelManifest
 from tradingbot.supervised.model_store import join_model, list_models, models_folder
 from tradingbot.training.config import TrainConfig
-from tradingbot.training.config_files import changed, load_train_config
+from tradingbot.training.config_files import load_train_config, override_config
 from tradingbot.training.data import open_data
 from tradingbot.training.supervised.data import open_source
 from tradingbot.training.supervised.fit import ModelRequest, train_model
@@ -73,7 +73,7 @@ def test_fit_is_a_trial_of_the_bars_that_runs_would_be_counted_by(
 
 
 def test_fit_that_fails_was_tried(tmp_path: Path) -> None:
-    short = changed(config(), {"market.start": "2025-08-25"})
+    short = override_config(config(), {"market.start": "2025-08-25"})
     with pytest.raises(DataError):
         train_model(short, ModelRequest("short", "lightgbm", TREES, FIT), tmp_path)
 
@@ -123,7 +123,7 @@ def test_training_data_shows_probabilities_when_asked_and_thirds_when_not(
     workspace: Path, trained: ModelManifest
 ) -> None:
     plain = open_data(config(), workspace)
-    shown = open_data(changed(config(), {"task.probabilities": "trees"}), workspace)
+    shown = open_data(override_config(config(), {"task.probabilities": "trees"}), workspace)
 
     assert (plain.world.probabilities == np.float32(1 / 3)).all()
     first = trained.stages[0].from_bar
@@ -135,7 +135,7 @@ def test_training_data_shows_probabilities_when_asked_and_thirds_when_not(
 
 
 def test_model_of_other_data_is_refused(workspace: Path, trained: ModelManifest) -> None:
-    other = changed(config(), {"task.probabilities": "trees", "market.seed": 8})
+    other = override_config(config(), {"task.probabilities": "trees", "market.seed": 8})
 
     with pytest.raises(DataError, match="fitted on this data"):
         open_data(other, workspace)
@@ -153,7 +153,7 @@ def test_model_that_saw_what_is_now_tested_is_refused(
 
 def test_unknown_model_is_refused(workspace: Path, trained: ModelManifest) -> None:
     with pytest.raises(ConfigError, match="trees"):
-        open_data(changed(config(), {"task.probabilities": "tree"}), workspace)
+        open_data(override_config(config(), {"task.probabilities": "tree"}), workspace)
 
 
 def test_name_is_refused_before_anything_is_fitted(workspace: Path, trained: ModelManifest) -> None:

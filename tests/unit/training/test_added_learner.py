@@ -13,7 +13,7 @@ from fixtures.page_learner import NAME, page_learner
 from fixtures.run_bits import fingerprint
 from fixtures.tiny_training import tiny_config
 from tradingbot.domain.errors import ConfigError
-from tradingbot.envs.world import between
+from tradingbot.envs.world import cut_world
 from tradingbot.evaluation.analyses.ablation import automatic_variants
 from tradingbot.evaluation.analyses.retraining_spec import RetrainingSpec, retraining_config
 from tradingbot.evaluation.rollout import roll_out
@@ -88,7 +88,7 @@ def test_it_trains_resumes_to_the_same_bits_and_acts_from_its_checkpoint(tmp_pat
     part = data.split.test
     policy = open_policy(resumed, data, part)
     rolled = roll_out(
-        between(data.world, part.start, part.stop - 1), env_config(config), {"agents": policy}
+        cut_world(data.world, part.start, part.stop - 1), env_config(config), {"agents": policy}
     )
     earned = rolled.equity[-1, 0] / rolled.initial_cash_ccy - 1.0
     parts = json.loads((resumed.path / "result.json").read_text())["parts"]

@@ -15,7 +15,7 @@ import torch
 from fixtures.tiny_training import tiny_config
 from tradingbot.agents.loading import TRADES
 from tradingbot.domain.errors import ConfigError, StorageError
-from tradingbot.envs.world import between
+from tradingbot.envs.world import cut_world
 from tradingbot.evaluation.rollout import roll_out
 from tradingbot.learning.shrinkage import Shrinkage
 from tradingbot.runs import RunDirectory, latest_good
@@ -62,7 +62,7 @@ def earned(
 ) -> np.ndarray[Any, Any]:
     """Roll the run's policy out over the test part; return what each agent's sleeve earned."""
     part = data.split.test
-    cut = between(data.world, part.start, part.stop - 1)
+    cut = cut_world(data.world, part.start, part.stop - 1)
     policy = open_policy(run, data, part, workspace=workspace)
     rolled = roll_out(cut, env_config(config), {"agents": policy})
     return rolled.equity[-1, 0] / rolled.initial_cash_ccy - 1.0

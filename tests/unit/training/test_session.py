@@ -14,7 +14,7 @@ from tradingbot.app.cli.application import run as call
 from tradingbot.domain.errors import ConfigError, DataError, TrainingError, UserError
 from tradingbot.runs import RunDirectory
 from tradingbot.training import session as sessions
-from tradingbot.training.config_files import changed
+from tradingbot.training.config_files import override_config
 from tradingbot.training.session import SessionResult, begin_run, resume_session
 
 REFUSED: dict[str, dict[str, object]] = {
@@ -90,7 +90,10 @@ def test_training_that_has_ended_is_not_trained_on(done: SessionResult) -> None:
 
     with pytest.raises(ConfigError, match=r"must keep its budget.*192 → 384.*Train a new run"):
         resume_session(
-            "run", run.path.parents[1], change=lambda config: changed(config, longer), force=True
+            "run",
+            run.path.parents[1],
+            change=lambda config: override_config(config, longer),
+            force=True,
         )
 
     assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before

@@ -14,10 +14,10 @@ from tradingbot.learning.schedules import constant
 from tradingbot.networks.encoders.catalogue import encoder_preset
 from tradingbot.training.budget import check_budget
 from tradingbot.training.config_files import (
-    changed,
     config_of_mapping,
     known_train_presets,
     load_train_config,
+    override_config,
 )
 
 
@@ -54,14 +54,14 @@ def test_option_of_a_nested_setting_leaves_its_neighbours() -> None:
 def test_tracking_moves_no_result_and_budget_does() -> None:
     config = load_train_config("quick")
 
-    assert changed(config, {"tracking.mlflow": "auto"}).config_hash == config.config_hash
-    assert changed(config, {"budget.n_envs": 2}).config_hash != config.config_hash
+    assert override_config(config, {"tracking.mlflow": "auto"}).config_hash == config.config_hash
+    assert override_config(config, {"budget.n_envs": 2}).config_hash != config.config_hash
 
 
 def test_settings_of_a_learner_that_does_not_train_move_no_result() -> None:
     config = load_train_config("quick")
 
-    assert changed(config, {"learner.ppo.n_epochs": 1}).config_hash == config.config_hash
+    assert override_config(config, {"learner.ppo.n_epochs": 1}).config_hash == config.config_hash
 
 
 def test_file_extends_a_preset_and_names_the_line_of_a_mistake(tmp_path: Path) -> None:
@@ -141,8 +141,8 @@ def test_longer_budget_of_a_run_needs_a_longer_schedule() -> None:
     longer: dict[str, object] = {"budget.steps_per_agent": 12_800}
 
     with pytest.raises(ConfigError, match="0 from step 1280 of 12800"):
-        check_budget(changed(config, longer))
-    follows = changed(config, {**longer, "learner.direct.learning_rate.over": "budget"})
+        check_budget(override_config(config, longer))
+    follows = override_config(config, {**longer, "learner.direct.learning_rate.over": "budget"})
     check_budget(follows)
     assert follows.learner.direct.learning_rate.over == 12_800
 

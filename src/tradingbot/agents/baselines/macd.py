@@ -11,7 +11,7 @@ import numpy as np
 
 from tradingbot.agents.baselines.price_history import (
     FloatArray,
-    carried,
+    carry_forward,
     exponential_mean,
     sign_or_flat,
 )
@@ -34,7 +34,7 @@ class MacdConfig:
 
 def macd_targets(closes: FloatArray, config: MacdConfig | None = None) -> FloatArray:
     """Return −1, 0 or 1 for each symbol and bar (N, T); 0 for the first `slow_bars` closes."""
-    config, known = config or MacdConfig(), carried(closes)
+    config, known = config or MacdConfig(), carry_forward(closes)
     gap = exponential_mean(known, config.fast_bars) - exponential_mean(known, config.slow_bars)
     young = np.cumsum(np.isfinite(known), axis=1) < config.slow_bars
     return sign_or_flat(np.where(young, np.nan, gap))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradingbot.agents.baselines.price_history import FloatArray, carried, sign_or_flat
+from tradingbot.agents.baselines.price_history import FloatArray, carry_forward, sign_or_flat
 from tradingbot.agents.baselines.target_table import TargetTable, table_of
 from tradingbot.domain.checks import require, require_kinds
 
@@ -34,7 +34,7 @@ QUARTER = MomentumConfig(lookback_bars=441)
 
 def momentum_targets(closes: FloatArray, config: MomentumConfig | None = None) -> FloatArray:
     """Return −1, 0 or 1 for each symbol and bar (N, T); 0 until the lookback is there."""
-    lookback, known = (config or MomentumConfig()).lookback_bars, carried(closes)
+    lookback, known = (config or MomentumConfig()).lookback_bars, carry_forward(closes)
     change = np.full_like(known, np.nan)
     change[:, lookback:] = known[:, lookback:] / known[:, :-lookback] - 1.0
     return sign_or_flat(change)

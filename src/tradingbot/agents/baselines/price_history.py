@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 
 
-def carried(closes: FloatArray) -> FloatArray:
+def carry_forward(closes: FloatArray) -> FloatArray:
     """Carry closes (N, T) forward over absent bars (NaN); NaN stays before the first."""
     position = np.where(np.isfinite(closes), np.arange(closes.shape[1]), -1)
     seen = np.maximum.accumulate(position, axis=1)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tradingbot.agents.baselines.price_history import FloatArray, carried, moving_mean, sign_or_flat
+from tradingbot.agents.baselines.price_history import (
+    FloatArray,
+    carry_forward,
+    moving_mean,
+    sign_or_flat,
+)
 from tradingbot.agents.baselines.target_table import TargetTable, table_of
 from tradingbot.domain.checks import require, require_kinds
 
@@ -24,7 +29,7 @@ class CrossConfig:
 
 def cross_targets(closes: FloatArray, config: CrossConfig | None = None) -> FloatArray:
     """Return −1, 0 or 1 for each symbol and bar (N, T); 0 until both means are there."""
-    config, known = config or CrossConfig(), carried(closes)
+    config, known = config or CrossConfig(), carry_forward(closes)
     return sign_or_flat(moving_mean(known, config.fast_bars) - moving_mean(known, config.slow_bars))
 
 

@@ -197,7 +197,7 @@ def _fields(record: Any) -> dict[str, Any]:
 
 
 def _print_record(run: RunDirectory) -> None:
-    from tradingbot.app.runs_view import described, parameters_of, state_of
+    from tradingbot.app.runs_view import describe_data, parameters_of, state_of
 
     record, status, parameters = run.record, run.status(), parameters_of(run)
     data = record.data
@@ -211,7 +211,7 @@ def _print_record(run: RunDirectory) -> None:
         "steps per agent": f"{status.steps:,}",
         "seed": f"{record.seeds['root']}{drawn}",
         "config hash": record.config_sha256[:_DIGITS],
-        "data": described(data),
+        "data": describe_data(data),
         "data hash": data.data_sha256[:_DIGITS],
         "certificate": (data.certificate_sha256 or "none")[:_DIGITS],
         "agents": f"{len(data.agents)}: {', '.join(data.agents[:8])}",

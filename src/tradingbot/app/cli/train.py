@@ -185,13 +185,13 @@ def _read(preset: str | None, options: Options) -> TrainConfig:
 
 def _changed_by(options: Options) -> Callable[[TrainConfig], TrainConfig]:
     from tradingbot.training.budget import check_budget
-    from tradingbot.training.config_files import changed
+    from tradingbot.training.config_files import override_config
     from tradingbot.training.tracking import require_trackers
 
     def change(config: TrainConfig) -> TrainConfig:
         if not options:
             return config
-        other = changed(config, options)
+        other = override_config(config, options)
         check_budget(other)
         require_trackers(other)
         return other

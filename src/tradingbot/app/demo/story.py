@@ -87,7 +87,7 @@ def run_demo(
         training: Preset of the training.
         evaluation: Preset of the evaluation.
     """
-    steps = _Steps(announce)
+    steps = _DemoSteps(announce)
     name = f"demo-{config.market.name}"
     dataset = steps.run("generate", lambda progress: _generate(config, workspace, name, progress))
     universe = load_universe(config.market.universe)
@@ -152,7 +152,7 @@ def _evaluate(run: str, workspace: Path, preset: str, progress: Progress) -> Eva
     return evaluate_run(request, workspace, jobs=jobs, progress=progress)
 
 
-class _Steps:
+class _DemoSteps:
     """Runs steps one after another and keeps how long each took."""
 
     def __init__(self, announce: Announce) -> None:

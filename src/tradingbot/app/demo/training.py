@@ -63,10 +63,10 @@ def run_training_demo(
 
 def progress_listeners(progress: Progress) -> SessionCallbacks:
     """Return listeners that tell a progress bar."""
-    return SessionCallbacks(event_callbacks=lambda _run, _config: (_Steps(progress),))
+    return SessionCallbacks(event_callbacks=lambda _run, _config: (_TrainingProgress(progress),))
 
 
-class _Steps:
+class _TrainingProgress:
     """Tells a progress bar how many steps are made."""
 
     def __init__(self, progress: Progress) -> None:

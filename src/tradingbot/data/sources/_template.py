@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict
 from tradingbot.data.calendar import TradingCalendar
 from tradingbot.data.manifest import Provenance
 from tradingbot.data.schema import BAR_COLUMNS, BAR_KEY
-from tradingbot.data.sources.source import Progress, RawBars, silent
+from tradingbot.data.sources.source import Progress, RawBars, ignore_progress
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.symbol import require_symbol
 from tradingbot.domain.timeframe import BarGrid, Timeframe
@@ -54,7 +54,7 @@ class TemplateSource:
         """Short name, shown to people and stored with the dataset."""
         return "template"
 
-    def fetch(self, progress: Progress = silent) -> RawBars:
+    def fetch(self, progress: Progress = ignore_progress) -> RawBars:
         """Deliver all bars, symbol by symbol."""
         symbols = [require_symbol(symbol) for symbol in self.config.symbols]
         if not symbols:

@@ -63,7 +63,7 @@ class AlpacaWire:
         self._settings = settings
         self._timeframe = TimeFrame(timeframe.count, _UNITS[timeframe.unit])
         self._adjustment = _ADJUSTMENTS[adjustment]
-        self._session = _Session(settings.timeout_s, self._vendor, bucket, patience)
+        self._session = _AlpacaSession(settings.timeout_s, self._vendor, bucket, patience)
         self._client = StockHistoricalDataClient(
             credentials.key_id,
             credentials.secret_key,
@@ -122,7 +122,7 @@ class _NoBars(Exception):  # noqa: N818 - not an error: the vendor has nothing i
     """The vendor wrote null for its bars, which the client cannot read."""
 
 
-class _Session(requests.Session):
+class _AlpacaSession(requests.Session):
     """Paces, bounds, judges and retries every request of the client."""
 
     def __init__(
@@ -151,7 +151,7 @@ class _Session(requests.Session):
         def send() -> requests.Response:
             self._bucket.take()
             return self._check_answer(
-                lambda: super(_Session, self).request(method, url, *args, **options), token
+                lambda: super(_AlpacaSession, self).request(method, url, *args, **options), token
             )
 
         return self._patience.ask(send, vendor=self._vendor.name, where=self._where)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from tradingbot.data.manifest import Adjustment, Provenance
 from tradingbot.data.normalise import StampRules, require_order, resolve_columns, to_bars
 from tradingbot.data.schema import BAR_KEY
-from tradingbot.data.sources.source import Progress, RawBars, silent
+from tradingbot.data.sources.source import Progress, RawBars, ignore_progress
 from tradingbot.data.sources.tables import FORMATS, read_table
 from tradingbot.domain.errors import DataError, suggest
 from tradingbot.domain.symbol import require_symbol
@@ -63,7 +63,7 @@ class FileSource:
         """`parquet` or `csv`."""
         return FORMATS[_suffix(self._files()[0])]
 
-    def fetch(self, progress: Progress = silent) -> RawBars:
+    def fetch(self, progress: Progress = ignore_progress) -> RawBars:
         """Read everything; nothing is kept if any file cannot be read whole.
 
         Rows come sorted by symbol and close; within a symbol they must already have been in order

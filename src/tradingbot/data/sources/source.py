@@ -14,7 +14,7 @@ Progress = Callable[[int, int, str], None]
 """Called as (finished, total, label); total is 0 while unknown."""
 
 
-def silent(finished: int, total: int, label: str) -> None:
+def ignore_progress(finished: int, total: int, label: str) -> None:
     """Report progress to nobody."""
 
 
@@ -42,5 +42,5 @@ class BarSource(Protocol):
     def id(self) -> str:
         """Short name: `parquet`, `csv`, `synthetic`, `yfinance`, `alpaca`."""
 
-    def fetch(self, progress: Progress = silent) -> RawBars:
+    def fetch(self, progress: Progress = ignore_progress) -> RawBars:
         """Deliver all bars this source was configured for."""

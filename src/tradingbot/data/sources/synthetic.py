@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 from tradingbot.data.manifest import Provenance
-from tradingbot.data.sources.source import Progress, RawBars, silent
+from tradingbot.data.sources.source import Progress, RawBars, ignore_progress
 from tradingbot.data.synthetic.bar_frames import to_frames
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.data.synthetic.registry import generate, market, parse_params
@@ -64,7 +64,7 @@ class SyntheticSource:
             **parse_params(market(self.market), self.params).model_dump(),
         )
 
-    def fetch(self, progress: Progress = silent) -> RawBars:
+    def fetch(self, progress: Progress = ignore_progress) -> RawBars:
         """Generate the market and lay it out as bars and covariates."""
         progress(0, 2, f"generate {self.market} (synthetic)")
         made = self.generate()

@@ -15,7 +15,7 @@ from tradingbot.data.sources.download import ChunkCache, DownloadRequest, downlo
 from tradingbot.data.sources.pacing import Clock, Patience, RetryPolicy, TokenBucket
 from tradingbot.data.sources.replies import require_base_url
 from tradingbot.data.sources.session_bars import to_session_bars
-from tradingbot.data.sources.source import Progress, RawBars, silent
+from tradingbot.data.sources.source import Progress, RawBars, ignore_progress
 from tradingbot.domain.errors import ConfigError, MissingExtraError
 from tradingbot.domain.seeding import stream
 from tradingbot.domain.timeframe import BarGrid
@@ -75,7 +75,7 @@ class YahooSource:
         """Short name."""
         return "yfinance"
 
-    def fetch(self, progress: Progress = silent) -> RawBars:
+    def fetch(self, progress: Progress = ignore_progress) -> RawBars:
         """Download what is missing and deliver all bars.
 
         Raises:

@@ -49,7 +49,7 @@ class YahooWire:
         self._interval = "60m" if str(timeframe) == "1h" else str(timeframe)
         self._adds_dividends = adjustment == "split_dividend"
         self._patience = patience
-        self._session = _Session(settings, bucket, patience)
+        self._session = _YahooSession(settings, bucket, patience)
         self._transport = _transport(self._session)
 
     def __enter__(self) -> YahooWire:
@@ -118,7 +118,7 @@ class YahooWire:
             raise nonsense(_VENDOR, f"bars of {length}", where=str(chunk))
 
 
-def _transport(session: _Session) -> YfData:
+def _transport(session: _YahooSession) -> YfData:
     """Make a transport of our own: `YfData()` would return the one the whole process shares."""
     transport = _Transport.__new__(_Transport)
     transport.__init__(session)  # type: ignore[misc]
@@ -140,7 +140,7 @@ class _Transport(YfData):  # type: ignore[misc]
         return True
 
 
-class _Session(requests.Session[requests.Response]):
+class _YahooSession(requests.Session[requests.Response]):
     """Paces and bounds every request; judges answers with bars before yfinance retries them.
 
     Only 401 and 403 are left to the library first: it then renews cookie and crumb and asks once

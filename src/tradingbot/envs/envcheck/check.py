@@ -49,7 +49,7 @@ class EnvCheck:
     """Must have prices it dictates, and the actions and account of a probe."""
 
 
-def judged(
+def make_outcome(
     holds: bool, says: str, *, limit: float | None = None, observed: float | None = None
 ) -> CheckOutcome:
     """Make an outcome of a truth value."""

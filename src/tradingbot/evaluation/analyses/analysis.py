@@ -16,7 +16,7 @@ Progress = Callable[[int, int, str], None]
 """Told (finished, total, label)."""
 
 
-def silent(_finished: int, _total: int, _label: str) -> None:
+def ignore_progress(_finished: int, _total: int, _label: str) -> None:
     """Report nothing."""
 
 
@@ -35,7 +35,7 @@ class AnalysisInputs:
     """Name → why it was left out, of the others."""
     facts: Any = None
     """What `Analysis.facts` returned, as plain values."""
-    progress: Progress = silent
+    progress: Progress = ignore_progress
 
     def need(self, name: str) -> Any:
         """Return the record of an analysis.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.data.splits import IndexRange
-from tradingbot.envs.world import World, between, select_symbols
+from tradingbot.envs.world import World, cut_world, select_symbols
 from tradingbot.evaluation.analyses.counterfactual_data import CounterfactualData
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.backtest import Backtest
@@ -116,7 +116,7 @@ def play_placebos(
         for change in changes[begin : begin + together]:
             bars = placebo_bars(counterfactual.bars, part, change)
             whole = counterfactual.world(bars, first_bar=part.start, words="placebo")
-            worlds.append(between(select_symbols(whole, symbols), first, part.stop - 1))
+            worlds.append(cut_world(select_symbols(whole, symbols), first, part.stop - 1))
         world = side_by_side(worlds)
         draws = subject.with_world(replace(subject.data, world=world, whole=world))
         played = draws.backtest(IndexRange(part.start - first, part.stop - first))

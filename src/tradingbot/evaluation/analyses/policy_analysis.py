@@ -20,7 +20,7 @@ from tradingbot.evaluation.dossier.analysis import PolicyAnalysis, StateActionMa
 from tradingbot.evaluation.policy_analysis import (
     PolicyAnalysisSettings,
     action_histogram,
-    evenly,
+    evenly_spaced,
     head_deviations,
     reward_shares,
     state_action_maps,
@@ -50,7 +50,7 @@ def measure_policy_analysis(
         StorageError: If the run's checkpoint is damaged.
     """
     config, checkpoint = subject.config, acting_checkpoint(subject.run)
-    watched = _Watched(subject.policy)
+    watched = _RecordedPolicy(subject.policy)
     (played,) = subject.backtest_all([PolicyUnderTest(subject.run.id, watched)], "test")
     states = _states(subject, played, watched, settings.max_states)
     spec = action_spec(config.task.rules)
@@ -73,7 +73,7 @@ def measure_policy_analysis(
     )
 
 
-class _Watched:
+class _RecordedPolicy:
     """A policy, and what its accounts knew of themselves at each call."""
 
     def __init__(self, policy: Policy) -> None:
@@ -109,10 +109,12 @@ class _States:
         return state_action_maps(self.inputs, self.names, self.action, settings)
 
 
-def _states(subject: EvaluatedRun, played: Backtest, watched: _Watched, most: int) -> _States:
+def _states(
+    subject: EvaluatedRun, played: Backtest, watched: _RecordedPolicy, most: int
+) -> _States:
     world, first = subject.data.world, subject.bars("test").start
     trading = np.flatnonzero(np.abs(played.position_frac).max(axis=0) > 0.0)
-    step, place = np.divmod(evenly(played.n_bars * len(trading), most), max(1, len(trading)))
+    step, place = np.divmod(evenly_spaced(played.n_bars * len(trading), most), max(1, len(trading)))
     agent = trading[place] if len(trading) else np.zeros(0, dtype=np.int64)
     step, bar = step[: len(agent)], first + step[: len(agent)]
     private = torch.stack(watched.private).double().numpy()[step, :, agent]

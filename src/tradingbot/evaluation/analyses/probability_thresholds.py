@@ -13,7 +13,7 @@ import torch
 
 from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
 from tradingbot.agents.baselines.probability_threshold import THRESHOLDS, ProbabilityThreshold
-from tradingbot.data.sources.source import Progress, silent
+from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest_all, sleeve_config
 from tradingbot.evaluation.metrics import max_drawdown, profit_factor, total_return, win_rate
@@ -23,7 +23,7 @@ from tradingbot.market.costs import CostProfile, cost_profile
 from tradingbot.runs.record import content_sha256
 from tradingbot.supervised.model_files import ModelManifest, read_manifest
 from tradingbot.supervised.model_store import models_folder
-from tradingbot.training.config_files import changed, config_of_mapping
+from tradingbot.training.config_files import config_of_mapping, override_config
 from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.trial_ledger import count_evaluation, data_key, model_key
 
@@ -77,7 +77,7 @@ def backtest_thresholds(
     thresholds: Sequence[float] = THRESHOLDS,
     part: Part = "test",
     costs: str = "alpaca",
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> ThresholdTable:
     """Backtest a stored model at several thresholds, beside buy and hold.
 
@@ -98,7 +98,7 @@ def backtest_thresholds(
     """
     manifest = read_manifest(models_folder(workspace), name)
     profile = cost_profile(costs)
-    config = changed(config_of_mapping(manifest.config), {"task.probabilities": name})
+    config = override_config(config_of_mapping(manifest.config), {"task.probabilities": name})
     data = open_data(config, workspace)
     rows = data.split.validation if part == "validation" else data.split.test
     world = data.world

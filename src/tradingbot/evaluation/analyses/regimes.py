@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tradingbot.envs.world import World, symbol_index
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.analyses.stress import held
+from tradingbot.evaluation.analyses.stress import backtest_buy_and_hold
 from tradingbot.evaluation.dossier.robustness import Regimes
 from tradingbot.evaluation.regimes import (
     RegimeSettings,
@@ -33,7 +33,7 @@ def measure_regimes(subject: EvaluatedRun, settings: RegimeSettings) -> Regimes:
     return judge_regimes(
         labels[bars.start : bars.start + agents.n_bars],
         agents.returns,
-        held(subject, bars).returns,
+        backtest_buy_and_hold(subject, bars).returns,
         bars_per_year=subject.bars_per_year,
         settings=settings,
         index=index,

@@ -17,7 +17,7 @@ from torch import Tensor
 from tradingbot.data.calendar import closing_day
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import DataError, TrainingError
-from tradingbot.evaluation.analyses.analysis import Progress, silent
+from tradingbot.evaluation.analyses.analysis import Progress, ignore_progress
 from tradingbot.evaluation.analyses.learner_policy import LearnerPolicy
 from tradingbot.evaluation.analyses.retraining_spec import RetrainingSpec, retraining_config
 from tradingbot.evaluation.analyses.window_model import open_with_own_model
@@ -140,7 +140,7 @@ def require_periods(spec: RetrainingSpec, config: TrainConfig, data: TrainingDat
     _periods(spec, divided)
 
 
-def retrain(prepared: PreparedRetraining, progress: Progress = silent) -> RetrainingResult:
+def retrain(prepared: PreparedRetraining, progress: Progress = ignore_progress) -> RetrainingResult:
     """Train and play what was prepared.
 
     Args:

@@ -10,7 +10,7 @@ from datetime import date
 from typing import Any
 
 from tradingbot.training.config import TrainConfig
-from tradingbot.training.config_files import changed
+from tradingbot.training.config_files import override_config
 
 Value = str | int | float | bool
 _FEWEST_UPDATES = 2
@@ -55,8 +55,8 @@ def retraining_config(spec: RetrainingSpec, config: TrainConfig) -> TrainConfig:
         options |= dict(
             zip(("splits.train", "splits.validation", "splits.test"), days, strict=True)
         )
-    changed_config = changed(config, options)
-    return changed(changed_config, _shorter(changed_config, spec.steps_share_frac))
+    changed_config = override_config(config, options)
+    return override_config(changed_config, _shorter(changed_config, spec.steps_share_frac))
 
 
 def _shorter(config: TrainConfig, share: float) -> dict[str, object]:

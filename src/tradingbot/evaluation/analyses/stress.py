@@ -156,7 +156,7 @@ def _row(
 ) -> StressRow:
     name, kind, words = named
     agents = subject.backtest(traded, costs=costs)
-    hold = held(subject, traded, costs)
+    hold = backtest_buy_and_hold(subject, traded, costs)
     if kind == "historical":
         words += _held_share(agents, hold)
     return StressRow(
@@ -183,7 +183,9 @@ def _held_share(agents: Backtest, hold: Backtest) -> str:
     )
 
 
-def held(subject: EvaluatedRun, traded: IndexRange, costs: CostProfile | None = None) -> Backtest:
+def backtest_buy_and_hold(
+    subject: EvaluatedRun, traded: IndexRange, costs: CostProfile | None = None
+) -> Backtest:
     """Backtest buying and holding every symbol of a run's agents, equal sleeves."""
     bars = subject.bars(traded)
     (only,) = backtest_all(

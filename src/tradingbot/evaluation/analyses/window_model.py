@@ -23,7 +23,7 @@ from tradingbot.supervised import (
 from tradingbot.supervised.model_files import read_manifest
 from tradingbot.supervised.model_store import NO_MODEL, models_folder
 from tradingbot.training.config import TrainConfig
-from tradingbot.training.config_files import changed
+from tradingbot.training.config_files import override_config
 from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.supervised.data import open_source
 
@@ -42,7 +42,7 @@ def open_with_own_model(config: TrainConfig, workspace: Path) -> TrainingData:
     """
     name = config.task.probabilities
     manifest = read_manifest(models_folder(workspace), name)
-    data = open_data(changed(config, {"task.probabilities": NO_MODEL}), workspace)
+    data = open_data(override_config(config, {"task.probabilities": NO_MODEL}), workspace)
     table, train = open_source(config, workspace).table, data.split.train
     fit = FitConfig(LabelConfig(**manifest.labels), FoldConfig(**manifest.folds), manifest.seed)
     classifier = build_classifier(manifest.model, manifest.settings)

@@ -149,7 +149,7 @@ def simulate_policies(
         raise ConfigError("a backtest must have a policy", was="none")
     require_period(world, first_bar, last_bar)
     n_bars = last_bar - first_bar
-    rules = lasting(config, n_bars).rules
+    rules = as_one_episode(config, n_bars).rules
     market = _market_of(world)
     lanes = _lay_out(world, config, policies, first_bar)
     inputs_table = PolicyInputsTable(world)
@@ -165,7 +165,7 @@ def simulate_policies(
     )
 
 
-def lasting(config: EnvConfig, n_bars: int) -> EnvConfig:
+def as_one_episode(config: EnvConfig, n_bars: int) -> EnvConfig:
     """Return a configuration whose one episode is the whole period."""
     episode = replace(config.rules.episode, episode_bars=n_bars)
     return replace(config, rules=replace(config.rules, episode=episode))

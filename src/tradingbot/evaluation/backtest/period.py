@@ -10,7 +10,7 @@ from tradingbot.data.calendar import closing_day
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import DataError
 from tradingbot.envs.starting import first_ready_bar
-from tradingbot.envs.world import World, between
+from tradingbot.envs.world import World, cut_world
 
 
 def bars_between(world: World, start: date | None, end: date | None) -> IndexRange:
@@ -46,7 +46,7 @@ def ready_bars(world: World, part: IndexRange) -> IndexRange:
         DataError: If there is no such bar with one after it.
     """
     require_period(world, part.start, part.stop - 1)
-    cut = between(world, part.start, part.stop - 1)
+    cut = cut_world(world, part.start, part.stop - 1)
     return IndexRange(part.start + first_ready_bar(cut), part.stop)
 
 

@@ -98,7 +98,7 @@ def columns_of(advanced: Advanced) -> tuple[Tensor, ...]:
     )
 
 
-def joined(steps: Sequence[Advanced]) -> Advanced:
+def join_lanes(steps: Sequence[Advanced]) -> Advanced:
     """Lay the lanes of several bars side by side: (…, B) of each become (…, bars · B)."""
     side_by_side: Advanced = tree_map(lambda *parts: torch.cat(parts, dim=-1), *steps)
     return side_by_side

@@ -11,7 +11,7 @@ from tradingbot.evaluation.backtest.simulation_record import (
     COLUMNS,
     SimulationRecord,
     columns_of,
-    joined,
+    join_lanes,
 )
 from tradingbot.market.account import Account
 from tradingbot.market.advance import Advanced, advance
@@ -130,7 +130,7 @@ class _Recorder:
         )
 
     def _write(self, stop: int) -> None:
-        count, many = len(self._steps), joined(self._steps)
+        count, many = len(self._steps), join_lanes(self._steps)
         self._steps.clear()
         rows = torch.stack(columns_of(many)).view(len(COLUMNS), count, self._n_lanes)
         self._bars[stop - count : stop] = rows.transpose(0, 1).numpy()

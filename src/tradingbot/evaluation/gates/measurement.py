@@ -28,6 +28,6 @@ class Measurement:
     read: Callable[[Dossier], MeasuredValue]
 
 
-def missing(reason: str) -> MeasuredValue:
+def missing_value(reason: str) -> MeasuredValue:
     """Return that there is no figure, and why."""
     return MeasuredValue(None, None, reason)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.performance import AgentRow, PolicyRow
-from tradingbot.evaluation.gates.measurement import MeasuredValue, Measurement, missing
+from tradingbot.evaluation.gates.measurement import MeasuredValue, Measurement, missing_value
 from tradingbot.evaluation.gates.pending import PENDING
 from tradingbot.evaluation.gates.training_measurements import TRAINING_MEASUREMENTS
 from tradingbot.evaluation.statistics.interval import Interval
@@ -26,27 +26,27 @@ def _agents(dossier: Dossier) -> PolicyRow:
 
 def _of_agents(dossier: Dossier, does: Callable[[AgentRow], bool]) -> MeasuredValue:
     rows = dossier.test.agents
-    return MeasuredValue(sum(map(does, rows)) / len(rows)) if rows else missing("no agent")
+    return MeasuredValue(sum(map(does, rows)) / len(rows)) if rows else missing_value("no agent")
 
 
 def _win_rate(dossier: Dossier) -> MeasuredValue:
     row = _agents(dossier)
     if not row.n_trades:
-        return missing("no trade was closed")
+        return missing_value("no trade was closed")
     return _interval(wilson_interval(row.win_rate_frac * row.n_trades, row.n_trades))
 
 
 def _share(dossier: Dossier) -> MeasuredValue:
     share = dossier.test.share_of_oracle
     if share is None:
-        return missing("the market has no oracle that earns")
+        return missing_value("the market has no oracle that earns")
     return MeasuredValue(share.estimate, share)
 
 
 def _over_reference(dossier: Dossier) -> MeasuredValue:
     reference = dossier.test.policy(dossier.test.reference)
     if reference is None:
-        return missing("no reference")
+        return missing_value("no reference")
     return MeasuredValue(_agents(dossier).annual_return_frac - reference.annual_return_frac)
 
 
@@ -54,7 +54,7 @@ def _beat_supervised(dossier: Dossier) -> MeasuredValue:
     """Count agents that trade and earn more than the model's best threshold on their symbol."""
     rows = dossier.test.agents
     if all(row.supervised_return_frac is None for row in rows):
-        return missing("no supervised model was given to the run")
+        return missing_value("no supervised model was given to the run")
     return MeasuredValue(float(sum(map(_beats_supervised, rows))))
 
 
@@ -92,13 +92,13 @@ def _cost_reserve(dossier: Dossier) -> MeasuredValue:
         return _left_out(dossier, "sensitivity")
     break_even = found.break_even_cost_bps[0]
     if found.assumed_cost_bps <= 0.0:
-        return missing("the run assumes no costs")
+        return missing_value("the run assumes no costs")
     return MeasuredValue(0.0 if break_even is None else break_even / found.assumed_cost_bps)
 
 
 def _late(dossier: Dossier) -> MeasuredValue:
     found = dossier.leak_check.delayed_net_bps
-    return MeasuredValue(found[1]) if len(found) > 1 else missing("no delay was tried")
+    return MeasuredValue(found[1]) if len(found) > 1 else missing_value("no delay was tried")
 
 
 def _largest_term(dossier: Dossier) -> MeasuredValue:
@@ -106,7 +106,7 @@ def _largest_term(dossier: Dossier) -> MeasuredValue:
         return _left_out(dossier, "policy")
     shares = [share for _, share in dossier.policy.reward_shares]
     if len(shares) < 2:
-        return missing("the reward has one term")
+        return missing_value("the reward has one term")
     return MeasuredValue(max(shares))
 
 
@@ -125,7 +125,7 @@ def _seeds(dossier: Dossier) -> MeasuredValue:
 def _overfitting(dossier: Dossier) -> MeasuredValue:
     found = dossier.statistics.overfitting_probability
     if found is None:
-        return missing("fewer than two variants were compared")
+        return missing_value("fewer than two variants were compared")
     return MeasuredValue(found)
 
 
@@ -137,7 +137,7 @@ def _track_record(dossier: Dossier) -> MeasuredValue:
 def _leak(dossier: Dossier) -> MeasuredValue:
     found = dossier.leak_check
     if found.is_clean and found.gap:  # whoever deletes the bars must not pass
-        return missing(found.gap)
+        return missing_value(found.gap)
     return MeasuredValue(float(len(found.words) + found.actions_changed))
 
 
@@ -151,7 +151,7 @@ def _range(dossier: Dossier) -> MeasuredValue:
 
 def _left_out(dossier: Dossier, analysis: str) -> MeasuredValue:
     reasons = dict(dossier.left_out)
-    return missing(reasons.get(analysis, "not evaluated"))
+    return missing_value(reasons.get(analysis, "not evaluated"))
 
 
 MEASUREMENTS: Mapping[str, Measurement] = {
@@ -253,7 +253,7 @@ def measurement_of(metric: str, benches: Mapping[str, float]) -> Measurement:
         return KNOWN[metric]
     value = benches.get(metric.removeprefix(BENCH_PREFIX))
     absent = "no such record among the benchmarks" if benches else "no benchmark was given"
-    found = missing(f"{absent} (--bench)") if value is None else MeasuredValue(value)
+    found = missing_value(f"{absent} (--bench)") if value is None else MeasuredValue(value)
     return Measurement("as benchmarked", "benchmarks", lambda _: found)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.gates.measurement import MeasuredValue, Measurement, missing
+from tradingbot.evaluation.gates.measurement import MeasuredValue, Measurement, missing_value
 
 _NO_MASTER = "there is no master agent yet; a dossier of one would measure it"
 _PENDING = {
@@ -61,7 +61,7 @@ _PENDING = {
 
 def _pending(unit: str, words: str) -> Measurement:
     def read(_: Dossier) -> MeasuredValue:
-        return missing(words)
+        return missing_value(words)
 
     return Measurement(unit, "", read)
 

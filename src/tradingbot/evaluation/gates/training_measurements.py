@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.training_facts import TrainingFacts
-from tradingbot.evaluation.gates.measurement import MeasuredValue, Measurement, missing
+from tradingbot.evaluation.gates.measurement import MeasuredValue, Measurement, missing_value
 
 NAN_STEPS = 100_000
 """Steps of all agents together in which no NaN may appear."""
@@ -15,7 +15,7 @@ NAN_STEPS = 100_000
 def _of_facts(read: Callable[[TrainingFacts], MeasuredValue]) -> Callable[[Dossier], MeasuredValue]:
     def of_dossier(dossier: Dossier) -> MeasuredValue:
         if dossier.training is None:
-            return missing("the dossier says nothing of data and training")
+            return missing_value("the dossier says nothing of data and training")
         return read(dossier.training)
 
     return of_dossier
@@ -24,7 +24,7 @@ def _of_facts(read: Callable[[TrainingFacts], MeasuredValue]) -> Callable[[Dossi
 def _covered(facts: TrainingFacts) -> MeasuredValue:
     if not facts.universe_symbols:
         named = facts.universe or "none is named"
-        return missing(f"the universe of the data is not known: {named}")
+        return missing_value(f"the universe of the data is not known: {named}")
     return MeasuredValue(1.0 - len(facts.symbols_without_bars) / facts.universe_symbols)
 
 
@@ -32,13 +32,13 @@ def _certificate(dossier: Dossier) -> MeasuredValue:
     if dossier.leak_check.certificate_sha256 is not None:
         return MeasuredValue(1.0)
     if dossier.header.synthetic:
-        return missing("the market was generated in memory: there is no panel to certify")
+        return missing_value("the market was generated in memory: there is no panel to certify")
     return MeasuredValue(0.0)
 
 
 def _scaler(facts: TrainingFacts) -> MeasuredValue:
     if facts.is_scaler_of_train is None:
-        return missing(
+        return missing_value(
             "the market was generated in memory: its scaler is fitted on train each time it is "
             "opened, and the run keeps none to compare"
         )
@@ -47,32 +47,34 @@ def _scaler(facts: TrainingFacts) -> MeasuredValue:
 
 def _over_budget(facts: TrainingFacts) -> MeasuredValue:
     if facts.over_budget is None:
-        return missing("the run is of a version that kept no counts of parameters")
+        return missing_value("the run is of a version that kept no counts of parameters")
     return MeasuredValue(float(len(facts.over_budget)))
 
 
 def _not_finite(facts: TrainingFacts) -> MeasuredValue:
     if not facts.updates:
-        return missing("the journal of the run has no update")
+        return missing_value("the journal of the run has no update")
     return MeasuredValue(float(facts.updates_not_finite))
 
 
 def _not_finite_in_100k(dossier: Dossier) -> MeasuredValue:
     steps = dossier.header.steps_per_agent * dossier.header.agents
     if steps < NAN_STEPS:
-        return missing(f"the agents made {steps:,} steps together, {NAN_STEPS:,} are asked for")
+        return missing_value(
+            f"the agents made {steps:,} steps together, {NAN_STEPS:,} are asked for"
+        )
     return _of_facts(_not_finite)(dossier)
 
 
 def _accuracy(facts: TrainingFacts) -> MeasuredValue:
     if facts.auxiliary_accuracy_frac is None:
-        return missing("no score of pre-training is in the journal of the run")
+        return missing_value("no score of pre-training is in the journal of the run")
     return MeasuredValue(facts.auxiliary_accuracy_frac)
 
 
 def _repeats(facts: TrainingFacts) -> MeasuredValue:
     if not facts.equal_runs:
-        return missing("no other run of this workspace has the same configuration and data")
+        return missing_value("no other run of this workspace has the same configuration and data")
     return MeasuredValue(float(facts.equal_runs_that_differ))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tradingbot.data.sources.source import Progress, silent
+from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.data.sources.synthetic import regenerate
 from tradingbot.data.store import Dataset
 from tradingbot.domain.errors import ConfigError, DataError, suggest
@@ -17,7 +17,9 @@ from tradingbot.evaluation.oracle.result import OracleResult
 _HIDDEN = ("hidden_trend", "hidden_reversion", "regimes")
 
 
-def answer_all(*, cost_bps: float, rule: str, progress: Progress = silent) -> list[OracleResult]:
+def answer_all(
+    *, cost_bps: float, rule: str, progress: Progress = ignore_progress
+) -> list[OracleResult]:
     """Answer every standard question about the synthetic markets under one cost and rule."""
     wanted = _parse_rule(rule)
     questions: list[KnownAnswerCase] = []

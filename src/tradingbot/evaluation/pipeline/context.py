@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradingbot.domain.errors import DataError, MissingExtraError
-from tradingbot.evaluation.analyses.analysis import Analysis, AnalysisInputs, Progress, silent
+from tradingbot.evaluation.analyses.analysis import (
+    Analysis,
+    AnalysisInputs,
+    Progress,
+    ignore_progress,
+)
 from tradingbot.evaluation.pipeline.config import EvaluateConfig
 from tradingbot.evaluation.pipeline.store import AnalysisStore, StoredAnalysis, key_of
 
@@ -83,7 +88,7 @@ class EvaluationContext:
         """Return an analysis that was made before."""
         return self.store.load(task.name, task.key, self.analyses[task.name].record)
 
-    def make(self, task: AnalysisTask, progress: Progress = silent) -> StoredAnalysis:
+    def make(self, task: AnalysisTask, progress: Progress = ignore_progress) -> StoredAnalysis:
         """Make an analysis and keep it.
 
         Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 
-from tradingbot.evaluation.analyses.analysis import Analysis, Progress, silent
+from tradingbot.evaluation.analyses.analysis import Analysis, Progress, ignore_progress
 from tradingbot.evaluation.pipeline.context import AnalysisTask, EvaluationContext, EvaluationJob
 from tradingbot.evaluation.pipeline.executor import Executor, InlineExecutor, ProcessExecutor
 from tradingbot.evaluation.pipeline.store import StoredAnalysis
@@ -13,7 +13,11 @@ from tradingbot.training.prepared_setup import torch_threads
 
 
 def run_analyses(
-    context: EvaluationContext, job: EvaluationJob, *, jobs: int = 1, progress: Progress = silent
+    context: EvaluationContext,
+    job: EvaluationJob,
+    *,
+    jobs: int = 1,
+    progress: Progress = ignore_progress,
 ) -> dict[str, StoredAnalysis]:
     """Make what is missing.
 
@@ -30,7 +34,7 @@ def run_analyses(
         UserError: If an analysis without which there is no dossier cannot be made.
         RuntimeError: If making an analysis failed.
     """
-    made = _Made(context)
+    made = _StoredResults(context)
     made.take_from_store()
     missing = len(context.analyses) - len(made.stored)
     with ExitStack() as stack:
@@ -43,7 +47,7 @@ def run_analyses(
     return {name: made.stored[name] for name in context.analyses}
 
 
-class _Made:
+class _StoredResults:
     """What there is so far."""
 
     def __init__(self, context: EvaluationContext) -> None:
@@ -73,7 +77,7 @@ class _Made:
 
 
 def _make_missing(
-    context: EvaluationContext, made: _Made, executor: Executor, progress: Progress
+    context: EvaluationContext, made: _StoredResults, executor: Executor, progress: Progress
 ) -> None:
     total, begun = len(context.analyses), set[str]()
 

@@ -83,7 +83,7 @@ class _Report(NamedTuple):
     label: str
 
 
-class _Made(NamedTuple):
+class _Completed(NamedTuple):
     pass
 
 
@@ -141,7 +141,7 @@ class ProcessExecutor:
                 told = self._receive(number)
                 if isinstance(told, _Report):
                     progress(*told)
-                elif isinstance(told, _Made):
+                elif isinstance(told, _Completed):
                     return self._tasks.pop(number)
                 else:
                     self._refuse(number, told)
@@ -150,9 +150,9 @@ class ProcessExecutor:
         with suppress(OSError):  # it died: what it said last is read next
             self._workers[number].pipe.send(task)
 
-    def _receive(self, number: int) -> _Report | _Made | _Failed:
+    def _receive(self, number: int) -> _Report | _Completed | _Failed:
         try:
-            told: _Report | _Made | _Failed = self._workers[number].pipe.recv()
+            told: _Report | _Completed | _Failed = self._workers[number].pipe.recv()
         except (EOFError, OSError):
             process = self._workers[number].process
             process.join()
@@ -179,7 +179,7 @@ def _work(job: EvaluationJob, pipe: Connection) -> None:
             try:
                 context = context or open_context(job)
                 context.make(task, _Reporter(pipe))
-                pipe.send(_Made())
+                pipe.send(_Completed())
             except UserError as e:
                 pipe.send(_Failed(str(e), is_users=True))
             except Exception:

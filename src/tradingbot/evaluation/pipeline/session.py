@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tradingbot.data.atomic import storage_errors
 from tradingbot.domain.errors import MissingExtraError
-from tradingbot.evaluation.analyses.analysis import Progress, silent
+from tradingbot.evaluation.analyses.analysis import Progress, ignore_progress
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.gates_file import foreign_source, load_gates
 from tradingbot.evaluation.gates.memo import write_memo
@@ -27,7 +27,7 @@ from tradingbot.evaluation.pipeline.store import StoredAnalysis
 from tradingbot.evaluation.pipeline.stored_dossier import DOSSIER_FILE, EVALUATION_FOLDER
 from tradingbot.evaluation.tables import write_tables
 from tradingbot.runs import find_run
-from tradingbot.runs.lock import locked
+from tradingbot.runs.lock import hold_lock
 from tradingbot.runs.requirement import installed_version
 from tradingbot.training.session import RUNS_FOLDER
 from tradingbot.training.trial_ledger import count_evaluation, data_key, require_counted
@@ -66,7 +66,11 @@ class EvaluationRequest:
 
 
 def evaluate_run(
-    request: EvaluationRequest, workspace: Path, *, jobs: int = 1, progress: Progress = silent
+    request: EvaluationRequest,
+    workspace: Path,
+    *,
+    jobs: int = 1,
+    progress: Progress = ignore_progress,
 ) -> Evaluation:
     """Evaluate a finished run; what is there of an earlier evaluation is not made again.
 
@@ -94,7 +98,7 @@ def evaluate_run(
     for place in (own, folder):
         with storage_errors(place):
             place.mkdir(parents=True, exist_ok=True)
-    with locked(own / LOCK_FILE, "evaluation"):
+    with hold_lock(own / LOCK_FILE, "evaluation"):
         _count(context, workspace)
         analyses = run_analyses(context, job, jobs=jobs, progress=progress)
         _require_named(analyses, request.must_have)

@@ -13,7 +13,14 @@ from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.idleness import nobody_trades
 from tradingbot.evaluation.gates.result import Memo
 from tradingbot.evaluation.report.blocks import Figure
-from tradingbot.evaluation.report.numbers import between, count, percent, plain, sentence, typeset
+from tradingbot.evaluation.report.numbers import (
+    count,
+    format_interval,
+    percent,
+    plain,
+    sentence,
+    typeset,
+)
 from tradingbot.evaluation.report.sections.behaviour import behaviour_section
 from tradingbot.evaluation.report.sections.costs import costs_section
 from tradingbot.evaluation.report.sections.ensemble import ensemble_section
@@ -27,7 +34,7 @@ from tradingbot.evaluation.report.sections.robustness import (
     stress_section,
     walk_forward_section,
 )
-from tradingbot.evaluation.report.sections.scope import held
+from tradingbot.evaluation.report.sections.scope import reference_of
 from tradingbot.evaluation.report.sections.statistics import statistics_section
 from tradingbot.evaluation.report.sections.training import (
     ablation_section,
@@ -113,7 +120,7 @@ def _source(name: str) -> str:
 def _key_figures(dossier: Dossier) -> list[Figure]:
     """Return the numbers that a reader in a hurry needs, each with its yardstick."""
     test, found = dossier.test, dossier.statistics
-    agents, hold = test.policies[0], held(test)
+    agents, hold = test.policies[0], reference_of(test)
     figures = [
         Figure(
             "Return, test part",
@@ -123,7 +130,9 @@ def _key_figures(dossier: Dossier) -> list[Figure]:
         Figure(
             "Sharpe, annual",
             plain(agents.sharpe_annual.estimate),
-            f"95 % {between(agents.sharpe_annual)}" if between(agents.sharpe_annual) else "",
+            f"95 % {format_interval(agents.sharpe_annual)}"
+            if format_interval(agents.sharpe_annual)
+            else "",
         ),
         Figure(
             "Largest drawdown",
@@ -155,7 +164,7 @@ def _key_figures(dossier: Dossier) -> list[Figure]:
 def _idle_figures(dossier: Dossier) -> list[Figure]:
     """Return what there is to say where nobody trades: nothing of risk or skill."""
     test, found = dossier.test, dossier.statistics
-    hold, out = held(test), sum(not row.trades for row in test.agents)
+    hold, out = reference_of(test), sum(not row.trades for row in test.agents)
     figures = [
         Figure("Agents that stay out", count(out), f"of {count(len(test.agents))}"),
         Figure("Return, test part", percent(0.0), "in cash"),

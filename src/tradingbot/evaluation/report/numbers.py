@@ -46,7 +46,7 @@ def count(number: float | None) -> str:
     return plain(number, 0)
 
 
-def between(interval: Interval | None, digits: int = 2) -> str:
+def format_interval(interval: Interval | None, digits: int = 2) -> str:
     """Write the ends of an interval: `[0.12, 0.34]`; nothing where no end is known."""
     if interval is None or (math.isnan(interval.low) and math.isnan(interval.high)):
         return ""
@@ -57,14 +57,14 @@ def with_interval(interval: Interval | None, digits: int = 2) -> str:
     """Write an estimate and the ends of its interval."""
     if interval is None:
         return NOTHING
-    return f"{plain(interval.estimate, digits)} {between(interval, digits)}".rstrip()
+    return f"{plain(interval.estimate, digits)} {format_interval(interval, digits)}".rstrip()
 
 
 def share(interval: Interval | None, digits: int = 0) -> str:
     """Write a fraction and its interval as percentages."""
     if interval is None:
         return NOTHING
-    return f"{percent(interval.estimate, digits)} {between(interval.scaled(100), digits)}".rstrip()
+    return f"{percent(interval.estimate, digits)} {format_interval(interval.scaled(100), digits)}".rstrip()
 
 
 def money(amount: float | None) -> str:
@@ -90,7 +90,7 @@ def sentence(words: str) -> str:
     return words[:1].upper() + words[1:].rstrip(".") + "." if words else ""
 
 
-def counted(number: int, things: str) -> str:
+def format_count(number: int, things: str) -> str:
     """Write how many of something there are: `1 window`, `2 windows`."""
     return f"{count(number)} {things.removesuffix('s') if number == 1 else things}"
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tradingbot.agents.policy import Policy, PolicyInputs
 from tradingbot.data.splits import IndexRange
-from tradingbot.envs.world import World, between
+from tradingbot.envs.world import World, cut_world
 
 
 def copies_by_depth(world: World, bars: IndexRange, depths: Sequence[float]) -> World:
@@ -25,7 +25,7 @@ def copies_by_depth(world: World, bars: IndexRange, depths: Sequence[float]) -> 
         bars: Which are kept.
         depths: K factors of volume, above 0.
     """
-    cut = between(world, bars.start, bars.stop - 1)
+    cut = cut_world(world, bars.start, bars.stop - 1)
     prices = np.concatenate([cut.prices] * len(depths))
     prices[..., 4] *= np.repeat(np.asarray(depths), cut.n_symbols)[:, None]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tradingbot.data.sources.source import Progress, silent
+from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.features.causality.comparison import defined_count, differs
 from tradingbot.features.causality.report import Offence, ProofVerdict
 from tradingbot.features.compute import compute_features
@@ -22,7 +22,7 @@ _REPORT_EVERY_ROWS = 256
 
 
 def prove_every_bar(
-    inputs: MarketInputs, specs: Sequence[FeatureSpec], *, progress: Progress = silent
+    inputs: MarketInputs, specs: Sequence[FeatureSpec], *, progress: Progress = ignore_progress
 ) -> tuple[ProofVerdict, ...]:
     """Compare streaming with batch, bit for bit, for each feature at each bar of each symbol.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradingbot.data.sources.source import Progress, silent
+from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.seeding import stream
 from tradingbot.features.causality.cuts import common_cuts, staggered_cuts
@@ -58,7 +58,7 @@ def prove_causal(
     subjects: Sequence[ProofSubject],
     plan: ProofPlan | None = None,
     *,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> CausalityReport:
     """Change the future in many ways and see whether any claimed past moves.
 

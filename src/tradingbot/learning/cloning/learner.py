@@ -31,7 +31,7 @@ Expert = Callable[[Observation], Tensor]
 """Observation → what the expert does, (N, B): codes or numbers of the task's actions."""
 
 
-class _Watched(NamedTuple):
+class _Demonstrations(NamedTuple):
     """What was seen and what the expert did, samples second: M = steps · B."""
 
     row: Tensor
@@ -157,7 +157,7 @@ class Cloner:
         }
 
     @torch.no_grad()
-    def _watch(self) -> _Watched:
+    def _watch(self) -> _Demonstrations:
         seen, done = [], []
         for _ in range(self.config.steps):
             observation = self._observation
@@ -168,7 +168,7 @@ class Cloner:
             self._state, self._observation = made.state, made.observation
         row, private, allowed = (torch.stack(part, dim=1) for part in zip(*seen, strict=True))
         expert = torch.stack(done, dim=1)
-        return _Watched(*(part.flatten(1, 2) for part in (row, private, allowed, expert)))
+        return _Demonstrations(*(part.flatten(1, 2) for part in (row, private, allowed, expert)))
 
     def _mixed(self, observation: Observation, expert: Tensor) -> Tensor:
         """Let the actor act in some of the steps, the expert in all others."""
@@ -178,13 +178,13 @@ class Cloner:
         return torch.where(drawn < self.config.student_frac, self.act(observation), expert)
 
     @torch.no_grad()
-    def _compare(self, watched: _Watched) -> Metrics:
+    def _compare(self, watched: _Demonstrations) -> Metrics:
         x = torch.cat([self._view.look(watched.row), watched.private], dim=-1)
         chosen = self._choose(self.actor(x), watched.allowed)
         tolerance = self.config.tolerance_frac
         return agreement(chosen, watched.expert, watched.allowed, self.task.action, tolerance)
 
-    def _learn(self, watched: _Watched) -> Metrics:
+    def _learn(self, watched: _Demonstrations) -> Metrics:
         weight = sample_weights(
             watched.allowed, watched.expert, self.task.action, self.config.balance
         )
@@ -193,7 +193,7 @@ class Cloner:
         for _ in range(self.config.epochs):
             order = torch.randperm(n_samples, generator=self._shuffle, device=device)
             for chosen in order.chunk(self.config.minibatches):
-                mini = _Watched(*(part.index_select(1, chosen) for part in watched))
+                mini = _Demonstrations(*(part.index_select(1, chosen) for part in watched))
                 loss, norm = self._step(mini, weight[:, chosen])
                 losses.append(loss)
                 norms.append(norm)
@@ -203,7 +203,7 @@ class Cloner:
             "clone/deviation": self.actor.penalty().detach(),
         }
 
-    def _step(self, mini: _Watched, weight: Tensor) -> tuple[Tensor, Tensor]:
+    def _step(self, mini: _Demonstrations, weight: Tensor) -> tuple[Tensor, Tensor]:
         seen = self._view(mini.row) if self.config.train_view else self._view.look(mini.row)
         output = self.actor(torch.cat([seen, mini.private], dim=-1))
         action = self.task.action

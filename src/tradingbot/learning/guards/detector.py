@@ -94,12 +94,12 @@ def _verdict(rule: Detector, scene: Scene, finding: Detection) -> Diagnosis:
     )
 
 
-def graded(warning: Tensor, critical: Tensor | None = None) -> Tensor:
+def grade_levels(warning: Tensor, critical: Tensor | None = None) -> Tensor:
     """Return severities (U, N) of signs (U, N) bool; critical ones need not be warnings."""
     level = warning.long() * AlarmLevel.WARNING
     return level if critical is None else torch.where(critical, int(AlarmLevel.CRITICAL), level)
 
 
-def softened(level: Tensor, excused: Tensor) -> Tensor:
+def soften_levels(level: Tensor, excused: Tensor) -> Tensor:
     """Lower signs (U, N) to information where there is an excuse (U, N) bool."""
     return torch.where(excused, level.clamp_max(AlarmLevel.INFO), level)

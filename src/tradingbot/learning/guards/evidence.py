@@ -34,7 +34,7 @@ def noise_pays(history: History) -> Tensor:
     return history["rollout/reward_mean"] - earned > _ERRORS * error
 
 
-def rests(history: History, config: GuardConfig, share: float) -> Tensor:
+def is_resting(history: History, config: GuardConfig, share: float) -> Tensor:
     """Return where an agent does nothing, by choice and at no cost to itself, (U, N) bool.
 
     Its deterministic policy does nothing in at least `share` of the steps; what it selects is
@@ -47,6 +47,6 @@ def rests(history: History, config: GuardConfig, share: float) -> Tensor:
     return idle & ~is_stopped(history, config) & ~noise_pays(history)
 
 
-def decided(history: History, config: GuardConfig) -> Tensor:
+def is_decided(history: History, config: GuardConfig) -> Tensor:
     """Return where deterministic actions differ from state to state, (U, N) bool."""
     return history["eval/entropy"] >= config.varied

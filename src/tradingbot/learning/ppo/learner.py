@@ -168,7 +168,7 @@ class PPO:
             "value/explained_variance": explained_variance(*by_agent),
         }
         if self.config.normalise_values:
-            self._value_scale = self._value_scale.seen(target)
+            self._value_scale = self._value_scale.with_targets(target)
             target = self._value_scale.to_critic(target)
         return advantage, target, metrics
 

@@ -31,7 +31,7 @@ class ValueScale(NamedTuple):
         zeros = torch.zeros(n_agents, device=device)
         return cls(zeros, zeros.clone(), torch.zeros((), device=device))
 
-    def seen(self, target: Tensor) -> ValueScale:
+    def with_targets(self, target: Tensor) -> ValueScale:
         """Take targets (S, N, B) into account."""
         return ValueScale(
             torch.lerp(self.mean, target.mean((0, 2)), _RATE),

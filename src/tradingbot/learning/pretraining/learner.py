@@ -76,7 +76,7 @@ class Pretrainer:
         )
         if not bool(torch.isfinite(table[:, : self.period.stop]).all()):
             raise DataError("the table must be finite", was="a NaN or an infinity")
-        self._learned = {name: self.period.learned(t) for name, t in self.targets.items()}
+        self._learned = {name: self.period.learning_mask(t) for name, t in self.targets.items()}
         self._constants = {
             name: constant_of(target, self._learned[name]) for name, target in self.targets.items()
         }
@@ -160,7 +160,7 @@ class Pretrainer:
             scores = score_task(
                 answers[name],
                 values,
-                period.judged(target),
+                period.scoring_mask(target),
                 self._constants[name],
                 self.config.score_blocks,
             )

@@ -45,13 +45,13 @@ class Period:
             )
         return cls(first, held_out, stop)
 
-    def learned(self, target: AuxiliaryTarget) -> Tensor:
+    def learning_mask(self, target: AuxiliaryTarget) -> Tensor:
         """Return where (M, T) a task is learned from: no answer looks into the held-out part."""
         bar = torch.arange(target.valid.shape[1], device=target.valid.device)
         inside = (bar >= self.first) & (bar + target.horizon_bars < self.held_out)
         return target.valid & inside
 
-    def judged(self, target: AuxiliaryTarget) -> Tensor:
+    def scoring_mask(self, target: AuxiliaryTarget) -> Tensor:
         """Return where (M, stop − held_out) a task is judged."""
         return target.valid[:, self.held_out : self.stop]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tradingbot import __version__
-from tradingbot.data.sources.source import Progress, silent
+from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.evaluation.statistics.policy_intervals import interval_of
@@ -27,7 +27,7 @@ from tradingbot.supervised import (
     fit_model,
 )
 from tradingbot.supervised.causality import fitted_subject
-from tradingbot.supervised.labels import UNKNOWN, LabelArray, label_moves, purged
+from tradingbot.supervised.labels import UNKNOWN, LabelArray, label_moves, purge_labels
 from tradingbot.supervised.model_files import (
     ModelManifest,
     ProofRecord,
@@ -62,7 +62,11 @@ class ModelRequest:
 
 
 def train_model(
-    config: TrainConfig, request: ModelRequest, workspace: Path, *, progress: Progress = silent
+    config: TrainConfig,
+    request: ModelRequest,
+    workspace: Path,
+    *,
+    progress: Progress = ignore_progress,
 ) -> ModelManifest:
     """Fit a model on the training part of what a configuration names, and store it.
 
@@ -116,7 +120,7 @@ def prove_model(
     source: ModelSource,
     request: ModelRequest,
     *,
-    progress: Progress = silent,
+    progress: Progress = ignore_progress,
 ) -> CausalityReport:
     """Prove that probabilities do not change when the bars after them do.
 
@@ -174,7 +178,7 @@ def _scores(
     labels = labels.astype(np.int8)
     chances, raw = fitted.model.probabilities(table), fitted.model.raw_probabilities(table)
     for name, whole in (("validation", split.validation), ("test", split.test)):
-        part = purged(whole, config.labels)
+        part = purge_labels(whole, config.labels)
         cut = slice(part.start, part.stop)
         answers = labels[:, cut]
         if len(part) < _FEWEST_BARS or not (answers != UNKNOWN).any():

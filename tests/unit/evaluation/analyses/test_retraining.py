@@ -22,7 +22,7 @@ from tradingbot.evaluation.analyses.walk_forward import walk_forward_specs
 from tradingbot.evaluation.walk_forward import WalkForwardSettings
 from tradingbot.learning.trainer import Trainer
 from tradingbot.training.config import TrainConfig
-from tradingbot.training.config_files import changed
+from tradingbot.training.config_files import override_config
 from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.setup import TrainingSetup, build_training_setup
 
@@ -123,7 +123,7 @@ def test_windows_are_laid_over_the_days_that_the_run_may_learn_from(subject: Eva
         "splits.validation": date(2025, 9, 15),
         "splits.test": date(2025, 9, 30),
     }
-    config = changed(subject.config, by_day)
+    config = override_config(subject.config, by_day)
     late = replace(subject, config=config, data=open_data(config, subject.workspace))
 
     early, orders = walk_forward_specs(subject, settings), walk_forward_specs(late, settings)
@@ -209,7 +209,7 @@ def test_training_without_the_model_does_not_see_its_probabilities(
     chances = np.full_like(world.probabilities, 0.1)
     chances[..., 2] = np.where(world.features[..., 0] > 0.0, 0.8, 0.2)
     joined = replace(subject.data, world=replace(world, probabilities=chances))
-    with_model = changed(subject.config, {"task.probabilities": "trees"})
+    with_model = override_config(subject.config, {"task.probabilities": "trees"})
 
     plain = train(shortest, subject.config, subject.data, tmp_path)
     shown = train(shortest, with_model, joined, tmp_path)

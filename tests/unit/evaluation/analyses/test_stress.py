@@ -9,7 +9,7 @@ import pytest
 
 from tradingbot.data.splits import IndexRange, Split
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.analyses.stress import _held_share, held, measure_stress
+from tradingbot.evaluation.analyses.stress import _held_share, backtest_buy_and_hold, measure_stress
 from tradingbot.evaluation.dossier.robustness import Stress
 from tradingbot.evaluation.stress import HISTORY, StressSettings
 
@@ -104,7 +104,7 @@ def test_historical_window_says_what_holding_as_much_all_the_time_gives(
     ppo_subject: EvaluatedRun,
 ) -> None:
     """Whoever holds half falls by half: no skill is needed to lose less than equal weight."""
-    hold = held(ppo_subject, ppo_subject.bars("test"))
+    hold = backtest_buy_and_hold(ppo_subject, ppo_subject.bars("test"))
     half = replace(hold, position_frac=0.5 * hold.position_frac)
     words = _held_share(half, hold)
     share = 0.5 * hold.position_frac.mean()
@@ -116,5 +116,5 @@ def test_historical_window_says_what_holding_as_much_all_the_time_gives(
 def test_hold_is_equal_weight_of_the_agents_symbols(ppo_subject: EvaluatedRun) -> None:
     part = ppo_subject.bars("test")
     closes = ppo_subject.data.world.prices[:, [part.start + 1, part.stop - 1], 3]
-    played = held(ppo_subject, part)
+    played = backtest_buy_and_hold(ppo_subject, part)
     assert played.portfolio[-1] == pytest.approx((closes[:, 1] / closes[:, 0]).mean(), rel=0.02)

@@ -17,7 +17,7 @@ from tradingbot.evaluation.analyses.window_model import open_with_own_model
 from tradingbot.evaluation.walk_forward import WalkForwardSettings
 from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig
 from tradingbot.supervised.model_store import list_models
-from tradingbot.training.config_files import changed
+from tradingbot.training.config_files import override_config
 from tradingbot.training.data import open_data
 from tradingbot.training.session import begin_run
 from tradingbot.training.supervised.fit import ModelRequest, train_model
@@ -59,7 +59,7 @@ def test_probabilities_of_a_window_are_those_of_a_model_trained_for_its_split(
     found = open_with_own_model(wanted, workspace)
 
     train_model(wanted, job("window"), workspace)
-    trained = open_data(changed(wanted, {"task.probabilities": "window"}), workspace)
+    trained = open_data(override_config(wanted, {"task.probabilities": "window"}), workspace)
     np.testing.assert_array_equal(found.world.probabilities, trained.world.probabilities)
     np.testing.assert_array_equal(found.whole.probabilities, trained.whole.probabilities)
     assert found.split == trained.split

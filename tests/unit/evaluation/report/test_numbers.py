@@ -7,9 +7,9 @@ import math
 import pytest
 
 from tradingbot.evaluation.report.numbers import (
-    between,
     bps,
-    counted,
+    format_count,
+    format_interval,
     money,
     percent,
     plain,
@@ -63,7 +63,7 @@ def test_intervals_are_written_with_their_ends() -> None:
     assert with_interval(Interval(1.0, -0.5, 2.5)) == "1.00 [−0.50, 2.50]"
     assert with_interval(Interval(1.0, math.nan, math.nan)) == "1.00"
     assert with_interval(None) == "–"
-    assert between(None) == ""
+    assert format_interval(None) == ""
     assert share(Interval(0.5, 0.25, 0.75)) == f"50{THIN}% [25, 75]"
 
 
@@ -81,7 +81,7 @@ def test_minus_is_a_sign_and_dates_keep_their_hyphens() -> None:
 
 
 def test_one_thing_is_not_many() -> None:
-    assert [counted(n, "windows") for n in (0, 1, 2)] == ["0 windows", "1 window", "2 windows"]
+    assert [format_count(n, "windows") for n in (0, 1, 2)] == ["0 windows", "1 window", "2 windows"]
 
 
 def test_sentences_begin_with_a_capital_and_end_once() -> None:

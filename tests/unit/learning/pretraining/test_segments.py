@@ -34,11 +34,11 @@ def test_answers_that_look_into_the_held_out_part_are_not_learned_from() -> None
     answers = target(10, 90, horizon=5)
     period = Period.of({"a": answers}, held_out_frac=0.25, lookback_bars=4)
 
-    learned = period.learned(answers).any(0).nonzero().flatten().tolist()
+    learned = period.learning_mask(answers).any(0).nonzero().flatten().tolist()
 
     assert learned == list(range(10, 70 - 5))
-    assert period.judged(answers).shape == (2, 20)
-    assert bool(period.judged(answers).all())
+    assert period.scoring_mask(answers).shape == (2, 20)
+    assert bool(period.scoring_mask(answers).all())
 
 
 @pytest.mark.parametrize(("first", "stop", "lookback"), [(10, 10, 4), (10, 90, 95), (10, 11, 4)])

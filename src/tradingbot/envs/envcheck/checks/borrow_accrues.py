@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, make_outcome
 from tradingbot.envs.envcheck.probe import CannotTell, EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import build, play
 
@@ -24,7 +24,7 @@ def judge(probe: EnvProbe) -> CheckOutcome:
         raise CannotTell("no short was opened")
     expected, fall = _BORROW_FRAC * sum(short), equity[0] - equity[-1]
     steps = len(equity) - 1
-    return judged(
+    return make_outcome(
         abs(fall - expected) <= _TOLERANCE_FRAC * expected,
         f"equity fell by {fall:.2f} in {steps} steps, interest is {expected:.2f}",
         limit=expected,

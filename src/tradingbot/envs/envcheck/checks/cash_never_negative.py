@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, make_outcome
 from tradingbot.envs.envcheck.probe import INITIAL_CASH_CCY, EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import build, play
 
@@ -25,7 +25,7 @@ def judge(probe: EnvProbe) -> CheckOutcome:
         found = min(play(build(probe, prices, fee_frac=_FEE_FRAC), probe, _SCRIPT).read("cash"))
         if found < least:
             least, where = found, name
-    return judged(
+    return make_outcome(
         least >= -_TOLERANCE_CCY,
         f"least cash {round(least, 2) + 0.0:.2f} ({where})",
         limit=0.0,

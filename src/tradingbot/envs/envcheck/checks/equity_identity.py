@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, make_outcome
 from tradingbot.envs.envcheck.probe import INITIAL_CASH_CCY, EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import build, mark, play
 
@@ -22,7 +22,7 @@ def judge(probe: EnvProbe) -> CheckOutcome:
         for moment, (equity, cash, units) in enumerate(rows):
             gap = abs(equity - cash - units * mark(market, probe, moment)) / INITIAL_CASH_CCY
             worst = max(worst, gap)
-    return judged(
+    return make_outcome(
         worst <= _LIMIT_FRAC,
         f"largest gap {worst:.1e} of the initial cash",
         limit=_LIMIT_FRAC,

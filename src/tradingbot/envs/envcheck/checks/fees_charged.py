@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, make_outcome
 from tradingbot.envs.envcheck.probe import INITIAL_CASH_CCY, CannotTell, EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import Trace, build, play
 
@@ -28,14 +28,14 @@ def judge(probe: EnvProbe) -> CheckOutcome:
     expected, tolerance_frac = _known_fees(trace)
     fall = before - after
     if not abs(fall - expected) <= tolerance_frac * expected:
-        return judged(
+        return make_outcome(
             False,
             f"equity fell by {fall:.2f}, fees are {expected:.2f}",
             limit=expected,
             observed=fall,
         )
     paying, spared = sum(trace.rewards), sum(free.rewards)
-    return judged(
+    return make_outcome(
         spared - paying > _MATERIAL_FRAC * _usual_reward(probe),
         f"equity fell by {fall:.2f} of {expected:.2f}; rewards sum to {paying:.4g}, "
         f"without fees to {spared:.4g}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, make_outcome
 from tradingbot.envs.envcheck.probe import EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import Trace, build, play, same
 
@@ -23,7 +23,7 @@ def judge(probe: EnvProbe) -> CheckOutcome:
             changed_after = play(build(probe, other), probe, script[:cut])
             seen, differing = _compare(as_it_was, changed_after, cut)
             compared, changed = compared + seen, changed + differing
-    return judged(
+    return make_outcome(
         changed == 0,
         f"{changed} of {compared} observations moved with prices not yet seen",
         limit=0,

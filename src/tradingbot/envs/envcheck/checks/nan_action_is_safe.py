@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, make_outcome
 from tradingbot.envs.envcheck.probe import AnyEnv, CannotTell, EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import build, flatten, play
 
@@ -21,10 +21,10 @@ def judge(probe: EnvProbe) -> CheckOutcome:
     try:
         observation, reward, _, _, info = env.step(_not_a_number(env))
     except Exception as e:
-        return judged(True, f"refused with {type(e).__name__}")
+        return make_outcome(True, f"refused with {type(e).__name__}")
     held, units = before.last.account.units, probe.units(env, info)
     if held is not None and units is not None and not math.isclose(held, units, rel_tol=1e-6):
-        return judged(
+        return make_outcome(
             False,
             f"NaN changed the position from {held:g} to {units:g}",
             limit=held,
@@ -34,7 +34,7 @@ def judge(probe: EnvProbe) -> CheckOutcome:
     numbers = [*flatten(observation), float(reward), *([] if equity is None else [equity])]
     broken = sum(not math.isfinite(number) for number in numbers)
     kept = "all numbers finite" if units is None else "read as hold"
-    return judged(
+    return make_outcome(
         broken == 0,
         kept if broken == 0 else f"{broken} numbers are not finite after it",
         limit=0.0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, make_outcome
 from tradingbot.envs.envcheck.probe import EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import SEED, build, first_difference, play, same
 
@@ -20,14 +20,14 @@ def judge(probe: EnvProbe) -> CheckOutcome:
     first, second = play(env, probe, script), play(env, probe, script)
     moment = first_difference(first, second)
     if moment is not None:
-        return judged(
+        return make_outcome(
             False,
             f"the second episode departs from the first at step {moment}",
             limit=0,
             observed=1,
         )
     if probe.build_varied is None:
-        return judged(True, "two episodes alike", limit=0, observed=0)
+        return make_outcome(True, "two episodes alike", limit=0, observed=0)
     return _judge_starts(probe)
 
 
@@ -41,9 +41,11 @@ def _judge_starts(probe: EnvProbe) -> CheckOutcome:
     for seed in range(_RESETS):
         start, clean, again = (play(e, probe, (), seed=seed) for e in (used, fresh, control))
         if not same(clean.moments[0].observation, again.moments[0].observation):
-            return judged(True, "two episodes alike from a fixed start; drawn starts not told")
+            return make_outcome(
+                True, "two episodes alike from a fixed start; drawn starts not told"
+            )
         stained += not same(start.moments[0].observation, clean.moments[0].observation)
-    return judged(
+    return make_outcome(
         stained == 0,
         f"{stained} of {_RESETS} starts show something of former episodes",
         limit=0,

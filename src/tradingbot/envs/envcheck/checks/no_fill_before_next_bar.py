@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, make_outcome
 from tradingbot.envs.envcheck.probe import INITIAL_CASH_CCY, CannotTell, EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import Trace, build, play
 
@@ -18,7 +18,7 @@ def judge(probe: EnvProbe) -> CheckOutcome:
     script = (*wait, Intent.BUY, *(Intent.HOLD,) * _STEPS_AFTER, Intent.SELL, Intent.HOLD)
     trace = play(build(probe, bars.gap(_DECISION_BAR)), probe, script)
     paid = _price_paid(trace)
-    return judged(
+    return make_outcome(
         paid > _MIDDLE_CCY,
         f"filled at {paid:.2f}; {bars.PRICE_CCY:.0f} was in the observation, "
         f"{bars.GAP_PRICE_CCY:.0f} is the next bar",

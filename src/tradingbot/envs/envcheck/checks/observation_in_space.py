@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, make_outcome
 from tradingbot.envs.envcheck.probe import EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import build, flatten, play
 
@@ -27,7 +27,7 @@ def judge(probe: EnvProbe) -> CheckOutcome:
                 outside += 1
                 example = example or _describe(moment.observation)
     note = f", e.g. {example} for {env.observation_space}" if example else ""
-    return judged(
+    return make_outcome(
         outside == 0, f"{outside} of {seen} observations outside{note}", limit=0, observed=outside
     )
 

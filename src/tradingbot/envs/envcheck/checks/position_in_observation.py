@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, make_outcome
 from tradingbot.envs.envcheck.probe import CannotTell, EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import build, flatten, play
 
@@ -18,7 +18,7 @@ def judge(probe: EnvProbe) -> CheckOutcome:
         raise CannotTell("nothing was bought")
     seen, other = flatten(idle.last.observation), flatten(invested.last.observation)
     differing = int((seen != other).sum()) if seen.shape == other.shape else len(other)
-    return judged(
+    return make_outcome(
         differing > 0,
         f"{differing} of {len(seen)} numbers differ between flat and invested",
         limit=1.0,

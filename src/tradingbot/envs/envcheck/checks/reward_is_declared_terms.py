@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, make_outcome
 from tradingbot.envs.envcheck.probe import EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import Trace, build, play
 
@@ -49,7 +49,7 @@ def _judge_terms(trace: Trace) -> CheckOutcome:
     for moment in trace.moments[1:]:
         total = math.fsum((moment.reward_terms or {}).values())
         worst = max(worst, abs(moment.reward - total) / max(abs(total), 1.0))
-    return judged(
+    return make_outcome(
         worst <= _LIMIT_FRAC,
         f"reward and declared terms differ by {worst:.1e} at most",
         limit=_LIMIT_FRAC,
@@ -76,7 +76,7 @@ def _judge_equity(trace: Trace) -> CheckOutcome:
     says = f"reward is a multiple of the {best.kind}"
     if not holds:
         says += f", but at {place}: {rewards[worst]:.4g} for {best.explained[worst] + 0.0:.4g}"
-    return judged(holds, says, limit=_LIMIT_FRAC, observed=float(best.misfit[worst]))
+    return make_outcome(holds, says, limit=_LIMIT_FRAC, observed=float(best.misfit[worst]))
 
 
 CHECK = EnvCheck(

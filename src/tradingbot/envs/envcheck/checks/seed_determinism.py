@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, make_outcome
 from tradingbot.envs.envcheck.probe import EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import SEED, Moment, Trace, build, first_difference, play, same
 
@@ -17,7 +17,7 @@ def judge(probe: EnvProbe) -> CheckOutcome:
     starts = [play(env, probe, ()).moments[0] for _ in range(_RESETS)]
     distinct = _count_distinct(starts)
     if distinct > 1:
-        return judged(
+        return make_outcome(
             False,
             f"reset(seed={SEED}) gave {distinct} different starts in {_RESETS}",
             limit=1.0,
@@ -28,10 +28,10 @@ def judge(probe: EnvProbe) -> CheckOutcome:
     for other in runs[1:]:
         moment = first_difference(runs[0], other)
         if moment is not None:
-            return judged(
+            return make_outcome(
                 False, f"two runs with seed {SEED} part at step {moment}", limit=1.0, observed=2.0
             )
-    return judged(True, f"{_RESETS} equal starts, 3 equal runs", limit=1.0, observed=1.0)
+    return make_outcome(True, f"{_RESETS} equal starts, 3 equal runs", limit=1.0, observed=1.0)
 
 
 def _count_distinct(starts: list[Moment]) -> int:

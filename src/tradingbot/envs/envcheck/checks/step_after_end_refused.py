@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, make_outcome
 from tradingbot.envs.envcheck.probe import CannotTell, EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import build, play
 
@@ -22,8 +22,8 @@ def judge(probe: EnvProbe) -> CheckOutcome:
     except CannotTell:
         raise
     except Exception as e:
-        return judged(True, f"refused with {type(e).__name__}")
-    return judged(
+        return make_outcome(True, f"refused with {type(e).__name__}")
+    return make_outcome(
         False,
         f"accepted: reward {float(reward):.4g}, terminated={bool(terminated)}, "
         f"truncated={bool(truncated)}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, judged
+from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, make_outcome
 from tradingbot.envs.envcheck.probe import EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import build, play
 
@@ -15,7 +15,7 @@ def judge(probe: EnvProbe) -> CheckOutcome:
     env = build(probe, bars.flat())
     trace = play(env, probe, (Intent.HOLD,) * (bars.N_BARS + _SLACK_STEPS))
     last, steps = trace.last, len(trace.moments) - 1
-    return judged(
+    return make_outcome(
         last.truncated and not last.terminated,
         f"after {steps} steps terminated={last.terminated}, truncated={last.truncated}",
     )

@@ -8,7 +8,13 @@ from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.robustness import Sensitivity, SensitivityRow
 from tradingbot.evaluation.gates.idleness import nobody_trades
 from tradingbot.evaluation.report.blocks import Chart, Charts, Column, Section, Table, number, text
-from tradingbot.evaluation.report.numbers import between, counted, money, percent, plain
+from tradingbot.evaluation.report.numbers import (
+    format_count,
+    format_interval,
+    money,
+    percent,
+    plain,
+)
 from tradingbot.evaluation.report.sections.scope import (
     FULL_PX,
     NARROW_PX,
@@ -147,7 +153,7 @@ def _table(found: Sensitivity) -> Table:
             number(
                 plain(row.net_bps_per_bar.estimate, signed=True),
                 row.net_bps_per_bar.estimate,
-                note=between(row.net_bps_per_bar),
+                note=format_interval(row.net_bps_per_bar),
             ),
             number(plain(row.sharpe_annual), row.sharpe_annual),
             number(percent(row.max_drawdown_frac), row.max_drawdown_frac),
@@ -158,5 +164,5 @@ def _table(found: Sensitivity) -> Table:
         _COLUMNS,
         rows,
         "One condition changed at a time; bands in the charts are 95 % intervals.",
-        folded_under=f"Table of {counted(len(rows), 'conditions')}",
+        folded_under=f"Table of {format_count(len(rows), 'conditions')}",
     )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from tradingbot.evaluation.gates.idleness import passes_idly
 from tradingbot.evaluation.gates.result import GateResult, Memo
 from tradingbot.evaluation.report.blocks import Cell, Column, Section, Table, Tone, text
-from tradingbot.evaluation.report.numbers import between, percent, plain
+from tradingbot.evaluation.report.numbers import format_interval, percent, plain
 from tradingbot.evaluation.report.sections.scope import plain_name
 
 _COLUMNS = (
@@ -102,5 +102,5 @@ def _measured(gate: GateResult) -> str:
 
 def _interval(gate: GateResult) -> str:
     if gate.interval is None or not _is_fraction(gate):
-        return between(gate.interval)
-    return between(gate.interval.scaled(100), 1)
+        return format_interval(gate.interval)
+    return format_interval(gate.interval.scaled(100), 1)

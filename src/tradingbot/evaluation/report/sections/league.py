@@ -17,7 +17,7 @@ from tradingbot.evaluation.report.blocks import (
     number,
     text,
 )
-from tradingbot.evaluation.report.numbers import count, counted, finite, percent, plain
+from tradingbot.evaluation.report.numbers import count, finite, format_count, percent, plain
 from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, scope
 from tradingbot.evaluation.report.svg.bars import BarGroup as Bar
 from tradingbot.evaluation.report.svg.bars import column_chart
@@ -54,7 +54,9 @@ def league_section(dossier: Dossier) -> Section:
         f"One line per agent; {scope(dossier)}.",
         is_tall=True,
         sorted_by="Sharpe",
-        folded_under=f"Table of {counted(len(agents), 'agents')} that stay out" if is_idle else "",
+        folded_under=f"Table of {format_count(len(agents), 'agents')} that stay out"
+        if is_idle
+        else "",
     )
     chart = Chart(
         "Annual Sharpe ratio of each agent that trades, sorted",
@@ -76,11 +78,11 @@ def _finding(agents: list[AgentRow]) -> str:
     ratios = finite([row.sharpe_annual for row in trading])
     if not trading:
         return (
-            f"Nobody trades: validation keeps {counted(len(agents), 'agents')} out of the market. "
+            f"Nobody trades: validation keeps {format_count(len(agents), 'agents')} out of the market. "
             "There is no ranking of those who do nothing."
         )
     idle = len(agents) - len(trading)
-    words = f"{counted(len(trading), 'agents')} traded, {count(idle)} stayed out."
+    words = f"{format_count(len(trading), 'agents')} traded, {count(idle)} stayed out."
     if not ratios:
         return words
     better = sum(row.total_return_frac > row.hold_return_frac for row in trading)

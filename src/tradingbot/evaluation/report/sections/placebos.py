@@ -20,7 +20,7 @@ from tradingbot.evaluation.report.blocks import (
     Table,
     number,
 )
-from tradingbot.evaluation.report.numbers import between, bps, count, percent, plain
+from tradingbot.evaluation.report.numbers import bps, count, format_interval, percent, plain
 from tradingbot.evaluation.report.sections.scope import (
     FULL_PX,
     NARROW_PX,
@@ -121,7 +121,7 @@ def _table(found: Placebos, *, is_idle: bool) -> Table:
             number(
                 plain(row.net_bps_per_bar.estimate, signed=True),
                 row.net_bps_per_bar.estimate,
-                note=between(row.net_bps_per_bar),
+                note=format_interval(row.net_bps_per_bar),
             ),
             number(percent(row.share_beaten_frac), row.share_beaten_frac),
             number(percent(row.edge_found_frac), row.edge_found_frac),

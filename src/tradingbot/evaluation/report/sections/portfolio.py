@@ -18,12 +18,12 @@ from tradingbot.evaluation.report.blocks import (
     number,
     text,
 )
-from tradingbot.evaluation.report.numbers import between, bps, count, percent, plain, share
+from tradingbot.evaluation.report.numbers import bps, count, format_interval, percent, plain, share
 from tradingbot.evaluation.report.sections.scope import (
     FULL_PX,
     NARROW_PX,
-    held,
     period,
+    reference_of,
 )
 from tradingbot.evaluation.report.svg.drawing import Drawing
 from tradingbot.evaluation.report.svg.lines import LineSeries, time_chart
@@ -58,7 +58,7 @@ def portfolio_section(dossier: Dossier) -> Section:
 
 
 def _finding(test: PartFigures) -> str:
-    agents, hold = test.policies[0], held(test)
+    agents, hold = test.policies[0], reference_of(test)
     words = [
         f"On the {period(test)} ({count(test.bars)} bars), the agents made "
         f"{percent(agents.total_return_frac, signed=True)} after costs, with a largest drawdown of "
@@ -73,7 +73,7 @@ def _finding(test: PartFigures) -> str:
     excess = test.excess_over_hold_bps
     if math.isfinite(excess.estimate):
         words.append(
-            f"The difference is {bps(excess.estimate)} per bar, 95 % {between(excess)}: "
+            f"The difference is {bps(excess.estimate)} per bar, 95 % {format_interval(excess)}: "
             + ("zero lies within." if excess.covers(0) else "zero lies outside.")
         )
     if test.share_of_oracle is not None:
@@ -86,7 +86,7 @@ def _finding(test: PartFigures) -> str:
 
 def _idle_finding(test: PartFigures) -> str:
     """Say what an account in cash can be said to have done."""
-    hold = held(test)
+    hold = reference_of(test)
     beside = (
         f" Meanwhile {hold.policy} made {percent(hold.total_return_frac, signed=True)} with a "
         f"drawdown of {percent(hold.max_drawdown_frac)}: that is the market's doing, and says "
@@ -117,7 +117,7 @@ def _worth_chart(part: PartFigures, dossier: Dossier) -> Chart:
 
 def _drawdown_chart(part: PartFigures, dossier: Dossier) -> Chart:
     axis = Axis("fall from the peak", unit="percent", holds=(0.0,))
-    shown = [row for row in part.policies if row.kind == "agents" or row == held(part)]
+    shown = [row for row in part.policies if row.kind == "agents" or row == reference_of(part)]
     lines = [_line(row, part, _drawdown(row.equity)) for row in shown]
     return Chart(
         f"Drawdown, {part.part} part",
@@ -142,7 +142,7 @@ def _line(row: PolicyRow, part: PartFigures, ys: tuple[float, ...]) -> LineSerie
 def _style(row: PolicyRow, part: PartFigures) -> str:
     if row.kind in {"agents", "oracle"}:
         return row.kind
-    if row == held(part):
+    if row == reference_of(part):
         return "held"
     return "index" if row.policy == part.reference else "other"
 
@@ -178,14 +178,14 @@ def _policy_row(row: PolicyRow, largest: float) -> list[Cell]:
         number(
             plain(row.sharpe_annual.estimate),
             row.sharpe_annual.estimate,
-            note=between(row.sharpe_annual),
+            note=format_interval(row.sharpe_annual),
         ),
         number(plain(row.sortino_annual), row.sortino_annual),
         number(percent(row.max_drawdown_frac), row.max_drawdown_frac),
         number(
             plain(row.net_bps_per_bar.estimate),
             row.net_bps_per_bar.estimate,
-            note=between(row.net_bps_per_bar),
+            note=format_interval(row.net_bps_per_bar),
         ),
         number(percent(row.win_rate_frac), row.win_rate_frac),
         number(plain(row.profit_factor), row.profit_factor),

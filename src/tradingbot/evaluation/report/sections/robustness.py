@@ -17,7 +17,14 @@ from tradingbot.evaluation.report.blocks import (
     number,
     text,
 )
-from tradingbot.evaluation.report.numbers import between, count, counted, percent, plain, share
+from tradingbot.evaluation.report.numbers import (
+    count,
+    format_count,
+    format_interval,
+    percent,
+    plain,
+    share,
+)
 from tradingbot.evaluation.report.sections.scope import (
     FULL_PX,
     HALF_PX,
@@ -66,14 +73,14 @@ def walk_forward_section(dossier: Dossier) -> Section:
         return left_out(dossier, "walk-forward", title)
     positive = sum(window.sharpe_annual > 0 for window in found.windows)
     finding = (
-        f"With a Sharpe ratio above 0: {positive} of {counted(len(found.windows), 'windows')} "
+        f"With a Sharpe ratio above 0: {positive} of {format_count(len(found.windows), 'windows')} "
         f"({share(found.share_positive)}). Each window of {found.window_days} days was traded by "
         f"agents that learned from earlier days only; they were trained again every "
         f"{found.retrain_every} windows, with {count(found.steps_per_agent)} steps per agent."
     )
     if found.windows and all(_is_flat(window) for window in found.windows):
         finding = (
-            f"Nobody trades in any of {counted(len(found.windows), 'windows')}: agents that "
+            f"Nobody trades in any of {format_count(len(found.windows), 'windows')}: agents that "
             f"learned anew from earlier days were kept out, {count(found.steps_per_agent)} "
             f"steps per agent. The table says what holding made meanwhile."
         )
@@ -106,7 +113,7 @@ def stress_section(dossier: Dossier) -> Section:
     if found.left_out:
         blocks.append(Points("Scenarios left out", found.left_out, tone="soft"))
     finding = (
-        f"The largest drawdown of {counted(len(found.rows), 'scenarios')} is "
+        f"The largest drawdown of {format_count(len(found.rows), 'scenarios')} is "
         f"{percent(found.worst_drawdown_frac)}."
         if found.rows
         else "No scenario could be played."
@@ -128,7 +135,7 @@ def _window_table(found: WalkForward) -> Table:
         _WINDOW_COLUMNS,
         [_window_row(window) for window in found.windows],
         "Windows in order of time, after costs.",
-        folded_under=f"Table of {counted(len(found.windows), 'windows')}",
+        folded_under=f"Table of {format_count(len(found.windows), 'windows')}",
     )
 
 
@@ -209,7 +216,7 @@ def _regime_table(found: Regimes, *, is_folded: bool = False) -> Table:
             number(
                 plain(row.net_bps_per_bar.estimate, signed=True),
                 row.net_bps_per_bar.estimate,
-                note=between(row.net_bps_per_bar),
+                note=format_interval(row.net_bps_per_bar),
                 tone="bad" if row.net_bps_per_bar.estimate < 0 else "",
             ),
             number(plain(row.hold_bps_per_bar, signed=True), row.hold_bps_per_bar),
@@ -222,7 +229,7 @@ def _regime_table(found: Regimes, *, is_folded: bool = False) -> Table:
         _REGIME_COLUMNS,
         rows,
         "A bar's regime is what was known of it at the decision.",
-        folded_under=f"Table of {counted(len(rows), 'regimes')}" if is_folded else "",
+        folded_under=f"Table of {format_count(len(rows), 'regimes')}" if is_folded else "",
     )
 
 
@@ -247,5 +254,5 @@ def _stress_table(found: Stress, *, is_folded: bool) -> Table:
         _STRESS_COLUMNS,
         rows,
         "After costs; synthetic scenarios are made of the test part.",
-        folded_under=f"Table of {counted(len(rows), 'scenarios')}" if is_folded else "",
+        folded_under=f"Table of {format_count(len(rows), 'scenarios')}" if is_folded else "",
     )

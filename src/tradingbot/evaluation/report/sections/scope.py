@@ -25,7 +25,7 @@ def scope(dossier: Dossier) -> str:
     return f"{data}{period(dossier.test)}, after costs ({header.costs}), seed {header.seed}"
 
 
-def held(part: PartFigures) -> PolicyRow | None:
+def reference_of(part: PartFigures) -> PolicyRow | None:
     """Return what the agents are compared with: equal weight, else the reference index."""
     alike = (row for row in part.policies if row.policy.startswith(_HELD))
     return next(alike, None) or part.policy(part.reference)

@@ -18,7 +18,7 @@ from tradingbot.evaluation.report.blocks import (
     Section,
     Tone,
 )
-from tradingbot.evaluation.report.numbers import between, bps, count, finite, percent, plain
+from tradingbot.evaluation.report.numbers import bps, count, finite, format_interval, percent, plain
 from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, scope
 from tradingbot.evaluation.report.svg.forest import Estimate, ForestRow, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
@@ -131,7 +131,7 @@ def _edge(name: str, interval: Interval, null: str) -> Figure:
     elif interval.high < 0:
         meaning = f"It is worse than {null}, beyond chance."
     words = (
-        f"Per bar, 95 % {between(interval)} by the stationary bootstrap, which respects that "
+        f"Per bar, 95 % {format_interval(interval)} by the stationary bootstrap, which respects that "
         f"returns hang together. {meaning}"
     )
     return Figure(name, bps(interval.estimate), words, "good" if interval.low > 0 else "bad")

@@ -19,10 +19,10 @@ from tradingbot.evaluation.report.blocks import (
     text,
 )
 from tradingbot.evaluation.report.numbers import (
-    between,
     bps,
     count,
-    counted,
+    format_count,
+    format_interval,
     percent,
     plain,
     share,
@@ -56,14 +56,14 @@ def seeds_section(dossier: Dossier) -> Section:
         return Section("seeds", title, "No other seed was trained.", is_left_out=True)
     if not any(row.trading_agents or row.failed for row in found.rows):
         finding = (
-            f"Nobody trades: in all of {counted(len(found.rows), 'trainings')} with other seeds "
+            f"Nobody trades: in all of {format_count(len(found.rows), 'trainings')} with other seeds "
             "validation keeps every agent out."
         )
         return Section("seeds", title, finding, (_seed_table(found),))
     finding = (
         f"{len(found.rows)} trainings with different seeds earn {bps(found.net_bps_iqm.estimate)} "
-        f"per bar, 95 % {between(found.net_bps_iqm)} (interquartile mean), and a Sharpe ratio of "
-        f"{plain(found.sharpe_iqm.estimate)} {between(found.sharpe_iqm)}. A seed beats equal "
+        f"per bar, 95 % {format_interval(found.net_bps_iqm)} (interquartile mean), and a Sharpe ratio of "
+        f"{plain(found.sharpe_iqm.estimate)} {format_interval(found.sharpe_iqm)}. A seed beats equal "
         f"weight with a probability of {share(found.beats_hold)}."
     )
     return Section("seeds", title, finding, (_seed_chart(found), _seed_table(found)))
@@ -80,7 +80,7 @@ def ablation_section(dossier: Dossier) -> Section:
         f"{helpful} of {len(found.rows)} settings contribute more than chance explains: without "
         f"them, the policy earns less on the validation part {seeds}."
         if helpful
-        else f"Of {counted(len(found.rows), 'settings')} that could be left out, none contributes "
+        else f"Of {format_count(len(found.rows), 'settings')} that could be left out, none contributes "
         f"more than chance explains, on the validation part {seeds}."
     )
     return Section("ablation", title, finding, (_ablation_chart(found), _ablation_table(found)))
@@ -175,7 +175,7 @@ def _ablation_table(found: Ablation) -> Table:
             number(
                 plain(row.contribution_bps.estimate, signed=True),
                 row.contribution_bps.estimate,
-                note=between(row.contribution_bps),
+                note=format_interval(row.contribution_bps),
             ),
             number(
                 ", ".join(plain(result) for result in row.net_bps),

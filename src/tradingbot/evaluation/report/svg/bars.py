@@ -14,7 +14,7 @@ from tradingbot.evaluation.report.svg.drawing import (
     empty,
     label,
     segment,
-    shortened,
+    shorten_text,
     text_width,
 )
 from tradingbot.evaluation.report.svg.frame import BOTTOM_PX, DATES_PX, y_frame
@@ -80,7 +80,7 @@ def row_chart(rows: Sequence[tuple[str, float, str]], *, width: float) -> Drawin
         top = 20 + index * _ROW_PX
         ends = sorted((x.at(0), x.at(number)))
         style = "neg" if number < 0 else "pos"
-        parts.append(label(0, top + 12, shortened(name, left - 6), style="row"))
+        parts.append(label(0, top + 12, shorten_text(name, left - 6), style="row"))
         parts.append(box(ends[0], top + 3, ends[1] - ends[0], 11, style, hint=f"{name}: {words}"))
         beyond = (ends[0] - 5, "end") if number < 0 else (ends[1] + 5, "start")
         parts.append(label(beyond[0], top + 12, words, style="tick", anchor=beyond[1]))

@@ -101,7 +101,7 @@ def text_width(words: str, size: float = FONT_PX) -> float:
     return len(words) * size * _CHARACTER
 
 
-def shortened(words: str, width: float) -> str:
+def shorten_text(words: str, width: float) -> str:
     """Cut a text so that it fits into `width` px; the cut shows."""
     fitting = max(int(width / (FONT_PX * _CHARACTER)), 2)
     return words if len(words) <= fitting else words[: fitting - 1].rstrip() + "…"

@@ -13,10 +13,10 @@ from tradingbot.evaluation.report.svg.drawing import (
     empty,
     label,
     segment,
-    shortened,
+    shorten_text,
     text_width,
 )
-from tradingbot.evaluation.report.svg.scale import Axis, AxisScale, extent, rounded, tick_words
+from tradingbot.evaluation.report.svg.scale import Axis, AxisScale, extent, round_ticks, tick_words
 from tradingbot.evaluation.statistics.interval import Interval
 
 _ROW_PX = 26.0
@@ -52,7 +52,7 @@ def forest_chart(
     if not numbers:
         return empty(width, height)
     left = min(max(text_width(e.name) for e in estimates) + 14, width * 0.38)
-    ticks = rounded(*extent([*numbers, *finite([line.number for line in lines])], axis))
+    ticks = round_ticks(*extent([*numbers, *finite([line.number for line in lines])], axis))
     x = AxisScale(ticks[0], ticks[-1], left, width - 12)
     bottom = _TOP_PX + len(estimates) * _ROW_PX
     parts = [
@@ -86,7 +86,7 @@ def _line_name(line: ForestRow, where: float, width: float) -> str:
 
 def _row(estimate: Estimate, height: float, x: AxisScale, left: float) -> str:
     interval, name = estimate.interval, estimate.name
-    parts = [label(0, height + 4, shortened(name, left - 10), style="row")]
+    parts = [label(0, height + 4, shorten_text(name, left - 10), style="row")]
     parts += [
         dot(x.at(number), height - 8, 2.6, f"single {estimate.style}", hint=f"{name}: {number:.3g}")
         for number in finite(estimate.dots)

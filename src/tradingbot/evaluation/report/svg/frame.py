@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from tradingbot.evaluation.report.svg.drawing import label, segment, text_width
-from tradingbot.evaluation.report.svg.scale import Axis, AxisScale, extent, rounded, tick_words
+from tradingbot.evaluation.report.svg.scale import Axis, AxisScale, extent, round_ticks, tick_words
 
 TOP_PX = 24.0
 BOTTOM_PX = 38.0
@@ -26,7 +26,7 @@ def y_frame(
     numbers: list[float], axis: Axis, *, width: float, bottom: float, right: float = 6.0
 ) -> tuple[AxisScale, float, str]:
     """Lay out a vertical axis down to `bottom`: its scale, the plot's left edge, and the grid."""
-    ticks = rounded(*extent(numbers, axis), count=5 if bottom > 150 else 4)
+    ticks = round_ticks(*extent(numbers, axis), count=5 if bottom > 150 else 4)
     words = tick_words(ticks, axis.unit)
     left = max(text_width(text) for text in words) + 8
     scale = AxisScale(ticks[0], ticks[-1], bottom, TOP_PX)

@@ -16,7 +16,7 @@ from tradingbot.evaluation.report.svg.drawing import (
     curve,
     empty,
     label,
-    shortened,
+    shorten_text,
     text_width,
 )
 
@@ -69,7 +69,7 @@ def heat_map(
     parts = [label(0, 10, table.row_words, style="axis")]
     for index, name in enumerate(table.rows):
         middle = _TOP_PX + (index + 0.5) * cell_height
-        words = shortened(name, left - 8)
+        words = shorten_text(name, left - 8)
         parts.append(label(left - 8, middle + 4, words, style="tick", anchor="end"))
         crossing = contour[index] if index < len(contour) else math.nan
         parts += [

@@ -16,7 +16,7 @@ from tradingbot.evaluation.report.svg.drawing import (
     empty,
     label,
     segment,
-    shortened,
+    shorten_text,
     text_width,
 )
 from tradingbot.evaluation.report.svg.frame import (
@@ -141,7 +141,7 @@ def _end_names(lines: list[LineSeries], x: AxisScale, y: AxisScale, *, room: flo
         ceiling = lowest if index == len(places) - 1 else places[index + 1] - _LABEL_PX
         places[index] = min(places[index], ceiling)
     return "".join(
-        label(x.end + 7, place + 4, shortened(line.name, room), style=f"name {line.style}")
+        label(x.end + 7, place + 4, shorten_text(line.name, room), style=f"name {line.style}")
         for place, (_, line) in zip(places, wanted, strict=True)
     )
 

@@ -50,7 +50,7 @@ def extent(numbers: Iterable[float], axis: Axis) -> tuple[float, float]:
     return low, high
 
 
-def rounded(low: float, high: float, count: int = 5) -> tuple[float, ...]:
+def round_ticks(low: float, high: float, count: int = 5) -> tuple[float, ...]:
     """Return round numbers that enclose [low, high], about `count` of them."""
     step = _round_step((high - low) / max(count - 1, 1))
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)

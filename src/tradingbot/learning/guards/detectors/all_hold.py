@@ -6,9 +6,15 @@ import torch
 from torch import Tensor
 
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded, softened
+from tradingbot.learning.guards.detector import (
+    Detection,
+    Detector,
+    Scene,
+    grade_levels,
+    soften_levels,
+)
 from tradingbot.learning.guards.diagnosis import AlarmLevel, percent
-from tradingbot.learning.guards.evidence import is_stopped, policy_pays, rests
+from tradingbot.learning.guards.evidence import is_resting, is_stopped, policy_pays
 from tradingbot.learning.guards.history import History
 
 
@@ -16,8 +22,8 @@ def check(history: History, config: GuardConfig) -> Detection:
     """Compare the share of steps without a deed; resting for a reason is only told."""
     share = _share(history)
     holds = share >= config.idle
-    excused = rests(history, config, config.idle) | policy_pays(history)
-    level = softened(graded(holds, holds), excused & ~is_stopped(history, config))
+    excused = is_resting(history, config, config.idle) | policy_pays(history)
+    level = soften_levels(grade_levels(holds, holds), excused & ~is_stopped(history, config))
     return Detection(level, share[-1], config.idle)
 
 

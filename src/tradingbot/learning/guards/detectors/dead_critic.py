@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded
+from tradingbot.learning.guards.detector import Detection, Detector, Scene, grade_levels
 from tradingbot.learning.guards.history import History
 
 _VARIES = 0.1
@@ -15,7 +15,9 @@ def check(history: History, config: GuardConfig) -> Detection:
     share, deviation = history["value/explained_variance"], history["rollout/reward_deviation"]
     # Where rewards hardly vary any more, there is nothing to explain.
     varies = deviation > _VARIES * deviation.amax(0)
-    level = graded(share < config.explained_variance, share < config.explained_variance_critical)
+    level = grade_levels(
+        share < config.explained_variance, share < config.explained_variance_critical
+    )
     return Detection(level * varies, share[-1], config.explained_variance)
 
 

@@ -5,9 +5,15 @@ from __future__ import annotations
 import torch
 
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded, softened
+from tradingbot.learning.guards.detector import (
+    Detection,
+    Detector,
+    Scene,
+    grade_levels,
+    soften_levels,
+)
 from tradingbot.learning.guards.diagnosis import percent
-from tradingbot.learning.guards.evidence import decided, rests
+from tradingbot.learning.guards.evidence import is_decided, is_resting
 from tradingbot.learning.guards.history import History
 
 
@@ -19,11 +25,13 @@ def check(history: History, config: GuardConfig) -> Detection:
     lost = 1.0 - entropy / before
     # Falling from anything-goes to the middle of the scale is learning.
     falls = (lost > config.entropy_fall) & (entropy < config.varied)
-    resting = rests(history, config, config.one_action)
+    resting = is_resting(history, config, config.one_action)
     # Told at once, so that luck of one update's exploration must not end the excuse.
     resting[1:] |= resting[:-1].clone()
     return Detection(
-        softened(graded(falls), decided(history, config) | resting), lost[-1], config.entropy_fall
+        soften_levels(grade_levels(falls), is_decided(history, config) | resting),
+        lost[-1],
+        config.entropy_fall,
     )
 
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded, softened
+from tradingbot.learning.guards.detector import (
+    Detection,
+    Detector,
+    Scene,
+    grade_levels,
+    soften_levels,
+)
 from tradingbot.learning.guards.diagnosis import AlarmLevel, percent
-from tradingbot.learning.guards.evidence import is_stopped, policy_pays, rests
+from tradingbot.learning.guards.evidence import is_resting, is_stopped, policy_pays
 from tradingbot.learning.guards.history import History
 
 
 def check(history: History, config: GuardConfig) -> Detection:
     """Compare the share of steps with a trade; who earns by holding, or stays out, may be lazy."""
     share = history["rollout/trade_share"]
-    excused = policy_pays(history) | rests(history, config, config.idle)
+    excused = policy_pays(history) | is_resting(history, config, config.idle)
     excused &= ~is_stopped(history, config)
-    level = softened(graded(share < config.trades), excused)
+    level = soften_levels(grade_levels(share < config.trades), excused)
     return Detection(level, share[-1], config.trades)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded
+from tradingbot.learning.guards.detector import Detection, Detector, Scene, grade_levels
 from tradingbot.learning.guards.history import History
 
 _USUAL = 0.25
@@ -15,7 +15,7 @@ def check(history: History, config: GuardConfig) -> Detection:
     norm = history["loss/gradient_norm"]
     growth = norm / norm.nanquantile(_USUAL, dim=0)
     matters = norm > config.gradient_floor
-    level = graded(
+    level = grade_levels(
         (growth > config.gradient_growth) & matters, (growth > config.gradient_growth**2) & matters
     )
     return Detection(level, growth[-1], config.gradient_growth)

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded, softened
+from tradingbot.learning.guards.detector import (
+    Detection,
+    Detector,
+    Scene,
+    grade_levels,
+    soften_levels,
+)
 from tradingbot.learning.guards.diagnosis import AlarmLevel, percent
-from tradingbot.learning.guards.evidence import noise_pays, rests
+from tradingbot.learning.guards.evidence import is_resting, noise_pays
 from tradingbot.learning.guards.history import History
 
 
@@ -17,9 +23,9 @@ def check(history: History, config: GuardConfig) -> Detection:
     share = history["eval/largest_share"]
     gap = share - history["eval/share_in_sampling"]
     lives = (share >= config.noise_largest) & (gap > config.noise_gap)
-    level = graded(lives, lives & noise_pays(history))
+    level = grade_levels(lives, lives & noise_pays(history))
     undecided = history["policy/normalised_entropy"] >= config.undecided
-    level = softened(level, undecided | rests(history, config, config.noise_largest))
+    level = soften_levels(level, undecided | is_resting(history, config, config.noise_largest))
     return Detection(level, gap[-1], config.noise_gap)
 
 

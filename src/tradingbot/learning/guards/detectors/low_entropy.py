@@ -5,8 +5,14 @@ from __future__ import annotations
 import torch
 
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded, softened
-from tradingbot.learning.guards.evidence import decided, rests
+from tradingbot.learning.guards.detector import (
+    Detection,
+    Detector,
+    Scene,
+    grade_levels,
+    soften_levels,
+)
+from tradingbot.learning.guards.evidence import is_decided, is_resting
 from tradingbot.learning.guards.history import History
 
 _DECIDED = " although its actions still differ from state to state"
@@ -15,10 +21,10 @@ _DECIDED = " although its actions still differ from state to state"
 def check(history: History, config: GuardConfig) -> Detection:
     """Compare the entropy; a policy that is decided, not collapsed, counts one degree less."""
     entropy = history["policy/normalised_entropy"]
-    level = graded(entropy < config.low_entropy, entropy < config.low_entropy_critical)
-    level = torch.where(decided(history, config), (level - 1).clamp_min(0), level)
-    excused = rests(history, config, config.one_action)
-    return Detection(softened(level, excused), entropy[-1], config.low_entropy)
+    level = grade_levels(entropy < config.low_entropy, entropy < config.low_entropy_critical)
+    level = torch.where(is_decided(history, config), (level - 1).clamp_min(0), level)
+    excused = is_resting(history, config, config.one_action)
+    return Detection(soften_levels(level, excused), entropy[-1], config.low_entropy)
 
 
 def words(scene: Scene) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded
+from tradingbot.learning.guards.detector import Detection, Detector, Scene, grade_levels
 from tradingbot.learning.guards.diagnosis import percent
 from tradingbot.learning.guards.history import History
 
@@ -11,7 +11,7 @@ from tradingbot.learning.guards.history import History
 def check(history: History, config: GuardConfig) -> Detection:
     """Compare the share of selections that were not carried out."""
     share = history["rollout/unexecuted_share"]
-    level = graded(share > config.unexecuted, share > config.unexecuted_critical)
+    level = grade_levels(share > config.unexecuted, share > config.unexecuted_critical)
     return Detection(level, share[-1], config.unexecuted)
 
 

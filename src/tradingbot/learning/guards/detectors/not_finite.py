@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded
+from tradingbot.learning.guards.detector import Detection, Detector, Scene, grade_levels
 from tradingbot.learning.guards.history import History
 
 _COUNTS = {
@@ -28,7 +28,7 @@ def check(history: History, config: GuardConfig) -> Detection:
     # Bad in each of the last updates, as many as patience has.
     goes_on = bad.unfold(0, config.patience, 1).all(-1) if len(bad) >= config.patience else bad[:0]
     lasting = torch.cat((torch.zeros_like(bad[: len(bad) - len(goes_on)]), goes_on))
-    return Detection(graded(bad, bad & (~contained | lasting)), total[-1], 0.0)
+    return Detection(grade_levels(bad, bad & (~contained | lasting)), total[-1], 0.0)
 
 
 def words(scene: Scene) -> str:

@@ -5,9 +5,15 @@ from __future__ import annotations
 import torch
 
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded, softened
+from tradingbot.learning.guards.detector import (
+    Detection,
+    Detector,
+    Scene,
+    grade_levels,
+    soften_levels,
+)
 from tradingbot.learning.guards.diagnosis import AlarmLevel, percent
-from tradingbot.learning.guards.evidence import is_stopped, rests
+from tradingbot.learning.guards.evidence import is_resting, is_stopped
 from tradingbot.learning.guards.history import History
 
 
@@ -20,11 +26,11 @@ def check(history: History, config: GuardConfig) -> Detection:
     full = history["rollout/selections"] >= config.window
     full |= torch.tensor(len(history.steps) >= config.kept_updates)
     share = torch.where(full, history["rollout/largest_share"], torch.nan)
-    level = graded(share > config.one_action, share > config.one_action_critical)
+    level = grade_levels(share > config.one_action, share > config.one_action_critical)
     holds = (history["rollout/idle_share"] > config.one_action) & ~is_stopped(history, config)
-    excused = rests(history, config, config.one_action)
+    excused = is_resting(history, config, config.one_action)
     excused |= holds & (share <= config.one_action_critical)
-    return Detection(softened(level, excused), share[-1], config.one_action)
+    return Detection(soften_levels(level, excused), share[-1], config.one_action)
 
 
 def words(scene: Scene) -> str:

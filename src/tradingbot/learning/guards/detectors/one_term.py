@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded, softened
+from tradingbot.learning.guards.detector import (
+    Detection,
+    Detector,
+    Scene,
+    grade_levels,
+    soften_levels,
+)
 from tradingbot.learning.guards.diagnosis import percent
 from tradingbot.learning.guards.history import History
 
@@ -11,8 +17,8 @@ from tradingbot.learning.guards.history import History
 def check(history: History, config: GuardConfig) -> Detection:
     """Compare the largest term's share; of gain and cost alone, gain may be nearly all."""
     share, n_terms = history["rollout/largest_term_share"], history["rollout/active_terms"]
-    level = graded((share > config.one_term) & (n_terms > 1.0))
-    return Detection(softened(level, n_terms <= 2.0), share[-1], config.one_term)
+    level = grade_levels((share > config.one_term) & (n_terms > 1.0))
+    return Detection(soften_levels(level, n_terms <= 2.0), share[-1], config.one_term)
 
 
 def words(scene: Scene) -> str:

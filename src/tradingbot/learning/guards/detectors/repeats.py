@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded
+from tradingbot.learning.guards.detector import Detection, Detector, Scene, grade_levels
 from tradingbot.learning.guards.diagnosis import percent
 from tradingbot.learning.guards.history import History
 
@@ -11,7 +11,7 @@ from tradingbot.learning.guards.history import History
 def check(history: History, config: GuardConfig) -> Detection:
     """Compare the share of steps that repeat a trade once too often; holding is no trade."""
     share = history["rollout/repeat_share"]
-    return Detection(graded(share > config.repeat_share), share[-1], config.repeat_share)
+    return Detection(grade_levels(share > config.repeat_share), share[-1], config.repeat_share)
 
 
 def words(scene: Scene) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.detector import Detection, Detector, Scene, graded
+from tradingbot.learning.guards.detector import Detection, Detector, Scene, grade_levels
 from tradingbot.learning.guards.history import History
 
 _USUAL = 0.25
@@ -16,7 +16,7 @@ def check(history: History, config: GuardConfig) -> Detection:
     usual = scale.nanquantile(_USUAL, dim=0)
     grown = (scale > config.reward_growth * usual) & (scale > config.reward_floor)
     explodes = grown | (scale > config.reward_scale)
-    return Detection(graded(explodes, explodes), scale[-1] / usual, config.reward_growth)
+    return Detection(grade_levels(explodes, explodes), scale[-1] / usual, config.reward_growth)
 
 
 def words(scene: Scene) -> str:

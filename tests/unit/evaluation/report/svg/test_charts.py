@@ -12,12 +12,12 @@ from xml.etree import ElementTree
 import pytest
 
 from tradingbot.evaluation.report.svg.bars import BarGroup, column_chart, row_chart
-from tradingbot.evaluation.report.svg.drawing import Drawing, as_svg, shortened
+from tradingbot.evaluation.report.svg.drawing import Drawing, as_svg, shorten_text
 from tradingbot.evaluation.report.svg.forest import Estimate, forest_chart
 from tradingbot.evaluation.report.svg.forest import ForestRow as Yardstick
 from tradingbot.evaluation.report.svg.heat_map import HeatMap, correlation_map, heat_map
 from tradingbot.evaluation.report.svg.lines import LineSeries, band_chart, time_chart
-from tradingbot.evaluation.report.svg.scale import Axis, AxisScale, rounded, tick_words
+from tradingbot.evaluation.report.svg.scale import Axis, AxisScale, round_ticks, tick_words
 from tradingbot.evaluation.statistics.interval import Interval
 
 NAN = math.nan
@@ -54,7 +54,7 @@ def test_scale_maps_ends_and_stays_within_them() -> None:
 def test_ticks_are_round_enclose_the_data_and_are_written_exactly(
     low: float, high: float, expected: tuple[str, ...] | None
 ) -> None:
-    ticks = rounded(low, high)
+    ticks = round_ticks(low, high)
 
     assert ticks[0] <= low
     assert ticks[-1] >= high
@@ -182,8 +182,8 @@ def test_large_correlation_map_is_one_picture_of_the_same_numbers() -> None:
 
 
 def test_long_names_are_cut_visibly() -> None:
-    assert shortened("short", 100) == "short"
-    assert shortened("a name that does not fit", 60).endswith("…")
+    assert shorten_text("short", 100) == "short"
+    assert shorten_text("a name that does not fit", 60).endswith("…")
 
 
 @pytest.mark.parametrize(
