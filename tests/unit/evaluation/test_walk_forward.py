@@ -1,4 +1,4 @@
-"""Windows follow each other, and nobody trades a day that he learned from."""
+"""Windows follow each other, and no agent trades a day that he learned from."""
 
 from __future__ import annotations
 

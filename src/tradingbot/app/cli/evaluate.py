@@ -153,7 +153,7 @@ def _command(
 
 
 def _show(found: Evaluation, *, as_json: bool) -> None:
-    from tradingbot.evaluation.gates.idleness import nobody_trades
+    from tradingbot.evaluation.gates.idleness import no_agent_trades
 
     if as_json:
         from tradingbot.evaluation.dossier.codec import to_plain
@@ -173,9 +173,9 @@ def _show(found: Evaluation, *, as_json: bool) -> None:
     print_text(f"{memo.verdict}: {memo.headline}")
     for reason in memo.reasons:
         print_text(f"  - {reason}")
-    if nobody_trades(dossier):
+    if no_agent_trades(dossier):
         print_text(
-            "Nobody trades: figures of the agents are those of cash, and say nothing of them."
+            "No agent trades: figures of the agents are those of cash, and say nothing of them."
         )
     _print_policies(dossier)
     _print_summary(dossier)

@@ -103,7 +103,7 @@ class _States:
     """F."""
 
     def maps(self, settings: PolicyAnalysisSettings) -> tuple[StateActionMap, ...]:
-        """Return the state–action maps; none where nobody trades."""
+        """Return the state–action maps; none where no agent trades."""
         if not len(self.action):
             return ()
         return state_action_maps(self.inputs, self.names, self.action, settings)

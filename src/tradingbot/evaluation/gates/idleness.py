@@ -1,4 +1,4 @@
-"""Runs in which nobody trades: their figures are those of cash, and no merit of the agents."""
+"""Runs in which no agent trades: their figures are those of cash, and no merit of the agents."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _OF_TRADING = frozenset(
         *("policy", "health", "statistics", "placebos", "leak-check"),
     )
 )
-"""Sections whose figures are those of cash where nobody trades."""
+"""Sections whose figures are those of cash where no agent trades."""
 _WHOEVER_TRADES = frozenset(["causality_certificate"])
 """Metrics with evidence there that do not depend on trading."""
 
 
-def nobody_trades(dossier: Dossier) -> bool:
+def no_agent_trades(dossier: Dossier) -> bool:
     """Tell whether the agents stay out of the test part: its figures are those of cash."""
     agents, whole = dossier.test.agents, dossier.test.policies[0]
     kept_out = bool(agents) and not any(row.trades for row in agents)
@@ -24,6 +24,6 @@ def nobody_trades(dossier: Dossier) -> bool:
 
 
 def passes_idly(gate: GateResult) -> bool:
-    """Tell whether a gate passes for no other reason than that nobody trades."""
+    """Tell whether a gate passes for no other reason than that no agent trades."""
     of_trading = gate.evidence in _OF_TRADING and gate.metric not in _WHOEVER_TRADES
     return gate.outcome == "pass" and of_trading

@@ -1,7 +1,7 @@
 """The memo: GO, CONDITIONAL or NO-GO, why, what speaks against it, what would change it.
 
 GO needs every required gate and no alarm that stands unexplained. A gate of the phase `edge` that
-fails means NO-GO: there is nothing to deploy; and so does a run in which nobody trades, whatever
+fails means NO-GO: there is nothing to deploy; and so does a run in which no agent trades, whatever
 gates it is judged by. Between the two the verdict is CONDITIONAL: there is an edge, but something
 required failed or was not measured.
 """
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.gate import COMPARISONS, EDGE_PHASE, FALLBACK_PHASE, Gate
-from tradingbot.evaluation.gates.idleness import nobody_trades, passes_idly
+from tradingbot.evaluation.gates.idleness import no_agent_trades, passes_idly
 from tradingbot.evaluation.gates.judging import judge_gates
 from tradingbot.evaluation.gates.measurements import MEASUREMENTS
 from tradingbot.evaluation.gates.plausibility import raise_alarm
@@ -21,7 +21,7 @@ from tradingbot.evaluation.gates.result import Alarm, GateResult, Memo, Verdict
 _LISTED = 5
 _INDICES = ("SPY",)
 _IDLE_REASON = ("No agent trades: there is nothing to deploy, whatever gates pass.",)
-_IDLE_EVIDENCE = ("Nobody trades, so no figure of the agents speaks for them.",)
+_IDLE_EVIDENCE = ("No agent trades, so no figure of the agents speaks for them.",)
 _IDLE_CHANGE = ("Agents that trade: before, no other figure counts.",)
 
 
@@ -44,7 +44,7 @@ def write_memo(
         ConfigError: If the gates cannot be judged.
     """
     results, alarm = judge_gates(dossier, gates, benches or {}), raise_alarm(dossier)
-    is_idle = nobody_trades(dossier)
+    is_idle = no_agent_trades(dossier)
     verdict = decide(results, alarm, is_idle=is_idle)
     against = _idle_evidence(results) if is_idle else _counter_evidence(verdict, results)
     headline = _headline(dossier, verdict, results, alarm)
@@ -62,7 +62,7 @@ def write_memo(
 
 
 def decide(results: Sequence[GateResult], alarm: Alarm | None, *, is_idle: bool) -> Verdict:
-    """Return the verdict that follows from judged gates, the alarm, and whether nobody trades."""
+    """Return the verdict that follows from judged gates, the alarm, and whether no agent trades."""
     if is_idle or any(each.phase == EDGE_PHASE and each.outcome == "fail" for each in results):
         return "NO-GO"
     stands = alarm is not None and not alarm.is_explained
@@ -95,7 +95,7 @@ def _headline(
     instead = f"hold {index}" if rising else "stay in cash"
     if not trading:
         return f"No edge: {instead}. Validation kept every agent out of the market."
-    if nobody_trades(dossier):
+    if no_agent_trades(dossier):
         return f"No edge: {instead}. No agent traded."
     return f"No edge: {instead}. The agents earned {earned}."
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tradingbot.domain.errors import MissingExtraError
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.gates.idleness import nobody_trades
+from tradingbot.evaluation.gates.idleness import no_agent_trades
 from tradingbot.evaluation.gates.result import Memo
 from tradingbot.evaluation.report.blocks import Figure
 from tradingbot.evaluation.report.numbers import (
@@ -72,7 +72,7 @@ def render_dossier(dossier: Dossier, memo: Memo) -> str:
     Raises:
         MissingExtraError: If Jinja is not installed.
     """
-    is_idle = nobody_trades(dossier)
+    is_idle = no_agent_trades(dossier)
     evidence = [build(dossier) for build in _EVIDENCE]
     origin = origin_section(dossier)
     titles = {section.id: section.title for section in (*evidence, origin)}
@@ -162,7 +162,7 @@ def _key_figures(dossier: Dossier) -> list[Figure]:
 
 
 def _idle_figures(dossier: Dossier) -> list[Figure]:
-    """Return what there is to say where nobody trades: nothing of risk or skill."""
+    """Return what there is to say where no agent trades: nothing of risk or skill."""
     test, found = dossier.test, dossier.statistics
     hold, out = reference_of(test), sum(not row.trades for row in test.agents)
     figures = [

@@ -64,7 +64,8 @@ def share(interval: Interval | None, digits: int = 0) -> str:
     """Write a fraction and its interval as percentages."""
     if interval is None:
         return NOTHING
-    return f"{percent(interval.estimate, digits)} {format_interval(interval.scaled(100), digits)}".rstrip()
+    ends = format_interval(interval.scaled(100), digits)
+    return f"{percent(interval.estimate, digits)} {ends}".rstrip()
 
 
 def money(amount: float | None) -> str:

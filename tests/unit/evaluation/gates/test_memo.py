@@ -199,7 +199,9 @@ def easy(*others: Gate) -> list[Gate]:
 
 
 @pytest.mark.parametrize("others", [[], [Gate("final/x", "Hard", "agents", ">", 1e9, True)]])
-def test_no_gates_make_more_than_no_go_of_a_run_in_which_nobody_trades(others: list[Gate]) -> None:
+def test_no_gates_make_more_than_no_go_where_no_agent_trades(
+    others: list[Gate],
+) -> None:
     memo = write_memo(idle_dossier(), easy(*others))
     assert memo.verdict == "NO-GO"
     assert memo.headline.startswith("No edge: hold the index.")
@@ -224,7 +226,7 @@ def test_figures_of_cash_are_no_counter_evidence() -> None:
     passed = {each.gate for each in memo.gates if each.outcome == "pass"}
     assert {"final/drawdown", "final/over_index", "edge/no_leak"} <= passed
     first, *rest = memo.counter_evidence
-    assert first == "Nobody trades, so no figure of the agents speaks for them."
+    assert first == "No agent trades, so no figure of the agents speaks for them."
     for words in ("drawdown", "over the reference", "leak check"):
         assert not any(words in line for line in rest)
 

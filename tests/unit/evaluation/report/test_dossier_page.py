@@ -326,6 +326,6 @@ def test_league_of_agents_that_all_stay_out_has_no_chart() -> None:
 
     text = page(replace(dossier, parts=parts))
 
-    assert "Nobody trades: validation keeps 10 agents out" in words(section(text, "league"))
+    assert "No agent trades: validation keeps 10 agents in cash" in words(section(text, "league"))
     assert "<svg" not in section(text, "league")
     assert "no actions to judge" in words(section(text, "health"))

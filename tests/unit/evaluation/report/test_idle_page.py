@@ -10,7 +10,7 @@ import pytest
 from fixtures.example_dossier import example_dossier, example_memo
 from fixtures.idle_dossier import idle_dossier
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.gates.idleness import nobody_trades
+from tradingbot.evaluation.gates.idleness import no_agent_trades
 from tradingbot.evaluation.gates.result import GateResult, Memo, Outcome
 from tradingbot.evaluation.report.dossier_page import render_dossier
 
@@ -38,10 +38,10 @@ def page_of(dossier: Dossier, memo: Memo | None = None) -> str:
 
 
 @pytest.mark.parametrize("anchor", EVIDENCE)
-def test_section_of_idle_agents_says_that_nobody_trades(anchor: str) -> None:
+def test_section_of_idle_agents_says_that_no_agent_trades(anchor: str) -> None:
     finding = section(page_of(idle_dossier()), anchor).split('class="finding">')[1].split("</p>")[0]
 
-    assert "obody trades" in finding
+    assert "o agent trades" in finding
 
 
 def test_page_of_idle_agents_praises_random_policies_alone() -> None:
@@ -51,14 +51,14 @@ def test_page_of_idle_agents_praises_random_policies_alone() -> None:
     rest = page.split("<style>")[0] + page.split("</style>")[1].replace(placebos, "")
     assert PRAISE.findall(rest.split("<script>")[0]) == []
     assert placebos.count("✓ clean") == 1
-    assert placebos.count("nobody trades") == 2
+    assert placebos.count("no agent trades") == 2
     assert "Clean placebos: 1 of 1." in placebos
 
 
 def test_page_of_trading_agents_is_as_before() -> None:
     page = page_of(example_dossier())
 
-    assert "obody trades" not in page.split("</style>")[1]
+    assert "o agent trades" not in page.split("</style>")[1]
     assert PRAISE.search(page.split("</style>")[1]) is not None
 
 
@@ -84,7 +84,7 @@ def test_gates_that_cash_passes_are_muted_and_counted() -> None:
     found = section(page_of(idle_dossier(), memo), "gates")
 
     assert "1 of the 4 passes are those of cash" in found
-    assert found.count("<small>nobody trades</small>") == 1
+    assert found.count("<small>no agent trades</small>") == 1
     assert found.count("✓ pass") == 3
     assert found.count("✗ fail") == 1
 
@@ -103,5 +103,5 @@ def test_agents_that_may_trade_and_never_do_are_idle() -> None:
     whole = replace(test.policies[0], n_trades=0, turnover_per_bar_frac=0.0)
     dossier = replace(example_dossier(), parts=(replace(test, policies=(whole,)),))
 
-    assert nobody_trades(dossier)
-    assert not nobody_trades(example_dossier())
+    assert no_agent_trades(dossier)
+    assert not no_agent_trades(example_dossier())

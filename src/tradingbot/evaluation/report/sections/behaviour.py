@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tradingbot.evaluation.dossier.analysis import PolicyAnalysis, StateActionMap
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.gates.idleness import nobody_trades
+from tradingbot.evaluation.gates.idleness import no_agent_trades
 from tradingbot.evaluation.report.blocks import Block, Chart, Charts, Section
 from tradingbot.evaluation.report.numbers import percent, plain
 from tradingbot.evaluation.report.sections.scope import (
@@ -28,8 +28,8 @@ def behaviour_section(dossier: Dossier) -> Section:
     title, found = "What the policy does", dossier.policy
     if found is None:
         return left_out(dossier, "policy", title)
-    if nobody_trades(dossier):
-        finding = "Nobody trades: every decision is to stay in cash, whatever the agents see."
+    if no_agent_trades(dossier):
+        finding = "No agent trades: every decision is to stay in cash, whatever the agents see."
         return Section("policy", title, finding)
     charts = [_histogram(dossier, found), _rewards(found)]
     charts += [chart for chart in (_values(found), _attention(found), _deviations(found)) if chart]

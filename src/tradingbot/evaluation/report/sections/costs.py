@@ -6,7 +6,7 @@ import math
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.robustness import Sensitivity, SensitivityRow
-from tradingbot.evaluation.gates.idleness import nobody_trades
+from tradingbot.evaluation.gates.idleness import no_agent_trades
 from tradingbot.evaluation.report.blocks import Chart, Charts, Column, Section, Table, number, text
 from tradingbot.evaluation.report.numbers import (
     format_count,
@@ -48,9 +48,9 @@ def costs_section(dossier: Dossier) -> Section:
     title, found = "Costs and sensitivity", dossier.sensitivity
     if found is None:
         return left_out(dossier, "sensitivity", title)
-    if nobody_trades(dossier):
+    if no_agent_trades(dossier):
         finding = (
-            "Nobody trades, so no cost, delay, limit or capital can change the result, and no "
+            "No agent trades, so no cost, delay, limit or capital can change the result, and no "
             "cost is the one at which nothing is left."
         )
         return Section("sensitivity", title, finding, (_table(found),))

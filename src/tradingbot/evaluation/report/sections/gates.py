@@ -35,7 +35,7 @@ def gates_section(memo: Memo, titles: Mapping[str, str], *, is_idle: bool = Fals
     Args:
         memo: With the gates.
         titles: By id, those of sections that evidence can link to.
-        is_idle: Nobody trades: what passes for that reason alone is no merit.
+        is_idle: No agent trades: what passes for that reason alone is no merit.
     """
     counts = {name: len(memo.outcomes(name)) for name in ("pass", "fail", "not measured")}
     required = [gate for gate in memo.gates if gate.is_required]
@@ -47,8 +47,8 @@ def gates_section(memo: Memo, titles: Mapping[str, str], *, is_idle: bool = Fals
     idly = sum(passes_idly(gate) for gate in memo.gates) if is_idle else 0
     if idly:
         finding += (
-            f" {idly} of the {counts['pass']} passes are those of cash, because nobody trades, and "
-            "say nothing of the agents."
+            f" {idly} of the {counts['pass']} passes are those of cash, because no agent trades, "
+            "and say nothing of the agents."
         )
     table = Table(
         _COLUMNS,
@@ -63,7 +63,7 @@ def _row(gate: GateResult, titles: Mapping[str, str], *, is_idle: bool) -> list[
     anchor = plain_name(gate.evidence)
     outcome = Cell(mark, order, tone=tone, note=gate.reason)
     if is_idle and passes_idly(gate):
-        outcome = Cell("pass", order, tone="soft", note="nobody trades")
+        outcome = Cell("pass", order, tone="soft", note="no agent trades")
     return [
         text(gate.gate, tone="strong" if gate.is_required else ""),
         text(gate.words),

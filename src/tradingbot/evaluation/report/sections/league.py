@@ -78,8 +78,8 @@ def _finding(agents: list[AgentRow]) -> str:
     ratios = finite([row.sharpe_annual for row in trading])
     if not trading:
         return (
-            f"Nobody trades: validation keeps {format_count(len(agents), 'agents')} out of the market. "
-            "There is no ranking of those who do nothing."
+            f"No agent trades: validation keeps {format_count(len(agents), 'agents')} in cash, so "
+            "there is nothing to rank."
         )
     idle = len(agents) - len(trading)
     words = f"{format_count(len(trading), 'agents')} traded, {count(idle)} stayed out."

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.evidence import LeakCheck, PlaceboRow, Placebos
-from tradingbot.evaluation.gates.idleness import nobody_trades
+from tradingbot.evaluation.gates.idleness import no_agent_trades
 from tradingbot.evaluation.report.blocks import (
     Block,
     Cell,
@@ -40,7 +40,7 @@ _COLUMNS = (
     Column("Clean?", is_number=False),
 )
 
-_IDLE_CELL = Cell("– nobody trades", 0.5, tone="soft")
+_IDLE_CELL = Cell("– no agent trades", 0.5, tone="soft")
 
 
 def placebos_section(dossier: Dossier) -> Section:
@@ -50,7 +50,7 @@ def placebos_section(dossier: Dossier) -> Section:
         return left_out(dossier, "placebos", title)
     if not found.rows:
         return Section("placebos", title, "No placebo could be drawn.", is_left_out=True)
-    is_idle = nobody_trades(dossier)
+    is_idle = no_agent_trades(dossier)
     judged = [row for row in found.rows if _is_judged(row) and not (is_idle and _is_flat(row))]
     clean = sum(row.is_clean for row in judged)
     finding = (
@@ -60,7 +60,7 @@ def placebos_section(dossier: Dossier) -> Section:
     if is_idle:
         finding = finding if judged else "No placebo could be judged."
         finding += (
-            " Nobody trades, so placebos that the agents would trade on say nothing and do not "
+            " No agent trades, so placebos that the agents would trade on say nothing and do not "
             "count."
         )
     blocks = (_chart(dossier, found), _table(found, is_idle=is_idle))
@@ -78,9 +78,9 @@ def leak_section(dossier: Dossier) -> Section:
     if found.is_clean and found.gap:
         finding = "Nothing suspicious was found, but not everything was looked at."
     figures = _leak_figures(found)
-    if nobody_trades(dossier):
+    if no_agent_trades(dossier):
         if found.is_clean and not found.gap:
-            finding += " Nobody trades, so that says little: staying out needs no knowledge."
+            finding += " No agent trades, so that says little: staying out needs no knowledge."
         figures = [
             replace(figure, tone="" if figure.tone == "good" else figure.tone) for figure in figures
         ]

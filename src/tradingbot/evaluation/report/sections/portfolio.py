@@ -6,7 +6,7 @@ import math
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.performance import PartFigures, PolicyRow
-from tradingbot.evaluation.gates.idleness import nobody_trades
+from tradingbot.evaluation.gates.idleness import no_agent_trades
 from tradingbot.evaluation.report.blocks import (
     Block,
     Cell,
@@ -53,7 +53,7 @@ def portfolio_section(dossier: Dossier) -> Section:
     for part in reversed(dossier.parts):
         blocks.append(Charts((_worth_chart(part, dossier), _drawdown_chart(part, dossier)), "full"))
         blocks.append(_policy_table(part, is_folded=part is not test))
-    finding = _idle_finding(test) if nobody_trades(dossier) else _finding(test)
+    finding = _idle_finding(test) if no_agent_trades(dossier) else _finding(test)
     return Section("performance", "Performance", finding, blocks)
 
 
@@ -95,7 +95,7 @@ def _idle_finding(test: PartFigures) -> str:
         else ""
     )
     return (
-        f"Nobody trades: on the {period(test)} ({count(test.bars)} bars), the agents stayed in "
+        f"No agent trades: on the {period(test)} ({count(test.bars)} bars), the agents stayed in "
         f"cash, without profit, loss or risk.{beside}"
     )
 

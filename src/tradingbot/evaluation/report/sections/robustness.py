@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.robustness import Regimes, Stress, WalkForward, Window
-from tradingbot.evaluation.gates.idleness import nobody_trades
+from tradingbot.evaluation.gates.idleness import no_agent_trades
 from tradingbot.evaluation.report.blocks import (
     Block,
     Cell,
@@ -80,7 +80,7 @@ def walk_forward_section(dossier: Dossier) -> Section:
     )
     if found.windows and all(_is_flat(window) for window in found.windows):
         finding = (
-            f"Nobody trades in any of {format_count(len(found.windows), 'windows')}: agents that "
+            f"No agent trades in any of {format_count(len(found.windows), 'windows')}: agents that "
             f"learned anew from earlier days were kept out, {count(found.steps_per_agent)} "
             f"steps per agent. The table says what holding made meanwhile."
         )
@@ -96,8 +96,8 @@ def regimes_section(dossier: Dossier) -> Section:
     title, found = "Regimes", dossier.regimes
     if found is None:
         return left_out(dossier, "regimes", title)
-    if nobody_trades(dossier):
-        finding = f"Nobody trades, so no regime earns and none loses. {found.method}"
+    if no_agent_trades(dossier):
+        finding = f"No agent trades, so no regime earns and none loses. {found.method}"
         return Section("regimes", title, finding, (_regime_table(found, is_folded=True),))
     finding = f"The agents earn in {found.profitable} of {len(found.rows)} regimes. {found.method}"
     return Section("regimes", title, finding, (_regime_chart(dossier, found), _regime_table(found)))
@@ -108,7 +108,7 @@ def stress_section(dossier: Dossier) -> Section:
     title, found = "Stress", dossier.stress
     if found is None:
         return left_out(dossier, "stress", title)
-    is_idle = nobody_trades(dossier)
+    is_idle = no_agent_trades(dossier)
     blocks: list[Block] = [_stress_table(found, is_folded=is_idle)] if found.rows else []
     if found.left_out:
         blocks.append(Points("Scenarios left out", found.left_out, tone="soft"))
@@ -120,8 +120,8 @@ def stress_section(dossier: Dossier) -> Section:
     )
     if found.rows and is_idle:
         finding = (
-            "Nobody trades, so no scenario can hurt: cash has no drawdown, and that is no merit of "
-            "the agents."
+            "No agent trades, so no scenario can hurt: cash has no drawdown, and that is no merit "
+            "of the agents."
         )
     return Section("stress", title, finding, blocks)
 

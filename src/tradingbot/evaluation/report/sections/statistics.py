@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.evidence import Statistics
-from tradingbot.evaluation.gates.idleness import nobody_trades
+from tradingbot.evaluation.gates.idleness import no_agent_trades
 from tradingbot.evaluation.report.blocks import (
     Block,
     Chart,
@@ -43,7 +43,7 @@ def statistics_section(dossier: Dossier) -> Section:
         _superior(found),
         _paths(found),
     )
-    if nobody_trades(dossier):
+    if no_agent_trades(dossier):
         muted = tuple(replace(figure, tone="soft") for figure in figures)
         return Section(
             "statistics",
@@ -60,7 +60,7 @@ def statistics_section(dossier: Dossier) -> Section:
 
 def _idle_finding(found: Statistics) -> str:
     return (
-        "Nobody trades, so there is neither skill nor luck to tell apart: cash has no returns. "
+        "No agent trades, so there is neither skill nor luck to tell apart: cash has no returns. "
         "What is computed from them below is there for the record; trials are counted all the "
         f"same, {count(found.n_trials)} so far on these data."
     )
@@ -131,8 +131,8 @@ def _edge(name: str, interval: Interval, null: str) -> Figure:
     elif interval.high < 0:
         meaning = f"It is worse than {null}, beyond chance."
     words = (
-        f"Per bar, 95 % {format_interval(interval)} by the stationary bootstrap, which respects that "
-        f"returns hang together. {meaning}"
+        f"Per bar, 95 % {format_interval(interval)} by the stationary bootstrap, which keeps the "
+        f"autocorrelation of returns. {meaning}"
     )
     return Figure(name, bps(interval.estimate), words, "good" if interval.low > 0 else "bad")
 

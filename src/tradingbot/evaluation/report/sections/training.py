@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tradingbot.evaluation.dossier.analysis import Ablation, Health, Seeds
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.gates.idleness import nobody_trades
+from tradingbot.evaluation.gates.idleness import no_agent_trades
 from tradingbot.evaluation.report.blocks import (
     Block,
     Chart,
@@ -56,15 +56,15 @@ def seeds_section(dossier: Dossier) -> Section:
         return Section("seeds", title, "No other seed was trained.", is_left_out=True)
     if not any(row.trading_agents or row.failed for row in found.rows):
         finding = (
-            f"Nobody trades: in all of {format_count(len(found.rows), 'trainings')} with other seeds "
-            "validation keeps every agent out."
+            f"No agent trades: in all of {format_count(len(found.rows), 'trainings')} with other "
+            "seeds validation keeps every agent out."
         )
         return Section("seeds", title, finding, (_seed_table(found),))
     finding = (
         f"{len(found.rows)} trainings with different seeds earn {bps(found.net_bps_iqm.estimate)} "
-        f"per bar, 95 % {format_interval(found.net_bps_iqm)} (interquartile mean), and a Sharpe ratio of "
-        f"{plain(found.sharpe_iqm.estimate)} {format_interval(found.sharpe_iqm)}. A seed beats equal "
-        f"weight with a probability of {share(found.beats_hold)}."
+        f"per bar, 95 % {format_interval(found.net_bps_iqm)} (interquartile mean), and a Sharpe "
+        f"ratio of {plain(found.sharpe_iqm.estimate)} {format_interval(found.sharpe_iqm)}. A seed "
+        f"beats equal weight with a probability of {share(found.beats_hold)}."
     )
     return Section("seeds", title, finding, (_seed_chart(found), _seed_table(found)))
 
@@ -80,8 +80,8 @@ def ablation_section(dossier: Dossier) -> Section:
         f"{helpful} of {len(found.rows)} settings contribute more than chance explains: without "
         f"them, the policy earns less on the validation part {seeds}."
         if helpful
-        else f"Of {format_count(len(found.rows), 'settings')} that could be left out, none contributes "
-        f"more than chance explains, on the validation part {seeds}."
+        else f"Of {format_count(len(found.rows), 'settings')} that could be left out, none "
+        f"contributes more than chance explains, on the validation part {seeds}."
     )
     return Section("ablation", title, finding, (_ablation_chart(found), _ablation_table(found)))
 
@@ -89,9 +89,9 @@ def ablation_section(dossier: Dossier) -> Section:
 def health_section(dossier: Dossier) -> Section:
     """Show what the flight recorder says of the training, and whether actions collapsed."""
     health, finding = dossier.health, "The policy did not collapse: its actions vary."
-    is_idle = nobody_trades(dossier)
+    is_idle = no_agent_trades(dossier)
     if is_idle:
-        finding = "Nobody trades, so there are no actions to judge: neither collapsed nor healthy."
+        finding = "No agent trades, so no actions can be judged: neither collapsed nor healthy."
     elif not health.is_healthy:
         finding = "The policy is not healthy: see below before believing any figure above."
     blocks: list[Block] = [] if is_idle else [_health_figures(health)]
