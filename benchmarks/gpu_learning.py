@@ -22,9 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 import torch
 
-from tradingbot.evaluation.learning_curve import LearningResult, LearningRun, run_learning
-from tradingbot.evaluation.learning_curve_markets import QUESTIONS
-from tradingbot.evaluation.learning_curve_settings import measured_learners
+from tradingbot_benchmarks.learning.curve.markets import QUESTIONS
+from tradingbot_benchmarks.learning.curve.measure import LearningResult, LearningRun, run_learning
+from tradingbot_benchmarks.learning.curve.settings import measured_learners
 from tradingbot_benchmarks.learning.known_answers import as_documents, record_of
 
 

@@ -12,7 +12,7 @@ import math
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tradingbot.evaluation.figures.simulator_speed import draw_simulator_speed
+from tradingbot_benchmarks.figures.simulator_speed import draw_simulator_speed
 from tradingbot_benchmarks.record import BenchRecord, describe_machine
 from tradingbot_benchmarks.simulator.results import (
     replace_section,

@@ -35,7 +35,7 @@ from tradingbot.supervised import (
 from tradingbot.supervised.boosting import FittedTrees
 from tradingbot.supervised.forward_folds import FoldConfig, rows_to_learn
 from tradingbot.supervised.network_classifier import FittedNetwork
-from tradingbot.supervised.network_reference import reference_network
+from tradingbot_benchmarks.network_reference import reference_network
 from tradingbot_benchmarks.record import BenchRecord
 
 SINGLE_BUDGET_MS = 1.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tradingbot.evaluation.learning_curve import LearningRun, run_learning
-from tradingbot.evaluation.learning_curve_markets import Periods
+from tradingbot_benchmarks.learning.curve.markets import Periods
+from tradingbot_benchmarks.learning.curve.measure import LearningRun, run_learning
 
 pytestmark = pytest.mark.slow
 SMALL = Periods(train_bars=1_600, test_bars=800)

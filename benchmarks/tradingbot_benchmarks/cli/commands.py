@@ -197,8 +197,8 @@ def bench_learning(
 
     Example: [bold]tradingbot bench learning --markets noise --learners direct --agents 48[/bold]
     """
-    from tradingbot.evaluation.learning_curve import LearningRun
     from tradingbot.training.prepared_setup import choose_device
+    from tradingbot_benchmarks.learning.curve.measure import LearningRun
     from tradingbot_benchmarks.learning.known_answers import measure_learning, require_pooling
     from tradingbot_benchmarks.record import describe_machine
 
@@ -236,7 +236,7 @@ def _print_simulator(found: list[BenchRecord]) -> None:
 
 def _draw_simulator(found: list[BenchRecord], path: Path) -> None:
     from tradingbot.data.atomic import atomic_file
-    from tradingbot.evaluation.figures.simulator_speed import draw_simulator_speed
+    from tradingbot_benchmarks.figures.simulator_speed import draw_simulator_speed
     from tradingbot_benchmarks.simulator.results import speed_curves
 
     drawn = draw_simulator_speed(speed_curves(found))
@@ -247,8 +247,8 @@ def _draw_simulator(found: list[BenchRecord], path: Path) -> None:
 
 def _draw(measured: Measured, path: Path) -> None:
     from tradingbot.data.atomic import atomic_file
-    from tradingbot.evaluation.figures.scaling_curve import ScalingPoint, draw_scaling
     from tradingbot_benchmarks.data.bench import STAGES
+    from tradingbot_benchmarks.figures.scaling_curve import ScalingPoint, draw_scaling
 
     points = [
         ScalingPoint(

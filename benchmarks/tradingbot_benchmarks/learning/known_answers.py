@@ -8,15 +8,15 @@ from statistics import mean
 from types import MappingProxyType
 
 from tradingbot.domain.errors import ConfigError, suggest
-from tradingbot.evaluation.learning_curve import (
+from tradingbot.networks.heads import Pooling
+from tradingbot_benchmarks.learning.curve.markets import QUESTIONS, require_question
+from tradingbot_benchmarks.learning.curve.measure import (
     LearningResult,
     LearningRun,
     run_learning,
     summarise,
 )
-from tradingbot.evaluation.learning_curve_markets import QUESTIONS, require_question
-from tradingbot.evaluation.learning_curve_settings import learner_settings
-from tradingbot.networks.heads import Pooling
+from tradingbot_benchmarks.learning.curve.settings import learner_settings
 from tradingbot_benchmarks.record import BenchRecord
 
 Progress = Callable[[int, int, str], None]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 
-from tradingbot.evaluation.figures.simulator_speed import Curve, SpeedCurves
+from tradingbot_benchmarks.figures.simulator_speed import Curve, SpeedCurves
 from tradingbot_benchmarks.record import BenchRecord
 
 HEADING = "## Simulator: environments, peers, growth"

@@ -12,8 +12,8 @@ from types import ModuleType
 import pytest
 
 from tradingbot.domain.errors import ConfigError
-from tradingbot.evaluation.learning_curve import LearningResult, LearningRun
-from tradingbot.evaluation.learning_curve_markets import QUESTIONS, Periods
+from tradingbot_benchmarks.learning.curve.markets import QUESTIONS, Periods
+from tradingbot_benchmarks.learning.curve.measure import LearningResult, LearningRun
 from tradingbot_benchmarks.learning.known_answers import (
     GOALS,
     measure_learning,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tradingbot.evaluation.learning_curve import LearningResult, LearningRun
 from tradingbot_benchmarks.learning import known_answers as learning_bench
+from tradingbot_benchmarks.learning.curve.measure import LearningResult, LearningRun
 from tradingbot_benchmarks.learning.known_answers import record_of
 
 RUNS: list[LearningRun] = []

@@ -18,7 +18,6 @@ from tradingbot.evaluation.figures.facts import draw_facts
 from tradingbot.evaluation.figures.feature_map import draw_feature_map
 from tradingbot.evaluation.figures.known_answers import AnswerBar, draw_known_answers
 from tradingbot.evaluation.figures.prices import draw_prices
-from tradingbot.evaluation.figures.scaling_curve import ScalingPoint, draw_scaling
 from tradingbot.evaluation.figures.style import (
     BLUE,
     GREY,
@@ -27,6 +26,7 @@ from tradingbot.evaluation.figures.style import (
     new_figure,
 )
 from tradingbot.evaluation.stylised_facts import Fact, StylisedFacts
+from tradingbot_benchmarks.figures.scaling_curve import ScalingPoint, draw_scaling
 
 TIMES = np.datetime64("2024-01-02", "us") + np.arange(6) * np.timedelta64(1, "D")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.colors import to_hex
 
-from tradingbot.evaluation.figures.simulator_speed import SpeedCurves, draw_simulator_speed
 from tradingbot.evaluation.figures.style import RED
+from tradingbot_benchmarks.figures.simulator_speed import SpeedCurves, draw_simulator_speed
 
 CURVES = SpeedCurves(
     environments={

@@ -11,24 +11,24 @@ import torch
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.population import PopulationTask
 from tradingbot.envs.world import cut_world
-from tradingbot.evaluation.learning_curve import (
+from tradingbot.evaluation.oracle_policy import TargetTable
+from tradingbot.evaluation.rollout import roll_out, sleeve_config
+from tradingbot.learning.shrinkage import ShrinkageConfig
+from tradingbot.networks.view import TableView
+from tradingbot_benchmarks.learning.curve.markets import (
+    QUESTIONS,
+    WARM_UP_BARS,
+    Periods,
+    generate_problem,
+)
+from tradingbot_benchmarks.learning.curve.measure import (
     LearningResult,
     LearningRun,
     mean_return_bp,
     run_learning,
     summarise,
 )
-from tradingbot.evaluation.learning_curve_markets import (
-    QUESTIONS,
-    WARM_UP_BARS,
-    Periods,
-    generate_problem,
-)
-from tradingbot.evaluation.learning_curve_settings import learner_settings, measured_learners
-from tradingbot.evaluation.oracle_policy import TargetTable
-from tradingbot.evaluation.rollout import roll_out, sleeve_config
-from tradingbot.learning.shrinkage import ShrinkageConfig
-from tradingbot.networks.view import TableView
+from tradingbot_benchmarks.learning.curve.settings import learner_settings, measured_learners
 
 PERIODS = Periods(train_bars=660, test_bars=60)
 RUN = LearningRun(n_agents=2, periods=PERIODS, updates=1, shrinkage=ShrinkageConfig(block_bars=8))

@@ -23,8 +23,6 @@ from tradingbot.envs.auxiliary import auxiliary_targets
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population import PopulationTask, evaluation_task
 from tradingbot.evaluation.expert_actions import expert_actions
-from tradingbot.evaluation.learning_curve_markets import Periods, PosedMarket, generate_problem
-from tradingbot.evaluation.learning_curve_settings import LearnerSettings, learner_settings
 from tradingbot.evaluation.rollout import sleeve_config
 from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.learning.generators import make_generator
@@ -37,6 +35,8 @@ from tradingbot.learning.task import Observation
 from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
 from tradingbot.networks.heads import Pooling
 from tradingbot.networks.view import TableView, View, frozen_view
+from tradingbot_benchmarks.learning.curve.markets import Periods, PosedMarket, generate_problem
+from tradingbot_benchmarks.learning.curve.settings import LearnerSettings, learner_settings
 
 _BASIS_POINTS = 1.0e4
 _DRAWS = 2_000

@@ -1,0 +1,1 @@
+"""Learning curves: what learners find on markets with known answers."""
