@@ -328,4 +328,4 @@ def test_league_of_agents_that_all_stay_out_has_no_chart() -> None:
 
     assert "No agent trades: validation keeps 10 agents in cash" in words(section(text, "league"))
     assert "<svg" not in section(text, "league")
-    assert "no actions to judge" in words(section(text, "health"))
+    assert "no actions can be judged" in words(section(text, "health"))
