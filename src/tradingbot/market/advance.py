@@ -21,7 +21,7 @@ from tradingbot.market.buying_power import BuyingPower, buying_power_of
 from tradingbot.market.costs import CostRates
 from tradingbot.market.exits import forced_exit, stop_within_bar
 from tradingbot.market.fills import execute, volume_cap
-from tradingbot.market.ledger import Fill, apply_fill, no_fill
+from tradingbot.market.ledger import FillBatch, apply_fill, no_fill
 from tradingbot.market.marking import episode_ends, mark_to_close
 from tradingbot.market.params import SimulatorParams
 from tradingbot.risk.gate import judge
@@ -37,9 +37,9 @@ class Advanced(NamedTuple):
     decision: Decision
     order: Tensor
     """Signed units sent to the market, after forced exits and the gate."""
-    fill: Fill
+    fill: FillBatch
     """At the open."""
-    exit_fill: Fill
+    exit_fill: FillBatch
     """Of a stop or a take-profit within the bar."""
     exit_reason: Tensor
     """int32 `ExitReason` of a forced exit or a stop."""

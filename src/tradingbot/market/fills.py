@@ -8,7 +8,7 @@ from torch import Tensor
 from tradingbot.market.account import Account
 from tradingbot.market.bars import Bar
 from tradingbot.market.costs import CostRates, fill_price
-from tradingbot.market.ledger import Fill
+from tradingbot.market.ledger import FillBatch
 from tradingbot.risk.rule import slack
 
 
@@ -20,7 +20,7 @@ def execute(
     bar: Bar,
     cap: Tensor,
     reserve_ccy: Tensor | float = 0.0,
-) -> Fill:
+) -> FillBatch:
     """Fill orders against a bar.
 
     Args:
@@ -47,7 +47,7 @@ def execute(
     filled = size > 0.0
     units = torch.where(filled, side * size, 0.0)
     price = torch.where(filled, price, 0.0)
-    return Fill(
+    return FillBatch(
         units=units,
         price=price,
         base=torch.where(filled, base, 0.0),

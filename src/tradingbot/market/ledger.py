@@ -11,7 +11,7 @@ from tradingbot.market.account import Account
 from tradingbot.market.actions.decision import size_class
 
 
-class Fill(NamedTuple):
+class FillBatch(NamedTuple):
     """Executions of B accounts; every field (B,), all 0 where nothing was executed."""
 
     units: Tensor
@@ -33,12 +33,12 @@ class Fill(NamedTuple):
         return self.units.abs() * self.price
 
 
-def no_fill(order: Tensor) -> Fill:
+def no_fill(order: Tensor) -> FillBatch:
     """Return fills (B,) in which nothing was executed."""
-    return Fill(*(torch.zeros_like(order) for _ in Fill._fields))
+    return FillBatch(*(torch.zeros_like(order) for _ in FillBatch._fields))
 
 
-def apply_fill(account: Account, fill: Fill, largest: Tensor) -> Account:
+def apply_fill(account: Account, fill: FillBatch, largest: Tensor) -> Account:
     """Book fills.
 
     Args:

@@ -8,12 +8,12 @@ import torch
 from fixtures.plain_accounts import accounts, bars, costs, money
 from tradingbot.market import Account, Bar, CostRates
 from tradingbot.market.fills import execute, volume_cap
-from tradingbot.market.ledger import Fill
+from tradingbot.market.ledger import FillBatch
 
 
 def filled(
     account: Account, order: float, bar: Bar | None = None, rates: CostRates | None = None
-) -> Fill:
+) -> FillBatch:
     bar = bar or bars()
     orders = torch.tensor([order], dtype=torch.float64)
     return execute(rates or costs(), account, orders, bar.open, bar, volume_cap(bar, 0.1))

@@ -7,13 +7,13 @@ import torch
 
 from fixtures.plain_accounts import accounts, money
 from tradingbot.market import Account
-from tradingbot.market.ledger import Fill, apply_fill
+from tradingbot.market.ledger import FillBatch, apply_fill
 
 
 def booked(account: Account, units: float, price: float, fee: float = 1.0) -> Account:
     """Book one fill; the largest position is 1,000."""
     numbers = (torch.tensor([x], dtype=account.cash.dtype) for x in (units, price, price, fee))
-    return apply_fill(account, Fill(*numbers), torch.tensor([1_000.0]))
+    return apply_fill(account, FillBatch(*numbers), torch.tensor([1_000.0]))
 
 
 def test_opening_takes_cash_and_costs_its_fee() -> None:
@@ -85,13 +85,13 @@ def test_turning_closes_at_the_price_and_opens_the_rest() -> None:
 
 def test_fill_of_nothing_changes_nothing() -> None:
     held = booked(accounts(), 10.0, 100.0)
-    nothing = Fill(*(torch.zeros(1, dtype=torch.float64) for _ in range(4)))
+    nothing = FillBatch(*(torch.zeros(1, dtype=torch.float64) for _ in range(4)))
     for before, after in zip(held, apply_fill(held, nothing, torch.ones(1)), strict=True):
         assert torch.equal(before, after)
 
 
 def test_costs_and_turnover_add_up_over_fills() -> None:
-    fill = Fill(*(torch.tensor([x], dtype=torch.float64) for x in (-5.0, 99.0, 100.0, 0.5)))
+    fill = FillBatch(*(torch.tensor([x], dtype=torch.float64) for x in (-5.0, 99.0, 100.0, 0.5)))
     held = accounts(units=10.0, entry=90.0)
     now = apply_fill(apply_fill(held, fill, torch.ones(1)), fill, torch.ones(1))
     assert money(now.commission_paid) == [1.0]
