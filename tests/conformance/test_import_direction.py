@@ -31,7 +31,7 @@ ALLOWED: dict[str, frozenset[str] | None] = {
     "rewards": frozenset({"domain", "market"}),
     "networks": frozenset({"domain"}),
     "learning": frozenset({"domain", "networks"}),
-    "configuration": frozenset({"domain", "data", "learning"}),
+    "configuration": frozenset({"domain", "data"}),
     "features": frozenset({"domain", "data", "configuration"}),
     "features/graph": frozenset({"domain"}),
     "features/causality": frozenset({"domain", "data", "features"}),
@@ -125,7 +125,11 @@ FORBIDDEN_IN_DOMAIN = frozenset(
     ]
 )
 # Learning does not know that it trades: of our vocabulary it may use these modules only.
-NEUTRAL_VOCABULARY = ("domain.errors", "domain.checks", "domain.seeding")
+# Events of training are told in the words of learning: agents, updates, scores.
+NEUTRAL_VOCABULARY = (
+    *("domain.errors", "domain.checks", "domain.seeding"),
+    *("domain.events.event", "domain.events.training"),
+)
 # The tensor core runs on any machine with torch: it may import these and the standard library.
 TENSOR_CORE = frozenset({"risk", "market", "rewards", "agents", "networks", "learning"})
 ALLOWED_IN_TENSOR_CORE = frozenset({"torch", "numpy", "numba", "tradingbot"})
@@ -342,6 +346,8 @@ def test_every_clock_reader_exists_and_has_a_reason() -> None:
         ("serving/x.py", "", "package 'serving' has no arrows"),
         ("app/x.py", "import lightgbm", "lightgbm must not be imported"),
         ("learning/x.py", "from tradingbot.domain.action import Action", "knows no trading"),
+        ("learning/x.py", "from tradingbot.domain.events import trading", "knows no trading"),
+        ("learning/x.py", "import tradingbot.domain.events.trading", "knows no trading"),
         ("networks/x.py", "from tradingbot.market import rules", "networks must not import market"),
         ("x.py", "import tradingbot.app", "the root must not import app"),
     ],

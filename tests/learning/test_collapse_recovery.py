@@ -11,10 +11,12 @@ from torch import Tensor
 from fixtures.sabotage_runs import GUARDED, SOUND
 from fixtures.sabotage_tasks import SpoiltTask
 from tradingbot.domain.errors import TrainingError
+from tradingbot.domain.events.event import Event
+from tradingbot.domain.events.training import Intervened
 from tradingbot.learning.guards import FlightRecorder
 from tradingbot.learning.ppo.learner import PPO
 from tradingbot.learning.trainer import Trainer
-from tradingbot.learning.trainer_events import Event, Hooks, Intervened, Snapshot
+from tradingbot.learning.trainer_hooks import Hooks, Snapshot
 from tradingbot.learning.trainer_plan import TrainPlan
 from tradingbot.networks.view import TableView
 

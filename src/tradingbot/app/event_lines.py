@@ -8,17 +8,16 @@ import time
 
 from tradingbot.app.console import print_note
 from tradingbot.data.json_files import as_json
-from tradingbot.learning.trainer_events import (
+from tradingbot.domain.events.event import Event, event_values
+from tradingbot.domain.events.training import (
     AgentsStopped,
     Began,
     Ended,
     Evaluated,
-    Event,
     Intervened,
     Updated,
     Warned,
 )
-from tradingbot.training.callbacks import event_values
 
 _SECONDS_BETWEEN_LINES = 10.0
 

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from tradingbot.app.event_lines import describe_event
-from tradingbot.learning.trainer_events import (
+from tradingbot.domain.events.event import Event
+from tradingbot.domain.events.training import (
     AgentsStopped,
     Began,
     Evaluated,
-    Event,
     Intervened,
     Updated,
     Warned,
@@ -70,12 +70,13 @@ class Dashboard:
             self._steps, self._sequence = event.steps, event.sequence
             self._times.append((time.monotonic(), event.steps))
             self._figures = {
-                label: float(event.metrics[name].mean())
+                label: float(_tensor(event.metrics[name]).mean())
                 for name, label in _SHOWN
                 if name in event.metrics
             }
         elif isinstance(event, Evaluated):
-            self._scores = event.scores.get("sharpe")
+            sharpe = event.scores.get("sharpe")
+            self._scores = None if sharpe is None else _tensor(sharpe)
             self._mean_score = event.mean_score
             self._best_score = event.mean_score if event.is_best else self._best_score
         elif isinstance(event, AgentsStopped):
@@ -161,6 +162,10 @@ def heat_colours(scores: Tensor | None, n_agents: int) -> list[str]:
         _COLOURS[int(place)] if is_known else _UNKNOWN_COLOUR
         for place, is_known in zip(places, known, strict=True)
     ]
+
+
+def _tensor(figure: list[float] | float) -> Tensor:
+    return torch.tensor(figure, dtype=torch.float64)
 
 
 def _clock(seconds: float) -> str:

@@ -8,11 +8,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
+from tradingbot.configuration.decoding import decode
 from tradingbot.configuration.old_keys import NO_OLD_KEYS, OldKeys, rename_old_keys
 from tradingbot.configuration.pipeline import PipelineConfig
-from tradingbot.configuration.violations import describe_violation
 from tradingbot.configuration.yaml_reader import Document, KeyPath, Place, read_document
 from tradingbot.domain.errors import ConfigError, UserError, suggest
 from tradingbot.domain.timeframe import Timeframe
@@ -46,11 +44,7 @@ def load_config(reference: str | Path = DEFAULT_PRESET) -> LoadedConfig:
         ConfigError: Naming file and line, rule, value and remedy of the first broken rule.
     """
     document, files = read_merged(reference, preset_folder())
-    try:
-        config = PipelineConfig.model_validate(document.values)
-    except ValidationError as e:
-        raise describe_violation(e, document.places) from e
-    return LoadedConfig(config, files, document.places)
+    return LoadedConfig(decode(PipelineConfig, document), files, document.places)
 
 
 def read_merged(

@@ -42,6 +42,12 @@ class Schedule:
         require(self.hold >= 0, "hold must be 0 steps or more", self)
         require(self.over >= 1, "over must be 1 step or more", self)
 
+    @classmethod
+    def from_plain(cls, value: object) -> Schedule | None:
+        """Read a plain number as a schedule that never changes; None for anything else."""
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return cls("constant", float(value), float(value)) if is_number else None  # type: ignore[arg-type]
+
     def at(self, steps: float) -> float:
         """Return the number after so many steps."""
         if self.kind == "constant":

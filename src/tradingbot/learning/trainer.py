@@ -13,28 +13,28 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from tradingbot.domain.errors import TrainingError
-from tradingbot.learning.device_memory import within_memory
-from tradingbot.learning.early_stopping import EarlyStopping
-from tradingbot.learning.guards import AlarmLevel, Diagnosis, FlightRecorder, Intervention
-from tradingbot.learning.learner import Learner
-from tradingbot.learning.learner_state import collect_state, restore_state
-from tradingbot.learning.trainer_events import (
+from tradingbot.domain.events.training import (
     AgentsStopped,
     Began,
     Ended,
     Ending,
     Evaluated,
-    Hooks,
     Intervened,
     Label,
     Saved,
-    Snapshot,
     Updated,
     Warned,
 )
+from tradingbot.learning.device_memory import within_memory
+from tradingbot.learning.early_stopping import EarlyStopping
+from tradingbot.learning.guards import AlarmLevel, Diagnosis, FlightRecorder, Intervention
+from tradingbot.learning.learner import Learner
+from tradingbot.learning.learner_state import collect_state, restore_state
+from tradingbot.learning.trainer_hooks import Hooks, Snapshot
 from tradingbot.learning.trainer_plan import TrainPlan
 from tradingbot.learning.trainer_tensors import (
     all_finite,
+    as_lists,
     copied_tensors,
     tensors_below,
     to_host,
@@ -157,7 +157,7 @@ class Trainer:
                 self._sequence,
                 learner.updates,
                 learner.steps,
-                metrics,
+                as_lists(metrics),
                 time.perf_counter() - began,
             )
         )
@@ -235,7 +235,7 @@ class Trainer:
             self._best_score = self._score
             self._best = copied_tensors(self.learner.networks())
         self._hooks.emit(
-            Evaluated(self._sequence, self.learner.steps, scores, self._score, is_best)
+            Evaluated(self._sequence, self.learner.steps, as_lists(scores), self._score, is_best)
         )
         if stopped.any():
             self._weigh()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from tradingbot.learning.learner import Metrics
-from tradingbot.learning.trainer_events import Figures
+from tradingbot.learning.trainer_hooks import Figures
 
 
 def to_host(figures: Metrics) -> Figures:
@@ -21,6 +22,11 @@ def to_host(figures: Metrics) -> Figures:
         name: part.view(figure.shape)
         for (name, figure), part in zip(figures.items(), parts, strict=True)
     }
+
+
+def as_lists(figures: Figures) -> dict[str, Any]:
+    """Return figures as events carry them: numbers and lists of numbers."""
+    return {name: figure.tolist() for name, figure in figures.items()}
 
 
 def tensors_below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -11,9 +11,11 @@ from torch import Tensor
 
 from tradingbot.agents.loading import TRADES
 from tradingbot.domain.errors import StorageError
+from tradingbot.domain.events.event import Event, event_values
+from tradingbot.domain.events.training import Ended, Evaluated, Updated
 from tradingbot.learning.learner import Metrics
-from tradingbot.learning.trainer_events import Ended, Evaluated, Event, Snapshot, Updated
-from tradingbot.learning.trainer_tensors import copied_tensors, tensors_below, to_host
+from tradingbot.learning.trainer_hooks import Snapshot
+from tradingbot.learning.trainer_tensors import as_lists, copied_tensors, tensors_below, to_host
 from tradingbot.networks.encoders.encoder import Encoder
 from tradingbot.runs import (
     CheckpointContent,
@@ -24,7 +26,6 @@ from tradingbot.runs import (
 )
 from tradingbot.runs.manifest import CheckpointKind, CheckpointManifest
 from tradingbot.runs.resuming import ResumePoint
-from tradingbot.training.callbacks import event_values
 
 JOURNALS = ("preparation", "metrics", "evaluations", "recorder")
 """Figures of pre-training and cloning, of every update, of every evaluation, and what the flight
@@ -131,7 +132,7 @@ class CheckpointWriter:
 
     def prepared(self, stage: str, update: int, metrics: Metrics) -> None:
         """Write down an update of pre-training or cloning."""
-        figures = {name: figure.tolist() for name, figure in to_host(metrics).items()}
+        figures = as_lists(to_host(metrics))
         self._journals["preparation"].append({"stage": stage, "update": update, **figures})
 
     def record(self, row: Mapping[str, Any]) -> None:

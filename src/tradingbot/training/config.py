@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, InstanceOf, PlainSerializer, Strict, model_validator
 
-from tradingbot.configuration.dataclass_reader import plain_values, read_dataclass
 from tradingbot.configuration.pipeline import (
     ConfigSection,
     MarketConfig,
@@ -24,6 +23,7 @@ from tradingbot.configuration.pipeline import (
     SplitsConfig,
 )
 from tradingbot.domain.errors import UserError, join_choices
+from tradingbot.domain.plain_values import as_plain_values, read_record
 from tradingbot.learning.catalogue import known_learners, learner_spec
 from tradingbot.learning.cloning.config import CloningConfig
 from tradingbot.learning.early_stopping import StoppingConfig
@@ -40,14 +40,14 @@ _Kind = TypeVar("_Kind")
 
 def _build(kind: type[_Kind], name: str, values: object) -> _Kind:
     try:
-        return read_dataclass(kind, values, name=name)
+        return read_record(kind, values, name=name)
     except UserError as e:
         raise ValueError(str(e)) from e
 
 
 def _library(kind: type[_Kind], name: str) -> Any:
     """Say how a section is read as a dataclass of the library, and written as plain values."""
-    return (BeforeValidator(partial(_build, kind, name)), PlainSerializer(plain_values))
+    return (BeforeValidator(partial(_build, kind, name)), PlainSerializer(as_plain_values))
 
 
 class TaskSection(ConfigSection):

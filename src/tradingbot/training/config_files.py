@@ -7,18 +7,14 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
+from tradingbot.configuration.decoding import decode, document_of_options
 from tradingbot.configuration.files import merge, preset_folder, read_merged
 from tradingbot.configuration.old_keys import rename_old_keys
-from tradingbot.configuration.violations import describe_violation
-from tradingbot.configuration.yaml_reader import Document, KeyPath, Place
-from tradingbot.domain.errors import ConfigError
+from tradingbot.configuration.yaml_reader import Document
 from tradingbot.training.budget import check_budget, resolve_schedules
 from tradingbot.training.config import TrainConfig
 
 DEFAULT_PRESET = "prototype10"
-_COMMAND_LINE = Path("command line")
 OLD_KEYS = {
     "guards.spread": "low_entropy",
     "guards.spread_critical": "low_entropy_critical",
@@ -49,7 +45,7 @@ def load_train_config(
     """
     document, _ = read_merged(reference, preset_folder("training"), old_keys=OLD_KEYS)
     if overrides:
-        document = merge(document, rename_old_keys(as_document(overrides), OLD_KEYS))
+        document = merge(document, rename_old_keys(document_of_options(overrides), OLD_KEYS))
     config = _checked(document)
     check_budget(config, document.places)
     return config
@@ -70,58 +66,11 @@ def override_config(config: TrainConfig, overrides: Mapping[str, object]) -> Tra
     Whether a learner can learn in the budget is not asked: not every use is training.
     """
     base = Document(_with_dates(config.as_mapping()))
-    return _checked(merge(base, rename_old_keys(as_document(overrides), OLD_KEYS)))
+    return _checked(merge(base, rename_old_keys(document_of_options(overrides), OLD_KEYS)))
 
 
 def _checked(document: Document) -> TrainConfig:
-    try:
-        return TrainConfig.model_validate(resolve_schedules(document.values))
-    except ValidationError as e:
-        raise describe_violation(e, document.places, TrainConfig) from e
-
-
-def as_document(overrides: Mapping[str, object]) -> Document:
-    """Lay dotted keys out as the document that a file with the same keys would be.
-
-    Raises:
-        ConfigError: If a key is no key, or is set twice.
-    """
-    values: dict[str, Any] = {}
-    places: dict[KeyPath, Place] = {}
-    for number, (dotted, value) in enumerate(overrides.items(), start=1):
-        keys = tuple(dotted.split("."))
-        if not all(keys):
-            raise ConfigError("a key must be words with dots between them", was=repr(dotted))
-        section = values
-        for depth, key in enumerate(keys[:-1], start=1):
-            section = section.setdefault(key, {})
-            if not isinstance(section, dict):
-                raise ConfigError("a key must be set once", was=repr(dotted))
-            places.setdefault(keys[:depth], Place(_COMMAND_LINE, number))
-        section[keys[-1]] = _read_value(value)
-        places[keys] = Place(_COMMAND_LINE, number)
-    return Document(values, places)
-
-
-def _read_value(value: object) -> object:
-    """Read what text of a command line may mean: a list, a day, or what it is."""
-    if not isinstance(value, str):
-        return value
-    if value.startswith("[") and value.endswith("]"):
-        return [_number(item.strip()) for item in value[1:-1].split(",") if item.strip()]
-    try:
-        return date.fromisoformat(value)
-    except ValueError:
-        return None if value == "null" else value
-
-
-def _number(text: str) -> object:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    return decode(TrainConfig, Document(resolve_schedules(document.values), document.places))
 
 
 def _with_dates(values: dict[str, Any]) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from typing import Any
 from pydantic import ConfigDict, ValidationError, model_serializer, model_validator
 from pydantic_core import InitErrorDetails
 
-from tradingbot.configuration.dataclass_reader import plain_values, read_dataclass
 from tradingbot.configuration.pipeline import ConfigSection, Name
 from tradingbot.domain.errors import ConfigError, UserError, join_choices, suggest
+from tradingbot.domain.plain_values import as_plain_values, read_record
 from tradingbot.learning.catalogue import LearnerSpec, known_learners, learner_spec
 
 _NAME, _DEFAULT = "name", "ppo"
@@ -39,7 +39,7 @@ class LearnerSection(ConfigSection):
         for name in known_learners():
             kind, given = learner_spec(name).config, values.get(name, {})
             try:
-                sections[name] = read_dataclass(kind, given, name=f"learner.{name}")
+                sections[name] = read_record(kind, given, name=f"learner.{name}")
             except UserError as e:
                 faults.append(_fault(name, given, e))
         if faults:
@@ -49,7 +49,7 @@ class LearnerSection(ConfigSection):
     @model_serializer
     def _plain(self) -> dict[str, Any]:
         sections = self.model_extra or {}
-        return {_NAME: self.name} | {name: plain_values(each) for name, each in sections.items()}
+        return {_NAME: self.name} | {name: as_plain_values(each) for name, each in sections.items()}
 
     @property
     def spec(self) -> LearnerSpec:

@@ -26,7 +26,7 @@ from tradingbot.data.json_files import as_json
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.learning.guards import FlightRecorder
 from tradingbot.learning.trainer import Trainer
-from tradingbot.learning.trainer_events import Hooks, Snapshot
+from tradingbot.learning.trainer_hooks import Hooks, Snapshot
 from tradingbot.networks.heads import StackedHead
 from tradingbot.runs import (
     Checkpoint,

@@ -12,11 +12,13 @@ from pathlib import Path
 from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.events.callbacks import CallbackList, EventCallback
+from tradingbot.domain.events.training import Ended
 from tradingbot.learning.device_memory import within_memory
 from tradingbot.learning.guards import FlightRecorder
 from tradingbot.learning.learner import Metrics
 from tradingbot.learning.trainer import Trainer
-from tradingbot.learning.trainer_events import Ended, Hooks
+from tradingbot.learning.trainer_hooks import Hooks
 from tradingbot.learning.trainer_tensors import copied_tensors
 from tradingbot.runs import RunDirectory, RunPlan, final_hash, find_run, list_checkpoints
 from tradingbot.runs.environment import describe_environment, git_state, source_sha256
@@ -24,7 +26,6 @@ from tradingbot.runs.ledger import Ledger
 from tradingbot.runs.loading import labels_of
 from tradingbot.runs.record import draw_seed
 from tradingbot.runs.resuming import ResumePoint, resume_run
-from tradingbot.training.callbacks import CallbackList, EventCallback
 from tradingbot.training.checkpoint_writer import CheckpointWriter, stored_encoder
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping

@@ -14,10 +14,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
+import torch
+
 from tradingbot.domain.errors import MissingExtraError
-from tradingbot.learning.trainer_events import Evaluated, Event, Updated
+from tradingbot.domain.events.callbacks import EventCallback
+from tradingbot.domain.events.event import Event
+from tradingbot.domain.events.training import Evaluated, Updated
 from tradingbot.runs import RunDirectory
-from tradingbot.training.callbacks import EventCallback
 from tradingbot.training.config import TrainConfig
 
 _EXTRA = "tracking"
@@ -159,7 +162,7 @@ class TensorboardTracker:
         self._writer.close()
 
     def _add_actions(self, event: Evaluated) -> None:
-        share = event.scores["histogram"].mean(0)
+        share = torch.tensor(event.scores["histogram"], dtype=torch.float64).mean(0)
         counts = (share * 1_000.0).round()
         edges = list(range(len(share) + 1))
         places = [index + 0.5 for index in range(len(share))]
@@ -218,12 +221,16 @@ def _wanted(choice: str, package: str) -> bool:
 
 def _means(event: Updated | Evaluated) -> dict[str, float]:
     if isinstance(event, Updated):
-        return {name: float(figure.mean()) for name, figure in event.metrics.items()}
+        return {name: _mean(figure) for name, figure in event.metrics.items()}
     return {
-        f"eval/{name}": float(figure.mean())
+        f"eval/{name}": _mean(figure)
         for name, figure in event.scores.items()
         if name != "histogram"
     }
+
+
+def _mean(figure: Any) -> float:
+    return float(torch.tensor(figure, dtype=torch.float64).mean())
 
 
 def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

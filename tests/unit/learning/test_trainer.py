@@ -11,6 +11,8 @@ from torch import Tensor
 
 from fixtures.toy_learner import ToyLearner
 from tradingbot.domain.errors import TrainingError, UserError
+from tradingbot.domain.events.event import Event
+from tradingbot.domain.events.training import Evaluated, Intervened, Updated, Warned
 from tradingbot.learning.early_stopping import StoppingConfig
 from tradingbot.learning.guards import (
     AlarmLevel,
@@ -24,15 +26,7 @@ from tradingbot.learning.guards.config import Response
 from tradingbot.learning.learner import Learner, Update
 from tradingbot.learning.task import Task
 from tradingbot.learning.trainer import Trainer
-from tradingbot.learning.trainer_events import (
-    Evaluated,
-    Event,
-    Hooks,
-    Intervened,
-    Snapshot,
-    Updated,
-    Warned,
-)
+from tradingbot.learning.trainer_hooks import Hooks, Snapshot
 from tradingbot.learning.trainer_plan import TrainPlan
 from tradingbot.learning.trainer_tensors import to_host
 

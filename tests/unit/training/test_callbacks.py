@@ -16,13 +16,13 @@ from fixtures.tiny_training import tiny_config
 from tradingbot.app.event_lines import describe_event
 from tradingbot.app.live_dashboard import Dashboard, heat_colours
 from tradingbot.app.signals import stop_on_signals
-from tradingbot.learning.trainer_events import AgentsStopped, Began, Evaluated, Updated, Warned
-from tradingbot.training.callbacks import event_values
+from tradingbot.domain.events.event import event_values
+from tradingbot.domain.events.training import AgentsStopped, Began, Evaluated, Updated, Warned
 from tradingbot.training.session import SessionCallbacks, begin_run
 from tradingbot.training.tracking import ThreadedCallback, tracking_callbacks
 
-UPDATED = Updated(3, 3, 600, {"policy/entropy": torch.tensor([0.5, 0.7])}, 0.1)
-EVALUATED = Evaluated(3, 600, {"sharpe": torch.tensor([1.0, -1.0])}, 0.0, True)
+UPDATED = Updated(3, 3, 600, {"policy/entropy": [0.5, 0.7]}, 0.1)
+EVALUATED = Evaluated(3, 600, {"sharpe": [1.0, -1.0]}, 0.0, True)
 
 
 def test_dashboard_shows_progress_scores_agents_and_warnings() -> None:

@@ -18,8 +18,8 @@ from tradingbot.learning.catalogue import known_learners
 
 if TYPE_CHECKING:
     from tradingbot.app.signals import StopRequest
+    from tradingbot.domain.events.callbacks import EventCallback
     from tradingbot.runs import RunDirectory
-    from tradingbot.training.callbacks import EventCallback
     from tradingbot.training.config import TrainConfig
     from tradingbot.training.results import PartResult, TrainResult
     from tradingbot.training.session import SessionCallbacks, SessionResult

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tradingbot.data.sources.source import Progress
+from tradingbot.domain.events.event import Event
+from tradingbot.domain.events.training import Began, Updated
 from tradingbot.evaluation.figures.training import (
     NetBar,
     TrainingCurves,
@@ -14,7 +16,6 @@ from tradingbot.evaluation.figures.training import (
     draw_net_returns,
 )
 from tradingbot.evaluation.report.page import Picture, Section
-from tradingbot.learning.trainer_events import Began, Event, Updated
 from tradingbot.runs import RunDirectory, read_journal
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import load_train_config

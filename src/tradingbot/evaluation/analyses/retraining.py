@@ -17,6 +17,8 @@ from torch import Tensor
 from tradingbot.data.calendar import closing_day
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import DataError, TrainingError
+from tradingbot.domain.events.event import Event
+from tradingbot.domain.events.training import Updated
 from tradingbot.evaluation.analyses.analysis import Progress, ignore_progress
 from tradingbot.evaluation.analyses.learner_policy import LearnerPolicy
 from tradingbot.evaluation.analyses.retraining_spec import RetrainingSpec, retraining_config
@@ -26,7 +28,7 @@ from tradingbot.evaluation.metrics.returns import simple_returns
 from tradingbot.features.pipeline import split_rows
 from tradingbot.learning.guards import FlightRecorder
 from tradingbot.learning.trainer import Trainer
-from tradingbot.learning.trainer_events import Event, Hooks, Snapshot, Updated
+from tradingbot.learning.trainer_hooks import Hooks, Snapshot
 from tradingbot.supervised.model_store import NO_MODEL
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData, halves, open_data, require_parts

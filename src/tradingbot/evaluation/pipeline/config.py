@@ -10,12 +10,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from tradingbot.configuration.dataclass_reader import plain_values, read_dataclass
+from tradingbot.configuration.decoding import decode, document_of_options
 from tradingbot.configuration.files import merge, preset_folder, read_merged
 from tradingbot.configuration.old_keys import rename_old_keys
-from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.evaluation.analyses.ablation import AblationSettings
 from tradingbot.evaluation.analyses.ensemble import EnsembleSettings
 from tradingbot.evaluation.analyses.leak_check import LeakCheckSettings
@@ -29,7 +28,6 @@ from tradingbot.evaluation.regimes import RegimeSettings
 from tradingbot.evaluation.sensitivity.settings import SensitivitySettings
 from tradingbot.evaluation.stress.settings import StressSettings
 from tradingbot.evaluation.walk_forward import WalkForwardSettings
-from tradingbot.training.config_files import as_document
 
 DEFAULT_PRESET = "full"
 OLD_KEYS = {"pieces": "analyses"}
@@ -61,7 +59,7 @@ class EvaluateConfig:
     @property
     def config_hash(self) -> str:
         """SHA-256 of everything that can move a figure."""
-        text = json.dumps(plain_values(self), sort_keys=True)
+        text = json.dumps(as_plain_values(self), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -79,10 +77,6 @@ def load_evaluate_config(
     """
     document, files = read_merged(reference, preset_folder("evaluation"), old_keys=OLD_KEYS)
     if overrides:
-        document = merge(document, rename_old_keys(as_document(overrides), OLD_KEYS))
-    values: dict[str, Any] = dict(document.values)
-    try:
-        return read_dataclass(EvaluateConfig, values, name="evaluation")
-    except ConfigError as e:
-        where = e.where or (None if overrides else str(files[0]))
-        raise ConfigError(e.rule, was=e.was, where=where, remedy=e.remedy) from e
+        document = merge(document, rename_old_keys(document_of_options(overrides), OLD_KEYS))
+    where = "" if overrides else str(files[0])
+    return decode(EvaluateConfig, document, name="evaluation", where=where)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tradingbot.configuration.dataclass_reader import plain_values
 from tradingbot.data.atomic import storage_errors, sweep_temporaries, write_text
 from tradingbot.domain.errors import DataError
+from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.evaluation.dossier.codec import from_plain, to_plain
 from tradingbot.evaluation.pipeline.receipts import AnalysisReceipts
 from tradingbot.runs.requirement import installed_version
@@ -108,7 +108,7 @@ def key_of(identity: str, settings: object, facts: object, needs: Sequence[str])
         facts: Plain values from outside.
         needs: Keys of what it is made from, in order.
     """
-    return _sha256([identity, plain_values(settings), facts, list(needs)])
+    return _sha256([identity, as_plain_values(settings), facts, list(needs)])
 
 
 def identity_of(
