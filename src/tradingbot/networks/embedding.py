@@ -12,12 +12,13 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from tradingbot.networks.encoders.encoder import Encoder
 
 Precision = Literal["float32", "bfloat16"]
 """Of matrix products: that of the weights, or bfloat16 by autocast. Results keep their type."""
-_CHUNK_BARS = {"cpu": 2**12, "cuda": 2**18}
+CHUNK_BARS = {"cpu": 2**12, "cuda": 2**18}
 """Bars encoded at once where nothing else is said: within a processor's caches; some 4 GB."""
 
 
@@ -29,23 +30,29 @@ def embed_table(
     chunk_bars: int | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Encode histories (M, T, F) → (M, T, D) without gradients; the result does not depend on cuts.
+    """Encode histories (M, T, F) → (M, T, D) without gradients; cuts change last bits at most.
+
+    A bar's embedding does not depend on how many bars follow: a table that grows keeps its bits.
 
     Args:
         encoder: On the device of the table.
         table: (M, T, F).
         precision: Of matrix products.
-        chunk_bars: Bars encoded at once, which bounds memory; None: what suits the device.
+        chunk_bars: Bars encoded at once, which bounds memory, but for what `encoder.padded_bars`
+            adds; None: what suits the device.
         out: (M, T, D) to write to; None: a new tensor.
     """
     n_series, n_bars, _ = table.shape
     if out is None:
         out = table.new_empty(n_series, n_bars, encoder.width)
-    chunk = chunk_bars or _CHUNK_BARS.get(table.device.type, _CHUNK_BARS["cpu"])
+    chunk = chunk_bars or CHUNK_BARS.get(table.device.type, CHUNK_BARS["cpu"])
     with torch.no_grad(), autocast(table.device, precision):
-        for series, begin, end in _chunks(n_series, n_bars, chunk):
+        for series, begin, end in _chunks(n_series, n_bars, chunk, encoder.padded_bars(n_bars)):
             seen = table[series, max(0, begin - encoder.lookback_bars + 1) : end]
-            out[series, begin:end] = encoder(seen, None, end - begin)
+            wanted = encoder.padded_bars(end - begin)
+            filled = functional.pad(seen, (0, 0, 0, wanted - (end - begin)))
+            made = encoder(filled, None, wanted)
+            out[series, begin:end] = made[:, : end - begin]
     return out
 
 
@@ -67,9 +74,11 @@ def weights_hash(module: nn.Module) -> str:
     return digest.hexdigest()
 
 
-def _chunks(n_series: int, n_bars: int, chunk: int) -> Iterator[tuple[slice, int, int]]:
+def _chunks(
+    n_series: int, n_bars: int, chunk: int, padded_bars: int
+) -> Iterator[tuple[slice, int, int]]:
     """Cut a table into blocks of whole series, or one series into stretches of time."""
-    together = max(1, chunk // max(1, n_bars))
+    together = max(1, chunk // max(1, padded_bars))
     length = min(n_bars, chunk)
     for series in range(0, n_series, together):
         for begin in range(0, n_bars, max(1, length)):

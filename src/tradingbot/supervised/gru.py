@@ -43,7 +43,7 @@ class GatedEncoder(Encoder):
         embedding: Tensor = self.norm(hidden)
         return embedding
 
-    def begin_stream(self, n_series: int) -> Memory:
+    def begin_stream(self, n_series: int, *, first: int = 0, lead: int = 0) -> Memory:
         """Return hidden states (B, W, D): one lane per window under way."""
         return (self.norm.weight.new_zeros(n_series, self.lookback_bars, self.width),)
 

@@ -66,6 +66,13 @@ class Encoder(nn.Module, ABC):
     lookback_bars: int
     """W."""
 
+    def padded_bars(self, n_bars: int) -> int:
+        """Return how many bars a pass over `n_bars` must have for bits that do not depend on T.
+
+        Torch takes other kernels for some lengths, which add in another order.
+        """
+        return n_bars
+
     @abstractmethod
     def forward(
         self, table: Tensor, first: Tensor | None = None, n_last: int | None = None
@@ -92,8 +99,18 @@ class Encoder(nn.Module, ABC):
         return embedding.squeeze(1)
 
     @abstractmethod
-    def begin_stream(self, n_series: int) -> Memory:
-        """Return the memory of B series of which nothing was seen yet."""
+    def begin_stream(self, n_series: int, *, first: int = 0, lead: int = 0) -> Memory:
+        """Return the memory of B series of which nothing was seen yet.
+
+        The last bits of a sum may depend on where a bar stands in the pass over a whole history.
+        The two numbers say which pass the stream is to equal; `networks.live_view` knows them.
+
+        Args:
+            n_series: B.
+            first: Place in that pass of the first bar that will be taken.
+            lead: Bars at the beginning of that pass that are only the past of those asked for:
+                T − `n_last` of `forward`.
+        """
 
     @abstractmethod
     def stream(self, memory: Memory, row: Tensor) -> tuple[Memory, Tensor]:

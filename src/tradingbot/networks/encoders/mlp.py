@@ -9,6 +9,9 @@ from torch.nn import functional
 from tradingbot.networks.encoders.encoder import Encoder, EncoderConfig, Memory
 from tradingbot.networks.initialisation import drawn_linear
 
+_VECTORISED_NUMBERS = 20_480
+"""Inputs of a convolution of one series above which torch hands it to oneDNN."""
+
 
 class WindowMLP(Encoder):
     """W bars of F numbers and a flag "this bar exists" → hidden layers → layer norm.
@@ -28,6 +31,10 @@ class WindowMLP(Encoder):
         )
         self.norm = nn.LayerNorm(config.width)
 
+    def padded_bars(self, n_bars: int) -> int:
+        """Return bars enough for one series to get the kernel that several series get."""
+        return max(n_bars, _VECTORISED_NUMBERS // (self.n_features + 1) + 1)
+
     def forward(
         self, table: Tensor, first: Tensor | None = None, n_last: int | None = None
     ) -> Tensor:
@@ -41,7 +48,7 @@ class WindowMLP(Encoder):
         ahead = wanted + self.lookback_bars - 1 - n_bars
         return self._encode(functional.pad(rows, (0, 0, ahead, 0)))  # a negative pad cuts
 
-    def begin_stream(self, n_series: int) -> Memory:
+    def begin_stream(self, n_series: int, *, first: int = 0, lead: int = 0) -> Memory:
         """Return the last W − 1 rows and their flags, (B, W − 1, F + 1)."""
         shape = (n_series, self.lookback_bars - 1, self.n_features + 1)
         return (self.norm.weight.new_zeros(shape),)

@@ -12,6 +12,7 @@ from tradingbot.networks.encoders.encoder import Encoder, EncoderConfig, Memory
 from tradingbot.networks.initialisation import drawn_linear
 
 _FORGET_BIAS = 1.0  # remember at first: Jozefowicz et al. 2015
+_FEWEST_ROWS = 16  # of a matrix product: few go through other kernels
 
 
 class RecurrentEncoder(Encoder):
@@ -25,6 +26,10 @@ class RecurrentEncoder(Encoder):
         inputs = (n_features, *[config.width] * (config.n_layers - 1))
         self.cells = nn.ModuleList(_Cell(count, config.width, generator) for count in inputs)
         self.norm = nn.LayerNorm(config.width)
+
+    def padded_bars(self, n_bars: int) -> int:
+        """Return bars enough for a matrix product that adds as one of many rows does."""
+        return max(n_bars, _FEWEST_ROWS)
 
     def forward(
         self, table: Tensor, first: Tensor | None = None, n_last: int | None = None
@@ -44,7 +49,7 @@ class RecurrentEncoder(Encoder):
             memory = self._step(gates[:, step : step + wanted], memory, exists[..., None])
         return self._finish(memory)
 
-    def begin_stream(self, n_series: int) -> Memory:
+    def begin_stream(self, n_series: int, *, first: int = 0, lead: int = 0) -> Memory:
         """Return hidden and cell states (B, W, D) of every layer: one lane per window under way."""
         weight = self.norm.weight
         shape = (n_series, self.lookback_bars, self.width)

@@ -22,7 +22,7 @@ class RowEncoder(Encoder):
         """Hand rows on; see `Encoder.forward`."""
         return table if n_last is None else table[:, -n_last:]
 
-    def begin_stream(self, n_series: int) -> Memory:
+    def begin_stream(self, n_series: int, *, first: int = 0, lead: int = 0) -> Memory:
         """Remember nothing."""
         return (torch.zeros(n_series, 0),)
 

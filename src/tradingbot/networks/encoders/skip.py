@@ -27,6 +27,10 @@ class SkipEncoder(Encoder):
         self.width = inner.n_features + inner.width
         self.gain = nn.Parameter(torch.full((inner.width,), FIRST_GAIN))
 
+    def padded_bars(self, n_bars: int) -> int:
+        """Return what the encoder needs."""
+        return self.inner.padded_bars(n_bars)
+
     def forward(
         self, table: Tensor, first: Tensor | None = None, n_last: int | None = None
     ) -> Tensor:
@@ -34,9 +38,9 @@ class SkipEncoder(Encoder):
         rows = table if n_last is None else table[:, -n_last:]
         return self._beside(rows, self.inner(table, first, n_last))
 
-    def begin_stream(self, n_series: int) -> Memory:
+    def begin_stream(self, n_series: int, *, first: int = 0, lead: int = 0) -> Memory:
         """Return the encoder's memory; the row needs none."""
-        return self.inner.begin_stream(n_series)
+        return self.inner.begin_stream(n_series, first=first, lead=lead)
 
     def stream(self, memory: Memory, row: Tensor) -> tuple[Memory, Tensor]:
         """Take one bar; costs what the encoder costs."""

@@ -53,6 +53,10 @@ class TransformerEncoder(Encoder):
         self.blocks = nn.ModuleList(_Block(config, span, generator) for span in self.spans)
         self.norm = nn.LayerNorm(config.width)
 
+    def padded_bars(self, n_bars: int) -> int:
+        """Return whole blocks of queries: what is cut off a block is strided, or a smaller one."""
+        return -(-n_bars // BLOCK_BARS) * BLOCK_BARS
+
     def forward(
         self, table: Tensor, first: Tensor | None = None, n_last: int | None = None
     ) -> Tensor:
@@ -88,25 +92,38 @@ class TransformerEncoder(Encoder):
             hidden = block(hidden, exists, hidden.shape[1])
         return self._each_block()[-1].weights_by_lag(hidden, exists, last_bars)
 
-    def begin_stream(self, n_series: int) -> Memory:
-        """Return bars seen (B, 1), and keys and values (B, span − 1, D) of every block."""
+    def begin_stream(self, n_series: int, *, first: int = 0, lead: int = 0) -> Memory:
+        """Return the memory of B series of which nothing was seen yet; see `Encoder.begin_stream`.
+
+        It is: bars seen (B, 1); for every block the place (B, L) of the next bar among the queries
+        that share a matrix product in the pass over a whole history, of which the first series'
+        counts for all; and for every block the keys and values (B, span − 1, 2D) of the bars
+        before.
+        """
         weight = self.project.weight
         seen = torch.zeros(n_series, 1, dtype=torch.int64, device=weight.device)
         caches = [weight.new_zeros(n_series, span - 1, 2 * self.width) for span in self.spans]
-        return (seen, *caches)
+        behind, places = self.lookback_bars - 1, []
+        for span in self.spans:
+            behind -= span - 1
+            # Where the first query of this block stands: it is asked for no bar before.
+            places.append((first - max(0, lead - behind)) % BLOCK_BARS)
+        # Places stay on the CPU: they are read at every bar.
+        return (seen, torch.tensor([places]).repeat(n_series, 1), *caches)
 
     def stream(self, memory: Memory, row: Tensor) -> tuple[Memory, Tensor]:
-        """Take one bar; costs one pass of one bar and span scores per block."""
-        seen, *caches = memory
-        hidden = self.project(row[:, None])
+        """Take one bar; costs one pass of one bar and a block of scores per layer."""
+        seen, places, *caches = memory
+        hidden = self.project(row.contiguous()[:, None])
         kept = []
-        for block, cache in zip(self._each_block(), caches, strict=True):
+        for block, cache, place in zip(self._each_block(), caches, places[0].tolist(), strict=True):
             age = torch.arange(cache.shape[1], -1, -1, device=row.device)
-            hidden, cache = block.advance(hidden, cache, seen >= age)
+            hidden, cache = block.advance(hidden, cache, seen >= age, place)
             kept.append(cache)
         # Longer than any span says no more than the longest span.
         seen = (seen + 1).clamp_max(self.lookback_bars)
-        return (seen, *kept), _normed(self.norm, hidden).squeeze(1)
+        places = (places + 1) % BLOCK_BARS
+        return (seen, places, *kept), _normed(self.norm, hidden).squeeze(1)
 
     def _each_block(self) -> list[_Block]:
         return cast("list[_Block]", list(self.blocks))
@@ -133,11 +150,31 @@ class _Block(nn.Module):
         key_value = self.key_value(normed)
         return self._finish(hidden[:, -n_out:], normed[:, -n_out:], key_value, exists)
 
-    def advance(self, hidden: Tensor, cache: Tensor, exists: Tensor) -> tuple[Tensor, Tensor]:
-        """Map one bar (B, 1, D) with the keys and values of the bars before; return both."""
+    def advance(
+        self, hidden: Tensor, cache: Tensor, exists: Tensor, place: int
+    ) -> tuple[Tensor, Tensor]:
+        """Map one bar (B, 1, D) with the keys and values of the bars before; return both.
+
+        The bar stands alone at its place in a block of queries, its keys where `_weigh` lays them:
+        every sum then has the terms of the pass over a whole history in the same order, and
+        zeros. One query by itself would go through a matrix-vector product, which adds otherwise.
+
+        Args:
+            hidden: (B, 1, D).
+            cache: (B, span − 1, 2D).
+            exists: (B, span), of the cached bars and this one.
+            place: Of the bar in its block of queries, 0 … BLOCK_BARS − 1.
+        """
         normed = _normed(self.attention_norm, hidden)
         key_value = torch.cat([cache, self.key_value(normed).to(cache.dtype)], dim=1)
-        return self._finish(hidden, normed, key_value, exists), key_value[:, 1:]
+        around = (place, BLOCK_BARS - 1 - place)
+        query, laid = (
+            functional.pad(part, (0, 0, *around)) for part in (self.query(normed), key_value)
+        )
+        attended = self._attend(query, laid, functional.pad(exists, around))
+        # Contiguous: a layer adds its bias in another order to strided rows.
+        here = attended[:, place : place + 1].contiguous()
+        return self._feed_forward(hidden, here), key_value[:, 1:]
 
     def weights_by_lag(self, hidden: Tensor, exists: Tensor, n_out: int) -> Tensor:
         """Return the weights (M, n_out, span) of bars (M, T, D), mean over heads, by distance."""
@@ -152,7 +189,9 @@ class _Block(nn.Module):
         return by_lag.flatten(1, 2)[:, :n_out]
 
     def _finish(self, hidden: Tensor, normed: Tensor, key_value: Tensor, exists: Tensor) -> Tensor:
-        attended = self._attend(self.query(normed), key_value, exists)
+        return self._feed_forward(hidden, self._attend(self.query(normed), key_value, exists))
+
+    def _feed_forward(self, hidden: Tensor, attended: Tensor) -> Tensor:
         hidden = hidden + self.output(attended)
         inner = functional.gelu(self.inner(_normed(self.inner_norm, hidden)))
         outer: Tensor = self.outer(inner)
