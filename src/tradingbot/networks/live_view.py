@@ -54,7 +54,8 @@ class LiveView(TableView):
         self._n_rows, self._chunk_bars = max(n_series, FEWEST_SERIES), chunk_bars
         self.bar = bar
         """Number in the table of the bar that is taken next."""
-        self._memory, self._coming = self._begin(bar // chunk_bars), None
+        self._memory: Memory = self._begin(bar // chunk_bars)
+        self._coming: Memory | None = None
 
     @property
     def lookback_bars(self) -> int:
