@@ -31,6 +31,11 @@ class Provenance(BaseModel):
     synthetic: bool = False
     """True for generated markets; every place that shows a number must say so."""
 
+    @property
+    def has_latent_state(self) -> bool:
+        """Whether the market was generated here, so that what it hides can be generated again."""
+        return self.provider == "synthetic"
+
 
 class StoredFile(BaseModel):
     """One file of a dataset."""

@@ -240,6 +240,7 @@ def _assemble(
         regime_names=origin.regime_names,
         label=origin.label,
         synthetic=origin.synthetic,
+        vwap=np.where(present, tensors["prices"][..., 5], np.nan),
     )
 
 

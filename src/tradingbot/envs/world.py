@@ -21,7 +21,9 @@ FloatArray = NDArray[np.float32]
 FEATURE_BOUND = 10.0
 """Scaled features lie in [−this, this]: beyond ten deviations only the sign matters."""
 REGIME_BOUND = 1.0
-_PER_SYMBOL_AND_BAR = ("prices", "present", "features", "regimes", "probabilities", "usable")
+_PER_SYMBOL_AND_BAR = (
+    *("prices", "present", "features", "regimes", "probabilities", "usable", "vwap"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,8 @@ class World:
     """Data, period and seed in words, for everything that prints a number."""
     synthetic: bool
     """Generated, not observed; said wherever a result is shown."""
+    vwap: NDArray[np.float64] | None = None
+    """(N, T) volume-weighted mean prices, NaN where there is no bar; None where none are known."""
 
     def __post_init__(self) -> None:
         """Refuse a world without bars, with arrays that disagree, or with numbers out of bounds."""
@@ -67,6 +71,8 @@ class World:
         _require_bounded("regimes", self.regimes, REGIME_BOUND)
         _require_bounded("probabilities", self.probabilities, 1.0)
         for name in (*_PER_SYMBOL_AND_BAR, "closed_at"):
+            if getattr(self, name) is None:
+                continue
             view = getattr(self, name).view()
             view.setflags(write=False)
             object.__setattr__(self, name, view)
@@ -74,6 +80,15 @@ class World:
     def __deepcopy__(self, memo: object) -> World:
         """Return the world itself: nothing in it changes, and copies would fill the memory."""
         return self
+
+    def __repr__(self) -> str:
+        """Say what it holds, not every number of it."""
+        first, last = self.closed_at[[0, -1]].astype("datetime64[us]").astype("datetime64[D]")
+        kind = "synthetic" if self.synthetic else "observed"
+        return (
+            f"<World {self.label!r}: {self.n_symbols} symbols × {self.n_bars:,} bars, {first} … "
+            f"{last}, {len(self.feature_names)} features, {len(self.regime_names)} regimes, {kind}>"
+        )
 
     @property
     def n_symbols(self) -> int:
@@ -93,7 +108,7 @@ def select_symbols(world: World, symbols: Sequence[str]) -> World:
         DataError: If there is none, or one is not in the world; names the closest.
     """
     rows = [symbol_index(world, symbol) for symbol in symbols]
-    kept: dict[str, Any] = {name: getattr(world, name)[rows] for name in _PER_SYMBOL_AND_BAR}
+    kept: dict[str, Any] = {name: values[rows] for name, values in _arrays(world)}
     return replace(world, symbols=tuple(symbols), **kept)
 
 
@@ -126,7 +141,7 @@ def cut_world(world: World, first_bar: int, last_bar: int) -> World:
             where=f"{world.n_bars} bars, {world.label}",
         )
     cut = slice(first_bar, last_bar + 1)
-    kept: dict[str, Any] = {name: getattr(world, name)[:, cut] for name in _PER_SYMBOL_AND_BAR}
+    kept: dict[str, Any] = {name: values[:, cut] for name, values in _arrays(world)}
     label = f"{world.label}, bars {first_bar} to {last_bar}"
     return replace(world, closed_at=world.closed_at[cut], label=label, **kept)
 
@@ -167,6 +182,12 @@ def require_world(world: object) -> None:
         )
 
 
+def _arrays(world: World) -> list[tuple[str, NDArray[Any]]]:
+    """Return arrays (N, T, …) that there are, by name."""
+    arrays = [(name, getattr(world, name)) for name in _PER_SYMBOL_AND_BAR]
+    return [(name, values) for name, values in arrays if values is not None]
+
+
 def _require_axes(world: World) -> None:
     n, t = len(world.symbols), len(world.closed_at)
     if not n or not t:
@@ -185,6 +206,8 @@ def _require_axes(world: World) -> None:
         "probabilities": (n, t, 3),
         "usable": (n, t),
     }
+    if world.vwap is not None:
+        expected["vwap"] = (n, t)
     for name, shape in expected.items():
         if getattr(world, name).shape != shape:
             raise DataError(

@@ -94,7 +94,7 @@ def market_of_panel(
 ) -> RolloutMarket:
     """Make an opened panel a market to trade on; see `market_of_dataset`."""
     world = _days(world_from_panel(panel), start, end)
-    market = regenerate(provenance) if provenance.synthetic else None
+    market = regenerate(provenance) if provenance.has_latent_state else None
     return RolloutMarket(world, market, _bars_per_year(world, provenance))
 
 

@@ -96,7 +96,7 @@ def build_features(
             by an hour are a look-ahead that no proof could see.
     """
     if not panel_of(dataset, workspace).exists():
-        _require_ready(dataset, accept)
+        require_ready(dataset, accept)
     inputs = read_inputs(dataset)
     specs = panel_specs(inputs.covariates)
     panel = build_panel(
@@ -110,7 +110,12 @@ def build_features(
     return BuiltPanel(dataset, inputs, specs, panel)
 
 
-def _require_ready(dataset: Dataset, accept: Collection[str]) -> None:
+def require_ready(dataset: Dataset, accept: Collection[str] = ()) -> None:
+    """Refuse a dataset whose readiness report has an error that was not accepted by its code.
+
+    Raises:
+        DataError: Naming the codes.
+    """
     report = validate_dataset(dataset, universe=None, trailing_bars=1)
     errors = {f.code for f in report.findings if f.severity is Severity.ERROR}
     open_errors = sorted(errors - set(accept))

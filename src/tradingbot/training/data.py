@@ -139,7 +139,7 @@ def _stored(config: TrainConfig, name: str, workspace: Path) -> TrainingData:
         feature_ids=_feature_ids(world, panel.manifest.covariates),
         agents=world.symbols,
     )
-    market = regenerate(provenance) if provenance.synthetic else None
+    market = regenerate(provenance) if provenance.has_latent_state else None
     per_year = _bars_per_year(world, provenance)
     return TrainingData(world, whole, split, market, per_year, identity, normaliser)
 

@@ -70,10 +70,10 @@ class Expert:
         return apply_no_trade_band(wants.to(seen.size.dtype), seen.size)
 
 
-def expert_of(regime_names: Sequence[str]) -> Expert:
+def expert_of(regime_names: Sequence[str], limits: ExpertLimits | None = None) -> Expert:
     """Return the expert for a market that shows these regimes, in this order.
 
     Raises:
         ConfigError: If one that it reads is not among them.
     """
-    return Expert(tuple(regime_names))
+    return Expert(tuple(regime_names), limits or ExpertLimits())

@@ -46,6 +46,8 @@ class FileImport(BaseModel):
     symbols: tuple[str, ...] | None = None
     """Only these, after renaming; None takes all."""
     delimiter: str = ","
+    synthetic: bool = False
+    """They were generated elsewhere; every result says so."""
     sort: bool = False
     """Sort rows that go back in time instead of refusing them."""
     max_bytes: int = 4 * _GIB
@@ -174,6 +176,7 @@ class FileSource:
             calendar=config.calendar,
             adjustment=config.adjustment,
             vwap="vendor" if is_vendor_vwap else "typical_price",
+            synthetic=config.synthetic,
         )
 
 

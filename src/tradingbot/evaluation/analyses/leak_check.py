@@ -31,12 +31,11 @@ from tradingbot.evaluation.analyses.leak_comparison import (
 )
 from tradingbot.evaluation.analyses.performance import Performance
 from tradingbot.evaluation.backtest import PolicyUnderTest
+from tradingbot.evaluation.backtest.other_future import with_other_future
 from tradingbot.evaluation.dossier.evidence import LeakCheck
 from tradingbot.evaluation.policy_figures import is_better
 from tradingbot.training.results import AGENTS, ORACLE
 
-_PRICE_FACTOR = np.float32(1.37)
-"""Prices of the other future; any level that differs will do."""
 _FEWEST_ROUNDS = 7
 """However many symbols: one for each hourly bar of a day."""
 _SYMBOL_ROUNDS = 480
@@ -196,31 +195,6 @@ def _replay(subject: EvaluatedRun, whole: World, cut: int) -> np.ndarray[Any, An
     world = select_symbols(whole, subject.data.world.symbols)
     other = subject.with_world(replace(subject.data, world=world, whole=whole))
     return other.backtest(IndexRange(bars.start, min(cut + 2, bars.stop))).action
-
-
-def with_other_future(world: World, bar: int) -> World:
-    """Replace everything after a bar: later bars backwards, at other prices, with signs turned."""
-    later = slice(bar + 1, world.n_bars)
-
-    def backwards(values: np.ndarray, factor: float = 1.0) -> np.ndarray:
-        other = values.copy()
-        other[:, later] = values[:, later][:, ::-1] * np.asarray(factor, dtype=values.dtype)
-        return other
-
-    prices = backwards(world.prices)
-    prices[:, later, :4] *= np.asarray(_PRICE_FACTOR, dtype=prices.dtype)
-    probabilities = backwards(world.probabilities)
-    probabilities[:, later] = np.roll(probabilities[:, later], 1, axis=-1)
-    return replace(
-        world,
-        prices=prices,
-        present=backwards(world.present),
-        features=backwards(world.features, -1.0),
-        regimes=backwards(world.regimes, -1.0),
-        probabilities=probabilities,
-        usable=backwards(world.usable),
-        label=f"{world.label}, another future after bar {bar}",
-    )
 
 
 def _delayed(subject: EvaluatedRun, most: int) -> tuple[float, ...]:

@@ -140,6 +140,7 @@ def side_by_side(worlds: Sequence[World]) -> World:
         regimes=joined("regimes"),
         probabilities=joined("probabilities"),
         usable=joined("usable"),
+        vwap=None,
     )
 
 

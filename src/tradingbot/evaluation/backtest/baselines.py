@@ -2,26 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from tradingbot.agents.baselines.catalogue import LOOKBACK_BARS, rule_policy
+from tradingbot.agents.baselines.catalogue import LOOKBACK_BARS, rule_policy, rule_warm_up
 from tradingbot.agents.baselines.matched_random import matched_random
 from tradingbot.agents.baselines.target_table import TargetTable
 from tradingbot.agents.policy import Policy
+from tradingbot.agents.strategies import strategy_policy
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import DataError
 from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest.result import Backtest
+from tradingbot.evaluation.backtest.strategy_check import require_causal
+from tradingbot.evaluation.backtest.world_tables import WorldTables
+from tradingbot.plugins.declaration import DeclaredStrategy
+from tradingbot.plugins.reference import find_strategy
 
 
-def baseline(name: str, world: World, *, seed: int = 0) -> Policy:
-    """Make a rule of `agents.RULES` for the bars of a world.
+def baseline(
+    name: str, world: World, *, seed: int = 0, scaled: Callable[[], World] | None = None
+) -> Policy:
+    """Make a rule of `agents.RULES`, or a declared strategy, for the bars of a world.
+
+    A vectorised strategy is asked again with other futures first.
+
+    Args:
+        name: With parameters, where some are set; see `plugins.reference`.
+        world: What will be traded.
+        seed: Root of what a rule draws.
+        scaled: Returns the same bars with scaled features, where the world has none.
 
     Raises:
-        ConfigError: If there is no rule of that name.
+        ConfigError: If there is neither of that name.
+        DataError: If a strategy looks ahead.
     """
+    strategy = find_strategy(name)
+    if strategy is not None:
+        return own_strategy(strategy, world, scaled)
     closes = np.where(world.present, world.prices[..., 3], np.nan)
     return rule_policy(name, seed=seed, regime_names=world.regime_names, closes=closes)
+
+
+def own_strategy(
+    strategy: DeclaredStrategy, world: World, scaled: Callable[[], World] | None = None
+) -> Policy:
+    """Make a strategy of one's own a policy on a world; see `baseline`.
+
+    Raises:
+        DataError: If a vectorised one looks ahead.
+    """
+    if strategy.vectorised:
+        require_causal(strategy, world, scaled=scaled)
+    return strategy_policy(strategy, WorldTables(world, scaled))
+
+
+def warm_up_bars(name: str) -> int | None:
+    """Return bars before the first decision of a rule or strategy; None: it reads features.
+
+    Raises:
+        ConfigError: If there is neither of that name.
+    """
+    strategy = find_strategy(name)
+    return rule_warm_up(name) if strategy is None else strategy.warm_up()
 
 
 def silent_bars(name: str, bars: IndexRange) -> int:

@@ -41,6 +41,7 @@ def copies_by_depth(world: World, bars: IndexRange, depths: Sequence[float]) -> 
         regimes=repeated(cut.regimes),
         probabilities=repeated(cut.probabilities),
         usable=repeated(cut.usable),
+        vwap=None,
     )
 
 

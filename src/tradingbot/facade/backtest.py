@@ -1,0 +1,297 @@
+"""`tb.backtest`: a strategy, a rule or a trained run on bars, with figures and their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tradingbot.agents.policy import MarketRule, Policy
+from tradingbot.data.splits import IndexRange
+from tradingbot.domain.denial import ExitReason
+from tradingbot.domain.errors import ConfigError, DataError
+from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.world import World
+from tradingbot.evaluation.backtest import (
+    Backtest,
+    PolicyUnderTest,
+    backtest_all,
+    bars_between,
+    baseline,
+    sleeve_config,
+)
+from tradingbot.evaluation.backtest.baselines import own_strategy, warm_up_bars
+from tradingbot.evaluation.backtest.period import ready_bars
+from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.pipeline.backtests import BacktestFigures, figures_of
+from tradingbot.facade.bars import Bars
+from tradingbot.facade.data import TradedData, as_traded
+from tradingbot.facade.picture import draw_backtests
+from tradingbot.facade.policy import LoadedPolicy
+from tradingbot.market.costs import CostProfile, cost_profile
+from tradingbot.plugins.declaring import strategy_of
+
+PolicyLike = str | LoadedPolicy | Callable[..., Any]
+"""Name of a rule or declared strategy (`sma_cross:fast=20,slow=100`), a strategy function, class or
+instance, or what `load_policy` returned."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BacktestResult:
+    """What a policy did, net of costs; one account per symbol, all of them together.
+
+    Annual figures use the bars per year of the exchange's calendar; intervals are 95 %, block
+    bootstrap.
+    """
+
+    played: Backtest
+    """Every number of every account: equity, positions, turnover, costs, actions, trades."""
+    figures: BacktestFigures
+    against: tuple[BacktestResult, ...] = ()
+    """The same bars traded by others."""
+
+    @property
+    def policy(self) -> str:
+        """Its name."""
+        return self.figures.policy
+
+    @property
+    def sharpe(self) -> Interval:
+        """Annual Sharpe ratio with the ends of its interval: (estimate, low, high)."""
+        return self.figures.sharpe_annual
+
+    @property
+    def total_return(self) -> float:
+        """Worth at the end ÷ at the start, less 1."""
+        return self.figures.metrics["total_return"]
+
+    @property
+    def max_drawdown(self) -> float:
+        """Largest fall from a peak, as a fraction of it."""
+        return self.figures.metrics["max_drawdown"]
+
+    @property
+    def equity(self) -> NDArray[np.float64]:
+        """(S + 1,) worth of all accounts together, 1 at the start."""
+        return self.played.portfolio
+
+    @property
+    def trades(self) -> pl.DataFrame:
+        """One row per trade; money in account currency, times UTC."""
+        trades = self.played.trades
+        symbols = [self.played.symbols[place] for place in trades.symbol]
+        return pl.DataFrame(
+            {
+                "symbol": symbols,
+                "side": trades.side,
+                "entered_at": trades.entered_at.astype("datetime64[us]"),
+                "left_at": trades.left_at.astype("datetime64[us]"),
+                "bars": trades.bars,
+                "units": trades.units,
+                "entry_price": trades.entry_price,
+                "exit_price": trades.exit_price,
+                "pnl_ccy": trades.pnl_ccy,
+                "is_open": trades.is_open,
+                "ended_by": [ExitReason(int(code)).name.lower() for code in trades.reason],
+            }
+        )
+
+    def summary(self) -> str:
+        """Return a table: this policy first, then those it is compared with."""
+        return summary_table((self, *self.against))
+
+    def plot(self, path: str | Path) -> Path:
+        """Draw equity and drawdown, this policy first; .png, .svg or .html, one file.
+
+        Raises:
+            ConfigError: If the ending is another.
+            MissingExtraError: If Matplotlib is not installed.
+        """
+        each = (self, *self.against)
+        title = f"{self.policy}, {'synthetic, ' if self.played.synthetic else ''}net of costs"
+        return draw_backtests([one.played for one in each], Path(path), title, self.summary())
+
+    def __repr__(self) -> str:
+        word = ", synthetic" if self.played.synthetic else ""
+        figures = self.figures
+        return (
+            f"<Backtest {self.policy}: Sharpe {_interval(self.sharpe)}, return "
+            f"{self.total_return:+.1%}, {figures.bars:,} bars × {figures.symbols} symbols, "
+            f"{figures.first_day} … {figures.last_day}{word}>"
+        )
+
+
+def backtest(  # noqa: PLR0913 - what identifies a backtest, by name
+    policy: PolicyLike,
+    bars: Bars | World | str | Path | Any,
+    *,
+    costs: str | float | CostProfile = "alpaca",
+    delay_bars: int = 0,
+    start: str | date | None = None,
+    end: str | date | None = None,
+    allow_short: bool = False,
+    against: Sequence[PolicyLike] = (),
+    seed: int = 0,
+) -> BacktestResult:
+    """Let a policy trade every symbol of some bars, each with an account of its own.
+
+    Decisions are made at the close of a bar and executed at the next open. All policies trade the
+    same bars, from the first at which each has the past it needs: a rule of prices loses no bar to
+    features that it does not read.
+
+    Args:
+        policy: Name of a rule or declared strategy, with parameters where some are set; a strategy
+            function or class of your own (see `tb.strategy`); or what `tb.load_policy` returned.
+        bars: What `tb.load_bars` returned, or anything it reads; or a world of `tradingbot.envs`.
+        costs: Profile (free, alpaca, retail, impact), basis points of each fill, or rates.
+        delay_bars: Bars that decisions wait beyond the next open.
+        start: First day; the first there is by default.
+        end: Last day, included.
+        allow_short: Targets below 0 are sold short; else they mean flat.
+        against: Policies to compare with.
+        seed: Root of what `random` draws.
+
+    Raises:
+        ConfigError: If a name or parameter is unknown, or a strategy fails.
+        DataError: If there are too few bars, or a strategy looks ahead.
+
+    Example:
+        >>> import tradingbot as tb
+        >>> bars = tb.generate_bars("regimes", symbols=["SPY"], timeframe="1d")  # synthetic
+        >>> result = tb.backtest("sma_cross:fast=10,slow=40", bars, costs=5.0)
+        >>> result.sharpe.low < result.sharpe.estimate < result.sharpe.high
+        True
+    """
+    data = as_traded(bars)
+    names = _unique([_name_of(each) for each in (policy, *against)])
+    asked = [_prepare(each, data, seed) for each in (policy, *against)]
+    needs_features = any(each.warm_up is None for each in asked)
+    world = data.with_features() if needs_features else data.prices
+    config = sleeve_config(_costs(costs), allow_short=allow_short)
+    period = _period(world, start, end, max(each.warm_up or 0 for each in asked))
+    entrants = [
+        PolicyUnderTest(name, each.make(world), delay_bars=delay_bars)
+        for name, each in zip(names, asked, strict=True)
+    ]
+    played = backtest_all(
+        world,
+        _rules_of(asked[0], config),
+        entrants,
+        bars_per_year=data.bars_per_year,
+        first_bar=period.start,
+        last_bar=period.stop - 1,
+    )
+    first, *others = [BacktestResult(each, figures_of(each)) for each in played]
+    return replace(first, against=tuple(others))
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """A policy before it is made for a world."""
+
+    make: Callable[[World], Policy]
+    warm_up: int | None
+    """Bars before its first decision; None: it reads features."""
+    rules: EnvConfig | None = None
+    """Rules of its own, where it was trained with some."""
+
+
+def _prepare(policy: PolicyLike, data: TradedData, seed: int) -> _Asked:
+    if isinstance(policy, LoadedPolicy):
+        return _Asked(policy.on, None, policy.rules)
+    if isinstance(policy, MarketRule):
+        return _Asked(lambda _: policy, 0)
+    if isinstance(policy, str):
+        name = policy
+        return _Asked(
+            lambda world: baseline(name, world, seed=seed, scaled=data.with_features),
+            warm_up_bars(name),
+        )
+    strategy = strategy_of(policy)
+    return _Asked(
+        lambda world: own_strategy(strategy, world, data.with_features), strategy.warm_up()
+    )
+
+
+def _rules_of(asked: _Asked, config: EnvConfig) -> EnvConfig:
+    return config if asked.rules is None else replace(asked.rules, costs=config.costs)
+
+
+def _name_of(policy: PolicyLike) -> str:
+    if isinstance(policy, str):
+        return policy
+    if isinstance(policy, LoadedPolicy):
+        return policy.name
+    return getattr(policy, "__name__", type(policy).__name__)
+
+
+def _unique(names: list[str]) -> list[str]:
+    return [
+        name if names.index(name) == place else f"{name} {place + 1}"
+        for place, name in enumerate(names)
+    ]
+
+
+def _costs(costs: str | float | CostProfile) -> CostProfile:
+    if isinstance(costs, CostProfile):
+        return costs
+    if isinstance(costs, str):
+        return cost_profile(costs)
+    if isinstance(costs, bool) or not 0.0 <= costs <= 500.0:
+        raise ConfigError(
+            "costs must be a profile, or 0 to 500 basis points of each fill", was=repr(costs)
+        )
+    return CostProfile(commission_frac=costs / 1e4, slippage_frac=0.0, spread_frac=0.0)
+
+
+def _period(
+    world: World, start: str | date | None, end: str | date | None, warm_up: int
+) -> IndexRange:
+    first, last = (None if day is None else date.fromisoformat(str(day)) for day in (start, end))
+    bars = ready_bars(world, bars_between(world, first, last))
+    begin = max(bars.start, warm_up)
+    if begin + 1 >= bars.stop:
+        raise DataError(
+            "a backtest must have bars after the warm-up",
+            was=f"{bars.stop} bars, {warm_up} to warm up",
+            where=world.label,
+            remedy="Use more bars, or a strategy that looks back less",
+        )
+    return IndexRange(begin, bars.stop)
+
+
+def summary_table(results: Sequence[BacktestResult]) -> str:
+    """Write results as lines of text, the first one on top."""
+    first = results[0].figures
+    header = ("policy", "Sharpe [95 %]", "return", "drawdown", "turnover/bar", "trades", "costs")
+    rows = [
+        (
+            each.policy,
+            _interval(each.sharpe),
+            f"{each.total_return:+.1%}",
+            f"{each.max_drawdown:.1%}",
+            f"{each.figures.metrics['turnover']:.2%}",
+            f"{each.figures.metrics['trade_count']:,.0f}",
+            f"{1e4 * float(each.played.cost_frac.mean()):.2f} bp/bar",
+        )
+        for each in results
+    ]
+    widths = [max(len(row[k]) for row in (header, *rows)) for k in range(len(header))]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if k == 0 else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (header, *rows)
+    ]
+    return "\n".join([*lines, f"{first.label}; {first.bars:,} bars × {first.symbols} symbols"])
+
+
+def _interval(interval: Interval) -> str:
+    return f"{interval.estimate:.2f} [{interval.low:.2f}, {interval.high:.2f}]"

@@ -1,0 +1,104 @@
+"""Policies as a command line names them: `sma_cross:fast=20,slow=100`, `my_strategy`, `module:name`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.extension import Origin, extensions
+from tradingbot.plugins.declaration import DeclaredStrategy
+from tradingbot.plugins.declaring import strategy_of
+from tradingbot.plugins.loading import import_object, loaded_plugins
+
+_WORDS = {"true": True, "false": False}
+
+
+@dataclass(frozen=True)
+class PolicyReference:
+    """A name and what is set of its parameters."""
+
+    name: str
+    """Of a rule, a strategy or a run; or `module:object`."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_import(self) -> bool:
+        """Whether it names an object of a module or file."""
+        return ":" in self.name
+
+
+def read_reference(text: str) -> PolicyReference:
+    """Read a name with parameters.
+
+    Example:
+        >>> read_reference("sma_cross:fast=20,slow=100")
+        PolicyReference(name='sma_cross', parameters={'fast': 20, 'slow': 100})
+        >>> read_reference("my_module:Breakout").is_import
+        True
+
+    Raises:
+        ConfigError: If a parameter has no value.
+    """
+    name, colon, last = text.rpartition(":")
+    if not colon or "=" not in last:
+        return PolicyReference(text)
+    pairs = [pair.partition("=") for pair in last.split(",")]
+    if not name or not all(key and value for key, _, value in pairs):
+        raise ConfigError(
+            "parameters of a policy must be NAME=VALUE with commas between them",
+            was=repr(text),
+            remedy="Write e.g. sma_cross:fast=20,slow=100",
+        )
+    return PolicyReference(name, {key.strip(): _value(value.strip()) for key, _, value in pairs})
+
+
+def find_strategy(text: str) -> DeclaredStrategy | None:
+    """Return the declared strategy that a text names, with its parameters; None for other names.
+
+    Raises:
+        ConfigError: If `module:object` cannot be imported or is no strategy, or a parameter is
+            unknown.
+    """
+    reference = read_reference(text)
+    declared = declared_strategies()
+    if reference.is_import:
+        found = import_object(reference.name)
+        own = (each for each in declared_strategies().values() if each.target is found)
+        strategy = next(own, None) or strategy_of(found)  # type: ignore[arg-type]
+    elif reference.name in declared:
+        strategy = declared[reference.name]
+    else:
+        return None
+    return strategy.with_parameters(reference.parameters)
+
+
+def declared_strategies() -> dict[str, DeclaredStrategy]:
+    """Return every declared strategy and baseline by name."""
+    parts = (*extensions("strategy").values(), *extensions("baseline").values())
+    return {part.name: part.value for part in parts}
+
+
+def strategy_origin(text: str) -> Origin | None:
+    """Return the plugin that a policy's code is in; None for the package's own."""
+    reference = read_reference(text)
+    if reference.is_import:
+        module = reference.name.partition(":")[0]
+        plugins = loaded_plugins()
+        stem = module.rpartition("/")[2].removesuffix(".py")
+        return plugins.get(stem if module.endswith(".py") else module)
+    for kind in ("strategy", "baseline"):
+        part = extensions(kind).get(reference.name)  # type: ignore[arg-type]
+        if part is not None:
+            return part.origin
+    return None
+
+
+def _value(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return _WORDS.get(text, text)
