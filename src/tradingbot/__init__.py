@@ -1,5 +1,86 @@
-"""Multi-agent reinforcement-learning trading, from raw bars to paper trading behind hard limits."""
+"""Multi-agent reinforcement-learning trading: `import tradingbot as tb`.
+
+From bars to a verdict: `tb.load_bars` → `tb.backtest`, or `tb.train` → `tb.evaluate`. Everything is
+imported when it is first used, so that importing the package takes milliseconds.
+"""
+
+from __future__ import annotations
+
+import importlib
+import typing
+
+if typing.TYPE_CHECKING:
+    from tradingbot.agents.strategies.view import MarketView
+    from tradingbot.facade.backtest import BacktestResult, backtest
+    from tradingbot.facade.bars import Bars, generate_bars, load_bars
+    from tradingbot.facade.checking import check_strategy
+    from tradingbot.facade.environments import make_env
+    from tradingbot.facade.evaluation import evaluate
+    from tradingbot.facade.panels import build_panel
+    from tradingbot.facade.policy import LoadedPolicy, load_policy
+    from tradingbot.facade.run import Run
+    from tradingbot.facade.training import train
+    from tradingbot.plugins.declaring import baseline, feature, reward_term, strategy
+    from tradingbot.plugins.loading import load_plugin
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+__all__ = [
+    "BacktestResult",
+    "Bars",
+    "LoadedPolicy",
+    "MarketView",
+    "Run",
+    "__version__",
+    "backtest",
+    "baseline",
+    "build_panel",
+    "check_strategy",
+    "evaluate",
+    "feature",
+    "generate_bars",
+    "load_bars",
+    "load_plugin",
+    "load_policy",
+    "make_env",
+    "reward_term",
+    "strategy",
+    "train",
+]
+
+_PLACES = {
+    "BacktestResult": "facade.backtest",
+    "Bars": "facade.bars",
+    "LoadedPolicy": "facade.policy",
+    "MarketView": "agents.strategies.view",
+    "Run": "facade.run",
+    "backtest": "facade.backtest",
+    "baseline": "plugins.declaring",
+    "build_panel": "facade.panels",
+    "check_strategy": "facade.checking",
+    "evaluate": "facade.evaluation",
+    "feature": "plugins.declaring",
+    "generate_bars": "facade.bars",
+    "load_bars": "facade.bars",
+    "load_plugin": "plugins.loading",
+    "load_policy": "facade.policy",
+    "make_env": "facade.environments",
+    "reward_term": "plugins.declaring",
+    "strategy": "plugins.declaring",
+    "train": "facade.training",
+}
+"""Name → module below the package that has it."""
+
+
+def __getattr__(name: str) -> object:
+    """Import a name of the façade when it is first used."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """List the façade, for completion."""
+    return sorted({*globals(), *__all__})

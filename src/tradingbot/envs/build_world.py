@@ -173,7 +173,12 @@ def world_from_market(
 
 
 def world_from_inputs(
-    inputs: MarketInputs, *, label: str, synthetic: bool, train: IndexRange | None = None
+    inputs: MarketInputs,
+    *,
+    label: str,
+    synthetic: bool,
+    train: IndexRange | None = None,
+    scaler: Scaler | None = None,
 ) -> World:
     """Make a world of bars and covariates on a grid, with the registered features of them.
 
@@ -182,6 +187,7 @@ def world_from_inputs(
         label: Where the bars are from.
         synthetic: They were generated.
         train: Bars the scaler is fitted on; by default the first `TRAIN_FRAC`.
+        scaler: A fitted scaler of the features instead.
 
     Raises:
         DataError: If there is too little to scale by.
@@ -199,7 +205,7 @@ def world_from_inputs(
         label=label,
         synthetic=synthetic,
     )
-    return _assemble(panel_tensors(inputs, specs), origin, train=train, scaler=None)
+    return _assemble(panel_tensors(inputs, specs), origin, train=train, scaler=scaler)
 
 
 def _assemble(

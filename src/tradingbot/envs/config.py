@@ -15,10 +15,10 @@ from tradingbot.market.costs import COST_PROFILES, CostProfile, cost_profile
 from tradingbot.market.episodes import possible_starts
 from tradingbot.market.params import AccountRules, ActionSpace, EpisodeRules, SimulatorParams
 from tradingbot.rewards import (
-    REWARD_PRESETS,
     PotentialShaping,
     RewardConfig,
     RewardStack,
+    reward_names,
     reward_preset,
 )
 from tradingbot.risk.limits import RiskLimits
@@ -58,7 +58,7 @@ class EnvConfig:
         _require_word("observation", self.observation, ("dict", "vectors", "flat"))
         _require_word("starts", self.starts, ("random", "first"))
         if isinstance(self.reward, str):
-            _require_word("reward", self.reward, tuple(REWARD_PRESETS))
+            _require_word("reward", self.reward, reward_names())
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> EnvConfig:

@@ -26,7 +26,7 @@ _PER_SYMBOL_AND_BAR = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class World:
     """N symbols on a common clock of T bars, with everything an observation shows of the market.
 

@@ -18,22 +18,17 @@ from tradingbot.domain.denial import ExitReason
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.world import World
-from tradingbot.evaluation.backtest import (
-    Backtest,
-    PolicyUnderTest,
-    backtest_all,
-    bars_between,
-    baseline,
-    sleeve_config,
-)
+from tradingbot.evaluation.backtest import Backtest, bars_between, baseline, sleeve_config
+from tradingbot.evaluation.backtest import backtest as backtest_one
 from tradingbot.evaluation.backtest.baselines import own_strategy, warm_up_bars
 from tradingbot.evaluation.backtest.period import ready_bars
 from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.pipeline.backtests import BacktestFigures, figures_of
 from tradingbot.facade.bars import Bars
-from tradingbot.facade.data import TradedData, as_traded
+from tradingbot.facade.data import TradedData, as_bars, as_traded
 from tradingbot.facade.picture import draw_backtests
 from tradingbot.facade.policy import LoadedPolicy
+from tradingbot.features.panel import Panel
 from tradingbot.market.costs import CostProfile, cost_profile
 from tradingbot.plugins.declaring import strategy_of
 
@@ -98,7 +93,10 @@ class BacktestResult:
                 "exit_price": trades.exit_price,
                 "pnl_ccy": trades.pnl_ccy,
                 "is_open": trades.is_open,
-                "ended_by": [ExitReason(int(code)).name.lower() for code in trades.reason],
+                "ended_by": [
+                    ExitReason(int(code)).name.lower() if code else "policy"
+                    for code in trades.reason
+                ],
             }
         )
 
@@ -168,27 +166,36 @@ def backtest(  # noqa: PLR0913 - what identifies a backtest, by name
         >>> result.sharpe.low < result.sharpe.estimate < result.sharpe.high
         True
     """
-    data = as_traded(bars)
-    names = _unique([_name_of(each) for each in (policy, *against)])
-    asked = [_prepare(each, data, seed) for each in (policy, *against)]
-    needs_features = any(each.warm_up is None for each in asked)
-    world = data.with_features() if needs_features else data.prices
-    config = sleeve_config(_costs(costs), allow_short=allow_short)
+    data, policies = as_traded(bars), (policy, *against)
+    asked = [_prepare(each, data, seed) for each in policies]
+    world = _world_for(policies, asked, data, bars)
     period = _period(world, start, end, max(each.warm_up or 0 for each in asked))
-    entrants = [
-        PolicyUnderTest(name, each.make(world), delay_bars=delay_bars)
-        for name, each in zip(names, asked, strict=True)
+    rules = sleeve_config(_costs(costs), allow_short=allow_short)
+    played = [
+        backtest_one(
+            world,
+            rules if each.rules is None else replace(each.rules, costs=rules.costs),
+            each.make(world),
+            name=name,
+            bars_per_year=data.bars_per_year,
+            first_bar=period.start,
+            last_bar=period.stop - 1,
+            delay_bars=delay_bars,
+        )
+        for name, each in zip(_unique([_name_of(each) for each in policies]), asked, strict=True)
     ]
-    played = backtest_all(
-        world,
-        _rules_of(asked[0], config),
-        entrants,
-        bars_per_year=data.bars_per_year,
-        first_bar=period.start,
-        last_bar=period.stop - 1,
-    )
     first, *others = [BacktestResult(each, figures_of(each)) for each in played]
     return replace(first, against=tuple(others))
+
+
+def _world_for(
+    policies: Sequence[PolicyLike], asked: Sequence[_Asked], data: TradedData, bars: Any
+) -> World:
+    """Return bars as those see them who need most: trained agents, then readers of features."""
+    trained = [each for each in policies if isinstance(each, LoadedPolicy)]
+    if trained:
+        return trained[0].world_of(bars if isinstance(bars, Panel | World) else as_bars(bars))
+    return data.with_features() if any(each.warm_up is None for each in asked) else data.prices
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,10 +224,6 @@ def _prepare(policy: PolicyLike, data: TradedData, seed: int) -> _Asked:
     return _Asked(
         lambda world: own_strategy(strategy, world, data.with_features), strategy.warm_up()
     )
-
-
-def _rules_of(asked: _Asked, config: EnvConfig) -> EnvConfig:
-    return config if asked.rules is None else replace(asked.rules, costs=config.costs)
 
 
 def _name_of(policy: PolicyLike) -> str:

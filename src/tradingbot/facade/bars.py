@@ -137,7 +137,7 @@ def load_bars(  # noqa: PLR0913 - one argument for each way in which files diffe
     name: str | None = None,
     workspace: str | Path | None = None,
 ) -> Bars:
-    """Read bars from a CSV or Parquet file, a folder of them, or a data frame; check and store them.
+    """Read bars from a CSV or Parquet file, a folder of them, or a data frame; check and store.
 
     Rows that cannot be right are set aside with a reason; what is suspicious in the rest is refused
     unless it is accepted by its code.

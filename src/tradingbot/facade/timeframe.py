@@ -27,9 +27,11 @@ def guess_timeframe(path: Path, columns: Mapping[str, str]) -> str:
     Raises:
         DataError: If there is no such file, or its stamps are not evenly spaced.
     """
-    files = sorted(f for f in path.iterdir() if f.name.lower().endswith(tuple(FORMATS))) if (
-        path.is_dir()
-    ) else [path]
+    files = (
+        sorted(f for f in path.iterdir() if f.name.lower().endswith(tuple(FORMATS)))
+        if (path.is_dir())
+        else [path]
+    )
     if not files or not files[0].is_file():
         raise DataError("file to import must exist", was="nothing", where=str(path))
     table = read_table(files[0], max_bytes=_LARGEST_BYTES)

@@ -1,4 +1,4 @@
-"""Where the façade keeps datasets, panels and runs: a folder of the caller's, or a temporary one."""
+"""Where datasets, panels and runs are kept: a folder of the caller's, or a temporary one."""
 
 from __future__ import annotations
 

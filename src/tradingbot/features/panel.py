@@ -33,8 +33,7 @@ from tradingbot.features.tensor_files import file_sha256, header_sha256, map_ten
 if TYPE_CHECKING:
     from torch import Tensor
 
-PANEL_FILE = "panel.safetensors"
-MANIFEST_FILE = "manifest.json"
+PANEL_FILE, MANIFEST_FILE = "panel.safetensors", "manifest.json"
 FAMILY_TENSORS = {"technical": "features", "regime": "regimes", "covariate": "covariates"}
 
 _DIGITS = 16
@@ -71,7 +70,7 @@ class PanelManifest(BaseModel):
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Panel:
     """A stored panel, opened.
 
@@ -128,6 +127,15 @@ class Panel:
     def symbols(self) -> tuple[str, ...]:
         """N names, in the order of the first axis."""
         return self.manifest.symbols
+
+    def __repr__(self) -> str:
+        """Say what it holds, not every number of it."""
+        held, n_bars = self.manifest, len(self.arrays["closed_at"])
+        proved = "proved causal" if self.certificate else "not proved"
+        return (
+            f"<Panel {len(self.symbols)} symbols × {n_bars:,} bars: {len(held.features)} features, "
+            f"{len(held.regimes)} regimes, {len(held.covariates)} covariates, {proved}>"
+        )
 
     def numpy(self, name: str) -> NDArray[Any]:
         """One tensor as a view of the file."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.domain.extension import extension_values
 from tradingbot.features import (
     momentum,
     price,
@@ -58,13 +59,23 @@ _REGIME = (
 
 
 def technical_features() -> tuple[FeatureSpec, ...]:
-    """Return the 23 features per bar, in the order of the technical window."""
-    return _TECHNICAL
+    """Return the 23 features per bar, in the order of the technical window, and declared ones."""
+    return (*_TECHNICAL, *_declared("technical"))
 
 
 def regime_features() -> tuple[FeatureSpec, ...]:
-    """Return the 10 regime indicators per bar, in order."""
-    return _REGIME
+    """Return the 10 regime indicators per bar, in order, and declared ones."""
+    return (*_REGIME, *_declared("regime"))
+
+
+def _declared(family: str) -> tuple[FeatureSpec, ...]:
+    """Return what plugins and programs declared of a family.
+
+    Raises:
+        ConfigError: If one has the name of a feature of the package.
+    """
+    specs = extension_values("feature", (spec.name for spec in (*_TECHNICAL, *_REGIME)))
+    return tuple(spec for spec in specs.values() if spec.family == family)
 
 
 def covariate_features(names: Iterable[str]) -> tuple[FeatureSpec, ...]:
@@ -87,7 +98,7 @@ def covariate_features(names: Iterable[str]) -> tuple[FeatureSpec, ...]:
 
 def registered_features() -> Mapping[str, FeatureSpec]:
     """Return every registered feature by name."""
-    return {spec.name: spec for spec in (*_TECHNICAL, *_REGIME)}
+    return {spec.name: spec for spec in (*technical_features(), *regime_features())}
 
 
 def find_feature(name: str) -> FeatureSpec:

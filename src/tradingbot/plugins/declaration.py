@@ -52,7 +52,7 @@ class DeclaredStrategy:
         made = self.target(**self.parameters) if is_class else copy.deepcopy(self.target)
         if not callable(made):
             raise ConfigError("a strategy class must have __call__(self, view)", was=self.name)
-        return made  # type: ignore[no-any-return]
+        return made
 
     def warm_up(self) -> int:
         """Bars before the first decision; an instance may say so by an attribute `warm_up_bars`."""

@@ -150,7 +150,7 @@ def strategy_of(
     Raises:
         ConfigError: If it cannot be called with one view.
     """
-    chosen = name or getattr(target, "__name__", type(target).__name__)
+    chosen = name or str(getattr(target, "__name__", type(target).__name__))
     if not callable(target):
         raise ConfigError(
             "a strategy must be a function or a class", was=type(target).__name__, where=chosen

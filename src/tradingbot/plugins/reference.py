@@ -1,4 +1,4 @@
-"""Policies as a command line names them: `sma_cross:fast=20,slow=100`, `my_strategy`, `module:name`."""
+"""Policies by name: `sma_cross:fast=20,slow=100`, `my_strategy`, `module:object`."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def strategy_origin(text: str) -> Origin | None:
         stem = module.rpartition("/")[2].removesuffix(".py")
         return plugins.get(stem if module.endswith(".py") else module)
     for kind in ("strategy", "baseline"):
-        part = extensions(kind).get(reference.name)  # type: ignore[arg-type]
+        part = extensions(kind).get(reference.name)
         if part is not None:
             return part.origin
     return None

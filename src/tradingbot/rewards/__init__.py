@@ -7,7 +7,7 @@ A new term is one file in `rewards/terms` and a line in `rewards/catalogue.py`. 
 from tradingbot.rewards.catalogue import register, registered_terms, reward_term
 from tradingbot.rewards.inputs import RewardInputs, reward_inputs
 from tradingbot.rewards.objectives import sum_by_objective
-from tradingbot.rewards.presets import REWARD_PRESETS, RewardConfig, reward_preset
+from tradingbot.rewards.presets import REWARD_PRESETS, RewardConfig, reward_names, reward_preset
 from tradingbot.rewards.shaping import Potential, PotentialShaping
 from tradingbot.rewards.stack import RewardStack, WeightedTerm, reward_identity, reward_stack
 from tradingbot.rewards.term import OBJECTIVES, Bounds, RewardTerm
@@ -27,6 +27,7 @@ __all__ = [
     "registered_terms",
     "reward_identity",
     "reward_inputs",
+    "reward_names",
     "reward_preset",
     "reward_stack",
     "reward_term",

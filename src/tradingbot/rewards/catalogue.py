@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict, make_dataclass
+from functools import cache
 from types import MappingProxyType
+from typing import Any
 
 from tradingbot.domain.errors import ConfigError, suggest
-from tradingbot.rewards.term import RewardTerm
+from tradingbot.domain.extension import add_extension, extension_values
+from tradingbot.market.maths import Maths, T
+from tradingbot.plugins.declaration import DeclaredReward
+from tradingbot.plugins.failing import plugin_error
+from tradingbot.rewards.inputs import RewardInputs
+from tradingbot.rewards.term import OBJECTIVES, Bounds, RewardTerm
 from tradingbot.rewards.terms import (
     cost,
     differential_sharpe,
@@ -42,8 +50,17 @@ _TERMS: dict[str, RewardTerm] = {
 
 
 def registered_terms() -> Mapping[str, RewardTerm]:
-    """Return every term by name, in order."""
-    return MappingProxyType(_TERMS)
+    """Return every term by name, in order; those of plugins and programs after the package's.
+
+    Raises:
+        ConfigError: If a declared term has the name of one of the package's.
+    """
+    declared = extension_values("reward_term", _TERMS)
+    own = {
+        name: each if isinstance(each, RewardTerm) else _term(each)
+        for name, each in declared.items()
+    }
+    return MappingProxyType({**_TERMS, **own})
 
 
 def register(term: RewardTerm) -> RewardTerm:
@@ -52,10 +69,13 @@ def register(term: RewardTerm) -> RewardTerm:
     Raises:
         ConfigError: If another term has that name.
     """
-    if _TERMS.setdefault(term.name, term) is not term:
+    known = registered_terms().get(term.name)
+    if known is not None and known is not term:
         raise ConfigError(
             "a reward term must have a name of its own", was=term.name, remedy="Rename it"
         )
+    if known is None:
+        add_extension("reward_term", term.name, term)
     return term
 
 
@@ -65,8 +85,37 @@ def reward_term(name: str) -> RewardTerm:
     Raises:
         ConfigError: If there is none, with a suggestion.
     """
-    if name not in _TERMS:
+    known = registered_terms()
+    if name not in known:
         raise ConfigError(
-            "a reward term must be registered", was=repr(name), remedy=suggest(name, _TERMS)
+            "a reward term must be registered", was=repr(name), remedy=suggest(name, known)
         )
-    return _TERMS[name]
+    return known[name]
+
+
+@cache
+def _term(declared: DeclaredReward) -> RewardTerm:
+    """Make a declared term one of ours; its options are the keyword parameters of its function."""
+
+    def formula(step: RewardInputs[T], options: Any, xp: Maths[T]) -> T:
+        try:
+            return declared.formula(step, xp, **asdict(options))  # type: ignore[no-any-return]
+        except Exception as e:
+            raise plugin_error(f"reward term {declared.name} must be computed", e) from e
+
+    bounds = Bounds(declared.low, declared.high)
+    fields = [(name, type(value), value) for name, value in declared.options.items()]
+    options = make_dataclass(
+        f"{declared.name}_options",
+        fields,
+        frozen=True,
+        namespace={"bounds": property(lambda _: bounds)},
+    )
+    objective = declared.objective
+    if objective not in OBJECTIVES:
+        raise ConfigError(
+            f"objective must be one of {', '.join(OBJECTIVES)}",
+            was=repr(objective),
+            where=f"reward term {declared.name}",
+        )
+    return RewardTerm(declared.name, declared.version, formula, options, objective)

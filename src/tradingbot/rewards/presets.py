@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.rewards.catalogue import registered_terms
 from tradingbot.rewards.stack import RewardStack, reward_stack
 
 REWARD_PRESETS: Mapping[str, Mapping[str, float]] = MappingProxyType(
@@ -73,17 +74,24 @@ class RewardConfig:
 
 
 def reward_preset(name: str) -> RewardStack:
-    """Return a preset's stack.
+    """Return a preset's stack, or that of a single term.
 
     Raises:
-        ConfigError: If there is none of that name, with a suggestion.
+        ConfigError: If there is neither of that name, with a suggestion.
     """
     return reward_stack(_preset_weights(name))
 
 
+def reward_names() -> tuple[str, ...]:
+    """Return what a reward can be named by: presets, and single terms of weight 1."""
+    return (*REWARD_PRESETS, *(name for name in registered_terms() if name not in REWARD_PRESETS))
+
+
 def _preset_weights(name: str) -> Mapping[str, float]:
-    if name not in REWARD_PRESETS:
-        raise ConfigError(
-            "reward preset must be known", was=repr(name), remedy=suggest(name, REWARD_PRESETS)
-        )
-    return REWARD_PRESETS[name]
+    if name in REWARD_PRESETS:
+        return REWARD_PRESETS[name]
+    if name in registered_terms():
+        return {name: 1.0}
+    raise ConfigError(
+        "reward must be a preset or a term", was=repr(name), remedy=suggest(name, reward_names())
+    )

@@ -60,7 +60,12 @@ class TaskSection(ConfigSection):
     costs: Name = "alpaca"
     """Cost profile: free, alpaca, retail or impact."""
     reward: Name = "log_growth"
-    """Reward preset: v31, prototype, sharpe, log_growth or differential_sharpe."""
+    """Reward preset (v31, prototype, sharpe, log_growth or differential_sharpe), or one term by
+    name, such as a plugin's."""
+    reward_weights: dict[Name, Annotated[float, Field(ge=-1000.0, le=1000.0)]] = Field(default={})
+    """Weights by term that replace those of the preset; 0 leaves a term out."""
+    reward_options: dict[Name, dict[Name, float | bool]] = Field(default={})
+    """Options by term that replace the term's own."""
     private: Names = ()
     """Private numbers that agents see; all of them where none is named."""
     probabilities: Name = "none"
@@ -177,6 +182,9 @@ class TrainConfig(ConfigSection):
     """Compile the simulator's step on a CPU too: some twenty seconds at the start."""
     tracking: TrackingSection = TrackingSection()
     """Who else is told."""
+    plugins: dict[str, str] = Field(default={})
+    """Plugins whose parts the run uses, by name: SHA-256 of their sources. Filled in when it
+    begins; it is resumed and evaluated with the same ones only."""
 
     @model_validator(mode="after")
     def _check_learner(self) -> TrainConfig:
@@ -223,6 +231,14 @@ class TrainConfig(ConfigSection):
         content: dict[str, Any] = self.model_dump(mode="json", exclude={"tracking"})
         name = self.learner.name
         content["learner"] = {"name": name, name: content["learner"][name]}
+        # Left out where nothing is said, so that runs of before have the hash that they had.
+        for section, key in (
+            (content, "plugins"),
+            (content["task"], "reward_weights"),
+            (content["task"], "reward_options"),
+        ):
+            if not section[key]:
+                del section[key]
         return content
 
     @property

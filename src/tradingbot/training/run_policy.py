@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -13,6 +14,7 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import StorageError
 from tradingbot.envs.population import PRIVATE_NAMES
 from tradingbot.envs.population.layout import action_spec, market_table
+from tradingbot.envs.world import World
 from tradingbot.learning.trainer_tensors import tensors_below
 from tradingbot.networks.actor_layout import ActorLayout
 from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
@@ -20,19 +22,31 @@ from tradingbot.networks.encoders.encoder import Encoder
 from tradingbot.networks.view import TableView
 from tradingbot.runs import Checkpoint, RunDirectory, latest_good, require_fit
 from tradingbot.runs.manifest import Label
+from tradingbot.runs.record import DataIdentity
 from tradingbot.training.checkpoint_writer import FROZEN_ENCODER, LEARNING_ENCODER
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
-from tradingbot.training.data import TrainingData
 from tradingbot.training.preparation import kept_embeddings
 from tradingbot.training.prepared_setup import torch_threads
 
 _ACTING: tuple[Label, ...] = ("selected", "best", "final")
 
 
+class ActingData(Protocol):
+    """What a policy is opened on; `TrainingData` is such."""
+
+    @property
+    def world(self) -> World:
+        """What is traded."""
+
+    @property
+    def identity(self) -> DataIdentity:
+        """Columns, agents and scale, which must be the run's."""
+
+
 def open_policy(
     run: RunDirectory,
-    data: TrainingData,
+    data: ActingData,
     bars: IndexRange | None = None,
     *,
     workspace: Path | None = None,

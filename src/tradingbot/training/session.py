@@ -32,6 +32,7 @@ from tradingbot.training.config_files import config_of_mapping
 from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.encoder_transfer import open_transfer, transfer_words
 from tradingbot.training.failures import failures_recorded
+from tradingbot.training.plugins import require_plugins, with_plugins
 from tradingbot.training.preparation import PreparationCallbacks, prepare, restore
 from tradingbot.training.prepared_setup import (
     TrainingSetup,
@@ -101,7 +102,7 @@ def begin_run(
     Raises:
         UserError: If anything about data, configuration, device or disk is not as it must be.
     """
-    callbacks = callbacks or SessionCallbacks()
+    callbacks, config = callbacks or SessionCallbacks(), with_plugins(config)
     choose_device(config.device)
     callbacks.note("open the data")
     data = open_data(config, workspace)
@@ -150,6 +151,7 @@ def resume_session(
     run = find_run(workspace / RUNS_FOLDER, reference)
     own = config_of_mapping(run.record.config)
     config = change(own)
+    require_plugins(config)
     choose_device(config.device)
     with run.hold(), torch_threads(config.threads):
         _refuse_another_budget(run, own, config)

@@ -32,6 +32,7 @@ from tradingbot.networks.encoders.encoder import Encoder
 from tradingbot.networks.heads import StackedHead
 from tradingbot.networks.parameters import ParameterReport, report_parameters
 from tradingbot.networks.view import EncoderView, TableView, View
+from tradingbot.rewards import RewardConfig
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData, halves, require_parts
 from tradingbot.training.encoder_transfer import Transfer, take_over
@@ -93,7 +94,10 @@ def env_config(config: TrainConfig) -> EnvConfig:
         ConfigError: If there is no such cost profile or reward.
     """
     task = config.task
-    return EnvConfig(rules=task.rules, costs=cost_profile(task.costs), reward=task.reward)
+    reward: str | RewardConfig = task.reward
+    if task.reward_weights or task.reward_options:
+        reward = RewardConfig(task.reward, task.reward_weights, task.reward_options)
+    return EnvConfig(rules=task.rules, costs=cost_profile(task.costs), reward=reward)
 
 
 def build_training_setup(

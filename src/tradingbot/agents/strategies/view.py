@@ -92,7 +92,7 @@ class _Columns(Mapping[str, FloatArray]):
 class MarketView:
     """The market of N symbols until bar t, and what is held; arrays are read-only, newest last.
 
-    Prices of a symbol without a bar at t are its last ones; NaN before its first. Volume is 0 there.
+    Prices of a symbol without a bar are its last ones, NaN before its first; its volume is 0.
 
     Example:
         `view.close[:, -1]` is the newest close of each symbol, `view.close[:, -20:].mean(axis=1)`

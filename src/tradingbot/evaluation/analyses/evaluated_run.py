@@ -17,6 +17,7 @@ from tradingbot.runs import RunDirectory, find_run
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
 from tradingbot.training.data import TrainingData, open_data
+from tradingbot.training.plugins import require_plugins
 from tradingbot.training.prepared_setup import env_config
 from tradingbot.training.run_policy import open_policy
 from tradingbot.training.session import RUNS_FOLDER
@@ -116,6 +117,7 @@ def open_evaluated_run(reference: str, workspace: Path) -> EvaluatedRun:
             remedy=f"Go on with it: tradingbot train --resume {run.id}",
         )
     config = config_of_mapping(run.record.config)
+    require_plugins(config)
     data = open_data(config, workspace)
     stored, found = run.record.data, data.identity
     if stored.data_sha256 != found.data_sha256:

@@ -25,7 +25,7 @@ def with_other_future(world: World, bar: int) -> World:
     prices[:, later, :4] *= np.asarray(_PRICE_FACTOR, dtype=prices.dtype)
     probabilities = backwards(world.probabilities)
     probabilities[:, later] = np.roll(probabilities[:, later], 1, axis=-1)
-    vwap = None if world.vwap is None else backwards(world.vwap, _PRICE_FACTOR)
+    vwap = None if world.vwap is None else backwards(world.vwap, float(_PRICE_FACTOR))
     return replace(
         world,
         prices=prices,

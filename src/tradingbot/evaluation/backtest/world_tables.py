@@ -1,4 +1,4 @@
-"""The tables of a world that strategies of one's own look at: prices, and features in both forms."""
+"""The tables of a world that strategies look at: prices, and features in both forms."""
 
 from __future__ import annotations
 

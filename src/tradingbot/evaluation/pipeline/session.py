@@ -37,7 +37,7 @@ _PAGE_PACKAGE = "jinja2"
 """What writes the page."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """Result of an evaluation: dossier, memo and files."""
 
@@ -46,6 +46,12 @@ class Evaluation:
     folder: Path
     """Where JSON, tables and page are."""
     page: Path
+
+    def __repr__(self) -> str:
+        """Say the verdict, not the whole dossier."""
+        word = ", synthetic" if self.dossier.header.synthetic else ""
+        verdict = f"{self.memo.verdict}: {self.memo.headline}"
+        return f"<Evaluation of {self.dossier.header.run}{word}: {verdict}>"
 
 
 @dataclass(frozen=True)

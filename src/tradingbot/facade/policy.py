@@ -1,0 +1,150 @@
+"""`tb.load_policy`: what a trained run does, on its own bars or on others of its kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tradingbot.agents.policy import Policy
+from tradingbot.domain.errors import ConfigError
+from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.world import World, select_symbols
+from tradingbot.envs.worlds import world_from_inputs, world_from_panel
+from tradingbot.facade.bars import Bars
+from tradingbot.facade.run import Run
+from tradingbot.facade.workspace import open_workspace
+from tradingbot.features.inputs import MarketInputs
+from tradingbot.features.panel import Panel, panel_specs
+from tradingbot.features.scaling import Scaler
+from tradingbot.runs import RunDirectory, find_run
+from tradingbot.training.config import TrainConfig
+from tradingbot.training.config_files import config_of_mapping
+from tradingbot.training.data import open_data
+from tradingbot.training.plugins import require_plugins
+from tradingbot.training.prepared_setup import env_config
+from tradingbot.training.run_policy import acting_checkpoint, open_policy
+from tradingbot.training.session import RUNS_FOLDER
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LoadedPolicy:
+    """The agents of a finished run, ready to trade; `tb.backtest` takes it.
+
+    Features of other bars are scaled by the statistics of the run's own training bars.
+    """
+
+    run: RunDirectory
+    config: TrainConfig
+    workspace: Path
+
+    @property
+    def name(self) -> str:
+        """Id of the run."""
+        return self.run.id
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Symbols that have an agent, in order."""
+        return self.run.record.data.agents
+
+    @property
+    def rules(self) -> EnvConfig:
+        """Rules, costs and reward that it was trained with."""
+        return env_config(self.config)
+
+    def world_of(self, data: Bars | Panel | World) -> World:
+        """Return bars as its agents see them: their symbols, features scaled as in training.
+
+        Raises:
+            ConfigError: If features are not the run's.
+            DataError: If a symbol is missing.
+        """
+        if isinstance(data, World):
+            return select_symbols(data, self.symbols)
+        if isinstance(data, Panel):
+            return select_symbols(world_from_panel(data, scaler=self._scaler()), self.symbols)
+        if data.dataset.manifest.content_sha256 == self.run.record.data.dataset_sha256:
+            return open_data(self.config, self.workspace).world
+        return select_symbols(self._scaled(data.inputs, data), self.symbols)
+
+    def on(self, world: World) -> Policy:
+        """Return the policy on rows of a world that `world_of` made."""
+        return open_policy(self.run, _Acting(world, self.run), workspace=self.workspace)
+
+    def _scaled(self, inputs: MarketInputs, data: Bars) -> World:
+        label = f"{data.name} ({data.dataset.id[:8]}), as {self.run.id} sees it"
+        return world_from_inputs(
+            inputs, label=label, synthetic=data.synthetic, scaler=self._scaler()
+        )
+
+    def _scaler(self) -> Scaler:
+        checkpoint = acting_checkpoint(self.run)
+        if not checkpoint.normaliser:
+            raise ConfigError(
+                "a run must have learned from a dataset to trade other bars",
+                was="a market generated in memory, whose scale is not stored",
+                where=self.run.id,
+                remedy="Train with tb.train(tb.generate_bars(…))",
+            )
+        centre, scale = (checkpoint.normaliser[name].numpy() for name in ("centre", "scale"))
+        names = tuple(spec.name for spec in panel_specs(()) if spec.family == "technical")
+        symbols = self.run.record.data.agents if centre.ndim > 1 else None
+        kind = self.config.scaling.kind
+        return Scaler(kind, names, symbols, centre, scale, centre * 0.0, 0, 0)
+
+    def __repr__(self) -> str:
+        few = ", ".join(self.symbols[:4]) + (" …" if len(self.symbols) > 4 else "")
+        learner = self.run.record.learner
+        return f"<Policy of run {self.run.id}: {learner}, {len(self.symbols)} agents: {few}>"
+
+
+@dataclass(frozen=True, eq=False)
+class _Acting:
+    """Rows to act on, with the identity that weights are compared with."""
+
+    world: World
+    run: RunDirectory
+
+    @property
+    def identity(self) -> Any:
+        """The run's, with the columns and agents of the world."""
+        covariates = [
+            name
+            for name in self.world.feature_names
+            if name not in {spec.name for spec in panel_specs(())}
+        ]
+        ids = {spec.name: spec.id for spec in panel_specs(covariates)}
+        own = self.run.record.data
+        n_columns = len(self.world.feature_names) + len(self.world.regime_names)
+        names = (*self.world.feature_names, *self.world.regime_names)
+        return own.model_copy(
+            update={
+                "feature_ids": (*(ids[name] for name in names), *own.feature_ids[n_columns:]),
+                "agents": self.world.symbols,
+            }
+        )
+
+
+def load_policy(run: Run | str | Path, *, workspace: str | Path | None = None) -> LoadedPolicy:
+    """Open what a finished run does.
+
+    Args:
+        run: What `tb.train` returned; or the id of a run, the beginning of it, or its folder.
+        workspace: Where the run is; told from the folder by default.
+
+    Raises:
+        ConfigError: If there is no such run, or it needs a plugin that is not loaded.
+        StorageError: If it is damaged.
+    """
+    if isinstance(run, Run):
+        found, folder = run.directory, run.workspace
+    else:
+        path = Path(run)
+        inferred = path.resolve().parents[1] if path.is_dir() else open_workspace(workspace)
+        folder = open_workspace(workspace) if workspace is not None else inferred
+        found = find_run(folder / RUNS_FOLDER, str(path.resolve() if path.is_dir() else run))
+    config = config_of_mapping(found.record.config)
+    require_plugins(config)
+    acting_checkpoint(found)  # refused now, not in the middle of a backtest
+    return LoadedPolicy(found, config, folder)
