@@ -79,7 +79,8 @@ def lane_of(observation: ArrayObservation, lane: int) -> ArrayObservation:
 
 def rows_of(values: NDArray[np.float32], device: torch.device | str = "cpu") -> Tensor:
     """See an array (N, T, K) of a world as rows (N·T, K), sharing memory on the CPU: read only."""
-    flat = np.ascontiguousarray(values, dtype=np.float32).reshape(-1, values.shape[-1])
+    n, t, k = values.shape  # K may be 0
+    flat = np.ascontiguousarray(values, dtype=np.float32).reshape(n * t, k)
     with warnings.catch_warnings():
         # A world is read-only, and PyTorch cannot promise not to write; a copy would double it.
         warnings.simplefilter("ignore", UserWarning)

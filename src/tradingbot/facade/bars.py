@@ -24,9 +24,9 @@ from tradingbot.data.universes import load_universe
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 from tradingbot.domain.universe import Member, Universe
+from tradingbot.envs.build_world import world_from_inputs
 from tradingbot.envs.price_world import world_of_prices
 from tradingbot.envs.world import World
-from tradingbot.envs.worlds import world_from_inputs
 from tradingbot.facade.timeframe import guess_timeframe
 from tradingbot.facade.workspace import open_workspace
 from tradingbot.features.inputs import MarketInputs
@@ -241,16 +241,26 @@ def _store(source: BarSource, name: str, folder: Path, accept: Sequence[str]) ->
 def _write(frame: Any, folder: Path) -> Path:
     """Write a data frame as a file of the same columns; the index of a pandas frame is a column."""
     if not isinstance(frame, pl.DataFrame):
-        if not hasattr(frame, "reset_index"):
+        if not hasattr(frame, "index") or not hasattr(frame, "columns"):
             raise DataError(
                 "bars must be a file, a folder or a data frame", was=type(frame).__name__
             )
-        named = type(frame.index).__name__ != "RangeIndex"
-        plain = frame.rename_axis(frame.index.name or "timestamp").reset_index()
-        frame = pl.from_pandas(plain if named else frame)
+        columns = {str(name): _column(frame[name]) for name in frame.columns}
+        if type(frame.index).__name__ != "RangeIndex":
+            columns[str(frame.index.name or "timestamp")] = _column(frame.index.to_series())
+        frame = pl.DataFrame(columns)
     path = folder / "frame.parquet"
     frame.write_parquet(path)
     return path
+
+
+def _column(values: Any) -> pl.Series:
+    """Return a column of a pandas frame; times with a zone in UTC."""
+    if getattr(values.dtype, "tz", None) is not None:
+        naive = values.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+        return pl.Series(naive).dt.replace_time_zone("UTC")
+    is_plain = getattr(values.dtype, "kind", "O") in "iufbM"
+    return pl.Series(values.to_numpy() if is_plain else values.tolist())
 
 
 def _name_of(path: Path) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tradingbot.domain.errors import DataError
+from tradingbot.envs.build_world import world_from_panel
 from tradingbot.envs.world import World
-from tradingbot.envs.worlds import world_from_panel
 from tradingbot.facade.bars import Bars, load_bars
 from tradingbot.features.panel import Panel
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from tradingbot.agents.policy import Policy
 from tradingbot.domain.errors import ConfigError
+from tradingbot.envs.build_world import world_from_inputs, world_from_panel
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.world import World, select_symbols
-from tradingbot.envs.worlds import world_from_inputs, world_from_panel
 from tradingbot.facade.bars import Bars
 from tradingbot.facade.run import Run
 from tradingbot.facade.workspace import open_workspace
