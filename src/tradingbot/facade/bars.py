@@ -249,7 +249,7 @@ def _write(frame: Any, folder: Path) -> Path:
         if type(frame.index).__name__ != "RangeIndex":
             columns[str(frame.index.name or "timestamp")] = _column(frame.index.to_series())
         frame = pl.DataFrame(columns)
-    path = folder / "frame.parquet"
+    path = folder / "BARS.parquet"  # the symbol, where no column says one
     frame.write_parquet(path)
     return path
 

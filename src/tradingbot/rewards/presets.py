@@ -93,5 +93,5 @@ def _preset_weights(name: str) -> Mapping[str, float]:
     if name in registered_terms():
         return {name: 1.0}
     raise ConfigError(
-        "reward must be a preset or a term", was=repr(name), remedy=suggest(name, reward_names())
+        "reward preset must be known", was=repr(name), remedy=suggest(name, reward_names())
     )
