@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from tradingbot.data.sources.source import Progress
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import DataError
-from tradingbot.envs.build_world import inputs_of_market
-from tradingbot.envs.synthetic_market import synthetic_market
+from tradingbot.envs.synthetic_market import inputs_of_market, synthetic_market
 from tradingbot.features.panel import panel_specs
 from tradingbot.supervised import (
     CLASSIFIERS,

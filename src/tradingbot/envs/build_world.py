@@ -19,10 +19,10 @@ from tradingbot.data.universes import membership_mask
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.universe import Universe
 from tradingbot.envs.clock import read_clock
-from tradingbot.envs.synthetic_market import synthetic_market
+from tradingbot.envs.synthetic_market import inputs_of_market, known_at_close, synthetic_market
 from tradingbot.envs.warm_up import require_warm
 from tradingbot.envs.world import FEATURE_BOUND, REGIME_BOUND, World, cut_world
-from tradingbot.features.inputs import BAR_FIELDS, CovariateEvents, MarketInputs
+from tradingbot.features.inputs import BAR_FIELDS, MarketInputs
 from tradingbot.features.panel import Panel, panel_specs, panel_tensors
 from tradingbot.features.scaling import Scaler, ScalerOptions, fit_scaler
 
@@ -125,7 +125,7 @@ def world_from_bars(  # noqa: PLR0913 - what identifies bars of one's own, by na
         closed_at=clock.astype("datetime64[us]"),
         present=np.ascontiguousarray(present.T.astype(bool)),
         bars={name: np.ascontiguousarray(columns[..., i].T) for i, name in enumerate(BAR_FIELDS)},
-        covariates=_known_at_close(
+        covariates=known_at_close(
             {name: values.T for name, values in covariates.items()}, clock.astype("datetime64[us]")
         ),
     )
@@ -282,26 +282,3 @@ def _while_member(world: World, universe: Universe) -> World:
         usable=world.usable & mask,
         label=f"{world.label}, members of {universe.name}",
     )
-
-
-def inputs_of_market(market: SyntheticMarket) -> MarketInputs:
-    """Lay a generated market out as what features are computed from; every bar is there."""
-    columns = [getattr(market, f"{name}s") for name in BAR_FIELDS]
-    return MarketInputs(
-        symbols=market.symbols,
-        closed_at=market.closed_at,
-        present=np.ones(market.shape, dtype=bool),
-        bars=dict(zip(BAR_FIELDS, columns, strict=True)),
-        covariates=_known_at_close(market.covariates, market.closed_at),
-    )
-
-
-def _known_at_close(
-    covariates: Mapping[str, NDArray[np.float64]], closed_at: NDArray[np.datetime64]
-) -> dict[str, CovariateEvents]:
-    """Return values (T, N) as events at the closes of their bars; NaN is no event."""
-    events = {}
-    for name, values in covariates.items():
-        bar, symbol = np.nonzero(~np.isnan(values))
-        events[name] = CovariateEvents(symbol, closed_at[bar], values[bar, symbol])
-    return events

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradingbot.data.synthetic.market import GridSpec, SyntheticMarket
 from tradingbot.data.synthetic.registry import market as find_market
 from tradingbot.data.synthetic.registry import parse_params
 from tradingbot.domain.errors import ConfigError
+from tradingbot.features.inputs import BAR_FIELDS, CovariateEvents, MarketInputs
 
 BARS_PER_SESSION = 7
 _FIRST_SESSION = np.datetime64("2016-01-04")
@@ -55,3 +57,26 @@ def weekday_grid(symbols: tuple[str, ...], n_bars: int) -> GridSpec:
     minutes = np.where(place == BARS_PER_SESSION - 1, 30, 60).astype("timedelta64[m]")
     sectors = ("unknown",) * len(symbols)
     return GridSpec(symbols, sectors, opened, opened + minutes, session.astype(np.int64))
+
+
+def inputs_of_market(market: SyntheticMarket) -> MarketInputs:
+    """Lay a generated market out as what features are computed from; every bar is there."""
+    columns = [getattr(market, f"{name}s") for name in BAR_FIELDS]
+    return MarketInputs(
+        symbols=market.symbols,
+        closed_at=market.closed_at,
+        present=np.ones(market.shape, dtype=bool),
+        bars=dict(zip(BAR_FIELDS, columns, strict=True)),
+        covariates=known_at_close(market.covariates, market.closed_at),
+    )
+
+
+def known_at_close(
+    covariates: Mapping[str, NDArray[np.float64]], closed_at: NDArray[np.datetime64]
+) -> dict[str, CovariateEvents]:
+    """Return values (T, N) as events at the closes of their bars; NaN is no event."""
+    events = {}
+    for name, values in covariates.items():
+        bar, symbol = np.nonzero(~np.isnan(values))
+        events[name] = CovariateEvents(symbol, closed_at[bar], values[bar, symbol])
+    return events

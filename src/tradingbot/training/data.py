@@ -20,7 +20,8 @@ from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.data.universes import load_universe
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.timeframe import BarGrid, Timeframe
-from tradingbot.envs.build_world import inputs_of_market, world_from_market, world_from_panel
+from tradingbot.envs.build_world import world_from_market, world_from_panel
+from tradingbot.envs.synthetic_market import inputs_of_market
 from tradingbot.envs.world import World, select_symbols
 from tradingbot.features.panel import Panel, panel_specs
 from tradingbot.features.pipeline import panel_of, split_rows, synthetic_source

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from tradingbot.data.store import BarStore
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.seeding import stream
-from tradingbot.envs.build_world import inputs_of_market, world_from_inputs, world_from_panel
+from tradingbot.envs.build_world import world_from_inputs, world_from_panel
+from tradingbot.envs.synthetic_market import inputs_of_market
 from tradingbot.envs.world import World, select_symbols, with_probabilities
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.stress import BarArrays

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tradingbot.data.splits import IndexRange, Split
 from tradingbot.data.store import BarStore
-from tradingbot.envs.build_world import inputs_of_market
+from tradingbot.envs.synthetic_market import inputs_of_market
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.panel import Panel, panel_specs
 from tradingbot.features.pipeline import panel_of, read_inputs, split_rows, synthetic_source
