@@ -22,8 +22,8 @@ from tradingbot.evaluation.backtest import Backtest, bars_between, baseline, sle
 from tradingbot.evaluation.backtest import backtest as backtest_one
 from tradingbot.evaluation.backtest.baselines import own_strategy, warm_up_bars
 from tradingbot.evaluation.backtest.period import ready_bars
-from tradingbot.evaluation.oracle.intervals import Interval
 from tradingbot.evaluation.pipeline.backtests import BacktestFigures, figures_of
+from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.facade.bars import Bars
 from tradingbot.facade.data import TradedData, as_bars, as_traded
 from tradingbot.facade.picture import draw_backtests

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tradingbot.domain.errors import ConfigError, suggest
-from tradingbot.evaluation.oracle.intervals import Interval
+from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.runs import RunDirectory
 from tradingbot.training.results import AGENTS, PartResult, PolicyFigures, TrainResult
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tradingbot.agents.baselines.price_history import carried
+from tradingbot.agents.baselines.price_history import carry_forward
 from tradingbot.agents.strategies.view import BAR_NAMES, FloatArray, TableKind
 from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.envs.world import World
@@ -74,7 +74,7 @@ class WorldTables:
     def _make(self, kind: TableKind, name: str) -> FloatArray:
         if kind == "bar":
             values = self._bars[name]
-            return np.nan_to_num(values) if name == "volume" else carried(values)
+            return np.nan_to_num(values) if name == "volume" else carry_forward(values)
         if kind == "feature":
             return self._raw(name)
         shown = self._shown
