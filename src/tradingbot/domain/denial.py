@@ -20,6 +20,19 @@ class Denial(IntEnum):
     MIN_TRADE_VALUE = 9
 
 
+class SessionDenial(IntEnum):
+    """The session rule that denied an order; numbers disjoint from those of `Denial`."""
+
+    DUPLICATE_ORDER = 33
+    STALE_PRICE = 34
+    PRICE_COLLAR = 35
+    DAILY_LOSS = 36
+    TRADE_COUNT = 37
+    LOW_CONFIDENCE = 38
+    CORRELATED_EXPOSURE = 39
+    OPEN_ORDERS = 40
+
+
 class ExitReason(IntEnum):
     """Why a position was closed by a rule rather than by its agent."""
 

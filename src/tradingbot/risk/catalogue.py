@@ -1,6 +1,9 @@
-"""Every risk rule, in the order in which they are asked; the first denial counts."""
+"""Every risk rule, in the order in which they are asked; the first denial counts.
 
-from tradingbot.risk.rule import RiskRule
+`RULES` judge an order by its account, `SESSION_RULES` by the session it is sent in.
+"""
+
+from tradingbot.risk.rule import RiskRule, SessionRule
 from tradingbot.risk.rules import (
     cash_reserve,
     margin,
@@ -11,6 +14,16 @@ from tradingbot.risk.rules import (
     stale_data,
     trading_halted,
     unknown_value,
+)
+from tradingbot.risk.session_rules import (
+    correlated_exposure,
+    daily_loss,
+    duplicate_order,
+    low_confidence,
+    open_orders,
+    price_collar,
+    stale_price,
+    trade_count,
 )
 
 RULES: tuple[RiskRule, ...] = (
@@ -25,4 +38,15 @@ RULES: tuple[RiskRule, ...] = (
     min_trade_value.RULE,
 )
 
-__all__ = ["RULES"]
+SESSION_RULES: tuple[SessionRule, ...] = (
+    duplicate_order.RULE,
+    stale_price.RULE,
+    price_collar.RULE,
+    daily_loss.RULE,
+    trade_count.RULE,
+    low_confidence.RULE,
+    correlated_exposure.RULE,
+    open_orders.RULE,
+)
+
+__all__ = ["RULES", "SESSION_RULES"]

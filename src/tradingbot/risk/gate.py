@@ -2,27 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from tradingbot.domain.denial import Denial
-from tradingbot.risk.catalogue import RULES
-from tradingbot.risk.limits import RiskLimits
-from tradingbot.risk.rule import OrderView, RiskRule
+from tradingbot.risk.catalogue import RULES, SESSION_RULES
+from tradingbot.risk.limits import RiskLimits, SessionLimits
+from tradingbot.risk.rule import OrderView, RiskRule, RiskVerdict, SessionFacts, SessionRule
+
+_Rule = TypeVar("_Rule", RiskRule, SessionRule)
 
 
 def judge(limits: RiskLimits, view: OrderView, rules: Sequence[RiskRule] = RULES) -> Tensor:
     """Return the code of the first rule that denies each order, (B,) int32; 0 where none does."""
-    reduces = view.reduces
-    denial = torch.full_like(view.halted, Denial.NONE)
-    for rule in reversed(rules):
-        denied = rule.check(limits, view).denied
-        if not rule.judges_reducing:
-            denied = denied & ~reduces
-        denial = torch.where(denied, int(rule.code), denial)
-    return torch.where(view.order == 0.0, int(Denial.NONE), denial)
+    return _first_denial(view, rules, lambda rule: rule.check(limits, view))
+
+
+def judge_session(
+    limits: SessionLimits,
+    view: OrderView,
+    rules: Sequence[SessionRule] = SESSION_RULES,
+    *,
+    is_simulation: bool = False,
+) -> Tensor:
+    """Return the code of the first session rule that denies each order, (B,) int32; 0 for none.
+
+    Args:
+        limits: Of the session.
+        view: Orders, with `view.session`.
+        rules: In the order in which they are asked.
+        is_simulation: Facts that are not kept leave a rule inactive if the rule is declared so;
+            otherwise, unknown is denied.
+    """
+    asked = active_session_rules(view, rules, is_simulation=is_simulation)
+    return _first_denial(view, asked, lambda rule: _session_verdict(rule, limits, view))
+
+
+def active_session_rules(
+    view: OrderView, rules: Sequence[SessionRule] = SESSION_RULES, *, is_simulation: bool = False
+) -> list[SessionRule]:
+    """Return the rules that are asked; all of them outside a simulation."""
+    return [
+        rule
+        for rule in rules
+        if not (is_simulation and rule.inactive_in_simulation and _missing(rule, view))
+    ]
 
 
 def explain(
@@ -33,9 +61,51 @@ def explain(
     Example: `MAX_POSITION: limit=15000 observed=17250`.
     """
     code = int(judge(limits, view, rules)[lane])
+    return _words(code, lane, rules, lambda rule: rule.check(limits, view))
+
+
+def explain_session(
+    limits: SessionLimits, view: OrderView, lane: int, rules: Sequence[SessionRule] = SESSION_RULES
+) -> str | None:
+    """Put the denial of one order by a session rule into words, or return None where it passes.
+
+    Example: `DAILY_LOSS: limit=0.02 observed=0.0214`; observed=nan where a fact is unknown.
+    """
+    code = int(judge_session(limits, view, rules)[lane])
+    return _words(code, lane, rules, lambda rule: _session_verdict(rule, limits, view))
+
+
+def _first_denial(
+    view: OrderView, rules: Sequence[_Rule], verdict_of: Callable[[_Rule], RiskVerdict]
+) -> Tensor:
+    reduces = view.reduces
+    denial = torch.full_like(view.halted, Denial.NONE)
+    for rule in reversed(rules):
+        denied = verdict_of(rule).denied
+        if not rule.judges_reducing:
+            denied = denied & ~reduces
+        denial = torch.where(denied, int(rule.code), denial)
+    return torch.where(view.order == 0.0, int(Denial.NONE), denial)
+
+
+def _missing(rule: SessionRule, view: OrderView) -> bool:
+    facts = view.session or SessionFacts()
+    return any(getattr(facts, name) is None for name in rule.facts)
+
+
+def _session_verdict(rule: SessionRule, limits: SessionLimits, view: OrderView) -> RiskVerdict:
+    if view.session is None or _missing(rule, view):
+        unknown = torch.full_like(view.mark, math.nan)
+        return RiskVerdict(torch.isnan(unknown), math.nan, unknown)
+    return rule.check(limits, view, view.session)
+
+
+def _words(
+    code: int, lane: int, rules: Sequence[_Rule], verdict_of: Callable[[_Rule], RiskVerdict]
+) -> str | None:
     for rule in rules:
         if rule.code == code:
-            verdict = rule.check(limits, view)
+            verdict = verdict_of(rule)
             limit, observed = (
                 float(x[lane]) if isinstance(x, Tensor) else float(x)
                 for x in (verdict.limit, verdict.observed)

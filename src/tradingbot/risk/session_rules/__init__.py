@@ -1,0 +1,1 @@
+"""One session rule per file: `RULE`. `risk/catalogue.py` lists them."""
