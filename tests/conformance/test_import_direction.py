@@ -19,7 +19,10 @@ _ROOT = frozenset({"facade", "plugins", "agents"})  # what `import tradingbot as
 _DATA = ("domain", "data", "configuration", "features")
 _MEASURES = tuple(
     f"evaluation/{each}"
-    for each in ("backtest", "metrics", "statistics", "oracle", "stress", "sensitivity", "dossier")
+    for each in (
+        *("backtest", "metrics", "statistics", "oracle", "performance", "stress", "sensitivity"),
+        "dossier",
+    )
 )
 ALLOWED: dict[str, frozenset[str] | None] = {
     "domain": frozenset(),
@@ -45,12 +48,18 @@ ALLOWED: dict[str, frozenset[str] | None] = {
     "evaluation/metrics": frozenset({"domain", "evaluation/statistics"}),
     "evaluation/oracle": frozenset({"domain", "data", "evaluation/statistics"}),
     "evaluation/stress": frozenset({"domain", "data"}),
-    "evaluation/dossier": frozenset({"domain", "evaluation/statistics"}),
+    "evaluation/dossier": frozenset({"domain", "evaluation/statistics", "evaluation/performance"}),
     "evaluation/backtest": frozenset(
         {*_TENSORS, *_DATA, "envs", "agents", "evaluation/metrics", "evaluation/oracle"}
     ),
+    "evaluation/performance": frozenset(
+        {"domain", "data", "learning", "evaluation/backtest", "evaluation/metrics"}
+        | {"evaluation/statistics"}
+    ),
     "evaluation/sensitivity": frozenset({*_TENSORS, *_DATA, "envs", "agents", *_MEASURES}),
-    "evaluation/gates": frozenset({*_DATA, "runs", "evaluation/dossier", "evaluation/statistics"}),
+    "evaluation/gates": frozenset(
+        {*_DATA, "runs", "evaluation/dossier", "evaluation/performance", "evaluation/statistics"}
+    ),
     "evaluation": frozenset(
         {*_TENSORS, *_DATA, "envs", "agents", "supervised", "runs", *_MEASURES, "evaluation/gates"}
     ),

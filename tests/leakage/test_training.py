@@ -19,10 +19,11 @@ from fixtures.tiny_training import tiny_config
 from tradingbot.app.cli.application import run
 from tradingbot.data.sources.synthetic import SyntheticSource
 from tradingbot.data.synthetic.market import SyntheticMarket
+from tradingbot.evaluation.performance.record import PartPerformance
 from tradingbot.features.panel import Panel
 from tradingbot.training import data as training_data
 from tradingbot.training.data import TrainingData, open_data
-from tradingbot.training.results import PartResult, TrainResult
+from tradingbot.training.result_file import TrainResult
 from tradingbot.training.session import begin_run
 
 SHORT: dict[str, object] = {
@@ -82,7 +83,7 @@ class Trained:
     data: TrainingData
     result: TrainResult
 
-    def part(self, name: str) -> PartResult:
+    def part(self, name: str) -> PartPerformance:
         return next(part for part in self.result.parts if part.part == name)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +9,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tradingbot.data.json_files import json_problem
 from tradingbot.domain.errors import StorageError
 from tradingbot.runs import (
     DataIdentity,
@@ -22,11 +20,12 @@ from tradingbot.runs import (
 from tradingbot.runs.directory import RECORD_FILE, STATUS_FILE
 from tradingbot.runs.loading import checkpoint_folders, load_checkpoint, update_of
 from tradingbot.runs.manifest import read_manifest
+from tradingbot.training.result_file import RESULT_FILE, TrainResult, read_result
 
 if TYPE_CHECKING:
     from tradingbot.networks.parameters import ParameterReport
 
-METRICS, EVALUATIONS, RESULT_FILE = "metrics", "evaluations", "result.json"
+METRICS, EVALUATIONS = "metrics", "evaluations"
 
 
 @dataclass(frozen=True)
@@ -153,16 +152,13 @@ def last_figures(run: RunDirectory) -> dict[str, float]:
     return found
 
 
-def result_of(run: RunDirectory) -> dict[str, Any] | None:
-    """Return what a finished run was judged to be worth; None where it is not finished."""
-    path = run.path / RESULT_FILE
-    if not path.is_file():
-        return None
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as e:
-        raise StorageError("result must be readable", was=json_problem(e), where=str(path)) from e
-    return content if isinstance(content, dict) else None
+def result_of(run: RunDirectory) -> TrainResult | None:
+    """Return what a finished run is worth; None where it is not finished.
+
+    Raises:
+        StorageError: If its file is damaged.
+    """
+    return read_result(run.path) if (run.path / RESULT_FILE).is_file() else None
 
 
 def parameters_of(run: RunDirectory) -> ParameterReport | None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-
-import torch
 
 from tradingbot.agents import RULES, Policy
 from tradingbot.data.calendar import TradingCalendar
@@ -23,10 +20,18 @@ from tradingbot.envs.build_world import world_from_market, world_from_panel
 from tradingbot.envs.world import World, cut_world
 from tradingbot.evaluation.backtest import bars_between, baseline
 from tradingbot.evaluation.oracle_policy import ORACLES, oracle_policy
-from tradingbot.evaluation.rollout import PolicyRollout, roll_out, sleeve_config
-from tradingbot.evaluation.rollout_statistics import PolicyStatistics, measure_rollout
+from tradingbot.evaluation.performance.measure import policy_performance
+from tradingbot.evaluation.performance.record import PolicyPerformance
+from tradingbot.evaluation.rollout import (
+    AccountFigures,
+    PolicyRollout,
+    account_figures,
+    roll_out,
+    sleeve_config,
+)
 from tradingbot.features.panel import Panel
 from tradingbot.features.pipeline import panel_of
+from tradingbot.learning.threads import torch_threads
 from tradingbot.market.costs import CostProfile, cost_profile
 
 USUAL_RULES = ("random", "buy_and_hold", "expert")
@@ -49,7 +54,10 @@ class RolloutReport:
     """A rollout with its figures and the terms they hold under."""
 
     rollout: PolicyRollout
-    statistics: list[PolicyStatistics]
+    performance: tuple[PolicyPerformance, ...]
+    """Of each policy."""
+    accounts: tuple[AccountFigures, ...]
+    """Of each policy, in account currency."""
     costs: str
     """Name of the cost profile."""
     reward: str
@@ -128,13 +136,25 @@ def roll_out_policies(
     """
     costs = cost_profile(terms.costs)
     policies = choose_policies(subject, terms, costs)
-    with _one_thread():
+    with torch_threads(1):  # a few hundred lanes are too few to share out
         rollout = roll_out(
-            subject.world, sleeve_config(costs, reward=terms.reward), policies, progress=progress
+            subject.world,
+            sleeve_config(costs, reward=terms.reward),
+            policies,
+            bars_per_year=subject.bars_per_year,
+            progress=progress,
         )
-    statistics = measure_rollout(rollout, bars_per_year=subject.bars_per_year)
     return RolloutReport(
-        rollout, statistics, terms.costs, terms.reward, terms.seed, subject.bars_per_year
+        rollout=rollout,
+        performance=tuple(
+            policy_performance(each, "oracle" if each.policy in ORACLES else "baseline")
+            for each in rollout.backtests
+        ),
+        accounts=tuple(account_figures(each) for each in rollout.backtests),
+        costs=terms.costs,
+        reward=terms.reward,
+        seed=terms.seed,
+        bars_per_year=subject.bars_per_year,
     )
 
 
@@ -183,14 +203,3 @@ def _bars_per_year(world: World, provenance: Provenance) -> float:
     first, last = world.closed_at[[0, -1]].astype("datetime64[us]").astype("datetime64[D]")
     calendar = TradingCalendar.load(provenance.calendar, first.item(), last.item())
     return calendar.bars_per_year(Timeframe.parse(provenance.timeframe), provenance.grid)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """A few hundred lanes are too few to share out: handing them over costs more than the work."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)

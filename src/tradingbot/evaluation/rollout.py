@@ -1,4 +1,4 @@
-"""Policies side by side on one market, in account currency: a view of one backtest of all of them.
+"""Policies side by side on one market, in account currency: a view of their backtests.
 
 Each lane is a sleeve: one account with the same cash that trades one symbol from the first bar to
 the last. The simulation is `evaluation.backtest`.
@@ -6,7 +6,7 @@ the last. The simulation is `evaluation.backtest`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,62 +16,134 @@ from tradingbot.agents.policy import Policy
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World
-from tradingbot.evaluation.backtest.backtests import (
+from tradingbot.evaluation.backtest import (
+    Backtest,
     PolicyUnderTest,
-    as_one_episode,
-    period_label,
-    simulate_policies,
+    Trades,
+    backtest_all,
+    sleeve_config,
 )
+from tradingbot.evaluation.backtest.backtests import as_one_episode
 from tradingbot.evaluation.backtest.simulation import Progress
-from tradingbot.evaluation.backtest.sleeves import sleeve_config
-from tradingbot.evaluation.backtest.trades import Trades, trades_of
 
-__all__ = ["PolicyRollout", "roll_out", "sleeve_config"]
+__all__ = ["AccountFigures", "PolicyRollout", "account_figures", "roll_out", "sleeve_config"]
 FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AccountFigures:
+    """What the sleeves of one policy together paid, hold and would be paid in reward."""
+
+    n_open_trades: int
+    commission_ccy: float
+    slippage_ccy: float
+    costs_frac: float
+    """Commission and slippage ÷ initial cash."""
+    reward: float
+    """Mean over sleeves of the sum over bars."""
 
 
 @dataclass(frozen=True, eq=False)
 class PolicyRollout:
     """What P policies did with N sleeves each over S bars. Money in account currency."""
 
-    label: str
-    """Data, period and seed in words."""
-    synthetic: bool
-    policies: tuple[str, ...]
-    symbols: tuple[str, ...]
-    closed_at: NDArray[np.int64]
-    """(S + 1,) microseconds since 1970 UTC: the first decision's close, then every bar's."""
+    backtests: tuple[Backtest, ...]
+    """One of each policy, on the same bars."""
     closes: FloatArray
-    """(S + 1, N) prices at those closes; NaN where there is no bar."""
-    equity: FloatArray
-    """(S + 1, P, N) at those closes."""
-    exposure_frac: FloatArray
-    """(P, N) mean size of the position ÷ equity at the closes."""
-    reward_names: tuple[str, ...]
-    reward_terms: FloatArray
-    """(K, P, N) weighted reward terms, summed over bars."""
-    realised_ccy: FloatArray
-    """(P, N) closed P&L net of commission, partial exits of open trades included."""
-    commission_ccy: FloatArray
-    """(P, N)"""
-    slippage_ccy: FloatArray
-    """(P, N) slippage, spread and impact."""
-    turnover_ccy: FloatArray
-    """(P, N) traded notional."""
-    denials: NDArray[np.int64]
-    """(P, N) orders that a risk rule refused."""
-    trades: Trades
+    """(S + 1, N) prices at the closes; NaN where there is no bar."""
     config: EnvConfig
 
     @property
-    def initial_cash_ccy(self) -> float:
-        """Cash of every sleeve at the start."""
-        return self.config.rules.account.initial_cash_ccy
+    def label(self) -> str:
+        """Data, period and seed in words."""
+        return self.backtests[0].label
+
+    @property
+    def synthetic(self) -> bool:
+        """Generated bars, not observed ones."""
+        return self.backtests[0].synthetic
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """P names."""
+        return tuple(each.policy for each in self.backtests)
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """N names."""
+        return self.backtests[0].symbols
+
+    @property
+    def closed_at(self) -> NDArray[np.int64]:
+        """(S + 1,) µs since 1970 UTC: the first decision's close, then every bar's."""
+        return self.backtests[0].closed_at
 
     @property
     def n_bars(self) -> int:
         """S, bars after the first decision."""
-        return len(self.closed_at) - 1
+        return self.backtests[0].n_bars
+
+    @property
+    def initial_cash_ccy(self) -> float:
+        """Cash of every sleeve at the start."""
+        return self.backtests[0].initial_cash_ccy
+
+    @property
+    def equity(self) -> FloatArray:
+        """(S + 1, P, N) at the closes."""
+        return self.initial_cash_ccy * self._of_each(lambda each: each.equity, axis=1)
+
+    @property
+    def exposure_frac(self) -> FloatArray:
+        """(P, N) mean size of the position ÷ equity at the closes."""
+        return self._of_each(lambda each: np.abs(each.position_frac).mean(axis=0))
+
+    @property
+    def reward_names(self) -> tuple[str, ...]:
+        """K names of reward terms."""
+        return self.backtests[0].reward_names
+
+    @property
+    def reward_terms(self) -> FloatArray:
+        """(K, P, N) weighted reward terms, summed over bars."""
+        return self._of_each(lambda each: each.reward_terms, axis=1)
+
+    @property
+    def realised_ccy(self) -> FloatArray:
+        """(P, N) closed P&L net of commission, partial exits of open trades included."""
+        return self._of_each(lambda each: each.account.realised_ccy)
+
+    @property
+    def commission_ccy(self) -> FloatArray:
+        """(P, N) fees."""
+        return self._of_each(lambda each: each.account.commission_ccy)
+
+    @property
+    def slippage_ccy(self) -> FloatArray:
+        """(P, N) slippage, spread and impact."""
+        return self._of_each(lambda each: each.account.slippage_ccy)
+
+    @property
+    def turnover_ccy(self) -> FloatArray:
+        """(P, N) traded notional."""
+        return self._of_each(lambda each: each.account.turnover_ccy)
+
+    @property
+    def denials(self) -> NDArray[np.int64]:
+        """(P, N) orders that a risk rule refused."""
+        return np.stack([each.denials for each in self.backtests])
+
+    @property
+    def trades(self) -> Trades:
+        """Of all policies, each with its place among them."""
+        found = [vars(each.trades) for each in self.backtests]
+        columns = {name: np.concatenate([each[name] for each in found]) for name in found[0]}
+        counts = [len(each.trades) for each in self.backtests]
+        columns["policy"] = np.repeat(np.arange(len(counts)), counts)
+        return Trades(**columns)
+
+    def _of_each(self, read: Callable[[Backtest], FloatArray], axis: int = 0) -> FloatArray:
+        return np.stack([read(each) for each in self.backtests], axis=axis)
 
 
 def roll_out(
@@ -79,6 +151,7 @@ def roll_out(
     config: EnvConfig,
     policies: Mapping[str, Policy],
     *,
+    bars_per_year: float = 1.0,
     progress: Progress | None = None,
 ) -> PolicyRollout:
     """Let every policy trade every symbol, from the first usable bar to the last.
@@ -87,39 +160,34 @@ def roll_out(
         world: What is traded and seen; cut it (`envs.world.between`) for a shorter period.
         config: Rules, costs and reward; see `sleeve_config`. Length of episodes is not read.
         policies: By name; they act in the space of the rules.
+        bars_per_year: To annualise with; by default nothing is.
         progress: Told (finished, total, label) in bars.
 
     Raises:
         ConfigError: If there is no policy.
         DataError: If no bar follows the first usable one.
     """
-    first, shape = first_ready_bar(world), (len(policies), world.n_symbols)
-    tested = [PolicyUnderTest(name, policy) for name, policy in policies.items()]
-    record = simulate_policies(world, config, tested, first, world.n_bars - 1, progress=progress)
-    closed_at = world.closed_at[first:]
+    first = first_ready_bar(world)
+    backtests = backtest_all(
+        world,
+        config,
+        [PolicyUnderTest(name, policy) for name, policy in policies.items()],
+        bars_per_year=bars_per_year,
+        first_bar=first,
+        progress=progress,
+    )
+    closes = world.prices[:, first:, 3].T
+    return PolicyRollout(backtests, closes, as_one_episode(config, backtests[0].n_bars))
 
-    def per_sleeve(values: NDArray[np.generic]) -> FloatArray:
-        return np.asarray(values.reshape(*values.shape[:-1], *shape))
 
-    equity, worth = record.column("equity"), np.abs(record.column("units") * record.column("mark"))
-    invested = np.divide(worth, equity, out=np.zeros_like(worth), where=equity > 0.0)
-    cash = np.full_like(equity[:1], config.rules.account.initial_cash_ccy)
-    return PolicyRollout(
-        label=period_label(world, closed_at),
-        synthetic=world.synthetic,
-        policies=tuple(policies),
-        symbols=world.symbols,
-        closed_at=closed_at,
-        closes=world.prices[:, first:, 3].T,
-        equity=per_sleeve(np.concatenate([cash, equity])),
-        exposure_frac=per_sleeve(invested.mean(axis=0)),
-        reward_names=config.reward_stack.names,
-        reward_terms=per_sleeve(record.terms),
-        realised_ccy=per_sleeve(record.realised_ccy),
-        commission_ccy=per_sleeve(record.column("commission")[-1]),
-        slippage_ccy=per_sleeve(record.column("slippage")[-1]),
-        turnover_ccy=per_sleeve(record.column("turnover")[-1]),
-        denials=per_sleeve(record.denials).astype(np.int64),
-        trades=trades_of(record.fills(), record.last_mark, closed_at, n_symbols=world.n_symbols),
-        config=as_one_episode(config, len(closed_at) - 1),
+def account_figures(played: Backtest) -> AccountFigures:
+    """Return what a policy's sleeves paid, in account currency."""
+    commission = float(played.account.commission_ccy.sum())
+    slippage = float(played.account.slippage_ccy.sum())
+    return AccountFigures(
+        n_open_trades=int(played.trades.is_open.sum()),
+        commission_ccy=commission,
+        slippage_ccy=slippage,
+        costs_frac=(commission + slippage) / (played.initial_cash_ccy * len(played.symbols)),
+        reward=float(played.reward_terms.sum(axis=0).mean()),
     )

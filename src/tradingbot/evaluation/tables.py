@@ -17,8 +17,8 @@ from typing import Any
 from tradingbot.data.atomic import write_text
 from tradingbot.evaluation.dossier.codec import to_plain
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.dossier.performance import PartFigures
 from tradingbot.evaluation.gates.result import Memo
+from tradingbot.evaluation.performance.record import PartPerformance
 from tradingbot.evaluation.statistics.interval import Interval
 
 Row = dict[str, Any]
@@ -77,11 +77,11 @@ def as_json(record: Dossier | Memo) -> str:
     return json.dumps(to_plain(record), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def _of_part(part: PartFigures, records: Iterable[Any]) -> list[Row]:
+def _of_part(part: PartPerformance, records: Iterable[Any]) -> list[Row]:
     return [{"part": part.part, **row} for row in _flat_all(records)]
 
 
-def _worths(part: PartFigures) -> list[Row]:
+def _worths(part: PartPerformance) -> list[Row]:
     """Return a row per day: the worth of each policy; empty where a policy has no such day."""
     return [
         {"part": part.part, "day": day}

@@ -5,14 +5,18 @@ It asks agents that trade. Where all were told to stay out there is nothing to a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
-from tradingbot.learning.playing import histogram_entropy
-from tradingbot.learning.task import ActionSpec
+from tradingbot.evaluation.metrics.trading import action_entropy
 
+if TYPE_CHECKING:
+    from tradingbot.learning.task import ActionSpec  # brings torch: seconds
+
+FloatArray = NDArray[np.float64]
 _MIN_ENTROPY, _MIN_TRADES, _MAX_BIN = 0.6, 20.0, 0.6
 GATE_NAME = "gate A (actions are diverse)"
 _STAYS_OUT = "agents stay out"
@@ -65,23 +69,33 @@ def not_applied(gate: ActionGate) -> ActionGate:
     return replace(gate, failures=(), not_applicable=_STAYS_OUT)
 
 
-def judge_actions(scores: Mapping[str, Tensor], action: ActionSpec) -> ActionGate:
-    """Judge what `learning.playing.score` returned for a deterministic play."""
-    histogram = scores["histogram"].mean(0).cpu()
-    entropy = float(histogram_entropy(histogram))
-    trades = float(scores["trades_per_1000"].mean())
-    largest = float(histogram.max())
-    lowest, highest = float(scores["lowest"].min()), float(scores["highest"].max())
+def judge_actions(
+    actions: FloatArray, histograms: FloatArray, trades_per_1000: float, action: ActionSpec
+) -> ActionGate:
+    """Judge deterministic actions.
+
+    Args:
+        actions: (S, N) as the policy asked for them.
+        histograms: (N, bins) share of each bin of each agent.
+        trades_per_1000: Steps with a trade of the mean agent.
+        action: What actions are.
+    """
+    histogram = histograms.mean(axis=0)
+    entropy, largest = action_entropy(histogram), float(histogram.max())
+    lowest, highest = float(actions.min()), float(actions.max())
     room = _END_SHARE * (action.high - action.low)
     uses_range = action.kind == "discrete" or (
         lowest <= action.low + room and highest >= action.high - room
     )
     limits = (
         (entropy > _MIN_ENTROPY, f"entropy {entropy:.2f} must be above {_MIN_ENTROPY}"),
-        (trades > _MIN_TRADES, f"{trades:.0f} trades per 1,000 steps must be above 20"),
+        (
+            trades_per_1000 > _MIN_TRADES,
+            f"{trades_per_1000:.0f} trades per 1,000 steps must be above 20",
+        ),
         (largest <= _MAX_BIN, f"largest bin {largest:.0%} must be at most {_MAX_BIN:.0%}"),
         (uses_range, f"range {lowest:.2f} … {highest:.2f} must be the whole one"),
     )
     failures = tuple(words for holds, words in limits if not holds)
-    bins = tuple(float(share) for share in histogram)
-    return ActionGate(entropy, trades, largest, lowest, highest, bins, failures)
+    bins = tuple(histogram.tolist())
+    return ActionGate(entropy, trades_per_1000, largest, lowest, highest, bins, failures)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 
-import torch
 from torch import Tensor
 
 from tradingbot.envs.population import PopulationTask
 from tradingbot.learning.learner import Learner, Metrics
 from tradingbot.learning.playing import play, score
+from tradingbot.learning.threads import torch_threads
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData
 from tradingbot.training.preparation import PreparationCallbacks, prepare, restore
@@ -35,18 +34,6 @@ __all__ = [
 
 Report = Callable[[str, int, int, Metrics], None]
 """Told (stage, updates so far, of how many, metrics) of pre-training and cloning."""
-
-
-@contextmanager
-def torch_threads(count: int) -> Iterator[None]:
-    """Let torch use so many threads in the block; 0 leaves its choice."""
-    before = torch.get_num_threads()
-    if count:
-        torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def prepare_training_setup(

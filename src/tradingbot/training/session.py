@@ -40,7 +40,8 @@ from tradingbot.training.prepared_setup import (
     scores_on,
     torch_threads,
 )
-from tradingbot.training.results import TrainResult, judge_result, store_result
+from tradingbot.training.result_file import TrainResult, store_result
+from tradingbot.training.results import judge_result
 from tradingbot.training.setup import build_training_setup
 from tradingbot.training.trial_ledger import count_training, note_result
 
@@ -289,6 +290,6 @@ def _judge(work: _Work, trainer: Trainer, writer: CheckpointWriter, ended: Ended
     )
     manifest = writer.save_selected(result.trading_agents, ended)
     result = replace(result, weights_sha256=manifest.weights_sha256, caveat=work.caveat)
-    store_result(run, result)
+    store_result(run.path, result)
     run.write_status("finished", at=datetime.now(UTC), update=status.update, steps=ended.steps)
     return result

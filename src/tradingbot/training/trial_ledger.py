@@ -11,11 +11,12 @@ from datetime import datetime
 from pathlib import Path
 
 from tradingbot.domain.errors import StorageError
+from tradingbot.evaluation.performance.record import AGENTS
 from tradingbot.runs import RunDirectory
 from tradingbot.runs.ledger import LEDGER_FILE, Entry, Ledger
 from tradingbot.runs.receipt import RECEIPT_FILE, read_receipts
 from tradingbot.runs.record import DataIdentity, content_sha256
-from tradingbot.training.results import AGENTS, TrainResult
+from tradingbot.training.result_file import TrainResult
 
 
 def data_key(data: DataIdentity) -> str:

@@ -27,8 +27,13 @@ from tradingbot.evaluation.oracle.market_oracle import oracle_for
 from tradingbot.evaluation.oracle.simulation import simulate_targets
 from tradingbot.evaluation.oracle.targets import oracle_targets
 from tradingbot.evaluation.oracle_policy import oracle_policy
-from tradingbot.evaluation.rollout import PolicyRollout, roll_out, sleeve_config
-from tradingbot.evaluation.rollout_statistics import measure_rollout
+from tradingbot.evaluation.performance.measure import policy_performance
+from tradingbot.evaluation.rollout import (
+    PolicyRollout,
+    account_figures,
+    roll_out,
+    sleeve_config,
+)
 from tradingbot.market.costs import COST_PROFILES, CostProfile
 from tradingbot.market.params import AccountRules
 
@@ -84,7 +89,9 @@ def world(market: SyntheticMarket) -> World:
 @pytest.fixture(scope="module")
 def rollout(market: SyntheticMarket, world: World) -> PolicyRollout:
     oracle = oracle_policy(market, world, cost_frac=COST_FRAC, information=Information.ATTAINABLE)
-    return roll_out(world, WHOLE_BARS, {**rules_of(world), "oracle": oracle})
+    return roll_out(
+        world, WHOLE_BARS, {**rules_of(world), "oracle": oracle}, bars_per_year=BARS_PER_YEAR
+    )
 
 
 def sleeves(rollout: PolicyRollout, policy: str) -> np.ndarray:
@@ -128,7 +135,7 @@ def test_oracle_earns_what_its_own_simulation_says(
 
 
 def test_oracle_beats_random_and_holding_beyond_chance(rollout: PolicyRollout) -> None:
-    measured = {each.policy: each for each in measure_rollout(rollout, bars_per_year=BARS_PER_YEAR)}
+    measured = {each.policy: policy_performance(each, "baseline") for each in rollout.backtests}
 
     best = measured["oracle"].net_bps_per_bar
     assert best.low > measured["random"].net_bps_per_bar.high
@@ -141,10 +148,10 @@ def test_random_on_noise_without_costs_earns_nothing_beyond_chance() -> None:
 
     free = roll_out(noise, sleeve_config(COST_PROFILES["free"]), {"random": RandomTargets(3)})
 
-    (measured,) = measure_rollout(free, bars_per_year=BARS_PER_YEAR)
+    measured = policy_performance(free.backtests[0], "baseline")
     assert measured.net_bps_per_bar.covers(0.0)
     assert measured.sharpe_annual.covers(0.0)
-    assert measured.costs_frac == 0.0
+    assert account_figures(free.backtests[0]).costs_frac == 0.0
     assert measured.turnover_per_bar_frac == pytest.approx(5 / 12, rel=0.1)
 
 

@@ -178,8 +178,7 @@ def table(workspace: Path, trained: ModelManifest) -> ThresholdTable:
 
 
 def test_thresholds_trade_less_the_higher_they_are(workspace: Path, table: ThresholdTable) -> None:
-    always, some, never = table.lines[:3]
-    hold = table.lines[-1]
+    always, some, never, hold = (line.performance for line in table.lines)
     assert hold.policy == HOLD
     assert always.total_return_frac == pytest.approx(hold.total_return_frac, abs=1e-12)
     assert always.exposure_frac > some.exposure_frac > never.exposure_frac == 0.0
@@ -196,4 +195,6 @@ def test_costs_lower_what_a_threshold_earns(workspace: Path, table: ThresholdTab
     dear = backtest_thresholds("trees", workspace, thresholds=(0.36,), costs="retail")
 
     assert dear.costs == "retail"
-    assert dear.lines[0].total_return_frac < table.lines[1].total_return_frac
+    assert (
+        dear.lines[0].performance.total_return_frac < table.lines[1].performance.total_return_frac
+    )

@@ -9,11 +9,11 @@ import pytest
 
 from fixtures.tiny_training import tiny_config
 from tradingbot.domain.errors import StorageError
+from tradingbot.evaluation.performance.record import AGENTS
 from tradingbot.runs.ledger import LEDGER_FILE, Entry, Kind, Ledger
 from tradingbot.runs.receipt import RECEIPT_FILE, read_receipts, write_receipts
 from tradingbot.runs.record import DataIdentity
 from tradingbot.training.data import open_data
-from tradingbot.training.results import AGENTS
 from tradingbot.training.session import SessionCallbacks, begin_run, resume_session
 from tradingbot.training.trial_ledger import (
     count_evaluation,

@@ -12,6 +12,11 @@ import typer
 from tradingbot.app.cli.chosen_place import chosen_by
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import read_pairs, runs_root
+from tradingbot.app.cli.performance_table import (
+    PERFORMANCE_COLUMNS,
+    PERFORMANCE_NOTE,
+    performance_row,
+)
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
 from tradingbot.configuration.option_values import read_values
 from tradingbot.domain.errors import ConfigError
@@ -127,11 +132,17 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
             temporary.write_text(trades_csv(found), encoding="utf-8")
         count_test_access(played.accesses)
     if as_json:
-        print_json(figures)
+        print_json([_flat(each) for each in figures])
         return
     _print(figures)
     if trades is not None:
         print_note(f"{sum(len(each.trades) for each in found):,} trades: {trades}")
+
+
+def _flat(figures: BacktestFigures) -> dict[str, object]:
+    """Lay the figures of the policy beside what they hold for."""
+    held_for = {name: value for name, value in vars(figures).items() if name != "performance"}
+    return {**vars(figures.performance), **held_for}
 
 
 def _require_period(part: str, start: datetime | None, end: datetime | None) -> None:
@@ -212,43 +223,13 @@ def _place(
 
 
 def _print(figures: list[BacktestFigures]) -> None:
-    rows = [
-        [
-            each.policy,
-            f"{each.metrics['total_return']:+.1%}",
-            _interval(each.sharpe_annual, 2),
-            f"{each.metrics['max_drawdown']:.1%}",
-            _interval(each.net_bps_per_bar, 2),
-            f"{each.metrics['exposure']:.0%}",
-            f"{each.metrics['turnover']:.2%}",
-            f"{each.metrics['trade_count']:,.0f}",
-            _share(each.metrics["win_rate"]),
-            _share(each.metrics["cost_share"]),
-        ]
-        for each in figures
-    ]
     first = figures[0]
     word = "synthetic" if any(each.synthetic for each in figures) else "observed bars"
     print_table(
         f"Backtests ({word}, net of costs)",
-        _COLUMNS,
-        rows,
-        caption=f"{first.label}; {first.bars:,} bars × {first.symbols} symbols; {_costs(first)}; "
-        f"delay {first.delay_bars}; all sleeves together, never rebalanced. Sharpe a year; "
-        "turnover per bar; costs: of the result before costs.",
+        PERFORMANCE_COLUMNS,
+        [performance_row(each.performance) for each in figures],
+        caption=f"{first.label}; {first.bars:,} bars × {first.symbols} symbols; "
+        f"{1e4 * first.costs.one_way_frac:.1f} bp of each fill; delay {first.delay_bars}. "
+        f"{PERFORMANCE_NOTE}",
     )
-
-
-def _interval(interval: tuple[float, float, float], digits: int) -> str:
-    middle, low, high = (f"{number:.{digits}f}" for number in interval)
-    return f"{middle} [{low}, {high}]"
-
-
-def _share(number: float) -> str:
-    return "–" if number != number else f"{number:.0%}"
-
-
-def _costs(figures: BacktestFigures) -> str:
-    costs = figures.costs
-    one_way = 1e4 * costs.one_way_frac
-    return f"{one_way:.1f} bp of each fill"

@@ -128,10 +128,10 @@ def _training_words(training: TrainingDemo) -> str:
     from tradingbot.app.demo.training import is_pretrained
 
     test = training.result.parts[-1]
-    share = test.share_of_oracle
-    earned = "no oracle that earns" if share is None else f"{share:.0%} of the oracle"
+    share, gate = test.share_of_oracle, training.result.gates[-1]
+    earned = "no oracle that earns" if share is None else f"{share.estimate:.0%} of the oracle"
     encoder_words = " on a pre-trained encoder" if is_pretrained(training.config) else ""
-    return f"{len(test.agents)} agents{encoder_words}: {earned} on the test part; {test.gate.words}"
+    return f"{len(test.agents)} agents{encoder_words}: {earned} on the test part; {gate.words}"
 
 
 def _evaluation_words(evaluation: Evaluation) -> str:

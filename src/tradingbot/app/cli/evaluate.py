@@ -12,6 +12,7 @@ import typer
 from tradingbot.app.cli.chosen_place import chosen_by
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import look_up_run, read_pairs
+from tradingbot.app.cli.performance_table import PERFORMANCE_COLUMNS, performance_row
 from tradingbot.app.console import (
     print_json,
     print_note,
@@ -189,22 +190,11 @@ def _show(found: Evaluation, *, as_json: bool) -> None:
 def _print_policies(dossier: Dossier) -> None:
     test = dossier.test
     word = "synthetic" if dossier.header.synthetic else "observed bars, simulated trading"
-    rows = [
-        (
-            each.policy,
-            f"{each.total_return_frac:+.1%}",
-            _interval(each.sharpe_annual),
-            _interval(each.net_bps_per_bar),
-            f"{each.max_drawdown_frac:.1%}",
-            each.n_trades,
-        )
-        for each in test.policies
-    ]
     days = f"{test.first_day} … {test.last_day}, {test.bars:,} bars"
     print_table(
         f"{test.part}: {days} ({word}, net of {dossier.header.costs})",
-        ["policy", "return", "Sharpe/yr [95 %]", "bp/bar [95 %]", "drawdown", "trades"],
-        rows,
+        PERFORMANCE_COLUMNS[:6],
+        [performance_row(each)[:6] for each in test.policies],
     )
 
 

@@ -176,7 +176,10 @@ def _as_record(report: RolloutReport, out: Path | None) -> dict[str, object]:
         "reward": report.reward,
         "seed": report.seed,
         "bars_per_year": report.bars_per_year,
-        "statistics": report.statistics,
+        "statistics": [
+            {**vars(each), **vars(account)}
+            for each, account in zip(report.performance, report.accounts, strict=True)
+        ],
         "reward_terms": {
             policy: dict(zip(rollout.reward_names, terms[:, index].tolist(), strict=True))
             for index, policy in enumerate(rollout.policies)

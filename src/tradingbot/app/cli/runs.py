@@ -9,6 +9,7 @@ import typer
 
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.cli.options import look_up_run, runs_root
+from tradingbot.app.cli.performance_table import PERFORMANCE_COLUMNS, performance_row
 from tradingbot.app.console import print_json, print_note, print_table, print_text
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from tradingbot.app.runs_view import CheckpointLine, Comparison
     from tradingbot.runs import RunDirectory
+    from tradingbot.training.result_file import TrainResult
 
 app = typer.Typer(help="List, show, compare, verify and migrate training runs.")
 
@@ -75,8 +77,10 @@ def show_run(context: typer.Context, reference: RunArgument, as_json: JsonOption
     )
 
     run = look_up_run(invocation_of(context), reference)
-    checkpoints, figures = checkpoint_lines(run), last_figures(run)
+    checkpoints, figures, result = checkpoint_lines(run), last_figures(run), result_of(run)
     if as_json:
+        from tradingbot.evaluation.dossier.codec import to_plain
+
         print_json(
             {
                 "record": run.record,
@@ -85,13 +89,15 @@ def show_run(context: typer.Context, reference: RunArgument, as_json: JsonOption
                 "parameters": (parameters := parameters_of(run)) and parameters.figures,
                 "metrics": figures,
                 "checkpoints": checkpoints,
-                "result": result_of(run),
+                "result": None if result is None else to_plain(result),
                 "folder": run.path,
             }
         )
         return
     _print_record(run)
     _print_figures(figures)
+    if result is not None:
+        _print_result(result)
     _print_checkpoints(checkpoints)
     for verdict in run.status().verdicts:
         print_text(f"verdict: {verdict}")
@@ -235,6 +241,20 @@ def _print_record(run: RunDirectory) -> None:
 def _print_figures(figures: dict[str, float]) -> None:
     if figures:
         print_table("Last figures, means", ["figure", "value"], sorted(figures.items()))
+
+
+def _print_result(result: TrainResult) -> None:
+    """Write what validation and test say of the agents beside other policies."""
+    word = "synthetic" if result.synthetic else "observed bars, simulated trading"
+    rows = [
+        [part.part, *performance_row(each)[:5]] for part in result.parts for each in part.policies
+    ]
+    print_table(
+        f"Validation and test ({word}, net of costs)",
+        ["part", *PERFORMANCE_COLUMNS[:5]],
+        rows,
+        caption=f"What is kept: {result.decision}.",
+    )
 
 
 def _print_checkpoints(lines: list[CheckpointLine]) -> None:

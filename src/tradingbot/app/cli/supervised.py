@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.cli.options import read_pairs
+from tradingbot.app.cli.performance_table import PERFORMANCE_COLUMNS, performance_row
 from tradingbot.app.console import print_json, print_note, print_table, print_text, progress_bar
 from tradingbot.configuration.option_values import read_values
 from tradingbot.domain.errors import ConfigError
@@ -273,25 +273,11 @@ def _print_model(manifest: ModelManifest) -> None:
 
 
 def _print_thresholds(table: ThresholdTable) -> None:
-    rows = [
-        (
-            line.policy,
-            f"{line.total_return_frac:+.1%}",
-            "{:.2f} [{:.2f}, {:.2f}]".format(*line.sharpe_annual),
-            "–" if math.isnan(line.win_rate_frac) else f"{line.win_rate_frac:.1%}",
-            line.profit_factor,
-            f"{line.max_drawdown_frac:.1%}",
-            line.n_trades,
-            f"{line.exposure_frac:.1%}",
-        )
-        for line in table.lines
-    ]
-    columns = ["policy", "return", "Sharpe/yr [95 %]", "win rate", "profit factor", "drawdown"]
-    columns += ["trades", "exposure"]
+    rows = [performance_row(line.performance)[:8] for line in table.lines]
     word = "synthetic" if table.synthetic else "observed bars, simulated trading"
     print_table(
         f"{table.model}, {table.part} ({word}, net of costs)",
-        columns,
+        PERFORMANCE_COLUMNS[:8],
         rows,
         caption=f"{table.label}; {table.n_symbols} symbols, {table.n_bars:,} bars, costs "
         f"{table.costs}; highest P(up) {table.highest_up:.2f}",

@@ -11,6 +11,11 @@ import typer
 
 from tradingbot.app.cli.invocation import invocation_of
 from tradingbot.app.cli.options import look_up_run, read_pairs
+from tradingbot.app.cli.performance_table import (
+    PERFORMANCE_COLUMNS,
+    performance_row,
+    write_interval,
+)
 from tradingbot.app.console import print_note, print_table, print_text, progress_bar
 from tradingbot.configuration.option_values import read_values
 from tradingbot.domain.errors import ConfigError, join_choices
@@ -19,9 +24,11 @@ from tradingbot.learning.catalogue import known_learners
 if TYPE_CHECKING:
     from tradingbot.app.signals import StopRequest
     from tradingbot.domain.events.callbacks import EventCallback
+    from tradingbot.evaluation.performance.record import PartPerformance
     from tradingbot.runs import RunDirectory
+    from tradingbot.training.action_gate import ActionGate
     from tradingbot.training.config import TrainConfig
-    from tradingbot.training.results import PartResult, TrainResult
+    from tradingbot.training.result_file import TrainResult
     from tradingbot.training.session import SessionCallbacks, SessionResult
 
 app = typer.Typer()
@@ -241,47 +248,34 @@ def _show(session: SessionResult, *, as_json: bool) -> None:
     result = session.result
     if as_json:
         from tradingbot.app.event_lines import write_json_line
+        from tradingbot.evaluation.dossier.codec import to_plain
 
-        write_json_line({"event": "Result", "run": session.run.id, "result": result})
+        written = None if result is None else to_plain(result)
+        write_json_line({"event": "Result", "run": session.run.id, "result": written})
         return
     if result is None:
         return
     from tradingbot.training.results import FIGURES_NOTE
 
-    for part in result.parts:
-        _print_part(part, result)
+    for part, gate in zip(result.parts, result.gates, strict=True):
+        _print_part(part, gate, result)
     print_text(FIGURES_NOTE)
     if result.caveat:
         print_text(result.caveat)
     print_note(f"Run directory: {session.run.path}")
 
 
-def _print_part(part: PartResult, result: TrainResult) -> None:
+def _print_part(part: PartPerformance, gate: ActionGate, result: TrainResult) -> None:
     word = "synthetic" if result.synthetic else "observed bars, simulated trading"
-    rows = [
-        (
-            each.policy,
-            f"{each.total_return_frac:+.1%}",
-            _interval(each.sharpe_annual),
-            _interval(each.net_bps_per_bar),
-            f"{each.max_drawdown_frac:.1%}",
-        )
-        for each in part.policies
-    ]
-    excess = part.excess_over_hold_bps
-    caption = f"Agents less equal weight: {_interval(excess)} bp/bar."
+    excess = write_interval(part.excess_over_hold_bps)
+    caption = f"Agents less equal weight: {excess} bp/bar."
     if part.share_of_oracle is not None:
-        caption += f" Share of the oracle's net return: {part.share_of_oracle:.0%}."
-    caption += f" {part.gate.words[0].upper()}{part.gate.words[1:]}."
+        caption += f" Share of the oracle's net return: {part.share_of_oracle.estimate:.0%}."
+    caption += f" {gate.words[0].upper()}{gate.words[1:]}."
     days = f"{part.first_day} … {part.last_day}, {part.bars:,} bars"
     print_table(
         f"{part.part}: {days} ({word}, net of costs)",
-        ["policy", "return", "Sharpe/yr [95 %]", "bp/bar [95 %]", "drawdown"],
-        rows,
+        PERFORMANCE_COLUMNS[:5],
+        [performance_row(each)[:5] for each in part.policies],
         caption=caption,
     )
-
-
-def _interval(interval: tuple[float, float, float]) -> str:
-    estimate, low, high = interval
-    return f"{estimate:.2f} [{low:.2f}, {high:.2f}]"

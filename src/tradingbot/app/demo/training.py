@@ -19,7 +19,7 @@ from tradingbot.evaluation.report.page import Picture, Section
 from tradingbot.runs import RunDirectory, read_journal
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import load_train_config
-from tradingbot.training.results import PartResult, TrainResult
+from tradingbot.training.result_file import TrainResult
 from tradingbot.training.session import SessionCallbacks, SessionResult, begin_run
 
 DEMO_PRESET, SMALL_PRESET = "prototype10", "quick"
@@ -97,14 +97,14 @@ def read_curves(run: RunDirectory) -> TrainingCurves:
 def training_section(demo: TrainingDemo, *, title: str) -> Section:
     """Return the part of a page that shows a trained prototype."""
     result = demo.result
-    test = result.parts[-1]
-    share = "unknown" if test.share_of_oracle is None else f"{test.share_of_oracle:.0%}"
+    test, gate = result.parts[-1], result.gates[-1]
+    share = "unknown" if test.share_of_oracle is None else f"{test.share_of_oracle.estimate:.0%}"
     n_agents = len(demo.run.record.data.agents)
     text = (
         f"{n_agents} agents learned from {result.label} with the learner "
         f"“{demo.config.learner.name}”{_encoder_words(demo.config)}. On the test part, which this "
         f"training did not see, they earned {share} of what the oracle earned. "
-        f"{_sentence(test.gate.words)}. "
+        f"{_sentence(gate.words)}. "
         f"What was kept: {result.decision}."
     )
     word = "synthetic" if result.synthetic else "observed bars, simulated trading"
@@ -112,7 +112,9 @@ def training_section(demo: TrainingDemo, *, title: str) -> Section:
         demo.curves, title=f"Sharpe ratio on the first half of validation ({word})"
     )
     actions = draw_action_histogram(
-        test.gate.histogram, bin_labels(demo.config, test), title=f"Deterministic actions ({word})"
+        gate.histogram,
+        bin_labels(demo.config, len(gate.histogram)),
+        title=f"Deterministic actions ({word})",
     )
     bars = [
         NetBar(
@@ -128,7 +130,7 @@ def training_section(demo: TrainingDemo, *, title: str) -> Section:
     return Section(
         title=title,
         verdict=f"{share} of the oracle",
-        good=test.gate.is_passed or test.gate.not_applicable is not None,
+        good=gate.is_passed or gate.not_applicable is not None,
         text=text,
         pictures=[
             Picture(curves, "One thin line per agent."),
@@ -156,9 +158,9 @@ def _sentence(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def bin_labels(config: TrainConfig, part: PartResult) -> list[str]:
+def bin_labels(config: TrainConfig, count: int) -> list[str]:
     """Name the bins of a histogram of actions: codes, or ranges of numbers."""
-    count, rules = len(part.gate.histogram), config.task.rules
+    rules = config.task.rules
     if rules.action.space == "discrete":
         from tradingbot.domain.action import Action
 

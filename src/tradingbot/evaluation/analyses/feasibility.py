@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, Part
-from tradingbot.evaluation.analyses.performance import trading_agents
 from tradingbot.evaluation.analyses.regimes import regime_labels
 from tradingbot.evaluation.regimes import RegimeSettings
 from tradingbot.evaluation.statistics import bootstrap, superior
 from tradingbot.runs.journal import read_journal
+from tradingbot.training.result_file import read_result
 
 _FEWEST_STEPS: tuple[tuple[Part, int], ...] = (
     ("validation", bootstrap.MIN_BARS),
@@ -33,7 +33,7 @@ def require_judgeable(subject: EvaluatedRun) -> None:
                 where=subject.data.identity.label,
                 remedy="Train on more bars, or give the part a larger share in splits",
             )
-    trading_agents(subject)
+    read_result(subject.run.path)
 
 
 def require_journal(subject: EvaluatedRun) -> None:

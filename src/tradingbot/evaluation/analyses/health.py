@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from tradingbot.envs.population.layout import action_spec
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
-from tradingbot.evaluation.analyses.performance import action_histograms, trading_agents
 from tradingbot.evaluation.dossier.analysis import Health
 from tradingbot.evaluation.metrics.trading import action_entropy
+from tradingbot.evaluation.performance.measure import action_histograms
 from tradingbot.runs import read_journal
+from tradingbot.training.result_file import read_result
 
 _COLLAPSED_FRAC = 0.95
 _TOLD = 5
@@ -24,9 +26,9 @@ def measure_health(inputs: AnalysisInputs) -> Health:
     """Read the journal of the run, and look at the actions on the test part."""
     subject = inputs.subject
     rows = list(read_journal(subject.run.journal_path("recorder")))
-    trading = trading_agents(subject)
+    trading = read_result(subject.run.path).trading_agents
     played = subject.backtest("test")
-    histograms = action_histograms(subject, played)
+    histograms = action_histograms(played, action_spec(subject.env.rules))
     trades = np.array([name in trading for name in played.symbols])
     collapsed = tuple(
         name

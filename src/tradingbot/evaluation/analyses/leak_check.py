@@ -33,8 +33,8 @@ from tradingbot.evaluation.analyses.performance import Performance
 from tradingbot.evaluation.backtest import PolicyUnderTest
 from tradingbot.evaluation.backtest.other_future import with_other_future
 from tradingbot.evaluation.dossier.evidence import LeakCheck
-from tradingbot.evaluation.policy_figures import is_better
-from tradingbot.training.results import AGENTS, ORACLE
+from tradingbot.evaluation.performance.measure import is_better
+from tradingbot.evaluation.performance.record import AGENTS, ORACLE
 
 _FEWEST_ROUNDS = 7
 """However many symbols: one for each hourly bar of a day."""

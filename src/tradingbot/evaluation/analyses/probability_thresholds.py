@@ -15,10 +15,9 @@ from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
 from tradingbot.agents.baselines.probability_threshold import THRESHOLDS, ProbabilityThreshold
 from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.envs.world import World
-from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest_all, sleeve_config
-from tradingbot.evaluation.metrics import max_drawdown, profit_factor, total_return, win_rate
-from tradingbot.evaluation.statistics.interval import Interval
-from tradingbot.evaluation.statistics.policy_intervals import sharpe_interval
+from tradingbot.evaluation.backtest import PolicyUnderTest, backtest_all, sleeve_config
+from tradingbot.evaluation.performance.measure import policy_performance
+from tradingbot.evaluation.performance.record import PolicyKind, PolicyPerformance
 from tradingbot.market.costs import CostProfile, cost_profile
 from tradingbot.runs.record import content_sha256
 from tradingbot.supervised.model_files import ModelManifest, read_manifest
@@ -35,21 +34,9 @@ HOLD = "buy and hold"
 class ThresholdLine:
     """One backtest; all symbols together, net of costs."""
 
-    policy: str
     threshold: float | None
     """None for the reference."""
-    total_return_frac: float
-    sharpe_annual: Interval
-    """95 %, stationary bootstrap; zeros where nothing was traded."""
-    win_rate_frac: float
-    """Of closed trades; NaN without one."""
-    profit_factor: float
-    """What winners earn ÷ what losers lose; NaN where none loses."""
-    max_drawdown_frac: float
-    n_trades: int
-    """Closed ones."""
-    exposure_frac: float
-    """Mean share of a sleeve that is invested."""
+    performance: PolicyPerformance
 
 
 @dataclass(frozen=True)
@@ -111,6 +98,7 @@ def backtest_thresholds(
         last_bar=rows.stop - 1,
         progress=progress,
     )
+    hold = results[-1].portfolio_returns
     table = ThresholdTable(
         model=_describe(manifest),
         part=part,
@@ -121,7 +109,7 @@ def backtest_thresholds(
         costs=costs,
         highest_up=float(world.probabilities[:, rows.start : rows.stop, 2].max()),
         lines=tuple(
-            _line(result, threshold)
+            ThresholdLine(threshold, policy_performance(result, _kind(threshold), hold))
             for result, threshold in zip(results, [*thresholds, None], strict=True)
         ),
         caveat=data.caveat,
@@ -160,19 +148,8 @@ def _policies(world: World, thresholds: Sequence[float]) -> list[PolicyUnderTest
     return [*made, PolicyUnderTest(HOLD, buy_and_hold)]
 
 
-def _line(result: Backtest, threshold: float | None) -> ThresholdLine:
-    earned = result.trades.pnl_ccy[~result.trades.is_open]
-    return ThresholdLine(
-        policy=result.policy,
-        threshold=threshold,
-        total_return_frac=total_return(result.portfolio_returns),
-        sharpe_annual=sharpe_interval(result.portfolio_returns, result.bars_per_year),
-        win_rate_frac=win_rate(earned),
-        profit_factor=profit_factor(earned),
-        max_drawdown_frac=max_drawdown(result.portfolio_returns),
-        n_trades=len(earned),
-        exposure_frac=float(np.abs(result.position_frac).mean()),
-    )
+def _kind(threshold: float | None) -> PolicyKind:
+    return "baseline" if threshold is None else "supervised"
 
 
 def _describe(manifest: ModelManifest) -> str:

@@ -20,7 +20,6 @@ from tradingbot.domain.errors import DataError, TrainingError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.training import Updated
 from tradingbot.evaluation.analyses.analysis import Progress, ignore_progress
-from tradingbot.evaluation.analyses.learner_policy import LearnerPolicy
 from tradingbot.evaluation.analyses.retraining_spec import RetrainingSpec, retraining_config
 from tradingbot.evaluation.analyses.window_model import open_with_own_model
 from tradingbot.evaluation.backtest import backtest, ready_bars
@@ -32,6 +31,7 @@ from tradingbot.learning.trainer_hooks import Hooks, Snapshot
 from tradingbot.supervised.model_store import NO_MODEL
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData, halves, open_data, require_parts
+from tradingbot.training.learner_policy import LearnerPolicy
 from tradingbot.training.preparation import prepare
 from tradingbot.training.prepared_setup import TrainingSetup, part_task, scores_on
 from tradingbot.training.selection import (

@@ -15,9 +15,9 @@ from tradingbot.evaluation.analyses.retraining import RetrainingResult
 from tradingbot.evaluation.analyses.retraining_spec import RetrainingSpec
 from tradingbot.evaluation.dossier.analysis import SeedRow, Seeds
 from tradingbot.evaluation.metrics.returns import total_return
-from tradingbot.evaluation.policy_figures import annual_sharpe_or_zero
+from tradingbot.evaluation.performance.measure import annual_sharpe_or_zero
+from tradingbot.evaluation.performance.record import HOLD
 from tradingbot.evaluation.statistics.aggregates import aggregate_interval, improvement_interval
-from tradingbot.training.results import HOLD
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.performance import Performance
 from tradingbot.evaluation.analyses.retraining import RetrainingResult
 from tradingbot.evaluation.dossier.evidence import Statistics
+from tradingbot.evaluation.performance.record import AGENTS
 from tradingbot.evaluation.statistics.deflation import (
     deflated_sharpe,
     deflated_target,
@@ -33,7 +34,6 @@ from tradingbot.evaluation.statistics.sharpe import (
 )
 from tradingbot.evaluation.statistics.superior import superior_ability
 from tradingbot.evaluation.trials import trial_variance
-from tradingbot.training.results import AGENTS
 
 FloatArray = NDArray[np.float64]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from typing import Any
 
@@ -10,13 +9,13 @@ import numpy as np
 
 from tradingbot.data.store import BarStore
 from tradingbot.data.universes import load_universe
-from tradingbot.domain.errors import UserError
+from tradingbot.domain.errors import StorageError, UserError
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.dossier.training_facts import TrainingFacts
 from tradingbot.networks.parameters import ParameterReport
 from tradingbot.runs import RunDirectory, read_journal
 from tradingbot.runs.finding import list_runs
-from tradingbot.training.results import RESULT_FILE
+from tradingbot.training.result_file import read_result
 from tradingbot.training.session import RUNS_FOLDER
 
 _FINITE = "guard/finite"
@@ -118,6 +117,6 @@ def _asked_for(run: RunDirectory) -> tuple[object, ...]:
 
 
 def _final_weights(run: RunDirectory) -> str:
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        return str(json.loads((run.path / RESULT_FILE).read_bytes())["final_weights_sha256"])
+    with suppress(StorageError):
+        return read_result(run.path).final_weights_sha256
     return ""

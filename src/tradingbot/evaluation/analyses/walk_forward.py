@@ -19,13 +19,13 @@ from tradingbot.evaluation.analyses.retraining_spec import RetrainingSpec
 from tradingbot.evaluation.backtest import PolicyUnderTest, bars_between, sleeve_config
 from tradingbot.evaluation.dossier.robustness import WalkForward, Window
 from tradingbot.evaluation.metrics.returns import max_drawdown, total_return
-from tradingbot.evaluation.policy_figures import annual_sharpe_or_zero
+from tradingbot.evaluation.performance.measure import annual_sharpe_or_zero
+from tradingbot.evaluation.performance.record import HOLD
 from tradingbot.evaluation.walk_forward import (
     WalkForwardSettings,
     plan_windows,
     positive_share,
 )
-from tradingbot.training.results import HOLD
 
 
 def walk_forward_specs(

@@ -18,7 +18,7 @@ from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest.lanes import Group, Lanes, PolicyInputsTable
 from tradingbot.evaluation.backtest.period import require_period
-from tradingbot.evaluation.backtest.result import Backtest
+from tradingbot.evaluation.backtest.result import AccountTotals, Backtest
 from tradingbot.evaluation.backtest.simulation import Progress, simulate
 from tradingbot.evaluation.backtest.simulation_record import COLUMNS, SimulationRecord
 from tradingbot.evaluation.backtest.trades import trades_of
@@ -231,6 +231,11 @@ def _results(
             trades=replace(mine, policy=np.zeros_like(mine.policy)),
             costs=under_test.costs or config.costs,
             delay_bars=under_test.delay_bars,
+            initial_cash_ccy=config.rules.account.initial_cash_ccy,
+            account=AccountTotals(
+                own.realised_ccy.copy(),
+                *(own.column(name)[-1].copy() for name in ("commission", "slippage", "turnover")),
+            ),
         )
 
 

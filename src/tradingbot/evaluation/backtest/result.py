@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,18 @@ from tradingbot.evaluation.metrics.returns import simple_returns
 from tradingbot.market.costs import CostProfile
 
 FloatArray = NDArray[np.float64]
+
+
+class AccountTotals(NamedTuple):
+    """Money (N,) that the account of each sleeve moved from the start to the end, in currency."""
+
+    realised_ccy: FloatArray
+    """Closed P&L net of commission and borrowing, partial exits of open trades included."""
+    commission_ccy: FloatArray
+    slippage_ccy: FloatArray
+    """Slippage, spread and impact."""
+    turnover_ccy: FloatArray
+    """Traded notional."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +61,9 @@ class Backtest:
     costs: CostProfile
     delay_bars: int
     """Bars between a decision and its execution beyond the usual next open."""
+    initial_cash_ccy: float
+    """Of each sleeve; what `equity` is a multiple of."""
+    account: AccountTotals
 
     @property
     def n_bars(self) -> int:

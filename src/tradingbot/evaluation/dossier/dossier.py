@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from tradingbot.evaluation.dossier.analysis import Ablation, Ensemble, Health, PolicyAnalysis, Seeds
 from tradingbot.evaluation.dossier.evidence import LeakCheck, Placebos, Statistics
-from tradingbot.evaluation.dossier.performance import PartFigures
 from tradingbot.evaluation.dossier.robustness import Regimes, Sensitivity, Stress, WalkForward
 from tradingbot.evaluation.dossier.training_facts import TrainingFacts
+from tradingbot.evaluation.performance.record import PartPerformance
 
 DOSSIER_FORMAT = 2
 """Of `dossier.json`; `version_1` reads the one before."""
@@ -49,7 +49,7 @@ class Dossier:
     """Everything; an analysis that was not made is None, and the reason is told."""
 
     header: Header
-    parts: tuple[PartFigures, ...]
+    parts: tuple[PartPerformance, ...]
     """Validation and test."""
     statistics: Statistics
     health: Health
@@ -70,6 +70,6 @@ class Dossier:
     """Of these records, as a file holds them."""
 
     @property
-    def test(self) -> PartFigures:
+    def test(self) -> PartPerformance:
         """The part that nothing was chosen by."""
         return self.parts[-1]

@@ -1,7 +1,8 @@
 """Reads `dossier.json` of format 1, which had no format number.
 
 There the net return of the agents had a second interval, by Newey and West's error, beside the one
-of the stationary bootstrap. The latter is the interval of a policy; the former is dropped.
+of the stationary bootstrap. The latter is the interval of a policy; the former is dropped. Agents
+had no count of steps with a trade.
 """
 
 from __future__ import annotations
@@ -24,4 +25,16 @@ def upgraded(values: Any) -> Any:
             for name, value in values["statistics"].items()
             if name not in _SECOND_INTERVALS
         }
+    if isinstance(values.get("parts"), list):
+        upgrade["parts"] = [_part(part) for part in values["parts"]]
     return upgrade
+
+
+def _part(part: Any) -> Any:
+    if not isinstance(part, dict) or not isinstance(part.get("agents"), list):
+        return part
+    agents = [
+        {"trades_per_1000": "nan", **row} if isinstance(row, dict) else row
+        for row in part["agents"]
+    ]
+    return {**part, "agents": agents}

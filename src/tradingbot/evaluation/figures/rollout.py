@@ -15,7 +15,7 @@ from tradingbot.evaluation.figures.style import (
     RED,
     new_figure,
 )
-from tradingbot.evaluation.rollout_statistics import drawdown_of, portfolio_equity
+from tradingbot.evaluation.metrics.returns import drawdown_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +38,7 @@ def draw_equity(rollout: PolicyRollout, *, title: str) -> Figure:
     figure = new_figure(10, 5.2, rows=2)
     upper, lower = figure.axes
     closed_at = rollout.closed_at.astype("datetime64[us]")
-    worth = portfolio_equity(rollout)
+    worth = np.stack([each.portfolio for each in rollout.backtests], axis=1)
     falls = drawdown_of(worth)
     for index, policy in enumerate(rollout.policies):
         colour = POLICY_COLOURS.get(policy, "black")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.dossier.performance import AgentRow, PolicyRow
 from tradingbot.evaluation.gates.measurement import MeasuredValue, Measurement, missing_value
 from tradingbot.evaluation.gates.pending import PENDING
 from tradingbot.evaluation.gates.training_measurements import TRAINING_MEASUREMENTS
+from tradingbot.evaluation.performance.record import AgentPerformance, PolicyPerformance
 from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.evaluation.statistics.proportion import wilson_interval
 
@@ -20,11 +20,11 @@ SUPERVISED_RETURN_FRAC, SUPERVISED_SHARPE = 0.12, 0.50
 """What the plan says a supervised model reached; its period is not told."""
 
 
-def _agents(dossier: Dossier) -> PolicyRow:
+def _agents(dossier: Dossier) -> PolicyPerformance:
     return dossier.test.policies[0]
 
 
-def _of_agents(dossier: Dossier, does: Callable[[AgentRow], bool]) -> MeasuredValue:
+def _of_agents(dossier: Dossier, does: Callable[[AgentPerformance], bool]) -> MeasuredValue:
     rows = dossier.test.agents
     return MeasuredValue(sum(map(does, rows)) / len(rows)) if rows else missing_value("no agent")
 
@@ -58,12 +58,12 @@ def _beat_supervised(dossier: Dossier) -> MeasuredValue:
     return MeasuredValue(float(sum(map(_beats_supervised, rows))))
 
 
-def _beats_supervised(row: AgentRow) -> bool:
+def _beats_supervised(row: AgentPerformance) -> bool:
     model = row.supervised_return_frac
     return row.trades and model is not None and row.total_return_frac > model
 
 
-def _beats_supervised_figures(row: AgentRow) -> bool:
+def _beats_supervised_figures(row: AgentPerformance) -> bool:
     return row.total_return_frac > SUPERVISED_RETURN_FRAC and row.sharpe_annual > SUPERVISED_SHARPE
 
 

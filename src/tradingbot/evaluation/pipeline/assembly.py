@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -18,7 +17,7 @@ from tradingbot.evaluation.pipeline.config import EvaluateConfig
 from tradingbot.evaluation.pipeline.identity import weights_sha256
 from tradingbot.evaluation.pipeline.store import StoredAnalysis
 from tradingbot.market.costs import CostProfile
-from tradingbot.training.results import RESULT_FILE
+from tradingbot.training.result_file import read_result
 
 _NOT_ASKED_FOR = "not asked for"
 _SYNTHETIC = "The market is synthetic: nothing here says what observed bars would have given."
@@ -122,5 +121,4 @@ def _caveats(subject: EvaluatedRun, config: EvaluateConfig) -> tuple[str, ...]:
 
 
 def _decision(subject: EvaluatedRun) -> str:
-    content = json.loads((subject.run.path / RESULT_FILE).read_bytes())
-    return str(content.get("decision", ""))
+    return read_result(subject.run.path).decision

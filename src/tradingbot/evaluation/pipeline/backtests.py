@@ -27,26 +27,19 @@ from tradingbot.evaluation.backtest import (
     ready_bars,
     sleeve_config,
 )
-from tradingbot.evaluation.backtest.outcome import outcome_of
 from tradingbot.evaluation.backtest.simulation import Progress
 from tradingbot.evaluation.market_rollouts import RolloutMarket as Market
-from tradingbot.evaluation.metrics.registry import measure
 from tradingbot.evaluation.oracle_policy import ORACLES, oracle_policy
+from tradingbot.evaluation.performance.measure import policy_performance
+from tradingbot.evaluation.performance.record import PolicyKind, PolicyPerformance
 from tradingbot.evaluation.pipeline.test_access import TestSetAccess
 from tradingbot.evaluation.policy_names import require_known_policies, runs_among
-from tradingbot.evaluation.statistics.interval import Interval
-from tradingbot.evaluation.statistics.policy_intervals import net_bps_interval, sharpe_interval
 from tradingbot.market.costs import CostProfile
 from tradingbot.training.prepared_setup import torch_threads
 from tradingbot.training.session import RUNS_FOLDER
 from tradingbot.training.trial_ledger import require_counted
 
 Part = Literal["train", "validation", "test"]
-FIGURES = (
-    *("total_return", "annual_return", "sharpe", "sortino", "max_drawdown", "exposure"),
-    *("turnover", "trade_count", "win_rate", "profit_factor", "cost_share"),
-)
-"""Metrics of a row, by their names in `evaluation.metrics`."""
 _TRADE_COLUMNS = (
     *("policy", "symbol", "side", "entered_at", "left_at", "bars", "units", "entry_price"),
     *("exit_price", "commission_ccy", "slippage_ccy", "pnl_ccy", "is_open", "ended_by"),
@@ -92,9 +85,8 @@ class NamedBacktests:
 
 @dataclass(frozen=True)
 class BacktestFigures:
-    """One policy over one period, net of costs; all sleeves together."""
+    """One policy over one period, net of costs, and what the figures hold for."""
 
-    policy: str
     label: str
     synthetic: bool
     first_day: str
@@ -104,12 +96,7 @@ class BacktestFigures:
     costs: CostProfile
     delay_bars: int
     bars_per_year: float
-    metrics: dict[str, float]
-    """By the names of `evaluation.metrics`."""
-    sharpe_annual: Interval
-    """95 %, stationary bootstrap."""
-    net_bps_per_bar: Interval
-    """Mean of the sleeves' simple returns; 95 %, stationary bootstrap."""
+    performance: PolicyPerformance
 
 
 def backtest_named(
@@ -161,8 +148,11 @@ def figures_of(played: Backtest) -> BacktestFigures:
     Raises:
         DataError: If there are fewer than eight bars: nothing to draw histories from.
     """
+    kinds: dict[str, PolicyKind] = {
+        **dict.fromkeys(RULES, "baseline"),
+        **dict.fromkeys(ORACLES, "oracle"),
+    }
     return BacktestFigures(
-        policy=played.policy,
         label=played.label,
         synthetic=played.synthetic,
         first_day=played.first_day,
@@ -172,9 +162,7 @@ def figures_of(played: Backtest) -> BacktestFigures:
         costs=played.costs,
         delay_bars=played.delay_bars,
         bars_per_year=played.bars_per_year,
-        metrics=measure(outcome_of(played), FIGURES),
-        sharpe_annual=sharpe_interval(played.portfolio_returns, played.bars_per_year),
-        net_bps_per_bar=net_bps_interval(played.returns),
+        performance=policy_performance(played, kinds.get(played.policy, "agents")),
     )
 
 

@@ -36,11 +36,11 @@ def statistics_rows(report: RolloutReport) -> list[list[str]]:
             f"{each.max_drawdown_frac:.1%}",
             _interval(each.net_bps_per_bar, digits=2),
             f"{each.exposure_frac:.0%}",
-            f"{each.n_trades:,}" if each.n_trades else f"{each.n_open_trades} open",
+            f"{each.n_trades:,}" if each.n_trades else f"{account.n_open_trades} open",
             "–" if math.isnan(each.win_rate_frac) else f"{each.win_rate_frac:.0%}",
-            f"{each.costs_frac:.2%}",
+            f"{account.costs_frac:.2%}",
         ]
-        for each in report.statistics
+        for each, account in zip(report.performance, report.accounts, strict=True)
     ]
 
 

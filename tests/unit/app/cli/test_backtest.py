@@ -48,12 +48,13 @@ def test_run_and_rules_trade_the_same_bars_and_trades_are_written(
     }
     assert run["synthetic"] is True
     low, high = run["sharpe_annual"][1:]
-    assert low < run["metrics"]["sharpe"] < high
-    assert hold["metrics"]["exposure"] > 0.9
+    assert low < run["sharpe_annual"][0] < high
+    assert hold["exposure_frac"] > 0.9
+    assert [each["kind"] for each in (run, hold, oracle)] == ["agents", "baseline", "oracle"]
     with file.open(newline="") as opened:
         rows = list(csv.DictReader(opened))
     closed = [row for row in rows if row["policy"] == "tiny" and row["is_open"] == "0"]
-    assert len(closed) == run["metrics"]["trade_count"] > 5
+    assert len(closed) == run["n_trades"] > 5
     assert {row["ended_by"] for row in closed} == {"policy"}
     assert {row["side"] for row in rows} == {"1"}
 
@@ -66,11 +67,11 @@ def test_costs_and_delay_move_the_figures(call, trained: Path) -> None:
 
     usual, dear, late = asked(), asked("--cost-bps", "40"), asked("--delay", "2")
 
-    assert dear["metrics"]["total_return"] < usual["metrics"]["total_return"]
+    assert dear["total_return_frac"] < usual["total_return_frac"]
     assert dear["costs"]["commission_frac"] == pytest.approx(40e-4)
     assert dear["costs"]["slippage_frac"] == 0.0
     assert late["delay_bars"] == 2
-    assert late["metrics"]["total_return"] != usual["metrics"]["total_return"]
+    assert late["total_return_frac"] != usual["total_return_frac"]
 
 
 def test_rules_alone_trade_a_market(call) -> None:
@@ -147,7 +148,7 @@ def test_looks_at_test_bars_are_counted_once_each(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--from", "2025-09-24", "--to", "2025-09-24"), "must rest on 8 blocks"),
+        (("--from", "2025-09-24", "--to", "2025-09-24"), "must rest on 8 bars"),
         (("--trades", "/proc/x.csv"), "/proc/x.csv"),
     ],
 )

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tradingbot.domain.errors import StorageError
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.performance import (
-    LONG_ONLY_ORACLE,
     Performance,
     PerformanceSettings,
     measure_performance,
-    trading_agents,
 )
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, baseline, sleeve_config
-from tradingbot.runs import RunDirectory
-from tradingbot.training.results import ORACLE
+from tradingbot.evaluation.performance.record import ORACLE
+from tradingbot.training.opponents import LONG_ONLY_ORACLE
 
 SHORT_RULE = "macd"
 
@@ -74,25 +69,3 @@ def test_long_only_oracle_says_so_and_bounds_no_agents_that_may_sell_short(
 
     assert [row.policy for row in test.policies if row.kind == "oracle"] == [LONG_ONLY_ORACLE]
     assert test.share_of_oracle is None
-
-
-@pytest.mark.parametrize(
-    ("content", "was"),
-    [
-        (None, "missing"),
-        ("{", "no JSON in line 1: expecting property name enclosed in double quotes"),
-        ("{}", "one without trading_agents"),
-        ("[]", "one without trading_agents"),
-    ],
-)
-def test_result_that_cannot_be_read_is_told_in_words(
-    subject: EvaluatedRun, tmp_path: Path, content: str | None, was: str
-) -> None:
-    run = RunDirectory.open(Path(shutil.copytree(subject.run.path, tmp_path / "tiny")))
-    file = run.path / "result.json"
-    file.unlink() if content is None else file.write_text(content)
-
-    with pytest.raises(StorageError) as refused:
-        trading_agents(replace(subject, run=run))
-
-    assert f"readable result, was {was} ({file})" in str(refused.value)

@@ -20,7 +20,7 @@ from tradingbot.evaluation.analyses.retraining import RetrainingResult, TradedPe
 from tradingbot.evaluation.analyses.retraining_spec import RetrainingSpec
 from tradingbot.evaluation.analyses.statistics import StatisticsSettings, measure_statistics
 from tradingbot.evaluation.dossier.evidence import Statistics
-from tradingbot.evaluation.dossier.performance import PolicyKind
+from tradingbot.evaluation.performance.record import AGENTS, HOLD, ORACLE, PolicyKind
 from tradingbot.evaluation.statistics.deflation import (
     deflated_sharpe,
     deflated_target,
@@ -34,7 +34,6 @@ from tradingbot.evaluation.statistics.sharpe import (
     probabilistic_sharpe,
 )
 from tradingbot.evaluation.statistics.superior import SuperiorAbility, superior_ability
-from tradingbot.training.results import AGENTS, HOLD, ORACLE
 
 FloatArray = NDArray[np.float64]
 

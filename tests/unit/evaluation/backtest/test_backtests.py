@@ -30,7 +30,7 @@ from tradingbot.evaluation.backtest import (
     ready_bars,
     sleeve_config,
 )
-from tradingbot.evaluation.backtest.outcome import outcome_of
+from tradingbot.evaluation.performance.measure import policy_performance
 from tradingbot.market.costs import COST_PROFILES, CostProfile
 
 FIRST, LAST = 200, 400
@@ -125,27 +125,14 @@ def test_portfolio_is_the_mean_of_sleeves_and_costs_are_what_free_trading_keeps(
     assert (free.cost_frac == 0.0).all()
     rate = WHOLE_BARS.costs.commission_frac + WHOLE_BARS.costs.slippage_frac
     np.testing.assert_allclose(paid.cost_frac, rate * paid.turnover_frac, rtol=2e-4, atol=1e-12)
-    measured = outcome_of(paid)
-    assert np.asarray(measured.turnover).mean() == pytest.approx(paid.turnover_frac.mean(), rel=0.1)
-    assert 0.3 < np.asarray(measured.exposure).mean() < 0.7
-
-
-def test_turnover_and_costs_are_of_the_worth_before_a_bar_and_exposure_of_that_after() -> None:
-    made_up = replace(
-        played_by(buy_and_hold),
-        symbols=("a", "b"),
-        equity=np.array([[1.0, 1.0], [3.0, 1.0]]),
-        turnover_frac=np.array([[0.8, 0.0]]),
-        cost_frac=np.array([[0.02, 0.0]]),
-        position_frac=np.array([[-0.4, 0.0]]),
-    )
-
-    measured = outcome_of(made_up)
-
-    # Half of the portfolio before the bar, three quarters after it.
-    np.testing.assert_allclose(measured.turnover, [0.4])
-    np.testing.assert_allclose(measured.costs, [0.01])
-    np.testing.assert_allclose(measured.exposure, [0.3])
+    measured = policy_performance(paid, "baseline")
+    assert measured.turnover_per_bar_frac == pytest.approx(paid.turnover_frac.mean())
+    assert 0.3 < measured.exposure_frac < 0.7
+    worth = paid.equity[:-1] * paid.initial_cash_ccy
+    traded = (paid.turnover_frac * worth).sum(axis=0)
+    np.testing.assert_allclose(paid.account.turnover_ccy, traded, rtol=1e-9)
+    fees = paid.account.commission_ccy + paid.account.slippage_ccy
+    np.testing.assert_allclose(fees, (paid.cost_frac * worth).sum(axis=0), rtol=1e-9)
 
 
 def test_delayed_decision_is_executed_so_many_bars_later_and_not_adjusted() -> None:

@@ -15,8 +15,8 @@ from tradingbot.evaluation.figures.rollout import (
     draw_trades,
 )
 from tradingbot.evaluation.figures.style import GREEN, RED
+from tradingbot.evaluation.metrics.returns import drawdown_of
 from tradingbot.evaluation.rollout import PolicyRollout, roll_out, sleeve_config
-from tradingbot.evaluation.rollout_statistics import drawdown_of, portfolio_equity
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_equity_and_drawdown_are_drawn_for_every_policy(rollout: PolicyRollout) 
     upper, lower = draw_equity(rollout, title="synthetic").axes
 
     lines = {line.get_label(): line for line in upper.lines}
-    worth = portfolio_equity(rollout)
+    worth = np.stack([each.portfolio for each in rollout.backtests], axis=1)
     np.testing.assert_array_equal(lines["random"].get_ydata(), 100.0 * worth[:, 0])
     np.testing.assert_array_equal(lines["buy and hold"].get_ydata(), 100.0 * worth[:, 1])
     np.testing.assert_array_equal(lower.lines[1].get_ydata(), -100.0 * drawdown_of(worth)[:, 1])

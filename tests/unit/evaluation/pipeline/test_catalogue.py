@@ -17,13 +17,13 @@ from tradingbot.evaluation.dossier.analysis import Ablation, Health, Seeds
 from tradingbot.evaluation.dossier.codec import from_plain, to_plain
 from tradingbot.evaluation.dossier.evidence import LeakCheck, Statistics
 from tradingbot.evaluation.dossier.robustness import WalkForward
+from tradingbot.evaluation.performance.record import AGENTS, HOLD, ORACLE
 from tradingbot.evaluation.pipeline import identity
 from tradingbot.evaluation.pipeline.context import EvaluationContext, EvaluationJob, open_context
 from tradingbot.evaluation.pipeline.engine import run_analyses
 from tradingbot.evaluation.pipeline.identity import run_identity
 from tradingbot.evaluation.pipeline.store import StoredAnalysis
 from tradingbot.runs.ledger import Ledger
-from tradingbot.training.results import AGENTS, HOLD, ORACLE
 
 TRAINED = ("walk_forward", "seeds", "ablation")
 

@@ -6,7 +6,7 @@ import math
 import statistics
 
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.dossier.performance import AgentRow
+from tradingbot.evaluation.performance.record import AgentPerformance
 from tradingbot.evaluation.report.blocks import (
     Cell,
     Chart,
@@ -68,12 +68,12 @@ def league_section(dossier: Dossier) -> Section:
     return Section("league", "Agents", _finding(agents), blocks)
 
 
-def _rank(row: AgentRow) -> tuple[bool, float, str]:
+def _rank(row: AgentPerformance) -> tuple[bool, float, str]:
     missing = math.isnan(row.sharpe_annual)
     return missing, 0.0 if missing else -row.sharpe_annual, row.agent
 
 
-def _finding(agents: list[AgentRow]) -> str:
+def _finding(agents: list[AgentPerformance]) -> str:
     trading = [row for row in agents if row.trades]
     ratios = finite([row.sharpe_annual for row in trading])
     if not trading:
@@ -93,7 +93,7 @@ def _finding(agents: list[AgentRow]) -> str:
     )
 
 
-def _ranking(agents: list[AgentRow], width: float) -> Drawing:
+def _ranking(agents: list[AgentPerformance], width: float) -> Drawing:
     columns = [
         Bar(
             row.agent,
@@ -107,7 +107,7 @@ def _ranking(agents: list[AgentRow], width: float) -> Drawing:
     return column_chart(columns, Axis("Sharpe, annual"), width=width, height=190)
 
 
-def _row(row: AgentRow, largest: float) -> list[Cell]:
+def _row(row: AgentPerformance, largest: float) -> list[Cell]:
     return [
         text(row.agent, tone="strong"),
         text("yes" if row.trades else "stays\u00a0out", tone="" if row.trades else "soft"),
@@ -118,7 +118,7 @@ def _row(row: AgentRow, largest: float) -> list[Cell]:
         number(plain(row.net_bps_per_bar), row.net_bps_per_bar),
         number(percent(row.win_rate_frac), row.win_rate_frac),
         number(plain(row.profit_factor), row.profit_factor),
-        number(count(row.n_trades), row.n_trades),
+        number(count(row.n_trades), row.n_trades or 0),
         number(percent(row.turnover_per_bar_frac), row.turnover_per_bar_frac),
         number(plain(row.action_entropy), row.action_entropy),
         number(percent(row.largest_bin_frac, 0), row.largest_bin_frac),

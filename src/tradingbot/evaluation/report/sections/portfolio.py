@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.dossier.performance import PartFigures, PolicyRow
 from tradingbot.evaluation.gates.idleness import no_agent_trades
+from tradingbot.evaluation.performance.record import PartPerformance, PolicyPerformance
 from tradingbot.evaluation.report.blocks import (
     Block,
     Cell,
@@ -57,7 +57,7 @@ def portfolio_section(dossier: Dossier) -> Section:
     return Section("performance", "Performance", finding, blocks)
 
 
-def _finding(test: PartFigures) -> str:
+def _finding(test: PartPerformance) -> str:
     agents, hold = test.policies[0], reference_of(test)
     words = [
         f"On the {period(test)} ({count(test.bars)} bars), the agents made "
@@ -84,7 +84,7 @@ def _finding(test: PartFigures) -> str:
     return " ".join(words)
 
 
-def _idle_finding(test: PartFigures) -> str:
+def _idle_finding(test: PartPerformance) -> str:
     """Say what an account in cash can be said to have done."""
     hold = reference_of(test)
     beside = (
@@ -100,7 +100,7 @@ def _idle_finding(test: PartFigures) -> str:
     )
 
 
-def _worth_chart(part: PartFigures, dossier: Dossier) -> Chart:
+def _worth_chart(part: PartPerformance, dossier: Dossier) -> Chart:
     axis = Axis("worth, 1 at the start", holds=(1.0,))
     lines = [_line(row, part, row.equity) for row in part.policies]
     return Chart(
@@ -115,7 +115,7 @@ def _worth_chart(part: PartFigures, dossier: Dossier) -> Chart:
     )
 
 
-def _drawdown_chart(part: PartFigures, dossier: Dossier) -> Chart:
+def _drawdown_chart(part: PartPerformance, dossier: Dossier) -> Chart:
     axis = Axis("fall from the peak", unit="percent", holds=(0.0,))
     shown = [row for row in part.policies if row.kind == "agents" or row == reference_of(part)]
     lines = [_line(row, part, _drawdown(row.equity)) for row in shown]
@@ -128,18 +128,18 @@ def _drawdown_chart(part: PartFigures, dossier: Dossier) -> Chart:
 
 
 def _drawn(
-    part: PartFigures, lines: list[LineSeries], axis: Axis, width: float, height: float
+    part: PartPerformance, lines: list[LineSeries], axis: Axis, width: float, height: float
 ) -> Drawing:
     return time_chart(part.days, lines, axis, width=width, height=height)
 
 
-def _line(row: PolicyRow, part: PartFigures, ys: tuple[float, ...]) -> LineSeries:
+def _line(row: PolicyPerformance, part: PartPerformance, ys: tuple[float, ...]) -> LineSeries:
     style = _style(row, part)
     falls = row.kind == "agents" and bool(ys) and ys[0] <= 0
     return LineSeries(row.policy, ys, style, is_named=style != "other", is_filled=falls)
 
 
-def _style(row: PolicyRow, part: PartFigures) -> str:
+def _style(row: PolicyPerformance, part: PartPerformance) -> str:
     if row.kind in {"agents", "oracle"}:
         return row.kind
     if row == reference_of(part):
@@ -155,7 +155,7 @@ def _drawdown(equity: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(falls)
 
 
-def _policy_table(part: PartFigures, *, is_folded: bool) -> Table:
+def _policy_table(part: PartPerformance, *, is_folded: bool) -> Table:
     largest = max((abs(row.total_return_frac) for row in part.policies), default=0) or 1.0
     return Table(
         _COLUMNS,
@@ -166,7 +166,7 @@ def _policy_table(part: PartFigures, *, is_folded: bool) -> Table:
     )
 
 
-def _policy_row(row: PolicyRow, largest: float) -> list[Cell]:
+def _policy_row(row: PolicyPerformance, largest: float) -> list[Cell]:
     return [
         text(row.policy, tone="strong" if row.kind == "agents" else ""),
         number(
@@ -189,7 +189,7 @@ def _policy_row(row: PolicyRow, largest: float) -> list[Cell]:
         ),
         number(percent(row.win_rate_frac), row.win_rate_frac),
         number(plain(row.profit_factor), row.profit_factor),
-        number(count(row.n_trades), row.n_trades),
+        number(count(row.n_trades), row.n_trades or 0),
         number(percent(row.turnover_per_bar_frac), row.turnover_per_bar_frac),
         number(percent(row.alpha_annual_frac, signed=True), row.alpha_annual_frac),
         number(plain(row.beta), row.beta),

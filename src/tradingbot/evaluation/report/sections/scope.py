@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.dossier.performance import PartFigures, PolicyRow
+from tradingbot.evaluation.performance.record import PartPerformance, PolicyPerformance
 from tradingbot.evaluation.report.blocks import Section
 
 _HELD = "equal weight"
@@ -13,7 +13,7 @@ _HELD = "equal weight"
 FULL_PX, HALF_PX, THIRD_PX, NARROW_PX = 920.0, 450.0, 300.0, 390.0
 
 
-def period(part: PartFigures) -> str:
+def period(part: PartPerformance) -> str:
     """Say which bars a figure is of."""
     return f"{part.part} part, {part.first_day} to {part.last_day}"
 
@@ -25,7 +25,7 @@ def scope(dossier: Dossier) -> str:
     return f"{data}{period(dossier.test)}, after costs ({header.costs}), seed {header.seed}"
 
 
-def reference_of(part: PartFigures) -> PolicyRow | None:
+def reference_of(part: PartPerformance) -> PolicyPerformance | None:
     """Return what the agents are compared with: equal weight, else the reference index."""
     alike = (row for row in part.policies if row.policy.startswith(_HELD))
     return next(alike, None) or part.policy(part.reference)

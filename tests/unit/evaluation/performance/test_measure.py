@@ -12,11 +12,11 @@ from tradingbot.agents.baselines.flat import flat
 from tradingbot.domain.errors import DataError
 from tradingbot.envs.build_world import synthetic_world
 from tradingbot.evaluation.backtest import Backtest, backtest, sleeve_config
-from tradingbot.evaluation.policy_figures import (
-    agent_rows,
+from tradingbot.evaluation.performance.measure import (
+    agent_performances,
     day_ends,
     is_better,
-    policy_row,
+    policy_performance,
     require_finite,
     share_interval,
     voluntary_trade_frac,
@@ -37,7 +37,7 @@ def idle() -> Backtest:
 
 
 def test_row_of_the_reference_itself_has_beta_one_and_no_alpha(held: Backtest) -> None:
-    row = policy_row(held, "baseline", held.portfolio_returns)
+    row = policy_performance(held, "baseline", held.portfolio_returns)
 
     assert row.beta == pytest.approx(1.0)
     assert row.alpha_annual_frac == pytest.approx(0.0, abs=1e-9)
@@ -48,7 +48,7 @@ def test_row_of_the_reference_itself_has_beta_one_and_no_alpha(held: Backtest) -
 
 
 def test_policy_that_never_trades_has_a_ratio_of_zero(idle: Backtest, held: Backtest) -> None:
-    row = policy_row(idle, "baseline", held.portfolio_returns)
+    row = policy_performance(idle, "baseline", held.portfolio_returns)
 
     assert row.sharpe_annual == Interval(0.0, 0.0, 0.0)
     assert row.total_return_frac == row.max_drawdown_frac == row.exposure_frac == 0.0
@@ -66,7 +66,7 @@ def test_equity_is_given_at_the_start_and_at_the_end_of_every_day(held: Backtest
 def test_agents_are_told_apart_and_compared_with_holding(idle: Backtest, held: Backtest) -> None:
     histograms = np.eye(len(idle.symbols), 7)
 
-    rows = agent_rows(idle, held, histograms, trading_agents=[idle.symbols[1]])
+    rows = agent_performances(idle, held, histograms, trading_agents=[idle.symbols[1]])
 
     assert [row.agent for row in rows] == list(idle.symbols)
     assert [row.trades for row in rows] == [name == idle.symbols[1] for name in idle.symbols]
@@ -79,13 +79,13 @@ def test_supervised_model_is_taken_at_its_best_threshold_of_each_symbol(
 ) -> None:
     histograms = np.eye(len(idle.symbols), 7)
 
-    rows = agent_rows(idle, held, histograms, [], models=[idle, held])
+    rows = agent_performances(idle, held, histograms, [], models=[idle, held])
 
     held_return = held.equity[-1] - 1.0
     assert held_return.min() < 0.0 < held_return.max()
     best = [row.supervised_return_frac for row in rows]
     assert best == pytest.approx(np.maximum(held_return, 0.0))
-    without = agent_rows(idle, held, histograms, [])
+    without = agent_performances(idle, held, histograms, [])
     assert {row.supervised_return_frac for row in without} == {None}
 
 

@@ -8,10 +8,12 @@ from typing import Literal
 from tradingbot.evaluation.statistics.interval import Interval
 
 PolicyKind = Literal["agents", "baseline", "supervised", "oracle"]
+AGENTS, HOLD, FLAT, ORACLE = "agents", "equal weight, held", "flat", "oracle"
+"""Names of policies that stand in more than one table."""
 
 
 @dataclass(frozen=True)
-class PolicyRow:
+class PolicyPerformance:
     """One policy as a portfolio of equal sleeves that is never rebalanced."""
 
     policy: str
@@ -32,8 +34,8 @@ class PolicyRow:
     """Won ÷ lost by closed trades; NaN without one."""
     turnover_per_bar_frac: float
     """Traded notional ÷ equity, mean over sleeves and bars."""
-    n_trades: int
-    """Closed ones."""
+    n_trades: int | None
+    """Closed ones; None where an earlier version did not count them."""
     mean_trade_bars: float
     exposure_frac: float
     """Mean |position| ÷ equity."""
@@ -47,7 +49,7 @@ class PolicyRow:
 
 
 @dataclass(frozen=True)
-class AgentRow:
+class AgentPerformance:
     """One agent on its own: a line of the league table."""
 
     agent: str
@@ -61,7 +63,10 @@ class AgentRow:
     win_rate_frac: float
     profit_factor: float
     net_bps_per_bar: float
-    n_trades: int
+    n_trades: int | None
+    """Closed ones; None where an earlier version did not count them."""
+    trades_per_1000: float
+    """Steps with a trade."""
     turnover_per_bar_frac: float
     action_entropy: float
     """Of its deterministic actions, in [0, 1]."""
@@ -73,7 +78,7 @@ class AgentRow:
 
 
 @dataclass(frozen=True)
-class PartFigures:
+class PartPerformance:
     """One part of the data: validation, test, or any period."""
 
     part: str
@@ -84,9 +89,9 @@ class PartFigures:
     """ISO dates at which worths are given: the start, then the last bar of each day."""
     reference: str
     """Policy that alpha and beta refer to."""
-    policies: tuple[PolicyRow, ...]
+    policies: tuple[PolicyPerformance, ...]
     """Agents first."""
-    agents: tuple[AgentRow, ...]
+    agents: tuple[AgentPerformance, ...]
     excess_over_hold_bps: Interval
     """Net return of the agents less that of equal weight, per bar."""
     share_of_oracle: Interval | None
@@ -96,6 +101,6 @@ class PartFigures:
     trades_per_1000: float
     """Of the mean agent, steps with a trade per thousand."""
 
-    def policy(self, name: str) -> PolicyRow | None:
+    def policy(self, name: str) -> PolicyPerformance | None:
         """Return the row of a policy; None where it is not there."""
         return next((row for row in self.policies if row.policy == name), None)

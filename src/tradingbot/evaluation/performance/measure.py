@@ -1,28 +1,47 @@
-"""From backtests to the figures of the dossier: one policy, one agent, one against another."""
+"""From backtests to records of performance: one policy, one agent, one against another."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from tradingbot.data.calendar import closing_day
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.backtest import Backtest
-from tradingbot.evaluation.dossier.performance import AgentRow, PolicyKind, PolicyRow
 from tradingbot.evaluation.metrics import relative, returns, trading
+from tradingbot.evaluation.performance.record import (
+    HOLD,
+    ORACLE,
+    AgentPerformance,
+    PartPerformance,
+    PolicyKind,
+    PolicyPerformance,
+)
 from tradingbot.evaluation.statistics.bootstrap import bootstrap_draws
 from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.evaluation.statistics.policy_intervals import (
+    DRAWS,
     interval_of,
     net_bps_interval,
     sharpe_interval,
 )
+from tradingbot.learning.playing import action_histogram
+from tradingbot.learning.task import ActionSpec
 
 FloatArray = NDArray[np.float64]
+
+
+class PlayedPolicy(NamedTuple):
+    """A backtest and what it is of."""
+
+    kind: PolicyKind
+    backtest: Backtest
 
 
 def require_finite(played: Backtest) -> Backtest:
@@ -85,17 +104,60 @@ def is_better(mine: FloatArray, other: FloatArray) -> bool:
     return interval_of(mine - other).low > 0.0
 
 
-def policy_row(played: Backtest, kind: PolicyKind, reference: FloatArray) -> PolicyRow:
+def part_performance(
+    part: str,
+    played: Sequence[PlayedPolicy],
+    histograms: FloatArray,
+    trading_agents: Collection[str],
+    *,
+    reference: str = HOLD,
+    share_draws: int = DRAWS,
+) -> PartPerformance:
+    """Return the figures of every policy over one part of the data.
+
+    Args:
+        part: Its name.
+        played: The agents, then their opponents, `HOLD` among them, all over the same bars.
+        histograms: (N, bins) shares of each agent's actions.
+        trading_agents: Names of those that validation lets trade.
+        reference: Policy that alpha and beta refer to.
+        share_draws: Histories of the interval of the share of the oracle.
+    """
+    tests = {each.backtest.policy: each.backtest for each in played}
+    agents, hold = played[0].backtest, tests[HOLD]
+    market, mine = tests[reference].portfolio_returns, agents.returns.mean(axis=1)
+    best = tests[ORACLE].returns.mean(axis=1) if ORACLE in tests else None
+    days = closing_day(agents.closed_at.astype("datetime64[us]"))[day_ends(agents)]
+    models = [each.backtest for each in played if each.kind == "supervised"]
+    return PartPerformance(
+        part=part,
+        first_day=str(days[0]),
+        last_day=str(days[-1]),
+        bars=agents.n_bars,
+        days=tuple(str(day) for day in days),
+        reference=reference,
+        policies=tuple(policy_performance(each.backtest, each.kind, market) for each in played),
+        agents=agent_performances(agents, hold, histograms, trading_agents, models),
+        excess_over_hold_bps=net_bps_interval(mine - hold.returns.mean(axis=1)),
+        share_of_oracle=None if best is None else share_interval(mine, best, share_draws),
+        voluntary_trade_frac=voluntary_trade_frac(agents),
+        trades_per_1000=1e3 * float(traded_steps(agents).mean()),
+    )
+
+
+def policy_performance(
+    played: Backtest, kind: PolicyKind, reference: FloatArray | None = None
+) -> PolicyPerformance:
     """Return the figures of one policy as a portfolio.
 
     Args:
         played: Its backtest.
         kind: What it is.
-        reference: (S,) returns that alpha and beta refer to.
+        reference: (S,) returns that alpha and beta refer to; they are NaN without one.
     """
     series, per_year = played.portfolio_returns, played.bars_per_year
     sleeves, closed = played.returns.mean(axis=1), played.trades.select(~played.trades.is_open)
-    return PolicyRow(
+    return PolicyPerformance(
         policy=played.policy,
         kind=kind,
         total_return_frac=returns.total_return(series),
@@ -111,20 +173,22 @@ def policy_row(played: Backtest, kind: PolicyKind, reference: FloatArray) -> Pol
         n_trades=len(closed),
         mean_trade_bars=trading.mean_trade_bars(closed.bars),
         exposure_frac=trading.mean_exposure(np.abs(played.position_frac).mean(axis=1)),
-        alpha_annual_frac=relative.annual_alpha(series, reference, bars_per_year=per_year),
-        beta=relative.beta(series, reference),
+        alpha_annual_frac=math.nan
+        if reference is None
+        else relative.annual_alpha(series, reference, bars_per_year=per_year),
+        beta=math.nan if reference is None else relative.beta(series, reference),
         cost_share_frac=trading.cost_share(sleeves, played.cost_frac.mean(axis=1)),
         equity=tuple(played.portfolio[day_ends(played)].tolist()),
     )
 
 
-def agent_rows(
+def agent_performances(
     played: Backtest,
     hold: Backtest,
     histograms: FloatArray,
     trading_agents: Collection[str],
     models: Sequence[Backtest] = (),
-) -> tuple[AgentRow, ...]:
+) -> tuple[AgentPerformance, ...]:
     """Return one line per agent.
 
     Args:
@@ -150,10 +214,10 @@ def agent_rows(
 
 def _agent_row(
     played: Backtest, hold: Backtest, histogram: FloatArray, index: int, trades: bool
-) -> AgentRow:
+) -> AgentPerformance:
     series = played.returns[:, index]
     mine = played.trades.select((played.trades.symbol == index) & ~played.trades.is_open)
-    return AgentRow(
+    return AgentPerformance(
         agent=played.symbols[index],
         trades=trades,
         sharpe_annual=annual_sharpe_or_zero(series, played.bars_per_year),
@@ -164,10 +228,18 @@ def _agent_row(
         profit_factor=trading.profit_factor(mine.pnl_ccy),
         net_bps_per_bar=1e4 * float(series.mean()),
         n_trades=len(mine),
+        trades_per_1000=1e3 * float(traded_steps(played)[:, index].mean()),
         turnover_per_bar_frac=trading.turnover_per_bar(played.turnover_frac[:, index]),
         action_entropy=trading.action_entropy(histogram),
         largest_bin_frac=float(histogram.max()),
     )
+
+
+def action_histograms(played: Backtest, action: ActionSpec) -> FloatArray:
+    """Return the share (N, bins) of each action bin: codes, or seven equal bins of the range."""
+    actions = torch.from_numpy(played.action)[..., None]
+    actions = actions.long() if action.kind == "discrete" else actions
+    return np.asarray(action_histogram(actions, action).numpy())
 
 
 def traded_steps(played: Backtest) -> NDArray[np.bool_]:

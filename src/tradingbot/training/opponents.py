@@ -1,0 +1,86 @@
+"""Whom agents are compared with on the bars of a part: holding, the index, the oracle.
+
+They pay what the agents pay, and sell short where the agents may. The backtester is
+`evaluation.backtest`, as for the agents.
+"""
+
+from __future__ import annotations
+
+from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
+from tradingbot.data.splits import IndexRange
+from tradingbot.domain.errors import ConfigError
+from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.world import select_symbols
+from tradingbot.evaluation.backtest import (
+    Backtest,
+    PolicyUnderTest,
+    backtest,
+    backtest_all,
+    sleeve_config,
+)
+from tradingbot.evaluation.oracle.action_rule import Information
+from tradingbot.evaluation.oracle_policy import oracle_policy
+from tradingbot.evaluation.performance.record import HOLD, ORACLE
+from tradingbot.training.data import REFERENCE_INDEX, TrainingData
+
+LONG_ONLY_ORACLE = f"{ORACLE}, long only"
+"""Row of the oracle, which is long-only, beside agents that may sell short."""
+
+
+def opponents_config(env: EnvConfig) -> EnvConfig:
+    """Let opponents pay what the agents pay, and sell short where the agents may."""
+    return sleeve_config(env.costs, allow_short=env.rules.limits.allow_short)
+
+
+def holding() -> PolicyUnderTest:
+    """Return equal weight that is bought and held."""
+    return PolicyUnderTest(HOLD, buy_and_hold)
+
+
+def oracle_under_test(data: TrainingData, env: EnvConfig) -> list[PolicyUnderTest]:
+    """Return the oracle of a known market; nothing where there is none."""
+    if data.market is None:
+        return []
+    try:
+        policy = oracle_policy(
+            data.market,
+            data.world,
+            cost_frac=env.costs.one_way_frac,
+            information=Information.ATTAINABLE,
+        )
+    except ConfigError:  # not every market has one
+        return []
+    # What never sells short bounds nothing that agents who may do so can earn: no share of it.
+    name = LONG_ONLY_ORACLE if env.rules.limits.allow_short else ORACLE
+    return [PolicyUnderTest(name, policy)]
+
+
+def backtest_index(data: TrainingData, env: EnvConfig, bars: IndexRange) -> list[Backtest]:
+    """Buy and hold the reference index where the data have it."""
+    if REFERENCE_INDEX not in data.whole.symbols:
+        return []
+    return [
+        backtest(
+            select_symbols(data.whole, [REFERENCE_INDEX]),
+            opponents_config(env),
+            buy_and_hold,
+            name=REFERENCE_INDEX,
+            bars_per_year=data.bars_per_year,
+            first_bar=bars.start,
+            last_bar=bars.stop - 1,
+        )
+    ]
+
+
+def backtest_opponents(
+    data: TrainingData, env: EnvConfig, bars: IndexRange, entrants: list[PolicyUnderTest]
+) -> tuple[Backtest, ...]:
+    """Backtest opponents on the symbols of a run."""
+    return backtest_all(
+        data.world,
+        opponents_config(env),
+        entrants,
+        bars_per_year=data.bars_per_year,
+        first_bar=bars.start,
+        last_bar=bars.stop - 1,
+    )

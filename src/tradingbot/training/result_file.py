@@ -1,0 +1,194 @@
+"""`result.json`: what a finished run is worth, beside simple policies; written and read.
+
+Every account is a sleeve of the same size that is never rebalanced; the portfolio is all sleeves
+together. Figures are net of costs, records those of `evaluation.performance`. Files without a
+`format` are of version 1: they hold fewer figures, the others are read as NaN or None.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from math import nan
+from pathlib import Path
+from typing import Any
+
+from tradingbot.data.atomic import write_text
+from tradingbot.data.json_files import json_problem
+from tradingbot.domain.errors import DataError, StorageError
+from tradingbot.evaluation.dossier.codec import from_plain, to_plain
+from tradingbot.evaluation.performance.record import (
+    AGENTS,
+    HOLD,
+    ORACLE,
+    AgentPerformance,
+    PartPerformance,
+    PolicyPerformance,
+)
+from tradingbot.evaluation.statistics.interval import Interval
+from tradingbot.training.action_gate import ActionGate
+
+RESULT_FILE, RESULT_FORMAT = "result.json", 2
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """A finished run."""
+
+    run: str
+    label: str
+    synthetic: bool
+    best_mean_sharpe: float
+    """Mean of the single agents' annual Sharpe ratios on the first half of validation, before
+    any agent was told to stay out: the `score` that the best weights were chosen by; not the
+    portfolio's Sharpe ratio. −∞ where no evaluation was healthy."""
+    decision: str
+    """What the second half of validation decided to keep of the policy, in words."""
+    trading_agents: tuple[str, ...]
+    """Those that this half lets trade; the others stay out."""
+    final_weights_sha256: str
+    """Of the weights when training ended."""
+    parts: tuple[PartPerformance, ...]
+    """Validation and test."""
+    gates: tuple[ActionGate, ...]
+    """Gate A of each part."""
+    weights_sha256: str = ""
+    """Of the checkpoint `judged`: the best weights with what is kept of their deviations, and which
+    agents trade."""
+    caveat: str = ""
+    """What every figure here is to be read with; empty for synthetic data."""
+    format: int = RESULT_FORMAT
+
+    def part(self, name: str) -> PartPerformance:
+        """Return a part by its name."""
+        return next(each for each in self.parts if each.part == name)
+
+
+def store_result(run: Path, result: TrainResult) -> None:
+    """Write `result.json` into a run's folder.
+
+    Raises:
+        StorageError: If the disk refuses.
+    """
+    text = json.dumps(to_plain(result), indent=1, allow_nan=False, ensure_ascii=False)
+    write_text(run / RESULT_FILE, text + "\n")
+
+
+def read_result(run: Path) -> TrainResult:
+    """Read what a finished run is worth.
+
+    Raises:
+        StorageError: If the file is missing, damaged or of another format.
+    """
+    path = run / RESULT_FILE
+    try:
+        values = json.loads(path.read_bytes())
+        if isinstance(values, dict) and "format" not in values:
+            return _read_version_1(values)
+        return from_plain(TrainResult, values, name=RESULT_FILE)
+    except (OSError, ValueError) as e:
+        problem = json_problem(e)
+    except DataError as e:
+        problem = f"{e.rule}, was {e.was}"
+    except (KeyError, TypeError, AttributeError) as e:
+        problem = f"one without {str(e)[:60]}"
+    raise StorageError(
+        "a finished run must have a readable result",
+        was=problem,
+        where=str(path),
+        remedy="Restore the file, or train again",
+    )
+
+
+def _read_version_1(values: dict[str, Any]) -> TrainResult:
+    trading = tuple(values["trading_agents"])
+    score = values["best_mean_sharpe"]
+    return TrainResult(
+        run=values["run"],
+        label=values["label"],
+        synthetic=values["synthetic"],
+        best_mean_sharpe=-float("inf") if score is None else score,
+        decision=values["decision"],
+        trading_agents=trading,
+        final_weights_sha256=values["final_weights_sha256"],
+        parts=tuple(_part_of_version_1(part, trading) for part in values["parts"]),
+        gates=tuple(_gate_of_version_1(part["gate"]) for part in values["parts"]),
+        weights_sha256=values["weights_sha256"],
+        caveat=values["caveat"],
+    )
+
+
+def _part_of_version_1(part: dict[str, Any], trading: tuple[str, ...]) -> PartPerformance:
+    share = part["share_of_oracle"]
+    return PartPerformance(
+        part=part["part"],
+        first_day=part["first_day"],
+        last_day=part["last_day"],
+        bars=part["bars"],
+        days=(),
+        reference=HOLD,
+        policies=tuple(_policy_of_version_1(row) for row in part["policies"]),
+        agents=tuple(_agent_of_version_1(row, row["agent"] in trading) for row in part["agents"]),
+        excess_over_hold_bps=_interval(part["excess_over_hold_bps"]),
+        share_of_oracle=None if share is None else Interval(share, nan, nan),
+        voluntary_trade_frac=nan,
+        trades_per_1000=part["gate"]["trades_per_1000"],
+    )
+
+
+def _policy_of_version_1(row: dict[str, Any]) -> PolicyPerformance:
+    kinds = {AGENTS: "agents", ORACLE: "oracle"}
+    return PolicyPerformance(
+        policy=row["policy"],
+        kind=kinds.get(row["policy"], "baseline"),  # type: ignore[arg-type]
+        total_return_frac=row["total_return_frac"],
+        annual_return_frac=nan,
+        sharpe_annual=_interval(row["sharpe_annual"]),
+        sortino_annual=nan,
+        calmar=nan,
+        max_drawdown_frac=row["max_drawdown_frac"],
+        net_bps_per_bar=_interval(row["net_bps_per_bar"]),
+        win_rate_frac=nan,
+        profit_factor=nan,
+        turnover_per_bar_frac=nan,
+        n_trades=None,
+        mean_trade_bars=nan,
+        exposure_frac=nan,
+        alpha_annual_frac=nan,
+        beta=nan,
+        cost_share_frac=nan,
+        equity=(),
+    )
+
+
+def _agent_of_version_1(row: dict[str, Any], trades: bool) -> AgentPerformance:
+    return AgentPerformance(
+        agent=row["agent"],
+        trades=trades,
+        sharpe_annual=row["sharpe_annual"],
+        total_return_frac=row["total_return_frac"],
+        hold_return_frac=row["hold_return_frac"],
+        max_drawdown_frac=nan,
+        win_rate_frac=nan,
+        profit_factor=nan,
+        net_bps_per_bar=row["net_bps_per_bar"],
+        n_trades=None,
+        trades_per_1000=row["trades_per_1000"],
+        turnover_per_bar_frac=nan,
+        action_entropy=row["action_entropy"],
+        largest_bin_frac=nan,
+    )
+
+
+def _gate_of_version_1(gate: dict[str, Any]) -> ActionGate:
+    return ActionGate(
+        **{
+            **gate,
+            "histogram": tuple(gate["histogram"]),
+            "failures": tuple(gate["failures"]),
+        }
+    )
+
+
+def _interval(values: list[float | None]) -> Interval:
+    return Interval(*(nan if value is None else value for value in values))
