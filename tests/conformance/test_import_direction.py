@@ -63,7 +63,7 @@ ALLOWED: dict[str, frozenset[str] | None] = {
     "evaluation": frozenset(
         {*_TENSORS, *_DATA, "envs", "agents", "supervised", "runs", *_MEASURES, "evaluation/gates"}
     ),
-    "evaluation/figures": frozenset({"domain", "evaluation"}),
+    "evaluation/figures": frozenset({"domain", "evaluation", "evaluation/metrics"}),
     "evaluation/report": frozenset(
         {"domain", "evaluation", "evaluation/figures", "evaluation/gates", *_MEASURES}
     ),

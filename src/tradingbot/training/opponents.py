@@ -73,13 +73,13 @@ def backtest_index(data: TrainingData, env: EnvConfig, bars: IndexRange) -> list
 
 
 def backtest_opponents(
-    data: TrainingData, env: EnvConfig, bars: IndexRange, entrants: list[PolicyUnderTest]
+    data: TrainingData, env: EnvConfig, bars: IndexRange, policies: list[PolicyUnderTest]
 ) -> tuple[Backtest, ...]:
     """Backtest opponents on the symbols of a run."""
     return backtest_all(
         data.world,
         opponents_config(env),
-        entrants,
+        policies,
         bars_per_year=data.bars_per_year,
         first_bar=bars.start,
         last_bar=bars.stop - 1,

@@ -247,14 +247,10 @@ def _print_result(result: TrainResult) -> None:
     """Write what validation and test say of the agents beside other policies."""
     word = "synthetic" if result.synthetic else "observed bars, simulated trading"
     rows = [
-        [part.part, *performance_row(each)[:5]] for part in result.parts for each in part.policies
+        [part.part, *performance_row(row)[:5]] for part in result.parts for row in part.policies
     ]
-    print_table(
-        f"Validation and test ({word}, net of costs)",
-        ["part", *PERFORMANCE_COLUMNS[:5]],
-        rows,
-        caption=f"What is kept: {result.decision}.",
-    )
+    title, caption = f"Validation and test ({word}, net of costs)", f"Kept: {result.decision}."
+    print_table(title, ["part", *PERFORMANCE_COLUMNS[:5]], rows, caption=caption)
 
 
 def _print_checkpoints(lines: list[CheckpointLine]) -> None:

@@ -107,8 +107,8 @@ def _play_all(
     data, env, bars = subject.data, subject.env, subject.bars(part)
     agents = require_finite(subject.backtest(part))
     rules, models = _baselines(subject, agents, bars, settings.seed), _supervised(subject)
-    entrants = [holding(), *rules, *models, *oracle_under_test(data, env)]
-    others = [require_finite(each) for each in backtest_opponents(data, env, bars, entrants)]
+    policies = [holding(), *rules, *models, *oracle_under_test(data, env)]
+    others = [require_finite(each) for each in backtest_opponents(data, env, bars, policies)]
     # A generated index is no index.
     index = [] if data.whole.synthetic else backtest_index(data, env, bars)
     kinds: tuple[tuple[PolicyKind, list[Backtest]], ...] = (
