@@ -41,8 +41,8 @@ instance, or what `load_policy` returned."""
 class BacktestResult:
     """What a policy did, net of costs; one account per symbol, all of them together.
 
-    Annual figures use the bars per year of the exchange's calendar; intervals are 95 %, block
-    bootstrap.
+    Annual figures use the bars per year of the exchange's calendar; intervals are 95 %,
+    stationary bootstrap.
     """
 
     played: Backtest
@@ -54,22 +54,22 @@ class BacktestResult:
     @property
     def policy(self) -> str:
         """Its name."""
-        return self.figures.policy
+        return self.figures.performance.policy
 
     @property
     def sharpe(self) -> Interval:
         """Annual Sharpe ratio with the ends of its interval: (estimate, low, high)."""
-        return self.figures.sharpe_annual
+        return self.figures.performance.sharpe_annual
 
     @property
     def total_return(self) -> float:
         """Worth at the end ÷ at the start, less 1."""
-        return self.figures.metrics["total_return"]
+        return self.figures.performance.total_return_frac
 
     @property
     def max_drawdown(self) -> float:
         """Largest fall from a peak, as a fraction of it."""
-        return self.figures.metrics["max_drawdown"]
+        return self.figures.performance.max_drawdown_frac
 
     @property
     def equity(self) -> NDArray[np.float64]:
@@ -279,8 +279,8 @@ def summary_table(results: Sequence[BacktestResult]) -> str:
             _interval(each.sharpe),
             f"{each.total_return:+.1%}",
             f"{each.max_drawdown:.1%}",
-            f"{each.figures.metrics['turnover']:.2%}",
-            f"{each.figures.metrics['trade_count']:,.0f}",
+            f"{each.figures.performance.turnover_per_bar_frac:.2%}",
+            f"{each.figures.performance.n_trades:,}",
             f"{1e4 * float(each.played.cost_frac.mean()):.2f} bp/bar",
         )
         for each in results

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.evaluation.performance.record import AGENTS, PartPerformance, PolicyPerformance
 from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.runs import RunDirectory
-from tradingbot.training.results import AGENTS, PartResult, PolicyFigures, TrainResult
+from tradingbot.training.result_file import TrainResult
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,7 +40,7 @@ class Run:
         """Of the agents on the test part."""
         return self._agents("test").total_return_frac
 
-    def part(self, name: str) -> PartResult:
+    def part(self, name: str) -> PartPerformance:
         """Return the result on `validation` or `test`.
 
         Raises:
@@ -65,7 +66,7 @@ class Run:
                 )
         return "\n".join(lines)
 
-    def _agents(self, part: str) -> PolicyFigures:
+    def _agents(self, part: str) -> PolicyPerformance:
         return next(each for each in self.part(part).policies if each.policy == AGENTS)
 
     def __repr__(self) -> str:

@@ -32,7 +32,7 @@ def test_parameters_of_rules_act(text: str, hourly: tb.Bars) -> None:
     usual, short = tb.backtest("sma_cross", hourly), tb.backtest(text, hourly)
 
     assert short.figures.bars == usual.figures.bars + 20
-    assert short.figures.metrics["trade_count"] > usual.figures.metrics["trade_count"]
+    assert short.figures.performance.n_trades > usual.figures.performance.n_trades
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_vectorised_strategy_that_looks_ahead_is_refused(hourly: tb.Bars) -> Non
 
     with pytest.raises(DataError, match=r"strategy ahead must not look ahead.* at bar"):
         tb.backtest("ahead", hourly)
-    assert tb.backtest("behind", hourly).figures.metrics["trade_count"] > 10
+    assert tb.backtest("behind", hourly).figures.performance.n_trades > 10
 
 
 class Breakout:
@@ -217,7 +217,7 @@ def test_summary_repr_trades_and_pictures(hourly: tb.Bars, tmp_path: Path) -> No
     assert repr(result).startswith("<Backtest macd: Sharpe ")
     assert repr(result).endswith("synthetic>")
     closed = result.trades.filter(~result.trades["is_open"])
-    assert closed.height == result.figures.metrics["trade_count"]
+    assert closed.height == result.figures.performance.n_trades
     for name, start in (("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.html", b"<!doctype html>")):
         path = result.plot(tmp_path / name)
         assert path.read_bytes().startswith(start)
