@@ -20,6 +20,7 @@ class Schedule:
     """
 
     kind: Literal["constant", "linear", "cosine"] = "constant"
+    """How the number moves: not at all, evenly, or by half a cosine."""
     first: float = 0.0
     """The number at the beginning."""
     last: float = 0.0

@@ -30,6 +30,7 @@ class AccountRules:
     """
 
     initial_cash_ccy: float = 100_000.0
+    """Cash of an account at the beginning of an episode."""
     maintenance_frac: float = 1.3
     """Cash below which a short is closed, of the short's value."""
     max_participation_frac: float = 0.1
@@ -37,7 +38,9 @@ class AccountRules:
     stop_loss_frac: float = math.inf
     """Loss of a position, of its entry price, at which it is closed within the bar."""
     take_profit_frac: float = math.inf
+    """Profit of a position, of its entry price, at which it is closed within the bar."""
     max_holding_bars: int = NEVER_BARS
+    """Bars after which a position is closed at the next open."""
     position_loss_frac: float = 0.05
     """Loss of a position, of its entry price, at which it is closed at the next open."""
     portfolio_loss_frac: float = 0.20
@@ -71,6 +74,7 @@ class ActionRules:
     """How a number or a code becomes an order."""
 
     space: ActionSpace = "continuous"
+    """Continuous: signed share of the buying power; target: exposure; discrete: a code."""
     hold_zone: float = 0.1
     """Continuous actions up to this size do nothing."""
     smoothing_bars: int = 3
@@ -78,10 +82,13 @@ class ActionRules:
     entry_fracs: tuple[float, float, float] = (1 / 3, 2 / 3, 1.0)
     """BUY_SMALL, BUY_MEDIUM, BUY_LARGE, of the largest position."""
     sell_partial_frac: float = 0.5
+    """SELL_PARTIAL, of the position."""
     add_frac: float = 1 / 3
     """ADD_POSITION, of the largest position."""
     max_adds: int = 2
+    """Additions to one position, at most."""
     add_min_profit_frac: float = 0.0
+    """Unrealised profit, of the entry price, below which ADD_POSITION is masked."""
     max_repeats: int = 3
     """Identical codes in a row, other than HOLD, that are executed."""
 
@@ -121,6 +128,7 @@ class EpisodeRules:
     window_bars: int = 24
     """Bars in the window of an observation; so many must lie at or before the first decision."""
     fill_at: FillAt = "next_open"
+    """Price of fills: the next open, or the close that was decided on (not attainable)."""
 
     def __post_init__(self) -> None:
         require_kinds(self)

@@ -39,12 +39,15 @@ class HeadConfig:
     hidden: tuple[int, ...] = (128,)
     """Width of each hidden layer."""
     activation: Literal["tanh", "relu", "gelu"] = "tanh"
+    """Nonlinearity of hidden layers."""
     pooling: Pooling = "partial"
+    """How agents share the head: one for all, one each, or one with deviations."""
     n_directions: int = 4
     """K, in which partially pooled agents may differ."""
     deviation_scale: float = 0.1
     """Standard deviation of the z at first; at 0 symmetric agents could never begin to differ."""
     initialisation: Initialisation = "orthogonal"
+    """Distribution of the first weights."""
     output_gain: float = 0.1
     """Scale of the last layer at first: small, so that policies begin undecided."""
 

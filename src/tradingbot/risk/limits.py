@@ -19,7 +19,9 @@ class RiskLimits:
     reserve_frac: float = 0.0
     """Cash that buys must leave, of equity."""
     min_trade_ccy: float = 25.0
+    """Smallest order that is sent; smaller ones are denied."""
     allow_short: bool = False
+    """Whether a position may be negative."""
     margin_frac: float = 1.5
     """Cash (with the proceeds) that opening a short needs, of the short's value."""
     max_stale_bars: int = 0

@@ -154,7 +154,7 @@ class TrainConfig(ConfigSection):
     task: TaskSection = TaskSection()
     """What agents trade by."""
     encoder: EncoderSection = EncoderSection()
-    """What they see the market through."""
+    """Network through which agents see the market."""
     pretraining: Annotated[
         InstanceOf[PretrainingConfig], *_library(PretrainingConfig, "pretraining")
     ] = PretrainingConfig()
@@ -168,7 +168,7 @@ class TrainConfig(ConfigSection):
     budget: BudgetSection = BudgetSection()
     """How much."""
     validation: ValidationSection = ValidationSection()
-    """How often it is looked at."""
+    """When it is evaluated on validation, and when it stops."""
     guards: Annotated[InstanceOf[GuardConfig], *_library(GuardConfig, "guards")] = GuardConfig()
     """Fields of `learning.guards.config.GuardConfig`."""
     seed: Seed | None = None
@@ -181,7 +181,7 @@ class TrainConfig(ConfigSection):
     compile: bool = False
     """Compile the simulator's step on a CPU too: some twenty seconds at the start."""
     tracking: TrackingSection = TrackingSection()
-    """Who else is told."""
+    """Trackers that receive figures."""
     plugins: dict[str, str] = Field(default={})
     """Plugins whose parts the run uses, by name: SHA-256 of their sources. Filled in when it
     begins; it is resumed and evaluated with the same ones only."""

@@ -25,6 +25,7 @@ class CloningConfig:
     weight_decay: float = 0.01
     """Decoupled weight decay of AdamW."""
     max_gradient_norm: float = 1.0
+    """Norm that gradients are clipped to."""
     deviation_penalty: float = 0.01
     """Weight of Σ z² of partially pooled agents: they differ only where the expert does."""
     balance: float = 0.0

@@ -103,6 +103,7 @@ class GuardConfig:
     entropy_fall: float = 0.5
     """Share of the normalised entropy that may be lost within `entropy_fall_updates`."""
     entropy_fall_updates: int = 5
+    """Updates over which the fall is measured."""
     repeats: int = 5
     """Identical trades in a row that are in order."""
     repeat_share: float = 0.5

@@ -38,9 +38,11 @@ class PPOConfig:
     learning_rate: Schedule = field(
         default_factory=lambda: Schedule("linear", 3e-4, 1e-5, over=100_000)
     )
+    """Rate of Adam, over steps per agent."""
     encoder_rate: float = 0.1
     """What the learning rate of a learning encoder is multiplied by."""
     adam_epsilon: float = 1e-5
+    """Epsilon of Adam."""
     weight_decay: float = 0.0
     """Weight of ½ Σ weights² in the loss; biases and deviations are not decayed."""
     deviation_penalty: float = 1e-3

@@ -60,6 +60,7 @@ class PretrainingConfig:
     weight_decay: float = 0.05
     """Decoupled weight decay of AdamW (Loshchilov & Hutter 2019)."""
     max_gradient_norm: float = 1.0
+    """Norm that gradients are clipped to."""
     input_noise: float = 0.0
     """Standard deviation of noise added to the inputs in training, in units of scaled features."""
     held_out_frac: float = 0.15
