@@ -47,7 +47,7 @@ class StoredFile(BaseModel):
     rows: int
 
 
-class Manifest(BaseModel):
+class DatasetManifest(BaseModel):
     """Identity and description of a dataset; written last, as `manifest.json`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from tradingbot import __version__
 from tradingbot.data.atomic import atomic_directory, sweep_temporaries, write_text
-from tradingbot.data.manifest import Manifest, Provenance, StoredFile
+from tradingbot.data.manifest import DatasetManifest, Provenance, StoredFile
 from tradingbot.data.schema import COVARIATE_COLUMNS, require_bars, require_covariates
 from tradingbot.domain.errors import DataError, StorageError, suggest
 
@@ -35,7 +35,7 @@ class Dataset:
     """A stored dataset, opened. Frames are read when asked for."""
 
     folder: Path
-    manifest: Manifest
+    manifest: DatasetManifest
 
     @property
     def id(self) -> str:
@@ -167,7 +167,7 @@ class BarStore:
     def _open_folder(folder: Path) -> Dataset:
         try:
             text = (folder / "manifest.json").read_text(encoding="utf-8")
-            return Dataset(folder, Manifest.model_validate_json(text))
+            return Dataset(folder, DatasetManifest.model_validate_json(text))
         except (OSError, ValidationError, UnicodeDecodeError) as e:
             raise StorageError(
                 "manifest must be readable",
@@ -231,9 +231,9 @@ def _describe(
     provenance: Provenance,
     frames: dict[str, pl.DataFrame],
     files: dict[str, StoredFile],
-) -> Manifest:
+) -> DatasetManifest:
     bars, covariates = frames["bars.parquet"], frames["covariates.parquet"]
-    return Manifest(
+    return DatasetManifest(
         content_sha256=digest,
         provenance=provenance,
         symbols=tuple(bars["symbol"].unique(maintain_order=True)),

@@ -15,7 +15,7 @@ from tradingbot.features.scaling import Scaler, ScalerKind
 from tradingbot.features.tensor_files import file_sha256, map_tensors, write_tensors
 
 
-class _Record(BaseModel):
+class ScalerManifest(BaseModel):
     """`scaler.json`: everything but the statistics."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -39,7 +39,7 @@ def save_scaler(scaler: Scaler, folder: Path) -> Path:
     if not target.exists():
         with atomic_directory(target) as temporary:
             statistics = {"centre": scaler.centre, "scale": scaler.scale, "rows": scaler.rows}
-            record = _Record(
+            record = ScalerManifest(
                 kind=scaler.kind,
                 feature_names=scaler.feature_names,
                 symbols=scaler.symbols,
@@ -63,7 +63,7 @@ def load_scaler(folder: Path) -> Scaler:
     """
     try:
         text = (folder / "scaler.json").read_text(encoding="utf-8")
-        record = _Record.model_validate_json(text)
+        record = ScalerManifest.model_validate_json(text)
         is_whole = file_sha256(folder / "scaler.safetensors") == record.file_sha256
     except (OSError, UnicodeDecodeError, ValidationError) as e:
         raise _damaged(folder, type(e).__name__) from e
