@@ -10,20 +10,20 @@ import polars as pl
 
 from tradingbot.data.quality.check import HIT_COLUMNS, MarketCheck, describe, hit, no_hits
 from tradingbot.data.quality.finding import Severity
-from tradingbot.data.quality.view import BoolArray, MarketView
+from tradingbot.data.quality.view import BoolArray, QualityView
 
 WRONG_GRID_FRAC = 0.2  # more bars off the grid than this: the whole reading of stamps is wrong
 LONG_GAP_SESSIONS = 5
 
 
-def find_market_gaps(view: MarketView) -> pl.DataFrame:
+def find_market_gaps(view: QualityView) -> pl.DataFrame:
     """Sessions of which no symbol has a bar."""
     closed = np.flatnonzero(~any_in_session(view.present, view))
     count = len(view.session_starts)
     return _session_hits(view, closed, np.full(count, len(view.symbols)), np.zeros(count, int))
 
 
-def find_missing_sessions(view: MarketView) -> pl.DataFrame:
+def find_missing_sessions(view: QualityView) -> pl.DataFrame:
     """Sessions that one symbol lacks and another has."""
     sessions, columns = np.nonzero(_missing_sessions(view))
     return pl.DataFrame(
@@ -36,14 +36,14 @@ def find_missing_sessions(view: MarketView) -> pl.DataFrame:
     )
 
 
-def find_missing_bars(view: MarketView) -> pl.DataFrame:
+def find_missing_bars(view: QualityView) -> pl.DataFrame:
     """Bars absent inside ordinary sessions that have others."""
     special = (view.grid["is_half_day"] | view.grid["is_dst"]).to_numpy()
     whole = spread(_missing_sessions(view) | ~any_in_session(view.present, view)[:, None], view)
     return absent_bars(view, view.missing & ~whole & ~special[:, None])
 
 
-def find_long_gaps(view: MarketView) -> pl.DataFrame:
+def find_long_gaps(view: QualityView) -> pl.DataFrame:
     """Runs of absent bars that span several sessions."""
     absent = np.zeros((len(view.symbols), view.grid.height + 2), dtype=np.int8)
     absent[:, 1:-1] = view.missing.T
@@ -64,17 +64,17 @@ def find_long_gaps(view: MarketView) -> pl.DataFrame:
     return describe(hits, example, at="at")
 
 
-def find_short_half_days(view: MarketView) -> pl.DataFrame:
+def find_short_half_days(view: QualityView) -> pl.DataFrame:
     """Half days on which symbols lack bars."""
     return _short_sessions(view, "is_half_day")
 
 
-def find_short_dst_days(view: MarketView) -> pl.DataFrame:
+def find_short_dst_days(view: QualityView) -> pl.DataFrame:
     """First sessions after a change of clocks on which symbols lack bars."""
     return _short_sessions(view, "is_dst")
 
 
-def find_wrong_grid(view: MarketView) -> pl.DataFrame:
+def find_wrong_grid(view: QualityView) -> pl.DataFrame:
     """Too many stamps off the grid to be single mistakes."""
     off = view.bars["slot"].null_count()
     if off <= WRONG_GRID_FRAC * view.bars.height:
@@ -82,17 +82,17 @@ def find_wrong_grid(view: MarketView) -> pl.DataFrame:
     return hit(f"{off} of {view.bars.height} bars are not on the {view.provenance.grid} grid")
 
 
-def find_closed_day_bars(view: MarketView) -> pl.DataFrame:
+def find_closed_day_bars(view: QualityView) -> pl.DataFrame:
     """Bars on days without a session: holidays, weekends, ad-hoc closures."""
     return _off_grid_hits(view, pl.col("opens_at").is_null())
 
 
-def find_late_half_day_bars(view: MarketView) -> pl.DataFrame:
+def find_late_half_day_bars(view: QualityView) -> pl.DataFrame:
     """Bars after the early close of a half day."""
     return _off_grid_hits(view, _IS_AFTER_EARLY_CLOSE)
 
 
-def find_off_grid_bars(view: MarketView) -> pl.DataFrame:
+def find_off_grid_bars(view: QualityView) -> pl.DataFrame:
     """Bars on a trading day, but not at a time of the grid."""
     return _off_grid_hits(view, pl.col("opens_at").is_not_null() & ~_IS_AFTER_EARLY_CLOSE)
 
@@ -102,14 +102,14 @@ _IS_AFTER_EARLY_CLOSE = pl.col("is_half_day").fill_null(False) & (
 )
 
 
-def any_in_session(mask: BoolArray, view: MarketView) -> BoolArray:
+def any_in_session(mask: BoolArray, view: QualityView) -> BoolArray:
     """(S,) True where any symbol has a True in the session."""
     if not view.grid.height:
         return np.zeros(0, dtype=bool)
     return np.asarray(np.logical_or.reduceat(mask.any(axis=1), view.session_starts))
 
 
-def _missing_sessions(view: MarketView) -> BoolArray:
+def _missing_sessions(view: QualityView) -> BoolArray:
     """(S, N) True where a symbol lacks a whole session that others have."""
     if not view.grid.height:
         return np.zeros((0, len(view.symbols)), dtype=bool)
@@ -117,12 +117,12 @@ def _missing_sessions(view: MarketView) -> BoolArray:
     return np.asarray(absent & any_in_session(view.present, view)[:, None])
 
 
-def spread(per_session: BoolArray, view: MarketView) -> BoolArray:
+def spread(per_session: BoolArray, view: QualityView) -> BoolArray:
     """(S, N) → (T, N)."""
     return per_session[view.session_index]
 
 
-def _short_sessions(view: MarketView, kind: str) -> pl.DataFrame:
+def _short_sessions(view: QualityView, kind: str) -> pl.DataFrame:
     mask = view.missing & view.grid[kind].to_numpy()[:, None]
     if not mask.any():
         return no_hits()
@@ -134,7 +134,7 @@ def _short_sessions(view: MarketView, kind: str) -> pl.DataFrame:
 
 
 def _session_hits(
-    view: MarketView, sessions: np.ndarray, lacking: np.ndarray, aside: np.ndarray
+    view: QualityView, sessions: np.ndarray, lacking: np.ndarray, aside: np.ndarray
 ) -> pl.DataFrame:
     """Describe sessions by how many symbols lack bars, and for how many they were quarantined.
 
@@ -155,7 +155,7 @@ def _session_hits(
     return describe(hits, count + cause.otherwise(pl.lit("")), at="at")
 
 
-def absent_bars(view: MarketView, mask: BoolArray) -> pl.DataFrame:
+def absent_bars(view: QualityView, mask: BoolArray) -> pl.DataFrame:
     """Describe absent bars, (T, N), by symbol, time and whether they were quarantined."""
     columns, slots = np.nonzero(mask.T)
     hits = pl.DataFrame({"symbol": view.names(columns), "at": view.at(slots)})
@@ -163,7 +163,7 @@ def absent_bars(view: MarketView, mask: BoolArray) -> pl.DataFrame:
     return describe(hits.with_columns(example=pl.Series(cause)), pl.col("example"), at="at")
 
 
-def _off_grid_hits(view: MarketView, kind: pl.Expr) -> pl.DataFrame:
+def _off_grid_hits(view: QualityView, kind: pl.Expr) -> pl.DataFrame:
     if not view.bars["slot"].null_count():
         return no_hits()
     just_before = pl.col("closed_at").dt.offset_by("-1us").dt.convert_time_zone(view.time_zone)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from tradingbot.data.quality.finding import Finding, FindingAction, Severity
-from tradingbot.data.quality.view import MarketView
+from tradingbot.data.quality.view import QualityView
 from tradingbot.data.schema import UTC_TIME
 
 HIT_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -74,7 +74,7 @@ class RowCheck(QualityCheck):
 class MarketCheck(QualityCheck):
     """A rule about series, calendar, covariates, universe or quotes."""
 
-    find: Callable[[MarketView], pl.DataFrame] = lambda view: no_hits()
+    find: Callable[[QualityView], pl.DataFrame] = lambda view: no_hits()
     """Return hits; see `HIT_COLUMNS`."""
 
 

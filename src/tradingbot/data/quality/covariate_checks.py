@@ -8,35 +8,35 @@ import polars as pl
 
 from tradingbot.data.quality.check import MarketCheck, as_text, describe, hit, no_hits
 from tradingbot.data.quality.finding import Severity
-from tradingbot.data.quality.view import MarketView
+from tradingbot.data.quality.view import QualityView
 
 SENTIMENT = "sentiment"
 SENTIMENT_STALE_AFTER = timedelta(days=7)
 
 
-def find_values_out_of_range(view: MarketView) -> pl.DataFrame:
+def find_values_out_of_range(view: QualityView) -> pl.DataFrame:
     """Sentiment below 0 or above 1."""
     value = pl.col("value")
     is_out = value.is_finite() & ~value.is_between(0, 1)
     return _shown(_sentiment(view).filter(is_out))
 
 
-def find_values_not_finite(view: MarketView) -> pl.DataFrame:
+def find_values_not_finite(view: QualityView) -> pl.DataFrame:
     """Values of any covariate that are NaN or infinite."""
     return _shown(view.covariates.filter(~pl.col("value").is_finite()))
 
 
-def find_unknown_symbols(view: MarketView) -> pl.DataFrame:
+def find_unknown_symbols(view: QualityView) -> pl.DataFrame:
     """Covariates of symbols that have no bar."""
     return _shown(view.covariates.filter(~pl.col("symbol").is_in(view.symbols)))
 
 
-def find_no_sentiment(view: MarketView) -> pl.DataFrame:
+def find_no_sentiment(view: QualityView) -> pl.DataFrame:
     """Say that the sentiment feature will be neutral for all."""
     return no_hits() if _sentiment(view).height else hit("0.5 will be used")
 
 
-def find_symbols_without(view: MarketView) -> pl.DataFrame:
+def find_symbols_without(view: QualityView) -> pl.DataFrame:
     """Symbols that lack a covariate which others have."""
     have = view.covariates.select("symbol", "name").unique()
     every = pl.DataFrame({"symbol": view.symbols}).join(have.select("name").unique(), how="cross")
@@ -44,7 +44,7 @@ def find_symbols_without(view: MarketView) -> pl.DataFrame:
     return describe(lacking, pl.col("name"), at=None)
 
 
-def find_stale_sentiment(view: MarketView) -> pl.DataFrame:
+def find_stale_sentiment(view: QualityView) -> pl.DataFrame:
     """Stretches of more than a week between two values, or a value and the symbol's last bar."""
     until = view.bars.group_by("symbol").agg(until=pl.col("closed_at").last())
     values = _sentiment(view).join(until, on="symbol", how="inner", maintain_order="left")
@@ -57,7 +57,7 @@ def find_stale_sentiment(view: MarketView) -> pl.DataFrame:
     return describe(values.filter(is_stale), example, at="available_at")
 
 
-def _sentiment(view: MarketView) -> pl.DataFrame:
+def _sentiment(view: QualityView) -> pl.DataFrame:
     return view.covariates.filter(pl.col("name") == SENTIMENT)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from tradingbot.data.quality.view import MarketView
+from tradingbot.data.quality.view import QualityView
 from tradingbot.data.schema import UTC_TIME
 
 
@@ -35,7 +35,7 @@ def no_coverage() -> Coverage:
     return Coverage(pl.DataFrame(schema=columns), pl.DataFrame(schema={"symbol": pl.String}))
 
 
-def measure_coverage(view: MarketView) -> Coverage:
+def measure_coverage(view: QualityView) -> Coverage:
     """Count expected and present bars."""
     present, expected = view.present & view.expected, view.expected
     span = view.bars.group_by("symbol", maintain_order=True).agg(
@@ -56,7 +56,7 @@ def measure_coverage(view: MarketView) -> Coverage:
     return Coverage(joined, _by_month(view, present))
 
 
-def _by_month(view: MarketView, present: np.ndarray) -> pl.DataFrame:
+def _by_month(view: QualityView, present: np.ndarray) -> pl.DataFrame:
     table = pl.DataFrame({"symbol": view.symbols})
     if not view.grid.height:
         return table

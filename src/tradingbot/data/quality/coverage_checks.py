@@ -8,7 +8,7 @@ import polars as pl
 from tradingbot.data.quality.calendar_checks import absent_bars, any_in_session, spread
 from tradingbot.data.quality.check import MarketCheck, describe, hit, no_hits
 from tradingbot.data.quality.finding import Severity
-from tradingbot.data.quality.view import MarketView
+from tradingbot.data.quality.view import QualityView
 
 LATE_START_SESSIONS = 5
 EARLY_END_SESSIONS = 2
@@ -19,7 +19,7 @@ _SHOWN_AFTER = pl.format("{} sessions after the set{}", "count", "cause")
 _SHOWN_BEFORE = pl.format("{} sessions before the set{}", "count", "cause")
 
 
-def find_late_starts(view: MarketView) -> pl.DataFrame:
+def find_late_starts(view: QualityView) -> pl.DataFrame:
     """Symbols whose history begins well after the set's (or after they joined)."""
     first = np.minimum(view.first_slot, view.grid.height - 1)
     late = view.session_index[first] - view.session_index[view.expected.argmax(axis=0)]
@@ -28,7 +28,7 @@ def find_late_starts(view: MarketView) -> pl.DataFrame:
     return describe(hits.filter(pl.col("count") > LATE_START_SESSIONS), _SHOWN_AFTER, at="at")
 
 
-def find_early_ends(view: MarketView) -> pl.DataFrame:
+def find_early_ends(view: QualityView) -> pl.DataFrame:
     """Symbols whose history ends before the set's (or before they left)."""
     last = np.maximum(view.last_slot, 0)
     end = view.grid.height - 1 - view.expected[::-1].argmax(axis=0)
@@ -38,7 +38,7 @@ def find_early_ends(view: MarketView) -> pl.DataFrame:
     return describe(hits.filter(pl.col("count") >= EARLY_END_SESSIONS), _SHOWN_BEFORE, at="at")
 
 
-def find_low_coverage(view: MarketView) -> pl.DataFrame:
+def find_low_coverage(view: QualityView) -> pl.DataFrame:
     """Symbols that have too few of the bars they should have."""
     expected = np.maximum(view.expected.sum(axis=0), 1)
     present = (view.present & view.expected).sum(axis=0)
@@ -49,7 +49,7 @@ def find_low_coverage(view: MarketView) -> pl.DataFrame:
     return describe(hits, pl.format("{} of {} bars", "p", "e"), at=None)
 
 
-def find_thin_cross_sections(view: MarketView) -> pl.DataFrame:
+def find_thin_cross_sections(view: QualityView) -> pl.DataFrame:
     """Times at which too few of the living symbols have a bar."""
     alive = (view.lifetime & view.expected).sum(axis=1)
     present = view.present.sum(axis=1)
@@ -61,14 +61,14 @@ def find_thin_cross_sections(view: MarketView) -> pl.DataFrame:
     return describe(hits, pl.format("{}: {} of {} symbols", day, "p", "a"), at="at")
 
 
-def find_incomplete_trails(view: MarketView) -> pl.DataFrame:
+def find_incomplete_trails(view: QualityView) -> pl.DataFrame:
     """Bars absent among the last ones, from which the next decision would be made."""
     mask = view.expected & ~view.present
     mask[: max(0, view.grid.height - view.trailing_bars)] = False
     return absent_bars(view, mask)
 
 
-def find_overdue(view: MarketView) -> pl.DataFrame:
+def find_overdue(view: QualityView) -> pl.DataFrame:
     """Bars that should have arrived between the set's end and the time asked about."""
     if view.overdue_bars < OVERDUE_BARS:
         return no_hits()
@@ -76,7 +76,7 @@ def find_overdue(view: MarketView) -> pl.DataFrame:
 
 
 def _by_column(
-    view: MarketView, slots: np.ndarray, counts: np.ndarray, aside: np.ndarray
+    view: QualityView, slots: np.ndarray, counts: np.ndarray, aside: np.ndarray
 ) -> pl.DataFrame:
     """One row per symbol: `at` its slot, `count` of sessions, `cause` where rows were set aside."""
     cause = np.where(aside.any(axis=0), ", rows there were quarantined", "")

@@ -7,25 +7,25 @@ import polars as pl
 from tradingbot.data.quality.check import MarketCheck, describe, hit, no_hits
 from tradingbot.data.quality.finding import Severity
 from tradingbot.data.quality.row_checks import DUPLICATE_ROW
-from tradingbot.data.quality.view import MarketView
+from tradingbot.data.quality.view import QualityView
 from tradingbot.data.stamp_checks import count_session_edges, is_early, is_endless
 
 QUARANTINED_FRAC = 0.2
 
 
-def find_closes_at_open(view: MarketView) -> pl.DataFrame:
+def find_closes_at_open(view: QualityView) -> pl.DataFrame:
     """Symbols whose bars close the moment a session opens: an hour early, or opening stamps."""
     example = pl.format("in {} of {} sessions", "openings", "sessions")
     return describe(_edges(view).filter(is_early()), example, at="first_opening")
 
 
-def find_no_closing_bar(view: MarketView) -> pl.DataFrame:
+def find_no_closing_bar(view: QualityView) -> pl.DataFrame:
     """Symbols that hardly ever have a bar at the end of their sessions."""
     example = pl.format("in {} of {} sessions", "closings", "full_sessions")
     return describe(_edges(view).filter(is_endless()), example, at=None)
 
 
-def find_mostly_quarantined(view: MarketView) -> pl.DataFrame:
+def find_mostly_quarantined(view: QualityView) -> pl.DataFrame:
     """Say that so much was set aside that the rest stands for nothing."""
     aside, rows = _set_aside(view).height, view.bars.height
     if aside <= QUARANTINED_FRAC * (aside + rows):
@@ -33,7 +33,7 @@ def find_mostly_quarantined(view: MarketView) -> pl.DataFrame:
     return hit(f"{aside} of {aside + rows} rows")
 
 
-def find_quarantined_symbols(view: MarketView) -> pl.DataFrame:
+def find_quarantined_symbols(view: QualityView) -> pl.DataFrame:
     """Symbols of which much was set aside, also those of which nothing is left."""
     aside = _set_aside(view)
     if aside.is_empty():
@@ -47,11 +47,11 @@ def find_quarantined_symbols(view: MarketView) -> pl.DataFrame:
     return describe(many.sort("symbol"), pl.format("{} of {} rows", "aside", rows), at=None)
 
 
-def _edges(view: MarketView) -> pl.DataFrame:
+def _edges(view: QualityView) -> pl.DataFrame:
     return count_session_edges(view.bars["closed_at"], view.bars["symbol"], view.sessions)
 
 
-def _set_aside(view: MarketView) -> pl.DataFrame:
+def _set_aside(view: QualityView) -> pl.DataFrame:
     """Rows set aside; a repeat is not one: the row it repeats was judged by itself."""
     if "code" not in view.quarantine.columns:
         return pl.DataFrame()

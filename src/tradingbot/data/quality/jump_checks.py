@@ -13,7 +13,7 @@ import polars as pl
 from tradingbot.data.quality.check import MarketCheck, as_text, describe, no_hits
 from tradingbot.data.quality.finding import Severity
 from tradingbot.data.quality.neighbour_checks import ROBUST_SIGMA
-from tradingbot.data.quality.view import MarketView
+from tradingbot.data.quality.view import QualityView
 
 JUMP_FRAC = 0.2
 JUMP_SIGMAS = 10.0
@@ -33,22 +33,22 @@ _PERCENT = pl.format("{} %", ((pl.col("close") / pl.col("prev_close") - 1) * 100
 _MOVED = pl.format("{} after {}", as_text("open"), as_text("prev_close"))
 
 
-def find_splits(view: MarketView) -> pl.DataFrame:
+def find_splits(view: QualityView) -> pl.DataFrame:
     """Price gaps that look like a split nobody adjusted for."""
     return describe(_split_rows(view).filter(_IS_FALL, pl.col("factor") >= SURE_SPLIT), _MOVED)
 
 
-def find_reverse_splits(view: MarketView) -> pl.DataFrame:
+def find_reverse_splits(view: QualityView) -> pl.DataFrame:
     """Price gaps that look like a reverse split nobody adjusted for."""
     return describe(_split_rows(view).filter(~_IS_FALL, pl.col("factor") >= SURE_SPLIT), _MOVED)
 
 
-def find_possible_splits(view: MarketView) -> pl.DataFrame:
+def find_possible_splits(view: QualityView) -> pl.DataFrame:
     """Price gaps of 3:2 or 2:3, which news alone can bring about."""
     return describe(_split_rows(view).filter(pl.col("factor") < SURE_SPLIT), _MOVED)
 
 
-def find_jumps(view: MarketView) -> pl.DataFrame:
+def find_jumps(view: QualityView) -> pl.DataFrame:
     """Large moves of a real market that no split or splice explains."""
     if view.provenance.synthetic:
         return no_hits()
@@ -62,17 +62,17 @@ def find_jumps(view: MarketView) -> pl.DataFrame:
     return describe(unexplained, _PERCENT)
 
 
-def find_generated_jumps(view: MarketView) -> pl.DataFrame:
+def find_generated_jumps(view: QualityView) -> pl.DataFrame:
     """Large moves of a generated market: its jump process made them, no vendor did."""
     return describe(_jump_rows(view), _PERCENT) if view.provenance.synthetic else no_hits()
 
 
-def find_splices(view: MarketView) -> pl.DataFrame:
+def find_splices(view: QualityView) -> pl.DataFrame:
     """Breaks of level after a long gap: another instrument under the same name?"""
     return describe(_splice_rows(view), _MOVED)
 
 
-def _jump_rows(view: MarketView) -> pl.DataFrame:
+def _jump_rows(view: QualityView) -> pl.DataFrame:
     """Moves beyond 20 % and ten robust standard deviations of the symbol's moves."""
     candidates = view.bars.filter((pl.col("close") / pl.col("prev_close") - 1).abs() >= JUMP_FRAC)
     if candidates.is_empty():
@@ -83,7 +83,7 @@ def _jump_rows(view: MarketView) -> pl.DataFrame:
     )
 
 
-def _splice_rows(view: MarketView) -> pl.DataFrame:
+def _splice_rows(view: QualityView) -> pl.DataFrame:
     on_grid = pl.col("prev_slot").is_not_null() & pl.col("slot").is_not_null()
     rows = view.breaks.filter((_GAP.abs() >= SPLICE_LOG_MOVE) & on_grid)
     session = view.session_index
@@ -91,7 +91,7 @@ def _splice_rows(view: MarketView) -> pl.DataFrame:
     return rows.filter(pl.Series(skipped > SPLICE_SESSIONS, dtype=pl.Boolean))
 
 
-def _split_rows(view: MarketView) -> pl.DataFrame:
+def _split_rows(view: QualityView) -> pl.DataFrame:
     """Rows that open at a split's ratio of the close before and stay there, with `factor`.
 
     A generated market has no splits: what looks like one is a jump.

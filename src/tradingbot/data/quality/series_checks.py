@@ -10,7 +10,7 @@ import polars as pl
 from tradingbot.data.quality.check import MarketCheck, as_text, describe, hit, no_hits
 from tradingbot.data.quality.finding import Severity
 from tradingbot.data.quality.row_checks import SHOWN_OHLC
-from tradingbot.data.quality.view import MarketView
+from tradingbot.data.quality.view import QualityView
 
 STALE_RUN_BARS = 4
 LONG_WICK_FRAC = 0.3
@@ -19,7 +19,7 @@ PRICE_FLOOR = 1e-4
 VWAP_TOLERANCE_FRAC = 0.005
 
 
-def find_stale_runs(view: MarketView) -> pl.DataFrame:
+def find_stale_runs(view: QualityView) -> pl.DataFrame:
     """Runs of bars with the same four prices."""
     bars = view.bars
     key = ["column", "open", "high", "low", "close"]
@@ -32,19 +32,19 @@ def find_stale_runs(view: MarketView) -> pl.DataFrame:
     return describe(rows, pl.format("{} bars at {}", "count", as_text("close")))
 
 
-def find_long_wicks(view: MarketView) -> pl.DataFrame:
+def find_long_wicks(view: QualityView) -> pl.DataFrame:
     """Bars whose low or high lies far outside open and close."""
     low = pl.col("low") < (1 - LONG_WICK_FRAC) * pl.min_horizontal("open", "close")
     high = pl.col("high") * (1 - LONG_WICK_FRAC) > pl.max_horizontal("open", "close")
     return describe(view.bars.filter(low | high), SHOWN_OHLC)
 
 
-def find_zero_volume(view: MarketView) -> pl.DataFrame:
+def find_zero_volume(view: QualityView) -> pl.DataFrame:
     """Bars in which nothing traded and nothing moved."""
     return describe(view.bars.filter(pl.col("volume") == 0), as_text("close"))
 
 
-def find_fractional_volume(view: MarketView) -> pl.DataFrame:
+def find_fractional_volume(view: QualityView) -> pl.DataFrame:
     """Parts of shares, on an exchange that trades whole ones."""
     if view.provenance.calendar == "24/7":
         return no_hits()
@@ -52,13 +52,13 @@ def find_fractional_volume(view: MarketView) -> pl.DataFrame:
     return describe(view.bars.filter(volume != volume.floor()), as_text("volume"))
 
 
-def find_extreme_prices(view: MarketView) -> pl.DataFrame:
+def find_extreme_prices(view: QualityView) -> pl.DataFrame:
     """Prices above a million or below a hundredth of a cent."""
     is_extreme = (pl.col("high") > PRICE_CEILING) | (pl.col("low") < PRICE_FLOOR)
     return describe(view.bars.filter(is_extreme), as_text("close"))
 
 
-def find_odd_vwaps(view: MarketView) -> pl.DataFrame:
+def find_odd_vwaps(view: QualityView) -> pl.DataFrame:
     """Average prices clearly outside the bar they are the average of."""
     vwap = pl.col("vwap")
     is_odd = (vwap < pl.col("low") * (1 - VWAP_TOLERANCE_FRAC)) | (
@@ -68,14 +68,14 @@ def find_odd_vwaps(view: MarketView) -> pl.DataFrame:
     return describe(view.bars.filter(is_odd), example)
 
 
-def find_late_known(view: MarketView) -> pl.DataFrame:
+def find_late_known(view: QualityView) -> pl.DataFrame:
     """Bars that became known more than one bar after they closed."""
     delay = pl.col("known_at") - pl.col("closed_at")
     example = pl.format("{} minutes late", delay.dt.total_minutes())
     return describe(view.bars.filter(delay > view.timeframe.duration), example)
 
 
-def find_short_histories(view: MarketView) -> pl.DataFrame:
+def find_short_histories(view: QualityView) -> pl.DataFrame:
     """Symbols with fewer bars than the trailing window."""
     counts = view.bars.group_by("symbol", maintain_order=True).agg(
         at=pl.col("closed_at").first(), count=pl.len()
@@ -84,7 +84,7 @@ def find_short_histories(view: MarketView) -> pl.DataFrame:
     return describe(counts.filter(pl.col("count") < view.trailing_bars), example, at="at")
 
 
-def find_dividend_gaps(view: MarketView) -> pl.DataFrame:
+def find_dividend_gaps(view: QualityView) -> pl.DataFrame:
     """Say that ex-dividend days show as falls, where prices are not adjusted for dividends."""
     has_dividends = view.provenance.calendar != "24/7" and not view.provenance.synthetic
     if not has_dividends or view.provenance.adjustment == "split_dividend":

@@ -8,18 +8,18 @@ import polars as pl
 from tradingbot.data.quality.check import HIT_COLUMNS, MarketCheck, hit, no_hits
 from tradingbot.data.quality.finding import FindingAction, Severity
 from tradingbot.data.quality.screening import SYMBOL_UNSAFE
-from tradingbot.data.quality.view import MarketView
+from tradingbot.data.quality.view import QualityView
 from tradingbot.data.universes import membership_mask
 from tradingbot.domain.symbol import is_symbol
 
 
-def find_unsafe_symbols(view: MarketView) -> pl.DataFrame:
+def find_unsafe_symbols(view: QualityView) -> pl.DataFrame:
     """Names that a spreadsheet would run or that climb out of a folder."""
     names = {*view.symbols, *view.covariates["symbol"].unique()}
     return _names(sorted(name for name in names if not is_symbol(name)), "unsafe name")
 
 
-def find_unknown_symbols(view: MarketView) -> pl.DataFrame:
+def find_unknown_symbols(view: QualityView) -> pl.DataFrame:
     """Symbols with bars that the universe does not name."""
     if view.universe is None:
         return no_hits()
@@ -27,7 +27,7 @@ def find_unknown_symbols(view: MarketView) -> pl.DataFrame:
     return _names([name for name in view.symbols if name not in known], view.universe.name)
 
 
-def find_members_without_bars(view: MarketView) -> pl.DataFrame:
+def find_members_without_bars(view: QualityView) -> pl.DataFrame:
     """Members that should have bars in the set's range and have none at all."""
     if view.universe is None or not view.grid.height:
         return no_hits()
@@ -37,7 +37,7 @@ def find_members_without_bars(view: MarketView) -> pl.DataFrame:
     return _names([absent[i] for i in np.flatnonzero(is_due)], view.universe.name)
 
 
-def find_bars_outside_membership(view: MarketView) -> pl.DataFrame:
+def find_bars_outside_membership(view: QualityView) -> pl.DataFrame:
     """Bars of known symbols before they joined or after they left."""
     outside = view.present & ~view.expected
     columns, slots = np.nonzero(outside.T)
@@ -45,7 +45,7 @@ def find_bars_outside_membership(view: MarketView) -> pl.DataFrame:
     return hits.with_columns(example=pl.lit("not a member then"))
 
 
-def find_survivorship(view: MarketView) -> pl.DataFrame:
+def find_survivorship(view: QualityView) -> pl.DataFrame:
     """Say that nothing in the set ever ceased to trade, so results flatter the long side."""
     if view.provenance.synthetic or not view.grid.height:
         return no_hits()

@@ -28,7 +28,7 @@ _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class MarketView:
+class QualityView:
     """Everything a market check may look at."""
 
     bars: pl.DataFrame
@@ -100,7 +100,7 @@ class ValidationContext:
     trailing_bars: int
 
 
-def build_view(bars: pl.DataFrame, question: ValidationContext) -> MarketView:
+def build_view(bars: pl.DataFrame, question: ValidationContext) -> QualityView:
     """Lay at least one bar, sorted by symbol and close, on the expected grid."""
     timeframe = Timeframe.parse(question.provenance.timeframe)
     first, last = bars["closed_at"].min(), bars["closed_at"].max()
@@ -118,7 +118,7 @@ def build_view(bars: pl.DataFrame, question: ValidationContext) -> MarketView:
     symbols = tuple(bars["symbol"].unique(maintain_order=True))
     present = _mark(laid["slot"], laid["column"], (grid.height, len(symbols)))
     is_any = present.any(axis=0)
-    return MarketView(
+    return QualityView(
         bars=laid,
         symbols=symbols,
         grid=grid,
