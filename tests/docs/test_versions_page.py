@@ -17,6 +17,7 @@ import tradingbot
 from tradingbot import __version__
 from tradingbot.data.quality import report
 from tradingbot.evaluation.dossier.dossier import DOSSIER_FORMAT
+from tradingbot.training.result_file import RESULT_FORMAT
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "versions.md"
@@ -61,6 +62,7 @@ def render_page() -> str:
         read = str(written) if written == oldest else f"{oldest} … {written}"
         parts.append(f"| {FORMATS[name]} | `{name}` | {written} | {read} |")
     parts.append(f"| `dossier.json` | `Dossier` | {DOSSIER_FORMAT} | 1 … {DOSSIER_FORMAT} |")
+    parts.append(f"| `result.json` | `TrainResult` | {RESULT_FORMAT} | 1 … {RESULT_FORMAT} |")
     number = report._REPORT_VERSION
     parts.append(f"| `report.json` of `data validate` | `QualityReport` | {number} | {number} |")
     return "\n".join([*parts, ""])
