@@ -29,8 +29,14 @@ def load_policy(
         n_agents: N.
 
     Raises:
-        ConfigError: If tensors are missing, superfluous or of another shape.
+        ConfigError: If tensors are missing, superfluous or of another shape, or it has vectors.
     """
+    if layout.n_components:
+        raise ConfigError(
+            "an account must be traded with one number or code",
+            was=f"an actor of {layout.n_components} numbers",
+            remedy="Act with the learner itself where actions are vectors",
+        )
     prefix = layout.prefix
     stored = {
         name.removeprefix(prefix): tensor

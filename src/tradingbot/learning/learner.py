@@ -19,7 +19,8 @@ class Experience(NamedTuple):
     """What the flight recorder reads of one update's experience; S steps of B environments."""
 
     selected: Tensor
-    """(S, N, B) actions the policy chose, with its exploration; codes or numbers."""
+    """(S, N, B) actions the policy chose, with its exploration; codes or numbers; or (S, N, B, K)
+    vectors."""
     executed: Tensor
     """(S, N, B) int64 codes that were carried out."""
     traded: Tensor
@@ -53,7 +54,7 @@ class Learner(Protocol):
     """Learns a task; the same seed and task give the same bits on a CPU."""
 
     name: str
-    """`ppo`, `sac` or `direct`."""
+    """As `learning.catalogue` knows it."""
     task: Task
     steps: int
     """Environment steps per agent so far."""
@@ -64,10 +65,10 @@ class Learner(Protocol):
         """Collect experience and learn from it once."""
 
     def act(self, observation: Observation) -> Tensor:
-        """Return deterministic actions (N, B)."""
+        """Return deterministic actions, (N, B) or (N, B, K)."""
 
     def sample(self, observation: Observation) -> Tensor:
-        """Return actions (N, B) drawn from the policy with the learner's own generator."""
+        """Return actions, (N, B) or (N, B, K), drawn with the learner's own generator."""
 
     def networks(self) -> Mapping[str, nn.Module]:
         """What acting needs, by name; the weights that checkpoints call the agent."""

@@ -23,7 +23,7 @@ class PlayResult(NamedTuple):
     wealth: Tensor
     """(S + 1, N, B) before each step and after the last one; after the reset where one ended."""
     action: Tensor
-    """(S, N, B) codes or numbers."""
+    """(S, N, B) codes or numbers, or (S, N, B, K) vectors."""
     executed: Tensor
     """(S, N, B) int64 codes of what was carried out."""
     traded: Tensor
@@ -80,8 +80,8 @@ def score(
         "sharpe": torch.where(deviation > 0.0, sharpe, 0.0),
         "trades_per_1000": played.traded.double().mean((0, 2)) * 1_000.0,
         "entropy": histogram_entropy(histogram),
-        "lowest": played.action.amin((0, 2)).double(),
-        "highest": played.action.amax((0, 2)).double(),
+        "lowest": played.action.flatten(2).amin((0, 2)).double(),
+        "highest": played.action.flatten(2).amax((0, 2)).double(),
         "histogram": histogram,
     }
 
@@ -93,7 +93,11 @@ def simple_returns(wealth: Tensor) -> Tensor:
 
 
 def action_histogram(actions: Tensor, action: ActionSpec, n_bins: int = _BOX_BINS) -> Tensor:
-    """Return the share of each bin, (N, bins), of actions (S, N, B); codes have a bin each."""
+    """Return the share of each bin, (N, bins), of actions (S, N, B) or (S, N, B, K).
+
+    Codes have a bin each; components of a vector count like environments.
+    """
+    actions = actions.flatten(2)
     if action.kind == "discrete":
         bins, n_bins = actions, action.n_actions
     else:

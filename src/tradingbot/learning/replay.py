@@ -12,6 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from tradingbot.learning.task import Observation, TaskStep
+from tradingbot.learning.transition_extras import TransitionExtras, delivered
+
+_NOTHING = TransitionExtras()
 
 
 class Transitions(NamedTuple):
@@ -22,7 +25,7 @@ class Transitions(NamedTuple):
     private: Tensor
     """(N, M, P) what was known of oneself."""
     action: Tensor
-    """(N, M) number as the task got it, after squashing."""
+    """(N, M) number, or (N, M, K) vector, as the task got it, after squashing."""
     reward: Tensor
     """(N, M)"""
     continues: Tensor
@@ -31,10 +34,24 @@ class Transitions(NamedTuple):
     """(N, M) int64, what followed, before any reset."""
     final_private: Tensor
     """(N, M, P)"""
+    duration: Tensor | None = None
+    """(N, M) steps of the task's clock, where it was asked for."""
+    discount: Tensor | None = None
+    """(N, M) what the value of what followed counts for, where it was asked for."""
+    goal: Tensor | None = None
+    """(N, M, G) what was aimed for, where it was asked for."""
+    episode: Tensor | None = None
+    """(N, M) int64, number of the environment's episode, where it was asked for."""
 
 
-def transitions_of(before: Observation, action: Tensor, step: TaskStep) -> Transitions:
-    """Return what a step of all environments was, (N, B, …)."""
+def transitions_of(
+    before: Observation, action: Tensor, step: TaskStep, extras: TransitionExtras = _NOTHING
+) -> Transitions:
+    """Return what a step of all environments was, (N, B, …), with the extras that are asked for.
+
+    Raises:
+        ConfigError: If the task does not deliver one of them.
+    """
     return Transitions(
         before.row,
         before.private,
@@ -43,6 +60,10 @@ def transitions_of(before: Observation, action: Tensor, step: TaskStep) -> Trans
         (~step.terminated).to(step.reward.dtype),
         step.final_row,
         step.final_private,
+        duration=delivered(step, "duration") if extras.duration else None,
+        discount=delivered(step, "discount") if extras.discount else None,
+        goal=delivered(step, "goal") if extras.n_goal else None,
+        episode=delivered(step, "episode") if extras.episode else None,
     )
 
 
@@ -54,9 +75,10 @@ class Replay(nn.Module):
     """
 
     rows: Tensor
-    """(N, slots, B, 2) int32: seen, and what followed."""
+    """(N, slots, B, 2) int32: seen, and what followed; a third is the episode where it is kept."""
     numbers: Tensor
-    """(N, slots, B, 2 P + 3) private, final private, action, reward, continues."""
+    """(N, slots, B, W) private, final private, action, reward, continues, and the extras: W is
+    2 P + 3 for one number and no extras."""
     cursor: Tensor
     """(1,) int64, slot that is written next."""
     count: Tensor
@@ -69,6 +91,8 @@ class Replay(nn.Module):
         n_private: int,
         *,
         capacity: int,
+        n_components: int = 0,
+        extras: TransitionExtras = _NOTHING,
         device: torch.device | str = "cpu",
     ) -> None:
         """Reserve all memory at once; it does not grow afterwards.
@@ -79,13 +103,20 @@ class Replay(nn.Module):
             n_private: P.
             capacity: Transitions of each agent that are kept, rounded down to whole slots of B,
                 one slot at least.
+            n_components: K, numbers of an action that is a vector; 0: one number.
+            extras: What is kept besides.
             device: Where everything lives.
         """
         super().__init__()
         self.n_private, self.n_slots = n_private, max(1, capacity // n_envs)
+        self.n_components, self.extras = n_components, extras
         shape = (n_agents, self.n_slots, n_envs)
-        width = 2 * n_private + 3
-        self.register_buffer("rows", torch.zeros(*shape, 2, dtype=torch.int32, device=device))
+        self._widths = (
+            *(n_private, n_private, max(n_components, 1), 1, 1),
+            *(int(extras.duration), int(extras.discount), extras.n_goal),
+        )
+        n_rows, width = 2 + extras.episode, sum(self._widths)
+        self.register_buffer("rows", torch.zeros(*shape, n_rows, dtype=torch.int32, device=device))
         self.register_buffer("numbers", torch.zeros(*shape, width, device=device))
         self.register_buffer("cursor", torch.zeros(1, dtype=torch.int64, device=device))
         self.register_buffer("count", torch.zeros(1, dtype=torch.int64, device=device))
@@ -103,11 +134,18 @@ class Replay(nn.Module):
     @torch.no_grad()
     def insert(self, step: Transitions) -> None:
         """Write one step of all environments, (N, B, …), over the oldest one once it is full."""
-        rows = torch.stack([step.row, step.final_row], dim=-1).to(torch.int32)
-        columns = (step.action, step.reward, step.continues)
-        numbers = torch.cat(
-            [step.private, step.final_private, torch.stack(columns, dim=-1)], dim=-1
-        )
+        rows = torch.stack(
+            [part for part in (step.row, step.final_row, step.episode) if part is not None], dim=-1
+        ).to(torch.int32)
+        columns = (step.reward, step.continues, step.duration, step.discount)
+        single = [part for part in columns if part is not None]
+        vectors = [step.private, step.final_private]
+        if self.n_components:
+            vectors.append(step.action)
+        else:
+            single.insert(0, step.action)
+        goal = [] if step.goal is None else [step.goal]
+        numbers = torch.cat([*vectors, torch.stack(single, dim=-1), *goal], dim=-1)
         self.rows.index_copy_(1, self.cursor, rows[:, None])
         self.numbers.index_copy_(1, self.cursor, numbers[:, None].to(self.numbers.dtype))
         self.cursor.add_(1).remainder_(self.n_slots)
@@ -117,25 +155,78 @@ class Replay(nn.Module):
     def sample(self, n_samples: int, generator: torch.Generator) -> Transitions:
         """Draw transitions (N, M, …) uniformly with replacement, each agent from its own past.
 
-        There must be one at least. Drawn as doubles: 24 bits would favour some of 100 k places.
+        There must be one at least.
         """
+        return self._take(self._draw_places(n_samples, generator))
+
+    @torch.no_grad()
+    def sample_with_later(
+        self, n_samples: int, generator: torch.Generator, *, horizon: int
+    ) -> tuple[Transitions, Transitions]:
+        """Draw transitions (N, M, …), and with each a later one of its episode, or itself.
+
+        The later one is uniform over those of the same episode that are kept, `horizon` steps ahead
+        at most: what was reached there is a goal that hindsight can put in place of the one that
+        was aimed for. Episode numbers must be kept.
+        """
+        place = self._draw_places(n_samples, generator)
+        n_envs = self.rows.shape[2]
+        slot = (place - self.first) // n_envs
+        ahead = torch.arange(horizon + 1, device=place.device)
+        # Steps that were made after a slot; the newest stands before the cursor.
+        newer = torch.remainder(self.cursor - 1 - slot, self.n_slots)
+        later = torch.remainder(slot[..., None] + ahead, self.n_slots)
+        places = place[..., None] + (later - slot[..., None]) * n_envs
+        episode = _gather(self.rows[..., 2:], places.flatten(1)).view(places.shape)
+        same = (episode == episode[..., :1]) & (ahead <= newer[..., None])
+        # Episodes do not come back: those ahead are the first of the row.
+        count = same.sum(-1)
+        share = torch.rand(place.shape, generator=generator, device=place.device)
+        step = (share * count).long()
+        return self._take(place), self._take(places.gather(-1, step[..., None]).squeeze(-1))
+
+    @torch.no_grad()
+    def episode(self, agent: int, env: int, number: int) -> Transitions:
+        """Return what is kept of an episode in order of time, (1, L, …); asks the device.
+
+        Args:
+            agent: Place of the agent.
+            env: Place of its environment.
+            number: Of the episode; episode numbers must be kept.
+        """
+        count, cursor = int(self.count), int(self.cursor)
+        order = torch.arange(count, device=self.rows.device)
+        slots = (order + cursor) % self.n_slots if count == self.n_slots else order
+        inside = slots[self.rows[agent, slots, env, 2] == number]
+        return self._take(self.first[agent] + inside[None] * self.rows.shape[2] + env)
+
+    def _draw_places(self, n_samples: int, generator: torch.Generator) -> Tensor:
+        """Draw flat places (N, M); as doubles: 24 bits would favour some of 100 k places."""
         n_agents, _, n_envs, _ = self.rows.shape
         share = torch.rand(
             (n_agents, n_samples), generator=generator, dtype=torch.float64, device=self.rows.device
         )
-        place = (share * (self.count * n_envs)).long() + self.first
-        rows = _gather(self.rows, place).long()
-        numbers = _gather(self.numbers, place)
-        p = self.n_private
-        action, reward, continues = numbers[..., 2 * p :].unbind(-1)
+        return (share * (self.count * n_envs)).long() + self.first
+
+    def _take(self, place: Tensor) -> Transitions:
+        """Return the transitions (N, M, …) at flat places (N, M)."""
+        rows, numbers = _gather(self.rows, place).long(), _gather(self.numbers, place)
+        private, final_private, action, reward, continues, duration, discount, goal = torch.split(
+            numbers, list(self._widths), dim=-1
+        )
+        extras = self.extras
         return Transitions(
             rows[..., 0],
-            numbers[..., :p],
-            action,
-            reward,
-            continues,
+            private,
+            action if self.n_components else action.squeeze(-1),
+            reward.squeeze(-1),
+            continues.squeeze(-1),
             rows[..., 1],
-            numbers[..., p : 2 * p],
+            final_private,
+            duration=duration.squeeze(-1) if extras.duration else None,
+            discount=discount.squeeze(-1) if extras.discount else None,
+            goal=goal if extras.n_goal else None,
+            episode=rows[..., 2] if extras.episode else None,
         )
 
 

@@ -9,15 +9,16 @@ import torch
 from torch import Tensor
 
 from tradingbot.learning.task import Observation, Task, TaskState
+from tradingbot.learning.transition_extras import TransitionExtras, delivered
 
 
 class Choice(NamedTuple):
     """What a policy chose for one observation."""
 
     action: Tensor
-    """(N, B) what the task is told: codes or numbers."""
+    """(N, B) or (N, B, K) what the task is told: codes or numbers."""
     drawn: Tensor
-    """(N, B) what the policy drew: codes, or numbers before squashing."""
+    """(N, B) or (N, B, D) what the policy drew: codes, or numbers before squashing."""
     log_prob: Tensor
     """(N, B)"""
 
@@ -32,9 +33,9 @@ class Rollout(NamedTuple):
     allowed: Tensor
     """(S, N, B, A) bool; A is 0 for numbers."""
     action: Tensor
-    """(S, N, B)"""
+    """(S, N, B), or (S, N, B, K) for vectors."""
     drawn: Tensor
-    """(S, N, B)"""
+    """(S, N, B), or (S, N, B, D) for vectors; D is K in a box and K − 1 on a simplex."""
     log_prob: Tensor
     """(S, N, B)"""
     reward: Tensor
@@ -53,23 +54,45 @@ class Rollout(NamedTuple):
     """(S, N, B) bool"""
     terms: Tensor
     """(K, N, B) reward terms, summed over the steps."""
+    duration: Tensor | None = None
+    """(S, N, B) steps of the task's clock, where it was asked for."""
+    discount: Tensor | None = None
+    """(S, N, B), where it was asked for."""
+    episode: Tensor | None = None
+    """(S, N, B) int64, where it was asked for."""
+    goal: Tensor | None = None
+    """(S, N, B, G), where it was asked for."""
+    step_terms: Tensor | None = None
+    """(S, K, N, B) reward terms of every step, where they were asked for."""
 
 
-def allocate_rollout(task: Task, n_steps: int) -> Rollout:
-    """Reserve the memory of a rollout on the task's device; `collect_rollout` fills it."""
+_NOTHING = TransitionExtras()
+
+
+def allocate_rollout(task: Task, n_steps: int, extras: TransitionExtras = _NOTHING) -> Rollout:
+    """Reserve the memory of a rollout on the task's device; `collect_rollout` fills it.
+
+    Args:
+        task: What is collected.
+        n_steps: S.
+        extras: What is kept besides; the task must deliver it.
+    """
     shape = (n_steps, len(task.agent_names), task.n_envs)
     device, n_codes = task.table.device, task.action.n_actions
 
     def reserve(dtype: torch.dtype, *more: int) -> Tensor:
         return torch.zeros(*shape, *more, dtype=dtype, device=device)
 
-    action = reserve(torch.int64 if n_codes else torch.float32)
+    components = task.action.shape
+    action = reserve(torch.int64 if n_codes else torch.float32, *components)
+    n_drawn = tuple(count - (task.action.kind == "simplex") for count in components)
+    n_terms = len(task.term_names)
     return Rollout(
         row=reserve(torch.int64),
         private=reserve(torch.float32, task.n_private),
         allowed=reserve(torch.bool, n_codes),
         action=action,
-        drawn=action.clone(),
+        drawn=reserve(action.dtype, *n_drawn),
         log_prob=reserve(torch.float32),
         reward=reserve(torch.float32),
         final_row=reserve(torch.int64),
@@ -78,7 +101,14 @@ def allocate_rollout(task: Task, n_steps: int) -> Rollout:
         truncated=reserve(torch.bool),
         executed=reserve(torch.int64),
         traded=reserve(torch.bool),
-        terms=torch.zeros(len(task.term_names), *shape[1:], device=device),
+        terms=torch.zeros(n_terms, *shape[1:], device=device),
+        duration=reserve(torch.float32) if extras.duration else None,
+        discount=reserve(torch.float32) if extras.discount else None,
+        episode=reserve(torch.int64) if extras.episode else None,
+        goal=reserve(torch.float32, extras.n_goal) if extras.n_goal else None,
+        step_terms=torch.zeros(n_steps, n_terms, *shape[1:], device=device)
+        if extras.terms
+        else None,
     )
 
 
@@ -90,8 +120,13 @@ def collect_rollout(
     choose: Callable[[Observation], Choice],
     rollout: Rollout,
 ) -> tuple[TaskState, Observation]:
-    """Fill a rollout from a state on; return the state and observation after it."""
+    """Fill a rollout from a state on; return the state and observation after it.
+
+    Raises:
+        ConfigError: If the task does not deliver what the rollout keeps.
+    """
     rollout.terms.zero_()
+    extras = _kept_extras(rollout)
     for t in range(len(rollout.row)):
         choice = choose(observation)
         made = task.step(state, choice.action)
@@ -107,5 +142,19 @@ def collect_rollout(
         rollout.executed[t] = made.executed
         rollout.traded[t] = made.traded
         rollout.terms.add_(made.terms)
+        for name, kept in extras.items():
+            kept[t] = delivered(made, name)
         state, observation = made.state, made.observation
     return state, observation
+
+
+def _kept_extras(rollout: Rollout) -> dict[str, Tensor]:
+    """Return what is kept besides, by its name in a `TaskStep`."""
+    parts = {
+        "duration": rollout.duration,
+        "discount": rollout.discount,
+        "episode": rollout.episode,
+        "goal": rollout.goal,
+        "terms": rollout.step_terms,
+    }
+    return {name: kept for name, kept in parts.items() if kept is not None}

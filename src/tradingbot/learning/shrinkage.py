@@ -30,7 +30,7 @@ from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import DataError
 from tradingbot.learning.learner import Learner
 from tradingbot.learning.playing import play, simple_returns
-from tradingbot.learning.task import ActionSpec, Observation, Task
+from tradingbot.learning.task import ActionSpec, Observation, Task, idle_action
 from tradingbot.networks.heads import StackedHead
 
 FORMS: Mapping[str, float] = {"shared": 0.0, "half": 0.5, "full": 1.0}
@@ -163,14 +163,13 @@ def apply(networks: Mapping[str, nn.Module], shrinkage: Shrinkage) -> None:
 def staying_out(act: Act, trades: Tensor, action: ActionSpec) -> Act:
     """Return a policy in which agents that do not trade (N,) do nothing.
 
-    They want the number nearest to 0, or choose code 0.
+    They want the numbers nearest to 0, choose code 0, or keep all in the last weight.
     """
-    nothing = 0.0 if action.kind == "discrete" else min(max(0.0, action.low), action.high)
 
     def act_or_stay_out(observation: Observation) -> Tensor:
         chosen = act(observation)
-        active = trades.to(chosen.device)[:, None]
-        return torch.where(active, chosen, torch.full_like(chosen, nothing))
+        active = trades.to(chosen.device).view(-1, *[1] * (chosen.dim() - 1))
+        return torch.where(active, chosen, idle_action(action, observation.row, chosen.dtype))
 
     return act_or_stay_out
 

@@ -9,35 +9,86 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
+import torch
 from torch import Tensor
 
 from tradingbot.domain.checks import require, require_kinds
 
 TaskState = tuple[Tensor, ...]
 """All that changes in a task, last axis N · B; what resuming needs."""
-ActionKind = Literal["discrete", "box"]
+ActionKind = Literal["discrete", "box", "simplex"]
 
 
 @dataclass(frozen=True)
 class ActionSpec:
-    """What an action is: a code below `n_actions`, or a number in [low, high]."""
+    """What an action is: a code, a number or K numbers in [low, high], or K weights that sum to 1.
+
+    Example:
+        >>> ActionSpec().shape, ActionSpec(n_components=3).shape, ActionSpec.simplex(4).shape
+        ((), (3,), (4,))
+    """
 
     kind: ActionKind = "box"
     n_actions: int = 0
     """Codes; 0 for numbers."""
     low: float = -1.0
     high: float = 1.0
+    n_components: int = 0
+    """K, numbers of a vector; 0: one number or code, without an axis of its own."""
+
+    @classmethod
+    def simplex(cls, n_components: int) -> ActionSpec:
+        """Return K weights in [0, 1] that sum to 1; the last is what is left over, e.g. cash."""
+        return cls("simplex", 0, 0.0, 1.0, n_components)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Axes of one action: none, or (K,)."""
+        return (self.n_components,) if self.n_components else ()
 
     def __post_init__(self) -> None:
         """Refuse a space without an action."""
         require_kinds(self)
-        require(self.kind in ("discrete", "box"), "kind must be discrete or box", self)
+        require(
+            self.kind in ("discrete", "box", "simplex"),
+            "kind must be discrete, box or simplex",
+            self,
+        )
         require(
             (self.n_actions >= 2) == (self.kind == "discrete"),
             "n_actions must be 2 or more for discrete actions, and 0 for a box",
             self,
         )
         require(self.low < self.high, "low must be below high", self)
+        require(self.n_components >= 0, "n_components must be 0 or more", self)
+        require(
+            self.kind != "discrete" or not self.n_components,
+            "n_components must be 0 for discrete actions",
+            self,
+        )
+        require(
+            self.kind != "simplex"
+            or (self.n_components >= 2 and (self.low, self.high) == (0.0, 1.0)),
+            "a simplex must have 2 components or more, in [0, 1]",
+            self,
+        )
+
+
+def idle_action(action: ActionSpec, row: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return doing nothing, (N, B) or (N, B, K): code 0, numbers next to 0, all in the last weight.
+
+    Args:
+        action: What actions are.
+        row: (N, B), of an observation.
+        dtype: Of numbers; codes are int64.
+    """
+    if action.kind == "discrete":
+        return torch.zeros(row.shape, dtype=torch.int64, device=row.device)
+    still = min(max(0.0, action.low), action.high)
+    idle = torch.full((*row.shape, *action.shape), still, dtype=dtype, device=row.device)
+    if action.kind == "simplex":
+        idle[..., -1] = 1.0
+    return idle
 
 
 class Observation(NamedTuple):
@@ -75,10 +126,23 @@ class TaskStep(NamedTuple):
     """(N, B) int64 code of what was really done, of `Task.code_names`."""
     traded: Tensor
     """(N, B) bool, whether anything changed hands."""
+    duration: Tensor | None = None
+    """(N, B) steps of the task's clock that the action took, 1 or more; None: one each."""
+    discount: Tensor | None = None
+    """(N, B) what the value of the final observation counts for, in [0, 1], instead of the
+    learner's own discount per step; None: the learner's."""
+    episode: Tensor | None = None
+    """(N, B) int64, number of the environment's episode that the step belongs to, rising."""
+    goal: Tensor | None = None
+    """(N, B, G) what was aimed for."""
 
 
 class Task(Protocol):
-    """N agents × B environments. Pure: a step depends on its arguments alone."""
+    """N agents × B environments. Pure: a step depends on its arguments alone.
+
+    A task whose steps carry durations, discounts, episode numbers or goals says so in an attribute
+    `carries`, a `learning.transition_extras.TransitionExtras`; without it they carry none.
+    """
 
     agent_names: tuple[str, ...]
     """N names."""
@@ -100,7 +164,7 @@ class Task(Protocol):
         """Open every environment."""
 
     def step(self, state: TaskState, action: Tensor) -> TaskStep:
-        """Advance with actions (N, B), int64 codes or numbers, without gradients."""
+        """Advance with actions (N, B), int64 codes or numbers, or (N, B, K), without gradients."""
 
     def differentiable_step(self, state: TaskState, action: Tensor) -> TaskStep:
         """Advance so that gradients flow from rewards and state back to numeric actions."""

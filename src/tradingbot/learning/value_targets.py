@@ -4,6 +4,10 @@ Index t runs over the steps 0..S-1 of a rollout. `value_tp1[t]` is the value of 
 followed step t *before* any reset. An end by termination has no future: its value counts as 0. An
 end by truncation has one, which we do not see: it is bootstrapped from `value_tp1`. Neither lets
 rewards of the next episode flow back. The last step of a rollout bootstraps like a truncation.
+
+A discount is one number for all steps, or one per step (S, …): what the value of the successor
+counts for. Steps that take a while, such as options, are semi-Markov (Sutton, Precup & Singh 1999):
+their reward is discounted within the step already, their discount is γ to the power of the time.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ def generalized_advantage(
     terminated_t: Tensor,
     truncated_t: Tensor,
     *,
-    discount: float,
+    discount: float | Tensor,
     decay: float,
 ) -> Tensor:
     """Estimate the advantage of each action by an exponentially decayed sum of TD errors.
@@ -34,18 +38,18 @@ def generalized_advantage(
         value_tp1: (S, …) value of the successor, before any reset.
         terminated_t: (S, …) bool, nothing follows.
         truncated_t: (S, …) bool, time was up.
-        discount: γ in [0, 1].
-        decay: λ in [0, 1].
+        discount: γ in [0, 1], or (S, …) of each step.
+        decay: λ in [0, 1], per step whatever time it took.
 
     Returns:
         (S, …) advantage.
 
     Raises:
-        ValueError: If the five tensors do not share one shape.
+        ValueError: If the tensors do not share one shape.
 
     Source: Schulman et al. 2016 (arXiv:1506.02438).
     """
-    _require_one_shape(reward_t, value_t, value_tp1, terminated_t, truncated_t)
+    _require_one_shape(reward_t, value_t, value_tp1, terminated_t, truncated_t, discount)
     advantage_t = reward_t + discount * torch.where(terminated_t, 0.0, value_tp1) - value_t
     weight_t = (~(terminated_t | truncated_t)).to(value_t.dtype) * (discount * decay)
     n_steps, reach = len(reward_t), 1
@@ -66,18 +70,18 @@ def generalized_advantage_by_loop(
     terminated_t: Tensor,
     truncated_t: Tensor,
     *,
-    discount: float,
+    discount: float | Tensor,
     decay: float,
 ) -> Tensor:
     """Do what `generalized_advantage` does, step by step from the end."""
-    _require_one_shape(reward_t, value_t, value_tp1, terminated_t, truncated_t)
+    _require_one_shape(reward_t, value_t, value_tp1, terminated_t, truncated_t, discount)
     advantage_t = torch.zeros_like(reward_t)
     carried = torch.zeros_like(reward_t[0])
     for t in reversed(range(len(reward_t))):
         successor = torch.where(terminated_t[t], 0.0, value_tp1[t])
-        error = reward_t[t] + discount * successor - value_t[t]
+        error = reward_t[t] + _at(discount, t) * successor - value_t[t]
         ended = terminated_t[t] | truncated_t[t]
-        carried = error + discount * decay * torch.where(ended, 0.0, carried)
+        carried = error + _at(discount, t) * decay * torch.where(ended, 0.0, carried)
         advantage_t[t] = carried
     return advantage_t
 
@@ -88,7 +92,7 @@ def lambda_targets(
     terminated_t: Tensor,
     truncated_t: Tensor,
     *,
-    discount: float,
+    discount: float | Tensor,
     decay: float,
 ) -> Tensor:
     """Return value targets (S, …): geometric mixtures of n-step targets; arguments as above.
@@ -121,7 +125,7 @@ def lambda_targets_by_loop(
     terminated_t: Tensor,
     truncated_t: Tensor,
     *,
-    discount: float,
+    discount: float | Tensor,
     decay: float,
 ) -> Tensor:
     """Do what `lambda_targets` does, step by step from the end."""
@@ -131,7 +135,7 @@ def lambda_targets_by_loop(
         ended = terminated_t[t] | truncated_t[t]
         seen = torch.where(ended, value_tp1[t], target_tp1)
         mixed = (1.0 - decay) * value_tp1[t] + decay * seen
-        target_t[t] = reward_t[t] + discount * torch.where(terminated_t[t], 0.0, mixed)
+        target_t[t] = reward_t[t] + _at(discount, t) * torch.where(terminated_t[t], 0.0, mixed)
         target_tp1 = target_t[t]
     return target_t
 
@@ -142,10 +146,12 @@ def n_step_targets(
     terminated_t: Tensor,
     truncated_t: Tensor,
     *,
-    discount: float,
+    discount: float | Tensor,
     n_steps: int,
 ) -> Tensor:
     """Return Σ_{i<n} γ^i reward_{t+i} + γ^n value_{t+n}, (S, …), cut where the episode ends.
+
+    Where steps have discounts of their own, γ^i is the product of those before.
 
     n rounds of whole tensors: the target over k steps is one reward and the target over k − 1 steps
     of the successor. Fewer steps count where the rollout ends. Arguments as above.
@@ -166,24 +172,30 @@ def n_step_targets_by_loop(
     terminated_t: Tensor,
     truncated_t: Tensor,
     *,
-    discount: float,
+    discount: float | Tensor,
     n_steps: int,
 ) -> Tensor:
     """Do what `n_step_targets` does for tensors (S,), one number at a time."""
     target_t = torch.zeros_like(reward_t)
     last = len(reward_t) - 1
     for t in range(len(reward_t)):
+        weight: float | Tensor = 1.0
         for i in range(n_steps):
-            target_t[t] += discount**i * reward_t[t + i]
+            target_t[t] += weight * reward_t[t + i]
+            weight = weight * _at(discount, t + i)
             ended = bool(terminated_t[t + i] | truncated_t[t + i])
             if ended or t + i == last or i == n_steps - 1:
                 if not terminated_t[t + i]:
-                    target_t[t] += discount ** (i + 1) * value_tp1[t + i]
+                    target_t[t] += weight * value_tp1[t + i]
                 break
     return target_t
 
 
-def _require_one_shape(*tensors: Tensor) -> None:
-    shapes = {tuple(tensor.shape) for tensor in tensors}
+def _at(discount: float | Tensor, t: int) -> float | Tensor:
+    return discount[t] if isinstance(discount, Tensor) else discount
+
+
+def _require_one_shape(*tensors: Tensor | float) -> None:
+    shapes = {tuple(tensor.shape) for tensor in tensors if isinstance(tensor, Tensor)}
     if len(shapes) > 1:
         raise ValueError(f"rewards, values and ends must share one shape, were {sorted(shapes)}")

@@ -9,16 +9,20 @@ import torch
 from torch import Tensor
 
 from tradingbot.domain.checks import require, require_kinds
+from tradingbot.networks.distributions import to_simplex
 from tradingbot.networks.heads import HeadConfig
-from tradingbot.networks.levels import round_to_levels
+from tradingbot.networks.levels import round_to_levels, round_weights
+
+SquashKind = Literal["sigmoid", "tanh", "softmax"]
 
 
 @dataclass(frozen=True)
 class Squash:
-    """How the first output of a head becomes a number in a range."""
+    """How outputs of a head become numbers in a range, or weights that sum to 1."""
 
-    kind: Literal["sigmoid", "tanh"] = "sigmoid"
-    """`sigmoid` for direct gradients, `tanh` for the mean of a squashed Gaussian."""
+    kind: SquashKind = "sigmoid"
+    """`sigmoid` for direct gradients, `tanh` for the mean of a squashed Gaussian, `softmax` for
+    weights."""
     gain: float = 1.0
     """Multiplies the output first."""
     low: float = 0.0
@@ -29,14 +33,20 @@ class Squash:
     def __post_init__(self) -> None:
         """Refuse what cannot be computed."""
         require_kinds(self)
-        require(self.kind in ("sigmoid", "tanh"), "kind must be sigmoid or tanh", self)
+        require(
+            self.kind in ("sigmoid", "tanh", "softmax"),
+            "kind must be sigmoid, tanh or softmax",
+            self,
+        )
         require(self.gain > 0.0, "gain must be above 0", self)
         require(self.low < self.high, "low must be below high", self)
         require(self.levels == 0 or self.levels >= 2, "levels must be 0, or 2 or more", self)
 
     def __call__(self, output: Tensor) -> Tensor:
-        """Map outputs (…) to positions (…)."""
+        """Map outputs (…) to positions (…); `softmax`: (…, K − 1) to weights (…, K)."""
         scaled = self.gain * output
+        if self.kind == "softmax":
+            return round_weights(to_simplex(scaled), self.levels)
         share = torch.sigmoid(scaled) if self.kind == "sigmoid" else 0.5 * (scaled.tanh() + 1.0)
         position = self.low + (self.high - self.low) * share
         return round_to_levels(position, self.low, self.high, self.levels)
@@ -50,7 +60,9 @@ class ActorLayout:
     """What the names of its tensors begin with."""
     head: HeadConfig
     n_outputs: int
-    """The first is what `squash` reads; without one, a preference for each code."""
+    """The first are what `squash` reads; without one, a preference for each code."""
     squash: Squash | None
     private: tuple[str, ...]
     """Names of the inputs that follow the view's, in order: what an agent knows of itself."""
+    n_components: int = 0
+    """K, numbers of a vector: `squash` reads the first K outputs, of weights K − 1; 0: one."""

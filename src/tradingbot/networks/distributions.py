@@ -1,7 +1,8 @@
-"""Distributions of actions: masked categorical over codes, squashed Gaussian over numbers.
+"""Distributions of actions: codes, a number, K numbers, or K weights that sum to 1.
 
-Noise is drawn with a generator that is passed in. Entropies are in nats; learners put them on one
-scale from 0 (decided) to 1 (anything goes), the spread.
+Codes are masked categorical, numbers squashed Gaussians, weights a softmax of Gaussians. Noise is
+drawn with a generator that is passed in. Entropies are in nats; learners put them on one scale from
+0 (decided) to 1 (uniform), the normalised entropy.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from torch.nn import functional
 _MASKED = -1.0e9
 """Logit of a forbidden code: finite, so that gradients and entropies stay numbers."""
 LOG_STD_BOUNDS = (-5.0, 2.0)
+_UNIT_ENTROPY = 0.5 * math.log(2.0 * math.pi * math.e)
+"""Of a Gaussian of deviation 1, in nats."""
 
 
 class MaskedCategorical(NamedTuple):
@@ -65,9 +68,7 @@ class SquashedGaussian(NamedTuple):
     @classmethod
     def of(cls, mean: Tensor, log_std: Tensor, low: float, high: float) -> SquashedGaussian:
         """Bound the deviation smoothly."""
-        lowest, highest = LOG_STD_BOUNDS
-        bounded = lowest + 0.5 * (highest - lowest) * (torch.tanh(log_std) + 1.0)
-        return cls(mean, bounded, low, high)
+        return cls(mean, _bounded(log_std), low, high)
 
     def sample(self, generator: torch.Generator) -> Tensor:
         """Draw numbers before squashing, (…,), differentiable; `squash` makes actions of them."""
@@ -84,8 +85,109 @@ class SquashedGaussian(NamedTuple):
 
     def log_prob(self, unsquashed: Tensor) -> Tensor:
         """Return log densities (…,) of the actions that unsquashed numbers (…,) become."""
-        deviation = (unsquashed - self.mean) * torch.exp(-self.log_std)
-        gaussian = -0.5 * deviation.square() - self.log_std - 0.5 * math.log(2.0 * math.pi)
+        gaussian = _gaussian_log_prob(unsquashed, self.mean, self.log_std)
         # log(1 − tanh²u) without cancellation.
         slope = 2.0 * (math.log(2.0) - unsquashed - functional.softplus(-2.0 * unsquashed))
         return gaussian - slope - math.log(0.5 * (self.high - self.low))
+
+    def entropy(self, generator: torch.Generator) -> Tensor:
+        """Return entropies (…,) in nats, with gradients; an unbiased estimate.
+
+        The Gaussian part is exact; what squashing takes away is estimated with one fresh draw.
+        """
+        drawn = self.sample(generator)
+        slope = 2.0 * (math.log(2.0) - drawn - functional.softplus(-2.0 * drawn))
+        return self.log_std + _UNIT_ENTROPY + slope + math.log(0.5 * (self.high - self.low))
+
+
+class VectorGaussian(NamedTuple):
+    """K independent numbers in [low, high] each; a density is the product over the components."""
+
+    components: SquashedGaussian
+    """Of tensors (…, K)."""
+
+    def sample(self, generator: torch.Generator) -> Tensor:
+        """Draw numbers before squashing, (…, K), differentiable."""
+        return self.components.sample(generator)
+
+    def squash(self, unsquashed: Tensor) -> Tensor:
+        """Return actions (…, K) in [low, high]."""
+        return self.components.squash(unsquashed)
+
+    def mode(self) -> Tensor:
+        """Return the actions of the mean (…, K)."""
+        return self.components.mode()
+
+    def log_prob(self, unsquashed: Tensor) -> Tensor:
+        """Return log densities (…,) of the actions that unsquashed numbers (…, K) become."""
+        return self.components.log_prob(unsquashed).sum(-1)
+
+    def entropy(self, generator: torch.Generator) -> Tensor:
+        """Return entropies (…,) in nats, with gradients; an unbiased estimate."""
+        return self.components.entropy(generator).sum(-1)
+
+
+class SimplexGaussian(NamedTuple):
+    """K weights above 0 that sum to 1: softmax of K − 1 Gaussians and a 0 for the last weight.
+
+    The logistic normal of Aitchison & Shen 1980. Densities are in the first K − 1 weights, which
+    determine the last.
+    """
+
+    mean: Tensor
+    """(…, K − 1) before squashing."""
+    log_std: Tensor
+    """(…, K − 1) within `LOG_STD_BOUNDS`."""
+
+    @classmethod
+    def of(cls, mean: Tensor, log_std: Tensor) -> SimplexGaussian:
+        """Bound the deviations smoothly."""
+        return cls(mean, _bounded(log_std))
+
+    def sample(self, generator: torch.Generator) -> Tensor:
+        """Draw numbers before squashing, (…, K − 1), differentiable."""
+        noise = torch.randn(self.mean.shape, generator=generator, device=generator.device)
+        return self.mean + self.log_std.exp() * noise
+
+    def squash(self, unsquashed: Tensor) -> Tensor:
+        """Return weights (…, K)."""
+        return to_simplex(unsquashed)
+
+    def mode(self) -> Tensor:
+        """Return the weights of the mean (…, K)."""
+        return to_simplex(self.mean)
+
+    def log_prob(self, unsquashed: Tensor) -> Tensor:
+        """Return log densities (…,) of the weights that unsquashed numbers (…, K − 1) become."""
+        gaussian = _gaussian_log_prob(unsquashed, self.mean, self.log_std).sum(-1)
+        return gaussian - _log_slope(unsquashed)
+
+    def entropy(self, generator: torch.Generator) -> Tensor:
+        """Return entropies (…,) in nats, with gradients; an unbiased estimate."""
+        gaussian = (self.log_std + _UNIT_ENTROPY).sum(-1)
+        return gaussian + _log_slope(self.sample(generator))
+
+
+def to_simplex(unsquashed: Tensor) -> Tensor:
+    """Return K weights (…, K) of K − 1 numbers (…, K − 1); zeros become equal weights.
+
+    Example:
+        >>> to_simplex(torch.zeros(3)).tolist()
+        [0.25, 0.25, 0.25, 0.25]
+    """
+    return torch.softmax(functional.pad(unsquashed, (0, 1)), dim=-1)
+
+
+def _log_slope(unsquashed: Tensor) -> Tensor:
+    """Return the logarithm of the volume that `to_simplex` makes of a unit volume: Σ log weight."""
+    return torch.log_softmax(functional.pad(unsquashed, (0, 1)), dim=-1).sum(-1)
+
+
+def _bounded(log_std: Tensor) -> Tensor:
+    lowest, highest = LOG_STD_BOUNDS
+    return lowest + 0.5 * (highest - lowest) * (torch.tanh(log_std) + 1.0)
+
+
+def _gaussian_log_prob(number: Tensor, mean: Tensor, log_std: Tensor) -> Tensor:
+    deviation = (number - mean) * torch.exp(-log_std)
+    return -0.5 * deviation.square() - log_std - 0.5 * math.log(2.0 * math.pi)

@@ -28,3 +28,26 @@ def round_to_levels(action: Tensor, low: float, high: float, levels: int) -> Ten
     share = torch.round((action - low) / width * (levels - 1)) / (levels - 1)
     # From the nearer end: low + (high − low) need not be high in floating point.
     return torch.where(share < 0.5, low + width * share, high - width * (1.0 - share))
+
+
+def round_weights(weights: Tensor, levels: int) -> Tensor:
+    """Return weights (…, K) in multiples of 1 ÷ (levels − 1) that still sum to 1; 0: as they are.
+
+    By largest remainders: every weight is rounded down, and what is left goes, one unit each, to
+    those that lost most. With two levels the largest weight takes all.
+
+    Args:
+        weights: (…, K) of 0 or more, with sum 1.
+        levels: 0, or 2 or more.
+
+    Example:
+        >>> round_weights(torch.tensor([0.5, 0.3, 0.2]), 5).tolist()
+        [0.5, 0.25, 0.25]
+    """
+    if not levels:
+        return weights
+    units = weights * (levels - 1)
+    whole = units.floor()
+    missing = (levels - 1) - whole.sum(-1, keepdim=True)
+    rank = (units - whole).argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
+    return (whole + (rank < missing)) / (levels - 1)

@@ -222,6 +222,11 @@ class Cloner:
 
 
 def _check_outputs(actor: StackedHead, action: ActionSpec, config: CloningConfig) -> None:
+    if action.n_components:
+        raise ConfigError(
+            "actions must be codes or single numbers to be imitated",
+            was=f"{action.kind} of {action.n_components} components",
+        )
     possible = (action.n_actions,) if action.n_actions else (1, 2)
     if not action.n_actions and config.number_loss == "log_prob":
         possible = (2,)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from tradingbot.domain.errors import ConfigError
+from tradingbot.learning.action_policy import n_numbers, round_action
 from tradingbot.learning.captured import CapturedStep, rate_holder, set_rate
 from tradingbot.learning.direct.config import DirectConfig
 from tradingbot.learning.direct.loss import log_growth, objective_of
@@ -15,8 +16,8 @@ from tradingbot.learning.generators import begin_another, make_generator
 from tradingbot.learning.learner import Experience, Metrics, Update, experience_of
 from tradingbot.learning.learner_state import Part, collect_state, restore_state
 from tradingbot.learning.task import Observation, Task, TaskState, TaskStep
+from tradingbot.networks.distributions import to_simplex
 from tradingbot.networks.heads import StackedHead
-from tradingbot.networks.levels import round_to_levels
 from tradingbot.networks.view import View
 
 _FIRST_CALLS = 1
@@ -40,7 +41,8 @@ class Direct:
         """Draw weights and open the task's environments.
 
         Args:
-            task: With numeric actions, and a differentiable step.
+            task: With numeric actions (a number, a vector in a box, weights on a simplex), and a
+                differentiable step.
             view: How rows of the task's table are seen; learns too if it can.
             config: Settings.
             seed: Root of all random streams.
@@ -50,7 +52,7 @@ class Direct:
         Raises:
             ConfigError: If the actions of the task are codes.
         """
-        if task.action.kind != "box":
+        if task.action.kind == "discrete":
             raise ConfigError(
                 "actions must be numbers for direct gradients",
                 was=task.action.kind,
@@ -62,7 +64,8 @@ class Direct:
         n_agents = len(task.agent_names)
         weights = make_generator(seed, "direct", "weights")
         n_inputs = view.width + task.n_private
-        self._actor = StackedHead(n_agents, n_inputs, 1, config.actor, weights).to(device)
+        n_outputs = n_numbers(task.action)
+        self._actor = StackedHead(n_agents, n_inputs, n_outputs, config.actor, weights).to(device)
         self._optimiser = self._make_optimiser()
         self._noise = make_generator(seed, "direct", "noise", device=device)
         self._noise_scale = torch.ones(n_agents, device=device)
@@ -83,18 +86,18 @@ class Direct:
 
     @torch.no_grad()
     def act(self, observation: Observation) -> Tensor:
-        """Return actions (N, B), rounded to `act_levels` where there are any."""
+        """Return actions, (N, B) or (N, B, K), rounded to `act_levels` where there are any."""
         action = self._squashed(self._output(observation, self._view.look(observation.row)))
-        low, high = self.task.action.low, self.task.action.high
-        return round_to_levels(action, low, high, self.config.act_levels)
+        return round_action(self.task.action, action, self.config.act_levels)
 
     @torch.no_grad()
     def sample(self, observation: Observation) -> Tensor:
-        """Return actions (N, B) as they are while learning, unrounded, with `noise` if any."""
+        """Return actions as they are while learning, unrounded, with `noise` if any."""
         output = self._output(observation, self._view.look(observation.row))
         if self.config.noise:
             drawn = torch.randn(output.shape, generator=self._noise, device=self._device)
-            output = output + self.config.noise * self._noise_scale[:, None] * drawn
+            scale = self._noise_scale.view(-1, *[1] * (output.dim() - 1))
+            output = output + self.config.noise * scale * drawn
         return self._squashed(output)
 
     def networks(self) -> Mapping[str, nn.Module]:
@@ -190,11 +193,14 @@ class Direct:
     def _output(self, observation: Observation, seen: Tensor) -> Tensor:
         x = torch.cat([seen, observation.private], dim=-1)
         output: Tensor = self._actor(x)
-        return output.squeeze(-1)
+        return output if self.task.action.n_components else output.squeeze(-1)
 
     def _squashed(self, output: Tensor) -> Tensor:
-        low, high = self.task.action.low, self.task.action.high
-        return low + (high - low) * torch.sigmoid(self.config.squash_gain * output)
+        """Return actions, (N, B) or (N, B, K), of outputs (N, B) or (N, B, O)."""
+        space, scaled = self.task.action, self.config.squash_gain * output
+        if space.kind == "simplex":
+            return to_simplex(scaled)
+        return space.low + (space.high - space.low) * torch.sigmoid(scaled)
 
     def _make_optimiser(self) -> torch.optim.Adam:
         decay = self.config.weight_decay
@@ -215,7 +221,8 @@ class Direct:
         self, worth: Tensor, growth: Tensor, norm: Tensor, experience: Experience
     ) -> Metrics:
         low, high = self.task.action.low, self.task.action.high
-        place = (experience.selected - low) / (high - low)
+        # Components of a vector count like environments.
+        place = ((experience.selected - low) / (high - low)).flatten(2)
         return {
             "loss/policy": -worth.detach(),
             "loss/gradient_norm": norm,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tradingbot.learning.action_policy import n_numbers
 from tradingbot.learning.direct.config import DirectConfig
 from tradingbot.learning.learner_spec import LearnerSpec, MeasuredSettings
 from tradingbot.learning.schedules import Schedule
 from tradingbot.learning.task import ActionSpec
-from tradingbot.networks.actor_layout import ActorLayout, Squash
+from tradingbot.networks.actor_layout import ActorLayout, Squash, SquashKind
 from tradingbot.networks.heads import HeadConfig, Pooling
 
 if TYPE_CHECKING:
@@ -24,8 +25,11 @@ def _build(*args: Any, **options: Any) -> Direct:
 def _actor_layout(
     config: DirectConfig, action: ActionSpec, private: tuple[str, ...]
 ) -> ActorLayout:
-    squash = Squash("sigmoid", config.squash_gain, action.low, action.high, config.act_levels)
-    return ActorLayout("actor.", config.actor, 1, squash, private)
+    kind: SquashKind = "softmax" if action.kind == "simplex" else "sigmoid"
+    squash = Squash(kind, config.squash_gain, action.low, action.high, config.act_levels)
+    return ActorLayout(
+        "actor.", config.actor, n_numbers(action), squash, private, action.n_components
+    )
 
 
 def _measured(pooling: Pooling) -> MeasuredSettings:
@@ -43,7 +47,7 @@ SPEC = LearnerSpec(
     config=DirectConfig,
     build=_build,
     actor_layout=_actor_layout,
-    action_kinds=("box",),
+    action_kinds=("box", "simplex"),
     steps_per_update="chunk_bars",
     measured=_measured,
 )

@@ -55,7 +55,8 @@ def bins_of(actions: Tensor, action: ActionSpec) -> Tensor:
 
 
 def count_actions(actions: Tensor, action: ActionSpec) -> Tensor:
-    """Count actions (S, N, B) in their bins, (N, bins) float64."""
+    """Count actions (S, N, B) in their bins, (N, bins) float64; components of vectors alike."""
+    actions = actions.flatten(2)
     n_agents, bins = actions.shape[1], n_bins(action)
     agent = torch.arange(n_agents, device=actions.device)[None, :, None]
     places = (bins_of(actions, action) + agent * bins).reshape(-1)
@@ -83,8 +84,10 @@ def run_lengths(experience: Experience, action: ActionSpec, runs: Runs) -> tuple
         runs: Where the steps before these left off.
     """
     code, traded = experience.executed.long(), experience.traded
-    if action.kind == "box":
-        code = code * BOX_BINS + bins_of(experience.selected, action)
+    if action.kind != "discrete":
+        bins = bins_of(experience.selected, action)
+        for component in bins.unbind(-1) if action.n_components else (bins,):
+            code = code * BOX_BINS + component
     code = torch.where(traded, code, -1)
     before = torch.cat((runs.code[None], code[:-1]))
     step = torch.arange(len(code), device=code.device)[:, None, None]
@@ -126,7 +129,7 @@ def measure_experience(
         "rollout/largest_term_share": term_share,
         "rollout/active_terms": n_terms,
         "rollout/bad_rewards": (~finite).double().sum((0, 2)),
-        "rollout/bad_actions": (~experience.selected.isfinite()).double().sum((0, 2)),
+        "rollout/bad_actions": (~experience.selected.flatten(2).isfinite()).double().sum((0, 2)),
     }
 
 
@@ -191,6 +194,9 @@ def unexecuted_share(experience: Experience, action: ActionSpec) -> Tensor:
     selected, executed = experience.selected, experience.executed
     if action.kind == "discrete":
         return (selected != executed).double().mean((0, 2))
+    if action.n_components:  # each is a number of its own about which something can be done
+        selected = selected.flatten(2)
+        executed = executed.repeat_interleave(action.n_components, dim=2)
     up, down = (ignored_reversals(selected, executed, action, to=side) for side in (1, -1))
     # Ends of episodes undo what was done, so that one direction alone may have nothing to do.
     return torch.fmin(up, down)

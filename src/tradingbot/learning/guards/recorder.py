@@ -45,7 +45,7 @@ from tradingbot.learning.guards.measures import (
 from tradingbot.learning.learner import Learner, Update
 from tradingbot.learning.learner_state import collect_state, restore_state
 from tradingbot.learning.playing import PlayResult, play
-from tradingbot.learning.task import Observation, Task
+from tradingbot.learning.task import Observation, Task, idle_action
 
 _PLACE = {name: place for place, name in enumerate(MEASURE_NAMES)}
 _CURES = {rule.code: rule.cure for rule in RULES}
@@ -252,13 +252,7 @@ class FlightRecorder:
         return found | dict(zip(PLAYED_NAMES, self._played, strict=True))
 
     def _do_nothing(self, observation: Observation) -> Tensor:
-        """Return code 0, or the number next to 0."""
-        spec, shape = self.task.action, observation.row.shape
-        device = observation.row.device
-        if spec.kind == "discrete":
-            return torch.zeros(shape, dtype=torch.int64, device=device)
-        still = min(max(0.0, spec.low), spec.high)
-        return torch.full(shape, still, dtype=self.task.table.dtype, device=device)
+        return idle_action(self.task.action, observation.row, self.task.table.dtype)
 
 
 def _require_rules(config: GuardConfig) -> None:

@@ -7,12 +7,11 @@ import math
 import torch
 from torch import Tensor, nn
 
+from tradingbot.learning.action_policy import Policy, n_numbers, n_policy_outputs, policy_of
 from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.learning.task import ActionSpec
-from tradingbot.networks.distributions import LOG_STD_BOUNDS, MaskedCategorical, SquashedGaussian
+from tradingbot.networks.distributions import LOG_STD_BOUNDS
 from tradingbot.networks.heads import StackedHead
-
-Policy = MaskedCategorical | SquashedGaussian
 
 
 class ActorCritic(nn.Module):
@@ -29,20 +28,16 @@ class ActorCritic(nn.Module):
         """Draw weights from a CPU generator."""
         super().__init__()
         self.action = action
-        n_outputs = action.n_actions or 2
+        n_outputs = n_policy_outputs(action)
         self.actor = StackedHead(n_agents, n_inputs, n_outputs, config.actor, generator)
         self.critic = StackedHead(n_agents, n_inputs, 1, config.critic, generator)
         if not action.n_actions:
             with torch.no_grad():
-                self.actor.biases[-1][..., 1] = _raw_log_std(config.initial_std)
+                self.actor.biases[-1][..., n_numbers(action) :] = _raw_log_std(config.initial_std)
 
     def policy(self, inputs: Tensor, allowed: Tensor) -> Policy:
         """Return the policy for inputs (N, B, I); `allowed` (N, B, A) bool counts for codes."""
-        output = self.actor(inputs).float()
-        if self.action.n_actions:
-            return MaskedCategorical.of(output, allowed)
-        mean, raw = output.unbind(-1)
-        return SquashedGaussian.of(mean, raw, self.action.low, self.action.high)
+        return policy_of(self.action, self.actor(inputs).float(), allowed)
 
     def value(self, inputs: Tensor) -> Tensor:
         """Return values (N, B) of inputs (N, B, I), in the critic's units."""
@@ -58,26 +53,6 @@ class ActorCritic(nn.Module):
         """Names of parameters that belong to single agents."""
         heads = (("actor", self.actor), ("critic", self.critic))
         return tuple(f"{head}.{name}" for head, part in heads for name in part.own_names)
-
-
-def entropy_of(policy: Policy, generator: torch.Generator) -> Tensor:
-    """Return entropies (N, B) in nats, with gradients; of numbers an unbiased estimate.
-
-    The Gaussian part is exact; what squashing takes away is estimated with one fresh draw.
-    """
-    if isinstance(policy, MaskedCategorical):
-        return policy.entropy()
-    drawn = policy.sample(generator)
-    gaussian = policy.log_std + 0.5 * math.log(2.0 * math.pi * math.e)
-    slope = 2.0 * (math.log(2.0) - drawn - nn.functional.softplus(-2.0 * drawn))
-    return gaussian + slope + math.log(0.5 * (policy.high - policy.low))
-
-
-def normalise_entropy(action: ActionSpec, entropy: Tensor) -> Tensor:
-    """Put mean entropies (N,) in nats on the scale from 0 (decided) to 1 (uniform)."""
-    if action.n_actions:
-        return entropy / math.log(action.n_actions)
-    return torch.exp(entropy) / (action.high - action.low)
 
 
 def _raw_log_std(std: float) -> float:

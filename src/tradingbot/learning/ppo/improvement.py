@@ -11,9 +11,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from tradingbot.learning.action_policy import entropy_of
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.learner import Metrics
-from tradingbot.learning.ppo.actor_critic import ActorCritic, entropy_of
+from tradingbot.learning.ppo.actor_critic import ActorCritic
 from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.learning.ppo.gradients import Parameters, forget_momentum, prepare_gradients
 from tradingbot.learning.ppo.loss import divergence, normalise, policy_loss, value_loss

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
+from tradingbot.learning.action_policy import Policy, normalise_entropy, round_action
 from tradingbot.learning.entropy import begin_entropy, entropy_coefficient, watch_entropy
 from tradingbot.learning.generators import begin_another, make_generator
 from tradingbot.learning.learner import Experience, Metrics, Update
 from tradingbot.learning.learner_state import Parts, collect_state, restore_state
-from tradingbot.learning.ppo.actor_critic import ActorCritic, Policy, normalise_entropy
+from tradingbot.learning.ppo.actor_critic import ActorCritic
 from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.learning.ppo.improvement import LossWeights, PolicyImprover
 from tradingbot.learning.ppo.loss import explained_variance, normalise
 from tradingbot.learning.ppo.samples import group_samples
 from tradingbot.learning.ppo.value_scale import ValueScale
+from tradingbot.learning.reward_transform import (
+    CollectedSteps,
+    RewardTransform,
+    transform_parts,
+    transform_rewards,
+)
 from tradingbot.learning.rollout import Choice, Rollout, allocate_rollout, collect_rollout
 from tradingbot.learning.task import Observation, Task
+from tradingbot.learning.transition_extras import extras_of, transition_discount
 from tradingbot.learning.value_targets import generalized_advantage
 from tradingbot.networks.distributions import MaskedCategorical
-from tradingbot.networks.levels import round_to_levels
 from tradingbot.networks.view import View
 
 _VALUE_ROWS = 1 << 16
@@ -33,9 +41,26 @@ class PPO:
 
     name = "ppo"
 
-    def __init__(self, task: Task, view: View, config: PPOConfig, *, seed: int) -> None:
-        """Draw weights and open the environments; everything lives on the task's device."""
+    def __init__(
+        self,
+        task: Task,
+        view: View,
+        config: PPOConfig,
+        *,
+        seed: int,
+        reward_transform: RewardTransform | None = None,
+    ) -> None:
+        """Draw weights and open the environments; everything lives on the task's device.
+
+        Args:
+            task: With actions of any kind; steps may have durations or discounts of their own.
+            view: How rows of the task's table are seen; learns too if it can.
+            config: Settings.
+            seed: Root of all random streams.
+            reward_transform: Changes rewards before advantages are estimated; none by default.
+        """
         self.task, self.view, self.config = task, view, config
+        self._reward_transform = reward_transform
         self.device = task.table.device
         n_agents = len(task.agent_names)
         weights = make_generator(seed, "ppo", "weights")
@@ -50,7 +75,9 @@ class PPO:
         self._rate_scale, self._agent_weight = 1.0, torch.ones(n_agents, device=self.device)
         self._value_scale = ValueScale.begin(n_agents, self.device)
         self.steps, self.updates = 0, 0
-        self._rollout = allocate_rollout(task, config.rollout_steps)
+        needs_terms = reward_transform is not None and reward_transform.needs_terms
+        extras = replace(extras_of(task), episode=False, n_goal=0, terms=needs_terms)
+        self._rollout = allocate_rollout(task, config.rollout_steps, extras)
         self._task_state, self._observation = task.begin()
 
     def update(self) -> Update:
@@ -60,8 +87,9 @@ class PPO:
             self.task, self._task_state, self._observation, self._choose, rollout
         )
         self.steps += rollout.reward.shape[0] * rollout.reward.shape[2]
-        advantage, target, metrics = self._judge(rollout)
-        metrics |= self._learn(rollout, advantage, target)
+        reward, metrics = self._transform(rollout)
+        advantage, target, judged = self._judge(rollout, reward)
+        metrics |= judged | self._learn(rollout, advantage, target)
         self.view.refresh()
         self.updates += 1
         experience = Experience(
@@ -71,12 +99,9 @@ class PPO:
 
     @torch.no_grad()
     def act(self, observation: Observation) -> Tensor:
-        """Return the mode of the policy (N, B), rounded to `act_levels` if there are any."""
+        """Return the mode of the policy, (N, B) or (N, B, K), rounded to `act_levels` if any."""
         mode = self._policy(observation).mode()
-        space = self.task.action
-        if space.n_actions:
-            return mode
-        return round_to_levels(mode, space.low, space.high, self.config.act_levels)
+        return round_action(self.task.action, mode, self.config.act_levels)
 
     @torch.no_grad()
     def sample(self, observation: Observation) -> Tensor:
@@ -133,6 +158,7 @@ class PPO:
             "steps": self.steps,
             "updates": self.updates,
             "task": self._task_state,
+            **transform_parts(self._reward_transform),
         }
 
     def _policy(self, observation: Observation) -> Policy:
@@ -145,18 +171,38 @@ class PPO:
         squashed = drawn if isinstance(policy, MaskedCategorical) else policy.squash(drawn)
         return Choice(squashed, drawn, policy.log_prob(drawn))
 
+    def _transform(self, rollout: Rollout) -> tuple[Tensor, Metrics]:
+        """Return the rewards (S, N, B) to learn from, and what their transform says of itself."""
+        if self._reward_transform is None:
+            return rollout.reward, {}
+        steps = CollectedSteps(
+            row=rollout.row,
+            private=rollout.private,
+            action=rollout.action,
+            reward=rollout.reward,
+            final_row=rollout.final_row,
+            final_private=rollout.final_private,
+            terminated=rollout.terminated,
+            truncated=rollout.truncated,
+            terms=rollout.step_terms,
+        )
+        reward = transform_rewards(self._reward_transform, steps)
+        figures = {"rollout/transformed_reward": reward.mean((0, 2))}
+        return reward, figures | self._reward_transform.learn(steps)
+
     @torch.no_grad()
-    def _judge(self, rollout: Rollout) -> tuple[Tensor, Tensor, Metrics]:
+    def _judge(self, rollout: Rollout, reward: Tensor) -> tuple[Tensor, Tensor, Metrics]:
         """Return advantages, value targets in the critic's units, (S, N, B), and metrics."""
         value_t = self._values(rollout.row, rollout.private)
         value_tp1 = self._values(rollout.final_row, rollout.final_private)
+        discount = transition_discount(self.config.discount, rollout.duration, rollout.discount)
         advantage = generalized_advantage(
-            rollout.reward,
+            reward,
             value_t,
             value_tp1,
             rollout.terminated,
             rollout.truncated,
-            discount=self.config.discount,
+            discount=discount,
             decay=self.config.decay,
         )
         target = advantage + value_t

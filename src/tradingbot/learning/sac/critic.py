@@ -27,24 +27,39 @@ _ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
 
 
 class TwinCritic(nn.Module):
-    """(N, M, I) and (N, M) → (2, N, M): what two critics think an action is worth.
+    """(N, M, I) and (N, M) or (N, M, K) → (2, N, M): what two critics think an action is worth.
 
     Sizes and pooling as `StackedHead`, with all weights (C, I, O): C is 2 where agents share them
     and 2 N where they do not. Partially pooled agents mix directions of their own in each copy.
     """
 
     def __init__(
-        self, n_agents: int, n_inputs: int, config: HeadConfig, generator: torch.Generator
+        self,
+        n_agents: int,
+        n_inputs: int,
+        config: HeadConfig,
+        generator: torch.Generator,
+        *,
+        n_components: int = 0,
     ) -> None:
-        """Draw weights from a CPU generator; move the module to a device afterwards."""
+        """Draw weights from a CPU generator; move the module to a device afterwards.
+
+        Args:
+            n_agents: N.
+            n_inputs: I, of an observation.
+            config: Size of each critic, and how agents share it.
+            generator: Of the weights.
+            n_components: K, numbers of an action that is a vector; 0: one number.
+        """
         super().__init__()
-        self.n_agents, self.config = n_agents, config
+        self.n_agents, self.n_components, self.config = n_agents, n_components, config
         self.n_stacked = _N_COPIES * (n_agents if config.pooling == "independent" else 1)
         widths = (n_inputs, *config.hidden)
-        # The first layer is drawn with its column for the action, then cut in two.
-        first = self._draw(n_inputs + 1, widths[1], _HIDDEN_GAIN, generator)
-        self.observation_weight = nn.Parameter(first[:, :-1].clone())
-        self.action_weight = nn.Parameter(first[:, -1:].clone())
+        # The first layer is drawn with its columns for the action, then cut in two.
+        n_numbers = max(n_components, 1)
+        first = self._draw(n_inputs + n_numbers, widths[1], _HIDDEN_GAIN, generator)
+        self.observation_weight = nn.Parameter(first[:, :-n_numbers].clone())
+        self.action_weight = nn.Parameter(first[:, -n_numbers:].clone())
         self.weights = nn.ParameterList(
             self._draw(fan_in, fan_out, _HIDDEN_GAIN, generator)
             for fan_in, fan_out in pairwise(widths[1:])
@@ -62,7 +77,7 @@ class TwinCritic(nn.Module):
             self.deviations = nn.Parameter(z)
 
     def forward(self, x: Tensor, action: Tensor) -> Tensor:
-        """Judge actions (N, M), scaled to [−1, 1], at observations (N, M, I)."""
+        """Judge actions (N, M) or (N, M, K), scaled to [−1, 1], at observations (N, M, I)."""
         return self.judge(self.observe(x), action)
 
     def observe(self, x: Tensor) -> Tensor:
@@ -70,21 +85,30 @@ class TwinCritic(nn.Module):
         return torch.baddbmm(self.biases[0], self._stack(x), self.observation_weight)
 
     def judge(self, observed: Tensor, action: Tensor, *, frozen: bool = False) -> Tensor:
-        """Judge actions (N, M), scaled to [−1, 1], at what `observe` returned: (2, N, M).
+        """Judge actions (N, M) or (N, M, K), scaled to [−1, 1], at what `observe` returned.
+
+        Returns (2, N, M).
 
         Frozen, gradients flow to actions and observations but not to weights.
         """
         given: Callable[[Tensor], Tensor] = Tensor.detach if frozen else _itself
         activation = _ACTIVATIONS[self.config.activation]
-        number = self._stack(action[..., None])
-        hidden = activation(torch.addcmul(observed, number, given(self.action_weight)))
+        hidden = activation(self._with_action(observed, action, given(self.action_weight)))
         for weight, bias in zip(self.weights, [*self.biases][1:], strict=True):
             hidden = activation(torch.baddbmm(given(bias), hidden, given(weight)))
         weight, bias = given(self._output_weight()), given(self.output_bias)
         by_weight = hidden.view(len(weight), -1, hidden.shape[-1])
         # Not a matrix product: those with a single output are slow on processors.
         value = (by_weight * weight).sum(-1).view(self.n_stacked, -1, 1) + bias
-        return value.view(_N_COPIES, *action.shape)
+        return value.view(_N_COPIES, self.n_agents, -1)
+
+    def _with_action(self, observed: Tensor, action: Tensor, weight: Tensor) -> Tensor:
+        """Add the action's part of the first layer to the observation's, (C, rows, H)."""
+        numbers = self._stack(action if self.n_components else action[..., None])
+        if self.n_components > 1:
+            return torch.baddbmm(observed, numbers, weight)
+        # One number is no matrix product: an outer product, added in one go.
+        return torch.addcmul(observed, numbers, weight)
 
     def penalty(self) -> Tensor:
         """Return Σ z² of each agent over both copies, (N,); 0 unless partially pooled."""

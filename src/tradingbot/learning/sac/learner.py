@@ -12,9 +12,11 @@ from tradingbot.learning.captured import CapturedStep
 from tradingbot.learning.generators import begin_another, make_generator
 from tradingbot.learning.learner import Experience, Metrics, Update, experience_of
 from tradingbot.learning.learner_state import Part, collect_state, restore_state
-from tradingbot.learning.replay import Replay, Transitions, transitions_of
+from tradingbot.learning.replay import Transitions
+from tradingbot.learning.reward_transform import RewardTransform
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.measures import MEASURED, measure
+from tradingbot.learning.sac.memory import TransitionMemory
 from tradingbot.learning.sac.networks import (
     HIGHEST_NORMALISED_ENTROPY,
     Aim,
@@ -23,7 +25,6 @@ from tradingbot.learning.sac.networks import (
     SoftNetworks,
 )
 from tradingbot.learning.sac.optimiser import learning, make_optimiser, set_rates, weights_of
-from tradingbot.learning.sac.reward_scale import RewardScale
 from tradingbot.learning.task import Observation, Task, TaskStep
 from tradingbot.networks.distributions import SquashedGaussian
 from tradingbot.networks.levels import round_to_levels
@@ -43,19 +44,22 @@ class SAC:
         *,
         seed: int,
         captured: bool | None = None,
+        reward_transform: RewardTransform | None = None,
     ) -> None:
         """Draw weights and open the task's environments.
 
         Args:
-            task: With numeric actions.
+            task: With numeric actions, one number or a vector in a box; steps may have durations or
+                discounts of their own.
             view: How rows of the task's table are seen; learns with the critics if it can.
             config: Settings.
             seed: Root of all random streams.
             captured: Replay gradient steps as a CUDA graph; by default on CUDA, unless the view
                 learns too.
+            reward_transform: Changes rewards before they are remembered; none by default.
 
         Raises:
-            ConfigError: If the actions of the task are codes.
+            ConfigError: If the actions of the task are codes, or weights on a simplex.
         """
         if task.action.kind != "box":
             raise ConfigError(
@@ -69,12 +73,11 @@ class SAC:
         self._n_agents = n_agents = len(task.agent_names)
         n_inputs = view.width + task.n_private
         weights = make_generator(seed, "sac", "weights")
-        self._networks = SoftNetworks(n_agents, n_inputs, config, weights).to(device)
+        self._networks = SoftNetworks(
+            n_agents, n_inputs, config, weights, n_components=task.action.n_components
+        ).to(device)
         self._optimiser = make_optimiser(self._networks, view, config.weight_decay)
-        self._replay = Replay(
-            n_agents, task.n_envs, task.n_private, capacity=config.buffer_size, device=device
-        )
-        self._reward_scale = RewardScale(n_agents, device)
+        self._memory = TransitionMemory(task, config, reward_transform)
         self._policy_draws = make_generator(seed, "sac", "policy", device=device)
         self._replay_draws = make_generator(seed, "sac", "replay", device=device)
         self._entropy_scale = torch.ones(n_agents, device=device)
@@ -101,17 +104,18 @@ class SAC:
         self._view.refresh()
         self.updates += 1
         experience = experience_of(made)
-        return Update(self._metrics(sums, n_learned, experience), experience)
+        metrics = self._metrics(sums, n_learned, experience) | self._memory.learn_transform()
+        return Update(metrics, experience)
 
     @torch.no_grad()
     def act(self, observation: Observation) -> Tensor:
-        """Return the actions of the mean (N, B), rounded to `act_levels` where there are any."""
+        """Return the actions of the mean, (N, B) or (N, B, K), rounded to `act_levels` if any."""
         number = self._policy(observation).mode()
         return self._in_range(round_to_levels(number, -1.0, 1.0, self.config.act_levels))
 
     @torch.no_grad()
     def sample(self, observation: Observation) -> Tensor:
-        """Return actions (N, B) drawn from the policy with the learner's own generator."""
+        """Return actions, (N, B) or (N, B, K), drawn from the policy with its own generator."""
         policy = self._policy(observation)
         return self._in_range(policy.squash(policy.sample(self._policy_draws)))
 
@@ -162,7 +166,7 @@ class SAC:
     @property
     def replay_bytes(self) -> int:
         """Memory of the replay, which is also most of what saving costs."""
-        return self._replay.state_bytes
+        return self._memory.replay.state_bytes
 
     def _policy(self, observation: Observation) -> SquashedGaussian:
         return self._networks.policy(self._see(observation.row, observation.private))
@@ -176,22 +180,21 @@ class SAC:
         return low + 0.5 * (high - low) * (number + 1.0)
 
     def _random_action(self) -> Tensor:
-        shape = self._observation.row.shape
+        shape = (*self._observation.row.shape, *self.task.action.shape)
         share = torch.rand(shape, generator=self._policy_draws, device=self._device)
         return self._in_range(2.0 * share - 1.0)
 
     @torch.no_grad()
     def _advance(self, action: Tensor) -> TaskStep:
         made = self.task.step(self._state, action)
-        self._replay.insert(transitions_of(self._observation, action, made))
-        self._reward_scale.insert(made.reward)
+        self._memory.insert(self._observation, action, made)
         self._state, self._observation = made.state, made.observation
         self.steps += self.task.n_envs
         return made
 
     def _learn(self) -> Tensor:
         """Make one gradient step and return what `MEASURED` names, (K, N)."""
-        sampled = self._replay.sample(self.config.batch_size, self._replay_draws)
+        sampled = self._memory.sample(self.config.batch_size, self._replay_draws)
         losses = self._networks.losses(self._batch(sampled), self._aim)
         norm = self._step(losses)
         self._networks.follow(self.config.target_rate)
@@ -223,22 +226,22 @@ class SAC:
         if self.config.tune_temperature:
             target = (target * self._entropy_scale).clamp(max=HIGHEST_NORMALISED_ENTROPY)
             temperature_scale = torch.ones_like(target)
-        return Aim(torch.log(2.0 * target), temperature_scale.clone())
+        n_numbers = max(self.task.action.n_components, 1)
+        return Aim(n_numbers * torch.log(2.0 * target), temperature_scale.clone())
 
     def _batch(self, sampled: Transitions) -> ReplayBatch:
         embedding = (self._view if self._view_learns else self._view.look)(sampled.row)
         low, high = self.task.action.low, self.task.action.high
-        reward = sampled.reward
-        if self.config.scale_rewards:
-            reward = reward / self._reward_scale.deviation()[:, None]
-        noise = torch.randn((2, *reward.shape), generator=self._policy_draws, device=self._device)
+        shape = (2, *sampled.action.shape)
+        noise = torch.randn(shape, generator=self._policy_draws, device=self._device)
         return ReplayBatch(
             torch.cat([embedding, sampled.private], dim=-1),
             (sampled.action - low) * (2.0 / (high - low)) - 1.0,
-            reward,
+            sampled.reward,
             sampled.continues,
             self._see(sampled.final_row, sampled.final_private),
             noise,
+            sampled.discount,
         )
 
     def _step(self, losses: Losses) -> Tensor:
@@ -265,12 +268,14 @@ class SAC:
 
     def _metrics(self, sums: Tensor, n_learned: int, experience: Experience) -> Metrics:
         metrics: Metrics = {"rollout/reward": experience.reward.mean((0, 2))}
-        metrics["rollout/reward_deviation"] = self._reward_scale.deviation()
+        metrics["rollout/reward_deviation"] = self._memory.reward_scale.deviation()
         metrics["policy/temperature"] = self._networks.log_temperature.detach().exp()
         if not n_learned:
             return metrics
         metrics |= dict(zip(MEASURED, sums / n_learned, strict=True))
-        metrics["policy/normalised_entropy"] = 0.5 * metrics["policy/entropy"].exp()
+        n_numbers = max(self.task.action.n_components, 1)
+        normalised = 0.5 * (metrics["policy/entropy"] / n_numbers).exp()
+        metrics["policy/normalised_entropy"] = normalised
         metrics["policy/deviation"] = self._networks.actor.penalty().detach()
         metrics["value/deviation"] = self._networks.critic.penalty().detach()
         return metrics
@@ -280,8 +285,6 @@ class SAC:
             "networks": self._networks,
             "view": self._view,
             "optimiser": self._optimiser,
-            "replay": self._replay,
-            "reward_scale": self._reward_scale,
             "policy_draws": self._policy_draws,
             "replay_draws": self._replay_draws,
             "entropy_scale": self._entropy_scale,
@@ -289,4 +292,5 @@ class SAC:
             "task": self._state,
             "steps": self.steps,
             "updates": self.updates,
+            **self._memory.parts(),
         }

@@ -18,7 +18,7 @@ def critic_target(
     final_log_prob: Tensor,
     *,
     temperature: Tensor,
-    discount: float,
+    discount: float | Tensor,
 ) -> Tensor:
     """Return what critics should have said, (N, M).
 
@@ -28,7 +28,7 @@ def critic_target(
         final_value: (C, N, M) target critics of a drawn action at what followed, before any reset.
         final_log_prob: (N, M) log density of that action.
         temperature: (N,) α.
-        discount: γ per step.
+        discount: γ per step, or (N, M) of each transition.
     """
     soft_value = final_value.amin(0) - temperature[:, None] * final_log_prob
     return reward + discount * continues * soft_value

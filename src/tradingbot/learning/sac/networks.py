@@ -32,7 +32,7 @@ class ReplayBatch(NamedTuple):
     x: Tensor
     """(N, M, I) what was seen; with gradients where an encoder learns."""
     action: Tensor
-    """(N, M) in [−1, 1]."""
+    """(N, M) or (N, M, K) in [−1, 1]."""
     reward: Tensor
     """(N, M) in the units that critics count in."""
     continues: Tensor
@@ -40,7 +40,9 @@ class ReplayBatch(NamedTuple):
     final_x: Tensor
     """(N, M, I) what followed, before any reset."""
     noise: Tensor
-    """(2, N, M) standard normal: of actions at `x` and at `final_x`."""
+    """(2, N, M) or (2, N, M, K) standard normal: of actions at `x` and at `final_x`."""
+    discount: Tensor | None = None
+    """(N, M) what `final_x` counts for, where transitions have their own; None: γ."""
 
 
 class Aim(NamedTuple):
@@ -75,12 +77,26 @@ class SoftNetworks(nn.Module):
         n_inputs: int,
         config: SACConfig,
         generator: torch.Generator,
+        *,
+        n_components: int = 0,
     ) -> None:
-        """Draw weights from a CPU generator; move the module to a device afterwards."""
+        """Draw weights from a CPU generator; move the module to a device afterwards.
+
+        Args:
+            n_agents: N.
+            n_inputs: I, of an observation.
+            config: Settings.
+            generator: Of the weights.
+            n_components: K, numbers of an action that is a vector; 0: one number.
+        """
         super().__init__()
         self.discount, self.precision = config.discount, config.precision
-        self.actor = StackedHead(n_agents, n_inputs, 2, config.actor, generator)
-        self.critic = TwinCritic(n_agents, n_inputs, config.critic, generator)
+        self.n_components = n_components
+        n_outputs = 2 * max(n_components, 1)
+        self.actor = StackedHead(n_agents, n_inputs, n_outputs, config.actor, generator)
+        self.critic = TwinCritic(
+            n_agents, n_inputs, config.critic, generator, n_components=n_components
+        )
         self.target_critic = copy.deepcopy(self.critic).requires_grad_(False)
         first = math.log(config.temperature)
         self.log_temperature = nn.Parameter(
@@ -88,8 +104,9 @@ class SoftNetworks(nn.Module):
         )
 
     def policy(self, x: Tensor) -> SquashedGaussian:
-        """Return the distributions (N, M) of actions at observations (N, M, I)."""
-        mean, log_std = self.actor(x).float().unbind(-1)
+        """Return the distributions (N, M) or (N, M, K) of numbers at observations (N, M, I)."""
+        output = self.actor(x).float()
+        mean, log_std = output.chunk(2, dim=-1) if self.n_components else output.unbind(-1)
         return SquashedGaussian.of(mean, log_std, -1.0, 1.0)
 
     def losses(self, batch: ReplayBatch, aim: Aim) -> Losses:
@@ -102,7 +119,7 @@ class SoftNetworks(nn.Module):
             target = self._target(batch, temperature)
             observed = self.critic.observe(batch.x)
             value = self.critic.judge(observed, batch.action).float()
-            number, log_prob = _draw(self.policy(batch.x.detach()), batch.noise[0])
+            number, log_prob = self._draw(batch.x.detach(), batch.noise[0])
             wished = self.critic.judge(observed.detach(), number, frozen=True).float()
         return Losses(
             critic_loss(value, target),
@@ -122,21 +139,26 @@ class SoftNetworks(nn.Module):
 
     @torch.no_grad()
     def _target(self, batch: ReplayBatch, temperature: Tensor) -> Tensor:
-        number, log_prob = _draw(self.policy(batch.final_x), batch.noise[1])
+        number, log_prob = self._draw(batch.final_x, batch.noise[1])
         return critic_target(
             batch.reward,
             batch.continues,
             self.target_critic(batch.final_x, number).float(),
             log_prob,
             temperature=temperature,
-            discount=self.discount,
+            discount=self.discount if batch.discount is None else batch.discount,
         )
 
+    def _draw(self, x: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+        """Draw actions at observations (N, M, I).
 
-def _draw(policy: SquashedGaussian, noise: Tensor) -> tuple[Tensor, Tensor]:
-    """Return actions (N, M) in [−1, 1], differentiable, and their log densities (N, M)."""
-    unsquashed = torch.addcmul(policy.mean, policy.log_std.exp(), noise)
-    # As `SquashedGaussian.log_prob`, but the deviation is known here: it is the noise.
-    slope = _LOG_2 - unsquashed - functional.softplus(-2.0 * unsquashed)
-    drawn = -0.5 * noise.square() - 0.5 * math.log(2.0 * math.pi)
-    return torch.tanh(unsquashed), drawn - policy.log_std - 2.0 * slope
+        Returns:
+            Actions in [−1, 1], (N, M) or (N, M, K), differentiable, and log densities (N, M).
+        """
+        policy = self.policy(x)
+        unsquashed = torch.addcmul(policy.mean, policy.log_std.exp(), noise)
+        # As `SquashedGaussian.log_prob`, but the deviation is known here: it is the noise.
+        slope = _LOG_2 - unsquashed - functional.softplus(-2.0 * unsquashed)
+        drawn = -0.5 * noise.square() - 0.5 * math.log(2.0 * math.pi)
+        log_prob = drawn - policy.log_std - 2.0 * slope
+        return torch.tanh(unsquashed), log_prob.sum(-1) if self.n_components else log_prob

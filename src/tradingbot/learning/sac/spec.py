@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tradingbot.learning.action_policy import n_policy_outputs
 from tradingbot.learning.learner_spec import LearnerSpec, MeasuredSettings
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.schedules import Schedule
@@ -23,7 +24,9 @@ def _build(*args: Any, **options: Any) -> SAC:
 
 def _actor_layout(config: SACConfig, action: ActionSpec, private: tuple[str, ...]) -> ActorLayout:
     squash = Squash("tanh", 1.0, action.low, action.high, config.act_levels)
-    return ActorLayout("actor.", config.actor, 2, squash, private)
+    return ActorLayout(
+        "actor.", config.actor, n_policy_outputs(action), squash, private, action.n_components
+    )
 
 
 def _measured(pooling: Pooling) -> MeasuredSettings:

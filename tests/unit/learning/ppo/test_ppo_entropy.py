@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from fixtures.toy_tasks import SignalTask
+from tradingbot.learning.action_policy import entropy_of
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.ppo import PPO, PPOConfig
-from tradingbot.learning.ppo.actor_critic import entropy_of
 from tradingbot.learning.schedules import constant
 from tradingbot.networks.distributions import SquashedGaussian
 from tradingbot.networks.heads import HeadConfig

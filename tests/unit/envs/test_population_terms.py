@@ -1,0 +1,67 @@
+"""Reward terms and episode numbers of every step, as multi-objective learners will read them."""
+
+from __future__ import annotations
+
+import torch
+from tradingbot.envs.worlds import synthetic_world
+
+from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.population import PopulationTask
+from tradingbot.learning.rollout import Choice, Rollout, allocate_rollout, collect_rollout
+from tradingbot.learning.task import Observation
+from tradingbot.learning.transition_extras import TransitionExtras
+from tradingbot.learning.value_targets import lambda_targets
+
+
+def rollout_of(extras: TransitionExtras) -> tuple[PopulationTask, Rollout]:
+    world = synthetic_world("noise", n_symbols=2, n_bars=800, seed=3)
+    config = EnvConfig(reward="v31")
+    task = PopulationTask(world, config, n_envs=3, seed=1)
+    generator = torch.Generator().manual_seed(1)
+
+    def choose(observation: Observation) -> Choice:
+        action = 2.0 * torch.rand(observation.row.shape, generator=generator) - 1.0
+        return Choice(action, action, torch.zeros_like(action))
+
+    rollout = allocate_rollout(task, 300, extras)
+    collect_rollout(task, *task.begin(), choose, rollout)
+    return task, rollout
+
+
+def test_targets_of_each_objective_add_up_to_those_of_the_reward() -> None:
+    task, rollout = rollout_of(TransitionExtras(terms=True))
+    terms = rollout.step_terms
+
+    assert terms is not None
+    assert terms.shape == (300, len(task.term_names), 2, 3)
+    assert int((terms.abs().sum((0, 2, 3)) > 0.0).sum()) >= 3  # several terms say something
+    torch.testing.assert_close(terms.sum(1), rollout.reward, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(terms.sum(0), rollout.terms, rtol=1e-4, atol=1e-4)
+
+    # A critic for each objective, whatever it says; together they are one critic of the reward.
+    values = torch.randn(terms.shape, generator=torch.Generator().manual_seed(2))
+    ends = (rollout.terminated, rollout.truncated)
+    objectives = [
+        lambda_targets(terms[:, k], values[:, k], *ends, discount=0.95, decay=0.9)
+        for k in range(terms.shape[1])
+    ]
+    whole = lambda_targets(rollout.reward, values.sum(1), *ends, discount=0.95, decay=0.9)
+    torch.testing.assert_close(torch.stack(objectives).sum(0), whole, rtol=1e-3, atol=1e-3)
+
+
+def test_episode_numbers_rise_where_an_episode_ends() -> None:
+    _, rollout = rollout_of(TransitionExtras(episode=True))
+    episode = rollout.episode
+
+    assert episode is not None
+    assert episode.dtype == torch.int64
+    assert episode[0].unique().tolist() == [0]
+    ended = (rollout.terminated | rollout.truncated)[:-1].long()
+    assert int(ended.sum()) > 0
+    assert torch.equal(episode[1:] - episode[:-1], ended)
+
+
+def test_nothing_is_kept_without_a_request() -> None:
+    _, rollout = rollout_of(TransitionExtras())
+    assert rollout.step_terms is None
+    assert rollout.episode is None

@@ -1,0 +1,252 @@
+"""Rewards on their way to value targets: curiosity, shaping, objectives, or nothing at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from fixtures.toy_tasks import SignalTask
+from tradingbot.domain.errors import ConfigError
+from tradingbot.learning.catalogue import learner_spec
+from tradingbot.learning.learner import Learner, Metrics
+from tradingbot.learning.ppo.config import PPOConfig
+from tradingbot.learning.reward_transform import (
+    CollectedSteps,
+    InPlacePart,
+    RewardTransform,
+    transform_rewards,
+)
+from tradingbot.learning.sac.config import SACConfig
+from tradingbot.learning.value_targets import n_step_targets
+from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.view import TableView
+
+HEAD = HeadConfig(hidden=(8,))
+CONFIGS: dict[str, Any] = {
+    "ppo": PPOConfig(actor=HEAD, critic=HEAD, rollout_steps=8, n_epochs=2, minibatch=16),
+    "sac": SACConfig(
+        actor=HEAD, critic=HEAD, buffer_size=256, warm_up=8, batch_size=8, steps_per_update=8
+    ),
+}
+
+
+class Identity:
+    needs_terms = False
+
+    def transform(self, steps: CollectedSteps) -> Tensor:
+        return steps.reward
+
+    def learn(self, steps: CollectedSteps) -> Metrics:
+        return {}
+
+    def parts(self) -> Mapping[str, InPlacePart]:
+        return {}
+
+
+class Curiosity(Identity):
+    """Pays for what a small network cannot predict yet, in units of its running deviation."""
+
+    def __init__(self, seed: int = 1) -> None:
+        torch.manual_seed(seed)
+        self.model = nn.Linear(2, 1)
+        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=0.05)
+        self.scale = nn.Module()
+        self.scale.register_buffer("moments", torch.tensor([0.0, 0.0]))
+        self.saw_gradients = False
+
+    def transform(self, steps: CollectedSteps) -> Tensor:
+        error = self._error(steps)
+        self.saw_gradients |= error.requires_grad
+        count, square = self.scale.moments
+        self.scale.moments.copy_(
+            torch.stack([count + error.numel(), square + error.square().sum()])
+        )
+        deviation = (self.scale.moments[1] / self.scale.moments[0]).sqrt().clamp_min(1e-6)
+        return steps.reward + 0.1 * error / deviation
+
+    def learn(self, steps: CollectedSteps) -> Metrics:
+        loss = self._error(steps).mean()
+        self.optimiser.zero_grad()
+        loss.backward()
+        self.optimiser.step()
+        return {"curiosity/loss": loss.detach()}
+
+    def parts(self) -> Mapping[str, InPlacePart]:
+        return {"model": self.model, "optimiser": self.optimiser, "scale": self.scale}
+
+    def _error(self, steps: CollectedSteps) -> Tensor:
+        known = torch.stack([steps.private[..., 0], steps.action], dim=-1)
+        return (self.model(known)[..., 0] - steps.final_private[..., 0]).square()
+
+
+class Shaping(Identity):
+    """Adds F = γ Φ(s′) − Φ(s); the potential of what follows a failure is 0."""
+
+    def __init__(self, potential: Tensor, discount: float) -> None:
+        self.potential, self.discount = potential, discount
+
+    def transform(self, steps: CollectedSteps) -> Tensor:
+        after = torch.where(steps.terminated, 0.0, self.potential[steps.final_row])
+        return steps.reward + self.discount * after - self.potential[steps.row]
+
+
+class OneObjective(Identity):
+    """Learns from the first reward term alone."""
+
+    needs_terms = True
+
+    def transform(self, steps: CollectedSteps) -> Tensor:
+        assert steps.terms is not None
+        return steps.terms[:, 0]
+
+
+def make(name: str, transform: RewardTransform | None, seed: int = 1, **options: Any) -> Learner:
+    task = SignalTask(2, 4, **options)
+    return learner_spec(name).build(
+        task, TableView(task.table), CONFIGS[name], seed=seed, reward_transform=transform
+    )
+
+
+def trained(learner: Learner, updates: int = 4) -> Learner:
+    for _ in range(updates):
+        learner.update()
+    return learner
+
+
+def same(one: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(t, other[k]) for k, t in one.items())
+
+
+@pytest.mark.parametrize("name", ["ppo", "sac"])
+def test_identity_changes_no_bit_and_no_name(name: str) -> None:
+    plain, identity = (trained(make(name, transform)) for transform in (None, Identity()))
+    assert same(plain.state(), identity.state())
+
+
+@pytest.mark.parametrize("name", ["ppo", "sac"])
+def test_curiosity_is_learned_from_and_free_of_gradients(name: str) -> None:
+    curious = Curiosity()
+    learner = make(name, curious)
+    before = [p.detach().clone() for p in curious.model.parameters()]
+    update = learner.update()
+    after_one = [p.detach().clone() for p in curious.model.parameters()]
+
+    # It learned by its own optimiser, one step of it, and by nothing of the policy's loss.
+    alone = Curiosity()
+    assert any(not torch.equal(a, b) for a, b in zip(before, after_one, strict=True))
+    assert not curious.saw_gradients
+    for p in curious.model.parameters():
+        p.grad = None
+    losses = []
+    for _ in range(3):
+        losses.append(float(learner.update().metrics["curiosity/loss"]))
+        steps_of_its_own = curious.optimiser.state[next(curious.model.parameters())]["step"]
+    assert int(steps_of_its_own) == 4
+    assert losses[-1] < losses[0]
+    assert "curiosity/loss" in update.metrics
+
+    # The policy has nothing in it that the transform could move, and sees other rewards.
+    owned = {id(p) for network in learner.networks().values() for p in network.parameters()}
+    assert owned.isdisjoint(id(p) for p in curious.model.parameters())
+    assert not same(
+        trained(make(name, None), 4).state(),
+        {key: t for key, t in learner.state().items() if not key.startswith("reward_transform/")},
+    )
+    # What the task paid is what is reported.
+    paid = trained(make(name, alone), 0).update().experience.reward
+    assert torch.equal(paid, make(name, None).update().experience.reward)
+
+
+@pytest.mark.parametrize("name", ["ppo", "sac"])
+def test_policy_gets_no_gradient_from_a_transform_and_it_none_from_the_policy(name: str) -> None:
+    class Tagged(Curiosity):
+        """Returns rewards with a history, as a careless transform would."""
+
+        def transform(self, steps: CollectedSteps) -> Tensor:
+            with torch.enable_grad():
+                return steps.reward + self._error(steps)
+
+        def learn(self, steps: CollectedSteps) -> Metrics:
+            assert not any(part.requires_grad for part in steps if part is not None)
+            return {}
+
+    careless = Tagged()
+    trained(make(name, careless), 3)
+    assert all(p.grad is None for p in careless.model.parameters())
+
+
+@pytest.mark.parametrize("name", ["ppo", "sac"])
+def test_transform_resumes_with_its_learner_to_the_same_bits(name: str) -> None:
+    whole = trained(make(name, Curiosity()), 3)
+    resumed = make(name, Curiosity(seed=9), seed=9)
+
+    resumed.load_state(whole.state())
+    for learner in (whole, resumed):
+        trained(learner, 2)
+
+    assert same(whole.state(), resumed.state())
+    assert "reward_transform/model/weight" in whole.state()
+    assert any(key.startswith("reward_transform/optimiser/") for key in whole.state())
+    with pytest.raises(ConfigError, match=r"must not have the tensor 'reward_transform/"):
+        make(name, None).load_state(whole.state())
+
+
+@pytest.mark.parametrize("name", ["ppo", "sac"])
+def test_transform_reads_terms_where_it_needs_them(name: str) -> None:
+    objective = trained(make(name, OneObjective(), cost=5.0))
+    whole = trained(make(name, None, cost=5.0))
+    free = trained(make(name, None, cost=0.0))
+
+    def heads(learner: Learner) -> dict[str, Tensor]:
+        network = next(iter(learner.networks().values()))
+        return dict(network.state_dict())
+
+    # The first term is what is earned: as if changes cost nothing.
+    assert same(heads(objective), heads(free))
+    assert not same(heads(objective), heads(whole))
+
+
+def _chain_values(potential: Tensor, gamma: float) -> tuple[Tensor, Tensor]:
+    """Solve a walk on places 0 … 5 by value iteration with shaped rewards; return Q (6, 2)."""
+    n = 6
+    place = torch.arange(n).repeat_interleave(2).view(n, 2)
+    after = (place + torch.tensor([-1, 1])).clamp(0, n - 1)
+    terminated = after == n - 1
+    paid = torch.where(after == n - 1, 1.0, 0.0) + torch.where(after == 0, 0.3, 0.0)
+    steps = CollectedSteps(
+        *(place, torch.zeros(n, 2, 1), torch.zeros(n, 2), paid, after, torch.zeros(n, 2, 1)),
+        *(terminated, torch.zeros_like(terminated)),
+    )
+    reward = transform_rewards(Shaping(potential, gamma), steps)
+    worth = torch.zeros(n, 2)
+    for _ in range(300):
+        value_tp1 = worth.amax(1)[after]
+        never = torch.zeros_like(terminated)
+        worth = n_step_targets(
+            reward[None], value_tp1[None], terminated[None], never[None], discount=gamma, n_steps=1
+        )[0]
+    return worth, worth.argmax(1)
+
+
+def test_shaping_moves_values_by_the_potential_and_no_policy() -> None:
+    gamma = 0.9
+    plain, best = _chain_values(torch.zeros(6), gamma)
+    for seed in range(5):
+        potential = 3.0 * torch.randn(6, generator=torch.Generator().manual_seed(seed))
+        shaped, policy = _chain_values(potential, gamma)
+        torch.testing.assert_close(shaped, plain - potential[:, None], rtol=1e-4, atol=1e-4)
+        assert torch.equal(policy[:-1], best[:-1])
+    assert set(best[:-1].tolist()) == {0, 1}  # both directions occur: there is something to spoil
+
+
+def test_transform_of_another_shape_is_refused() -> None:
+    class Wrong(Identity):
+        def transform(self, steps: CollectedSteps) -> Tensor:
+            return steps.reward[:1]
+
+    with pytest.raises(ConfigError, match=r"transformed rewards must have shape .*Wrong"):
+        make("ppo", Wrong()).update()
