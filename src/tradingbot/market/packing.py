@@ -27,6 +27,11 @@ class PackedAccount(NamedTuple):
         return self.counts[COUNT_FIELDS.index("row")]
 
     @property
+    def episode(self) -> Tensor:
+        """(B,) number of the episode each account is in, from 0."""
+        return self.counts[COUNT_FIELDS.index("episode")]
+
+    @property
     def bytes_per_account(self) -> int:
         """Memory of one account."""
         return sum(x.shape[0] * x.element_size() for x in self)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import torch
-from tradingbot.envs.worlds import synthetic_world
 
+from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.config import EnvConfig
-from tradingbot.envs.population import PopulationTask
+from tradingbot.envs.population.task import PopulationTask
 from tradingbot.learning.rollout import Choice, Rollout, allocate_rollout, collect_rollout
 from tradingbot.learning.task import Observation
 from tradingbot.learning.transition_extras import TransitionExtras
 from tradingbot.learning.value_targets import lambda_targets
+from tradingbot.market.params import EpisodeRules, SimulatorParams
 
 
 def rollout_of(extras: TransitionExtras) -> tuple[PopulationTask, Rollout]:
     world = synthetic_world("noise", n_symbols=2, n_bars=800, seed=3)
-    config = EnvConfig(reward="v31")
+    rules = SimulatorParams(episode=EpisodeRules(episode_bars=64))
+    config = EnvConfig(rules=rules, reward="v31")
     task = PopulationTask(world, config, n_envs=3, seed=1)
     generator = torch.Generator().manual_seed(1)
 

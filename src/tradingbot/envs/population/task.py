@@ -21,6 +21,7 @@ from tradingbot.envs.population.layout import action_spec, backtest_step, market
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World, require_world
 from tradingbot.learning.task import Observation, TaskState, TaskStep
+from tradingbot.learning.transition_extras import TransitionExtras
 from tradingbot.market.bars import tensor_market
 from tradingbot.market.compiled import (
     PackedStep,
@@ -52,6 +53,7 @@ class PopulationTask:
     """
 
     resets = True
+    carries = TransitionExtras(episode=True, terms=True)
 
     def __init__(
         self,
@@ -212,6 +214,7 @@ class PopulationTask:
             truncated=self._by_agent(made.truncated),
             executed=self._by_agent(made.executed.long()),
             traded=self._by_agent(made.traded),
+            episode=self._by_agent(PackedAccount(*before).episode),
         )
 
     def _by_agent(self, lanes: Tensor) -> Tensor:
