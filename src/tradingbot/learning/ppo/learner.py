@@ -87,9 +87,9 @@ class PPO:
             self.task, self._task_state, self._observation, self._choose, rollout
         )
         self.steps += rollout.reward.shape[0] * rollout.reward.shape[2]
-        reward, metrics = self._transform(rollout)
-        advantage, target, judged = self._judge(rollout, reward)
-        metrics |= judged | self._learn(rollout, advantage, target)
+        learned_from, figures = self._transform(rollout)
+        advantage, target, metrics = self._judge(learned_from)
+        metrics |= figures | self._learn(rollout, advantage, target)
         self.view.refresh()
         self.updates += 1
         experience = Experience(
@@ -171,10 +171,10 @@ class PPO:
         squashed = drawn if isinstance(policy, MaskedCategorical) else policy.squash(drawn)
         return Choice(squashed, drawn, policy.log_prob(drawn))
 
-    def _transform(self, rollout: Rollout) -> tuple[Tensor, Metrics]:
-        """Return the rewards (S, N, B) to learn from, and what their transform says of itself."""
+    def _transform(self, rollout: Rollout) -> tuple[Rollout, Metrics]:
+        """Return the rollout with the rewards to learn from, and what is to be said of them."""
         if self._reward_transform is None:
-            return rollout.reward, {}
+            return rollout, {}
         steps = CollectedSteps(
             row=rollout.row,
             private=rollout.private,
@@ -187,17 +187,20 @@ class PPO:
             terms=rollout.step_terms,
         )
         reward = transform_rewards(self._reward_transform, steps)
-        figures = {"rollout/transformed_reward": reward.mean((0, 2))}
-        return reward, figures | self._reward_transform.learn(steps)
+        figures = {
+            "rollout/reward": rollout.reward.mean((0, 2)),
+            "rollout/transformed_reward": reward.mean((0, 2)),
+        }
+        return rollout._replace(reward=reward), figures | self._reward_transform.learn(steps)
 
     @torch.no_grad()
-    def _judge(self, rollout: Rollout, reward: Tensor) -> tuple[Tensor, Tensor, Metrics]:
+    def _judge(self, rollout: Rollout) -> tuple[Tensor, Tensor, Metrics]:
         """Return advantages, value targets in the critic's units, (S, N, B), and metrics."""
         value_t = self._values(rollout.row, rollout.private)
         value_tp1 = self._values(rollout.final_row, rollout.final_private)
         discount = transition_discount(self.config.discount, rollout.duration, rollout.discount)
         advantage = generalized_advantage(
-            reward,
+            rollout.reward,
             value_t,
             value_tp1,
             rollout.terminated,
