@@ -70,10 +70,10 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return workspace
 
 
-@pytest.fixture
-def whole(trained: Path, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def whole(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The evaluation that was never killed, by one process."""
-    workspace = Path(shutil.copytree(trained, tmp_path / "whole"))
+    workspace = Path(shutil.copytree(trained, tmp_path_factory.mktemp("once") / "whole"))
     evaluate_run(EvaluationRequest("tiny", tiny_evaluation(*ANALYSES)), workspace, jobs=1)
     return workspace
 
@@ -94,6 +94,20 @@ def test_killed_evaluation_by_two_workers_ends_with_the_same_bytes(
     selected = {path: path.stat().st_mtime_ns for path in done}
     assert selected == done
     assert not list(pieces_of(killed).glob(".tmp-*"))
+
+
+def test_evaluation_survives_the_death_of_a_worker_with_the_same_bytes(
+    trained: Path, tmp_path: Path, whole: Path
+) -> None:
+    workspace = Path(shutil.copytree(trained, tmp_path / "survivor"))
+    with begin(workspace, "--jobs", "2") as process:
+        wait_for(pieces_of(workspace), 1)  # both are at work
+        killed = _workers(process.pid)[0]
+        os.kill(killed, signal.SIGKILL)
+        _, said = process.communicate(timeout=_PATIENCE_S)
+
+    assert process.returncode == 0, said
+    assert contents(workspace) == contents(whole)
 
 
 @pytest.mark.slow

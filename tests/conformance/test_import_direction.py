@@ -26,6 +26,7 @@ _MEASURES = tuple(
 )
 ALLOWED: dict[str, frozenset[str] | None] = {
     "domain": frozenset(),
+    "executors": frozenset({"domain"}),
     "data": frozenset({"domain"}),
     "data/synthetic": frozenset({"domain", "data"}),
     "data/sources": frozenset({"domain", "data", "data/synthetic"}),
@@ -68,14 +69,34 @@ ALLOWED: dict[str, frozenset[str] | None] = {
         {"domain", "evaluation", "evaluation/figures", "evaluation/gates", *_MEASURES}
     ),
     "training": frozenset(
-        {*_TENSORS, *_DATA, "envs", "agents", "supervised", "runs", "evaluation", *_MEASURES}
+        {
+            "executors",
+            *_TENSORS,
+            *_DATA,
+            "envs",
+            "agents",
+            "supervised",
+            "runs",
+            "evaluation",
+            *_MEASURES,
+        }
     ),
     "evaluation/analyses": frozenset(
         {*_TENSORS, *_DATA, "envs", "agents", "supervised", "runs", "training", "evaluation"}
         | {*_MEASURES}
     ),
     "evaluation/pipeline": frozenset(
-        {*_TENSORS, *_DATA, "envs", "agents", "supervised", "runs", "training", "evaluation"}
+        {
+            "executors",
+            *_TENSORS,
+            *_DATA,
+            "envs",
+            "agents",
+            "supervised",
+            "runs",
+            "training",
+            "evaluation",
+        }
         | {*_MEASURES, "evaluation/analyses", "evaluation/gates", "evaluation/report"}
     ),
     "facade": frozenset(
@@ -84,7 +105,17 @@ ALLOWED: dict[str, frozenset[str] | None] = {
         | {"evaluation/figures", "evaluation/pipeline"}
     ),
     "app": frozenset(
-        {*_TENSORS, *_DATA, "envs", "agents", "supervised", "runs", "training", "evaluation"}
+        {
+            "executors",
+            *_TENSORS,
+            *_DATA,
+            "envs",
+            "agents",
+            "supervised",
+            "runs",
+            "training",
+            "evaluation",
+        }
         | {*_MEASURES, "evaluation/analyses", "evaluation/gates", "evaluation/report"}
         | {"evaluation/figures", "evaluation/pipeline", "facade"}
     ),

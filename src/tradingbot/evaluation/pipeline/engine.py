@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import partial
 
 from tradingbot.evaluation.analyses.analysis import Analysis, Progress, ignore_progress
-from tradingbot.evaluation.pipeline.context import AnalysisTask, EvaluationContext, EvaluationJob
-from tradingbot.evaluation.pipeline.executor import Executor, InlineExecutor, ProcessExecutor
+from tradingbot.evaluation.pipeline.context import (
+    AnalysisTask,
+    EvaluationContext,
+    EvaluationJob,
+    open_context,
+)
 from tradingbot.evaluation.pipeline.store import StoredAnalysis
+from tradingbot.executors import Executor, InlineExecutor, ProcessExecutor, Work, WorkItem
 from tradingbot.training.prepared_setup import torch_threads
 
 
@@ -40,11 +46,29 @@ def run_analyses(
     with ExitStack() as stack:
         if missing:
             stack.enter_context(torch_threads(1))
-            executor: Executor = InlineExecutor(context)
+            executor: Executor = InlineExecutor(_work_of(context))
             if min(jobs, missing) > 1:
-                executor = stack.enter_context(ProcessExecutor(job, min(jobs, missing)))
+                workers = ProcessExecutor(partial(_open_work, job), min(jobs, missing))
+                executor = stack.enter_context(workers)
             _make_missing(context, made, executor, progress)
     return {name: made.stored[name] for name in context.analyses}
+
+
+def _open_work(job: EvaluationJob) -> Work:
+    """Open the run in a worker, which has one torch thread."""
+    import torch
+
+    torch.set_num_threads(1)
+    return _work_of(open_context(job))
+
+
+def _work_of(context: EvaluationContext) -> Work:
+    """Return the function that makes analyses; they go to disk where they are made."""
+
+    def make(task: AnalysisTask, progress: Progress) -> None:
+        context.make(task, progress)
+
+    return make
 
 
 class _StoredResults:
@@ -90,16 +114,18 @@ def _make_missing(
             analysis for analysis in _heaviest_first(context.analyses) if made.is_ready(analysis)
         ]
         for analysis in ready:
-            if analysis.name in begun or not executor.is_free:
+            if analysis.name in begun or not executor.n_free:
                 continue
             task = context.task_of(analysis, made.keys)
             if made.take(task):  # it became known only now that it is there
                 break
             begun.add(analysis.name)
-            executor.give(task)
+            executor.submit(WorkItem(f"analysis {task.name}", task))
             tell(0, 0, analysis.name)
         else:
-            task = executor.wait(tell)
+            outcome = executor.wait(tell)
+            outcome.result()
+            task = outcome.item.payload
             taken = made.take(task)
             assert taken, task.name
             tell(0, 0, task.name)

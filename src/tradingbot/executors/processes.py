@@ -1,0 +1,295 @@
+"""The executor of N processes: what dies or falls silent is replaced, and its item tried again.
+
+A worker tells that it is alive while it works. One that ends, or says nothing for too long (it was
+stopped, or the machine swaps), is killed and replaced; its item is done once more by the new one,
+and reported by name if that is lost too. Nothing here waits without a limit.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import queue
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+
+from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.errors import UserError
+from tradingbot.executors.executor import OpenWork, Outcome, Progress, WorkItem, cancelled
+from tradingbot.executors.worker import Beat, Done, Failed, Gone, Message, Report, serve_items
+
+_ENDING_S = 2.0  # a worker that is asked to end gets so long before it is killed
+_CAUSES = {"SIGKILL": " (the system does so when memory is short)"}
+
+
+@dataclass(frozen=True)
+class WorkerTimes:
+    """How long is waited for a worker, in seconds."""
+
+    heartbeat_s: float = 1.0
+    """Between signs of life."""
+    silence_s: float = 120.0
+    """Without one, after which a worker counts as stalled."""
+    start_s: float = 600.0
+    """Until the first one, importing included."""
+
+    def __post_init__(self) -> None:
+        require_kinds(self)
+        require(self.heartbeat_s > 0.0, "heartbeat_s must be above 0", self)
+        require(
+            self.silence_s >= 3.0 * self.heartbeat_s, "silence_s must be 3 heartbeats or more", self
+        )
+        require(self.start_s > 0.0, "start_s must be above 0", self)
+
+
+@dataclass(eq=False)
+class _Job:
+    item: WorkItem
+    began_at: float = 0.0
+    losses: list[str] = field(default_factory=list)
+    """Why workers that did it were lost."""
+
+
+class _Worker:
+    """A process, and the thread that talks with it so that nothing here blocks on its pipe."""
+
+    def __init__(self, open_work: OpenWork, number: int, heartbeat_s: float, heard: _Inbox) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.number, self._heard = number, heard
+        self.job: _Job | None = None
+        self.heard_at, self.has_spoken = 0.0, False
+        self._items: queue.SimpleQueue[WorkItem | None] = queue.SimpleQueue()
+        ours, theirs = context.Pipe()
+        self.process: BaseProcess = context.Process(
+            target=serve_items,
+            args=(open_work, theirs, heartbeat_s),
+            name=f"worker-{number}",
+            daemon=True,
+        )
+        with _deaf_to_interrupts():
+            self.process.start()
+        theirs.close()
+        threading.Thread(target=self._talk, args=(ours,), daemon=True).start()
+
+    def give(self, job: _Job) -> None:
+        """Send a job."""
+        self.job, job.began_at, self.heard_at = job, time.monotonic(), time.monotonic()
+        self._items.put(job.item)
+
+    def end(self, *, kill: bool = False) -> None:
+        """End the process, by force if it does not listen; a stopped one does not."""
+        self._items.put(None)
+        if kill:
+            self.process.kill()
+        else:
+            self.process.terminate()
+            self.process.join(_ENDING_S)
+            self.process.kill()
+        self.process.join(_ENDING_S)
+
+    def cause_of_end(self) -> str:
+        """Say how the process ended."""
+        self.process.join(_ENDING_S)
+        code = self.process.exitcode
+        if code is None or code >= 0:
+            return f"its process ended with code {code}"
+        name = signal.Signals(-code).name
+        return f"its process was ended by {name}{_CAUSES.get(name, '')}"
+
+    def _talk(self, pipe: Connection) -> None:
+        try:
+            while (item := self._items.get()) is not None:
+                pipe.send(item.payload)
+                message: Message = Beat()
+                while not isinstance(message, Done | Failed):
+                    message = pipe.recv()
+                    self._heard.put((self, message))
+        except (EOFError, OSError):
+            self._heard.put((self, Gone()))
+        finally:
+            pipe.close()
+
+
+_Inbox = queue.SimpleQueue[tuple[_Worker, Message]]
+
+
+class ProcessExecutor:
+    """N worker processes; use as a context, at the end of which they are gone."""
+
+    def __init__(
+        self, open_work: OpenWork, count: int, *, times: WorkerTimes | None = None
+    ) -> None:
+        """Start them.
+
+        Args:
+            open_work: Called once by each worker, with its first item.
+            count: Processes.
+            times: How long is waited for them.
+        """
+        self._open_work, self._times = open_work, times or WorkerTimes()
+        self._heard: _Inbox = queue.SimpleQueue()
+        self._waiting: deque[_Job] = deque()
+        self._finished: deque[Outcome] = deque()
+        self._looked_at = time.monotonic()
+        self._workers = [self._start(number) for number in range(count)]
+
+    def __enter__(self) -> ProcessExecutor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in self._workers:
+            worker.process.terminate()
+        for worker in self._workers:
+            worker.end()
+
+    @property
+    def n_free(self) -> int:
+        """How many workers have nothing to do and nothing waiting for them."""
+        idle = sum(worker.job is None for worker in self._workers)
+        return max(idle - len(self._waiting), 0)
+
+    def submit(self, item: WorkItem) -> None:
+        """Take an item; the first worker that is free does it.
+
+        Raises:
+            ValueError: If an unfinished item has this name.
+        """
+        if any(job.item.name == item.name for job in self._unfinished()):
+            raise ValueError(f"item {item.name!r} is unfinished already")
+        self._waiting.append(_Job(item))
+        self._assign()
+
+    def wait(self, progress: Progress) -> Outcome:
+        """Return the next outcome; a worker that is lost meanwhile is replaced.
+
+        Raises:
+            RuntimeError: If no item is unfinished.
+        """
+        while not self._finished:
+            if not self._unfinished():
+                raise RuntimeError("no item is unfinished")
+            self._assign()
+            with suppress(queue.Empty):
+                self._hear(*self._heard.get(timeout=self._times.heartbeat_s), progress)
+            if time.monotonic() - self._looked_at >= self._times.heartbeat_s:
+                self._check_times()
+        return self._finished.popleft()
+
+    def cancel(self, name: str) -> bool:
+        """Give an item up; a worker that does it is killed and replaced."""
+        for job in self._waiting:
+            if job.item.name == name:
+                self._waiting.remove(job)
+                self._finished.append(cancelled(job.item))
+                return True
+        for worker in self._workers:
+            if worker.job is not None and worker.job.item.name == name:
+                self._finished.append(cancelled(worker.job.item))
+                self._replace(worker)
+                return True
+        return False
+
+    def _unfinished(self) -> list[_Job]:
+        busy = [worker.job for worker in self._workers if worker.job is not None]
+        return [*self._waiting, *busy]
+
+    def _start(self, number: int) -> _Worker:
+        return _Worker(self._open_work, number, self._times.heartbeat_s, self._heard)
+
+    def _assign(self) -> None:
+        for place, worker in enumerate(self._workers):
+            if worker.job is None and self._waiting:
+                if not worker.process.is_alive():  # it died while it had nothing to do
+                    worker = self._workers[place] = self._start(worker.number)
+                worker.give(self._waiting.popleft())
+
+    def _hear(self, worker: _Worker, message: Message, progress: Progress) -> None:
+        job = worker.job
+        if job is None or worker not in self._workers:
+            return  # the last words of one that was replaced
+        worker.heard_at, worker.has_spoken = time.monotonic(), True
+        if isinstance(message, Report):
+            progress(*message)
+        elif isinstance(message, Gone):
+            self._lose(worker, worker.cause_of_end())
+        elif isinstance(message, Done | Failed):
+            worker.job = None
+            self._finished.append(_outcome(job.item, message))
+
+    def _check_times(self) -> None:
+        """Give up workers that are silent, and items that take too long."""
+        now = time.monotonic()
+        paused = now - self._looked_at > self._times.silence_s / 2.0
+        self._looked_at = now
+        for worker in list(self._workers):
+            job = worker.job
+            if job is None:
+                continue
+            if paused:  # this process was busy or stopped itself, and has not listened
+                worker.heard_at = now
+            limit = self._times.silence_s if worker.has_spoken else self._times.start_s
+            if job.item.timeout_s is not None and now - job.began_at > job.item.timeout_s:
+                self._finished.append(_timed_out(job.item))
+                self._replace(worker)
+            elif now - worker.heard_at > limit:
+                self._lose(worker, f"its process gave no sign of life for {limit:g} s")
+
+    def _lose(self, worker: _Worker, cause: str) -> None:
+        """Replace a worker; do its item again, or report it where that was tried."""
+        job = worker.job
+        assert job is not None
+        job.losses.append(cause)
+        self._replace(worker)
+        if len(job.losses) == 1:
+            self._waiting.appendleft(job)
+        else:
+            self._finished.append(_lost(job))
+
+    def _replace(self, worker: _Worker) -> None:
+        worker.job = None
+        worker.end(kill=True)
+        self._workers[self._workers.index(worker)] = self._start(worker.number)
+
+
+def _outcome(item: WorkItem, message: Done | Failed) -> Outcome:
+    if isinstance(message, Done):
+        return Outcome(item, message.value)
+    if message.is_users:
+        return Outcome(item, error=UserError(message.text.rstrip(".")))
+    return Outcome(item, error=RuntimeError(f"{item.name}: {message.text}"))
+
+
+def _lost(job: _Job) -> Outcome:
+    return Outcome(
+        job.item,
+        error=UserError(
+            f"{job.item.name} must be done to its end",
+            was="; again: ".join(job.losses),
+            remedy="Use fewer processes or free memory, then run the same command again",
+        ),
+    )
+
+
+def _timed_out(item: WorkItem) -> Outcome:
+    rule = f"{item.name} must be done in {item.timeout_s:g} s"
+    return Outcome(item, error=UserError(rule, was="not finished", remedy="Allow it more time"))
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Let processes that are started in the block inherit that Ctrl-C is not theirs to hear."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # not the main thread: nothing interrupts it
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
