@@ -71,6 +71,11 @@ def add_extension(kind: Kind, name: str, value: Any) -> None:
     _PARTS[kind, name] = Extension(kind, name, value, origin)
 
 
+def remove_extension(kind: Kind, name: str) -> None:
+    """Forget a part; of one that was not declared, nothing is to forget."""
+    _PARTS.pop((kind, name), None)
+
+
 def extensions(kind: Kind) -> dict[str, Extension]:
     """Return every part of a kind by name, in the order of declaration."""
     return {name: part for (each, name), part in _PARTS.items() if each == kind}

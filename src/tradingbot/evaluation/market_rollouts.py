@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -17,11 +17,15 @@ from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.domain.errors import ConfigError, DataError, suggest
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 from tradingbot.envs.build_world import world_from_market, world_from_panel
+from tradingbot.envs.price_world import world_of_prices
+from tradingbot.envs.synthetic_market import inputs_of_market
 from tradingbot.envs.world import World, cut_world
 from tradingbot.evaluation.backtest import bars_between, baseline
+from tradingbot.evaluation.backtest.baselines import warm_up_bars
 from tradingbot.evaluation.oracle_policy import ORACLES, oracle_policy
 from tradingbot.evaluation.performance.measure import policy_performance
 from tradingbot.evaluation.performance.record import PolicyPerformance
+from tradingbot.evaluation.policy_names import is_run
 from tradingbot.evaluation.rollout import (
     AccountFigures,
     PolicyRollout,
@@ -30,9 +34,10 @@ from tradingbot.evaluation.rollout import (
     sleeve_config,
 )
 from tradingbot.features.panel import Panel
-from tradingbot.features.pipeline import panel_of
+from tradingbot.features.pipeline import panel_of, read_inputs, require_ready
 from tradingbot.learning.threads import torch_threads
 from tradingbot.market.costs import CostProfile, cost_profile
+from tradingbot.plugins.reference import declared_strategies
 
 USUAL_RULES = ("random", "buy_and_hold", "expert")
 """What is rolled out where nobody names policies."""
@@ -47,6 +52,8 @@ class RolloutMarket:
     """With latent state, for oracles; None where the bars were observed."""
     bars_per_year: float
     """By the exchange's calendar."""
+    scaled: Callable[[], World] | None = None
+    """Returns the same bars with features, where the world has none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +85,29 @@ class RolloutTerms:
     seed: int = 0
 
 
+def market_of_prices(dataset: Dataset, workspace: Path) -> RolloutMarket:
+    """Make the bars of a dataset a market to trade on, for policies that read prices alone.
+
+    Its panel is opened only for a strategy that looks at scaled features.
+
+    Raises:
+        DataError: If the readiness report has an error, and no panel says that it was accepted.
+    """
+    if not panel_of(dataset, workspace).exists():
+        require_ready(dataset)
+    provenance = dataset.manifest.provenance
+    word = "synthetic" if provenance.synthetic else "observed"
+    label = f"dataset {dataset.id[:8]}, {word}"
+    world = world_of_prices(read_inputs(dataset), label=label, synthetic=provenance.synthetic)
+    market = regenerate(provenance) if provenance.has_latent_state else None
+    return RolloutMarket(
+        world,
+        market,
+        _bars_per_year(world, provenance),
+        lambda: market_of_dataset(dataset, workspace).world,
+    )
+
+
 def market_of_dataset(
     dataset: Dataset, workspace: Path, *, start: date | None = None, end: date | None = None
 ) -> RolloutMarket:
@@ -106,15 +136,28 @@ def market_of_panel(
     return RolloutMarket(world, market, _bars_per_year(world, provenance))
 
 
-def market_of_source(source: SyntheticSource) -> RolloutMarket:
+def market_of_source(source: SyntheticSource, *, prices_alone: bool = False) -> RolloutMarket:
     """Generate a market in memory and make it one to trade on.
+
+    Args:
+        source: What to generate.
+        prices_alone: Leave features out until a strategy looks at them.
 
     Raises:
         ConfigError: If the market or a parameter is unknown or out of range.
         DataError: If the period is too short for features.
     """
     market = source.generate()
-    world = world_from_market(market, label=f"synthetic market {market.name!r}, seed {market.seed}")
+    label = f"synthetic market {market.name!r}, seed {market.seed}"
+
+    def with_features() -> World:
+        return world_from_market(market, label=label)
+
+    world = (
+        world_of_prices(inputs_of_market(market), label=label, synthetic=True)
+        if prices_alone
+        else with_features()
+    )
     provenance = Provenance(
         provider=source.id,
         timeframe=source.timeframe,
@@ -122,7 +165,7 @@ def market_of_source(source: SyntheticSource) -> RolloutMarket:
         calendar=source.universe.calendar,
         synthetic=True,
     )
-    return RolloutMarket(world, market, _bars_per_year(world, provenance))
+    return RolloutMarket(world, market, _bars_per_year(world, provenance), with_features)
 
 
 def roll_out_policies(
@@ -163,28 +206,48 @@ def choose_policies(
 ) -> Mapping[str, Policy]:
     """Make the policies that are asked for; without names the usual ones."""
     names = terms.policies or default_policies(subject)
-    known = (*RULES, *ORACLES)
-    made: dict[str, Policy] = {}
+    known = (*RULES, *ORACLES, *declared_strategies())
     for name in names:
-        if name not in known:
+        if is_run(name):
             raise ConfigError(
                 "policy must be a known one", was=repr(name), remedy=suggest(name, known)
             )
-        if name in RULES:
-            made[name] = baseline(name, subject.world, seed=terms.seed)
-            continue
-        if subject.market is None:
-            raise DataError(
-                f"policy {name!r} must have a synthetic market: it reads what nobody can see",
-                was="observed data",
-                where=subject.world.label,
-                remedy=f"Leave it out: --policies {','.join(USUAL_RULES)}",
-            )
-        cost_frac = costs.one_way_frac
-        made[name] = oracle_policy(
-            subject.market, subject.world, cost_frac=cost_frac, information=ORACLES[name]
+    return {name: named_policy(name, subject, costs, seed=terms.seed) for name in names}
+
+
+def named_policy(name: str, subject: RolloutMarket, costs: CostProfile, *, seed: int) -> Policy:
+    """Make a rule, a strategy of one's own or an oracle for a market.
+
+    Raises:
+        ConfigError: If there is none of that name, or a parameter is unknown.
+        DataError: If an oracle is asked of observed data, or a strategy looks ahead.
+    """
+    if name not in ORACLES:
+        return baseline(name, subject.world, seed=seed, scaled=subject.scaled)
+    if subject.market is None:
+        raise DataError(
+            f"policy {name!r} must have a synthetic market: it reads what nobody can see",
+            was="observed data",
+            where=subject.world.label,
+            remedy=f"Leave it out: --policies {','.join(USUAL_RULES)}",
         )
-    return made
+    return oracle_policy(
+        subject.market, subject.world, cost_frac=costs.one_way_frac, information=ORACLES[name]
+    )
+
+
+def read_prices_alone(names: Sequence[str]) -> bool:
+    """Tell whether no policy reads features or regimes, so that bars alone are enough.
+
+    Raises:
+        ConfigError: If a name or parameter is unknown.
+    """
+    return all(name in ORACLES or warm_up_bars(name) is not None for name in names)
+
+
+def warm_up_of(names: Sequence[str]) -> int:
+    """Return the bars that must lie before the first decision of all policies."""
+    return max((0 if name in ORACLES else warm_up_bars(name) or 0 for name in names), default=0)
 
 
 def default_policies(subject: RolloutMarket) -> Sequence[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.plugins.reference import declared_strategies, find_strategy, read_reference
 from tradingbot.runs import list_runs
 
 RULE_NAMES = (
@@ -17,39 +18,52 @@ ORACLE_NAMES = ("omniscient", "oracle")
 """Those of `evaluation.oracle_policy.ORACLES`."""
 
 
+def is_run(text: str) -> bool:
+    """Tell whether a text names no rule, oracle or strategy, and hence a run.
+
+    Raises:
+        ConfigError: If parameters are not NAME=VALUE.
+    """
+    reference = read_reference(text)
+    known = (*RULE_NAMES, *ORACLE_NAMES, *declared_strategies())
+    return not reference.is_import and reference.name not in known
+
+
 def runs_among(names: Sequence[str]) -> list[str]:
-    """Return the names that are no rule's and no oracle's, and hence a run's."""
-    return [name for name in names if name not in RULE_NAMES and name not in ORACLE_NAMES]
+    """Return the names that are runs'."""
+    return [name for name in names if is_run(name)]
 
 
 def require_known_policies(names: Sequence[str], root: Path, *, has_market: bool) -> None:
     """Refuse names that nobody answers to.
 
     Args:
-        names: Runs (id, its beginning, or folder) and rules.
+        names: Runs (id, its beginning, or folder), rules, strategies of plugins, `module:object`.
         root: Folder of the runs.
         has_market: A market to trade on is named beside them.
 
     Raises:
-        ConfigError: If a name is neither, there is nothing to trade on, or a run is asked to trade
-            another market than its own.
+        ConfigError: If a name is neither, a strategy cannot be imported, there is nothing to trade
+            on, or a run is asked to trade another market than its own.
     """
     runs, known = runs_among(names), [folder.name for folder in list_runs(root)]
+    rules = [*RULE_NAMES, *ORACLE_NAMES, *declared_strategies()]
+    for name in names:
+        find_strategy(name)  # imports and parameters are refused here
     for name in runs:
-        if has_market:
+        is_known = "/" in name or any(each.startswith(name) for each in known)
+        if has_market and is_known:
             raise ConfigError(
                 "a run must be backtested on its own data; rules alone trade another market",
                 was=repr(name),
-                remedy="Leave --dataset and --market out"
-                if any(each.startswith(name) for each in known)
-                else suggest(name, [*RULE_NAMES, *ORACLE_NAMES]),
+                remedy="Leave --dataset and --market out",
             )
-        if "/" not in name and not any(each.startswith(name) for each in known):
+        if not is_known:
             raise ConfigError(
                 "policy must be a run or a known rule",
                 was=repr(name),
                 where=f"runs of {root}",
-                remedy=suggest(name, [*known, *RULE_NAMES, *ORACLE_NAMES]),
+                remedy=suggest(name, [*known, *rules]),
             )
     if not names or not (has_market or runs):
         raise ConfigError(

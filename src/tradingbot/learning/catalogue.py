@@ -10,6 +10,7 @@ from importlib import import_module
 from types import MappingProxyType
 
 from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.domain.extension import add_extension, extension_values, remove_extension
 from tradingbot.learning.learner_spec import LearnerSpec, MeasuredSettings
 
 __all__ = [
@@ -29,7 +30,6 @@ _BUILT_IN: Mapping[str, str] = MappingProxyType(
     }
 )
 """Name → module of its `SPEC`, imported when it is first asked for: names alone cost nothing."""
-_REGISTERED: dict[str, LearnerSpec] = {}
 
 
 def register_learner(spec: LearnerSpec) -> LearnerSpec:
@@ -38,24 +38,26 @@ def register_learner(spec: LearnerSpec) -> LearnerSpec:
     Raises:
         ConfigError: If another learner has that name.
     """
-    if spec.name in _BUILT_IN or _REGISTERED.get(spec.name, spec) != spec:
+    known = extension_values("learner", ())
+    if spec.name in _BUILT_IN or known.get(spec.name, spec) != spec:
         raise ConfigError(
             "learner name must be free",
             was=repr(spec.name),
             remedy=f"Choose a name besides: {', '.join(known_learners())}",
         )
-    _REGISTERED[spec.name] = spec
+    if spec.name not in known:
+        add_extension("learner", spec.name, spec)
     return spec
 
 
 def unregister_learner(name: str) -> None:
     """Forget a learner that was registered; of one that was not, nothing is to forget."""
-    _REGISTERED.pop(name, None)
+    remove_extension("learner", name)
 
 
 def known_learners() -> tuple[str, ...]:
     """Return the names of all learners, those of the package first."""
-    return (*_BUILT_IN, *_REGISTERED)
+    return (*_BUILT_IN, *extension_values("learner", _BUILT_IN))
 
 
 def learner_spec(name: str) -> LearnerSpec:
@@ -67,8 +69,10 @@ def learner_spec(name: str) -> LearnerSpec:
     if name in _BUILT_IN:
         spec: LearnerSpec = import_module(_BUILT_IN[name]).SPEC
         return spec
-    if name not in _REGISTERED:
+    registered = extension_values("learner", _BUILT_IN)
+    if name not in registered:
         raise ConfigError(
             "learner must be a known one", was=repr(name), remedy=suggest(name, known_learners())
         )
-    return _REGISTERED[name]
+    found: LearnerSpec = registered[name]
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,7 +27,7 @@ class PolicyReference:
     @property
     def is_import(self) -> bool:
         """Whether it names an object of a module or file."""
-        return ":" in self.name
+        return re.fullmatch(r"[^\s:]+:[A-Za-z_][\w.]*", self.name) is not None
 
 
 def read_reference(text: str) -> PolicyReference:
@@ -52,6 +53,22 @@ def read_reference(text: str) -> PolicyReference:
             remedy="Write e.g. sma_cross:fast=20,slow=100",
         )
     return PolicyReference(name, {key.strip(): _value(value.strip()) for key, _, value in pairs})
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Split a list by commas, but not the parameters of a policy.
+
+    Example:
+        >>> split_names("macd, sma_cross:fast=5,slow=30, flat")
+        ('macd', 'sma_cross:fast=5,slow=30', 'flat')
+    """
+    names: list[str] = []
+    for part in text.split(","):
+        if names and "=" in part and ":" not in part:
+            names[-1] += f",{part.strip()}"
+        else:
+            names.append(part.strip())
+    return tuple(names)
 
 
 def find_strategy(text: str) -> DeclaredStrategy | None:

@@ -20,8 +20,10 @@ from typer.main import get_command
 
 from tradingbot import __version__
 from tradingbot.app.cli.invocation import Invocation, find_workspace, invocation_of, is_debugging
+from tradingbot.app.cli.plugin_option import take_plugins
 from tradingbot.app.console import print_error
 from tradingbot.domain.errors import TradingBotError
+from tradingbot.plugins.loading import load_installed, load_plugin
 
 # (noun, module); None puts the module's commands at the top level.
 COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (
@@ -34,6 +36,7 @@ COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (
     (None, "tradingbot.app.cli.train"),
     ("supervised", "tradingbot.app.cli.supervised"),
     ("runs", "tradingbot.app.cli.runs"),
+    ("plugins", "tradingbot.app.cli.plugins"),
     (None, "tradingbot.app.cli.backtest"),
     (None, "tradingbot.app.cli.evaluate"),
     (None, "tradingbot.app.cli.gates"),
@@ -42,6 +45,10 @@ COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (
     ("bench", "tradingbot_benchmarks.cli.commands"),
 )
 
+_USING_PLUGINS = frozenset(
+    ["features", "market", "train", "runs", "backtest", "evaluate", "plugins"]
+)
+"""Commands that look parts up by name: installed plugins are loaded for these."""
 EXIT_USAGE, EXIT_BUG, EXIT_INTERRUPTED, EXIT_PIPE_CLOSED = 2, 70, 130, 141
 
 
@@ -78,7 +85,8 @@ def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code. No exception leaves this function."""
     invocation = Invocation(debug=is_debugging())
     try:
-        code = _invoke(arguments, invocation)
+        rest, invocation.plugins = take_plugins(arguments)
+        code = _invoke(rest, invocation)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
@@ -140,6 +148,16 @@ def _read_global_options(
     debug: Annotated[
         bool, typer.Option("--debug", help="Show tracebacks, as TRADINGBOT_DEBUG=1 does.")
     ] = False,
+    _plugins: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--plugin",
+            help="Python file or module with parts of your own: strategies, reward terms, features "
+            "… It may also stand after the noun, and several times.",
+            show_default=False,
+            metavar="FILE",
+        ),
+    ] = None,
     version: Annotated[
         bool,
         typer.Option(
@@ -156,6 +174,10 @@ def _read_global_options(
     if chosen is not None:
         invocation.workspace, invocation.workspace_is_given = chosen, True
         invocation.workspace_option = workspace or ""
+    for reference in invocation.plugins:
+        load_plugin(reference)
+    if context.invoked_subcommand in _USING_PLUGINS:
+        load_installed()
 
 
 def _show_traceback(invocation: Invocation) -> None:

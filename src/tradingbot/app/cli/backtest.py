@@ -39,7 +39,11 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     context: typer.Context,
     names: Annotated[
         list[str],
-        typer.Argument(help="Runs (id, its beginning, or folder) and rules.", show_default=False),
+        typer.Argument(
+            help="Runs (id, its beginning, or folder), rules (sma_cross:fast=20,slow=100), "
+            "strategies of plugins, module:object.",
+            show_default=False,
+        ),
     ],
     dataset: Annotated[
         str | None, typer.Option(help="Dataset with a proved panel, for rules without a run.")
@@ -78,10 +82,11 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Backtest runs and rules: figures net of costs with intervals, and every trade.
+    """Backtest runs, rules and strategies of your own: net of costs, with intervals and trades.
 
     Rules: flat, buy_and_hold, momentum, momentum_quarter, macd, sma_cross, expert, random; on a
-    synthetic market also oracle and omniscient. Rules beside a run trade its symbols and bars.
+    synthetic market also oracle and omniscient. Rules beside a run trade its symbols and bars;
+    alone they begin as soon as all have the past they need. Parameters: name:key=value,key=value.
     A run on its test bars is counted in the ledger of trials, once for the same days, costs and
     delay.
 
@@ -89,7 +94,9 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
 
     Example: [bold]tradingbot backtest my-run --cost-bps 5 --delay 1 --json[/bold]
 
-    Example: [bold]tradingbot backtest sma_cross macd --market planted[/bold]
+    Example: [bold]tradingbot backtest sma_cross:fast=10,slow=40 macd --market planted[/bold]
+
+    Example: [bold]tradingbot backtest my_strategy --plugin mine.py --dataset us143[/bold]
     """
     from tradingbot.evaluation.policy_names import require_known_policies
 
@@ -120,7 +127,7 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
         seed=seed,
     )
     workspace = invocation.workspace
-    place = _place(workspace, dataset, market, universe, terms, params)
+    place = _place(names, workspace, dataset, market, universe, terms, params)
     with progress_bar("backtest") as progress:
         played = backtest_named(names, workspace, terms, market=place, progress=progress)
     found = played.backtests
@@ -200,6 +207,7 @@ def _require_place(
 
 
 def _place(
+    names: list[str],
     workspace: Path,
     dataset: str | None,
     market: str | None,
@@ -209,21 +217,32 @@ def _place(
 ) -> RolloutMarket | None:
     from tradingbot.app.cli.rollout import generated_market
     from tradingbot.data.store import BarStore
-    from tradingbot.evaluation.market_rollouts import market_of_dataset
+    from tradingbot.evaluation.market_rollouts import (
+        market_of_dataset,
+        market_of_prices,
+        read_prices_alone,
+    )
     from tradingbot.evaluation.pipeline.backtests import BacktestTerms
 
     assert isinstance(terms, BacktestTerms)
-    if dataset is not None:
-        return market_of_dataset(BarStore(workspace).open(dataset), workspace)
-    if market is None:
+    if dataset is None and market is None:
         return None
+    prices_alone = read_prices_alone(names)
+    if dataset is not None:
+        open_market = market_of_prices if prices_alone else market_of_dataset
+        return open_market(BarStore(workspace).open(dataset), workspace)
+    assert market is not None  # one of the two, as was made sure of
     values = read_values(read_pairs(params, "--set"))
     # Days are chosen from the market, not for it: rules look back before the first of them.
-    return generated_market(market, universe, (None, None), terms.seed, values)
+    return generated_market(
+        market, universe, (None, None), terms.seed, values, prices_alone=prices_alone
+    )
 
 
 def _print(figures: list[BacktestFigures]) -> None:
     first = figures[0]
+    plugins = sorted({each.plugin for each in figures if each.plugin})
+    code = f" Code of plugins: {', '.join(plugins)}." if plugins else ""
     word = "synthetic" if any(each.synthetic for each in figures) else "observed bars"
     print_table(
         f"Backtests ({word}, net of costs)",
@@ -231,5 +250,5 @@ def _print(figures: list[BacktestFigures]) -> None:
         [performance_row(each.performance) for each in figures],
         caption=f"{first.label}; {first.bars:,} bars × {first.symbols} symbols; "
         f"{1e4 * first.costs.one_way_frac:.1f} bp of each fill; delay {first.delay_bars}. "
-        f"{PERFORMANCE_NOTE}",
+        f"{PERFORMANCE_NOTE}{code}",
     )

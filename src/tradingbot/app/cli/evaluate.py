@@ -96,7 +96,7 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
         config=load_evaluate_config(preset, overrides),
         gates=gates,
         must_have=tuple(name for name in named or () if name not in REQUIRED),
-        command=_command(reference, preset, settings, analyses, gates),
+        command=_command(reference, preset, settings, analyses, gates, invocation.plugins),
         out=out,
     )
     count = jobs or os.cpu_count() or 1
@@ -141,9 +141,17 @@ def _names(text: str | None) -> tuple[str, ...] | None:
 
 
 def _command(
-    reference: str, preset: str, settings: list[str] | None, analyses: str | None, gates: str
+    reference: str,
+    preset: str,
+    settings: list[str] | None,
+    analyses: str | None,
+    gates: str,
+    plugins: tuple[str, ...],
 ) -> str:
-    words = ["tradingbot", "evaluate", reference, "--preset", preset]
+    words = ["tradingbot"]
+    for plugin in plugins:
+        words += ["--plugin", plugin]
+    words += ["evaluate", reference, "--preset", preset]
     for setting in settings or ():
         words += ["--set", setting]
     if analyses is not None:

@@ -41,12 +41,17 @@ class Invocation:
     the next command finds by itself."""
     debug: bool = False
     """Show tracebacks."""
+    plugins: tuple[str, ...] = ()
+    """Files and modules that were given with `--plugin`."""
 
     def with_workspace(self, text: str) -> str:
-        """Write the commands that a text names so that they find the user's workspace."""
-        if not self.workspace_option:
+        """Write the commands that a text names so that they find the user's workspace, plugins."""
+        options = [f"--plugin {shlex.quote(each)}" for each in self.plugins]
+        if self.workspace_option:
+            options.insert(0, f"--workspace {shlex.quote(self.workspace_option)}")
+        if not options:
             return text
-        words = f"tradingbot --workspace {shlex.quote(self.workspace_option)} "
+        words = f"tradingbot {' '.join(options)} "
         return _OF_A_WORKSPACE.sub(lambda _: words, text)
 
 

@@ -13,6 +13,7 @@ from tradingbot.app.cli.options import read_pairs
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
 from tradingbot.configuration.option_values import read_values
 from tradingbot.domain.errors import ConfigError
+from tradingbot.plugins.reference import split_names
 
 if TYPE_CHECKING:
     from tradingbot.evaluation.market_rollouts import RolloutMarket, RolloutReport
@@ -35,7 +36,9 @@ def roll_out_market(  # noqa: PLR0913 - one option for each thing that identifie
     ] = None,
     policies: Annotated[
         str | None,
-        typer.Option(help="Rules, oracle, omniscient, by commas; by default the usual ones."),
+        typer.Option(
+            help="Rules, strategies of plugins, oracle, omniscient, by commas; else the usual."
+        ),
     ] = None,
     costs: Annotated[str, typer.Option(help="free, alpaca, retail or impact.")] = "alpaca",
     reward: Annotated[str, typer.Option(help="Preset whose terms are added up.")] = "v31",
@@ -76,7 +79,7 @@ def roll_out_market(  # noqa: PLR0913 - one option for each thing that identifie
     from tradingbot.evaluation.market_rollouts import RolloutTerms, roll_out_policies
 
     _require_page(out)
-    names = tuple(name.strip() for name in policies.split(",")) if policies is not None else ()
+    names = split_names(policies) if policies is not None else ()
     terms = RolloutTerms(policies=names, costs=costs, reward=reward, seed=seed)
     days = (start.date() if start else None, end.date() if end else None)
     if dataset is not None and market is None and not params:
@@ -113,7 +116,13 @@ def _stored(invocation: Invocation, dataset: str, days: Days) -> RolloutMarket:
 
 
 def generated_market(
-    market: str, universe: str, days: Days, seed: int, params: dict[str, object]
+    market: str,
+    universe: str,
+    days: Days,
+    seed: int,
+    params: dict[str, object],
+    *,
+    prices_alone: bool = False,
 ) -> RolloutMarket:
     """Generate a market of these days; a year by default."""
     from tradingbot.data.sources.synthetic import SyntheticSource
@@ -129,7 +138,8 @@ def generated_market(
             market=market,
             seed=seed,
             params=params,
-        )
+        ),
+        prices_alone=prices_alone,
     )
 
 

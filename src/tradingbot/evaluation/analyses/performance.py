@@ -12,6 +12,7 @@ from tradingbot.agents.baselines.probability_threshold import THRESHOLDS, Probab
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.extension import extensions
 from tradingbot.envs.population.layout import action_spec
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, Part
@@ -128,7 +129,7 @@ def _baselines(
     A rule that would be flat for lack of bars is no rule beside `flat`: the header says so.
     """
     world, found = subject.data.world, list[PolicyUnderTest]()
-    for name in BASELINES:
+    for name in (*BASELINES, *extensions("baseline")):
         if is_silent(name, bars):
             continue
         with suppress(ConfigError):  # a rule that reads a regime which these data do not show

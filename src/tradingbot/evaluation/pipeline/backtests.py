@@ -10,10 +10,8 @@ from datetime import date
 from pathlib import Path
 from typing import Literal
 
-from tradingbot.agents import RULES
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.denial import ExitReason
-from tradingbot.domain.errors import DataError
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.world import World
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_evaluated_run
@@ -23,18 +21,23 @@ from tradingbot.evaluation.backtest import (
     Trades,
     backtest_all,
     bars_between,
-    baseline,
     ready_bars,
     sleeve_config,
 )
 from tradingbot.evaluation.backtest.simulation import Progress
 from tradingbot.evaluation.market_rollouts import RolloutMarket as Market
-from tradingbot.evaluation.oracle_policy import ORACLES, oracle_policy
+from tradingbot.evaluation.market_rollouts import named_policy, read_prices_alone, warm_up_of
 from tradingbot.evaluation.performance.measure import policy_performance
 from tradingbot.evaluation.performance.record import PolicyKind, PolicyPerformance
 from tradingbot.evaluation.pipeline.test_access import TestSetAccess
-from tradingbot.evaluation.policy_names import require_known_policies, runs_among
+from tradingbot.evaluation.policy_names import (
+    ORACLE_NAMES,
+    is_run,
+    require_known_policies,
+    runs_among,
+)
 from tradingbot.market.costs import CostProfile
+from tradingbot.plugins.reference import strategy_origin
 from tradingbot.training.prepared_setup import torch_threads
 from tradingbot.training.session import RUNS_FOLDER
 from tradingbot.training.trial_ledger import require_counted
@@ -97,6 +100,8 @@ class BacktestFigures:
     delay_bars: int
     bars_per_year: float
     performance: PolicyPerformance
+    plugin: str | None = None
+    """Plugin that the policy's code is in, with the first digits of its hash."""
 
 
 def backtest_named(
@@ -136,7 +141,7 @@ def backtest_named(
                     accesses.append(access)
                 continue
             place = market or _market_of(next(iter(subjects.values())))
-            bars = _bars(place.world, terms, next(iter(subjects.values()), None))
+            bars = _rule_bars(place.world, terms, names, next(iter(subjects.values()), None))
             env = next((subject.env for subject in subjects.values()), None)
             found.append(_rule(name, place, bars, terms, env, progress))
     return NamedBacktests(tuple(found), tuple(accesses))
@@ -148,10 +153,8 @@ def figures_of(played: Backtest) -> BacktestFigures:
     Raises:
         DataError: If there are fewer than eight bars: nothing to draw histories from.
     """
-    kinds: dict[str, PolicyKind] = {
-        **dict.fromkeys(RULES, "baseline"),
-        **dict.fromkeys(ORACLES, "oracle"),
-    }
+    kind: PolicyKind = "agents" if is_run(played.policy) else "baseline"
+    kind = "oracle" if played.policy in ORACLE_NAMES else kind
     return BacktestFigures(
         label=played.label,
         synthetic=played.synthetic,
@@ -162,7 +165,8 @@ def figures_of(played: Backtest) -> BacktestFigures:
         costs=played.costs,
         delay_bars=played.delay_bars,
         bars_per_year=played.bars_per_year,
-        performance=policy_performance(played, kinds.get(played.policy, "agents")),
+        performance=policy_performance(played, kind),
+        plugin=origin.id if (origin := strategy_origin(played.policy)) else None,
     )
 
 
@@ -232,21 +236,7 @@ def _rule(
     progress: Progress | None,
 ) -> Backtest:
     config = sleeve_config(terms.priced(env.costs if env else CostProfile()))
-    costs = config.costs
-    if name in RULES:
-        policy = baseline(name, place.world, seed=terms.seed)
-    elif place.market is None:
-        raise DataError(
-            f"policy {name!r} must have a synthetic market: it reads what nobody can see",
-            was="observed data",
-            where=place.world.label,
-            remedy="Leave it out",
-        )
-    else:
-        cost_frac = costs.one_way_frac
-        policy = oracle_policy(
-            place.market, place.world, cost_frac=cost_frac, information=ORACLES[name]
-        )
+    policy = named_policy(name, place, config.costs, seed=terms.seed)
     (played,) = backtest_all(
         place.world,
         config,
@@ -257,6 +247,18 @@ def _rule(
         progress=progress,
     )
     return played
+
+
+def _rule_bars(
+    world: World, terms: BacktestTerms, names: Sequence[str], subject: EvaluatedRun | None
+) -> IndexRange:
+    """Return the bars that rules trade: a run's, or all from where each has the past it needs."""
+    if subject is not None:
+        return _bars(world, terms, subject)
+    if not read_prices_alone(names):
+        return _bars(world, terms, None)
+    bars = _bars(replace(world, usable=world.present), terms, None)
+    return IndexRange(min(max(bars.start, warm_up_of(names)), bars.stop - 1), bars.stop)
 
 
 def _market_of(subject: EvaluatedRun) -> Market:

@@ -15,6 +15,7 @@ from tradingbot.evaluation.pipeline.context import (
 )
 from tradingbot.evaluation.pipeline.store import StoredAnalysis
 from tradingbot.executors import Executor, InlineExecutor, ProcessExecutor, Work, WorkItem
+from tradingbot.plugins.loading import load_from_environment
 from tradingbot.training.prepared_setup import torch_threads
 
 
@@ -59,6 +60,7 @@ def _open_work(job: EvaluationJob) -> Work:
     import torch
 
     torch.set_num_threads(1)
+    load_from_environment()
     return _work_of(open_context(job))
 
 

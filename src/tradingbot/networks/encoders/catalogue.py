@@ -8,6 +8,7 @@ from types import MappingProxyType
 import torch
 
 from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.domain.extension import add_extension, extension_values
 from tradingbot.networks.encoders.encoder import Encoder, EncoderConfig, EncoderKind
 from tradingbot.networks.encoders.mlp import WindowMLP
 from tradingbot.networks.encoders.recurrent import RecurrentEncoder
@@ -15,7 +16,13 @@ from tradingbot.networks.encoders.row import RowEncoder
 from tradingbot.networks.encoders.skip import SkipEncoder
 from tradingbot.networks.encoders.transformer import TransformerEncoder
 
-__all__ = ["ENCODER_PRESETS", "EncoderConfig", "build_encoder", "encoder_preset"]
+__all__ = [
+    "ENCODER_PRESETS",
+    "EncoderConfig",
+    "build_encoder",
+    "encoder_preset",
+    "register_encoder",
+]
 
 ENCODER_PRESETS: Mapping[str, EncoderConfig] = MappingProxyType(
     {
@@ -46,13 +53,27 @@ def encoder_preset(name: str) -> EncoderConfig:
     Raises:
         ConfigError: If there is none of that name; it says which there are.
     """
-    if name not in ENCODER_PRESETS:
+    known: dict[str, EncoderConfig] = {
+        **ENCODER_PRESETS,
+        **extension_values("encoder", ENCODER_PRESETS),
+    }
+    if name not in known:
         raise ConfigError(
-            f"encoder must be one of {', '.join(ENCODER_PRESETS)}",
-            was=name,
-            remedy=suggest(name, ENCODER_PRESETS),
+            f"encoder must be one of {', '.join(known)}", was=name, remedy=suggest(name, known)
         )
-    return ENCODER_PRESETS[name]
+    return known[name]
+
+
+def register_encoder(name: str, config: EncoderConfig) -> EncoderConfig:
+    """Make a preset of your own known by name, to configurations and commands of this process.
+
+    Raises:
+        ConfigError: If another preset has that name.
+    """
+    if name in ENCODER_PRESETS:
+        raise ConfigError("encoder name must be free", was=name, remedy="Choose another")
+    add_extension("encoder", name, config)
+    return config
 
 
 def build_encoder(config: EncoderConfig, n_features: int, generator: torch.Generator) -> Encoder:
