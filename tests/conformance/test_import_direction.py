@@ -141,7 +141,7 @@ RESTRICTED: dict[str, tuple[str, ...]] = {
     "random": (),  # use tradingbot.domain.seeding.stream
     "typer": ("app/",),
     "rich": ("app/",),
-    "matplotlib": ("envs/render", "evaluation/", "app/"),
+    "matplotlib": ("envs/single/render", "evaluation/", "app/"),
     "jinja2": ("evaluation/",),
     "yfinance": ("data/sources/",),
     "alpaca": ("data/sources/",),

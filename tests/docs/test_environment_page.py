@@ -9,7 +9,7 @@ import pytest
 
 from tradingbot.envs import ENV_IDS, ENV_PRESETS, flatten_layout, synthetic_world
 from tradingbot.envs.config import EnvConfig
-from tradingbot.envs.episode_info import LastStepInfo, ResetInfo
+from tradingbot.envs.single.info import LastStepInfo, ResetInfo
 from tradingbot.market.observation import PORTFOLIO_FEATURES, POSITION_FEATURES
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,9 +19,10 @@ from tradingbot.evaluation.backtest import PolicyUnderTest, sleeve_config
 from tradingbot.evaluation.backtest import native as native_module
 from tradingbot.evaluation.backtest.backtests import simulate_policies
 from tradingbot.evaluation.backtest.simulation_record import SimulationRecord
-from tradingbot.market import native as compiling
+from tradingbot.market import program_cache as cache
 from tradingbot.market.compiled import missing_compiler
 from tradingbot.market.costs import COST_PROFILES
+from tradingbot.market.native import library as compiling
 
 pytestmark = pytest.mark.skipif(
     missing_compiler(torch.device("cpu")) is not None, reason="no C compiler on this machine"
@@ -88,12 +89,13 @@ def test_compiled_lanes_equal_the_tensors_bit_for_bit(name: str) -> None:
     np.testing.assert_allclose(by_tensors.terms, compiled.terms, rtol=1e-12, atol=1e-12)
 
 
-def test_lanes_shared_by_threads_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tradingbot.evaluation.backtest.native_lanes._LANES_PER_THREAD", 2)
+def test_lanes_shared_by_threads_are_the_same() -> None:
     torch.set_num_threads(3)
+    config, _ = CASES["long-only targets"]
 
-    by_tensors, compiled = tracks(*CASES["long-only targets"])
+    by_tensors, compiled = tracks(config, [RandomTargets(seed) for seed in range(30)])
 
+    assert by_tensors.bars.shape[-1] == 270  # five blocks of lanes
     assert np.array_equal(by_tensors.bars, compiled.bars)
 
 
@@ -112,7 +114,7 @@ def test_program_is_kept_on_disk_and_changed_code_is_another_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = CASES["long-only targets"][0]
-    monkeypatch.setenv(compiling.CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(cache.CACHE_VARIABLE, str(tmp_path))
     monkeypatch.setattr(native_module, "lane_source", lambda *_: "void trade(void) {}")
 
     def made(code: str) -> int:

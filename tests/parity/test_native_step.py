@@ -17,11 +17,13 @@ from tradingbot.envs.population.layout import backtest_step
 from tradingbot.envs.world import World
 from tradingbot.evaluation.rollout import sleeve_config
 from tradingbot.learning.task import TaskStep
-from tradingbot.market import native, native_step
+from tradingbot.market import program_cache as cache
 from tradingbot.market.account import COUNT_FIELDS
 from tradingbot.market.bars import TensorMarket, tensor_market
 from tradingbot.market.compiled import PackedStepFunction, missing_compiler, packed_step
 from tradingbot.market.costs import COST_PROFILES
+from tradingbot.market.native import library
+from tradingbot.market.native import step as native_step
 from tradingbot.market.packing import PackedAccount, pack_rates
 from tradingbot.market.params import AccountRules, SimulatorParams
 from tradingbot.rewards import RewardStack, reward_identity
@@ -124,13 +126,6 @@ def test_costs_that_differ_between_lanes_are_each_lanes_own() -> None:
     assert len({float(x) for x in natively.account.money[0]}) == 3
 
 
-def test_other_number_formats_have_no_native_step() -> None:
-    config, world = CASES["long-only targets"], small_world()
-    market = tensor_market(world.prices, world.present, dtype=torch.float32)
-
-    assert native_step.native_step(config.rules, config.reward_stack, market) is None
-
-
 @pytest.mark.parametrize("row", [-50, 1_259])
 def test_account_at_no_bar_is_refused_as_by_tensors(row: int) -> None:
     rules, reward, market, rates, account = _place()
@@ -206,16 +201,16 @@ def test_ruined_account_is_not_truncated_as_well() -> None:
 def test_damaged_program_is_compiled_again(
     damage: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(native.CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(cache.CACHE_VARIABLE, str(tmp_path))
     source = "int answer(void) { return 42; }"
-    library = native.load_library("same", lambda: source)
-    assert library is not None
+    made = library.load_library("same", lambda: source)
+    assert made is not None
     (file,) = tmp_path.glob("*.so")
     whole = file.read_bytes()
     file.unlink()  # what is loaded keeps its own
     file.write_bytes(damage(whole))
 
-    again = native.load_library("same", lambda: source)
+    again = library.load_library("same", lambda: source)
 
     assert again is not None
     assert again.answer() == 42
@@ -237,7 +232,7 @@ def test_program_is_named_by_all_sources_that_it_is_made_from(
 
 @pytest.mark.usefixtures("always")
 def test_machine_without_compiler_steps_with_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "_COMPILERS", ("no-such-compiler",))
+    monkeypatch.setattr(library, "_COMPILERS", ("no-such-compiler",))
     monkeypatch.setattr(native_step, "_LOADED", {})
     config = CASES["long-only targets"]
 
@@ -250,9 +245,11 @@ def test_machine_without_compiler_steps_with_tensors(monkeypatch: pytest.MonkeyP
 def test_length_of_a_backtest_is_no_part_of_the_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(native.CACHE_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(cache.CACHE_VARIABLE, str(tmp_path))
     monkeypatch.setattr(native_step, "_LOADED", {})
-    monkeypatch.setattr(native_step, "step_source", lambda *_: "int step(void) { return 0; }")
+    monkeypatch.setattr(
+        native_step, "step_source", lambda *_: "long step(void *call) { return 0; }"
+    )
     rules = CASES["long-only targets"].rules
 
     for episode_bars in (77, 78):
@@ -265,7 +262,9 @@ def test_length_of_a_backtest_is_no_part_of_the_program(
 def _program(config: EnvConfig) -> object:
     world, reward = small_world(), config.reward_stack
     market = tensor_market(world.prices, world.present, dtype=torch.float64)
-    return native_step.native_step(config.rules, reward, market, identity=reward_identity(reward))
+    return native_step.native_step(
+        config.rules, reward, market, None, identity=reward_identity(reward)
+    )
 
 
 def _place() -> tuple[SimulatorParams, RewardStack, TensorMarket, Tensor, PackedAccount]:
@@ -281,7 +280,7 @@ def _place() -> tuple[SimulatorParams, RewardStack, TensorMarket, Tensor, Packed
 def _native(
     rules: SimulatorParams, reward: RewardStack, market: TensorMarket
 ) -> PackedStepFunction:
-    made = native_step.native_step(rules, reward, market, identity=reward_identity(reward))
+    made = native_step.native_step(rules, reward, market, None, identity=reward_identity(reward))
     assert made is not None
     return made
 

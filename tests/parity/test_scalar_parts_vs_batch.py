@@ -18,6 +18,11 @@ from fixtures.scalar_courses import (
     restored,
     run,
 )
+from reference.scalar_simulator import (
+    ScalarAccount,
+    scalar_mask,
+)
+from reference.scalar_simulator.gate import judge_order
 from tradingbot.domain.action import Action
 from tradingbot.domain.denial import Denial
 from tradingbot.domain.seeding import stream
@@ -25,11 +30,6 @@ from tradingbot.market.actions import action_mask, action_values
 from tradingbot.market.buying_power import buying_power_of
 from tradingbot.market.maths import FLOAT_MATHS
 from tradingbot.market.observation import PrivateInputs, observe_accounts, private_features
-from tradingbot.market.scalar import (
-    ScalarAccount,
-    scalar_mask,
-)
-from tradingbot.market.scalar.gate import judge_order
 from tradingbot.risk import OrderView, RiskLimits, judge
 
 

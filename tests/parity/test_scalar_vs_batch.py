@@ -28,6 +28,12 @@ from fixtures.scalar_courses import (
     run,
     scalar_bars,
 )
+from reference.scalar_simulator import (
+    ScalarAccount,
+    ScalarBar,
+    open_account,
+    scalar_advance,
+)
 from tradingbot.domain.action import Action
 from tradingbot.domain.denial import Denial, ExitReason
 from tradingbot.domain.seeding import stream
@@ -38,12 +44,6 @@ from tradingbot.market import (
 from tradingbot.market.account import select
 from tradingbot.market.bars import STALE_COLUMN
 from tradingbot.market.episodes import begin, begin_next, drawn_symbols, start_row
-from tradingbot.market.scalar import (
-    ScalarAccount,
-    ScalarBar,
-    open_account,
-    scalar_advance,
-)
 
 
 @pytest.fixture(autouse=True, scope="module")

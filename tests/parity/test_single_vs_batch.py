@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from fixtures.trading_worlds import crashed, short_config, small_world
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.batch import BatchSimulator
-from tradingbot.envs.batch_observation import as_arrays
+from tradingbot.envs.batch.observation import as_arrays
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.single import TradingEnv
 from tradingbot.envs.vector import TradingVectorEnv
@@ -138,7 +138,7 @@ def test_vector_and_sb3_equal_the_batch_bit_for_bit(space: ActionSpace) -> None:
     from tradingbot.envs.sb3 import TradingVecEnv
 
     config, world = short_config(space), small_world()
-    batch = BatchSimulator(world, config, B, compile=False)
+    batch = BatchSimulator(world, config, B)
     vector = TradingVectorEnv(world, config, B)
     sb3 = TradingVecEnv(world, config, B)
     batch.reset(seed=SEED)
@@ -176,7 +176,7 @@ def test_parallel_equals_lanes_of_fixed_symbols_bit_for_bit(space: ActionSpace) 
     from tradingbot.envs.parallel import TradingParallelEnv
 
     config, world = short_config(space), small_world()
-    batch = BatchSimulator(world, config, 1, lanes="per_symbol", compile=False)
+    batch = BatchSimulator(world, config, 1, lanes="per_symbol")
     parallel = TradingParallelEnv(world, config)
     batch.reset(seed=SEED)
     seen, _ = parallel.reset(seed=SEED)
@@ -196,19 +196,24 @@ def test_parallel_equals_lanes_of_fixed_symbols_bit_for_bit(space: ActionSpace) 
             assert np.array_equal(np.stack(list(seen.values())), as_arrays(batch.observe()))
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*script_method.*:DeprecationWarning")  # torch's own import
-def test_compiled_batch_equals_eager() -> None:
+def test_native_batch_equals_eager() -> None:
     config = short_config()
-    eager, compiled = (
+    eager, native = (
         BatchSimulator(small_world(), config, B, dtype=torch.float64, compile=on)
         for on in (False, True)
     )
-    for sim in (eager, compiled):
+    for sim in (eager, native):
         sim.reset(seed=SEED)
     for row in actions_of("continuous"):
-        ours, theirs = eager.step(row), compiled.step(row)
+        ours, theirs = eager.step(row), native.step(row)
         torch.testing.assert_close(ours.reward, theirs.reward, rtol=1e-9, atol=1e-12)
         torch.testing.assert_close(ours.private, theirs.private, rtol=1e-9, atol=1e-12)
         assert torch.equal(ours.truncated, theirs.truncated)
-    assert torch.equal(eager.account.episode, compiled.account.episode)
+        for a, b in zip(ours.account, theirs.account, strict=True):
+            assert torch.equal(a, b)
+        for a, b in zip(ours.advanced.fill, theirs.advanced.fill, strict=True):
+            assert torch.equal(a, b)
+        for a, b in zip(ours.before_reset, theirs.before_reset, strict=True):
+            assert torch.equal(a, b)
+    assert native.is_native
+    assert torch.equal(eager.account.episode, native.account.episode)

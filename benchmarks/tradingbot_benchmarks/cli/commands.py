@@ -89,8 +89,8 @@ def bench_simulator(
     """Measure the simulator, its growth and its peers (six minutes; a minute with --quick).
 
     Rules and reward are the defaults, actions are random and drawn within the timed loop, and the
-    observation is made. Before timing, the compiled program is compared with
-    its parts and the batch with the scalar simulator. Needs the extra: bench; peers that are not
+    observation is made. Before timing, native lanes and the lone
+    environment are compared with the tensors. Needs the extra: bench; peers that are not
     installed are named as such.
 
     Example: [bold]tradingbot bench simulator --json[/bold]

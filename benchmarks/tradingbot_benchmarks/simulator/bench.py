@@ -8,27 +8,36 @@ from collections.abc import Iterable, Sequence
 from tradingbot_benchmarks.record import BenchRecord
 from tradingbot_benchmarks.simulator.bound import GrowthPoint, call_seconds
 from tradingbot_benchmarks.simulator.measure import LEFT_OUT, Measured
-from tradingbot_benchmarks.simulator.peers import PEERS, PeerSpeed
+from tradingbot_benchmarks.simulator.peers import NOT_INSTALLED, PEERS, PeerSpeed
 
 SPEED_GOALS = {
-    "batch_4096": 10e6,
+    "batch_4096": 30e6,
+    "batch_65536": 40e6,
     "eager_4096": 1e6,
-    "single_env": 20e3,
+    "single_env": 150e3,
     "parallel_143": 1e6,
 }
 """Steps per second on two cores."""
-STEP_GOAL_MS = 0.1
+STEP_GOAL_MS = 0.02
+SPEEDUP_GOAL = 5.0
+"""Of 8 environments against one."""
+BUSY_GOAL_FRAC = 0.4
+"""Of the quiet figure, beside a busy process."""
+FIRST_STEP_GOALS_S = {"cold": 15.0, "warm": 1.0}
 RATIO_GOALS = {"gym_anytrading": 20.0, "gym_trading_env": 80.0, "finrl": 500.0}
 LEARNER_GOAL_FRAC = 0.10
 MEMORY_GOAL_BYTES = 4e6
 """Growth that counts as none: what an allocator keeps."""
 
 NOTES = {
-    "batch_4096": "compiled; private observation and row of the market window",
-    "batch_65536": "compiled; private observation and row of the market window",
+    "batch_4096": "native lanes; private observation and row of the market window",
+    "batch_4096_busy": "the same beside one process that keeps a core busy",
+    "batch_65536": "native lanes; private observation and row of the market window",
     "eager_4096": "the same functions, not compiled; one thread",
-    "batch_4096_window24": "compiled, and the flat observation with a window of 24 bars written",
+    "batch_4096_window24": "native lanes, and the flat observation with 24 bars written",
     "single_env": "gymnasium TradingEnv, named observation with a window of 24 bars",
+    "vec_8": "gymnasium.make_vec's TradingVectorEnv, 8 environments, named observation",
+    "sb3_vec_8": "Stable-Baselines3's TradingVecEnv, 8 environments, named observation",
     "parallel_143": "symbol-steps; 143 lanes per environment on a common clock",
     "parallel_143_alone": "symbol-steps of one environment",
 }
@@ -39,6 +48,7 @@ def records(measured: Measured) -> list[BenchRecord]:
     return [
         *(_speed(name, measured) for name in NOTES),
         *_single(measured),
+        *_first_steps(measured),
         *_peers(measured),
         *_costs(measured),
         *_growth(measured.growth),
@@ -48,10 +58,15 @@ def records(measured: Measured) -> list[BenchRecord]:
 def _speed(name: str, measured: Measured) -> BenchRecord:
     value, note = measured.speeds.get(name), NOTES[name]
     if value is None:
-        return absent(name, "steps/s", LEFT_OUT)
+        return absent(name, "steps/s", NOT_INSTALLED if name == "sb3_vec_8" else LEFT_OUT)
     if name == "parallel_143":
         note = f"{note}, {measured.scale.market_environments} environments"
-        note += "" if measured.scale.market_compiled else "; not compiled in a quick run"
+    if name == "batch_4096_busy":
+        quiet = BUSY_GOAL_FRAC * measured.speeds["batch_4096"]
+        return beyond(name, value, "steps/s", quiet, "goal, 40 % of batch_4096", note=note)
+    if name in ("vec_8", "sb3_vec_8"):
+        goal = SPEEDUP_GOAL * measured.speeds["single_env"]
+        return beyond(name, value, "steps/s", goal, "goal, 5 × single_env", note=note)
     return beyond(name, value, "steps/s", SPEED_GOALS.get(name), "goal", note=note)
 
 
@@ -59,6 +74,20 @@ def _single(measured: Measured) -> Iterable[BenchRecord]:
     for percentile, value in measured.step_ms.items():
         goal = STEP_GOAL_MS if percentile == "p95" else None
         yield within(f"single_env_{percentile}_ms", value, "ms", goal, "goal")
+
+
+def _first_steps(measured: Measured) -> Iterable[BenchRecord]:
+    if "vec_8" in measured.speeds:
+        speedup = measured.speeds["vec_8"] / measured.speeds["single_env"]
+        note = "vec_8 ÷ single_env"
+        yield beyond("environment_speedup_at_8", speedup, "×", SPEEDUP_GOAL, "goal", note=note)
+    for cache, goal in FIRST_STEP_GOALS_S.items():
+        name = f"first_step_{cache}"
+        if cache not in measured.first_step_s:
+            yield absent(name, "s", LEFT_OUT)
+            continue
+        note = f"of 4,096 environments in a fresh process, imports not counted, {cache} cache"
+        yield within(name, measured.first_step_s[cache], "s", goal, "goal, at most", note=note)
 
 
 def _peers(measured: Measured) -> Iterable[BenchRecord]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tradingbot.envs.batch_observation import ObservationWriter
+from tradingbot.envs.batch.observation import ObservationWriter
 from tradingbot_benchmarks.simulator.setup import Batch
 
 NUMBER_BYTES = 4

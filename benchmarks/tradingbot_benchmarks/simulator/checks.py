@@ -1,7 +1,7 @@
 """Equality before speed: a wrong result has no speed.
 
-The compiled program must say what the same functions say called one by one, and a lane of the
-batch what the scalar simulator says of one account.
+The native lanes must say what the same functions say called one by one, and so must the environment
+of one account. The reference simulator is compared with them in `tests/parity`.
 """
 
 from __future__ import annotations
@@ -9,22 +9,23 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from tradingbot.domain.seeding import stream
 from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.single import TradingEnv
 from tradingbot.envs.world import World
-from tradingbot.market.bars import BAR_COLUMNS
+from tradingbot.market.account import open_accounts
+from tradingbot.market.bars import tensor_market
 from tradingbot.market.compiled import PackedStep, PackedStepFunction, packed_step
-from tradingbot.market.packing import unpack
-from tradingbot.market.scalar import ScalarAccount, ScalarBar, scalar_advance
-from tradingbot_benchmarks.simulator.setup import COSTS, EVERY_RULE, Batch, draw_batch
+from tradingbot.market.packing import pack, pack_rates, unpack
+from tradingbot_benchmarks.simulator.setup import EVERY_RULE, SEED, Batch
 
 CHECKED_STEPS = 24
-SCALAR_LANES = 8
-SCALAR_STEPS = 300
+SINGLE_STEPS = 300
 RELATIVE_SLACK = 1e-4
 """Of a float32 number; operations in another order round differently."""
 ODD_LANES = 1e-3
 """Share of lanes in which rounding may tip a comparison, so that they differ as a whole."""
-SCALAR_SLACK = 1e-9
+SINGLE_SLACK = 1e-9
 
 
 def check_compiled(batch: Batch, eager: PackedStepFunction) -> None:
@@ -72,43 +73,35 @@ def _differs(found: Tensor, expected: Tensor) -> Tensor:
     return ~same.reshape(-1, same.shape[-1]).all(0)
 
 
-def check_scalar(world: World, config: EnvConfig = EVERY_RULE) -> None:
-    """Step a few float64 lanes of the batch and the scalar simulator through the same actions.
+def check_single(world: World, config: EnvConfig = EVERY_RULE) -> None:
+    """Step a lone environment, and a float64 lane of tensors, through the same actions.
 
     Raises:
-        AssertionError: If an account differs by more than 1e-9.
+        AssertionError: If an account or a reward differs by more than 1e-9.
     """
-    batch = draw_batch(world, packed_step, SCALAR_LANES, config, dtype=torch.float64)
-    rows = batch.market.rows.numpy()[:, : len(BAR_COLUMNS)]
-    for number in range(SCALAR_STEPS):
-        twins = _scalar_accounts(batch)
-        batch.advance()
-        assert batch.last is not None
-        ended = batch.last.terminated | batch.last.truncated
-        found = _scalar_accounts(batch)
-        for lane, account in enumerate(twins):
-            if ended[lane]:
-                continue  # the batch has begun the next episode already
-            bar = ScalarBar(*rows[account.row + 1].tolist())
-            made = scalar_advance(config.rules, COSTS, account, bar, float(batch.action[lane]))
-            _require_same(found[lane], made.after, f"lane {lane}, step {number}")
-
-
-def _scalar_accounts(batch: Batch) -> list[ScalarAccount]:
-    account = unpack(batch.account)
-    ages = account.action_ages.T.tolist()
-    columns = zip(*(field.tolist() for field in account[:-1]), strict=True)
-    return [
-        ScalarAccount._make((*numbers, tuple(age)))
-        for numbers, age in zip(columns, ages, strict=True)
-    ]
-
-
-def _require_same(found: ScalarAccount, expected: ScalarAccount, where: str) -> None:
-    for name in ScalarAccount._fields:
-        a, b = getattr(found, name), getattr(expected, name)
-        if isinstance(b, tuple):
-            same = a == b
-        else:
-            same = abs(a - b) <= SCALAR_SLACK * max(1.0, abs(a), abs(b))
-        assert same, f"batch differs from scalar in {name}: {a} and {b}, {where}"
+    env = TradingEnv(world, config)
+    _, told = env.reset(seed=SEED)
+    market = tensor_market(world.prices, world.present, dtype=torch.float64)
+    step = packed_step(config.rules, config.reward_stack, market, None)
+    rates = pack_rates(config.costs.rates(dtype=torch.float64))
+    row = torch.tensor([world.symbols.index(told["symbol"]) * world.n_bars + told["bar"]])
+    cash = config.rules.account.initial_cash_ccy
+    account = pack(open_accounts(cash, row.int(), market.rows[row, 3]))
+    draws = stream(SEED, "bench", "check")
+    for number in range(SINGLE_STEPS):
+        action = float(draws.uniform(-1.0, 1.0))
+        _, reward, terminated, truncated, info = env.step(action)
+        with torch.no_grad():
+            made = step(rates, account, torch.tensor([action], dtype=torch.float64))
+        account = made.account
+        equity = float(unpack(account).equity)
+        pairs = {
+            "reward": (float(reward), float(made.reward)),
+            "equity": (info["equity"], equity),
+            "cash": (info["cash"], float(unpack(account).cash)),
+        }
+        for name, (found, expected) in pairs.items():
+            same = abs(found - expected) <= SINGLE_SLACK * max(1.0, abs(expected))
+            assert same, f"{name} differs: {found} and {expected}, step {number}"
+        if terminated or truncated:
+            return

@@ -12,14 +12,17 @@ import torch
 
 from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.domain.seeding import stream
-from tradingbot.envs.batch_observation import ObservationWriter
+from tradingbot.envs.batch.observation import ObservationWriter
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.single import TradingEnv
+from tradingbot.envs.vector import TradingVectorEnv
 from tradingbot.envs.world import World
 from tradingbot.market.compiled import packed_step
 from tradingbot.market.simulation import Reward
 from tradingbot_benchmarks.simulator.bound import GrowthPoint, bytes_per_step, observation_bytes
-from tradingbot_benchmarks.simulator.checks import check_compiled, check_scalar
+from tradingbot_benchmarks.simulator.checks import check_compiled, check_single
+from tradingbot_benchmarks.simulator.first_step import first_steps
+from tradingbot_benchmarks.simulator.neighbour import busy_neighbour
 from tradingbot_benchmarks.simulator.peers import NOT_INSTALLED, PEERS, PeerSpeed, measure_peer
 from tradingbot_benchmarks.simulator.scale import Scale
 from tradingbot_benchmarks.simulator.setup import (
@@ -67,6 +70,8 @@ class Measured:
     memory_steps: int = 0
     copy_bandwidth: float = 0.0
     threads: int = 0
+    first_step_s: dict[str, float] = field(default_factory=dict)
+    """cold and warm → seconds."""
 
 
 def measure(scale: Scale, progress: Progress = ignore_progress) -> Measured:
@@ -90,8 +95,10 @@ Stage = Callable[[Measured, World], None]
 
 def _stages(scale: Scale) -> list[tuple[str, Stage]]:
     stages: list[tuple[str, Stage]] = [
-        ("batch equals scalar", lambda _, world: check_scalar(world)),
+        ("one environment equals the tensors", lambda _, world: check_single(world)),
         ("one environment through Gymnasium", _measure_single),
+        (f"{scale.few} environments through Gymnasium", _measure_vector),
+        (f"{scale.few} environments through SB3", _measure_sb3),
         (f"{scale.headline:,} environments", _measure_headline),
         (f"{scale.wide:,} environments", _measure_wide),
         (f"{scale.market_symbols} symbols in parallel", _measure_markets),
@@ -102,13 +109,16 @@ def _stages(scale: Scale) -> list[tuple[str, Stage]]:
         stages.append(("every rule on", _measure_every_rule))
         stages.append(("bare reward", _measure_bare_reward))
     stages += [(PEERS[name].package, _peer_stage(name)) for name in scale.peers]
-    return [*stages, ("share of a learner's time", _measure_learner)]
+    stages.append(("share of a learner's time", _measure_learner))
+    if scale.first_steps:
+        stages.append(("first step of a fresh process", _measure_first_steps))
+    return stages
 
 
 def _measure_single(found: Measured, world: World) -> None:
     env = TradingEnv(world, DEFAULT)
     env.reset(seed=SEED)
-    actions = _single_actions()
+    actions = _actions()
     seconds = np.empty(found.scale.single_steps)
     for number in range(-_WARM_STEPS, len(seconds)):
         start = time.perf_counter()
@@ -129,16 +139,48 @@ def _measure_single(found: Measured, world: World) -> None:
     found.step_ms = {f"p{p}": float(np.percentile(seconds, p)) * 1e3 for p in (50, 95)}
 
 
-def _single_actions() -> Iterator[np.ndarray]:
+def _actions(n: int | None = None) -> Iterator[np.ndarray]:
+    """Draw actions (1,), or (n, 1), without end; many at once, as for peers."""
     draws = stream(SEED, "bench", "single")
+    shape = (4096, 1) if n is None else (4096 // n, n, 1)
     while True:
-        yield from draws.uniform(-1.0, 1.0, (4096, 1)).astype(np.float32)
+        yield from draws.uniform(-1.0, 1.0, shape).astype(np.float32)
+
+
+def _measure_vector(found: Measured, world: World) -> None:
+    n = found.scale.few
+    env = TradingVectorEnv(world, DEFAULT, n, compile="auto" if found.scale.compiled else False)
+    env.reset(seed=SEED)
+    actions = _actions(n)
+    calls = calls_per_second(
+        lambda: env.step(next(actions)), seconds=found.scale.seconds, repeats=found.scale.repeats
+    )
+    found.speeds["vec_8"] = calls * n
+
+
+def _measure_sb3(found: Measured, world: World) -> None:
+    if importlib.util.find_spec("stable_baselines3") is None:
+        return
+    from tradingbot.envs.sb3 import TradingVecEnv
+
+    n = found.scale.few
+    env = TradingVecEnv(world, DEFAULT, n, compile="auto" if found.scale.compiled else False)
+    env.seed(SEED)
+    env.reset()
+    actions = _actions(n)
+    calls = calls_per_second(
+        lambda: env.step(next(actions)), seconds=found.scale.seconds, repeats=found.scale.repeats
+    )
+    found.speeds["sb3_vec_8"] = calls * n
 
 
 def _measure_headline(found: Measured, world: World) -> None:
     scale = found.scale
     batch = _checked_batch(found, world, scale.headline)
     found.speeds["batch_4096"] = _steps_per_s(found, batch, batch.advance)
+    if scale.busy:
+        with busy_neighbour():
+            found.speeds["batch_4096_busy"] = _steps_per_s(found, batch, batch.advance)
     found.speeds["eager_4096"] = _eager_speed(found, world, scale.headline)
     found.copy_bandwidth = copy_bandwidth(scale.copied_bytes)
     found.state_bytes = batch.account.bytes_per_account
@@ -169,7 +211,7 @@ def _growth_stage(n_environments: int) -> Stage:
 
 
 def _measure_markets(found: Measured, world: World) -> None:
-    make = step_maker(compiled=found.scale.compiled and found.scale.market_compiled)
+    make = step_maker(compiled=found.scale.compiled)
     sizes = {"parallel_143": found.scale.market_environments}
     if found.scale.lone_market:
         sizes["parallel_143_alone"] = 1
@@ -211,6 +253,10 @@ def _measure_learner(found: Measured, world: World) -> None:
     from tradingbot_benchmarks.simulator.sb3_share import environment_share
 
     found.learner_share = environment_share(world).share_frac
+
+
+def _measure_first_steps(found: Measured, _: World) -> None:
+    found.first_step_s = first_steps(found.scale.headline)
 
 
 def _measure_memory(found: Measured, batch: Batch) -> None:

@@ -14,7 +14,7 @@ from tradingbot.evaluation.backtest import sleeve_config
 from tradingbot.market.account import open_accounts
 from tradingbot.market.bars import TensorMarket, tensor_market
 from tradingbot.market.compiled import PackedStepFunction, packed_step
-from tradingbot.market.native_step import native_step
+from tradingbot.market.native.step import native_step
 from tradingbot.market.packing import PackedAccount, pack, pack_rates
 from tradingbot.rewards import reward_identity
 from tradingbot.training.prepared_setup import torch_threads
@@ -35,7 +35,7 @@ def measure_native_step(n_bars: int = 1_000) -> BenchRecord:
     config = sleeve_config(reward="log_growth")
     rules, reward = config.rules, config.reward_stack
     rates = pack_rates(config.costs.rates(dtype=torch.float64))
-    native = native_step(rules, reward, market, identity=reward_identity(reward))
+    native = native_step(rules, reward, market, None, identity=reward_identity(reward))
     if native is None:
         return absent("step_as_c", "µs", "no C compiler on this machine")
     drawn = stream(3, "bench", "targets").choice([0.0, 0.5, 1.0], (n_bars, _N_SYMBOLS))

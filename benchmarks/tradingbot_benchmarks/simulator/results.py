@@ -24,8 +24,8 @@ _REMARKS = """\
 * Rules and reward are the defaults (long-only, loss limits, every risk rule, all of `v31`), costs
   with spread and impact, actions continuous, random and drawn within the timed loop; accounts are
   float32. "Every rule on" adds stop-loss, take-profit, holding limit, reserve and shorts with
-  margin. Compiled is compared with eager, and the batch with the scalar simulator, before anything
-  is timed.
+  margin. Native lanes are compared with eager tensors, and so is the lone environment, before
+  anything is timed.
 * `batch_…` makes what our learners take: the private observation, and the row of the market
   window, which stays in one tensor. `…_window24` also writes the flat observation (24 × 23 window
   and the rest). Peers return views of arrays, or rows, that they made before.

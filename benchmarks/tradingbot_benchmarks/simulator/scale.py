@@ -29,14 +29,18 @@ class Scale:
     """Two years of hourly bars."""
     market_environments: int = 32
     """Environments of one lane per symbol in `parallel_143`."""
-    market_compiled: bool = True
-    """Compile the step of `parallel_143`; a program takes some twenty seconds."""
     lone_market: bool = True
     """Also step one environment of all symbols."""
     seconds: float = 0.4
     """Least time of one repeat."""
     repeats: int = 5
     """Odd, so that the median is a measurement."""
+    few: int = 8
+    """Environments of `vec_8` and `sb3_vec_8`."""
+    busy: bool = True
+    """Also measure beside another process that keeps a core busy."""
+    first_steps: bool = True
+    """Also measure the first step of a fresh process, with an empty and a filled cache."""
     single_steps: int = 20_000
     """Steps of the lone environment of which each is timed."""
     peers: tuple[str, ...] = ("gym_anytrading", "gym_trading_env", "finrl", "finrl_short")
@@ -57,7 +61,6 @@ QUICK = Scale(
     windows=(24,),
     symbols=(143,),
     rules=False,
-    market_compiled=False,
     lone_market=False,
     seconds=0.2,
     repeats=3,
@@ -66,4 +69,5 @@ QUICK = Scale(
     peer_seconds=0.6,
     memory_batch_steps=250,
     learner=False,
+    first_steps=False,
 )

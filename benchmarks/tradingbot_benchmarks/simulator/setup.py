@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tradingbot.envs.batch_observation import ObservationWriter
+from tradingbot.envs.batch.observation import ObservationWriter
 from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.config import EnvConfig, start_mask
 from tradingbot.envs.world import World
@@ -24,9 +24,11 @@ from tradingbot.market.compiled import (
 )
 from tradingbot.market.costs import COST_PROFILES
 from tradingbot.market.episodes import Starts, begin, drawn_symbols, fixed_symbols
+from tradingbot.market.native.step import native_step
 from tradingbot.market.packing import PackedAccount, pack, pack_rates
 from tradingbot.market.params import AccountRules, SimulatorParams
 from tradingbot.market.simulation import Reward
+from tradingbot.rewards import reward_identity
 from tradingbot.risk.limits import RiskLimits
 
 SEED = 7
@@ -80,8 +82,15 @@ def bench_world(n_symbols: int, n_bars: int) -> World:
 
 
 def step_maker(*, compiled: bool) -> StepMaker:
-    """Choose between the compiled program and the same functions called one by one."""
-    return compiled_step if compiled else packed_step
+    """Choose between native lanes and the same functions called one by one."""
+    return _native_or_compiled if compiled else packed_step
+
+
+def _native_or_compiled(
+    rules: SimulatorParams, reward: Reward, market: TensorMarket, starts: Starts
+) -> PackedStepFunction:
+    native = native_step(rules, reward, market, starts, identity=reward_identity(reward))
+    return native or compiled_step(rules, reward, market, starts)
 
 
 @dataclass

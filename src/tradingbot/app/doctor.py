@@ -68,6 +68,7 @@ def _checks(workspace: Path) -> list[tuple[str, Callable[[], list[DoctorCheck]]]
         ("python", _check_python),
         ("packages", lambda: check_packages(metadata.requires("tradingbot") or [])),
         ("device", _check_device),
+        ("compiler", check_compiler),
         ("threads", lambda: check_threads(os.environ.get("OMP_NUM_THREADS"))),
         ("memory", _check_memory),
         ("workspace", lambda: check_workspace(workspace)),
@@ -148,6 +149,34 @@ def _check_device() -> list[DoctorCheck]:
     return [
         DoctorCheck("device", Status.OK, f"cpu ({_processor()}); torch built for CUDA: {built}")
     ]
+
+
+def check_compiler() -> list[DoctorCheck]:
+    """Find the C compiler that native lanes need, and look at the folder of their programs."""
+    from tradingbot.market.native.library import find_compiler
+    from tradingbot.market.program_cache import CACHE_VARIABLE, folder_fault, named_folder
+
+    compiler, folder = find_compiler(), named_folder()
+    if compiler is None:
+        return [
+            DoctorCheck(
+                "compiler",
+                Status.ABSENT,
+                "no C compiler: simulators run as tensors, with the same results and far slower",
+                "Install gcc or clang, e.g.: apt install gcc",
+            )
+        ]
+    fault = folder_fault(folder)
+    if fault is not None:
+        return [
+            DoctorCheck(
+                "compiler",
+                Status.WARNING,
+                f"{compiler}; {folder} {fault}: nothing in it is run, programs are not kept",
+                f"Remove it, or set {CACHE_VARIABLE} to a folder of your own with mode 0700",
+            )
+        ]
+    return [DoctorCheck("compiler", Status.OK, f"{compiler}; programs in {folder}")]
 
 
 def check_threads(omp_setting: str | None) -> list[DoctorCheck]:

@@ -18,26 +18,22 @@ from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.batch import BatchSimulator
-from tradingbot.envs.batch_actions import read_actions
+from tradingbot.envs.batch.actions import read_actions
+from tradingbot.envs.batch.step import BatchStep
 from tradingbot.envs.config import EnvConfig
-from tradingbot.envs.episode_info import ACTION_NAMES, summarise
 from tradingbot.envs.registration import default_world, read_config
-from tradingbot.envs.single import RenderMode, TradingEnv
-from tradingbot.envs.single_actions import read_action
-from tradingbot.envs.single_observation import ObservationRow, make_observer
+from tradingbot.envs.single import ObservationRow, RenderMode, TradingEnv
+from tradingbot.envs.single.actions import read_action
+from tradingbot.envs.single.info import ACTION_NAMES, summarise
 from tradingbot.envs.spaces import Observation, action_space
 from tradingbot.envs.translator import (
     Translation,
     code_masks,
     number_of_code,
     remember,
-    scalar_number_of_code,
-    scalar_remember,
 )
 from tradingbot.envs.world import World
 from tradingbot.market.observation import observe_accounts
-from tradingbot.market.scalar import scalar_mask
-from tradingbot.market.simulation import Step
 
 AgentSpace = Literal["continuous", "discrete"]
 
@@ -125,34 +121,43 @@ class HybridEnv(TradingEnv):
         super().__init__(world, config.with_space("continuous"), render_mode=render_mode)
         self.agent_space = agent_space
         self.action_space = action_space(agent_space)
+        self._rates = self.config.costs.rates(dtype=torch.float64)
         if agent_space == "discrete":
-            as_discrete = config.with_space("discrete")
-            self._discrete_rules = as_discrete.rules
-            self._observe = make_observer(world, as_discrete)
+            self._discrete_rules = config.with_space("discrete").rules
 
     def step(
         self, action: Any
     ) -> tuple[Observation | ObservationRow, SupportsFloat, bool, bool, dict[str, Any]]:
         """Decide at the close of the current bar and move to the close of the next."""
-        if self.agent_space == "continuous" or self._account is None or self._ended:
+        if self.agent_space == "continuous" or not self._begun or self._ended:
             return super().step(action)
         code = read_action(action, space="discrete", strict=self.config.strict)
-        translation = scalar_number_of_code(
-            self._discrete_rules, self.config.costs, self._account, code
-        )
-        _, reward, terminated, truncated, info = super().step(translation.number)
+        rules, lane = self._discrete_rules, self._lane
+        with torch.no_grad():
+            translation = number_of_code(rules, self._rates, lane.tensors(), torch.tensor([code]))
+        _, reward, terminated, truncated, info = super().step(translation.number.item())
         decision = translation.decision
-        self._account = scalar_remember(self._account, decision)
+        lane.place(remember(lane.tensors(), decision), rules)
         info |= {
-            "action": ACTION_NAMES[decision.code],
-            "violation": decision.violation,
-            "selected_action": ACTION_NAMES[decision.selected],
-            "translated_action": translation.number,
-            "translation_exact": translation.exact,
+            "action": ACTION_NAMES[int(decision.code)],
+            "violation": bool(decision.violation),
+            "selected_action": ACTION_NAMES[int(decision.selected)],
+            "translated_action": translation.number.item(),
+            "translation_exact": bool(translation.exact),
         }
         if self._ended:
-            info["summary"] = summarise(self.config.rules, self._account)
-        return self._observe(self._account), reward, terminated, truncated, info
+            info["summary"] = summarise(self.config.rules, lane.account())
+        return self._observe(), reward, terminated, truncated, info
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation | ObservationRow, dict[str, Any]]:
+        """Begin an episode; arguments as `TradingEnv.reset`."""
+        observation, info = super().reset(seed=seed, options=options)
+        if self.agent_space == "continuous":
+            return observation, info
+        self._lane.place(self._lane.tensors(), self._discrete_rules)
+        return self._observe(), info
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return which of the seven codes a discrete agent may execute now, (7,).
@@ -160,9 +165,9 @@ class HybridEnv(TradingEnv):
         Raises:
             UserError: If the agent is not discrete, or there is no episode.
         """
-        if self.agent_space == "continuous" or self._account is None:
+        if self.agent_space == "continuous" or not self._begun:
             return super().action_masks()
-        return np.array(scalar_mask(self._discrete_rules, self.config.costs, self._account))
+        return self._lane.allowed(self._discrete_rules)
 
 
 class HybridSimulator(BatchSimulator):
@@ -184,10 +189,11 @@ class HybridSimulator(BatchSimulator):
             world, continuous, n_environments, device=device, dtype=dtype, compile=compile
         )
         self._discrete_rules = config.with_space("discrete").rules
+        self._action_kinds = ""  # codes are translated first
         self.translation: Translation | None = None
         """Of the last step; None before one."""
 
-    def step(self, actions: Tensor | NDArray[np.generic]) -> Step:
+    def step(self, actions: Tensor | NDArray[np.generic]) -> BatchStep:
         """Step every lane by one bar.
 
         Args:
@@ -198,20 +204,22 @@ class HybridSimulator(BatchSimulator):
         self.translation = number_of_code(rules, self._rates, account, codes.to(self.device))
         made = super().step(self.translation.number)
         decision = self.translation.decision
-        after = remember(made.advanced.after, decision)
+        after = remember(made.before_reset, decision)
         ended = made.terminated | made.truncated
         going_on = remember(made.account, decision)
         kept = {
             name: torch.where(ended, getattr(made.account, name), getattr(going_on, name))
             for name in ("last_action", "repeats", "violations")
         }
-        self._account = made.account._replace(**kept)
-        self._private = observe_accounts(rules, self._account)
-        return made._replace(
-            account=self._account,
-            private=self._private,
+        account = made.account._replace(**kept)
+        self._place(account, observe_accounts(rules, account))
+        return replace(
+            made,
+            account=account,
+            private=observe_accounts(rules, account),
             final_private=observe_accounts(rules, after),
-            advanced=made.advanced._replace(after=after),
+            advance=lambda: made.advanced._replace(after=after),
+            after=after,
         )
 
     def action_masks(self) -> Tensor:

@@ -11,13 +11,13 @@ import torch
 
 from tradingbot.domain.errors import MissingExtraError, UserError, suggest
 from tradingbot.envs.batch import BatchSimulator
-from tradingbot.envs.batch_observation import ArrayObservation, as_arrays, lane_of
+from tradingbot.envs.batch.observation import ArrayObservation, as_arrays, lane_of
+from tradingbot.envs.batch.step import BatchStep
 from tradingbot.envs.config import EnvConfig, read_config
-from tradingbot.envs.single_actions import read_action
+from tradingbot.envs.single.actions import read_action
 from tradingbot.envs.spaces import action_space, observation_space
 from tradingbot.envs.world import World
 from tradingbot.market.account import Account
-from tradingbot.market.simulation import Step
 
 try:
     from pettingzoo import ParallelEnv
@@ -127,7 +127,7 @@ class TradingParallelEnv(ParallelEnv):  # type: ignore[misc]
     def close(self) -> None:
         """Nothing is held but memory."""
 
-    def _observations(self, made: Step, acting: list[str]) -> dict[str, ArrayObservation]:
+    def _observations(self, made: BatchStep, acting: list[str]) -> dict[str, ArrayObservation]:
         """Show each agent the end of its bar: before the reset, where its lane began anew."""
         every = torch.arange(self.simulator.n_lanes, device=self.simulator.device)
         observation = as_arrays(self.simulator.observe_before_reset(made, every))

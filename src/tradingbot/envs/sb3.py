@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from tradingbot.domain.errors import MissingExtraError, UserError
 from tradingbot.envs.batch import BatchSimulator
-from tradingbot.envs.batch_observation import as_arrays, lane_of
+from tradingbot.envs.batch.observation import as_arrays, lane_of
 from tradingbot.envs.config import EnvConfig, read_config
 from tradingbot.envs.spaces import action_space, observation_space
 from tradingbot.envs.world import World
-from tradingbot.market.simulation import Step
 
 try:
     from stable_baselines3.common.monitor import Monitor
@@ -97,24 +96,25 @@ class TradingVecEnv(VecEnv):
         """Step every lane: observation, reward (B,) float32, ended (B,) and infos."""
         if self._actions is None:
             raise UserError("step_async must be called before step_wait", where="TradingVecEnv")
-        made = self.simulator.step(self._actions)
-        self._actions = None
-        observation: VecEnvObs = as_arrays(self.simulator.observe())
-        rewards = made.reward.numpy(force=True).astype(np.float32, copy=False)
+        n_ended = self.simulator.step_arrays(self._actions)
+        made, self._actions = self.simulator.arrays, None
+        rewards = made.reward.astype(np.float32)
         self._reward_sums += rewards
-        ended = (made.terminated | made.truncated).numpy(force=True)
+        ended = made.flags[0] | made.flags[1]
         # One dict each, although most stay empty: wrappers write into them.
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        if ended.any():
-            self._report_ends(made, np.flatnonzero(ended), infos)
-        return observation, rewards, ended, infos
+        if n_ended:
+            self._report_ends(made.flags[1], np.flatnonzero(ended), infos)
+        return self.simulator.observe_array(), rewards, ended, infos
 
     def _report_ends(
-        self, made: Step, lanes: NDArray[np.intp], infos: list[dict[str, Any]]
+        self,
+        truncated: NDArray[np.bool_],
+        lanes: NDArray[np.intp],
+        infos: list[dict[str, Any]],
     ) -> None:
-        last = as_arrays(self.simulator.observe_before_reset(made, torch.from_numpy(lanes)))
-        truncated = made.truncated.numpy(force=True)
-        lengths = self.simulator.before_reset(made).steps.numpy(force=True)
+        last = self.simulator.final_observation(lanes)
+        lengths = self.simulator.arrays.final_numbers()["steps"]
         elapsed_s = round(time.perf_counter() - self._began_s, 6)
         for place, lane in enumerate(lanes):
             infos[lane] = {

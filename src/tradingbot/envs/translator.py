@@ -14,7 +14,6 @@ an order, not a name. The continuous simulator then gives that same order, to wi
 
 from __future__ import annotations
 
-import sys
 from typing import NamedTuple
 
 import torch
@@ -29,12 +28,9 @@ from tradingbot.market.actions import (
     decode_discrete,
 )
 from tradingbot.market.buying_power import buying_power_of
-from tradingbot.market.costs import CostProfile, CostRates
-from tradingbot.market.maths import FLOAT_MATHS, TENSOR_MATHS, Maths, T
+from tradingbot.market.costs import CostRates
+from tradingbot.market.maths import TENSOR_MATHS, Maths, T
 from tradingbot.market.params import ActionRules, SimulatorParams
-from tradingbot.market.scalar import ScalarAccount
-from tradingbot.market.scalar.actions import ScalarDecision, read_action
-from tradingbot.market.scalar.room import measure_room
 
 REST_SHARE = 0.9
 """Part of the hold zone where a smoothed HOLD comes to rest: rounding must not leave the zone."""
@@ -49,14 +45,6 @@ class Translation(NamedTuple):
     """(B,) bool: the continuous simulator gives the order of the discrete one."""
     decision: Decision
     """How the discrete simulator reads the code: order, executed code, violation, repeats."""
-
-
-class ScalarTranslation(NamedTuple):
-    """`Translation` of one agent, in plain numbers."""
-
-    number: float
-    exact: bool
-    decision: ScalarDecision
 
 
 def number_for_share(rules: ActionRules, signed_share: T, smoothed: T, xp: Maths[T]) -> T:
@@ -141,32 +129,6 @@ def remember(account: Account, decision: Decision) -> Account:
         last_action=decision.selected,
         repeats=decision.repeats,
         violations=account.violations + decision.violation.int(),
-    )
-
-
-def scalar_number_of_code(
-    rules: SimulatorParams, costs: CostProfile, account: ScalarAccount, code: float
-) -> ScalarTranslation:
-    """Translate one code, as `number_of_code`; the rules must name the discrete space."""
-    room = measure_room(rules.limits, costs, account, account.equity)
-    decision = read_action(rules, account, room, code)
-    order, share = decision.order, 0.0
-    if order < 0.0:
-        share = max(order / account.units, -1.0)
-    elif order > 0.0:
-        share = min(order * account.mark / room.more_long, 1.0)
-    number = number_for_share(rules.action, share, account.smoothed, FLOAT_MATHS)
-    slack = _slack(rules.action, sys.float_info.epsilon)
-    reached = is_reached(rules.action, share, account.smoothed, number, FLOAT_MATHS, slack=slack)
-    return ScalarTranslation(number, reached > 0.0, decision)
-
-
-def scalar_remember(account: ScalarAccount, decision: ScalarDecision) -> ScalarAccount:
-    """`remember` of one account."""
-    return account._replace(
-        last_action=decision.selected,
-        repeats=decision.repeats,
-        violations=account.violations + decision.violation,
     )
 
 

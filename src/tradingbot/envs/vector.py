@@ -1,4 +1,4 @@
-"""`gymnasium.vector.VectorEnv` over a batch: all environments move in one tensor call."""
+"""`gymnasium.vector.VectorEnv` over a batch: all environments move in one call."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from torch import Tensor
 
 from tradingbot.domain.errors import UserError
 from tradingbot.envs.batch import BatchSimulator
-from tradingbot.envs.batch_observation import ArrayObservation, as_arrays, lane_of
+from tradingbot.envs.batch.observation import ArrayObservation, as_arrays, lane_of
 from tradingbot.envs.config import EnvConfig, read_config
 from tradingbot.envs.registration import default_world
 from tradingbot.envs.spaces import action_space, observation_space
 from tradingbot.envs.world import World
 from tradingbot.market.params import ActionSpace
-from tradingbot.market.simulation import Step
 
 Flags = NDArray[np.bool_]
 VectorStep = tuple[ArrayObservation, NDArray[np.float64], Flags, Flags, dict[str, Any]]
@@ -53,6 +52,7 @@ class TradingVectorEnv(VectorEnv[Any, Any, Any]):
         )
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}
         self.num_envs = num_envs
+        self._every = np.ones(num_envs, dtype=np.bool_)
         self.single_observation_space = observation_space(world, config)
         self.single_action_space = action_space(config.rules.action.space)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -81,15 +81,20 @@ class TradingVectorEnv(VectorEnv[Any, Any, Any]):
 
     def step(self, actions: NDArray[np.generic] | Tensor) -> VectorStep:
         """Step every environment by one bar; actions (B,) or (B, 1)."""
-        made = self.simulator.step(actions)
-        observation: ArrayObservation = as_arrays(self.simulator.observe())
-        terminated, truncated = _array(made.terminated), _array(made.truncated)
-        told = {"equity": _array(made.account.equity), "reward_terms": _array(made.terms.T)}
-        infos = self._for_all(told)
-        ended = terminated | truncated
-        if ended.any():
-            infos |= self._final_infos(made, ended)
-        return observation, _array(made.reward).astype(np.float64), terminated, truncated, infos
+        simulator = self.simulator
+        n_ended = simulator.step_arrays(actions)
+        made, every = simulator.arrays, self._every.copy()
+        terminated, truncated = made.flags[0].copy(), made.flags[1].copy()
+        infos: dict[str, Any] = {
+            "equity": made.equity.copy(),
+            "reward_terms": made.terms.copy().T,
+            "_equity": every,
+            "_reward_terms": every,
+        }
+        if n_ended:
+            infos |= self._final_infos(terminated | truncated)
+        reward = made.reward.astype(np.float64)
+        return simulator.observe_array(), reward, terminated, truncated, infos
 
     def action_masks(self) -> Flags:
         """Return which codes each environment is allowed, as `BatchSimulator`; (B, 7)."""
@@ -97,22 +102,16 @@ class TradingVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _for_all(self, infos: dict[str, Any]) -> dict[str, Any]:
         """Mark infos as known of every environment, as Gymnasium does."""
-        every = np.ones(self.num_envs, dtype=np.bool_)
+        every = self._every.copy()
         return infos | {f"_{name}": every for name in infos}
 
-    def _final_infos(self, made: Step, ended: Flags) -> dict[str, Any]:
+    def _final_infos(self, ended: Flags) -> dict[str, Any]:
         lanes = np.flatnonzero(ended)
-        last = as_arrays(self.simulator.observe_before_reset(made, torch.from_numpy(lanes)))
+        last = self.simulator.final_observation(lanes)
         observations = np.full(self.num_envs, None, dtype=object)
         for place, lane in enumerate(lanes):
             observations[lane] = lane_of(last, place)
-        account = self.simulator.before_reset(made)
-        known = {
-            "equity": _array(account.equity),
-            "steps": _array(account.steps),
-            "n_trades": _array(account.n_trades),
-            "violations": _array(account.violations),
-        }
+        known = self.simulator.arrays.final_numbers()
         final = {name: np.where(ended, value, 0) for name, value in known.items()}
         masks = {f"_{name}": ended for name in known}
         return {

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from tradingbot.agents.policy import Policy, PolicyInputs
-from tradingbot.envs.batch_observation import rows_of
+from tradingbot.envs.batch.observation import rows_of
 from tradingbot.envs.world import World
 from tradingbot.market.observation import PRIVATE_FEATURES
 

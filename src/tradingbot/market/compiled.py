@@ -29,6 +29,7 @@ from tradingbot.market.costs import CostRates
 from tradingbot.market.episodes import Starts
 from tradingbot.market.packing import PackedAccount, pack, unpack, unpack_rates
 from tradingbot.market.params import SimulatorParams
+from tradingbot.market.program_cache import keep_torch_programs
 from tradingbot.market.simulation import Reward, step
 
 
@@ -184,6 +185,7 @@ def _compile(
 ) -> _Program:
     from torch._inductor import compile as compile_graph  # two seconds: only who compiles pays
 
+    keep_torch_programs()
     if differentiable:
         *others, money, counts, action = (x.detach() for x in arguments)
         money, action = money.clone().requires_grad_(), action.clone().requires_grad_()

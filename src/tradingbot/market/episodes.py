@@ -14,7 +14,10 @@ from tradingbot.market.account import Account, open_accounts
 from tradingbot.market.bars import TensorMarket
 
 _MASK = 0xFFFFFFFF
-_FIRST, _SECOND = 0x7FEB352D, 0x2C1B3C6D  # odd and below 2³¹: no product overflows 63 bits
+FIRST_FACTOR, SECOND_FACTOR = (
+    0x7FEB352D,
+    0x2C1B3C6D,
+)  # odd and below 2³¹: no product overflows 63 bits
 
 
 class Starts(NamedTuple):
@@ -37,16 +40,16 @@ class Starts(NamedTuple):
 def mix(number: Tensor) -> Tensor:
     """Scramble integers (int64, taken modulo 2³²) into [0, 2³²)."""
     x = number & _MASK
-    x = ((x ^ (x >> 16)) * _FIRST) & _MASK
-    x = ((x ^ (x >> 15)) * _SECOND) & _MASK
+    x = ((x ^ (x >> 16)) * FIRST_FACTOR) & _MASK
+    x = ((x ^ (x >> 15)) * SECOND_FACTOR) & _MASK
     return x ^ (x >> 16)
 
 
 def mix_number(number: int) -> int:
     """`mix` of one Python integer."""
     x = number & _MASK
-    x = ((x ^ (x >> 16)) * _FIRST) & _MASK
-    x = ((x ^ (x >> 15)) * _SECOND) & _MASK
+    x = ((x ^ (x >> 16)) * FIRST_FACTOR) & _MASK
+    x = ((x ^ (x >> 15)) * SECOND_FACTOR) & _MASK
     return x ^ (x >> 16)
 
 
@@ -71,7 +74,7 @@ def start_rows(starts: Starts, episode: Tensor, needed: Tensor | None = None) ->
 
 
 def start_row(choices: NDArray[np.int32], offset: int, key: int, episode: int) -> int:
-    """`start_rows` of one lane, for the scalar simulator."""
+    """`start_rows` of one lane, in plain numbers."""
     draw = (mix_number(key + mix_number(episode + 1)) * len(choices)) >> 32
     return offset + int(choices[draw])
 

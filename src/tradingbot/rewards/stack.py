@@ -64,7 +64,7 @@ class RewardStack:
     def scalar(self, rules: SimulatorParams, advanced: Any) -> list[float]:
         """Return the K weighted terms of one step in plain numbers.
 
-        `advanced` is the scalar simulator's twin of `market.advance.Advanced`.
+        `advanced` is `market.advance.Advanced` of one account, in plain numbers.
         """
         return self._weighted(reward_inputs(rules, advanced, FLOAT_MATHS), FLOAT_MATHS)
 

@@ -13,6 +13,7 @@ from tradingbot.app.doctor import (
     DoctorCheck,
     Status,
     check_clock,
+    check_compiler,
     check_packages,
     check_threads,
     check_workspace,
@@ -82,6 +83,41 @@ def test_check_threads_more_than_cores_warns(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(torch, "get_num_threads", lambda: 10_000)
 
     assert "more threads than cores" in check_threads(None)[0].remedy
+
+
+def test_check_compiler_found_is_ok_and_says_where_programs_lie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tradingbot.market.native.library._COMPILERS", ("sh",))
+    monkeypatch.setenv("TRADINGBOT_CACHE_DIR", str(tmp_path))
+
+    (check,) = check_compiler()
+
+    assert check.status is Status.OK
+    assert str(tmp_path) in check.observed
+
+
+def test_check_compiler_absent_says_that_tensors_serve(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tradingbot.market.native.library._COMPILERS", ("no-such-compiler",))
+
+    (check,) = check_compiler()
+
+    assert check.status is Status.ABSENT  # slower, not broken
+    assert "run as tensors" in check.observed
+    assert "gcc" in check.remedy
+
+
+def test_check_compiler_folder_that_others_may_write_warns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tradingbot.market.native.library._COMPILERS", ("sh",))
+    monkeypatch.setenv("TRADINGBOT_CACHE_DIR", str(tmp_path))
+    tmp_path.chmod(0o777)
+
+    (check,) = check_compiler()
+
+    assert check.status is Status.WARNING
+    assert "may be written by others" in check.observed
 
 
 def test_check_workspace_absent_folder_is_not_made(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -16,8 +18,9 @@ from tradingbot_benchmarks.simulator import checks as simulator_checks
 from tradingbot_benchmarks.simulator import measure as simulator_measure
 from tradingbot_benchmarks.simulator.bench import records
 from tradingbot_benchmarks.simulator.bound import bytes_per_step
-from tradingbot_benchmarks.simulator.checks import check_compiled, check_scalar, odd_lanes
+from tradingbot_benchmarks.simulator.checks import check_compiled, check_single, odd_lanes
 from tradingbot_benchmarks.simulator.measure import measure
+from tradingbot_benchmarks.simulator.neighbour import busy_neighbour
 from tradingbot_benchmarks.simulator.peers import NOT_INSTALLED, PeerSpeed
 from tradingbot_benchmarks.simulator.scale import FULL, QUICK, Scale
 from tradingbot_benchmarks.simulator.setup import (
@@ -45,6 +48,8 @@ TINY = Scale(
     learner=False,
     copied_bytes=2**16,
     compiled=False,
+    busy=False,
+    first_steps=False,
 )
 
 
@@ -68,7 +73,7 @@ def batch(world: World) -> Batch:
 
 
 def test_measure_at_tiny_sizes_fills_every_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulator_checks, "SCALAR_STEPS", 20)
+    monkeypatch.setattr(simulator_checks, "SINGLE_STEPS", 20)
     monkeypatch.setattr(simulator_checks, "CHECKED_STEPS", 4)
     monkeypatch.setattr(simulator_measure, "COPY_SECONDS", 0.005)
     monkeypatch.setattr(
@@ -80,7 +85,8 @@ def test_measure_at_tiny_sizes_fills_every_record(monkeypatch: pytest.MonkeyPatc
 
     found = {r["name"]: r for r in json.loads(json.dumps(as_json(records(measured))))}
     left_out = {name for name, record in found.items() if record["value"] is None}
-    assert left_out == {name for name in found if name.startswith(("vs_", "peer_", "sb3_"))}
+    expected = {n for n in found if n.startswith(("vs_", "peer_", "sb3_env", "first_step_"))}
+    assert left_out == expected | {"batch_4096_busy"}
     assert all(math.isfinite(found[name]["value"]) for name in set(found) - left_out)
     assert found["batch_4096"]["value"] > 0
     assert found["single_env_p50_ms"]["value"] <= found["single_env_p95_ms"]["value"]
@@ -170,22 +176,40 @@ def test_odd_lanes_counts_a_difference_in_any_field(batch: Batch, field: str) ->
     assert odd_lanes(batch.last._replace(**{field: changed}), batch.last) == 1 / 16
 
 
-def test_check_scalar_accepts_the_batch(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulator_checks, "SCALAR_STEPS", 80)
-
-    check_scalar(world)
-
-
-def test_check_scalar_refuses_an_account_that_differs(
+def test_check_single_accepts_the_environment(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = simulator_checks.scalar_advance
+    monkeypatch.setattr(simulator_checks, "SINGLE_STEPS", 80)
+
+    check_single(world)
+
+
+def test_check_single_refuses_an_account_that_differs(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = simulator_checks.packed_step
 
     def wrong(*arguments):
-        made = real(*arguments)
-        return made._replace(after=made.after._replace(cash=made.after.cash * (1 + 1e-7)))
+        step = real(*arguments)
 
-    monkeypatch.setattr(simulator_checks, "scalar_advance", wrong)
+        def advance(*given):
+            made = step(*given)
+            return made._replace(
+                account=made.account._replace(money=made.account.money * (1 + 1e-7))
+            )
 
-    with pytest.raises(AssertionError, match="batch differs from scalar in cash"):
-        check_scalar(world)
+        return advance
+
+    monkeypatch.setattr(simulator_checks, "packed_step", wrong)
+
+    with pytest.raises(AssertionError, match="equity differs"):
+        check_single(world)
+
+
+def test_busy_neighbour_computes_for_as_long_as_the_block_lasts() -> None:
+    with busy_neighbour() as neighbour:
+        time.sleep(0.3)
+        used = Path(f"/proc/{neighbour.pid}/stat").read_text().rpartition(")")[2].split()
+        assert int(used[11]) > 0  # user time, in ticks
+
+    assert neighbour.poll() is not None

@@ -108,7 +108,7 @@ def test_section_has_machine_records_remarks_and_limits() -> None:
 
     assert text.startswith(HEADING)
     assert "AMD EPYC, 2 cores, 24 GiB" in text
-    assert "| `batch_4096` | 10.2 M/s | 10 M/s | goal | 1.02 |" in text
+    assert "| `batch_4096` | 10.2 M/s | 30 M/s | goal | 0.341 |" in text
     assert "`growth_environments_4096`" in text
     assert "What limits: At 64 environments" in text
     assert "GPU" not in text

@@ -17,14 +17,13 @@ from fixtures.trading_worlds import crashed, short_config, small_world
 from tradingbot.domain.errors import ConfigError, UserError
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.batch import BatchSimulator
-from tradingbot.envs.batch_observation import as_arrays
-from tradingbot.envs.compilation import compiled_or_eager
+from tradingbot.envs.batch.observation import as_arrays
+from tradingbot.envs.batch.step import BatchStep, is_compiled
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.spaces import flatten_layout, observation_space
 from tradingbot.market.advance import Advanced
 from tradingbot.market.costs import CostProfile, CostRates, cost_profile
 from tradingbot.market.params import ActionSpace, SimulatorParams
-from tradingbot.market.simulation import Step
 from tradingbot.rewards import RewardStack, reward_preset
 
 B = 5
@@ -51,7 +50,7 @@ def random_actions(space: ActionSpace, shape: tuple[int, ...], seed: int = 0) ->
     return torch.from_numpy(generator.uniform(-1.0, 1.0, shape).astype(np.float32))
 
 
-def numbers_of(steps: list[Step]) -> list[Tensor]:
+def numbers_of(steps: list[BatchStep]) -> list[Tensor]:
     return [
         part.clone()
         for made in steps
@@ -59,7 +58,7 @@ def numbers_of(steps: list[Step]) -> list[Tensor]:
     ]
 
 
-def roll(sim: BatchSimulator, actions: Tensor) -> list[Step]:
+def roll(sim: BatchSimulator, actions: Tensor) -> list[BatchStep]:
     return [sim.step(row) for row in actions]
 
 
@@ -441,25 +440,25 @@ def test_compile_without_a_compiler_warns_once_and_runs_eager(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PATH", "")
-    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr("tradingbot.market.native.library._COMPILERS", ("no-such-compiler",))
 
-    with pytest.warns(RuntimeWarning, match="uncompiled.*C\\+\\+ compiler was not found") as caught:
-        function = compiled_or_eager(
-            small_world, wanted=True, device=torch.device("cpu"), n_lanes=1
-        )
+    with pytest.warns(RuntimeWarning, match="uncompiled.*C compiler was not found") as caught:
+        sim = BatchSimulator(small_world(), short_config(), 2, compile=True)
 
     assert len(caught) == 1
-    assert function is small_world
+    assert not sim.is_native
 
 
-def test_compile_auto_leaves_few_lanes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compile_auto_warns_of_a_missing_compiler_where_lanes_are_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("PATH", "")
-    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr("tradingbot.market.native.library._COMPILERS", ("no-such-compiler",))
     cpu = torch.device("cpu")
 
-    assert compiled_or_eager(len, wanted="auto", device=cpu, n_lanes=255) is len
-    with pytest.warns(RuntimeWarning, match="uncompiled"):  # it would have compiled these
-        compiled_or_eager(len, wanted="auto", device=cpu, n_lanes=256)
+    assert not is_compiled("auto", cpu, 255)
+    with pytest.warns(RuntimeWarning, match="uncompiled"):
+        assert not is_compiled("auto", cpu, 256)
 
 
 @pytest.mark.slow

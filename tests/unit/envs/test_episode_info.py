@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from tradingbot.envs.episode_info import summarise
+from reference.scalar_simulator import open_account
+from tradingbot.envs.single.info import summarise
 from tradingbot.market.params import AccountRules, SimulatorParams
-from tradingbot.market.scalar import open_account
 
 RULES = SimulatorParams(account=AccountRules(initial_cash_ccy=1000.0))
 

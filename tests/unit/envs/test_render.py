@@ -9,7 +9,7 @@ import pytest
 
 from tradingbot.domain.errors import MissingExtraError, UserError
 from tradingbot.envs import EnvConfig, TradingEnv, World, synthetic_world, world_from_bars
-from tradingbot.envs.render import HEIGHT_POINTS, WIDTH_POINTS
+from tradingbot.envs.single.render import HEIGHT_POINTS, WIDTH_POINTS
 from tradingbot.market.params import AccountRules, EpisodeRules, SimulatorParams
 
 CONFIG = EnvConfig(rules=SimulatorParams(episode=EpisodeRules(episode_bars=60)))

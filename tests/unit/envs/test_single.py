@@ -12,7 +12,7 @@ import torch
 from tradingbot.domain.errors import DataError, UserError
 from tradingbot.envs import EnvConfig, TradingEnv, World, flatten, synthetic_world
 from tradingbot.envs.batch import BatchSimulator
-from tradingbot.envs.episode_info import LastStepInfo, ResetInfo, StepInfo
+from tradingbot.envs.single.info import LastStepInfo, ResetInfo, StepInfo
 from tradingbot.market.params import AccountRules, EpisodeRules, SimulatorParams
 from tradingbot.risk.limits import RiskLimits
 

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from reference.scalar_simulator import ScalarAccount
+from reference.scalar_simulator.translation import scalar_number_of_code
 from tradingbot.domain.action import Action
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.translator import (
@@ -18,7 +20,6 @@ from tradingbot.envs.translator import (
     number_of_code,
     number_of_order,
     remember,
-    scalar_number_of_code,
 )
 from tradingbot.market import (
     Account,
@@ -33,7 +34,6 @@ from tradingbot.market import (
 from tradingbot.market.actions import decode_continuous
 from tradingbot.market.buying_power import buying_power_of
 from tradingbot.market.maths import FLOAT_MATHS, TENSOR_MATHS
-from tradingbot.market.scalar import ScalarAccount
 from tradingbot.risk.limits import RiskLimits
 
 LANES, BARS = 96, 100

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from fixtures.plain_accounts import accounts
+from reference.scalar_simulator import ScalarAccount
 from tradingbot.market.maths import FLOAT_MATHS, TENSOR_MATHS
 from tradingbot.market.params import SimulatorParams
-from tradingbot.market.scalar import ScalarAccount
 from tradingbot.market.statistics import account_statistics
 
 # Two bars that returned +3 % and −1 %: mean 1 %, standard deviation 2 %, downside √(0.0001 / 2).

@@ -13,7 +13,7 @@ from typing import Any
 
 from tradingbot.domain.checks import require
 from tradingbot.domain.errors import ConfigError
-from tradingbot.envs.episode_info import EpisodeSummary
+from tradingbot.envs.single.info import EpisodeSummary
 from tradingbot.market.costs import CostProfile
 
 BARS_PER_YEAR = 252 * 7

@@ -16,7 +16,7 @@ from torch import Tensor
 from tradingbot.domain.errors import UserError
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.batch import BatchSimulator
-from tradingbot.envs.batch_observation import as_arrays, lane_of
+from tradingbot.envs.batch.observation import as_arrays, lane_of
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.spaces import action_space, observation_space
 from tradingbot.envs.world import World

@@ -13,7 +13,7 @@ from tradingbot.envs.world import World
 from tradingbot.learning.task import ActionSpec
 from tradingbot.market.bars import TensorMarket
 from tradingbot.market.compiled import PackedStepFunction, missing_compiler, packed_step
-from tradingbot.market.native_step import native_step
+from tradingbot.market.native.step import native_step
 from tradingbot.market.params import SimulatorParams
 from tradingbot.rewards import PotentialShaping, RewardStack, reward_identity
 
@@ -62,5 +62,5 @@ def backtest_step(
     """
     native = None
     if rules.episode.episode_bars >= _WORTH_COMPILING_BARS:
-        native = native_step(rules, reward, market, identity=reward_identity(reward))
+        native = native_step(rules, reward, market, None, identity=reward_identity(reward))
     return native or packed_step(rules, reward, market, None)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tradingbot.domain.errors import UserError
-from tradingbot.envs.batch_actions import read_actions
+from tradingbot.envs.batch.actions import read_actions
 from tradingbot.envs.config import EnvConfig
 
 _POLICY = "policy of the sleeves"

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError, UserError
 from tradingbot.envs.batch import chance_seed
-from tradingbot.envs.batch_observation import ObservationWriter
+from tradingbot.envs.batch.observation import ObservationWriter
 from tradingbot.envs.config import EnvConfig, read_config, start_mask
 from tradingbot.envs.portfolio.accounting import rebalance, sleeve_moves
 from tradingbot.envs.portfolio.actions import on_simplex, read_answer

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from tradingbot.agents.policy import MarketRule, Policy, PolicyInputs
-from tradingbot.envs.batch_observation import rows_of
+from tradingbot.envs.batch.observation import rows_of
 from tradingbot.envs.world import World
 from tradingbot.market.account import Account, open_accounts
 from tradingbot.market.bars import TensorMarket

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from tradingbot.evaluation.backtest.lane_source import lane_source
-from tradingbot.market.native import code_sha256, load_library
+from tradingbot.market.native.library import code_sha256, load_library
 from tradingbot.market.params import SimulatorParams, endless
 from tradingbot.market.simulation import Reward
 from tradingbot.rewards import reward_identity
 
 Trade = Callable[..., None]
-"""The C function `trade`; see `lane_source`."""
+"""The C function `trade` of the address of a call; see `lane_source`."""
 _SOURCES = ("domain", "market", "rewards", "risk", "agents/policy.py", "evaluation/backtest")
 """What a program is made from, below the package."""
 _LOADED: dict[tuple[SimulatorParams, Any], Trade | None] = {}
@@ -40,5 +40,5 @@ def _make(rules: SimulatorParams, reward: Reward) -> Trade | None:
         return None
     trade: Trade = library.trade
     library.trade.restype = None
-    library.trade.argtypes = [ctypes.c_int64] * 6 + [ctypes.c_void_p] * 13
+    library.trade.argtypes = [ctypes.c_void_p]
     return trade

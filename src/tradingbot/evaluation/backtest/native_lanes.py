@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from tradingbot.domain.action import Action
+from tradingbot.evaluation.backtest.lane_source import CALL_FIELDS
 from tradingbot.evaluation.backtest.lanes import Lanes
 from tradingbot.evaluation.backtest.native import Trade
 from tradingbot.evaluation.backtest.simulation_record import COLUMNS, SimulationRecord
@@ -22,8 +19,6 @@ from tradingbot.market.packing import PackedAccount, pack, unpack
 from tradingbot.market.params import SimulatorParams
 
 _ROW = COUNT_FIELDS.index("row")
-_LANES_PER_THREAD = 64
-"""Fewer lanes are not worth another thread."""
 
 
 class NativeLanes:
@@ -89,36 +84,26 @@ class NativeLanes:
 
     def _run(self, wanted: Tensor, n_bars: int, settles: Tensor, *, sees: bool) -> None:
         step, lanes = self._step, self._n_lanes
-        places = (
-            self._market.data_ptr(),
-            self._rates.data_ptr(),
-            self._money.data_ptr(),
-            self._counts.data_ptr(),
-            wanted.data_ptr(),
-            settles.data_ptr(),
-            self._delay.data_ptr(),
-            self._waiting.data_ptr(),
-            self._asked.ctypes.data + step * lanes * 8,
-            self._bars.ctypes.data + step * len(COLUMNS) * lanes * 8,
-            self._terms.ctypes.data,
-            self._private.data_ptr() if sees else None,
-            self._allowed.data_ptr(),
-        )
+        numbers = {
+            "lanes": lanes,
+            "threads": torch.get_num_threads(),
+            "first_bar": step,
+            "n_bars": n_bars,
+            "ring_length": self._length,
+            "market": self._market.data_ptr(),
+            "rates": self._rates.data_ptr(),
+            "money": self._money.data_ptr(),
+            "counts": self._counts.data_ptr(),
+            "wanted": wanted.data_ptr(),
+            "settles": settles.data_ptr(),
+            "delay": self._delay.data_ptr(),
+            "waiting": self._waiting.data_ptr(),
+            "asked": self._asked.ctypes.data + step * lanes * 8,
+            "columns": self._bars.ctypes.data + step * len(COLUMNS) * lanes * 8,
+            "terms": self._terms.ctypes.data,
+            "private": self._private.data_ptr() if sees else 0,
+            "allowed": self._allowed.data_ptr(),
+        }
+        call = np.array([numbers[name] for name in CALL_FIELDS], dtype=np.int64)
         self._step += n_bars
-
-        def run(part: Sequence[int]) -> None:
-            self._function(*part, lanes, step, n_bars, self._length, *places)
-
-        parts = _parts(lanes, 1 if sees else torch.get_num_threads())
-        if len(parts) == 1:
-            run(parts[0])
-            return
-        with ThreadPoolExecutor(len(parts)) as pool:  # the C function lets go of the interpreter
-            list(pool.map(run, parts))
-
-
-def _parts(n_lanes: int, n_threads: int) -> list[tuple[int, int]]:
-    """Divide lanes between threads."""
-    count = max(1, min(n_threads, n_lanes // _LANES_PER_THREAD))
-    edges = [n_lanes * place // count for place in range(count + 1)]
-    return list(pairwise(edges))
+        self._function(call.ctypes.data)

@@ -13,10 +13,6 @@ from tradingbot.evaluation.gates.measurement import MeasuredValue, Measurement, 
 
 _NO_MASTER = "there is no master agent yet; a dossier of one would measure it"
 _PENDING = {
-    "environment_speedup_at_8": (
-        "×",
-        "no benchmark steps 8 environments beside one; a record of tradingbot bench would",
-    ),
     "smallest_option_frac": (
         "fraction",
         "agents have no options yet; their shares of use in a run would measure it",

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from reference.scalar_simulator import ScalarAccount
 from tradingbot.data.synthetic.registry import generate
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.seeding import stream
@@ -27,10 +28,9 @@ from tradingbot.envs.curriculum.stages import (
     episode_result,
     is_success,
 )
-from tradingbot.envs.episode_info import summarise
+from tradingbot.envs.single.info import summarise
 from tradingbot.evaluation.oracle.market_oracle import oracle_for
 from tradingbot.market import SimulatorParams, advance, open_accounts, tensor_market
-from tradingbot.market.scalar import ScalarAccount
 
 GOOD = EpisodeResult(sharpe_annual=5.0, win_rate_frac=0.9, n_trades=20)
 BAD = EpisodeResult(sharpe_annual=-5.0, win_rate_frac=0.1, n_trades=20)

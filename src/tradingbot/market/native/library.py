@@ -1,0 +1,113 @@
+"""C made of the simulator: compiled once, kept on disk, loaded by whoever asks for the same."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import torch
+
+import tradingbot
+from tradingbot.market.native.lane_program import Unwritable
+from tradingbot.market.program_cache import cache_folder, is_trusted
+
+# No option that changes results: contractions would round once where tensors round twice.
+_FLAGS = (
+    *("-O3", "-march=native", "-std=gnu11", "-fPIC", "-shared"),
+    *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"),
+)
+_COMPILERS = (os.environ.get("CC"), "cc", "gcc", "clang")
+
+
+def find_compiler() -> str | None:
+    """Return the C compiler of this machine; None where there is none."""
+    return next((found for name in _COMPILERS if name and (found := shutil.which(name))), None)
+
+
+def load_library(identity: str, write: Callable[[], str]) -> ctypes.CDLL | None:
+    """Return a compiled program; None where there is no C compiler, or no C for it.
+
+    The first call takes some seconds, others nothing; another process finds the program on disk,
+    in a folder that only the user can write to, with its checksum.
+
+    Args:
+        identity: What the source follows from, so that it need not be written to be found; empty
+            where that cannot be told.
+        write: Writes the C.
+    """
+    compiler = find_compiler()
+    if compiler is None:
+        return None
+    try:
+        source = None if identity else write()
+        parts = (identity or source, torch.__version__, compiler, _FLAGS, _processor())
+        name = hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+        library = cache_folder() / f"lanes-{name}.so"
+        if not _is_whole(library):
+            _compile(compiler, source or write(), library)
+        return ctypes.CDLL(str(library))
+    except (OSError, subprocess.SubprocessError, Unwritable):
+        return None
+
+
+@cache
+def code_sha256(*parts: str) -> str:
+    """Hash files and folders of the package: changed code is another program."""
+    root, digest = Path(tradingbot.__file__).parent, hashlib.sha256()
+    for part in parts:
+        path = root / part
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def _processor() -> str:
+    """Say what `-march=native` means here: a home folder may be shared by different machines."""
+    path, wanted = Path("/proc/cpuinfo"), ("model name", "flags", "Features")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    first = dict.fromkeys(line for line in lines if line.startswith(wanted))
+    return "\n".join((platform.machine(), platform.processor(), *first))
+
+
+def _compile(compiler: str, source: str, library: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
+        code, made = Path(folder) / "lanes.c", Path(folder) / "lanes.so"
+        code.write_text(source, encoding="utf-8")
+        subprocess.run(
+            [compiler, *_FLAGS, str(code), "-o", str(made), "-lm", "-lpthread"],
+            check=True,
+            capture_output=True,
+            timeout=300,
+        )
+        made.chmod(0o700)
+        checksum = hashlib.sha256(made.read_bytes()).hexdigest()
+        made.replace(library)  # whoever else compiles the same
+        noted = Path(folder) / "lanes.sha256"
+        noted.write_text(checksum, encoding="ascii")
+        noted.chmod(0o600)
+        noted.replace(_checksum_of(library))
+
+
+def _is_whole(library: Path) -> bool:
+    """Tell whether a program is there as the user made it: a torn one would end the process."""
+    checksum = _checksum_of(library)
+    try:
+        if not (is_trusted(library) and is_trusted(checksum)):
+            return False
+        noted = checksum.read_text(encoding="ascii")
+        return noted == hashlib.sha256(library.read_bytes()).hexdigest()
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _checksum_of(library: Path) -> Path:
+    return library.with_suffix(".sha256")

@@ -1,0 +1,218 @@
+"""The packed step as native lanes: what `market.compiled.packed_step` does, on a CPU, in C.
+
+Results are those of the tensors, bit for bit but for logarithms and the like.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tradingbot.domain.action import Action
+from tradingbot.market.account import COUNT_FIELDS, FLOAT_FIELDS
+from tradingbot.market.advance import advance
+from tradingbot.market.bars import Bar, TensorMarket
+from tradingbot.market.compiled import PackedStep, PackedStepFunction, packed_step
+from tradingbot.market.episodes import Starts
+from tradingbot.market.native.library import code_sha256, load_library
+from tradingbot.market.native.step_source import (
+    ACTION_KINDS,
+    CALL_FIELDS,
+    N_PRIVATE,
+    N_RATES,
+    step_inputs,
+    step_source,
+)
+from tradingbot.market.packing import PackedAccount, unpack, unpack_rates
+from tradingbot.market.params import SimulatorParams, endless
+from tradingbot.market.simulation import Reward
+
+N_MONEY = len(FLOAT_FIELDS)
+N_COUNTS = len(COUNT_FIELDS) + len(Action)
+PLACE = {name: place for place, name in enumerate(CALL_FIELDS)}
+"""Field of a call → its place."""
+_SOURCES = ("domain", "market", "rewards", "risk")
+"""What a program is made from, below the package."""
+_LOADED: dict[tuple[Any, ...], NativeProgram | None] = {}
+
+
+class NativeProgram:
+    """The compiled step of some rules, reward and number format."""
+
+    def __init__(self, library: ctypes.CDLL, n_terms: int, n_codes: int) -> None:
+        self.function = library.step
+        """Of the address of a call; see `step_source`."""
+        self.function.restype = ctypes.c_int64
+        self.function.argtypes = [ctypes.c_void_p]
+        self.n_terms, self.n_codes = n_terms, n_codes
+
+
+def refuse_row() -> IndexError:
+    """Make the error of an account that stands outside of the market."""
+    return IndexError("an account is at no bar of the market that another follows")
+
+
+def native_program(
+    rules: SimulatorParams, reward: Reward, dtype: torch.dtype, identity: str = ""
+) -> NativeProgram | None:
+    """Return the compiled step; None where there is no compiler, or no C for it.
+
+    Args:
+        rules: Constants; the length of an episode is no part of the program.
+        reward: Terms of a step.
+        dtype: float32 or float64.
+        identity: What the reward is made of (`rewards.reward_identity`).
+    """
+    key = (endless(rules), reward, dtype)
+    if key not in _LOADED:
+        _LOADED[key] = _load(*key, identity)
+    return _LOADED[key]
+
+
+def native_step(
+    rules: SimulatorParams,
+    reward: Reward,
+    market: TensorMarket,
+    starts: Starts | None,
+    *,
+    identity: str = "",
+) -> PackedStepFunction | None:
+    """Return the step in a market as native lanes; None where that cannot be.
+
+    Args:
+        rules: Constants; the length of an episode is no part of the program.
+        reward: Terms of a step.
+        market: Bars, on the CPU.
+        starts: Where episodes begin; None: nothing begins anew.
+        identity: What the reward is made of (`rewards.reward_identity`).
+    """
+    if market.rows.device.type != "cpu":
+        return None
+    program = native_program(rules, reward, market.dtype, identity)
+    if program is None:
+        return None
+    return _Bound(program, rules, reward, market, starts)
+
+
+class _Bound:
+    """A program in a market."""
+
+    def __init__(
+        self,
+        program: NativeProgram,
+        rules: SimulatorParams,
+        reward: Reward,
+        market: TensorMarket,
+        starts: Starts | None,
+    ) -> None:
+        self._program, self._dtype = program, market.dtype
+        self._by_tensors = packed_step(rules, reward, market, starts)
+        discrete = rules.action.space == "discrete"
+        self._action_kinds = (
+            (torch.int64, torch.int32) if discrete else (torch.float32, torch.float64)
+        )
+        self._n_starts = None if starts is None else len(starts.key)
+        self._kept, self._call = place_call(market, starts, rules.episode.episode_bars)
+
+    def __call__(self, rates: Tensor, account: PackedAccount, action: Tensor) -> PackedStep:
+        if not self._fits(rates, account, action):
+            return self._by_tensors(rates, account, action)  # they know how to spread and to refuse
+        given = [tensor.contiguous() for tensor in (rates, *account, action)]
+        n_lanes, real = len(action), self._dtype
+        n_codes, empty = self._program.n_codes, torch.empty
+        results = (
+            empty(N_MONEY, n_lanes, dtype=real),
+            empty(N_COUNTS, n_lanes, dtype=torch.int32),
+            empty(N_PRIVATE, n_lanes, dtype=real),
+            empty(N_PRIVATE, n_lanes, dtype=real),
+            empty(n_lanes, dtype=real),
+            empty(self._program.n_terms, n_lanes, dtype=real),
+            empty(n_lanes, dtype=torch.int32),
+            *(empty(n_lanes, dtype=torch.bool) for _ in range(3)),
+            empty(n_codes, n_lanes, dtype=torch.bool),
+        )
+        call = self._call.copy()
+        fill_call(call, given, results)
+        if self._program.function(call.ctypes.data) < 0:
+            raise refuse_row()
+        money, counts, private, final, reward, terms, executed, *flags, allowed = results
+        terminated, truncated, traded = flags
+        return PackedStep(
+            PackedAccount(money, counts),
+            private,
+            final,
+            reward,
+            terms,
+            terminated=terminated,
+            truncated=truncated,
+            executed=executed,
+            traded=traded,
+            allowed=allowed,
+        )
+
+    def _fits(self, rates: Tensor, account: PackedAccount, action: Tensor) -> bool:
+        n_lanes = account.money.shape[-1]
+        shapes = (account.money.shape, account.counts.shape, action.shape)
+        dtypes = (rates.dtype, account.money.dtype, account.counts.dtype)
+        return (
+            shapes == ((N_MONEY, n_lanes), (N_COUNTS, n_lanes), (n_lanes,))
+            and rates.shape in ((N_RATES,), (N_RATES, n_lanes))
+            and dtypes == (self._dtype, self._dtype, torch.int32)
+            and action.dtype in self._action_kinds
+            and self._n_starts in (None, n_lanes)
+        )
+
+
+def place_call(
+    market: TensorMarket, starts: Starts | None, episode_bars: int
+) -> tuple[list[Tensor], NDArray[np.int64]]:
+    """Lay out a call in a market: its tensors, to be kept alive, and the call without lanes."""
+    call = np.zeros(len(CALL_FIELDS), dtype=np.int64)
+    rows = market.rows.contiguous()
+    kept = [rows]
+    call[PLACE["market"]], call[PLACE["n_rows"]] = rows.data_ptr(), len(rows)
+    call[PLACE["episode_bars"]] = episode_bars
+    if starts is not None:
+        wanted = (torch.int32, torch.int32, torch.int64)
+        parts = [part.to(kind).contiguous() for part, kind in zip(starts, wanted, strict=True)]
+        kept += parts
+        for name, part in zip(("choices", "offset", "key"), parts, strict=True):
+            call[PLACE[name]] = part.data_ptr()
+        call[PLACE["n_choices"]] = parts[0].shape[-1]
+        call[PLACE["is_table"]] = parts[0].dim() == 2
+    return kept, call
+
+
+_RESULTS = slice(PLACE["next_money"], PLACE["allowed"] + 1)
+
+
+def fill_call(call: NDArray[np.int64], given: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+    """Write lanes into a call: rates, money, counts and actions, and where results go."""
+    rates, money, counts, action = given
+    n_lanes = len(action)
+    call[PLACE["lanes"]], call[PLACE["threads"]] = n_lanes, torch.get_num_threads()
+    call[PLACE["rates"]], call[PLACE["rates_differ"]] = rates.data_ptr(), rates.dim() == 2
+    call[PLACE["money"]], call[PLACE["counts"]] = money.data_ptr(), counts.data_ptr()
+    call[PLACE["action"]] = action.data_ptr()
+    call[PLACE["action_kind"]] = ACTION_KINDS[action.dtype]
+    call[_RESULTS] = [result.data_ptr() for result in results]
+
+
+def _load(
+    rules: SimulatorParams, reward: Reward, dtype: torch.dtype, terms: str
+) -> NativeProgram | None:
+    identity = repr(("step", rules, terms, dtype, code_sha256(*_SOURCES))) if terms else ""
+    library = load_library(identity, lambda: step_source(rules, reward, dtype))
+    if library is None:
+        return None
+    rates, money, counts, bar, action, _ = step_inputs(rules, dtype).values()
+    account = unpack(PackedAccount(money, counts))
+    made = advance(rules, unpack_rates(rates), account, Bar(*bar.unbind()), action)
+    n_codes = len(Action) if rules.action.space == "discrete" else 0
+    return NativeProgram(library, len(reward(rules, made)), n_codes)

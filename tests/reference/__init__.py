@@ -1,0 +1,1 @@
+"""Independent implementations that tests compare the package with; nothing in it imports them."""
