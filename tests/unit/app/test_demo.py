@@ -72,7 +72,9 @@ def test_page_of_a_market_without_regimes_has_every_section(result: DemoResult) 
 
     titles = re.findall(r"<h2>(\d) · ([^<]+?)\s*<?", html)
     assert [number for number, _ in titles] == list("1234567")
-    assert html.count("<img ") == 8
+    assert html.count("<figure>") == 9
+    assert result.evaluation is not None
+    assert f'<span class="word">{result.evaluation.memo.verdict}</span>' in html
     assert result.dataset.id in html
 
 

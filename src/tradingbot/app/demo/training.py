@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tradingbot.data.sources.source import Progress
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.training import Began, Updated
-from tradingbot.evaluation.figures.training import (
-    NetBar,
-    TrainingCurves,
-    draw_action_histogram,
-    draw_learning_curves,
-    draw_net_returns,
-)
-from tradingbot.evaluation.report.page import Picture, Section
+from tradingbot.evaluation.report.blocks import Chart, Charts, Section
+from tradingbot.evaluation.report.sections.scope import FULL_PX, HALF_PX, NARROW_PX
+from tradingbot.evaluation.report.svg.bars import BarGroup, column_chart
+from tradingbot.evaluation.report.svg.drawing import Drawing
+from tradingbot.evaluation.report.svg.forest import Estimate, forest_chart
+from tradingbot.evaluation.report.svg.lines import LineSeries, time_chart
+from tradingbot.evaluation.report.svg.scale import Axis
 from tradingbot.runs import RunDirectory, read_journal
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import load_train_config
@@ -25,6 +25,18 @@ from tradingbot.training.session import SessionCallbacks, SessionResult, begin_r
 DEMO_PRESET, SMALL_PRESET = "prototype10", "quick"
 """Training presets of the demonstration, and of its first look."""
 _SEED = 7
+
+
+@dataclass(frozen=True)
+class TrainingCurves:
+    """What was measured while agents learned."""
+
+    steps: Sequence[int]
+    """E environment steps per agent at each evaluation."""
+    sharpe: Sequence[Sequence[float]]
+    """(E, N) annual Sharpe ratio on the validation part, deterministic policy."""
+    entropy: Sequence[float]
+    """E, of deterministic actions, in [0, 1], mean over agents."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,35 +120,78 @@ def training_section(demo: TrainingDemo, *, title: str) -> Section:
         f"What was kept: {result.decision}."
     )
     word = "synthetic" if result.synthetic else "observed bars, simulated trading"
-    curves = draw_learning_curves(
-        demo.curves, title=f"Sharpe ratio on the first half of validation ({word})"
+    return Section(
+        "training",
+        title,
+        text,
+        [
+            Charts(_learning_charts(demo.curves), "half"),
+            Charts((_actions_chart(demo, word),), "full"),
+            Charts((_returns_chart(result, word),), "full"),
+        ],
+        badge=f"{share} of the oracle",
+        tone="good" if gate.is_passed or gate.not_applicable is not None else "bad",
     )
-    actions = draw_action_histogram(
-        gate.histogram,
-        bin_labels(demo.config, len(gate.histogram)),
-        title=f"Deterministic actions ({word})",
+
+
+def _learning_charts(curves: TrainingCurves) -> tuple[Chart, Chart]:
+    steps = tuple(f"{step:,}" for step in curves.steps)
+    means = tuple(sum(row) / len(row) for row in curves.sharpe)
+    agents = [
+        LineSeries(f"agent {place + 1}", tuple(ratios), "other", is_named=False)
+        for place, ratios in enumerate(zip(*curves.sharpe, strict=True))
+    ]
+    ratio = [LineSeries("mean", means, "agents"), *agents]
+    entropy = [LineSeries("entropy", tuple(curves.entropy), "agents", is_named=False)]
+    of_range = Axis("of deterministic actions", holds=(0.0, 0.6, 1.0))
+    return (
+        Chart(
+            "Sharpe ratio on the first half of validation",
+            time_chart(steps, ratio, Axis("annual", holds=(0.0,)), width=HALF_PX, height=260),
+            "One thin line per agent, over environment steps per agent.",
+        ),
+        Chart(
+            "Entropy of actions",
+            time_chart(steps, entropy, of_range, width=HALF_PX, height=260),
+            "Below 0.6 gate A is not passed.",
+        ),
     )
-    bars = [
-        NetBar(
+
+
+def _actions_chart(demo: TrainingDemo, word: str) -> Chart:
+    shares = demo.result.gates[-1].histogram
+    columns = [
+        BarGroup(name, share, f"{name}: {share:.0%}", style="pos")
+        for name, share in zip(bin_labels(demo.config, len(shares)), shares, strict=True)
+    ]
+    axis = Axis("share of bars", unit="percent", holds=(0.6,))
+    return Chart(
+        f"Deterministic actions ({word})",
+        column_chart(columns, axis, width=FULL_PX, height=240),
+        "Test part, all agents together; no bin may hold more than 60 %.",
+        column_chart(columns, axis, width=NARROW_PX, height=240),
+    )
+
+
+def _returns_chart(result: TrainResult, word: str) -> Chart:
+    estimates = [
+        Estimate(
             f"{part.part}: {each.policy}",
-            each.net_bps_per_bar.estimate,
-            each.net_bps_per_bar.low,
-            each.net_bps_per_bar.high,
+            each.net_bps_per_bar,
+            "agents" if each.kind == "agents" else "unsure",
         )
         for part in result.parts
         for each in part.policies
     ]
-    returns = draw_net_returns(bars, title=f"Agents beside simple policies and oracle ({word})")
-    return Section(
-        title=title,
-        verdict=f"{share} of the oracle",
-        good=gate.is_passed or gate.not_applicable is not None,
-        text=text,
-        pictures=[
-            Picture(curves, "One thin line per agent."),
-            Picture(actions, "Test part, all agents together; no bin may hold more than 60 %."),
-            Picture(returns, "Net of costs; mean of the agents' sleeves."),
-        ],
+
+    def draw(width: float) -> Drawing:
+        return forest_chart(estimates, Axis("bp per bar", holds=(0.0,)), width=width)
+
+    return Chart(
+        f"Agents beside simple policies and oracle ({word})",
+        draw(FULL_PX),
+        "Net of costs, basis points per bar with 95 % intervals; mean of the agents' sleeves.",
+        draw(NARROW_PX),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -10,6 +11,7 @@ from typing import Literal
 from tradingbot.evaluation.report.svg.drawing import Drawing
 
 Tone = Literal["", "good", "bad", "soft", "strong"]
+_LEADING = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,10 @@ class Section:
     """The answer in a sentence; why it was left out where there is no answer."""
     blocks: Sequence[Block] = ()
     is_left_out: bool = False
+    badge: str = ""
+    """A word or two beside the title: `proved`, `3 warnings`."""
+    tone: Tone = ""
+    """Of the badge."""
 
     @property
     def kinds(self) -> list[tuple[str, Block]]:
@@ -152,3 +158,38 @@ def text(words: str, *, tone: Tone = "") -> Cell:
 def number(written: str, key: float, **options: object) -> Cell:
     """Return a cell of a number as it is written, sorted by its size."""
     return Cell(written, float(key), **options)  # type: ignore[arg-type]
+
+
+def table_of(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str | float]],
+    caption: str,
+    *,
+    words: Sequence[str] = (),
+    folded_under: str = "",
+) -> Table:
+    """Return a table of plain values.
+
+    Args:
+        columns: Their names.
+        rows: Texts and numbers; texts that begin with a number are sorted by it.
+        caption: What the figures are of.
+        words: Names of columns that hold no numbers.
+        folded_under: Line that folds it away; not folded by default.
+    """
+    heads = [Column(name, is_number=name not in words) for name in columns]
+    cells = [
+        [
+            number(f"{value:,}", value) if not isinstance(value, str) else _cell_of(value, head)
+            for value, head in zip(row, heads, strict=True)
+        ]
+        for row in rows
+    ]
+    return Table(heads, cells, caption, folded_under=folded_under)
+
+
+def _cell_of(words: str, head: Column) -> Cell:
+    if not head.is_number:
+        return text(words)
+    found = _LEADING.match(words.replace(",", "").replace("\u2212", "-"))
+    return Cell(words, float(found.group()) if found else None)

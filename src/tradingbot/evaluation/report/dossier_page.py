@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from functools import partial
-from importlib.resources import files
-from typing import TYPE_CHECKING
-
-from tradingbot.domain.errors import MissingExtraError
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.idleness import no_agent_trades
 from tradingbot.evaluation.gates.result import Memo
@@ -19,8 +12,8 @@ from tradingbot.evaluation.report.numbers import (
     percent,
     plain,
     sentence,
-    typeset,
 )
+from tradingbot.evaluation.report.page import Notice, Page, PointList, render_page
 from tradingbot.evaluation.report.sections.behaviour import behaviour_section
 from tradingbot.evaluation.report.sections.costs import costs_section
 from tradingbot.evaluation.report.sections.ensemble import ensemble_section
@@ -41,10 +34,6 @@ from tradingbot.evaluation.report.sections.training import (
     health_section,
     seeds_section,
 )
-from tradingbot.evaluation.report.svg.drawing import as_svg
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 _EVIDENCE = (
     portfolio_section,
@@ -61,6 +50,12 @@ _EVIDENCE = (
     statistics_section,
     placebos_section,
     leak_section,
+)
+
+
+_IDLE = (
+    "The agents stay out of the market, so figures of this page are those of an account in cash. "
+    "That it lost nothing, or more or less than others, says nothing about the agents."
 )
 
 
@@ -82,39 +77,48 @@ def render_dossier(dossier: Dossier, memo: Memo) -> str:
         caveats_section(dossier),
         origin,
     ]
-    environment = _environment(synthetic=dossier.header.synthetic)
-    script = _source("dossier.js")
-    return environment.from_string(_source("dossier.html")).render(
-        header=dossier.header,
-        label=dossier.header.label.removeprefix("synthetic "),  # a badge beside it says so
-        memo=memo,
-        is_idle=is_idle,
+    header = dossier.header
+    word = " (synthetic data)" if header.synthetic else ""
+    label = header.label.removeprefix("synthetic ")  # a badge beside it says so
+    hashes = (
+        f"data {header.data_sha256[:12]} · configuration {header.config_hash[:12]} · "
+        f"weights {header.weights_sha256[:12]}"
+    )
+    page = Page(
+        title=f"{memo.verdict}: {header.run}{word} – evaluation",
+        kicker=("Evaluation of", header.run, f" · {header.agents} agents · {label}"),
+        word=memo.verdict,
+        headline=memo.headline,
+        is_synthetic=header.synthetic,
+        notices=_notices(memo, is_idle=is_idle),
         key_figures=_idle_figures(dossier) if is_idle else _key_figures(dossier),
+        lists=(
+            PointList("Reasons", memo.reasons, "None were given."),
+            PointList(
+                "Strongest counter-evidence",
+                memo.counter_evidence,
+                "Nothing measured speaks against it.",
+            ),
+            PointList("What would change the verdict", memo.would_change, "Nothing that is known."),
+        ),
+        scope=f"{sentence(header.decision)} Costs: {header.costs}. Seed {header.seed}, "
+        f"{count(header.steps_per_agent)} steps per agent.",
         sections=sections,
-        alarm=sentence(memo.alarm.words) if memo.alarm else "",
-        decision=sentence(dossier.header.decision),
-        steps=count(dossier.header.steps_per_agent),
-        style=_source("dossier.css"),
-        script=script,
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+        footer=f"tradingbot {header.version} · {header.evaluated_at} · {hashes}",
     )
+    return render_page(page)
 
 
-def _environment(*, synthetic: bool) -> Environment:
-    try:
-        from jinja2 import Environment, StrictUndefined
-    except ModuleNotFoundError as e:
-        raise MissingExtraError("plot", package="jinja2") from e
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["typeset"] = typeset
-    environment.globals["svg"] = partial(as_svg, synthetic=synthetic)
-    return environment
-
-
-def _source(name: str) -> str:
-    return (files("tradingbot.evaluation") / "templates" / name).read_text("utf-8")
+def _notices(memo: Memo, *, is_idle: bool) -> list[Notice]:
+    found = []
+    if memo.alarm is not None:
+        explained = memo.alarm.is_explained
+        head = "Alarm, explained" if explained else "Alarm: too good to be believed"
+        words = f"{sentence(memo.alarm.words)} {memo.alarm.explanation}"
+        found.append(Notice(head, words, "explained-alarm" if explained else ""))
+    if is_idle:
+        found.append(Notice("No agent trades", _IDLE, "idle"))
+    return found
 
 
 def _key_figures(dossier: Dossier) -> list[Figure]:

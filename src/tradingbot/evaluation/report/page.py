@@ -1,60 +1,69 @@
-"""One self-contained HTML page per run: sections of text, tables and pictures."""
+"""One self-contained HTML page: a verdict or a headline first, then sections of evidence.
+
+Every page of the product has this design: light and dark, no other file, no network, one script
+that its content security policy names by hash.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 from tradingbot.domain.errors import MissingExtraError
-from tradingbot.evaluation.figures.style import as_data_uri
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-Cell = str | int | float
+from tradingbot.evaluation.report.blocks import Figure, Section
+from tradingbot.evaluation.report.numbers import typeset
+from tradingbot.evaluation.report.svg.drawing import as_svg
 
 
 @dataclass(frozen=True)
-class Table:
-    """Rows under named columns; numbers are right-aligned."""
+class Notice:
+    """A framed line at the top."""
 
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-    folded_under: str = ""
-    """Where given, the table is folded away under this line until the reader opens it."""
-    numeric_columns: Sequence[str] = ()
-    """Names of columns whose texts are numbers (with units, with intervals): right-aligned too."""
+    head: str
+    words: str
+    style: str = ""
+    """Class of the frame: none (a warning), `idle` or `explained-alarm`."""
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A figure and the words a reader needs to understand it."""
+class PointList:
+    """A list at the top."""
 
-    figure: Figure
-    caption: str
+    head: str
+    points: Sequence[str]
+    nothing: str
+    """What stands there where it is empty."""
 
 
 @dataclass(frozen=True)
-class Section:
-    """One question the page answers."""
+class Page:
+    """Everything that a page shows."""
 
     title: str
-    verdict: str = ""
-    """A word or two shown as a badge: `clean`, `proved`, `3 warnings`."""
-    good: bool = True
-    text: str = ""
-    tables: Sequence[Table] = field(default_factory=tuple)
-    pictures: Sequence[Picture] = field(default_factory=tuple)
+    """Of the browser's tab."""
+    kicker: tuple[str, str, str]
+    """The small line at the top: before, the name that stands out, after."""
+    headline: str
+    sections: Sequence[Section]
+    footer: str
+    word: str = ""
+    """GO, CONDITIONAL or NO-GO, large above the headline."""
+    top: str = "Verdict"
+    """Name of the top among the contents."""
+    is_synthetic: bool = False
+    notices: Sequence[Notice] = ()
+    key_figures: Sequence[Figure] = ()
+    lists: Sequence[PointList] = ()
+    scope: str = ""
+    """What the figures hold for, in a line."""
 
 
-def render_page(
-    *, title: str, subtitle: str, facts: Mapping[str, str], sections: Sequence[Section]
-) -> str:
-    """Render a page that needs no other file and no network.
-
-    Every text is escaped; `facts` (dataset hash, seeds, versions …) stand at the top.
+def render_page(page: Page) -> str:
+    """Render a page; every text is escaped, and equal input gives equal bytes.
 
     Raises:
         MissingExtraError: If Jinja is not installed.
@@ -63,9 +72,19 @@ def render_page(
         from jinja2 import Environment, StrictUndefined
     except ModuleNotFoundError as e:
         raise MissingExtraError("plot", package="jinja2") from e
-    source = (files("tradingbot.evaluation") / "templates" / "page.html").read_text("utf-8")
-    environment = Environment(autoescape=True, undefined=StrictUndefined)
-    environment.filters["data_uri"] = as_data_uri
-    environment.tests["numeric"] = lambda cell: isinstance(cell, int | float)
-    template = environment.from_string(source)
-    return template.render(title=title, subtitle=subtitle, facts=facts, sections=sections)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["typeset"] = typeset
+    environment.globals["svg"] = partial(as_svg, synthetic=page.is_synthetic)
+    script = _source("page.js")
+    return environment.from_string(_source("page.html")).render(
+        page=page,
+        style=_source("page.css"),
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+    )
+
+
+def _source(name: str) -> str:
+    return (files("tradingbot.evaluation") / "templates" / name).read_text("utf-8")

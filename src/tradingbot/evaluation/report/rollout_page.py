@@ -1,16 +1,25 @@
-"""A rollout in words: table for the terminal, section of a page, page of its own."""
+"""A rollout in words: table for the terminal, sections of a page, page of its own."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from tradingbot import __version__
 from tradingbot.domain.denial import ExitReason
-from tradingbot.evaluation.figures.rollout import draw_equity, draw_reward_terms, draw_trades
+from tradingbot.evaluation.backtest import Backtest, Trades
 from tradingbot.evaluation.market_rollouts import RolloutReport
-from tradingbot.evaluation.report.page import Cell, Picture, Section, Table, render_page
+from tradingbot.evaluation.metrics.returns import drawdown_of
+from tradingbot.evaluation.report.blocks import Chart, Charts, Section, table_of
+from tradingbot.evaluation.report.page import Page, render_page
+from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX
+from tradingbot.evaluation.report.svg.drawing import Drawing
+from tradingbot.evaluation.report.svg.heat_map import HeatMap, heat_map
+from tradingbot.evaluation.report.svg.lines import LineSeries, time_chart
+from tradingbot.evaluation.report.svg.scale import Axis
+from tradingbot.evaluation.report.svg.spells import Spell, spell_chart
 from tradingbot.evaluation.rollout import PolicyRollout
 from tradingbot.evaluation.statistics.interval import Interval
 
@@ -18,19 +27,26 @@ STATISTICS_COLUMNS = (
     *("policy", "return", "Sharpe/yr [95 %]", "drawdown", "bp/bar [95 %]"),
     *("invested", "trades", "won", "costs"),
 )
-_TRADES_SHOWN = 4
+_TRADES_SHOWN, _BARS_SHOWN = 4, 350
 _TRADE_COLUMNS = (
     *("policy", "symbol", "entered, UTC", "left, UTC", "bars", "units"),
     *("entry", "exit", "fees", "P&L", "ended by"),
 )
 _PREFERRED = ("AAPL", "SPY")
+_STYLES = {
+    "buy_and_hold": "held",
+    "expert": "agents",
+    "random": "index",
+    "oracle": "oracle",
+    "omniscient": "oracle",
+}
 
 
 def statistics_rows(report: RolloutReport) -> list[list[str]]:
     """Lay the figures out under `STATISTICS_COLUMNS`."""
     return [
         [
-            each.policy.replace("_", " "),
+            _name(each.policy),
             f"{each.total_return_frac:+.1%}",
             _interval(each.sharpe_annual, digits=1),
             f"{each.max_drawdown_frac:.1%}",
@@ -46,18 +62,16 @@ def statistics_rows(report: RolloutReport) -> list[list[str]]:
 
 def reward_rows(report: RolloutReport) -> tuple[list[str], list[list[str]]]:
     """Lay out the reward of a sleeve per 1,000 bars: columns, and a row per policy."""
-    rollout = report.rollout
-    terms = 1_000.0 * rollout.reward_terms.mean(axis=2) / rollout.n_bars
-    names = [name.replace("_", " ") for name in rollout.reward_names]
+    rollout, terms = report.rollout, _reward_terms(report.rollout)
     rows = [
         [
-            policy.replace("_", " "),
+            _name(policy),
             f"{terms[:, index].sum():+.2f}",
             *(f"{value:+.2f}" for value in terms[:, index]),
         ]
         for index, policy in enumerate(rollout.policies)
     ]
-    return ["policy", "reward", *names], rows
+    return ["policy", "reward", *map(_name, rollout.reward_names)], rows
 
 
 def describe(report: RolloutReport) -> str:
@@ -72,79 +86,170 @@ def describe(report: RolloutReport) -> str:
     )
 
 
-def rollout_section(report: RolloutReport, *, title: str) -> Section:
-    """Show a rollout as a section of a page."""
-    rollout = report.rollout
-    word = "synthetic" if rollout.synthetic else "observed"
-    shown = _shown_symbol(rollout)
-    reward_columns, rewards = reward_rows(report)
-    return Section(
-        title=title,
-        verdict=word,
-        text=f"{describe(report)}. Every policy has one long-only account of "
-        f"{rollout.initial_cash_ccy:,.0f} per symbol, fully invested at most; decisions at the "
-        "close are filled at the next open. Return, Sharpe and drawdown are those of all accounts "
-        "together, net of costs; costs are commission and slippage ÷ initial cash; closed trades "
-        "are counted. The reward is what a learner would be taught with, not a result.",
-        tables=[
-            Table(
-                STATISTICS_COLUMNS, statistics_rows(report), numeric_columns=STATISTICS_COLUMNS[1:]
-            ),
-            Table(
-                reward_columns,
-                rewards,
-                numeric_columns=reward_columns[1:],
-                folded_under=f"Reward {report.reward!r} per 1,000 bars, term by term",
-            ),
-            Table(
-                _TRADE_COLUMNS,
-                _trade_rows(rollout, shown),
-                numeric_columns=_TRADE_COLUMNS[4:10],
-                folded_under=f"The last trades in {rollout.symbols[shown]}, "
-                f"of {len(rollout.trades):,} in all",
-            ),
-        ],
-        pictures=[
-            Picture(
-                draw_equity(rollout, title=f"Policies side by side ({word}, net of costs)"),
-                "All accounts of a policy together, and how far below their highest worth.",
-            ),
-            Picture(
-                draw_trades(
-                    rollout, shown, title=f"Trades in {rollout.symbols[shown]} ({word}), last bars"
-                ),
-                "When each policy held the symbol; green: the trade won, orange: it lost.",
-            ),
-            Picture(
-                draw_reward_terms(rollout, title=f"Reward {report.reward!r} by term ({word})"),
-                "What each policy would have been paid in reward, by term.",
-            ),
-        ],
-    )
-
-
 def render_rollout(report: RolloutReport) -> str:
     """Render a page about one rollout."""
     rollout = report.rollout
-    first, last = (str(t)[:10] for t in rollout.closed_at[[0, -1]].astype("datetime64[us]"))
-    return render_page(
-        title="Policies side by side",
-        subtitle="Everything on this page is synthetic: it says nothing about money earned on a "
-        "real market."
+    first, last = rollout.backtests[0].first_day, rollout.backtests[0].last_day
+    warning = (
+        "Everything on this page is synthetic: it says nothing about money earned on a real market."
         if rollout.synthetic
         else "Observed bars, simulated trading. Past prices; a list of symbols drawn up later than "
-        "the data flatters every long-only policy.",
-        facts={
-            "data": rollout.label,
-            "period": f"{first} … {last}",
-            "symbols": f"{len(rollout.symbols)}",
-            "costs": report.costs,
-            "reward": report.reward,
-            "seed of random": f"{report.seed}",
-            "version": __version__,
-        },
-        sections=[rollout_section(report, title="PolicyRollout")],
+        "the data flatters every long-only policy."
     )
+    return render_page(
+        Page(
+            title="Policies side by side",
+            top="Overview",
+            kicker=("Rollout on", rollout.label, f" · {len(rollout.symbols)} symbols"),
+            headline=f"Policies side by side, {first} … {last}",
+            is_synthetic=rollout.synthetic,
+            scope=f"{warning} {describe(report)}.",
+            sections=[
+                _performance_section(report),
+                _trades_section(rollout),
+                _reward_section(report),
+            ],
+            footer=f"tradingbot {__version__} · reward {report.reward} · costs {report.costs} · "
+            f"seed of random {report.seed}",
+        )
+    )
+
+
+def _performance_section(report: RolloutReport) -> Section:
+    rollout = report.rollout
+    finding = (
+        f"Every policy has one long-only account of {rollout.initial_cash_ccy:,.0f} per symbol, "
+        "fully invested at most; decisions at the close are filled at the next open."
+    )
+    caption = (
+        "Return, Sharpe and drawdown are those of all accounts together, net of costs; bp/bar is "
+        "the mean of the accounts; costs are commission and slippage ÷ initial cash; closed trades "
+        "are counted."
+    )
+    words = ("policy",)
+    table = table_of(STATISTICS_COLUMNS, statistics_rows(report), caption, words=words)
+    worth = Chart(
+        "Equity of all accounts together, 1 at the start",
+        _over_time(rollout, "worth of 1 invested", FULL_PX, falls=False),
+        "Rest the pointer on a day to read its figures.",
+        _over_time(rollout, "worth of 1 invested", NARROW_PX, falls=False),
+    )
+    falls = Chart(
+        "Drawdown",
+        _over_time(rollout, "fall from the peak", FULL_PX, falls=True),
+        "How far below their highest worth.",
+        _over_time(rollout, "fall from the peak", NARROW_PX, falls=True),
+    )
+    return Section(
+        "performance",
+        "Performance",
+        finding,
+        [table, Charts((worth,), "full"), Charts((falls,), "full")],
+    )
+
+
+def _trades_section(rollout: PolicyRollout) -> Section:
+    symbol = _shown_symbol(rollout)
+    name, trades = rollout.symbols[symbol], rollout.trades
+    table = table_of(
+        _TRADE_COLUMNS,
+        _trade_rows(rollout, symbol),
+        "Money in account currency. The last trades of each policy.",
+        words=(*_TRADE_COLUMNS[:4], _TRADE_COLUMNS[-1]),
+        folded_under=f"The last trades in {name}, of {len(trades):,} in all",
+    )
+    price = Chart(
+        f"{name}, last bars",
+        _price(rollout, symbol, FULL_PX),
+        narrow=_price(rollout, symbol, NARROW_PX),
+    )
+    held = Chart(
+        f"When each policy held {name}",
+        _held(rollout, symbol, FULL_PX),
+        "Blue: the trade won, orange: it lost.",
+        _held(rollout, symbol, NARROW_PX),
+    )
+    finding = f"{len(trades):,} trades in all, rebuilt from fills; {name} as an example."
+    return Section(
+        "trades", "Trades", finding, [Charts((price,), "full"), Charts((held,), "full"), table]
+    )
+
+
+def _reward_section(report: RolloutReport) -> Section:
+    rollout, terms = report.rollout, _reward_terms(report.rollout)
+    columns, rows = reward_rows(report)
+    names, policies = [_name(each) for each in rollout.reward_names], map(_name, rollout.policies)
+    cells = terms.T.tolist()
+    map_of = HeatMap(cells, tuple(policies), tuple(names), row_words="policy")
+    chart = Chart(
+        f"Reward {report.reward!r} by term",
+        heat_map(map_of, width=FULL_PX),
+        "Weighted reward per 1,000 bars, mean of the accounts.",
+        heat_map(map_of, width=NARROW_PX),
+    )
+    table = table_of(
+        columns, rows, "Per 1,000 bars, mean of the accounts.", words=("policy",),
+        folded_under="Term by term",
+    )  # fmt: skip
+    finding = "What a learner would be taught with: not a result."
+    return Section("reward", "Reward", finding, [Charts((chart,), "full"), table])
+
+
+def _over_time(rollout: PolicyRollout, words: str, width: float, *, falls: bool) -> Drawing:
+    axis = Axis(words, unit="percent" if falls else "number", holds=(0.0,) if falls else (1.0,))
+    lines = [
+        LineSeries(
+            _name(each.policy),
+            tuple(_falls(each) if falls else each.portfolio.tolist()),
+            _STYLES.get(each.policy, "other"),
+        )
+        for each in rollout.backtests
+    ]
+    return time_chart(_days(rollout), lines, axis, width=width, height=260 if falls else 320)
+
+
+def _falls(played: Backtest) -> list[float]:
+    return [-fall for fall in drawdown_of(played.portfolio).tolist()]
+
+
+def _price(rollout: PolicyRollout, symbol: int, width: float) -> Drawing:
+    closes = rollout.closes[-_BARS_SHOWN:, symbol]
+    line = LineSeries("close", tuple(closes.tolist()), "held", is_named=False)
+    return time_chart(_days(rollout)[-_BARS_SHOWN:], [line], Axis("close"), width=width, height=220)
+
+
+def _held(rollout: PolicyRollout, symbol: int, width: float) -> Drawing:
+    days = _days(rollout)[-_BARS_SHOWN:]
+    first = len(rollout.closed_at) - len(days)
+    rows = [
+        (_name(each.policy), _spells(each.trades, rollout.closed_at, symbol, first))
+        for each in rollout.backtests
+    ]
+    return spell_chart(days, rows, width=width)
+
+
+def _spells(trades: Trades, closed_at: np.ndarray, symbol: int, first: int) -> list[Spell]:
+    mine = trades.select(trades.symbol == symbol)
+    begin = np.searchsorted(closed_at, mine.entered_at) - first
+    end = np.searchsorted(closed_at, mine.left_at) - first
+    return [
+        Spell(int(a), int(b), "pos" if pnl > 0.0 else "neg", f"P&L {pnl:+,.2f}")
+        for a, b, pnl in zip(begin, end, mine.pnl_ccy, strict=True)
+    ]
+
+
+def _reward_terms(rollout: PolicyRollout) -> np.ndarray:
+    """Return (K, P) rewards per 1,000 bars, mean of the sleeves."""
+    terms: np.ndarray = 1_000.0 * rollout.reward_terms.mean(axis=2) / rollout.n_bars
+    return terms
+
+
+def _days(rollout: PolicyRollout) -> tuple[str, ...]:
+    return tuple(str(day) for day in rollout.backtests[0].days())
+
+
+def _name(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _interval(interval: Interval, *, digits: int) -> str:
@@ -157,20 +262,19 @@ def _shown_symbol(rollout: PolicyRollout) -> int:
     return known[0] if known else 0
 
 
-def _trade_rows(rollout: PolicyRollout, symbol: int) -> list[list[Cell]]:
-    trades = rollout.trades
-    rows: list[list[Cell]] = []
-    for index in range(len(rollout.policies)):
-        mine = np.flatnonzero((trades.policy == index) & (trades.symbol == symbol))
-        rows += [_trade_row(rollout, int(at)) for at in mine[-_TRADES_SHOWN:]]
+def _trade_rows(rollout: PolicyRollout, symbol: int) -> list[Sequence[str | float]]:
+    rows: list[Sequence[str | float]] = []
+    for each in rollout.backtests:
+        mine = np.flatnonzero(each.trades.symbol == symbol)
+        rows += [_trade_row(each, int(at)) for at in mine[-_TRADES_SHOWN:]]
     return rows
 
 
-def _trade_row(rollout: PolicyRollout, at: int) -> list[Cell]:
-    trades = rollout.trades
+def _trade_row(played: Backtest, at: int) -> list[str]:
+    trades = played.trades
     return [
-        rollout.policies[trades.policy[at]].replace("_", " "),
-        rollout.symbols[trades.symbol[at]],
+        _name(played.policy),
+        played.symbols[trades.symbol[at]],
         _minute(trades.entered_at[at]),
         _minute(trades.left_at[at]),
         f"{trades.bars[at]:,}",

@@ -46,7 +46,8 @@ def test_generated_market_is_rolled_out_with_its_oracle(call, tmp_path: Path) ->
         assert sum(terms.values()) == pytest.approx(figures[policy]["reward"])
     html = page.read_text()
     assert "Everything on this page is synthetic" in html
-    assert html.count("<img ") == 3
+    assert html.count("<figure>") == 5
+    assert "color-scheme: light dark" in html
     assert "still open" in html
 
 

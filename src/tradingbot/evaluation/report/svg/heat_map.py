@@ -19,9 +19,12 @@ from tradingbot.evaluation.report.svg.drawing import (
     shorten_text,
     text_width,
 )
+from tradingbot.evaluation.report.svg.frame import DATES_PX, date_ticks
+from tradingbot.evaluation.report.svg.scale import AxisScale
 
 _TOP_PX = 24.0
 _MAX_CELLS = 1_000
+_PIXEL_ROW_PX = 15.0
 # The page's blue and orange (Okabe–Ito): tinted by opacity, so that they suit any paper.
 _POSITIVE, _NEGATIVE = (0, 114, 178), (213, 94, 0)
 
@@ -95,12 +98,43 @@ def correlation_map(
         table = HeatMap(cells, names, names, limit=1.0)
         room = min(max((text_width(name) for name in names), default=0) + 10, width * 0.34)
         return heat_map(table, width=width, cell_height=min((width - room) / len(names), 40.0))
-    picture = (
-        f'<image x="0" y="{_TOP_PX:g}" width="{width:g}" height="{width:g}" class="pixels" '
-        f'preserveAspectRatio="none" href="{_as_png(cells)}"/>'
-    )
+    picture = _picture(cells, (0.0, _TOP_PX, width, width))
     ends = label(0, 12, f"{names[0]} … {names[-1]}, in the order of likeness", style="axis")
     return Drawing(width, width + _TOP_PX + 4, picture + ends)
+
+
+def pixel_map(
+    cells: Sequence[Sequence[float]], rows: Sequence[str], days: tuple[str, ...], *, width: float
+) -> Drawing:
+    """Draw a large map over days as one picture: opacity is size, 1 is the full tint.
+
+    Args:
+        cells: (R, C) numbers; blank where one is NaN.
+        rows: R names.
+        days: C dates.
+        width: px.
+    """
+    if not rows or len(days) < 2:
+        return empty(width, 60)
+    left = min(max(text_width(name) for name in rows) + 10, width * 0.3)
+    bottom = _TOP_PX + len(rows) * _PIXEL_ROW_PX
+    names = [
+        label(
+            left - 8, _TOP_PX + (index + 0.5) * _PIXEL_ROW_PX + 4, name, style="tick", anchor="end"
+        )
+        for index, name in enumerate(rows)
+    ]
+    picture = _picture(cells, (left, _TOP_PX, width - left - 6, bottom - _TOP_PX))
+    dates = date_ticks(days, AxisScale(0, len(days) - 1, left, width - 6), bottom=bottom)
+    return Drawing(width, bottom + DATES_PX, picture + "".join(names) + dates)
+
+
+def _picture(cells: Sequence[Sequence[float]], place: tuple[float, float, float, float]) -> str:
+    x, y, wide, high = place
+    return (
+        f'<image x="{x:g}" y="{y:g}" width="{wide:g}" height="{high:g}" class="pixels" '
+        f'preserveAspectRatio="none" href="{_as_png(cells)}"/>'
+    )
 
 
 @dataclass(frozen=True)
