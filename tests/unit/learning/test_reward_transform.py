@@ -170,6 +170,12 @@ def test_policy_gets_no_gradient_from_a_transform_and_it_none_from_the_policy(na
     careless = Tagged()
     trained(make(name, careless), 3)
     assert all(p.grad is None for p in careless.model.parameters())
+    shape = (2, 1, 3)
+    numbers, rows = torch.zeros(shape), torch.zeros(shape, dtype=torch.int64)
+    private, never = torch.zeros(*shape, 1), torch.zeros(shape, dtype=torch.bool)
+    steps = CollectedSteps(rows, private, numbers, numbers, rows, private, never, never)
+    assert careless.transform(steps).requires_grad
+    assert not transform_rewards(careless, steps).requires_grad
 
 
 @pytest.mark.parametrize("name", ["ppo", "sac"])
