@@ -19,10 +19,7 @@ _ROOT = frozenset({"facade", "plugins", "agents"})  # what `import tradingbot as
 _DATA = ("domain", "data", "configuration", "features")
 _MEASURES = tuple(
     f"evaluation/{each}"
-    for each in (
-        *("backtest", "metrics", "statistics", "oracle", "performance", "stress", "sensitivity"),
-        "dossier",
-    )
+    for each in (*("backtest", "metrics", "statistics", "oracle", "performance", "dossier"),)
 )
 ALLOWED: dict[str, frozenset[str] | None] = {
     "domain": frozenset(),
@@ -48,7 +45,6 @@ ALLOWED: dict[str, frozenset[str] | None] = {
     "evaluation/statistics": frozenset({"domain", "data"}),
     "evaluation/metrics": frozenset({"domain", "evaluation/statistics"}),
     "evaluation/oracle": frozenset({"domain", "data", "evaluation/statistics"}),
-    "evaluation/stress": frozenset({"domain", "data"}),
     "evaluation/dossier": frozenset({"domain", "evaluation/statistics", "evaluation/performance"}),
     "evaluation/backtest": frozenset(
         {*_TENSORS, *_DATA, "envs", "agents", "evaluation/metrics", "evaluation/oracle"}
@@ -57,7 +53,6 @@ ALLOWED: dict[str, frozenset[str] | None] = {
         {"domain", "data", "learning", "evaluation/backtest", "evaluation/metrics"}
         | {"evaluation/statistics"}
     ),
-    "evaluation/sensitivity": frozenset({*_TENSORS, *_DATA, "envs", "agents", *_MEASURES}),
     "evaluation/gates": frozenset(
         {*_DATA, "runs", "evaluation/dossier", "evaluation/performance", "evaluation/statistics"}
     ),

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradingbot.domain.errors import ConfigError, DataError
-from tradingbot.evaluation.placebo import (
+from tradingbot.evaluation.analyses.placebos.bars import (
     flip_bars,
     flip_bars_at_random,
     reverse_bars,

@@ -15,7 +15,7 @@ from fixtures.tiny_training import tiny_config
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.world import cut_world
 from tradingbot.evaluation.analyses.ablation import automatic_variants
-from tradingbot.evaluation.analyses.retraining_spec import RetrainingSpec, retraining_config
+from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec, retraining_config
 from tradingbot.evaluation.rollout import roll_out
 from tradingbot.learning.catalogue import register_learner, unregister_learner
 from tradingbot.training.config import TrainConfig

@@ -15,8 +15,8 @@ from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs, CannotMeasureError
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.analyses.retraining import RetrainingResult
-from tradingbot.evaluation.analyses.retraining_spec import RetrainingSpec, Value, retraining_config
+from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec, Value, retraining_config
+from tradingbot.evaluation.analyses.retraining.training import RetrainingResult
 from tradingbot.evaluation.analyses.seeds import other_seeds
 from tradingbot.evaluation.dossier.analysis import Ablation, AblationRow
 from tradingbot.evaluation.statistics.aggregates import aggregate_interval

@@ -20,7 +20,7 @@ from tradingbot.envs.build_world import world_from_inputs, world_from_panel
 from tradingbot.envs.synthetic_market import inputs_of_market
 from tradingbot.envs.world import World, select_symbols, with_probabilities
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.stress import BarArrays
+from tradingbot.evaluation.analyses.stress import BarArrays
 from tradingbot.features.causality.perturbations import perturb_symbols
 from tradingbot.features.inputs import BAR_FIELDS, MarketInputs
 from tradingbot.features.panel import Panel, panel_specs, panel_tensors

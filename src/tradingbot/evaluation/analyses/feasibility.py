@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, Part
-from tradingbot.evaluation.analyses.regimes import regime_labels
-from tradingbot.evaluation.regimes import RegimeSettings
+from tradingbot.evaluation.analyses.regimes.analysis import regime_labels
+from tradingbot.evaluation.analyses.regimes.measure import RegimeSettings
 from tradingbot.evaluation.statistics import bootstrap, superior
 from tradingbot.runs.journal import read_journal
 from tradingbot.training.result_file import read_result

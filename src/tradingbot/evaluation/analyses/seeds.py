@@ -11,8 +11,8 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.performance import Performance
-from tradingbot.evaluation.analyses.retraining import RetrainingResult
-from tradingbot.evaluation.analyses.retraining_spec import RetrainingSpec
+from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec
+from tradingbot.evaluation.analyses.retraining.training import RetrainingResult
 from tradingbot.evaluation.dossier.analysis import SeedRow, Seeds
 from tradingbot.evaluation.metrics.returns import total_return
 from tradingbot.evaluation.performance.measure import annual_sharpe_or_zero

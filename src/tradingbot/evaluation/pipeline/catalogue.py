@@ -14,7 +14,7 @@ from tradingbot.evaluation.analyses.ablation import (
     require_variant,
 )
 from tradingbot.evaluation.analyses.analysis import Analysis, AnalysisInputs, CannotMeasureError
-from tradingbot.evaluation.analyses.ensemble import measure_ensemble
+from tradingbot.evaluation.analyses.ensemble.analysis import measure_ensemble
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.feasibility import (
     require_journal,
@@ -22,18 +22,21 @@ from tradingbot.evaluation.analyses.feasibility import (
     require_regimes,
 )
 from tradingbot.evaluation.analyses.health import measure_health
-from tradingbot.evaluation.analyses.leak_check import measure_leak_check
+from tradingbot.evaluation.analyses.leak_check.analysis import measure_leak_check
 from tradingbot.evaluation.analyses.performance import Performance, measure_performance
-from tradingbot.evaluation.analyses.placebos import measure_placebos
-from tradingbot.evaluation.analyses.policy_analysis import measure_policy_analysis
-from tradingbot.evaluation.analyses.regimes import measure_regimes
-from tradingbot.evaluation.analyses.retraining_analysis import retraining_analysis
-from tradingbot.evaluation.analyses.retraining_spec import RetrainingSpec
+from tradingbot.evaluation.analyses.placebos.analysis import measure_placebos
+from tradingbot.evaluation.analyses.policy_analysis.analysis import measure_policy_analysis
+from tradingbot.evaluation.analyses.regimes.analysis import measure_regimes
+from tradingbot.evaluation.analyses.retraining.analysis import retraining_analysis
+from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec
 from tradingbot.evaluation.analyses.seeds import measure_seeds, seed_specs
-from tradingbot.evaluation.analyses.sensitivity import measure_sensitivity
-from tradingbot.evaluation.analyses.statistics import measure_statistics
-from tradingbot.evaluation.analyses.stress import measure_stress
-from tradingbot.evaluation.analyses.walk_forward import measure_walk_forward, walk_forward_specs
+from tradingbot.evaluation.analyses.sensitivity.analysis import measure_sensitivity
+from tradingbot.evaluation.analyses.statistics.analysis import measure_statistics
+from tradingbot.evaluation.analyses.stress.analysis import measure_stress
+from tradingbot.evaluation.analyses.walk_forward.analysis import (
+    measure_walk_forward,
+    walk_forward_specs,
+)
 from tradingbot.evaluation.dossier.analysis import Ablation, Ensemble, Health, PolicyAnalysis, Seeds
 from tradingbot.evaluation.dossier.evidence import LeakCheck, Placebos, Statistics
 from tradingbot.evaluation.dossier.robustness import Regimes, Sensitivity, Stress, WalkForward

@@ -16,18 +16,18 @@ from tradingbot.configuration.files import merge, preset_folder, read_merged
 from tradingbot.configuration.old_keys import rename_old_keys
 from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.evaluation.analyses.ablation import AblationSettings
-from tradingbot.evaluation.analyses.ensemble import EnsembleSettings
-from tradingbot.evaluation.analyses.leak_check import LeakCheckSettings
+from tradingbot.evaluation.analyses.ensemble.analysis import EnsembleSettings
+from tradingbot.evaluation.analyses.leak_check.analysis import LeakCheckSettings
 from tradingbot.evaluation.analyses.performance import PerformanceSettings
+from tradingbot.evaluation.analyses.placebos.measure import PlaceboSettings
+from tradingbot.evaluation.analyses.policy_analysis.measure import PolicyAnalysisSettings
+from tradingbot.evaluation.analyses.regimes.measure import RegimeSettings
 from tradingbot.evaluation.analyses.seeds import SeedsSettings
-from tradingbot.evaluation.analyses.statistics import StatisticsSettings
+from tradingbot.evaluation.analyses.sensitivity.settings import SensitivitySettings
+from tradingbot.evaluation.analyses.statistics.analysis import StatisticsSettings
+from tradingbot.evaluation.analyses.stress.settings import StressSettings
+from tradingbot.evaluation.analyses.walk_forward.measure import WalkForwardSettings
 from tradingbot.evaluation.pipeline.analysis_names import OPTIONAL, require_analyses
-from tradingbot.evaluation.placebo_checks import PlaceboSettings
-from tradingbot.evaluation.policy_analysis import PolicyAnalysisSettings
-from tradingbot.evaluation.regimes import RegimeSettings
-from tradingbot.evaluation.sensitivity.settings import SensitivitySettings
-from tradingbot.evaluation.stress.settings import StressSettings
-from tradingbot.evaluation.walk_forward import WalkForwardSettings
 
 DEFAULT_PRESET = "full"
 OLD_KEYS = {"pieces": "analyses"}

@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 
 from tradingbot.evaluation.analyses.counterfactual_data import CounterfactualData
-from tradingbot.evaluation.analyses.ensemble import EnsembleSettings, measure_ensemble
+from tradingbot.evaluation.analyses.ensemble.analysis import EnsembleSettings, measure_ensemble
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.analyses.placebos import measure_placebos, play_placebos
-from tradingbot.evaluation.analyses.policy_analysis import measure_policy_analysis
-from tradingbot.evaluation.analyses.regimes import measure_regimes
-from tradingbot.evaluation.analyses.sensitivity import measure_sensitivity
-from tradingbot.evaluation.placebo import shuffle_bars
-from tradingbot.evaluation.placebo_checks import PlaceboSettings
-from tradingbot.evaluation.policy_analysis import PolicyAnalysisSettings
-from tradingbot.evaluation.regimes import (
+from tradingbot.evaluation.analyses.placebos.analysis import measure_placebos, play_placebos
+from tradingbot.evaluation.analyses.placebos.bars import shuffle_bars
+from tradingbot.evaluation.analyses.placebos.measure import PlaceboSettings
+from tradingbot.evaluation.analyses.policy_analysis.analysis import measure_policy_analysis
+from tradingbot.evaluation.analyses.policy_analysis.measure import PolicyAnalysisSettings
+from tradingbot.evaluation.analyses.regimes.analysis import measure_regimes
+from tradingbot.evaluation.analyses.regimes.measure import (
     REGIMES,
     RegimeSettings,
     index_returns,
     label_regimes,
 )
-from tradingbot.evaluation.sensitivity import SensitivitySettings
+from tradingbot.evaluation.analyses.sensitivity import SensitivitySettings
+from tradingbot.evaluation.analyses.sensitivity.analysis import measure_sensitivity
 
 
 def test_regimes_divide_the_decisions_of_the_test_part(ppo_subject: EvaluatedRun) -> None:
@@ -120,7 +120,7 @@ def test_draws_do_not_depend_on_how_many_are_played_together(
     part, counterfactual = ppo_subject.bars("test"), CounterfactualData(ppo_subject)
     changes = [partial(shuffle_bars, block_bars=7, seed=seed) for seed in (1, 2)]
     (together,) = play_placebos(ppo_subject, counterfactual, part, changes)
-    monkeypatch.setattr("tradingbot.evaluation.analyses.placebos._LANES", 1)
+    monkeypatch.setattr("tradingbot.evaluation.analyses.placebos.analysis._LANES", 1)
     first, second = play_placebos(ppo_subject, counterfactual, part, changes)
     np.testing.assert_allclose(together, [*first, *second], atol=1e-7)
     assert not np.allclose(*together, atol=1e-4)

@@ -21,7 +21,7 @@ from tradingbot.evaluation.analyses import leak_check as leak_check_piece
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.counterfactual_data import CounterfactualData
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_evaluated_run
-from tradingbot.evaluation.analyses.leak_check import (
+from tradingbot.evaluation.analyses.leak_check.analysis import (
     LeakCheckSettings,
     compare_features,
     compare_replays,
@@ -29,7 +29,7 @@ from tradingbot.evaluation.analyses.leak_check import (
     staggered_cuts,
     with_other_future,
 )
-from tradingbot.evaluation.analyses.leak_comparison import Compared
+from tradingbot.evaluation.analyses.leak_check.comparison import Compared
 from tradingbot.evaluation.analyses.performance import PerformanceSettings, measure_performance
 from tradingbot.evaluation.dossier.evidence import LeakCheck
 from tradingbot.evaluation.gates.measurements import MEASUREMENTS

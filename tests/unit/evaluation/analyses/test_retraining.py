@@ -16,10 +16,14 @@ from tradingbot.data.calendar import closing_day
 from tradingbot.domain.errors import ConfigError, TrainingError
 from tradingbot.evaluation.analyses import retraining
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.analyses.retraining import RetrainingResult, prepare_retraining, retrain
-from tradingbot.evaluation.analyses.retraining_spec import RetrainingSpec, retraining_config
-from tradingbot.evaluation.analyses.walk_forward import walk_forward_specs
-from tradingbot.evaluation.walk_forward import WalkForwardSettings
+from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec, retraining_config
+from tradingbot.evaluation.analyses.retraining.training import (
+    RetrainingResult,
+    prepare_retraining,
+    retrain,
+)
+from tradingbot.evaluation.analyses.walk_forward.analysis import walk_forward_specs
+from tradingbot.evaluation.analyses.walk_forward.measure import WalkForwardSettings
 from tradingbot.learning.trainer import Trainer
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import override_config

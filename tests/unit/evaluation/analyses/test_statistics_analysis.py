@@ -16,9 +16,12 @@ from tradingbot.domain.seeding import stream
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.performance import Performance, Series
-from tradingbot.evaluation.analyses.retraining import RetrainingResult, TradedPeriod
-from tradingbot.evaluation.analyses.retraining_spec import RetrainingSpec
-from tradingbot.evaluation.analyses.statistics import StatisticsSettings, measure_statistics
+from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec
+from tradingbot.evaluation.analyses.retraining.training import RetrainingResult, TradedPeriod
+from tradingbot.evaluation.analyses.statistics.analysis import (
+    StatisticsSettings,
+    measure_statistics,
+)
 from tradingbot.evaluation.dossier.evidence import Statistics
 from tradingbot.evaluation.performance.record import AGENTS, HOLD, ORACLE, PolicyKind
 from tradingbot.evaluation.statistics.deflation import (

@@ -9,9 +9,13 @@ import pytest
 
 from tradingbot.data.splits import IndexRange, Split
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.analyses.stress import _held_share, backtest_buy_and_hold, measure_stress
+from tradingbot.evaluation.analyses.stress import HISTORY, StressSettings
+from tradingbot.evaluation.analyses.stress.analysis import (
+    _held_share,
+    backtest_buy_and_hold,
+    measure_stress,
+)
 from tradingbot.evaluation.dossier.robustness import Stress
-from tradingbot.evaluation.stress import HISTORY, StressSettings
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +58,7 @@ def test_observed_bars_give_windows_that_they_cover_and_reasons_for_others(
     shift -= shift % (7 * 86_400 * 10**6)  # weekdays stay weekdays
     world = replace(data.world, closed_at=data.world.closed_at + shift, synthetic=False)
     subject = replace(ppo_subject, data=replace(data, world=world))
-    monkeypatch.setattr("tradingbot.evaluation.analyses.stress._scenarios", lambda *_: [])
+    monkeypatch.setattr("tradingbot.evaluation.analyses.stress.analysis._scenarios", lambda *_: [])
     found = measure_stress(subject, StressSettings())
     assert [(row.scenario, row.kind) for row in found.rows] == [("April 2025", "historical")]
     assert "; weights were chosen by these bars;" in found.rows[0].words
@@ -92,9 +96,11 @@ def test_historical_window_says_what_the_run_used_its_bars_for(
     }[part]
     world = replace(data.world, synthetic=False)
     subject = replace(ppo_subject, data=replace(data, world=world, split=split))
-    monkeypatch.setattr("tradingbot.evaluation.analyses.stress._scenarios", lambda *_: [])
-    monkeypatch.setattr("tradingbot.evaluation.analyses.stress.HISTORY", HISTORY[-1:])
-    monkeypatch.setattr("tradingbot.evaluation.analyses.stress.covered_bars", lambda *_: month)
+    monkeypatch.setattr("tradingbot.evaluation.analyses.stress.analysis._scenarios", lambda *_: [])
+    monkeypatch.setattr("tradingbot.evaluation.analyses.stress.analysis.HISTORY", HISTORY[-1:])
+    monkeypatch.setattr(
+        "tradingbot.evaluation.analyses.stress.analysis.covered_bars", lambda *_: month
+    )
     (row,) = measure_stress(subject, StressSettings()).rows
     assert words in row.words
     assert ("agents" in row.words.split("; agents held")[0]) == (part != "test")

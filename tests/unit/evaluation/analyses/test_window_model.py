@@ -10,11 +10,11 @@ import pytest
 from fixtures.tiny_training import tiny_config
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_evaluated_run
-from tradingbot.evaluation.analyses.retraining import prepare_retraining, retrain
-from tradingbot.evaluation.analyses.retraining_spec import RetrainingSpec, retraining_config
-from tradingbot.evaluation.analyses.walk_forward import walk_forward_specs
-from tradingbot.evaluation.analyses.window_model import open_with_own_model
-from tradingbot.evaluation.walk_forward import WalkForwardSettings
+from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec, retraining_config
+from tradingbot.evaluation.analyses.retraining.training import prepare_retraining, retrain
+from tradingbot.evaluation.analyses.retraining.window_model import open_with_own_model
+from tradingbot.evaluation.analyses.walk_forward.analysis import walk_forward_specs
+from tradingbot.evaluation.analyses.walk_forward.measure import WalkForwardSettings
 from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig
 from tradingbot.supervised.model_store import list_models
 from tradingbot.training.config_files import override_config

@@ -12,7 +12,7 @@ import pytest
 from fixtures.tiny_evaluation import tiny_evaluation
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.performance import Performance
-from tradingbot.evaluation.analyses.retraining import RetrainingResult
+from tradingbot.evaluation.analyses.retraining.training import RetrainingResult
 from tradingbot.evaluation.dossier.analysis import Ablation, Health, Seeds
 from tradingbot.evaluation.dossier.codec import from_plain, to_plain
 from tradingbot.evaluation.dossier.evidence import LeakCheck, Statistics

@@ -18,8 +18,8 @@ from tradingbot.domain.errors import ConfigError, DataError, StorageError, UserE
 from tradingbot.evaluation.analyses import evaluated_run as subject_module
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.analyses.retraining_analysis import retraining_analysis
-from tradingbot.evaluation.analyses.retraining_spec import RetrainingSpec
+from tradingbot.evaluation.analyses.retraining.analysis import retraining_analysis
+from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec
 from tradingbot.evaluation.pipeline.session import ANALYSES_FOLDER, EvaluationRequest, evaluate_run
 from tradingbot.runs import RunDirectory
 from tradingbot.runs.ledger import LEDGER_FILE

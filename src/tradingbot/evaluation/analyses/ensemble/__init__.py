@@ -1,0 +1,1 @@
+"""How agents complement each other: correlation, diversification, redundancy."""

@@ -1,0 +1,1 @@
+"""Could the future have been seen: features and actions under another future."""

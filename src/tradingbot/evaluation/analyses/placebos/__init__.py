@@ -1,0 +1,1 @@
+"""The pipeline where nothing can be earned."""

@@ -1,0 +1,1 @@
+"""What the policy does in which state."""

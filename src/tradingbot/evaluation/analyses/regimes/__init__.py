@@ -1,0 +1,1 @@
+"""Results by market regime, told causally."""

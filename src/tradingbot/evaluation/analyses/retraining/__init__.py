@@ -1,0 +1,1 @@
+"""Trainings of an evaluation: other seeds, settings and periods."""

@@ -1,0 +1,273 @@
+"""Training again for a dossier: the run's own way, with another seed, setting or period.
+
+The same learner, trainer, guards and validation as `tradingbot train`, but nothing of it is kept on
+disk: what counts is what the policy earns on bars that it never saw. A training that is halted
+counts as one that stays out, with the reason; it is never dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from tradingbot.data.calendar import closing_day
+from tradingbot.data.splits import IndexRange
+from tradingbot.domain.errors import DataError, TrainingError
+from tradingbot.domain.events.event import Event
+from tradingbot.domain.events.training import Updated
+from tradingbot.evaluation.analyses.analysis import Progress, ignore_progress
+from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec, retraining_config
+from tradingbot.evaluation.analyses.retraining.window_model import open_with_own_model
+from tradingbot.evaluation.backtest import backtest, ready_bars
+from tradingbot.evaluation.metrics.returns import simple_returns
+from tradingbot.features.pipeline import split_rows
+from tradingbot.learning.guards import FlightRecorder
+from tradingbot.learning.trainer import Trainer
+from tradingbot.learning.trainer_hooks import Hooks, Snapshot
+from tradingbot.supervised.model_store import NO_MODEL
+from tradingbot.training.config import TrainConfig
+from tradingbot.training.data import TrainingData, halves, open_data, require_parts
+from tradingbot.training.learner_policy import LearnerPolicy
+from tradingbot.training.preparation import prepare
+from tradingbot.training.prepared_setup import TrainingSetup, part_task, scores_on
+from tradingbot.training.selection import (
+    SelectedPolicy,
+    select_by_validation,
+    select_everything,
+    select_nothing,
+)
+from tradingbot.training.setup import build_training_setup
+
+_DATA_KEYS = ("dataset", "market", "symbols", "splits", "scaling")
+"""Sections of a configuration that say what is learned from, besides `task.probabilities`."""
+
+
+@dataclass(frozen=True)
+class TradedPeriod:
+    """What a policy earned over one period."""
+
+    part: str
+    first_day: str
+    last_day: str
+    portfolio: tuple[float, ...]
+    """(S + 1,) worth of all sleeves together, 1 at the start."""
+    sleeve_returns: tuple[float, ...]
+    """(S,) simple return per bar, mean of the sleeves."""
+
+    @property
+    def net_bps_per_bar(self) -> float:
+        """Mean of the sleeves' simple returns, basis points."""
+        return 1e4 * float(np.mean(self.sleeve_returns))
+
+    @property
+    def returns(self) -> tuple[float, ...]:
+        """(S,) simple returns of the portfolio."""
+        return tuple(simple_returns(np.array(self.portfolio)).tolist())
+
+
+@dataclass(frozen=True)
+class RetrainingResult:
+    """What came of an order."""
+
+    spec: RetrainingSpec
+    steps_per_agent: int
+    config_hash: str
+    data_sha256: str
+    trained_until: str
+    """Last day that weights or validation saw."""
+    trading_agents: int
+    parts: tuple[TradedPeriod, ...]
+    failed: str = ""
+    """Why it was halted; it stays out then."""
+
+    def part(self, name: str) -> TradedPeriod:
+        """Return a period by its name."""
+        return next(each for each in self.parts if each.part == name)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedRetraining:
+    """A training that nothing but itself can stop any more."""
+
+    spec: RetrainingSpec
+    config: TrainConfig
+    data: TrainingData
+    setup: TrainingSetup
+    periods: tuple[tuple[str, IndexRange], ...]
+    """Name and bars of what is traded afterwards."""
+
+
+def prepare_retraining(
+    spec: RetrainingSpec, config: TrainConfig, data: TrainingData, workspace: Path
+) -> PreparedRetraining:
+    """Open and assemble what a training needs; whatever can be refused is refused here.
+
+    Args:
+        spec: What is wanted.
+        config: Of the run.
+        data: What the run learned from; opened again only where the order changes it.
+        workspace: Where datasets and models are.
+
+    Raises:
+        ConfigError: If a change does not fit the configuration.
+        DataError: If a period has too few bars.
+    """
+    wanted = retraining_config(spec, config)
+    own_data = _data_of(spec, wanted, config, data, workspace)
+    periods = _periods(spec, own_data)
+    setup = build_training_setup(wanted, own_data, seed=spec.seed)
+    return PreparedRetraining(spec, wanted, own_data, setup, tuple(periods))
+
+
+def require_periods(spec: RetrainingSpec, config: TrainConfig, data: TrainingData) -> None:
+    """Refuse an order whose parts or windows hold too few bars, before anything is opened.
+
+    Args:
+        spec: On the bars of the run.
+        config: Of the run.
+        data: What the run learned from.
+
+    Raises:
+        ConfigError: If days are not in order.
+        DataError: If a part or a window has too few bars.
+    """
+    wanted = retraining_config(spec, config)
+    split = split_rows(data.world.closed_at.astype("datetime64[us]"), wanted.splits)
+    divided = replace(data, split=split)
+    require_parts(divided, decides=wanted.validation.shrink)
+    _periods(spec, divided)
+
+
+def retrain(prepared: PreparedRetraining, progress: Progress = ignore_progress) -> RetrainingResult:
+    """Train and play what was prepared.
+
+    Args:
+        prepared: Used up by it.
+        progress: Told of steps.
+    """
+    spec, config, data, setup = prepared.spec, prepared.config, prepared.data, prepared.setup
+    prepare(setup)
+    selected, failed = _train(config, data, setup, progress)
+    return RetrainingResult(
+        spec=spec,
+        steps_per_agent=config.budget.steps_per_agent,
+        config_hash=config.config_hash,
+        data_sha256=data.identity.data_sha256,
+        trained_until=_day(data, data.split.validation.stop - 1),
+        trading_agents=sum(selected.trades) if selected is not None else 0,
+        parts=tuple(_play(name, part, setup, data, selected) for name, part in prepared.periods),
+        failed=failed,
+    )
+
+
+def _data_of(
+    spec: RetrainingSpec,
+    wanted: TrainConfig,
+    config: TrainConfig,
+    data: TrainingData,
+    workspace: Path,
+) -> TrainingData:
+    """Return what is learned from: the run's data, or others where the order changes them."""
+    if _data_part(wanted) == _data_part(config):
+        return data
+    if spec.last_days is not None and wanted.task.probabilities != NO_MODEL:
+        return open_with_own_model(wanted, workspace)
+    return open_data(wanted, workspace)
+
+
+def _data_part(config: TrainConfig) -> list[Any]:
+    mapping = config.as_mapping()
+    return [config.task.probabilities, *(mapping[key] for key in _DATA_KEYS)]
+
+
+def _train(
+    config: TrainConfig, data: TrainingData, setup: TrainingSetup, progress: Progress
+) -> tuple[SelectedPolicy | None, str]:
+    """Return what is kept of the policy, or None and why training was halted."""
+    learner, healthy = setup.learner, dict[str, Tensor]()
+    validation = part_task(setup, data, halves(data.split.validation)[0])
+
+    def save(snapshot: Snapshot) -> None:
+        if "healthy" in snapshot.labels:
+            healthy.clear()
+            healthy.update({name: tensor.clone() for name, tensor in snapshot.tensors.items()})
+
+    def tell(event: Event) -> None:
+        if isinstance(event, Updated):
+            total = config.budget.steps_per_agent
+            progress(min(event.steps, total), total, "training, step")
+
+    hooks = Hooks(
+        evaluate=lambda: scores_on(validation, learner, data.bars_per_year),
+        save=save,
+        load_healthy=lambda: dict(healthy),
+        emit=tell,
+    )
+    trainer = Trainer(learner, config.plan, hooks, FlightRecorder(learner.task, config.guards))
+    try:
+        trainer.run()
+    except TrainingError as e:
+        return None, str(e)
+    trainer.use_best()
+    if not trainer.has_best:
+        return select_nothing(setup), ""
+    shrinks = config.validation.shrink
+    selected = select_by_validation(setup, data) if shrinks else select_everything(setup)
+    return selected, ""
+
+
+def _periods(spec: RetrainingSpec, data: TrainingData) -> list[tuple[str, IndexRange]]:
+    split = data.split
+    if spec.windows:
+        days = closing_day(data.world.closed_at.astype("datetime64[us]"))
+        found = [
+            (f"{first} … {last}", _bars(days, first, last, split.test.start))
+            for first, last in spec.windows
+        ]
+    else:
+        found = [("validation", split.validation), ("test", split.test)]
+    for _, part in found:
+        ready_bars(data.world, part)
+    return found
+
+
+def _bars(days: Any, first: str, last: str, earliest: int) -> IndexRange:
+    """Return the bars of some days that are no nearer to validation than the embargo allows."""
+    start = max(int(np.searchsorted(days, np.datetime64(first))), earliest)
+    stop = int(np.searchsorted(days, np.datetime64(last), side="right"))
+    if stop - start < 2:
+        raise DataError("a window must have two bars", was=stop - start, where=f"{first} … {last}")
+    return IndexRange(start, stop)
+
+
+def _play(
+    name: str,
+    part: IndexRange,
+    setup: TrainingSetup,
+    data: TrainingData,
+    selected: SelectedPolicy | None,
+) -> TradedPeriod:
+    begin = ready_bars(data.world, part).start
+    days = (_day(data, begin), _day(data, part.stop - 1))
+    if selected is None:
+        n_bars = part.stop - 1 - begin
+        return TradedPeriod(name, *days, (1.0,) * (n_bars + 1), (0.0,) * n_bars)
+    played = backtest(
+        data.world,
+        setup.env,
+        LearnerPolicy(setup.learner.task, selected.act),
+        name=name,
+        bars_per_year=data.bars_per_year,
+        first_bar=begin,
+        last_bar=part.stop - 1,
+    )
+    sleeves = played.returns.mean(axis=1)
+    return TradedPeriod(name, *days, tuple(played.portfolio.tolist()), tuple(sleeves.tolist()))
+
+
+def _day(data: TrainingData, bar: int) -> str:
+    return str(closing_day(data.world.closed_at[[bar]].astype("datetime64[us]"))[0])

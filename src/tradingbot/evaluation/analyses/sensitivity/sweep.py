@@ -1,0 +1,196 @@
+"""The sweep: every condition a lane of one simulation where that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradingbot.agents.policy import Policy
+from tradingbot.data.splits import IndexRange
+from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.world import World
+from tradingbot.evaluation.analyses.sensitivity.copies import copies_by_depth, on_copies
+from tradingbot.evaluation.analyses.sensitivity.curves import break_even_bps, capacity_ccy
+from tradingbot.evaluation.analyses.sensitivity.settings import SensitivitySettings
+from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest_all
+from tradingbot.evaluation.dossier.robustness import Sensitivity, SensitivityRow
+from tradingbot.evaluation.metrics import annual_sharpe, max_drawdown
+from tradingbot.evaluation.statistics.policy_intervals import net_bps_interval
+from tradingbot.market.bars import VOLATILITY_BARS
+from tradingbot.market.costs import CostProfile
+
+FloatArray = NDArray[np.float64]
+Axis = Literal["cost", "slippage", "position limit", "delay", "capital"]
+_BASIS_POINTS = 1e4
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What is traded, by whom and when."""
+
+    world: World
+    env: EnvConfig
+    """Rules, costs and reward of the run."""
+    policy: Policy
+    """Of rows of the world."""
+    bars: IndexRange
+    """Bars that are traded: the first decision's to the last close's."""
+    bars_per_year: float
+
+    def backtests(
+        self, policies: Sequence[PolicyUnderTest], env: EnvConfig | None = None
+    ) -> tuple[Backtest, ...]:
+        """Backtest policies, under the run's rules or others."""
+        return backtest_all(
+            self.world,
+            env or self.env,
+            policies,
+            bars_per_year=self.bars_per_year,
+            first_bar=self.bars.start,
+            last_bar=self.bars.stop - 1,
+        )
+
+
+def sweep(setting: Setting, settings: SensitivitySettings) -> Sensitivity:
+    """Trade under every condition.
+
+    Raises:
+        DataError: If there are too few bars for an interval.
+    """
+    surface = [
+        PolicyUnderTest(f"{cost} bp, {delay} late", setting.policy, one_way(cost), delay)
+        for delay in settings.delay_bars
+        for cost in settings.cost_bps
+    ]
+    late = [
+        PolicyUnderTest(f"{delay} late", setting.policy, None, delay)
+        for delay in settings.delay_bars
+    ]
+    slipping = [
+        PolicyUnderTest(f"slippage {bps} bp", setting.policy, _slipping(setting.env.costs, bps))
+        for bps in settings.slippage_bps
+    ]
+    played = setting.backtests([*surface, *late, *slipping])
+    by_cost, played = played[: len(surface)], played[len(surface) :]
+    by_delay, by_slippage = played[: len(late)], played[len(late) :]
+    net = _surface(by_cost, settings)
+    capital, capacity = _by_capital(setting, settings, _net_bps(by_delay[0].returns))
+    rows = [
+        *_rows("cost", settings.cost_bps, by_cost[: len(settings.cost_bps)]),
+        *_rows("slippage", settings.slippage_bps, by_slippage),
+        *_by_limit(setting, settings, by_delay[0]),
+        *_rows("delay", settings.delay_bars, by_delay),
+        *capital,
+    ]
+    return Sensitivity(
+        rows=tuple(rows),
+        cost_bps=settings.cost_bps,
+        delay_bars=settings.delay_bars,
+        surface_bps=tuple(tuple(line.tolist()) for line in net),
+        break_even_cost_bps=tuple(break_even_bps(settings.cost_bps, line.tolist()) for line in net),
+        assumed_cost_bps=one_way_bps(setting.env.costs),
+        capacity_ccy=capacity,
+    )
+
+
+def one_way(cost_bps: float) -> CostProfile:
+    """Return a profile that costs so much per side, whatever for."""
+    return CostProfile(commission_frac=cost_bps / _BASIS_POINTS, slippage_frac=0.0)
+
+
+def one_way_bps(costs: CostProfile) -> float:
+    """Return what a fill costs by a profile, without impact and borrowing."""
+    return costs.one_way_frac * _BASIS_POINTS
+
+
+def _slipping(costs: CostProfile, slippage_bps: float) -> CostProfile:
+    return replace(costs, slippage_frac=slippage_bps / _BASIS_POINTS)
+
+
+def _surface(played: Sequence[Backtest], settings: SensitivitySettings) -> FloatArray:
+    """Return mean net returns (L, C) in basis points per bar."""
+    net = np.array([_net_bps(each.returns) for each in played])
+    return net.reshape(len(settings.delay_bars), len(settings.cost_bps))
+
+
+def _by_limit(
+    setting: Setting, settings: SensitivitySettings, as_it_is: Backtest
+) -> list[SensitivityRow]:
+    """Limits are constants of a simulation: one for each, but for the run's own."""
+    rows = []
+    for share in settings.limit_shares:
+        rules = setting.env.rules
+        limit = share * rules.limits.max_position_frac
+        limits = replace(rules.limits, max_position_frac=limit)
+        env = replace(setting.env, rules=replace(rules, limits=limits))
+        played = as_it_is
+        if share < 1.0:
+            (played,) = setting.backtests([PolicyUnderTest(f"limit {limit}", setting.policy)], env)
+        rows.extend(_rows("position limit", [limit], [played]))
+    return rows
+
+
+def _by_capital(
+    setting: Setting, settings: SensitivitySettings, without_impact_bps: float
+) -> tuple[list[SensitivityRow], float | None]:
+    """Return a row for each capital, and the capacity."""
+    world, bars = setting.world, setting.bars
+    # Impact is told from the volatility of the bars before.
+    kept = IndexRange(max(0, bars.start - VOLATILITY_BARS - 1), bars.stop)
+    own_ccy = setting.env.rules.account.initial_cash_ccy * world.n_symbols
+    depths = [own_ccy / capital for capital in settings.capital_ccy]
+    costs = setting.env.costs
+    copied = replace(
+        setting,
+        world=copies_by_depth(world, kept, depths),
+        policy=on_copies(setting.policy, world, kept),
+        bars=IndexRange(bars.start - kept.start, bars.stop - kept.start),
+    )
+    pushing = replace(costs, impact_coef=costs.impact_coef or settings.impact_coef)
+    (played,) = copied.backtests([PolicyUnderTest("capital", copied.policy, pushing)])
+    returns = played.returns.reshape(played.n_bars, len(depths), world.n_symbols)
+    equity = played.equity.reshape(played.n_bars + 1, len(depths), world.n_symbols).mean(axis=2)
+    rows = [
+        _row(
+            "capital",
+            capital,
+            returns[:, k],
+            setting.bars_per_year,
+            portfolio=equity[1:, k] / equity[:-1, k] - 1.0,
+        )
+        for k, capital in enumerate(settings.capital_ccy)
+    ]
+    net = [row.net_bps_per_bar.estimate for row in rows]
+    return rows, capacity_ccy(settings.capital_ccy, net, without_impact_bps)
+
+
+def _rows(axis: Axis, values: Sequence[float], played: Sequence[Backtest]) -> list[SensitivityRow]:
+    return [
+        _row(axis, value, each.returns, each.bars_per_year, portfolio=each.portfolio_returns)
+        for value, each in zip(values, played, strict=True)
+    ]
+
+
+def _row(
+    axis: Axis,
+    value: float,
+    returns: FloatArray,
+    bars_per_year: float,
+    *,
+    portfolio: FloatArray,
+) -> SensitivityRow:
+    return SensitivityRow(
+        axis=axis,
+        setting=float(value),
+        net_bps_per_bar=net_bps_interval(returns),
+        sharpe_annual=annual_sharpe(portfolio, bars_per_year=bars_per_year),
+        max_drawdown_frac=max_drawdown(portfolio),
+    )
+
+
+def _net_bps(returns: FloatArray) -> float:
+    return float(returns.mean()) * _BASIS_POINTS

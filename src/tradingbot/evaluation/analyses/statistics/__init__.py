@@ -1,0 +1,1 @@
+"""Is it luck: the test part under every statistic."""

@@ -1,0 +1,199 @@
+"""A run in bad times: those of history that its data cover, and others made of its test bars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
+from tradingbot.data.calendar import closing_day
+from tradingbot.data.splits import IndexRange
+from tradingbot.envs.world import World
+from tradingbot.evaluation.analyses.counterfactual_data import CounterfactualData
+from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.evaluation.analyses.stress import (
+    HISTORY,
+    BarArrays,
+    HistoricalWindow,
+    StressSettings,
+    covered_bars,
+    crash,
+    gap,
+    shake,
+    thin_volume,
+)
+from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest_all, sleeve_config
+from tradingbot.evaluation.dossier.robustness import Stress, StressRow
+from tradingbot.evaluation.metrics import max_drawdown
+from tradingbot.market.costs import CostProfile
+
+_LARGEST_RATE = 0.5
+_USES = {
+    "learned": "; in sample: agents learned from these bars",
+    "chosen": "; weights were chosen by these bars",
+    "earlier": "; before training: agents never saw these bars, but learned from later ones",
+    "none": "",
+}
+"""How a window's words end, by what a run has used its bars for."""
+_Named = tuple[str, Literal["historical", "synthetic"], str]
+"""Scenario, kind, and what happens in it."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Scenario:
+    """One made-up time."""
+
+    name: str
+    words: str
+    change: Callable[[BarArrays, int], BarArrays]
+    first_bar: int
+    """From which on bars are others."""
+    traded: IndexRange
+    costs: CostProfile | None = None
+
+
+def measure_stress(subject: EvaluatedRun, settings: StressSettings) -> Stress:
+    """Trade bad times; hold is equal weight of the same symbols at the same costs.
+
+    Raises:
+        DataError: If the test part has too few bars.
+    """
+    past = [_historical(subject, window) for window in HISTORY]
+    rows = [found for found in past if isinstance(found, StressRow)]
+    left_out = [found for found in past if isinstance(found, str)]
+    counterfactual = CounterfactualData(subject)
+    for scenario in _scenarios(subject, settings):
+        bars = scenario.change(counterfactual.bars, scenario.first_bar)
+        remade = counterfactual.on(bars, first_bar=scenario.first_bar, words=scenario.name)
+        named: _Named = (scenario.name, "synthetic", scenario.words)
+        rows.append(_row(remade, named, scenario.traded, scenario.costs))
+    return Stress(tuple(rows), tuple(left_out))
+
+
+def _historical(subject: EvaluatedRun, window: HistoricalWindow) -> StressRow | str:
+    world = subject.data.world
+    if world.synthetic:
+        return f"{window.name}: the bars are generated and have no history"
+    bars = covered_bars(window, world.closed_at, world.usable)
+    if bars is None:
+        days = world.closed_at[[0, -1]].astype("datetime64[us]").astype("datetime64[D]")
+        return (
+            f"{window.name}: the data cover {days[0]} … {days[1]}; agents trade the symbols and "
+            "the grid that they learned from, so other data cannot stand in"
+        )
+    words = window.words + _USES[subject.data.split.use_of(bars)]
+    return _row(subject, (window.name, "historical", words), bars)
+
+
+def _scenarios(subject: EvaluatedRun, settings: StressSettings) -> list[_Scenario]:
+    test = subject.bars("test")
+    at = _session_open(subject.data.world, test)
+    around = IndexRange(
+        max(test.start, at - settings.before_bars), min(test.stop, at + settings.after_bars)
+    )
+    crash_frac, gap_frac, costs = settings.crash_frac, settings.gap_frac, subject.env.costs
+    factor, divisor = settings.cost_factor, settings.volume_divisor
+    dear = replace(
+        costs,
+        slippage_frac=min(factor * costs.slippage_frac, _LARGEST_RATE),
+        spread_frac=min(factor * costs.spread_frac, _LARGEST_RATE),
+    )
+    return [
+        _Scenario(
+            "crash",
+            f"every symbol loses {crash_frac:.0%} within {settings.crash_bars} bars",
+            partial(crash, drop_frac=crash_frac, over_bars=settings.crash_bars),
+            at,
+            around,
+        ),
+        _Scenario(
+            "gap down",
+            f"every symbol opens {gap_frac:.0%} lower overnight",
+            partial(gap, move_frac=-gap_frac),
+            at,
+            around,
+        ),
+        _Scenario(
+            "gap up",
+            f"every symbol opens {gap_frac:.0%} higher overnight",
+            partial(gap, move_frac=gap_frac),
+            at,
+            around,
+        ),
+        _Scenario(
+            "liquidity loss",
+            f"spread and slippage × {factor:g}, volume ÷ {divisor:g}, over the whole test part",
+            partial(thin_volume, divisor=divisor),
+            test.start,
+            test,
+            dear,
+        ),
+        _Scenario(
+            f"volatility × {settings.volatility_factor:g}",
+            "all moves of the test part multiplied, mean log returns kept",
+            partial(shake, factor=settings.volatility_factor),
+            test.start,
+            test,
+        ),
+    ]
+
+
+def _session_open(world: World, test: IndexRange) -> int:
+    """Return the first bar of a day, a third into the test part; the bar there if days have one."""
+    days = closing_day(world.closed_at.astype("datetime64[us]"))
+    third = test.start + max(1, len(test) // 3)
+    opens = 1 + np.flatnonzero(days[1:] != days[:-1])
+    later = opens[(opens >= third) & (opens < test.stop - 1)]
+    return int(later[0]) if len(later) else third
+
+
+def _row(
+    subject: EvaluatedRun, named: _Named, traded: IndexRange, costs: CostProfile | None = None
+) -> StressRow:
+    name, kind, words = named
+    agents = subject.backtest(traded, costs=costs)
+    hold = backtest_buy_and_hold(subject, traded, costs)
+    if kind == "historical":
+        words += _held_share(agents, hold)
+    return StressRow(
+        scenario=name,
+        kind=kind,
+        words=words,
+        first_day=agents.first_day,
+        last_day=agents.last_day,
+        total_return_frac=float(agents.portfolio[-1] - 1.0),
+        hold_return_frac=float(hold.portfolio[-1] - 1.0),
+        max_drawdown_frac=max_drawdown(agents.portfolio_returns),
+        hold_drawdown_frac=max_drawdown(hold.portfolio_returns),
+    )
+
+
+def _held_share(agents: Backtest, hold: Backtest) -> str:
+    """Say what holding as much all the time gives: who holds less falls less, without skill."""
+    share = float(agents.position_frac.mean())
+    alike = share * hold.portfolio_returns
+    gained = f"{np.prod(1.0 + alike) - 1.0:+.1%}".replace("-", "−")
+    return (
+        f"; agents held {share:.0%} on average, and as much of equal weight all the time gives "
+        f"{gained}, drawdown {max_drawdown(alike):.1%}"
+    )
+
+
+def backtest_buy_and_hold(
+    subject: EvaluatedRun, traded: IndexRange, costs: CostProfile | None = None
+) -> Backtest:
+    """Backtest buying and holding every symbol of a run's agents, equal sleeves."""
+    bars = subject.bars(traded)
+    (only,) = backtest_all(
+        subject.data.world,
+        sleeve_config(costs or subject.env.costs),
+        [PolicyUnderTest("hold", buy_and_hold)],
+        bars_per_year=subject.bars_per_year,
+        first_bar=bars.start,
+        last_bar=bars.stop - 1,
+    )
+    return only

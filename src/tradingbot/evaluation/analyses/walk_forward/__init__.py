@@ -1,0 +1,1 @@
+"""Windows that move forward through time, with retraining."""
