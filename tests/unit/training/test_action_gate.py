@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-import torch
 
 from tradingbot.data.json_files import as_json
 from tradingbot.learning.task import ActionSpec
@@ -13,19 +13,18 @@ BOX = ActionSpec("box")
 EVEN = [1 / 7] * 7
 
 
+Played = tuple[np.ndarray, np.ndarray, float]
+"""Actions (S, N), histograms (N, bins) and trades per 1,000 steps of `judge_actions`."""
+
+
 def scores(
     histogram: list[float], trades: float = 30.0, lowest: float = -1.0, highest: float = 1.0
-) -> dict[str, torch.Tensor]:
-    return {
-        "histogram": torch.tensor([histogram], dtype=torch.float64),
-        "trades_per_1000": torch.tensor([trades]),
-        "lowest": torch.tensor([lowest]),
-        "highest": torch.tensor([highest]),
-    }
+) -> Played:
+    return np.array([[lowest], [highest]]), np.array([histogram]), trades
 
 
 def test_living_policy_passes() -> None:
-    gate = judge_actions(scores(EVEN), BOX)
+    gate = judge_actions(*scores(EVEN), BOX)
 
     assert gate.is_passed
     assert gate.entropy == pytest.approx(1.0)
@@ -41,8 +40,8 @@ def test_living_policy_passes() -> None:
         (scores(EVEN, highest=0.9), "range -1.00 … 0.90"),
     ],
 )
-def test_broken_limit_is_named(found: dict[str, torch.Tensor], words: str) -> None:
-    (failure,) = judge_actions(found, BOX).failures
+def test_broken_limit_is_named(found: Played, words: str) -> None:
+    (failure,) = judge_actions(*found, BOX).failures
 
     assert words in failure
 
@@ -50,18 +49,21 @@ def test_broken_limit_is_named(found: dict[str, torch.Tensor], words: str) -> No
 def test_codes_have_no_range() -> None:
     codes = ActionSpec("discrete", n_actions=7)
 
-    assert judge_actions(scores(EVEN, lowest=0.0, highest=6.0), codes).is_passed
+    assert judge_actions(*scores(EVEN, lowest=0.0, highest=6.0), codes).is_passed
 
 
 def test_words_name_the_gate_and_its_outcome() -> None:
-    passed, failed = judge_actions(scores(EVEN), BOX), judge_actions(scores(EVEN, trades=0.0), BOX)
+    passed, failed = (
+        judge_actions(*scores(EVEN), BOX),
+        judge_actions(*scores(EVEN, trades=0.0), BOX),
+    )
 
     assert passed.words == "gate A (actions are diverse): passed"
     assert failed.words.startswith("gate A (actions are diverse): not passed: 0 trades per 1,000")
 
 
 def test_agents_that_stay_out_neither_pass_nor_fail() -> None:
-    gate = not_applied(judge_actions(scores([1.0, 0, 0, 0, 0, 0, 0], trades=0.0), BOX))
+    gate = not_applied(judge_actions(*scores([1.0, 0, 0, 0, 0, 0, 0], trades=0.0), BOX))
 
     assert gate.words == "gate A: not applicable, agents stay out"
     assert gate.failures == ()

@@ -28,7 +28,10 @@ from tradingbot.runs.ledger import LEDGER_FILE, Ledger
 from tradingbot.runs.requirement import installed_version
 
 PACKAGE = Path(tradingbot.__file__).parent
-ROOTS = ("pipeline/catalogue", "pipeline/identity", "analyses/evaluated_run", "analyses/retraining")
+ROOTS = (
+    *("pipeline/catalogue", "pipeline/identity"),
+    *("analyses/evaluated_run", "analyses/retraining/training"),
+)
 NOT_SOURCES = {
     "__init__.py": "the version",
     "evaluation/report": "shows",
