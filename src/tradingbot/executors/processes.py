@@ -22,7 +22,15 @@ from multiprocessing.process import BaseProcess
 from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import UserError
 from tradingbot.executors.executor import OpenWork, Outcome, Progress, WorkItem, cancelled
-from tradingbot.executors.worker import Beat, Done, Failed, Gone, Message, Report, serve_items
+from tradingbot.executors.worker import (
+    Beat,
+    Done,
+    Failed,
+    Gone,
+    Message,
+    ProgressReport,
+    serve_items,
+)
 
 _ENDING_S = 2.0  # a worker that is asked to end gets so long before it is killed
 _CAUSES = {"SIGKILL": " (the system does so when memory is short)"}
@@ -214,7 +222,7 @@ class ProcessExecutor:
         if job is None or worker not in self._workers:
             return  # the last words of one that was replaced
         worker.heard_at, worker.has_spoken = time.monotonic(), True
-        if isinstance(message, Report):
+        if isinstance(message, ProgressReport):
             progress(*message)
         elif isinstance(message, Gone):
             self._lose(worker, worker.cause_of_end())

@@ -21,7 +21,7 @@ class Beat(NamedTuple):
     """The worker is alive."""
 
 
-class Report(NamedTuple):
+class ProgressReport(NamedTuple):
     """Progress of an item."""
 
     finished: int
@@ -46,7 +46,7 @@ class Gone(NamedTuple):
     """The worker's end of the pipe is closed; said by the thread that listens to it."""
 
 
-Message = Beat | Report | Done | Failed | Gone
+Message = Beat | ProgressReport | Done | Failed | Gone
 
 
 def serve_items(open_work: OpenWork, pipe: Connection, heartbeat_s: float) -> None:
@@ -96,7 +96,7 @@ class _Voice:
         now = time.monotonic()
         if now - self._last >= _SECONDS_BETWEEN_REPORTS:
             self._last = now
-            self.tell(Report(finished, total, label))
+            self.tell(ProgressReport(finished, total, label))
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Rules that orders must pass, as pure checks of a batch: the same in simulation and live.
 
-A rule of orders is one file in `rules/`, a rule of sessions one in `session_rules/`. Nothing here
-may read a policy, a reward or a clock.
+A rule of orders is one file in `rules/`, rules of sessions are in `session_rules.py`. Nothing
+here may read a policy, a reward or a clock.
 """
 
 from tradingbot.risk.catalogue import RULES, SESSION_RULES

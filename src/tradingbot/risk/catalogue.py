@@ -3,7 +3,7 @@
 `RULES` judge an order by its account, `SESSION_RULES` by the session it is sent in.
 """
 
-from tradingbot.risk.rule import RiskRule, SessionRule
+from tradingbot.risk.rule import RiskRule
 from tradingbot.risk.rules import (
     cash_reserve,
     margin,
@@ -15,16 +15,7 @@ from tradingbot.risk.rules import (
     trading_halted,
     unknown_value,
 )
-from tradingbot.risk.session_rules import (
-    correlated_exposure,
-    daily_loss,
-    duplicate_order,
-    low_confidence,
-    open_orders,
-    price_collar,
-    stale_price,
-    trade_count,
-)
+from tradingbot.risk.session_rules import SESSION_RULES
 
 RULES: tuple[RiskRule, ...] = (
     unknown_value.RULE,
@@ -36,17 +27,6 @@ RULES: tuple[RiskRule, ...] = (
     cash_reserve.RULE,
     margin.RULE,
     min_trade_value.RULE,
-)
-
-SESSION_RULES: tuple[SessionRule, ...] = (
-    duplicate_order.RULE,
-    stale_price.RULE,
-    price_collar.RULE,
-    daily_loss.RULE,
-    trade_count.RULE,
-    low_confidence.RULE,
-    correlated_exposure.RULE,
-    open_orders.RULE,
 )
 
 __all__ = ["RULES", "SESSION_RULES"]

@@ -12,7 +12,7 @@ from torch import Tensor
 from tradingbot.domain.denial import Denial
 from tradingbot.risk.catalogue import RULES, SESSION_RULES
 from tradingbot.risk.limits import RiskLimits, SessionLimits
-from tradingbot.risk.rule import OrderView, RiskRule, RiskVerdict, SessionFacts, SessionRule
+from tradingbot.risk.rule import OrderView, RiskRule, RiskVerdict, SessionRule
 
 _Rule = TypeVar("_Rule", RiskRule, SessionRule)
 
@@ -49,7 +49,7 @@ def active_session_rules(
     return [
         rule
         for rule in rules
-        if not (is_simulation and rule.inactive_in_simulation and _missing(rule, view))
+        if not (is_simulation and rule.inactive_in_simulation and not _facts(rule, view))
     ]
 
 
@@ -88,16 +88,18 @@ def _first_denial(
     return torch.where(view.order == 0.0, int(Denial.NONE), denial)
 
 
-def _missing(rule: SessionRule, view: OrderView) -> bool:
-    facts = view.session or SessionFacts()
-    return any(getattr(facts, name) is None for name in rule.facts)
+def _facts(rule: SessionRule, view: OrderView) -> list[Tensor]:
+    """Return the facts that a rule reads; none at all where one is not kept."""
+    facts = [getattr(view.session, name, None) for name in rule.facts]
+    kept = [fact for fact in facts if fact is not None]
+    return kept if len(kept) == len(facts) else []
 
 
 def _session_verdict(rule: SessionRule, limits: SessionLimits, view: OrderView) -> RiskVerdict:
-    if view.session is None or _missing(rule, view):
-        unknown = torch.full_like(view.mark, math.nan)
-        return RiskVerdict(torch.isnan(unknown), math.nan, unknown)
-    return rule.check(limits, view, view.session)
+    if facts := _facts(rule, view):
+        return rule.check(limits, view, *facts)
+    unknown = torch.full_like(view.mark, math.nan)
+    return RiskVerdict(torch.isnan(unknown), math.nan, unknown)
 
 
 def _words(

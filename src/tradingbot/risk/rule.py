@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tradingbot.domain.denial import Denial, SessionDenial
-from tradingbot.risk.limits import RiskLimits, SessionLimits
+from tradingbot.risk.limits import RiskLimits
 
 
 class SessionFacts(NamedTuple):
@@ -101,8 +101,8 @@ class SessionRule(NamedTuple):
     code: SessionDenial
     facts: tuple[str, ...]
     """Fields of `SessionFacts` that it reads."""
-    check: Callable[[SessionLimits, OrderView, SessionFacts], RiskVerdict]
-    """Called where every fact is kept; denies where one is NaN."""
+    check: Callable[..., RiskVerdict]
+    """(limits, view, *facts) → verdict; called where every fact is kept; NaN must deny."""
     judges_reducing: bool = False
     inactive_in_simulation: bool = True
     """Whether the simulator may do without the facts; elsewhere a fact that is not kept denies."""

@@ -123,7 +123,7 @@ def test_order_that_only_reduces_is_judged_where_a_mistake_is_likely(rule: Sessi
 
 
 def test_simulator_without_facts_asks_no_rule_and_is_denied_nothing() -> None:
-    def fails(limits: SessionLimits, order: OrderView, facts: SessionFacts) -> RiskVerdict:
+    def fails(limits: SessionLimits, order: OrderView, *facts: Tensor) -> RiskVerdict:
         raise AssertionError("asked")
 
     bare = view()._replace(session=None)

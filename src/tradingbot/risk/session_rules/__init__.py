@@ -1,1 +1,0 @@
-"""One session rule per file: `RULE`. `risk/catalogue.py` lists them."""
