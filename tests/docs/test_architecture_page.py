@@ -22,6 +22,7 @@ IMAGES = ROOT / "docs" / "images"
 REGENERATE = ".venv/bin/python tests/docs/test_architecture_page.py"
 ROOMS = {
     "domain": "symbols, orders, events, errors",
+    "executors": "work inline or by processes",
     "data": "bytes to checked bars",
     "configuration": "presets and files to settings",
     "features": "bars to causal numbers, certified",
@@ -49,6 +50,7 @@ COLUMNS = {
     "features": 120.0,
     "runs": 120.0,
     "plugins": 330.0,
+    "executors": 530.0,
     "rewards": 430.0,
     "supervised": 480.0,
     "risk": 720.0,
