@@ -13,8 +13,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -29,6 +28,7 @@ from tradingbot.executors.worker import (
     Gone,
     Message,
     ProgressReport,
+    deaf_to_interrupts,
     serve_items,
 )
 
@@ -80,7 +80,7 @@ class _Worker:
             name=f"worker-{number}",
             daemon=True,
         )
-        with _deaf_to_interrupts():
+        with deaf_to_interrupts():
             self.process.start()
         theirs.close()
         threading.Thread(target=self._talk, args=(ours,), daemon=True).start()
@@ -287,17 +287,3 @@ def _lost(job: _Job) -> Outcome:
 def _timed_out(item: WorkItem) -> Outcome:
     rule = f"{item.name} must be done in {item.timeout_s:g} s"
     return Outcome(item, error=UserError(rule, was="not finished", remedy="Allow it more time"))
-
-
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Let processes that are started in the block inherit that Ctrl-C is not theirs to hear."""
-    try:
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    except ValueError:  # not the main thread: nothing interrupts it
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
