@@ -24,7 +24,7 @@ _Record = TypeVar("_Record")
 _PACKAGE = Path(__file__).resolve().parents[2]
 _SOURCES = (
     *("domain", "data", "configuration", "features", "risk", "market", "rewards", "networks"),
-    *("learning", "envs", "agents", "supervised", "runs", "training", "evaluation"),
+    *("learning", "envs", "agents", "plugins", "supervised", "runs", "training", "evaluation"),
 )
 """Folders and files of the package."""
 _NOT_MEASURED_BY = ("evaluation/report", "evaluation/figures", "evaluation/gates")

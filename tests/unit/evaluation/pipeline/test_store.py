@@ -37,8 +37,13 @@ NOT_SOURCES = {
     "evaluation/report": "shows",
     "evaluation/figures": "shows",
     "evaluation/gates": "judges",
+    "executors": "carries out",
+    "facade": "calls",
 }
-NOT_COMPUTING = {"typer", "rich", "pydantic", "yaml", "gymnasium", "jinja2", "matplotlib"}
+NOT_COMPUTING = {
+    *("typer", "rich", "pydantic", "pydantic_core", "yaml", "gymnasium", "jinja2", "matplotlib"),
+    "pyarrow",
+}
 RECORD = Interval(1.0, float("nan"), float("inf"))
 
 
