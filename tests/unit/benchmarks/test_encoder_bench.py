@@ -20,7 +20,7 @@ from tradingbot.networks.encoders.transformer import TransformerEncoder
 from tradingbot_benchmarks.learning.encoder import FULL, QUICK, measure_encoder
 from tradingbot_benchmarks.record import BenchRecord
 
-SCRIPT = Path(__file__).resolve().parents[4] / "benchmarks" / "gpu_encoder.py"
+SCRIPT = Path(__file__).resolve().parents[3] / "benchmarks" / "gpu_encoder.py"
 SMALL = replace(
     QUICK,
     encoder=ENCODER_PRESETS["tiny"],

@@ -21,7 +21,7 @@ from tradingbot_benchmarks.learning.known_answers import (
     require_pooling,
 )
 
-SCRIPT = Path(__file__).resolve().parents[4] / "benchmarks" / "gpu_learning.py"
+SCRIPT = Path(__file__).resolve().parents[3] / "benchmarks" / "gpu_learning.py"
 RUN = LearningRun(
     n_agents=2, periods=Periods(train_bars=660, test_bars=60), updates=1, shrinkage=None
 )

@@ -24,7 +24,7 @@ from tradingbot_benchmarks.simulator.results import (
     speed_curves,
 )
 
-BENCHMARKS = Path(__file__).resolve().parents[4] / "benchmarks"
+BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 MACHINE = {
     "processor": "AMD EPYC",
     "cores": "2",

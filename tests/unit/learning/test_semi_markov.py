@@ -190,14 +190,14 @@ def test_ppo_values_waits_by_their_time_not_by_their_number(carries: TransitionE
     )
     task = WaitingTask(discount=GAMMA, carries=carries)
     learner = PPO(task, TableView(task.table), config, seed=1)
-    for _ in range(40):
+    for _ in range(12):
         update = learner.update()
     assert float(update.metrics["value/mean"]) == pytest.approx(WORTH, rel=0.05)
 
     # One and the same discount for every wait would make it 18.6.
     blind = WaitingTask(discount=GAMMA, carries=TransitionExtras())
     learner = PPO(blind, TableView(blind.table), config, seed=1)
-    for _ in range(40):
+    for _ in range(12):
         update = learner.update()
     assert float(update.metrics["value/mean"]) > 1.5 * WORTH
 
