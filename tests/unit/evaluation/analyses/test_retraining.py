@@ -14,8 +14,8 @@ from fixtures.run_bits import ENCODED
 from fixtures.tiny_training import tiny_config
 from tradingbot.data.calendar import closing_day
 from tradingbot.domain.errors import ConfigError, TrainingError
-from tradingbot.evaluation.analyses import retraining
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.evaluation.analyses.retraining import training as retraining
 from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec, retraining_config
 from tradingbot.evaluation.analyses.retraining.training import (
     RetrainingResult,
@@ -164,7 +164,7 @@ def test_weights_are_the_same_whatever_follows_validation(
     def changed_data(config: TrainConfig, workspace: Path) -> TrainingData:
         return with_another_future(open_data(config, workspace))
 
-    monkeypatch.setattr(retraining, "assemble", noted)
+    monkeypatch.setattr(retraining, "build_training_setup", noted)
     as_it_was = train(WINDOW, subject.config, subject.data, tmp_path)
     monkeypatch.setattr(retraining, "open_data", changed_data)
     otherwise = train(WINDOW, subject.config, subject.data, tmp_path)
@@ -192,7 +192,7 @@ def test_encoder_is_pretrained_anew_on_the_training_bars_of_the_window_alone(
         opened = open_data(config, workspace)
         return with_another_future(opened, opened.split.train.stop)
 
-    monkeypatch.setattr(retraining, "assemble", noted)
+    monkeypatch.setattr(retraining, "build_training_setup", noted)
     train(SHORT, config, data, tmp_path)
     train(WINDOW, config, data, tmp_path)
     monkeypatch.setattr(retraining, "open_data", changed_data)
