@@ -53,6 +53,7 @@ class TradingVectorEnv(VectorEnv[Any, Any, Any]):
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}
         self.num_envs = num_envs
         self._every = np.ones(num_envs, dtype=np.bool_)
+        self._unended = np.zeros((3, num_envs), dtype=np.bool_)
         self.single_observation_space = observation_space(world, config)
         self.single_action_space = action_space(config.rules.action.space)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -84,7 +85,7 @@ class TradingVectorEnv(VectorEnv[Any, Any, Any]):
         simulator = self.simulator
         n_ended = simulator.step_arrays(actions)
         made, every = simulator.arrays, self._every.copy()
-        terminated, truncated = made.flags[0].copy(), made.flags[1].copy()
+        terminated, truncated, _ = made.flags.copy() if n_ended else self._unended.copy()
         infos: dict[str, Any] = {
             "equity": made.equity.copy(),
             "reward_terms": made.terms.copy().T,

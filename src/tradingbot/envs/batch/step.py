@@ -81,7 +81,7 @@ class LaneArrays(Protocol):
 
     @property
     def flags(self) -> NDArray[np.bool_]:
-        """(2 or more, B): terminated, truncated."""
+        """(3, B): terminated, truncated, and traded where it is known."""
 
     @property
     def equity(self) -> NDArray[Any]:
@@ -97,7 +97,8 @@ class TensorArrays:
     def __init__(self, writer: ObservationWriter, made: BatchStep) -> None:
         self._writer, self._made = writer, made
         self.reward, self.terms = _array(made.reward), _array(made.terms)
-        self.flags = np.stack((_array(made.terminated), _array(made.truncated)))
+        ends = (_array(made.terminated), _array(made.truncated))
+        self.flags = np.stack((*ends, np.zeros_like(ends[0])))
         self.equity = _array(made.account.equity)
 
     @property

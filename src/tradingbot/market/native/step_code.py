@@ -158,6 +158,14 @@ static void write_next(const int64_t *call, const struct made *made, int64_t fir
     observe_lane(call, made, l, seen + (first + l) * call[AT_WIDTH]);
 }
 
+/* Bars lie all over memory: those of a block are fetched while the block before is computed. */
+static inline void prefetch_bars(const int64_t *call, int64_t first, int64_t last)
+{
+  const int32_t *row = AT(const int32_t, AT_COUNTS) + ROW * call[AT_LANES];
+  for (int64_t l = first; l < last && l < first + BLOCK; l++)
+    __builtin_prefetch(AT(const real, AT_MARKET) + MARKET_COLUMNS * ((int64_t)row[l] + 1));
+}
+
 static void step_part(const int64_t *call, int64_t part)
 {
   struct given given;
@@ -167,8 +175,10 @@ static void step_part(const int64_t *call, int64_t part)
   if (!call[AT_RATES_DIFFER])
     for (int i = 0; i < RATES; i++)
       for (int l = 0; l < BLOCK; l++) given.rates[i][l] = AT(const real, AT_RATES)[i];
+  prefetch_bars(call, first, last);
   for (; first < last; first += BLOCK) {
     int n = last - first < BLOCK ? (int)(last - first) : BLOCK;
+    prefetch_bars(call, first + BLOCK, last);
     read_block(call, &given, first, n);
     advance_lanes(&given, &made, n);
     write_ends(call, &made, first, n);
