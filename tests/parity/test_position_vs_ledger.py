@@ -15,7 +15,7 @@ from tradingbot.domain.order_intent import Side
 from tradingbot.domain.position import Position, apply_fill, position_from_fills
 from tradingbot.domain.seeding import stream
 from tradingbot.market.account import open_accounts
-from tradingbot.market.ledger import Fill as TensorFill
+from tradingbot.market.ledger import FillBatch
 from tradingbot.market.ledger import apply_fill as book
 
 N_STREAMS, N_FILLS = 64, 60
@@ -53,7 +53,7 @@ def test_positions_equal_the_tensor_ledger_after_every_fill(streams: list[list[F
             [[float(f.signed_units), float(f.price), float(f.fee_ccy)] for f in fills]
         )
         units, price, fee = torch.from_numpy(numbers).unbind(1)
-        account = book(account, TensorFill(units, price, price, fee), torch.full_like(price, 1e6))
+        account = book(account, FillBatch(units, price, price, fee), torch.full_like(price, 1e6))
         before = positions
         positions = [apply_fill(p, f) for p, f in zip(positions, fills, strict=True)]
         turns += sum(a.units * b.units < 0 for a, b in zip(before, positions, strict=True))
