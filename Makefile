@@ -1,6 +1,6 @@
 # Every verb sets up what it needs (virtual environment, locked packages, this package) and then does its job.
 # The lock is a plain pip constraints file: one version of everything, installed only where an extra asks for it.
-PYTHON ?= $(firstword $(shell command -v python3.11 python3 python))
+PYTHON ?= $(firstword $(shell command -v python3.11 python3.12 python3.13 python3 python))
 VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
@@ -29,15 +29,15 @@ bench: install-bench  ## Measure speed against references in the same run
 	$(BIN)/tradingbot bench simulator
 
 lint: install-dev
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
 
 type: install-dev
 	$(BIN)/mypy
 
 format: install-dev  ## Format and sort imports
-	$(BIN)/ruff check --fix src tests benchmarks
-	$(BIN)/ruff format src tests benchmarks
+	$(BIN)/ruff check --fix src tests benchmarks examples
+	$(BIN)/ruff format src tests benchmarks examples
 
 coverage: install-dev  ## Line and branch coverage of the default suite
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" -q --cov=tradingbot --cov-branch --cov-report=term-missing
