@@ -1,0 +1,113 @@
+"""The wheel works outside the clone: presets, templates, universes and the façade are inside.
+
+Heavy dependencies are those of this environment, by a path file: nothing is downloaded. The clone
+is not importable there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = ("src", "benchmarks", "pyproject.toml", "README.md", "LICENSE")
+FACADE = """
+import sys
+import tradingbot as tb
+from tradingbot.configuration.files import preset_folder
+from tradingbot.evaluation.real_facts import load_real_facts
+from importlib.resources import files
+
+assert {root!r} not in tb.__file__, tb.__file__
+assert not {{{root!r} + "/src", {root!r} + "/benchmarks"}} & set(sys.path), sys.path
+for kind in ("training", "evaluation", "gates"):
+    assert list(preset_folder(kind).glob("*.yaml")), kind
+templates = files("tradingbot.evaluation") / "templates"
+assert all((templates / name).is_file() for name in ("page.html", "dossier.html", "dossier.css"))
+assert (files("tradingbot") / "py.typed").is_file()
+assert load_real_facts()
+bars = tb.generate_bars("noise", symbols=["SPY"], timeframe="1d")
+result = tb.backtest("sma_cross:fast=5,slow=20", bars, against=["buy_and_hold"])
+assert result.plot("picture.html").stat().st_size > 10_000
+print(result.summary())
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment with the wheel in it; returns its folder of commands."""
+    folder = tmp_path_factory.mktemp("wheel")
+    tree = folder / "tree"
+    tree.mkdir()
+    for part in PARTS:
+        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+        copy(ROOT / part, tree / part)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    wheels = folder / "wheels"
+    build = ["wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(wheels)]
+    _run([*pip, *build, str(tree)], folder)
+    _run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], folder)
+    python = folder / "venv" / "bin" / "python"
+    (wheel,) = wheels.glob("*.whl")
+    _run([*pip, "--python", str(python), "install", "--quiet", "--no-deps", str(wheel)], folder)
+    packages = next((folder / "venv" / "lib").glob("python*")) / "site-packages"
+    # A path file adds the folder itself and reads no path file in it: not that of the clone.
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return python.parent
+
+
+def _run(command: list[str], folder: Path) -> str:
+    dropped = ("PYTHONPATH", "TRADINGBOT_WORKSPACE", "TRADINGBOT_PLUGINS")
+    environment = {key: value for key, value in os.environ.items() if key not in dropped}
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**environment, "NO_COLOR": "1", "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode in (0, 1) if "doctor" in command else done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (("doctor",), "tradingbot"),
+        (("config", "list"), "crypto12"),
+        (("universe", "list"), "us143"),
+        (("demo", "--help"), "--market"),
+        (("gates", "--print"), "final"),
+        (("market", "list"), "planted"),
+        (("bench", "--help"), "simulator"),
+        (
+            (
+                *("data", "generate", "--name", "tiny", "--universe", "prototype10", "--json"),
+                *("--start", "2025-09-01", "--end", "2025-09-12"),
+            ),
+            '"tiny"',
+        ),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, tuple) else "",
+)
+def test_command_works_elsewhere(
+    installed: Path, tmp_path: Path, arguments: tuple[str, ...], shown: str
+) -> None:
+    assert shown in _run([str(installed / "tradingbot"), *arguments], tmp_path)
+
+
+def test_facade_works_elsewhere(installed: Path, tmp_path: Path) -> None:
+    code = FACADE.format(root=str(ROOT))
+
+    out = _run([str(installed / "python"), "-c", code], tmp_path)
+
+    assert "sma_cross:fast=5,slow=20" in out
+    assert "synthetic" in out
