@@ -42,12 +42,11 @@ def strategy(
         vectorised: It is given the whole history at once and returns targets (N, T); each backtest
             then changes the future and refuses it if an earlier target moves.
 
-    Example:
-        >>> import numpy as np
-        >>> import tradingbot as tb
-        >>> @tb.strategy(warm_up_bars="bars")
-        ... def above_its_mean(view, *, bars: int = 20):
-        ...     return np.where(view.close[:, -1] > view.close[:, -bars:].mean(axis=1), 1.0, 0.0)
+    Example::
+
+        @tb.strategy(warm_up_bars="bars")
+        def above_its_mean(view, *, bars: int = 20):
+            return np.where(view.close[:, -1] > view.close[:, -bars:].mean(axis=1), 1.0, 0.0)
     """
     return _declare("strategy", target, name, warm_up_bars, vectorised)
 
@@ -95,11 +94,11 @@ def reward_term(
         version: Raised whenever the same step can give another number.
         name: What it is called; the function's name by default.
 
-    Example:
-        >>> import tradingbot as tb
-        >>> @tb.reward_term(low=-1.0, high=0.0, objective="risk")
-        ... def small_positions(step, xp, *, scale: float = 1.0):
-        ...     return -scale * step.exposure * step.exposure
+    Example::
+
+        @tb.reward_term(low=-1.0, high=0.0, objective="risk")
+        def large_moves(step, xp, *, scale: float = 100.0):
+            return -scale * step.equity_return * step.equity_return
     """
     if not -1.0 <= low < high <= 1.0:
         raise ConfigError("bounds of a reward term must lie in [-1, 1]", was=f"{low} … {high}")
