@@ -43,7 +43,7 @@ class Bars:
         >>> bars
         <Bars of SPY: 427 × 1h, 2024-01-02 … 2024-03-28, synthetic>
         >>> round(bars.bars_per_year)
-        1759
+        1751
     """
 
     dataset: Dataset
@@ -165,7 +165,7 @@ def load_bars(  # noqa: PLR0913 - one argument for each way in which files diffe
     Example:
         >>> import tradingbot as tb
         >>> made = tb.generate_bars("regimes", symbols=["SPY", "QQQ"], timeframe="1d")
-        >>> path = made.write_csv("bars.csv")
+        >>> path = made.write_csv(made.workspace / "bars.csv")
         >>> tb.load_bars(path, stamps="close", synthetic=True)
         <Bars of QQQ, SPY: 1,004 × 1d, 2023-10-02 … 2025-10-01, synthetic>
     """
