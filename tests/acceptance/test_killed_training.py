@@ -1,4 +1,4 @@
-"""T01, T02, T03: a training run that is killed at any moment goes on to the same bits."""
+"""T01, T02, T03: a training run that is killed at any moment resumes bit-identically."""
 
 from __future__ import annotations
 

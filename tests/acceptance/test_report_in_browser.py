@@ -99,7 +99,13 @@ def test_page_shows_verdict_and_key_numbers(browser: Browser, pages: Pages) -> N
     banner = browser.evaluate("document.querySelector('#verdict').innerText").replace("\u202f", " ")
 
     assert banner.count("GO") == 1
-    for known in ("synthetic data", "+30.6 %", "equal weight, held +6.6 %", "97.1 %", "17.3 bp"):
+    for known in (
+        "synthetic data",
+        "+30.6 %",
+        "buy & hold, equal weight +6.6 %",
+        "97.1 %",
+        "17.3 bp",
+    ):
         assert known in banner
     assert browser.evaluate("document.title").startswith("GO: example-run (synthetic data)")
     assert "95 % [1.20, 3.00]" in banner

@@ -97,7 +97,7 @@ def run_page(text: str, folder: Path) -> int:
     """Run every block of a page in `folder`; return how many examples ran.
 
     Raises:
-        AssertionError: If a command leaves with another code or shows another output than stated.
+        AssertionError: If a command exits with another code or shows another output than stated.
     """
     namespace: dict[str, object] = {"__name__": "__main__"}
     count = 0

@@ -138,7 +138,7 @@ def difference(played: Backtest, symbol: int, peer: PeerResult) -> float:
     trades = played.trades
     mine = trades.select((trades.symbol == symbol) & ~trades.is_open)
     entered, left = (
-        np.searchsorted(played.closed_at, stamps) for stamps in (mine.entered_at, mine.left_at)
+        np.searchsorted(played.closed_at, stamps) for stamps in (mine.entered_at, mine.exited_at)
     )
     if not np.array_equal(entered, peer.entry_bar) or not np.array_equal(left, peer.exit_bar):
         return float("inf")

@@ -75,7 +75,7 @@ class Comparison:
     """Hash of the newest weights of both."""
 
     @property
-    def remark(self) -> str | None:
+    def note(self) -> str | None:
         """What to mind when figures are compared; None where both are equally far."""
         if "updates" not in self.facts:
             return None

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while training: finish the update, save, leave with 130 or 143."""
+"""Ctrl-C and SIGTERM while training: finish the update, save, exit with 130 or 143."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CAUGHT = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopRequest:
-    """Whether somebody asked the process to stop, and how."""
+    """Whether the process was asked to stop, and by which signal."""
 
     def __init__(self) -> None:
         self.signal: int | None = None

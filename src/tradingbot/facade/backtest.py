@@ -86,7 +86,7 @@ class BacktestResult:
                 "symbol": symbols,
                 "side": trades.side,
                 "entered_at": trades.entered_at.astype("datetime64[us]"),
-                "left_at": trades.left_at.astype("datetime64[us]"),
+                "exited_at": trades.exited_at.astype("datetime64[us]"),
                 "bars": trades.bars,
                 "units": trades.units,
                 "entry_price": trades.entry_price,

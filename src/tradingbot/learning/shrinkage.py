@@ -37,10 +37,10 @@ FORMS: Mapping[str, float] = {"shared": 0.0, "half": 0.5, "full": 1.0}
 """Form of a policy that trades → what its deviations are multiplied by."""
 FORM_WORDS: Mapping[str, str] = {
     "shared": "all alike, without deviations of single agents",
-    "half": "with half of each agent's deviation",
+    "half": "with shrinkage 0.5 of each agent's deviation",
     "full": "as learned, with all of each agent's deviation",
 }
-"""What the forms mean, for people."""
+"""What the forms mean, in words."""
 FLAT = "flat"
 Act = Callable[[Observation], Tensor]
 

@@ -177,7 +177,7 @@ class TrainConfig(ConfigSection):
     """`auto`: CUDA where there is a device."""
     threads: Annotated[int, Field(ge=0, le=1024)] = 1
     """Torch's threads on a CPU, 0 for its own choice. Sums depend on their number in the last bit:
-    a run resumes to the same bits on the same machine with the same number."""
+    a run resumes bit-identically on the same machine with the same number."""
     compile: bool = False
     """Compile the simulator's step on a CPU too: some twenty seconds at the start."""
     tracking: TrackingSection = TrackingSection()

@@ -24,6 +24,7 @@ from tradingbot.evaluation.performance.record import (
     AgentPerformance,
     PartPerformance,
     PolicyPerformance,
+    rename_old_policies,
 )
 from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.training.action_gate import ActionGate
@@ -53,7 +54,7 @@ class TrainResult:
     gates: tuple[ActionGate, ...]
     """Gate A of each part."""
     weights_sha256: str = ""
-    """Of the checkpoint `judged`: the best weights with what is kept of their deviations, and which
+    """Of the checkpoint `selected`: the best weights with what is kept of their deviations, and which
     agents trade."""
     caveat: str = ""
     """What every figure here is to be read with; empty for synthetic data."""
@@ -82,7 +83,7 @@ def read_result(run: Path) -> TrainResult:
     """
     path = run / RESULT_FILE
     try:
-        values = json.loads(path.read_bytes())
+        values = rename_old_policies(json.loads(path.read_bytes()))
         if isinstance(values, dict) and "format" not in values:
             return _read_version_1(values)
         return from_plain(TrainResult, values, name=RESULT_FILE)

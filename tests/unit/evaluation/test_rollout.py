@@ -207,7 +207,7 @@ def test_trades_add_up_to_the_books(world: World, account: AccountRules | None) 
                 assert mine.pnl_ccy.sum() == pytest.approx(made.realised_ccy[place], abs=1e-6)
     by_price = trades.units * (trades.exit_price - trades.entry_price) - trades.commission_ccy
     assert trades.pnl_ccy == pytest.approx(by_price, abs=1e-6)
-    assert (trades.left_at >= trades.entered_at).all()
+    assert (trades.exited_at >= trades.entered_at).all()
     assert (trades.bars >= 0).all()
     reasons = set(trades.reason.tolist())
     assert reasons == {0} if account is None else reasons >= {0, int(ExitReason.STOP_LOSS)}

@@ -25,7 +25,7 @@ How to add a command
 
 Rules: import polars, torch and pydantic inside commands, because `tradingbot --help` imports every
 command module (a test checks); raise `UserError` and let the boundary in `application` print it;
-leave with `raise typer.Exit(code)` for 1 (findings) or 2 (unusable); results go to stdout through
+exit with `raise typer.Exit(code)` for 1 (findings) or 2 (unusable); results go to stdout through
 `tradingbot.app.console`, progress and notes to stderr; every docstring has an example.
 """
 

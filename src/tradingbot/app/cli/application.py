@@ -121,7 +121,7 @@ def _invoke(arguments: Sequence[str], invocation: Invocation) -> int:
             list(arguments), prog_name="tradingbot", standalone_mode=False, obj=invocation
         )
     except SystemExit as e:
-        # Typer and Rich both leave with 1 when the pipe breaks, which would read as "findings".
+        # Typer and Rich both exit with 1 when the pipe breaks, which would read as "findings".
         if isinstance(e.__context__, BrokenPipeError):
             raise e.__context__ from e
         result = e.code

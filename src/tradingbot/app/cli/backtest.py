@@ -29,7 +29,7 @@ app = typer.Typer()
 
 _COLUMNS = (
     *("policy", "return", "Sharpe [95 %]", "drawdown", "bp/bar [95 %]", "invested"),
-    *("turnover", "trades", "won", "costs"),
+    *("turnover", "trades", "win rate", "costs"),
 )
 _MOST_BPS = 500.0
 

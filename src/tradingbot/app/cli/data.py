@@ -100,7 +100,7 @@ def validate_data(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check a dataset by every rule; leave with 0 clean, 1 findings, 2 unusable.
+    """Check a dataset by every rule; exits with 0 clean, 1 findings, 2 unusable.
 
     Example: [bold]tradingbot data validate demo --heat-map coverage.png[/bold]
     """

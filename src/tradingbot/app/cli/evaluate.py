@@ -211,11 +211,11 @@ def _print_summary(dossier: Dossier) -> None:
     statistics, leak = dossier.statistics, dossier.leak_check
     spa_p = statistics.spa_p_consistent
     rows = [
-        ("probability of skill (deflated)", f"{statistics.deflated_sharpe:.1%}", "> 95 %"),
+        ("deflated Sharpe ratio", f"{statistics.deflated_sharpe:.2f}", "≥ 0.95"),
         ("trials counted on these data", f"{statistics.n_trials:,}", ""),
         (
-            "no better than the best baseline (SPA p)",
-            f"{spa_p:.3f}" if spa_p else "0 (no draw was as good)",
+            "SPA p-value, best baseline",
+            f"{spa_p:.3f}" if spa_p >= 0.001 else "< 0.001",
             "< 0.05",
         ),
         ("leak check", "; ".join(leak.words) or leak.gap or "clean", "clean"),
@@ -226,7 +226,7 @@ def _print_summary(dossier: Dossier) -> None:
     if dossier.walk_forward is not None:
         share = dossier.walk_forward.share_positive.estimate
         count = len(dossier.walk_forward.windows)
-        rows.append(("walk-forward windows above 0", f"{share:.0%} of {count}", "≥ 70 %"))
+        rows.append(("profitable walk-forward windows", f"{share:.0%} of {count}", "≥ 70 %"))
     if dossier.regimes is not None:
         count = len(dossier.regimes.rows)
         rows.append(("regimes with a profit", f"{dossier.regimes.profitable} of {count}", "≥ 3"))

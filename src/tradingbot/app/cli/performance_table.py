@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 
 PERFORMANCE_COLUMNS = (
     *("policy", "return", "Sharpe/yr [95 %]", "bp/bar [95 %]", "drawdown"),
-    *("trades", "won", "invested", "turnover", "costs"),
+    *("trades", "win rate", "invested", "turnover", "costs"),
 )
 """What `performance_row` fills; tables with less room take the first few."""
 PERFORMANCE_NOTE = (
-    "All sleeves together, never rebalanced; bp/bar: mean of the sleeves. Turnover: per bar, of "
+    "All per-symbol accounts together, never rebalanced; bp/bar: their mean. Turnover: per bar, of "
     "equity. Costs: of the result before costs."
 )
 

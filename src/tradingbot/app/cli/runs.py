@@ -120,7 +120,8 @@ def compare_two(
     comparison = compare_runs(look_up_run(invocation, first), look_up_run(invocation, second))
     if as_json:
         derived = {
-            "remark": comparison.remark,
+            "note": comparison.note,
+            "remark": comparison.note,  # its name until version 1
             "weights_are_equal": comparison.weights_are_equal,
         }
         print_json({**_fields(comparison), **derived})
@@ -273,8 +274,8 @@ def _print_comparison(comparison: Comparison) -> None:
     _print_unless_empty("Configuration", ["key", f"{a} → {b}"], differing, "is the same")
     _print_unless_empty("Facts that differ", ["fact", a, b], rows, "none")
     _print_unless_empty("Last figures", ["figure", a, b], figures, "none yet")
-    if comparison.remark:
-        print_text(f"remark: {comparison.remark}")
+    if comparison.note:
+        print_text(f"note: {comparison.note}")
     words = {True: "equal, bit for bit", False: "different", None: "not there in both"}
     print_text(f"weights: {words[comparison.weights_are_equal]}")
 

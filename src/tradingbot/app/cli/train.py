@@ -81,7 +81,7 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
 ) -> None:
     """Train one agent per symbol; pre-train, train, checkpoint, judge on validation and test.
 
-    Ctrl-C or SIGTERM saves and leaves (130 or 143); [bold]--resume[/bold] goes on to the same bits.
+    Ctrl-C or SIGTERM saves and exits (130 or 143); [bold]--resume[/bold] is bit-identical.
     Results are in the run directory below the workspace. With --json every event is one line.
 
     Example: [bold]tradingbot train --preset prototype10[/bold]

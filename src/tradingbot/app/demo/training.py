@@ -190,7 +190,7 @@ def _returns_chart(result: TrainResult, word: str) -> Chart:
     return Chart(
         f"Agents beside simple policies and oracle ({word})",
         draw(FULL_PX),
-        "Net of costs, basis points per bar with 95 % intervals; mean of the agents' sleeves.",
+        "Net of costs, basis points per bar with 95 % intervals; mean of the per-symbol accounts.",
         draw(NARROW_PX),
     )
 

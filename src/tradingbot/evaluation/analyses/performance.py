@@ -24,7 +24,13 @@ from tradingbot.evaluation.performance.measure import (
     part_performance,
     require_finite,
 )
-from tradingbot.evaluation.performance.record import AGENTS, HOLD, PartPerformance, PolicyKind
+from tradingbot.evaluation.performance.record import (
+    AGENTS,
+    HOLD,
+    MATCHED_RANDOM,
+    PartPerformance,
+    PolicyKind,
+)
 from tradingbot.training.data import REFERENCE_INDEX
 from tradingbot.training.opponents import (
     backtest_index,
@@ -136,7 +142,7 @@ def _baselines(
             found.append(PolicyUnderTest(name, baseline(name, world, seed=seed)))
     share = subject.env.rules.limits.max_position_frac
     like = random_like(agents, world, seed=seed, max_position_frac=share)
-    return [*found, PolicyUnderTest("random, as much", like)]
+    return [*found, PolicyUnderTest(MATCHED_RANDOM, like)]
 
 
 def _supervised(subject: EvaluatedRun) -> list[PolicyUnderTest]:

@@ -31,7 +31,7 @@ class Trades:
     """1 long, −1 short."""
     entered_at: IntArray
     """Close, µs since 1970 UTC, of the bar in which it was opened."""
-    left_at: IntArray
+    exited_at: IntArray
     """The same of the bar in which it was closed; of the last bar where it is open."""
     bars: IntArray
     """Bars in which it was held; one that it left at the open does not count."""
@@ -112,7 +112,7 @@ def trades_of(
         symbol=owner % n_symbols,
         side=side.astype(np.int64),
         entered_at=closed_at[first],
-        left_at=closed_at[last],
+        exited_at=closed_at[last],
         bars=last - first + (is_open | within_bar),
         units=units,
         entry_price=entered / units,

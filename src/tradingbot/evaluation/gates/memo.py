@@ -180,7 +180,7 @@ def _missing(results: Sequence[GateResult]) -> list[GateResult]:
 
 def describe(result: GateResult) -> str:
     """Say a judged gate in one line."""
-    failed = "Not so: " if result.outcome == "fail" else ""
+    failed = "FAIL: " if result.outcome == "fail" else ""
     return f"{failed}{result.words}: {_now(result)}, wanted {result.wanted}."
 
 

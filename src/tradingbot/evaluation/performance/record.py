@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from tradingbot.evaluation.statistics.interval import Interval
 
 PolicyKind = Literal["agents", "baseline", "supervised", "oracle"]
-AGENTS, HOLD, FLAT, ORACLE = "agents", "equal weight, held", "flat", "oracle"
+AGENTS, HOLD, FLAT, ORACLE = "agents", "buy & hold, equal weight", "flat", "oracle"
+MATCHED_RANDOM = "turnover-matched random"
+OLD_NAMES = {"equal weight, held": HOLD, "random, as much": MATCHED_RANDOM}
+"""Name of a policy in older results and dossiers → its name today."""
 """Names of policies that stand in more than one table."""
 
 
@@ -104,3 +107,14 @@ class PartPerformance:
     def policy(self, name: str) -> PolicyPerformance | None:
         """Return the row of a policy; None where it is not there."""
         return next((row for row in self.policies if row.policy == name), None)
+
+
+def rename_old_policies(values: Any) -> Any:
+    """Return plain values of a result or dossier with policies under the names of this version."""
+    if isinstance(values, str):
+        return OLD_NAMES.get(values, values)
+    if isinstance(values, list):
+        return [rename_old_policies(each) for each in values]
+    if isinstance(values, dict):
+        return {key: rename_old_policies(each) for key, each in values.items()}
+    return values

@@ -179,7 +179,7 @@ def trades_csv(backtests: Sequence[Backtest]) -> str:
         trades = played.trades
         entered, left = (
             stamps.astype("datetime64[us]").astype("datetime64[s]").astype(str)
-            for stamps in (trades.entered_at, trades.left_at)
+            for stamps in (trades.entered_at, trades.exited_at)
         )
         for place in range(len(trades)):
             numbers = (

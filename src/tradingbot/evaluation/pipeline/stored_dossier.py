@@ -16,6 +16,7 @@ from tradingbot.evaluation.dossier.version_1 import upgraded
 from tradingbot.evaluation.gates.gates_file import foreign_source, load_gates, read_benches
 from tradingbot.evaluation.gates.memo import write_memo
 from tradingbot.evaluation.gates.result import Memo
+from tradingbot.evaluation.performance.record import rename_old_policies
 from tradingbot.runs import RunDirectory
 from tradingbot.runs.ledger import LEDGER_FILE, Ledger
 from tradingbot.runs.receipt import began_at
@@ -24,7 +25,7 @@ EVALUATION_FOLDER, DOSSIER_FILE = "evaluation", "dossier.json"
 
 
 def read_dossier(run: Path) -> Dossier:
-    """Read the dossier that `tradingbot evaluate` left in a run's folder, whoever changed it since.
+    """Read the dossier that `tradingbot evaluate` left in a run's folder, also one that was changed since.
 
     Raises:
         ConfigError: If the run was not evaluated.
@@ -90,9 +91,9 @@ def _parse(content: bytes, run: Path) -> Dossier:
             "a dossier must be readable JSON",
             was=json_problem(e),
             where=str(_path(run)),
-            remedy=f"Make it again: tradingbot evaluate {run.name}",
+            remedy=f"Evaluate again: tradingbot evaluate {run.name}",
         ) from e
-    return from_plain(Dossier, upgraded(values), name=DOSSIER_FILE)
+    return from_plain(Dossier, upgraded(rename_old_policies(values)), name=DOSSIER_FILE)
 
 
 def judge_run(

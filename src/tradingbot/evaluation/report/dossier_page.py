@@ -161,7 +161,7 @@ def _key_figures(dossier: Dossier) -> list[Figure]:
     if dossier.walk_forward is not None and dossier.walk_forward.windows:
         windows = len(dossier.walk_forward.windows)
         positive = percent(dossier.walk_forward.share_positive.estimate, 0)
-        figures.append(Figure("Windows above 0", positive, f"of {windows}"))
+        figures.append(Figure("Profitable windows", positive, f"of {windows}"))
     return figures
 
 

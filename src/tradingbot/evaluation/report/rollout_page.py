@@ -25,7 +25,7 @@ from tradingbot.evaluation.statistics.interval import Interval
 
 STATISTICS_COLUMNS = (
     *("policy", "return", "Sharpe/yr [95 %]", "drawdown", "bp/bar [95 %]"),
-    *("invested", "trades", "won", "costs"),
+    *("invested", "trades", "win rate", "costs"),
 )
 _TRADES_SHOWN, _BARS_SHOWN = 4, 350
 _TRADE_COLUMNS = (
@@ -276,7 +276,7 @@ def _trade_row(played: Backtest, at: int) -> list[str]:
         _name(played.policy),
         played.symbols[trades.symbol[at]],
         _minute(trades.entered_at[at]),
-        _minute(trades.left_at[at]),
+        _minute(trades.exited_at[at]),
         f"{trades.bars[at]:,}",
         f"{trades.units[at]:,.2f}",
         f"{trades.entry_price[at]:,.2f}",

@@ -226,7 +226,7 @@ class Direct:
         return {
             "loss/policy": -worth.detach(),
             "loss/gradient_norm": norm,
-            "policy/softness": (4.0 * place * (1.0 - place)).mean((0, 2)),
+            "policy/gini_impurity": (4.0 * place * (1.0 - place)).mean((0, 2)),
             "policy/change": (place[1:] - place[:-1]).abs().mean((0, 2)),
             "policy/deviation": self._actor.penalty(),
             "rollout/growth_bp": 1e4 * growth.mean((0, 2)),

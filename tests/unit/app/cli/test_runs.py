@@ -149,15 +149,15 @@ def test_compare_of_equal_runs_prints_no_empty_table(call, first) -> None:
 
     assert "Configuration: is the same" in answer.out
     assert "Facts that differ: none" in answer.out
-    assert "remark" not in answer.out
+    assert "note:" not in answer.out
 
 
-def test_compare_remarks_that_runs_are_at_different_updates(call, first, second) -> None:
+def test_compare_notes_that_runs_are_at_different_updates(call, first, second) -> None:
     second.write_status("halted", at=NOW, update=1, steps=100)
-    remark = "first is at update 2, second at update 1: their figures are not of one moment"
+    note = "first is at update 2, second at update 1: their figures are not of one moment"
 
-    assert f"remark: {remark}" in call("runs", "compare", "first", "second").out
-    assert call("runs", "compare", "first", "second", "--json").document["remark"] == remark
+    assert f"note: {note}" in call("runs", "compare", "first", "second").out
+    assert call("runs", "compare", "first", "second", "--json").document["note"] == note
 
 
 def test_compare_finds_other_weights(call, first, second) -> None:

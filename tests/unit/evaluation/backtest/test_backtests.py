@@ -112,7 +112,7 @@ def test_turning_a_position_is_two_trades_that_add_up() -> None:
     assert turned.trades.side.reshape(3, 2).tolist() == [[1, -1]] * 3
     gained = turned.trades.pnl_ccy.reshape(3, 2).sum(axis=1)
     np.testing.assert_allclose(gained / 1e5, turned.equity[-1] - 1.0, rtol=1e-9)
-    assert (turned.trades.left_at[::2] == turned.trades.entered_at[1::2]).all()
+    assert (turned.trades.exited_at[::2] == turned.trades.entered_at[1::2]).all()
 
 
 def test_portfolio_is_the_mean_of_sleeves_and_costs_are_what_free_trading_keeps() -> None:

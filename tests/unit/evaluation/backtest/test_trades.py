@@ -44,7 +44,7 @@ def test_trade_runs_from_flat_to_flat_over_several_fills() -> None:
     assert trades.side.tolist() == [1, 1, 1]
     assert trades.is_open.tolist() == [False, True, True]
     assert trades.entered_at.tolist() == [1_000, 8_000, 3_000]
-    assert trades.left_at.tolist() == [6_000, 9_000, 9_000]
+    assert trades.exited_at.tolist() == [6_000, 9_000, 9_000]
     assert trades.bars.tolist() == [5, 2, 7]
     assert trades.units.tolist() == [4.0, 1.0, 1.0]
     assert trades.entry_price.tolist() == [11.0, 20.0, 50.0]
@@ -71,7 +71,7 @@ def test_fill_that_turns_a_position_is_two_trades() -> None:
     assert trades.side.tolist() == [1, -1]
     assert trades.units.tolist() == [2.0, 4.0]
     assert trades.entered_at.tolist() == [1_000, 3_000]
-    assert trades.left_at.tolist() == [3_000, 5_000]
+    assert trades.exited_at.tolist() == [3_000, 5_000]
     # A third of the turning fill's fee of 0.72 closes the long, the rest opens the short.
     assert trades.commission_ccy == pytest.approx([0.2 + 0.24, 0.48 + 0.44])
     assert trades.slippage_ccy == pytest.approx([2.0 + 2.0, 4.0 + 4.0])

@@ -251,7 +251,7 @@ def test_what_would_change_go_says_what_is_needed_by_the_comparison() -> None:
 def test_what_would_change_no_go_says_figure_and_need() -> None:
     strong = strong_dossier()
     memo = memo_of(replace(strong, statistics=replace(strong.statistics, spa_p_consistent=1.0)))
-    assert memo.would_change == ("It is better than the best baseline (SPA): 1, needed < 0.05.",)
+    assert memo.would_change == ("SPA p-value against the best baseline: 1, needed < 0.05.",)
 
 
 def test_gate_that_one_end_of_its_interval_misses_is_counter_evidence_of_go() -> None:

@@ -69,7 +69,7 @@ def test_performance_is_that_of_the_backtest(
     assert agents.equity[-1] == pytest.approx(played.portfolio[-1])
     assert len(agents.equity) == len(test.days)
     assert [row.agent for row in test.agents] == list(played.symbols)
-    assert {HOLD, ORACLE, "sma_cross", "macd", "flat", "random, as much"} <= {
+    assert {HOLD, ORACLE, "sma_cross", "macd", "flat", "turnover-matched random"} <= {
         row.policy for row in test.policies
     }
     assert test.policy("momentum") is None  # not a year of bars: it could only be flat

@@ -39,4 +39,4 @@ def test_gates_of_data_and_training_link_here() -> None:
 
     page = render_dossier(example_dossier(), replace(memo, gates=(gate,)))
 
-    assert '<a href="#origin">Make it again</a>' in page.split('id="gates"')[1]
+    assert '<a href="#origin">Reproduce</a>' in page.split('id="gates"')[1]

@@ -1,4 +1,4 @@
-"""What are these figures of, what are they to be read with, and how are they made again?"""
+"""Origin of the figures, caveats, and how to reproduce them."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def origin_section(dossier: Dossier) -> Section:
         [[text(name), text(value)] for name, value in facts],
         "What this page was made of.",
     )
-    blocks = (Code("The same figures again:", header.command), table)
+    blocks = (Code("Reproduce:", header.command), table)
     return Section(
-        "origin", "Make it again", "The same data, weights and command give the same page.", blocks
+        "origin", "Reproduce", "The same data, weights and command give the same page.", blocks
     )
 
 

@@ -1,4 +1,4 @@
-"""Did the agents earn anything? Worth and drawdown against the baselines."""
+"""Did the agents earn anything? Equity curves and drawdowns against the baselines."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _COLUMNS = (
     Column("Sharpe", "annual, with 95 % interval (stationary bootstrap)"),
     Column("Sortino", "annual"),
     Column("Drawdown", "largest fall from a peak, at closes"),
-    Column("Net bp/bar", "mean of the sleeves, with 95 % interval"),
+    Column("Net bp/bar", "mean of the per-symbol accounts, with 95 % interval"),
     Column("Win rate", "of closed trades"),
     Column("Profit factor", "won ÷ lost, closed trades"),
     Column("Trades", "closed ones"),
@@ -48,7 +48,7 @@ _COLUMNS = (
 
 
 def portfolio_section(dossier: Dossier) -> Section:
-    """Show worth and drawdown of every part, the test part first and large."""
+    """Show equity curve and drawdown of every part, the test part first and large."""
     test, blocks = dossier.test, list[Block]()
     for part in reversed(dossier.parts):
         blocks.append(Charts((_worth_chart(part, dossier), _drawdown_chart(part, dossier)), "full"))
@@ -61,7 +61,7 @@ def _finding(test: PartPerformance) -> str:
     agents, hold = test.policies[0], reference_of(test)
     words = [
         f"On the {period(test)} ({count(test.bars)} bars), the agents made "
-        f"{percent(agents.total_return_frac, signed=True)} after costs, with a largest drawdown of "
+        f"{percent(agents.total_return_frac, signed=True)} after costs, with a max drawdown of "
         f"{percent(agents.max_drawdown_frac)}."
     ]
     if hold is not None:
@@ -101,13 +101,13 @@ def _idle_finding(test: PartPerformance) -> str:
 
 
 def _worth_chart(part: PartPerformance, dossier: Dossier) -> Chart:
-    axis = Axis("worth, 1 at the start", holds=(1.0,))
+    axis = Axis("equity, 1 at the start", holds=(1.0,))
     lines = [_line(row, part, row.equity) for row in part.policies]
     return Chart(
-        f"Worth of 1 invested, {part.part} part",
+        f"Equity curve, {part.part} part",
         _drawn(part, lines, axis, FULL_PX, 330),
         caption=(
-            f"Equal sleeves, never rebalanced; {period(part)}, after costs "
+            f"Equal per-symbol accounts, never rebalanced; {period(part)}, after costs "
             f"({dossier.header.costs}). Grey lines without a name are other baselines: rest the "
             f"pointer on a day to read all."
         ),

@@ -113,7 +113,7 @@ def stress_section(dossier: Dossier) -> Section:
     if found.left_out:
         blocks.append(Points("Scenarios left out", found.left_out, tone="soft"))
     finding = (
-        f"The largest drawdown of {format_count(len(found.rows), 'scenarios')} is "
+        f"The max drawdown over {format_count(len(found.rows), 'scenarios')} is "
         f"{percent(found.worst_drawdown_frac)}."
         if found.rows
         else "No scenario could be played."
