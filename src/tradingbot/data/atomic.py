@@ -2,7 +2,7 @@
 
 A process killed at any instant leaves the old content or the new content, never a mixture; what
 it leaves under a temporary name is swept by the next writer. A writer holds a lock on its temporary
-name, which dies with it, so that nobody sweeps what is still being written.
+name, which dies with it, so that what is still being written is not swept.
 """
 
 from __future__ import annotations

@@ -196,7 +196,7 @@ def time_zone_of(name: str) -> str:
 
 @lru_cache(maxsize=64)
 def _load(name: str, start: date, end: date) -> TradingCalendar:
-    import exchange_calendars  # half a second: only for those who ask for a calendar
+    import exchange_calendars  # half a second: only where a calendar is needed
 
     known = exchange_calendars.get_calendar_names(include_aliases=True)
     if name not in known:

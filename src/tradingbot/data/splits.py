@@ -145,7 +145,7 @@ class Split:
         """Say what the bars served for: the strongest use that any of them had.
 
         "learned" from, or weights were "chosen" by them; "earlier" than all training: unseen, but
-        what came after them is known to who trades them; "none": also bars that lie in a gap.
+        what came after them is known when they are traded; "none": also bars that lie in a gap.
         """
         if bars.stop <= self.train.start:
             return "earlier"

@@ -146,7 +146,7 @@ class TradingParallelEnv(ParallelEnv):  # type: ignore[misc]
         return {a: info | {"action_mask": masks[self._lane[a]]} for a, info in infos.items()}
 
     def _row_of_actions(self, actions: Mapping[str, Any]) -> torch.Tensor:
-        """Lay the actions in the order of lanes; who is silent gets what the simulator holds on."""
+        """Lay the actions in the order of lanes; agents without an action hold."""
         if not self.agents:
             raise UserError("reset must be called before step, and once all agents have ended")
         strangers = [agent for agent in actions if agent not in self.agents]

@@ -40,7 +40,7 @@ from tradingbot.market.costs import CostProfile, cost_profile
 from tradingbot.plugins.reference import declared_strategies
 
 USUAL_RULES = ("random", "buy_and_hold", "expert")
-"""What is rolled out where nobody names policies."""
+"""Policies that are rolled out by default."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +226,7 @@ def named_policy(name: str, subject: RolloutMarket, costs: CostProfile, *, seed:
         return baseline(name, subject.world, seed=seed, scaled=subject.scaled)
     if subject.market is None:
         raise DataError(
-            f"policy {name!r} must have a synthetic market: it reads what nobody can see",
+            f"policy {name!r} must have a synthetic market: it reads the latent state",
             was="observed data",
             where=subject.world.label,
             remedy=f"Leave it out: --policies {','.join(USUAL_RULES)}",

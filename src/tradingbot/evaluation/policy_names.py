@@ -35,7 +35,7 @@ def runs_among(names: Sequence[str]) -> list[str]:
 
 
 def require_known_policies(names: Sequence[str], root: Path, *, has_market: bool) -> None:
-    """Refuse names that nobody answers to.
+    """Refuse unknown names of policies.
 
     Args:
         names: Runs (id, its beginning, or folder), rules, strategies of plugins, `module:object`.

@@ -1,4 +1,4 @@
-"""The dossier's tables as rows and as CSV, for those who compute with them.
+"""The dossier's tables as rows and as CSV, for other programs.
 
 Lists within a record (equity of every day, results of every seed) stay in the JSON, except the
 worths of the policies, which are a table of their own.

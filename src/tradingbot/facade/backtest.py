@@ -191,7 +191,7 @@ def backtest(  # noqa: PLR0913 - what identifies a backtest, by name
 def _world_for(
     policies: Sequence[PolicyLike], asked: Sequence[_Asked], data: TradedData, bars: Any
 ) -> World:
-    """Return bars as those see them who need most: trained agents, then readers of features."""
+    """Return bars for the policies with the largest needs: trained agents, then features."""
     trained = [each for each in policies if isinstance(each, LoadedPolicy)]
     if trained:
         return trained[0].world_of(bars if isinstance(bars, Panel | World) else as_bars(bars))

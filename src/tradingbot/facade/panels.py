@@ -14,7 +14,7 @@ from tradingbot.features.panel import Panel
 from tradingbot.features.pipeline import build_features, panel_of, prove_features
 
 RATIO = SplitsConfig(by="ratio", train=0.6, validation=0.2, test=0.2)
-"""How time is divided where nobody says otherwise."""
+"""How time is divided by default."""
 
 
 def build_panel(bars: Bars | str | Path | Any, *, splits: SplitsConfig | None = None) -> Panel:

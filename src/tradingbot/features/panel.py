@@ -50,7 +50,7 @@ class PanelManifest(BaseModel):
     synthetic: bool | None
     """True for generated markets, None where the builder was not told."""
     accepted_findings: tuple[str, ...] = ()
-    """Errors of the readiness report that somebody answered for when the panel was built."""
+    """Errors of the readiness report that were accepted when the panel was built."""
     symbols: tuple[str, ...]  # N
     features: tuple[str, ...]  # F names, as are the next two
     regimes: tuple[str, ...]
@@ -95,7 +95,7 @@ class Panel:
         Args:
             folder: Where it is stored.
             require_certificate: Refuse a panel that was not proved causal. Only the prover and
-                people who look at features may do without.
+                looking at features needs none.
             verify: Hash the whole file even without the gate; else only size, header and shapes
                 are compared and no tensor is read.
 
@@ -184,7 +184,7 @@ def build_panel(
         dataset_hash: Content hash of the dataset that `inputs` came from.
         root: Workspace folder.
         synthetic: Whether the market was generated.
-        accepted_findings: Codes of errors in the readiness report that somebody answered for.
+        accepted_findings: Codes of errors in the readiness report that are accepted.
 
     Returns:
         The panel, opened without asking for a certificate.

@@ -48,7 +48,7 @@ class EarlyStopping:
     def __init__(
         self, networks: Mapping[str, nn.Module], n_agents: int, config: StoppingConfig
     ) -> None:
-        """Begin with nobody stopped; nothing is copied before the first score."""
+        """Begin with no agent stopped; nothing is copied before the first score."""
         self._config = config
         self._own = own_parameters(networks)
         self._best = torch.full((n_agents,), -math.inf, dtype=torch.float64)
@@ -68,7 +68,7 @@ class EarlyStopping:
         return self._best
 
     def judge(self, score: Tensor, *, updates: int) -> Tensor:
-        """Take the scores (N,) of an evaluation; return who stopped just now, (N,) bool.
+        """Take the scores (N,) of an evaluation; return which agents stopped just now, (N,) bool.
 
         A score that is not a number is no improvement. Stopped agents stay so.
         """

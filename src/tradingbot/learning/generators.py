@@ -31,7 +31,7 @@ def make_generator(
 def begin_another(generator: torch.Generator, number: int) -> None:
     """Let a generator draw another stream: the one of this number after its own first seed.
 
-    Reproducible: whoever resumes, and comes here again, draws the same.
+    Reproducible: a resumed run that comes here again draws the same.
     """
     seed = stream(generator.initial_seed(), "another", number).integers(_SEEDS)
     generator.manual_seed(int(seed))

@@ -95,8 +95,8 @@ class Learner(Protocol):
     def set_agent_weight(self, weight: Tensor) -> None:
         """Multiply each agent's part (N,) of what is learned until told otherwise; 1 at first.
 
-        An agent of weight 0 moves nothing that agents share. No part of `state`: whoever sets it
-        knows it, and sets it again after `load_state`.
+        An agent of weight 0 moves nothing that agents share. No part of `state`: the caller
+        sets it again after `load_state`.
         """
 
     def explore_anew(self, number: int) -> None:

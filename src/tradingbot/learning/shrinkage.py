@@ -6,7 +6,7 @@ bars it never learned from: not at all (`flat`), without deviations (`shared`), 
 (`half`), as it is (`full`). Two questions are asked of what each form earned there:
 
 1. Do agents earn anything at all? The form with the highest mean is the default, if its mean over
-   all agents is above zero by `confidence` standard errors. Else everybody stays out.
+   all agents is above zero by `confidence` standard errors. Else all agents stay out.
 2. Does this agent differ? Its gain from another form is noisy; all agents together tell how much
    gains differ in truth. The estimate for one agent is the mean of all plus its own difference,
    shrunk by the share of the truth in it (James & Stein 1961; Efron & Morris 1973). The form with
@@ -50,8 +50,8 @@ class ShrinkageConfig:
     """How sure one must be."""
 
     confidence: float = 2.0
-    """Standard errors by which the mean over agents must be above zero before anybody trades; with
-    few blocks more, as Student's distribution asks."""
+    """Standard errors by which the mean over agents must be above zero for agents to trade; with few
+    blocks more, as Student's distribution asks."""
     block_bars: int = 24
     """Bars per block whose means standard errors are taken from."""
 
@@ -67,9 +67,9 @@ class Shrinkage:
     """What validation decided for N agents."""
 
     trades: Tensor
-    """(N,) bool, who trades at all."""
+    """(N,) bool, which agents trade at all."""
     scale: Tensor
-    """(N,) what deviations are multiplied by; 0 for those who stay out."""
+    """(N,) what deviations are multiplied by; 0 for those that stay out."""
     default: str
     """The form that is best for all together; `flat` if none earns anything."""
     gain: Mapping[str, float]
@@ -77,7 +77,7 @@ class Shrinkage:
     error: Mapping[str, float]
     """Form → standard error of that mean."""
     errors_needed: float = 2.0
-    """Standard errors above 0 that the mean must exceed before anybody trades."""
+    """Standard errors above 0 that the mean must exceed before any agent trades."""
     judged_on: str = "validation"
     """The bars, in words."""
 

@@ -183,7 +183,9 @@ def _compile(
     *,
     differentiable: bool,
 ) -> _Program:
-    from torch._inductor import compile as compile_graph  # two seconds: only who compiles pays
+    from torch._inductor import (
+        compile as compile_graph,
+    )  # two seconds: only where something is compiled
 
     keep_torch_programs()
     if differentiable:

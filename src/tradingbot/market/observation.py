@@ -1,7 +1,7 @@
 """What an agent knows of its own account: the private part of an observation.
 
-The market's part is not copied here: an account's `row` says which bar it is at, and whoever needs
-the window gathers it (`market/windows.py`).
+The market's part is not copied here: an account's `row` is the bar it is at, and the window is
+gathered on demand (`market/windows.py`).
 """
 
 from __future__ import annotations

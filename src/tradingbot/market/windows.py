@@ -1,4 +1,4 @@
-"""Windows of market features: gathered from one tensor when somebody needs them, never stored."""
+"""Windows of market features: gathered from one tensor on demand, never stored."""
 
 from __future__ import annotations
 

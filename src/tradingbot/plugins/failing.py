@@ -1,4 +1,4 @@
-"""Errors in somebody's own code as one line with its file and line, not as a bug of the package."""
+"""Errors in a user's own code as one line with its file and line, not as a bug of the package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run directories: one folder per run, self-describing, and locked while somebody writes to it.
+"""Run directories: one folder per run, self-describing, and locked while it is written.
 
 <workspace>/runs/<id>/
     run.json  status.json  lock

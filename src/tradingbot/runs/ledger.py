@@ -2,7 +2,7 @@
 
 One JSON object per line in `ledger.jsonl` of the workspace. Every entry holds the hash of the one
 before it, so that none can be changed or taken out of the middle. Runs and models keep witnesses
-(`runs.witness`) of the entries made for them: a ledger that was cut or replaced is found out by
+(`runs.receipt`) of the entries made for them: a ledger that was cut or replaced is found out by
 those that remain. Deleting runs changes no count.
 """
 
@@ -36,7 +36,7 @@ Kind = Literal[
     "training", "tuning", "evaluation", "check", "result", "dossier", "analysis", "piece"
 ]
 COUNTED: tuple[Kind, ...] = ("training", "tuning", "evaluation")
-"""Trials that somebody may choose among. A `check` (another seed or window of a dossier) is kept
+"""Trials that a choice may be made among. A `check` (another seed or window of a dossier) is kept
 too, but no result is chosen among checks; a `result` belongs to a trial before it; a `dossier`
 or `analysis` (in older ledgers `piece`) is a file that an evaluation left."""
 _FIRST = "0" * 64
@@ -70,7 +70,7 @@ class Entry(BaseModel):
 
     @property
     def receipt(self) -> LedgerReceipt:
-        """What somebody who saw it keeps of it."""
+        """The receipt that a run or model keeps of it."""
         return LedgerReceipt(sequence=self.sequence, sha256=self.sha256)
 
 
@@ -142,7 +142,7 @@ class Ledger:
         )
 
     def finish(self, trial: Entry, sharpe_per_bar: float, *, at: datetime) -> Entry:
-        """Write down what came of a trial; NaN is no result.
+        """Write down the result of a trial; NaN is none.
 
         Raises:
             StorageError: If the ledger is not whole, or the disk refuses.
@@ -164,7 +164,7 @@ class Ledger:
             StorageError: If what it saw before is damaged, or the disk refuses.
         """
         file = folder / RECEIPT_FILE
-        with self._alone():  # whoever else counts for the same run waits
+        with self._alone():  # others that count for the same run wait
             before = read_receipts(file) if file.is_file() else ()
             if entry.receipt not in before:
                 write_receipts(folder, (*before, entry.receipt))

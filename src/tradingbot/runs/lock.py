@@ -20,7 +20,7 @@ def hold_lock(path: Path, subject: str) -> Iterator[None]:
     """Hold the lock of a file, made where it is absent; it then holds our process number.
 
     Raises:
-        ConfigError: If somebody else holds it, naming `subject` and the process.
+        ConfigError: If another process holds it, naming `subject` and the process.
         StorageError: If the disk refuses.
     """
     with storage_errors(path):
@@ -36,7 +36,7 @@ def hold_lock(path: Path, subject: str) -> Iterator[None]:
 
 
 def is_locked(path: Path) -> bool:
-    """Tell whether somebody holds the lock of a file now."""
+    """Tell whether the lock of a file is held now."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -51,7 +51,9 @@ def is_locked(path: Path) -> bool:
 
 
 def _acquire(descriptor: int, path: Path, subject: str) -> None:
-    for _ in range(_ATTEMPTS):  # whoever only asks whether it is free holds it for an instant
+    for _ in range(
+        _ATTEMPTS
+    ):  # a process that only asks whether it is free holds it for an instant
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

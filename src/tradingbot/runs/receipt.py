@@ -1,7 +1,7 @@
 """Witnesses of the ledger: what a run or model keeps in its own folder of entries made for it.
 
 One JSON object per line, the entry that began a run first. A ledger that was cut at its end or
-replaced lacks an entry that somebody saw. Files of older versions hold that first line alone.
+replaced lacks an entry of a receipt. Files of older versions hold that first line alone.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ def read_receipts(path: Path) -> tuple[LedgerReceipt, ...]:
 
 
 def began_at(folder: Path) -> int:
-    """Return how many entries there were before a run; 0 where it has no witness.
+    """Return how many entries there were before a run; 0 where it has no receipt.
 
     Raises:
-        StorageError: If the witness is damaged.
+        StorageError: If the receipt is damaged.
     """
     file = folder / RECEIPT_FILE
     return read_receipts(file)[0].sequence if file.is_file() else 0
 
 
 def damaged_ledger(path: Path, was: str) -> StorageError:
-    """Return the refusal of a ledger, or of a witness, that is not what was written."""
+    """Return the refusal of a ledger, or of a receipt, that is not what was written."""
     return StorageError(
         "the ledger of trials must be whole",
         was=was,

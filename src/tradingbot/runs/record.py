@@ -115,7 +115,7 @@ class RunPlan:
     seed: int | None = None
     """None: one is drawn and kept."""
     seed_was_drawn: bool = False
-    """Whether nobody chose the seed that is given."""
+    """Whether the seed was drawn, not chosen."""
     environment: Mapping[str, str | int] = field(default_factory=dict)
     git: GitState = field(default_factory=GitState)
     parent: str | None = None
@@ -135,5 +135,5 @@ def content_sha256(content: object) -> str:
 
 
 def draw_seed() -> int:
-    """Return a seed nobody chose, below 2^63, from the system's entropy."""
+    """Return a random seed, below 2^63, from the system's entropy."""
     return secrets.randbits(63)

@@ -53,7 +53,7 @@ def refitted_subject(
         table = table_of_inputs(inputs, specs)
         try:
             model = fit_model(classifier, table, train, config).model
-        except DataError:  # too short, or a future without bars: nobody knows anything
+        except DataError:  # too short, or a future without bars: nothing is known
             return {OUTPUT: _rows(np.full((*table.valid.shape, 3), 1.0 / 3.0, np.float32))}
         return {OUTPUT: _rows(model.probabilities(table))}
 

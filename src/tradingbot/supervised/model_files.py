@@ -84,7 +84,7 @@ class ModelManifest(_Model):
     features: tuple[str, ...]
     data: DataRecord
     config: dict[str, Any]
-    """Configuration that names data and splits, as whoever trained the model had it."""
+    """Configuration that names data and splits, as the model was trained with."""
     base_rates: tuple[float, float, float]
     """Of down, flat, up among the training part's labels."""
     scores: dict[str, dict[str, float]]

@@ -67,7 +67,7 @@ def join_model(
     Args:
         world: All symbols and bars of the data.
         table: The same data as classifiers see it.
-        split: Of whoever will learn or trade there.
+        split: Of the agents that will learn or trade there.
         name: Of a model of the workspace.
         workspace: Where models are stored.
 

@@ -1,7 +1,7 @@
 """Probabilities of a whole history, each from a model that had seen only what came before.
 
 A model of this kind is a row of stages. Each stage speaks from a bar on, and had seen nothing from
-that bar on; before the first stage nobody knows anything, and every class has a third.
+that bar on; before the first stage nothing is known, and every class has a third.
 """
 
 from __future__ import annotations

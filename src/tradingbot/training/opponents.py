@@ -50,7 +50,7 @@ def oracle_under_test(data: TrainingData, env: EnvConfig) -> list[PolicyUnderTes
         )
     except ConfigError:  # not every market has one
         return []
-    # What never sells short bounds nothing that agents who may do so can earn: no share of it.
+    # An oracle that never sells short does not bound agents that may: no share of it.
     name = LONG_ONLY_ORACLE if env.rules.limits.allow_short else ORACLE
     return [PolicyUnderTest(name, policy)]
 

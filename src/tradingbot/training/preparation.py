@@ -30,7 +30,7 @@ PRETRAINING, CLONING = "pre-train", "clone"
 
 @dataclass(frozen=True)
 class PreparationCallbacks:
-    """Who is told, and who may stop it."""
+    """Callbacks of progress, and the request to stop."""
 
     report: Callable[[str, int, int, Metrics], None] = lambda _stage, _done, _total, _metrics: None
     """Told (stage, updates so far, of how many, metrics)."""
@@ -48,7 +48,7 @@ def prepare(
     Args:
         setup: Pre-trained and cloned in place, where it has what does so.
         workspace: Embeddings are kept there; nowhere by default.
-        callbacks: Who is told.
+        callbacks: Called with progress and notes.
     """
     callbacks = callbacks or PreparationCallbacks()
     pretrainer, cloner = setup.pretrainer, setup.cloner

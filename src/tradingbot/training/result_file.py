@@ -54,8 +54,8 @@ class TrainResult:
     gates: tuple[ActionGate, ...]
     """Gate A of each part."""
     weights_sha256: str = ""
-    """Of the checkpoint `selected`: the best weights with what is kept of their deviations, and which
-    agents trade."""
+    """Of the checkpoint `selected`: the best weights with what is kept of their deviations, and the
+    agents that trade."""
     caveat: str = ""
     """What every figure here is to be read with; empty for synthetic data."""
     format: int = RESULT_FORMAT

@@ -60,7 +60,7 @@ _CONTINUOUS = {"task.rules.action.space": "continuous"}
 
 @dataclass(frozen=True)
 class Migrated:
-    """What came of it."""
+    """Result of a migration."""
 
     source: str
     checkpoint: str

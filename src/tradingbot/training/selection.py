@@ -24,7 +24,7 @@ class SelectedPolicy:
     words: str
 
     def trading(self, symbols: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the names of those who trade."""
+        """Return the names of the agents that trade."""
         return tuple(name for name, does in zip(symbols, self.trades, strict=True) if does)
 
 
@@ -35,7 +35,7 @@ def select_everything(setup: TrainingSetup) -> SelectedPolicy:
 
 
 def select_nothing(setup: TrainingSetup) -> SelectedPolicy:
-    """Let nobody trade: there are no weights that were ever found healthy."""
+    """Let no agent trade: there are no weights that were ever found healthy."""
     learner = setup.learner
     n_agents, action = len(learner.task.agent_names), learner.task.action
     act = staying_out(learner.act, torch.zeros(n_agents, dtype=torch.bool), action)

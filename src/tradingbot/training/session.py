@@ -50,7 +50,7 @@ RUNS_FOLDER = "runs"
 
 @dataclass(frozen=True)
 class SessionCallbacks:
-    """Who is told what while a run goes on."""
+    """Callbacks of a run: events, notes, progress, and the request to stop."""
 
     event_callbacks: Callable[[RunDirectory, TrainConfig], Sequence[EventCallback]] = (
         lambda _run, _config: ()
@@ -64,7 +64,7 @@ class SessionCallbacks:
 
 @dataclass(frozen=True, eq=False)
 class SessionResult:
-    """What came of it."""
+    """Result of a training session."""
 
     run: RunDirectory
     ended: Ended
@@ -139,7 +139,7 @@ def resume_session(
     Args:
         reference: Id of the run, the beginning of it, or its folder.
         workspace: Where runs are.
-        callbacks: Who is told.
+        callbacks: Called while the run goes on.
         change: What to do to the run's own configuration; what differs then is refused.
         force: Accept what differs, and record it.
 
@@ -243,7 +243,7 @@ def _introduce(run: RunDirectory, work: _Work, callbacks: SessionCallbacks) -> N
 
 
 def _ready(work: _Work, writer: CheckpointWriter, callbacks: SessionCallbacks) -> bool:
-    """Prepare, or take what a checkpoint holds; return whether nobody interrupted."""
+    """Prepare, or take what a checkpoint holds; return whether it was not interrupted."""
 
     def report(stage: str, done: int, total: int, metrics: Metrics) -> None:
         writer.prepared(stage, done, metrics)

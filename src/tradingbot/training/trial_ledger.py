@@ -1,7 +1,7 @@
 """What is tried on some data is counted when it begins; a training has its result when it ends.
 
-Fits of supervised models are trainings as well, and every look at test bars an evaluation. Whoever
-is counted keeps witnesses of it in its own folder.
+Fits of supervised models are trainings as well, and every access to test bars an
+evaluation. What is counted keeps its receipts in its own folder.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def count_training(run: RunDirectory, workspace: Path, *, at: datetime) -> Entry
 
 
 def count_fit(model: str, workspace: Path, *, data: str, config_hash: str, at: datetime) -> Entry:
-    """Count the fit of a supervised model: agents, or somebody, may choose by what comes of it.
+    """Count the fit of a supervised model: a choice may be made by its result.
 
-    The model has no folder yet; its witness is left there when it has.
+    The model has no folder yet; its receipt is written there when it has.
 
     Args:
         model: Name of the model.
@@ -75,12 +75,12 @@ def model_key(model: str) -> str:
 def count_evaluation(
     run: str, workspace: Path, folder: Path, *, data: str, config_hash: str, at: datetime
 ) -> None:
-    """Count a look at test bars, once for the same run or model under the same settings.
+    """Count an access to test bars, once for the same run or model under the same settings.
 
     Args:
         run: Id of the run, or `model_key` of a model.
         workspace: Whose ledger.
-        folder: Of the run or model; keeps a witness.
+        folder: Of the run or model; keeps the receipt.
         data: Hash of the bars, as `data_key` has it.
         config_hash: Hash of weights, bars, costs and whatever else the figures follow from.
         at: Now.
@@ -105,7 +105,7 @@ def require_counted(run: RunDirectory, workspace: Path) -> None:
     """Refuse a run whose training is not in the ledger: its other trials are not there either.
 
     Raises:
-        StorageError: If the run has no witness, its entry is not in the ledger of the workspace,
+        StorageError: If the run has no receipt, its entry is not in the ledger of the workspace,
             the ledger is not whole, or it lacks an entry that any run or model saw.
     """
     ledger, receipt = Ledger(workspace), run.path / RECEIPT_FILE

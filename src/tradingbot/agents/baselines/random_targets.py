@@ -1,4 +1,4 @@
-"""A position drawn at every bar: what costs do to somebody who knows nothing."""
+"""A position drawn at every bar: what costs do to a policy without information."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from tradingbot.domain.errors import DataError
 
 @dataclass(frozen=True, eq=False)
 class TargetTable(MarketRule):
-    """Follows a table; that a position uses nothing later than its bar is up to who made it."""
+    """Follows a table of targets, which must use nothing later than their bar."""
 
     targets: Tensor
     """(N · T,) by row of the market."""

@@ -1,4 +1,4 @@
-"""The training part of the demonstration: train the prototype, and show what came of it."""
+"""The training part of the demonstration: train the prototype, and show its result."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def run_training_demo(
 
     Args:
         workspace: Where the run directory goes.
-        callbacks: Who is told of progress.
+        callbacks: Called with progress.
         preset: Of training.
         overrides: Dotted key → value, e.g. to make it smaller.
     """
@@ -227,5 +227,5 @@ def bin_labels(config: TrainConfig, count: int) -> list[str]:
 
 
 def _finished(session: SessionResult) -> TrainResult:
-    assert session.result is not None  # nobody interrupts: only a listener of the caller's could
+    assert session.result is not None  # only a callback of the caller could interrupt
     return session.result

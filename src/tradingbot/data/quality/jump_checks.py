@@ -1,4 +1,4 @@
-"""Rules about a symbol's level of price: splits nobody adjusted for, jumps, splices.
+"""Rules about a symbol's level of price: unadjusted splits, jumps, splices.
 
 Rows reach these rules only if no rule of `row_checks` or `neighbour_checks` condemned them.
 """
@@ -34,12 +34,12 @@ _MOVED = pl.format("{} after {}", as_text("open"), as_text("prev_close"))
 
 
 def find_splits(view: QualityView) -> pl.DataFrame:
-    """Price gaps that look like a split nobody adjusted for."""
+    """Price gaps that look like an unadjusted split."""
     return describe(_split_rows(view).filter(_IS_FALL, pl.col("factor") >= SURE_SPLIT), _MOVED)
 
 
 def find_reverse_splits(view: QualityView) -> pl.DataFrame:
-    """Price gaps that look like a reverse split nobody adjusted for."""
+    """Price gaps that look like an unadjusted reverse split."""
     return describe(_split_rows(view).filter(~_IS_FALL, pl.col("factor") >= SURE_SPLIT), _MOVED)
 
 

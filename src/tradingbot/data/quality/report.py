@@ -28,7 +28,7 @@ class QualityReport:
     rows: int  # bars judged
     quarantined_rows: int
     synthetic: bool
-    """True for generated markets; whoever shows the report must say so."""
+    """True for generated markets; every view of the report says so."""
 
     @property
     def exit_code(self) -> int:

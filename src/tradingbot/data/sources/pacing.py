@@ -94,7 +94,7 @@ class RetryPolicy:
     longest_wait_s: float = 60.0
     """No wait of our own is longer."""
     longest_asked_wait_s: float = 300.0
-    """A vendor who asks for more is not waited for."""
+    """A vendor that asks for more is not waited for."""
 
     def __post_init__(self) -> None:
         """Refuse policies that would never ask or wait backwards."""

@@ -15,7 +15,7 @@ Progress = Callable[[int, int, str], None]
 
 
 def ignore_progress(finished: int, total: int, label: str) -> None:
-    """Report progress to nobody."""
+    """Ignore progress."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from tradingbot.domain.seeding import stream
 
 
 class HiddenTrendParams(MarketParams):
-    """Strength and persistence of a drift nobody is told."""
+    """Strength and persistence of a latent drift."""
 
     kappa: float = Field(default=0.15, ge=0.0, le=1.0)
     """Expected return per unit of latent drift, in units of `vol_frac`."""

@@ -92,7 +92,7 @@ class SyntheticMarket:
     volumes: FloatArray  # (T, N) units traded
     vwaps: FloatArray  # (T, N)
     covariates: Mapping[str, FloatArray]  # name → (T, N), available at closed_at[t]
-    latent: Mapping[str, NDArray[Any]]  # what nobody may see at the time
+    latent: Mapping[str, NDArray[Any]]  # not observable at the time
     params: Mapping[str, str | int | float | bool]
     seed: int
 

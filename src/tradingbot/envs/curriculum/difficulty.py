@@ -228,7 +228,7 @@ def harder_world(world: World, knobs: Knobs, *, seed: int) -> World:
         world.closed_at,
         world.symbols,
         label=f"{world.label}, made harder: {_in_words(knobs)}",
-        synthetic=True,  # whatever it was before, nobody has observed these bars
+        synthetic=True,  # whatever it was before, these bars were not observed
     )
     known = {*BAR_FIELDS, WEEKDAY.name}
     of_bars = {spec.name for spec in technical_features() if known.issuperset(spec.inputs)}

@@ -114,7 +114,7 @@ def backtest_thresholds(
         ),
         caveat=data.caveat,
     )
-    if part == "test":  # what was refused above was not seen by anybody
+    if part == "test":  # what was refused above was not shown
         _count(manifest, data, workspace, thresholds, profile)
     return table
 
@@ -126,7 +126,7 @@ def _count(
     thresholds: Sequence[float],
     costs: CostProfile,
 ) -> None:
-    """Count every threshold: they are shown side by side, and somebody may choose one."""
+    """Count every threshold: they are shown side by side, and one may be chosen."""
     for threshold in thresholds:
         asked = {"model": manifest.sha256, "threshold": threshold, "costs": asdict(costs)}
         count_evaluation(

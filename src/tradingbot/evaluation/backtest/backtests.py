@@ -95,7 +95,7 @@ def backtest_all(
     Args:
         world: What is traded and seen.
         config: Rules, costs and reward; length and starts of episodes are not read.
-        policies: Who trades; actions are in the space of the rules.
+        policies: Policies to simulate; actions are in the space of the rules.
         bars_per_year: To annualise with.
         first_bar: Bar of the first decision; by default the first at which most symbols are usable.
         last_bar: Bar at whose close it ends; by default the world's last.
@@ -135,7 +135,7 @@ def simulate_policies(
     Args:
         world: What is traded and seen.
         config: Rules, costs and reward.
-        policies: Who trades.
+        policies: Policies to simulate.
         first_bar: Bar of the first decision.
         last_bar: Bar at whose close it ends.
         progress: Told how far it is.

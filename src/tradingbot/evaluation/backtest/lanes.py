@@ -1,4 +1,4 @@
-"""Lanes: who trades what, from where, at which costs and how late; and what policies see."""
+"""Lanes: policy, symbol, first bar, costs and delay of every account; and policy inputs."""
 
 from __future__ import annotations
 

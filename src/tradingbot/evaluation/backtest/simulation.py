@@ -50,7 +50,7 @@ def simulate(  # noqa: PLR0913 - a simulation's parts, and how it is run
         inputs_table: What policies see of the market.
         rules: Of all lanes.
         reward: Whose terms are added up.
-        lanes: Who trades.
+        lanes: Accounts to simulate.
         n_bars: S.
         progress: Told how far it is.
         native: Compile; by default where the bars are many. Without a compiler tensors are used.

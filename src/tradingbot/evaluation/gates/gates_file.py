@@ -1,4 +1,4 @@
-"""Gates from a file: the product's own, or one that somebody edited; and records of benchmarks."""
+"""Gates from a file: the product's own, or an edited one; and records of benchmarks."""
 
 from __future__ import annotations
 

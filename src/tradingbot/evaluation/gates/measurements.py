@@ -136,7 +136,7 @@ def _track_record(dossier: Dossier) -> MeasuredValue:
 
 def _leak(dossier: Dossier) -> MeasuredValue:
     found = dossier.leak_check
-    if found.is_clean and found.gap:  # whoever deletes the bars must not pass
+    if found.is_clean and found.gap:  # deleted bars must not pass
         return missing_value(found.gap)
     return MeasuredValue(float(len(found.words) + found.actions_changed))
 

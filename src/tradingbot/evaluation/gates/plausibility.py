@@ -8,7 +8,7 @@ from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.result import Alarm
 
 IMPLAUSIBLE_SHARPE = 3.0
-"""Annual, net. Whoever shows more than this at hourly bars has a leak, as a rule."""
+"""Annual, net. More than this at hourly bars is a leak, as a rule."""
 
 
 def raise_alarm(dossier: Dossier) -> Alarm | None:

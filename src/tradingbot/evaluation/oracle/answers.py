@@ -39,7 +39,7 @@ def answer_dataset(dataset: Dataset, *, cost_bps: float, rule: str) -> list[Orac
     """Answer for the very bars of a synthetic dataset, with each kind of information.
 
     Raises:
-        DataError: If the dataset is not synthetic: nobody knows the answer for a real market.
+        DataError: If the dataset is not synthetic: the answer for a real market is unknown.
     """
     provenance = dataset.manifest.provenance
     if not provenance.synthetic:

@@ -2,8 +2,8 @@
 
 State: s_{t+1} = φ s_t + w_{t+1}.  Observation: y_{t+1} = loading · s_t + v_{t+1}, where w and v
 may be correlated. In the steady state the posterior mean is itself an AR(1) with persistence φ
-and Gaussian steps, and a sufficient statistic: the problem of a trader who sees prices only is
-that of one who sees a weaker signal.
+and Gaussian steps, and a sufficient statistic: the problem with prices alone is the problem with
+a weaker signal.
 """
 
 from __future__ import annotations

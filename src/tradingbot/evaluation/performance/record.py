@@ -77,7 +77,7 @@ class AgentPerformance:
     """Share of its most frequent action bin."""
     supervised_return_frac: float | None = None
     """Of the supervised model on its symbol, at the threshold that was best there afterwards: more
-    than anybody could have chosen before. None without a model."""
+    than a choice made beforehand. None without a model."""
 
 
 @dataclass(frozen=True)

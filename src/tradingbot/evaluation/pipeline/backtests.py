@@ -83,7 +83,7 @@ class NamedBacktests:
     backtests: tuple[Backtest, ...]
     """One per name."""
     accesses: tuple[TestSetAccess, ...]
-    """At test bars; to be counted by `app.looks` before anybody sees a figure."""
+    """At test bars; to be counted by `test_access` before a figure is shown."""
 
 
 @dataclass(frozen=True)

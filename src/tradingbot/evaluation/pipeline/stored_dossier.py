@@ -25,7 +25,7 @@ EVALUATION_FOLDER, DOSSIER_FILE = "evaluation", "dossier.json"
 
 
 def read_dossier(run: Path) -> Dossier:
-    """Read the dossier that `tradingbot evaluate` left in a run's folder, also one that was changed since.
+    """Read the dossier in a run's folder, also one that was changed since its evaluation.
 
     Raises:
         ConfigError: If the run was not evaluated.

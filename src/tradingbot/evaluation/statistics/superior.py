@@ -1,6 +1,6 @@
 """Is the best of many candidates better than a baseline: Hansen's SPA and White's reality check.
 
-Both take **returns** (more is better). Whoever has losses passes their negatives.
+Both take **returns** (more is better). Pass losses as their negatives.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ def differs(expected: NDArray[Any], got: NDArray[Any]) -> NDArray[np.bool_]:
     """Mark the elements whose bits differ.
 
     -0.0 differs from 0.0. Two NaN are equal whatever their payload: arithmetic does not fix the
-    payload, and nobody can read a price out of it.
+    payload, and no price can be read out of it.
 
     Args:
         expected: Any shape; boolean, integer, float or time.

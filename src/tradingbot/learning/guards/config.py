@@ -125,8 +125,8 @@ class GuardConfig:
     reward_growth: float = 10.0
     """Factor of the rewards' scale over its lower quartile in the ring buffer."""
     reward_floor: float = 1.0
-    """Root mean square of rewards below which growth does not matter: who begins to trade earns and
-    loses more than one who did not."""
+    """Root mean square of rewards below which growth does not matter: an agent that begins to
+    trade earns and loses more than one that did not."""
     reward_scale: float = 1.0e4
     """Root mean square of rewards that no learner is made for."""
     one_term: float = 0.90

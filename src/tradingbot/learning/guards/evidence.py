@@ -38,7 +38,7 @@ def is_resting(history: History, config: GuardConfig, share: float) -> Tensor:
     """Return where an agent does nothing, by choice and at no cost to itself, (U, N) bool.
 
     Its deterministic policy does nothing in at least `share` of the steps; what it selects is
-    carried out, so nobody keeps it from trading; and its own exploration finds nothing that earns
+    carried out, so nothing keeps it from trading; and its own exploration finds nothing that earns
     more. Without a deterministic play there is no excuse.
     """
     if not config.flat_is_allowed:

@@ -188,8 +188,8 @@ def unexecuted_share(experience: Experience, action: ActionSpec) -> Tensor:
     """Return the share of selections that were not carried out, (N,).
 
     Codes: what was executed is another code. Numbers: see `ignored_reversals`; that nothing is done
-    about a single number tells nothing, since there may be nothing to do: who holds nothing cannot
-    sell, who holds all he may cannot buy, and small numbers mean "stay".
+    about a single number tells nothing, since there may be nothing to do: an empty account cannot
+    sell, a full one cannot buy, and small numbers mean "stay".
     """
     selected, executed = experience.selected, experience.executed
     if action.kind == "discrete":

@@ -120,7 +120,7 @@ class PolicyImprover:
         figures = torch.zeros(len(_FIGURES) - 1, len(active), device=self.device)
         parts = self._parts(index)
         if config.kl_stop and len(parts) > 1:
-            # Before the first part: who stops at a later one would leave half a gradient.
+            # Before the first part: stopping at a later one would leave half a gradient.
             active = active * (self._divergence(samples, parts) <= config.kl_stop)
         advantages = self._advantages(samples, index[0], parts)
         for (here, on_host, share), advantage in zip(parts, advantages, strict=True):

@@ -20,7 +20,7 @@ _SMALLEST = 1e-8
 
 
 class ConstantForecast(NamedTuple):
-    """The best answer of somebody who looks at nothing, and what it costs."""
+    """The best constant answer, and its loss."""
 
     answer: Tensor
     """() mean of the numbers, or (C,) log frequencies of the classes."""

@@ -1,4 +1,4 @@
-"""C made of the simulator: compiled once, kept on disk, loaded by whoever asks for the same."""
+"""C made of the simulator: compiled once, kept on disk, loaded where the same is asked for."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _compile(compiler: str, source: str, library: Path) -> None:
         )
         made.chmod(0o700)
         checksum = hashlib.sha256(made.read_bytes()).hexdigest()
-        made.replace(library)  # whoever else compiles the same
+        made.replace(library)  # another process may compile the same
         noted = Path(folder) / "lanes.sha256"
         noted.write_text(checksum, encoding="ascii")
         noted.chmod(0o600)

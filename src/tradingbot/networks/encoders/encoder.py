@@ -83,7 +83,7 @@ class Encoder(nn.Module, ABC):
             table: (M, T, F).
             first: (M,) number of the first bar of each series that exists, below T; None: 0 for
                 all. Embeddings of bars that do not exist are finite and mean nothing.
-            n_last: Encode the last so many bars only, (M, n_last, D); what nobody asked for is
+            n_last: Encode the last so many bars only, (M, n_last, D); what is not asked for is
                 not computed.
         """
 

@@ -10,7 +10,7 @@ from tradingbot.risk.rule import OrderView, RiskRule, RiskVerdict
 
 
 def check(limits: RiskLimits, view: OrderView) -> RiskVerdict:
-    """Deny orders that rest on a number nobody can vouch for; observed is the worst of them."""
+    """Deny orders that rest on an unknown number; observed is the worst of them."""
     # A sum is finite only if all of its parts are: one test instead of five.
     total = view.order + view.units + view.mark + view.cash + view.equity
     known = torch.isfinite(total)

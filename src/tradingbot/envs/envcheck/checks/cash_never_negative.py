@@ -1,4 +1,4 @@
-"""Nobody lends a long-only account money."""
+"""Cash of a long-only account is never negative."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class EnsembleSettings:
     """Mean |position| ÷ equity from which on an agent counts as one that trades."""
 
     def __post_init__(self) -> None:
-        """Refuse a threshold that nobody reaches."""
+        """Refuse a threshold that cannot be reached."""
         require_kinds(self)
         require(0.0 < self.min_exposure_frac < 1.0, "min_exposure_frac must lie in (0, 1)", self)
 

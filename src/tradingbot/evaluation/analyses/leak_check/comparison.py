@@ -82,7 +82,7 @@ def compare_own_past(old: World, new: World, cuts: NDArray[np.int64], own: set[s
     """Compare, bit for bit, what lies between the earliest cut and each symbol's own.
 
     What is made of several symbols may change there, so only columns of the symbol's own bars are
-    compared. A bar at which no symbol is usable any more accuses nobody: what the market lacks
+    compared. A bar at which no symbol is usable any more is no evidence: what the market lacks
     there, every symbol lacks.
 
     Args:

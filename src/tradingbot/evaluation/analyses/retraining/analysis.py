@@ -36,7 +36,7 @@ def retraining_analysis(spec: RetrainingSpec, workspace: Path) -> Analysis:
 def _train(inputs: AnalysisInputs, *, spec: RetrainingSpec, workspace: Path) -> RetrainingResult:
     """Train, and write down in the ledger that it was tried; what is refused was not tried.
 
-    Other settings are trials: somebody may choose among them. Other seeds and periods of the run's
+    Other settings are trials: a choice may be made among them. Other seeds and periods of the run's
     own settings are checks, which the deflated Sharpe does not count.
     """
     subject = inputs.subject

@@ -20,7 +20,7 @@ _EVALUATIONS = 2
 
 @dataclass(frozen=True)
 class RetrainingSpec:
-    """One training; equal orders are the same training."""
+    """One training of an evaluation; equal specifications are the same training."""
 
     seed: int
     steps_share_frac: float

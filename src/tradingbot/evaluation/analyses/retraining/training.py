@@ -71,7 +71,7 @@ class TradedPeriod:
 
 @dataclass(frozen=True)
 class RetrainingResult:
-    """What came of an order."""
+    """Result of a retraining."""
 
     spec: RetrainingSpec
     steps_per_agent: int

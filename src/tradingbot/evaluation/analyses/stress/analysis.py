@@ -173,7 +173,7 @@ def _row(
 
 
 def _held_share(agents: Backtest, hold: Backtest) -> str:
-    """Say what holding as much all the time gives: who holds less falls less, without skill."""
+    """Say what holding as much all the time gives: a smaller position falls less, without skill."""
     share = float(agents.position_frac.mean())
     alike = share * hold.portfolio_returns
     gained = f"{np.prod(1.0 + alike) - 1.0:+.1%}".replace("-", "−")

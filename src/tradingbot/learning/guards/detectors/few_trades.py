@@ -16,7 +16,7 @@ from tradingbot.learning.guards.history import History
 
 
 def check(history: History, config: GuardConfig) -> Detection:
-    """Compare the share of steps with a trade; who earns by holding, or stays out, may be lazy."""
+    """Compare the share of steps with a trade; holding that earns, and staying out, are excused."""
     share = history["rollout/trade_share"]
     excused = policy_pays(history) | is_resting(history, config, config.idle)
     excused &= ~is_stopped(history, config)
