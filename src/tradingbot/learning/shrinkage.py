@@ -50,8 +50,8 @@ class ShrinkageConfig:
     """How sure one must be."""
 
     confidence: float = 2.0
-    """Standard errors by which the mean over agents must be above zero for agents to trade; with few
-    blocks more, as Student's distribution asks."""
+    """Standard errors by which the mean over agents must be above zero for agents to trade; with
+    few blocks more, as Student's distribution asks."""
     block_bars: int = 24
     """Bars per block whose means standard errors are taken from."""
 

@@ -14,7 +14,7 @@ _SIGNS = {">=": "≥", "<=": "≤"}
 _PURE = frozenset(["fraction", "probability", "ratio", "0 or 1", "0 … 1"])
 """Units of numbers that need no word behind them."""
 _IN_WORDS = {
-    ("spa_p", 0.0): "p < 0.001 (no draw was as good)",
+    ("spa_p", 0.0): "< 0.001 (no draw was as good)",
     ("cost_reserve", math.inf): "no cost in the range took it away",
 }
 """(Metric, figure) at the edge of what can be measured → what it means."""

@@ -143,4 +143,4 @@ def test_real_bars_are_rolled_out_without_an_oracle(
     ]
     assert "Observed bars, simulated trading" in page.read_text()
     assert asked.code == 2
-    assert "must have a synthetic market: it reads what nobody can see" in asked.err
+    assert "must have a synthetic market: it reads the latent state" in asked.err

@@ -122,7 +122,10 @@ def test_edge_with_a_required_gate_missing_is_conditional() -> None:
     strong = strong_dossier()
     unmeasured = replace(strong, walk_forward=None, left_out=(("walk_forward", "too short"),))
     failed = replace(strong, statistics=replace(strong.statistics, min_track_record_bars=1e9))
-    for dossier, words in ((unmeasured, "too short"), (failed, "long enough")):
+    for dossier, words in (
+        (unmeasured, "too short"),
+        (failed, "FAIL: Minimum track"),
+    ):
         memo = memo_of(dossier)
         assert memo.verdict == "CONDITIONAL"
         assert words in " ".join(memo.reasons)
@@ -244,7 +247,7 @@ def test_what_would_change_go_says_what_is_needed_by_the_comparison() -> None:
     assert leak == (
         "New data on which this fails: The leak check is clean (0 findings, needed ≤ 0)."
     )
-    assert spa.endswith("(SPA) (0.01, needed < 0.05).")
+    assert spa.endswith("best baseline (0.01, needed < 0.05).")
     assert not any("target" in line for line in changes)
 
 

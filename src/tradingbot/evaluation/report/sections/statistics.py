@@ -238,7 +238,7 @@ def _superior(found: Statistics) -> Figure:
         return Figure(name, plain(None), "There was no baseline to test against.", "soft")
     return Figure(
         name,
-        f"p = {_p_value(found.spa_p_consistent)}",
+        _p_value(found.spa_p_consistent),
         f"If the agents were no better than the best of {'; '.join(found.spa_against)}, a lead "
         f"like this would still appear with this probability (Hansen's test; "
         f"{plain(found.spa_p_lower, 3)} to {plain(found.spa_p_upper, 3)} by how poor baselines "
@@ -249,7 +249,7 @@ def _superior(found: Statistics) -> Figure:
 
 def _p_value(share: float) -> str:
     """Write the share of draws; none of them is no certainty, for there are only so many."""
-    return plain(share, 3) if share else "0 (no draw was as good)"
+    return f"p = {plain(share, 3)}" if share >= 0.001 else "p < 0.001"
 
 
 def _paths(found: Statistics) -> Figure:
