@@ -194,6 +194,22 @@ def test_functions_are_not_bare_participles() -> None:
     assert bare_functions("def held(): ...") == ["1: held: name the verb and its object"]
 
 
+def test_prose_speaks_of_things_and_numbers_not_of_people() -> None:
+    people = re.compile(
+        r"\b(nobody|somebody|whoever|anybody|everybody|what came of)\b", re.IGNORECASE
+    )
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
+        for pattern in ("src/**/*.py", "src/**/*.html", "src/**/*.yaml", "docs/**/*.md", "*.md")
+        for path in sorted(ROOT.glob(pattern))
+        if "docs/results" not in path.as_posix() and "docs/decisions" not in path.as_posix()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if people.search(line)
+    ]
+
+    assert "\n".join(found) == ""
+
+
 @pytest.mark.parametrize(
     "text",
     ["class Crew: ...", "def leave_witness(): ...", "entrants = []", "x.remaker", "f(piece=1)"],

@@ -24,6 +24,7 @@ ROOMS = {
     "domain": "symbols, orders, events, errors",
     "executors": "work inline or by processes",
     "data": "bytes to checked bars",
+    "executors": "where work is done",
     "configuration": "presets and files to settings",
     "features": "bars to causal numbers, certified",
     "plugins": "parts of one's own",
@@ -57,6 +58,7 @@ COLUMNS = {
     "market": 720.0,
     "agents": 930.0,
     "networks": 960.0,
+    "executors": 1180.0,
     "learning": 1070.0,
 }
 MIDDLE = 530.0
@@ -166,7 +168,7 @@ def rooms_svg() -> str:
     """Draw the rooms: one row per level, the vocabulary at the bottom."""
     arrows = reduced(room_arrows())
     level = levels(arrows)
-    width, step_y, box_w, box_h = 1180.0, 84.0, 196.0, 44.0
+    width, step_y, box_w, box_h = 1290.0, 84.0, 196.0, 44.0
     height = step_y * (max(level.values()) + 1) + 10
     place = {
         room: (COLUMNS.get(room, MIDDLE), height - step_y * (level[room] + 0.5)) for room in ROOMS

@@ -15,7 +15,7 @@ from fixtures.sabotage_runs import GUARDED, SOUND, TINY_ENTROPY, alarms, found, 
 from fixtures.sabotage_tasks import RiggedPopulation, RiggedTask, SpoiltTask
 from fixtures.toy_tasks import SignalTask
 from fixtures.trading_worlds import short_config, small_world
-from tradingbot.learning.guards import AlarmLevel, FlightRecorder, Report
+from tradingbot.learning.guards import AlarmLevel, FlightRecorder, RecorderReport
 from tradingbot.learning.ppo.learner import PPO
 from tradingbot.networks.view import TableView
 
@@ -33,13 +33,13 @@ def _one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def rigged() -> list[Report]:
+def rigged() -> list[RecorderReport]:
     """The first version's set-up: a gain is booked for every BUY_SMALL."""
     return watched_run(RiggedTask("always_pays"), TINY_ENTROPY, 25)
 
 
 def test_reward_that_always_pays_one_action_is_found_within_25_updates(
-    rigged: list[Report],
+    rigged: list[RecorderReport],
 ) -> None:
     collapsed = found(rigged, "ONE_ACTION")
 
@@ -54,7 +54,9 @@ def test_reward_that_always_pays_one_action_is_found_within_25_updates(
     assert not rigged[-1].healthy
 
 
-def test_falling_spread_is_told_before_the_collapse_is_complete(rigged: list[Report]) -> None:
+def test_falling_entropy_is_told_before_the_collapse(
+    rigged: list[RecorderReport],
+) -> None:
     falls, collapsed = (
         found(rigged, "ENTROPY_FALLS", AlarmLevel.WARNING),
         found(rigged, "ONE_ACTION"),

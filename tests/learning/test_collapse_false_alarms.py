@@ -12,7 +12,7 @@ from fixtures.sabotage_runs import GUARDED, SOUND, alarms, found, watched_run
 from fixtures.toy_tasks import SignalTask
 from fixtures.trading_worlds import short_config, small_world
 from tradingbot.envs.population import PopulationTask
-from tradingbot.learning.guards import AlarmLevel, FlightRecorder, Report
+from tradingbot.learning.guards import AlarmLevel, FlightRecorder, RecorderReport
 from tradingbot.learning.learner import Experience, Update
 from tradingbot.learning.task import Task
 
@@ -88,7 +88,9 @@ def _mostly_selling(shape: tuple[int, ...], draw: torch.Generator) -> torch.Tens
     return (level + 0.2 * torch.randn(shape, generator=draw)).clamp(-1.0, 1.0)
 
 
-def _recorded(task: PopulationTask, select: Selection, *, paralysed: bool = False) -> list[Report]:
+def _recorded(
+    task: PopulationTask, select: Selection, *, paralysed: bool = False
+) -> list[RecorderReport]:
     recorder = FlightRecorder(task, replace(GUARDED, warm_up_steps=0, warm_up_updates=0))
     draw, n_agents = torch.Generator().manual_seed(5), len(task.agent_names)
     state, _ = task.begin()

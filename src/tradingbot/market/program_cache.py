@@ -1,4 +1,4 @@
-"""The folder of compiled programs: it belongs to the user, and nobody else can write into it.
+"""The folder of compiled programs: it belongs to the user, and no other user can write into it.
 
 What lies there is executed. A folder that others may write to, that belongs to someone else or that
 is a link is refused, and a fresh one that lives as long as the process is used instead.

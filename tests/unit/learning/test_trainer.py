@@ -20,7 +20,7 @@ from tradingbot.learning.guards import (
     FlightRecorder,
     GuardConfig,
     Intervention,
-    Report,
+    RecorderReport,
 )
 from tradingbot.learning.guards.config import Response
 from tradingbot.learning.learner import Learner, Update
@@ -42,7 +42,7 @@ class Scripted(FlightRecorder):
         super().__init__(task, GuardConfig(probe_every=0))
         self.script, self.seen, self.forgotten = script, 0, 0
 
-    def watch(self, learner: Learner, update: Update, *, sound: bool = True) -> Report:
+    def watch(self, learner: Learner, update: Update, *, sound: bool = True) -> RecorderReport:
         self.seen += 1
         if not sound:
             return super().watch(learner, update, sound=False)
@@ -62,7 +62,7 @@ class Scripted(FlightRecorder):
         found = () if response is None else (verdict,)
         number = int(self.memory.roll_backs)
         decision = Intervention(response, "A1 does one thing only.", ("A1",), self.memory, number)
-        return Report(learner.updates, learner.steps, {}, found, decision, is_healthy)
+        return RecorderReport(learner.updates, learner.steps, {}, found, decision, is_healthy)
 
     def forget(self) -> None:
         self.forgotten += 1

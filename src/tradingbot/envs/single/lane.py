@@ -186,7 +186,7 @@ class TensorLane:
             bar = self._market.bar(before.row + 1)
             made = advance(rules, self._rates, before, bar, action)
             private = observe_accounts(rules, made.after)
-        # In plain numbers: a term of somebody's own may branch on them.
+        # In plain numbers: a user's own term may branch on them.
         terms = self._reward.scalar(rules, _plain(made))
         self._account = made.after
         details = details_of(made)[:, 0].numpy()

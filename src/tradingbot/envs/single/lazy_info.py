@@ -1,4 +1,4 @@
-"""A dict that is worked out when somebody looks into it: most infos of a step are not looked at."""
+"""A dict that is computed on first access: most infos of a step are never read."""
 
 from __future__ import annotations
 

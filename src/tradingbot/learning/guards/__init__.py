@@ -9,7 +9,7 @@ from tradingbot.learning.guards.config import GuardConfig, InterventionConfig
 from tradingbot.learning.guards.diagnosis import AlarmLevel, Diagnosis
 from tradingbot.learning.guards.history import MEASURES, History
 from tradingbot.learning.guards.interventions import Intervention, Memory, decide
-from tradingbot.learning.guards.recorder import FlightRecorder, Report
+from tradingbot.learning.guards.recorder import FlightRecorder, RecorderReport
 
 __all__ = [
     "MEASURES",
@@ -22,6 +22,6 @@ __all__ = [
     "Intervention",
     "InterventionConfig",
     "Memory",
-    "Report",
+    "RecorderReport",
     "decide",
 ]

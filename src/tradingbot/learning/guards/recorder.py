@@ -51,7 +51,7 @@ _PLACE = {name: place for place, name in enumerate(MEASURE_NAMES)}
 _CURES = {rule.code: rule.cure for rule in RULES}
 
 
-class Report(NamedTuple):
+class RecorderReport(NamedTuple):
     """What the recorder has to say after an update."""
 
     update: int
@@ -109,7 +109,7 @@ class FlightRecorder:
         self._runs = no_runs(n_agents, task.n_envs, task.table.device)
         self.memory: Memory = new_memory(n_agents)
 
-    def watch(self, learner: Learner, update: Update, *, sound: bool = True) -> Report:
+    def watch(self, learner: Learner, update: Update, *, sound: bool = True) -> RecorderReport:
         """Record what a learner just did; play deterministically when it is time for that.
 
         Args:
@@ -132,7 +132,7 @@ class FlightRecorder:
         steps: int,
         played: PlayResult | None = None,
         sound: bool = True,
-    ) -> Report:
+    ) -> RecorderReport:
         """Record one update, judge the last ones and decide.
 
         Args:
@@ -165,7 +165,7 @@ class FlightRecorder:
         )
         self.memory = decision.memory
         healthy = sound and is_healthy(verdicts, len(self.names.agents), self.config)
-        report = Report(updates, steps, row, verdicts, decision, healthy)
+        report = RecorderReport(updates, steps, row, verdicts, decision, healthy)
         if self._write is not None:
             self._write(report.to_row())
         return report

@@ -1,7 +1,7 @@
 """C that shares the parts of a call between threads: one fork and one join per call.
 
 Helpers sleep between calls and take parts from a counter while they are awake, so a neighbour that
-holds a core delays one part, not the call: whoever is running does the others. The calling thread
+holds a core delays one part, not the call: threads that run do the others. The calling thread
 works too, and alone where another call has the helpers, or after a fork, which helpers do not
 survive.
 """

@@ -19,7 +19,7 @@ from tradingbot.learning.guards import (
     FlightRecorder,
     GuardConfig,
     InterventionConfig,
-    Report,
+    RecorderReport,
 )
 from tradingbot.learning.learner import Experience, Update
 from tradingbot.learning.playing import play
@@ -71,7 +71,7 @@ class Scripted:
         return self
 
 
-def record(recorder: FlightRecorder, count: int, **made: Any) -> list[Report]:
+def record(recorder: FlightRecorder, count: int, **made: Any) -> list[RecorderReport]:
     first = 1 + len(recorder.history().steps)
     return [
         recorder.record(made_update(recorder.task, **made), updates=number, steps=8 * number)
