@@ -31,7 +31,7 @@ class Account(NamedTuple):
     trade_pnl: Tensor
     """Realised P&L of the trade that is open."""
     gross_profit: Tensor
-    """Sum over won trades."""
+    """Sum over profitable trades."""
     gross_loss: Tensor
     """Sum over lost trades, positive."""
     commission_paid: Tensor

@@ -50,7 +50,7 @@ def write_lines(
         f"{_exposure(account):+.1%} of equity",
         f"equity   {equity:,.2f} ({summary['return_frac']:+.2%})   cash {account.cash:,.2f}   "
         f"drawdown {summary['drawdown_frac']:.2%}",
-        f"trades   {summary['n_trades']} (won {summary['win_rate_frac']:.0%})   costs "
+        f"trades   {summary['n_trades']} (win rate {summary['win_rate_frac']:.0%})   costs "
         f"{account.commission_paid + account.slippage_paid + account.borrow_paid:,.2f}   "
         f"sharpe {summary['sharpe']:+.3f} a bar",
     ]

@@ -29,7 +29,7 @@ STATISTICS_COLUMNS = (
 )
 _TRADES_SHOWN, _BARS_SHOWN = 4, 350
 _TRADE_COLUMNS = (
-    *("policy", "symbol", "entered, UTC", "left, UTC", "bars", "units"),
+    *("policy", "symbol", "entry time, UTC", "exit time, UTC", "bars", "units"),
     *("entry", "exit", "fees", "P&L", "ended by"),
 )
 _PREFERRED = ("AAPL", "SPY")
@@ -166,7 +166,7 @@ def _trades_section(rollout: PolicyRollout) -> Section:
     held = Chart(
         f"When each policy held {name}",
         _held(rollout, symbol, FULL_PX),
-        "Blue: the trade won, orange: it lost.",
+        "Blue: profitable trades, orange: losing ones.",
         _held(rollout, symbol, NARROW_PX),
     )
     finding = f"{len(trades):,} trades in all, rebuilt from fills; {name} as an example."
@@ -231,7 +231,7 @@ def _held(rollout: PolicyRollout, symbol: int, width: float) -> Drawing:
 def _spells(trades: Trades, closed_at: np.ndarray, symbol: int, first: int) -> list[Spell]:
     mine = trades.select(trades.symbol == symbol)
     begin = np.searchsorted(closed_at, mine.entered_at) - first
-    end = np.searchsorted(closed_at, mine.left_at) - first
+    end = np.searchsorted(closed_at, mine.exited_at) - first
     return [
         Spell(int(a), int(b), "pos" if pnl > 0.0 else "neg", f"P&L {pnl:+,.2f}")
         for a, b, pnl in zip(begin, end, mine.pnl_ccy, strict=True)

@@ -33,7 +33,7 @@ _COLUMNS = (
     Column("Drawdown", "largest fall from a peak"),
     Column("Net bp/bar", "mean net return, basis points per bar"),
     Column("Win rate", "of closed trades"),
-    Column("Profit factor", "won ÷ lost"),
+    Column("Profit factor", "gross profit ÷ gross loss"),
     Column("Trades", "closed ones"),
     Column("Turnover", "traded notional ÷ equity, per bar"),
     Column("Entropy", "of deterministic actions, 0 to 1"),

@@ -38,7 +38,7 @@ _COLUMNS = (
     Column("Drawdown", "largest fall from a peak, at closes"),
     Column("Net bp/bar", "mean of the per-symbol accounts, with 95 % interval"),
     Column("Win rate", "of closed trades"),
-    Column("Profit factor", "won ÷ lost, closed trades"),
+    Column("Profit factor", "gross profit ÷ gross loss, closed trades"),
     Column("Trades", "closed ones"),
     Column("Turnover", "traded notional ÷ equity, per bar"),
     Column("Alpha", "annual, over the reference"),
