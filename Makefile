@@ -19,7 +19,7 @@ demo: install-demo  ## The whole story on a synthetic market, to a verdict; MARK
 	$(BIN)/tradingbot demo $(if $(MARKET),--market $(MARKET))
 
 test: install-dev lint type  ## Lint, types and the default test suite
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" -q
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" -q
 
 test-slow: install-dev  ## The long tests as well
 	$(BIN)/python -m pytest -n $(JOBS) -m slow -q
