@@ -11,6 +11,7 @@ from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.dossier.dossier import DOSSIER_FORMAT
 from tradingbot.evaluation.gates.gates_file import load_gates
 from tradingbot.evaluation.gates.memo import write_memo
+from tradingbot.evaluation.performance.record import HOLD, MATCHED_RANDOM, OLD_NAMES
 from tradingbot.evaluation.pipeline.stored_dossier import read_dossier
 
 STORED = Path(__file__).parents[2] / "fixtures" / "version_1" / "dossier.json"
@@ -37,6 +38,17 @@ def test_dossier_of_version_1_is_read_and_judged(tmp_path: Path) -> None:
     assert memo.verdict == "NO-GO"
     edge = next(each for each in memo.gates if each.gate == "edge/net")
     assert edge.interval == agents.net_bps_per_bar  # the one interval, not Newey and West's
+
+
+def test_policies_of_older_dossiers_have_the_names_of_today(tmp_path: Path) -> None:
+    assert "equal weight, held" in STORED.read_text()
+
+    names = {
+        row.policy for row in read_dossier(run_with(tmp_path, STORED.read_text())).test.policies
+    }
+
+    assert {HOLD, MATCHED_RANDOM} <= names
+    assert not names & set(OLD_NAMES)
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"format": 2}', '{"statistics": 3}'])
