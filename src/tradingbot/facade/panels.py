@@ -37,7 +37,7 @@ def build_panel(bars: Bars | str | Path | Any, *, splits: SplitsConfig | None = 
         >>> bars = tb.generate_bars("noise", symbols=["SPY"], timeframe="1d", start="2021-01-04")
         >>> panel = tb.build_panel(bars)
         >>> panel
-        <Panel 1 symbols × 1,192 bars: 23 features, 10 regimes, 0 covariates, proved causal>
+        <Panel 1 symbols × 1,192 bars: 23 features, 10 regimes, 1 covariates, proved causal>
     """
     found = as_bars(bars)
     folder = panel_of(found.dataset, found.workspace)
