@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tradingbot.domain.errors import ConfigError, DataError, TrainingError, User
 from tradingbot.runs import RunDirectory
 from tradingbot.training import session as sessions
 from tradingbot.training.config_files import override_config
+from tradingbot.training.result_file import read_result
 from tradingbot.training.session import SessionResult, begin_run, resume_session
 
 REFUSED: dict[str, dict[str, object]] = {
@@ -115,7 +117,8 @@ def test_agents_stay_out_where_no_evaluation_was_healthy(
     assert "no evaluation on validation was healthy" in session.result.decision
     for part in session.result.parts:
         assert [agent.trades_per_1000 for agent in part.agents] == [0.0, 0.0]
-    assert json.loads((session.run.path / "result.json").read_text())["best_mean_sharpe"] is None
+    assert json.loads((session.run.path / "result.json").read_text())["best_mean_sharpe"] == "-inf"
+    assert read_result(session.run.path).best_mean_sharpe == -math.inf
 
 
 def test_run_knows_and_shows_what_its_agents_weigh(
