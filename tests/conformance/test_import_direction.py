@@ -40,7 +40,8 @@ ALLOWED: dict[str, frozenset[str] | None] = {
     "features/causality": frozenset({"domain", "data", "features"}),
     "envs": frozenset({*_TENSORS, "data", "features"}),
     "agents": frozenset({"domain", "plugins", "risk", "market", "networks"}),
-    "runs": frozenset({"domain", "data", "features"}),
+    # Runs hold policies: reading one is agents and networks, and what their inputs are called.
+    "runs": frozenset({"domain", "data", "features", "market", "networks", "agents"}),
     "supervised": frozenset({"domain", "data", "features", "networks", "envs"}),
     "evaluation/statistics": frozenset({"domain", "data"}),
     "evaluation/metrics": frozenset({"domain", "evaluation/statistics"}),

@@ -12,7 +12,7 @@ from tradingbot.configuration.pipeline import MarketConfig
 from tradingbot.data.ingest import ingest
 from tradingbot.data.store import BarStore
 from tradingbot.features.pipeline import synthetic_source
-from tradingbot.training.prepared_setup import torch_threads
+from tradingbot.networks.threads import torch_threads
 
 START, END = date(2025, 7, 1), date(2025, 9, 30)
 

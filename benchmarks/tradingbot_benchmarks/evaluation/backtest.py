@@ -26,8 +26,8 @@ from tradingbot.evaluation.backtest import Backtest, backtest, sleeve_config
 from tradingbot.market.costs import CostProfile
 from tradingbot.networks.actor_layout import Squash
 from tradingbot.networks.heads import HeadConfig, StackedHead
+from tradingbot.networks.threads import torch_threads
 from tradingbot.networks.view import TableView
-from tradingbot.training.prepared_setup import torch_threads
 from tradingbot_benchmarks.evaluation.backtest_peer import PeerResult, run_peer
 from tradingbot_benchmarks.record import BenchRecord, against
 

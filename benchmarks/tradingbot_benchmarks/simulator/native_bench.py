@@ -16,8 +16,8 @@ from tradingbot.market.bars import TensorMarket, tensor_market
 from tradingbot.market.compiled import PackedStepFunction, packed_step
 from tradingbot.market.native.step import native_step
 from tradingbot.market.packing import PackedAccount, pack, pack_rates
+from tradingbot.networks.threads import torch_threads
 from tradingbot.rewards import reward_identity
-from tradingbot.training.prepared_setup import torch_threads
 from tradingbot_benchmarks.record import BenchRecord, against
 from tradingbot_benchmarks.simulator.bench import absent
 

@@ -17,7 +17,7 @@ TRADES = "trades"
 """Name of the tensor (N,) bool that says which agents trade; all do where there is none."""
 
 
-def load_policy(
+def build_policy(
     tensors: Mapping[str, Tensor], layout: ActorLayout, view: View, n_agents: int
 ) -> NetworkPolicy:
     """Build the policy of N agents from tensors of a checkpoint.

@@ -24,7 +24,7 @@ from tradingbot.envs.warm_up import require_warm
 from tradingbot.envs.world import FEATURE_BOUND, REGIME_BOUND, World, cut_world
 from tradingbot.features.inputs import BAR_FIELDS, MarketInputs
 from tradingbot.features.panel import Panel, panel_specs, panel_tensors
-from tradingbot.features.scaling import Scaler, ScalerOptions, fit_scaler
+from tradingbot.features.scaling import Scaler, fit_scaler
 
 TRAIN_FRAC = 0.7
 """Share of the bars, from the first, that a scaler is fitted on unless a range is given."""
@@ -48,6 +48,7 @@ def world_from_panel(
     period: IndexRange | None = None,
     train: IndexRange | None = None,
     scaler: Scaler | None = None,
+    covariate_scaler: Scaler | None = None,
     universe: Universe | None = None,
 ) -> World:
     """Make a world of a stored panel.
@@ -58,6 +59,7 @@ def world_from_panel(
             remember of the bars before.
         train: Bars the scaler is fitted on; by default the first `TRAIN_FRAC` of the panel.
         scaler: A fitted scaler of the 23 features instead; then `train` is not used for those.
+        covariate_scaler: The same of the panel's covariates.
         universe: Symbols may be traded only while they were members; by default always.
 
     Raises:
@@ -73,7 +75,7 @@ def world_from_panel(
         label=f"panel {manifest.dataset_sha256[:8]}, {word}",
         synthetic=bool(manifest.synthetic),
     )
-    whole = _assemble(panel.arrays, origin, train=train, scaler=scaler)
+    whole = _assemble(panel.arrays, origin, train=train, scalers=(scaler, covariate_scaler))
     if universe is not None:
         whole = _while_member(whole, universe)
     return whole if period is None else cut_world(whole, period.start, period.stop - 1)
@@ -179,6 +181,7 @@ def world_from_inputs(
     synthetic: bool,
     train: IndexRange | None = None,
     scaler: Scaler | None = None,
+    covariate_scaler: Scaler | None = None,
 ) -> World:
     """Make a world of bars and covariates on a grid, with the registered features of them.
 
@@ -188,6 +191,7 @@ def world_from_inputs(
         synthetic: They were generated.
         train: Bars the scaler is fitted on; by default the first `TRAIN_FRAC`.
         scaler: A fitted scaler of the features instead.
+        covariate_scaler: The same of the covariates.
 
     Raises:
         DataError: If there is too little to scale by.
@@ -205,7 +209,8 @@ def world_from_inputs(
         label=label,
         synthetic=synthetic,
     )
-    return _assemble(panel_tensors(inputs, specs), origin, train=train, scaler=scaler)
+    scalers = (scaler, covariate_scaler)
+    return _assemble(panel_tensors(inputs, specs), origin, train=train, scalers=scalers)
 
 
 def _assemble(
@@ -213,9 +218,9 @@ def _assemble(
     origin: _Origin,
     *,
     train: IndexRange | None,
-    scaler: Scaler | None,
+    scalers: tuple[Scaler | None, Scaler | None],
 ) -> World:
-    """Scale the tensors of a panel and name them."""
+    """Scale the tensors of a panel and name them; scalers that are None are fitted."""
     present, valid = tensors["present"], tensors["valid"]
     n, t = present.shape
     rows = IndexRange(0, max(1, round(TRAIN_FRAC * t))) if train is None else train
@@ -225,14 +230,16 @@ def _assemble(
             was=f"{rows.start} … {rows.stop - 1}",
             where=f"{t} bars",
         )
-    if scaler is None and not valid[:, rows.start : rows.stop].any():
+    if scalers[0] is None and not valid[:, rows.start : rows.stop].any():
         require_warm(present, rows, origin.covariate_names, train_frac=TRAIN_FRAC)
-    parts = [
-        _scaled(tensors["features"], valid, origin.feature_names, origin.symbols, rows, scaler)
-    ]
-    if origin.covariate_names:
-        covariates, names = tensors["covariates"], origin.covariate_names
-        parts.append(_scaled(covariates, valid, names, origin.symbols, rows, None))
+    columns = [("features", origin.feature_names), ("covariates", origin.covariate_names)]
+    used, parts = [], []
+    for (name, names), given in zip(columns, scalers, strict=True):
+        if name == "covariates" and not names:
+            continue
+        scaler = given or _fit(tensors[name], valid, names, origin.symbols, rows)
+        used.append(scaler)
+        parts.append(_scaled(tensors[name], valid, names, scaler))
     return World(
         symbols=origin.symbols,
         prices=np.where(present[..., None], tensors["prices"][..., :5], np.nan),
@@ -247,27 +254,24 @@ def _assemble(
         label=origin.label,
         synthetic=origin.synthetic,
         vwap=np.where(present, tensors["prices"][..., 5], np.nan),
+        scalers=tuple(used),
     )
 
 
-def _scaled(
+def _fit(
     values: NDArray[np.float32],
     valid: NDArray[np.bool_],
     names: Sequence[str],
     symbols: Sequence[str],
     rows: IndexRange,
-    scaler: Scaler | None,
+) -> Scaler:
+    train = slice(rows.start, rows.stop)
+    return fit_scaler("standard", values, valid, train, feature_names=names, symbols=symbols)
+
+
+def _scaled(
+    values: NDArray[np.float32], valid: NDArray[np.bool_], names: Sequence[str], scaler: Scaler
 ) -> NDArray[np.float32]:
-    if scaler is None:
-        scaler = fit_scaler(
-            "standard",
-            values,
-            valid,
-            slice(rows.start, rows.stop),
-            feature_names=names,
-            symbols=symbols,
-            options=ScalerOptions(),
-        )
     scaled = scaler.transform(values, valid, feature_names=names)
     return np.clip(scaled, -FEATURE_BOUND, FEATURE_BOUND).astype(np.float32)
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.domain.errors import DataError, suggest
+from tradingbot.features.scaling import Scaler
 from tradingbot.market.bars import require_rising
 
 FloatArray = NDArray[np.float32]
@@ -60,6 +61,9 @@ class World:
     """Generated, not observed; said wherever a result is shown."""
     vwap: NDArray[np.float64] | None = None
     """(N, T) volume-weighted mean prices, NaN where there is no bar; None where none are known."""
+    scalers: tuple[Scaler, ...] = ()
+    """What the features were scaled by, in the order of their columns; empty where that is not
+    known. Per-symbol ones are those of all symbols that were there when the world was made."""
 
     def __post_init__(self) -> None:
         """Refuse a world without bars, with arrays that disagree, or with numbers out of bounds."""

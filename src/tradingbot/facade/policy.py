@@ -18,12 +18,14 @@ from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.panel import Panel, panel_specs
 from tradingbot.features.scaling import Scaler
 from tradingbot.runs import RunDirectory, find_run
+from tradingbot.runs.policy import acting_checkpoint
+from tradingbot.runs.policy import load_policy as load_acting
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
 from tradingbot.training.data import open_data
 from tradingbot.training.plugins import require_plugins
 from tradingbot.training.prepared_setup import env_config
-from tradingbot.training.run_policy import acting_checkpoint, open_policy
+from tradingbot.training.run_policy import open_policy
 from tradingbot.training.session import RUNS_FOLDER
 
 
@@ -63,7 +65,9 @@ class LoadedPolicy:
         if isinstance(data, World):
             return select_symbols(data, self.symbols)
         if isinstance(data, Panel):
-            return select_symbols(world_from_panel(data, scaler=self._scaler()), self.symbols)
+            scaler, more = self._scalers()
+            whole = world_from_panel(data, scaler=scaler, covariate_scaler=more)
+            return select_symbols(whole, self.symbols)
         if data.dataset.manifest.content_sha256 == self.run.record.data.dataset_sha256:
             return open_data(self.config, self.workspace).world
         return select_symbols(self._scaled(data.inputs, data), self.symbols)
@@ -74,24 +78,29 @@ class LoadedPolicy:
 
     def _scaled(self, inputs: MarketInputs, data: Bars) -> World:
         label = f"{data.name} ({data.dataset.id[:8]}), as {self.run.id} sees it"
+        scaler, more = self._scalers()
         return world_from_inputs(
-            inputs, label=label, synthetic=data.synthetic, scaler=self._scaler()
+            inputs, label=label, synthetic=data.synthetic, scaler=scaler, covariate_scaler=more
         )
 
-    def _scaler(self) -> Scaler:
-        checkpoint = acting_checkpoint(self.run)
-        if not checkpoint.normaliser:
+    def _scalers(self) -> tuple[Scaler, Scaler | None]:
+        """Return the checkpoint's scalers of features and, where there is one, of covariates."""
+        loaded = load_acting(self.run)
+        if loaded.scalers:
+            return loaded.scalers[0], loaded.scalers[1] if loaded.scalers[1:] else None
+        normaliser = loaded.checkpoint.normaliser
+        if not normaliser:
             raise ConfigError(
-                "a run must have learned from a dataset to trade other bars",
-                was="a market generated in memory, whose scale is not stored",
+                "a run must have stored its scaler to trade other bars",
+                was="a market generated in memory, by an older version",
                 where=self.run.id,
-                remedy="Train with tb.train(tb.generate_bars(…))",
+                remedy="Train again",
             )
-        centre, scale = (checkpoint.normaliser[name].numpy() for name in ("centre", "scale"))
+        centre, scale = (normaliser[name].numpy() for name in ("centre", "scale"))
         names = tuple(spec.name for spec in panel_specs(()) if spec.family == "technical")
         symbols = self.run.record.data.agents if centre.ndim > 1 else None
         kind = self.config.scaling.kind
-        return Scaler(kind, names, symbols, centre, scale, centre * 0.0, 0, 0)
+        return Scaler(kind, names, symbols, centre, scale, centre * 0.0, 0, 0), None
 
     def __repr__(self) -> str:
         few = ", ".join(self.symbols[:4]) + (" …" if len(self.symbols) > 4 else "")

@@ -28,9 +28,9 @@ from tradingbot.domain.universe import Universe
 from tradingbot.features.causality import CausalityReport, Certificate, ProofPlan
 from tradingbot.features.inputs import MarketInputs, TimeArray, build_inputs
 from tradingbot.features.panel import Panel, build_panel, panel_folder, panel_specs
+from tradingbot.features.panel_scaler import fit_panel_scaler, store_panel_scaler
 from tradingbot.features.proof_subjects import certify_panel
-from tradingbot.features.scaler_files import save_scaler
-from tradingbot.features.scaling import Scaler, ScalerOptions, fit_scaler
+from tradingbot.features.scaling import Scaler
 from tradingbot.features.spec import FeatureSpec, spec_hash
 
 
@@ -155,17 +155,8 @@ def split_rows(closed_at: TimeArray, config: SplitsConfig) -> Split:
 
 def fit_and_store_scaler(built: BuiltPanel, split: Split, config: ScalingConfig) -> Scaler:
     """Fit a scaler on the training rows of a panel and store it beside the panel."""
-    panel = built.panel
-    scaler = fit_scaler(
-        config.kind,
-        panel.numpy("features"),
-        panel.numpy("valid"),
-        slice(split.train.start, split.train.stop),
-        feature_names=panel.manifest.features,
-        symbols=panel.symbols,
-        options=ScalerOptions(pooling=config.pooling),
-    )
-    save_scaler(scaler, panel.folder / "scalers")
+    scaler = fit_panel_scaler(built.panel, split.train, config)
+    store_panel_scaler(built.panel, scaler)
     return scaler
 
 

@@ -145,6 +145,7 @@ def certify_panel(
         spec_sha256=panel.manifest.spec_sha256,
         panel_sha256=panel.manifest.sha256,
         scaler_sha256=None if scaler is None else scaler.sha256,
+        scaler_fit=None if scaler is None else scaler.fitted_on,
     )
     certificate = issue_certificate(report, identity)
     write_certificate(panel.folder, certificate)

@@ -6,20 +6,24 @@ one per symbol and feature.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.domain.errors import DataError, suggest
-from tradingbot.features.inputs import BoolArray, FloatArray
 
 ScalerKind = Literal["standard", "minmax", "robust"]
 SCALER_KINDS: tuple[ScalerKind, ...] = ("standard", "minmax", "robust")
 Pooling = Literal["pooled", "per_symbol"]
+BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
 Real = NDArray[np.floating[Any]]
 
 
@@ -60,6 +64,46 @@ class Scaler:
         for values in (self.centre, self.scale, self.rows):
             digest.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
         return digest.hexdigest()
+
+    @property
+    def fitted_on(self) -> str:
+        """What was fitted on which rows, in words: equal where two fits were asked the same."""
+        pooling: Pooling = "pooled" if self.symbols is None else "per_symbol"
+        rows = (self.train_first, self.train_last)
+        return self.describe_fit(self.kind, pooling, rows, self.clip, self.feature_names)
+
+    @staticmethod
+    def describe_fit(
+        kind: ScalerKind,
+        pooling: Pooling,
+        rows: tuple[int, int],
+        clip: float | None,
+        names: Sequence[str],
+    ) -> str:
+        """Say what is to be fitted on which rows (first and last), before it is."""
+        columns = hashlib.sha256("\n".join(names).encode()).hexdigest()[:8]
+        span = f"rows {rows[0]} to {rows[1]}"
+        return f"{kind}, {pooling}, {span}, clip {clip}, {len(names)} columns {columns}"
+
+    def of_symbols(self, symbols: Sequence[str]) -> Scaler:
+        """Return it for some of its symbols, in another order; itself where pooled.
+
+        Raises:
+            DataError: If it was not fitted on one of them.
+        """
+        if self.symbols is None or self.symbols == tuple(symbols):
+            return self
+        unknown = [name for name in symbols if name not in self.symbols]
+        if unknown:
+            raise DataError(
+                "symbols must be among those the scaler was fitted on",
+                was=unknown[0],
+                where=f"{self.kind} scaler of {len(self.symbols)} symbols",
+                remedy=suggest(unknown[0], self.symbols),
+            )
+        places = [self.symbols.index(name) for name in symbols]
+        centre, scale, rows = (each[places] for each in (self.centre, self.scale, self.rows))
+        return replace(self, symbols=tuple(symbols), centre=centre, scale=scale, rows=rows)
 
     def transform(
         self, features: Real, valid: BoolArray | None = None, *, feature_names: Sequence[str]
@@ -227,3 +271,21 @@ def _statistics(
     # Rounding can leave a spread of 1e-17 in a constant column: equal bounds decide.
     spread = np.where(low == high, 0.0, spread)
     return centre, spread, np.full(values.shape[1], float(len(values)))
+
+
+@cache
+def scaler_code_sha256() -> str:
+    """Hash what this module does: its statements, without comments and docstrings.
+
+    A certificate and a stored scaler are those of one way to fit and to scale.
+    """
+    tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [each for each in body if not _is_text(each)]  # type: ignore[attr-defined]
+    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

@@ -22,6 +22,7 @@ from tradingbot import __version__
 from tradingbot.data.atomic import atomic_directory, discard_directory, sweep_temporaries
 from tradingbot.domain.errors import DataError
 from tradingbot.features.tensor_files import write_tensors
+from tradingbot.runs.acting import ActingRecord
 from tradingbot.runs.journal import JournalMark
 from tradingbot.runs.manifest import (
     AGENT_FILE,
@@ -62,6 +63,8 @@ class CheckpointContent:
     """What it is besides its kind: `healthy` where training may return to it, `last` …"""
     parent: str | None = None
     """Weights hash of the checkpoint before this one."""
+    acting: ActingRecord | None = None
+    """How the weights act; None where nothing does."""
 
 
 def save_checkpoint(
@@ -137,10 +140,23 @@ def _write(
         metrics={name: _finite(value) for name, value in content.metrics.items()},
         journals=dict(content.journals),
         parent=content.parent,
+        acting=_with_hash(content.acting, arrays[AGENT_FILE]),
     ).sealed()
     text = manifest.model_dump_json(indent=1) + "\n"
     (folder / MANIFEST_FILE).write_text(text, encoding="utf-8")
     return manifest
+
+
+def _with_hash(acting: ActingRecord | None, agent: Mapping[str, Any]) -> ActingRecord | None:
+    """Name the encoder by the hash of its tensors."""
+    if acting is None or acting.encoder is None:
+        return acting
+    prefix = acting.encoder.prefix
+    own = {
+        name.removeprefix(prefix): array for name, array in agent.items() if name.startswith(prefix)
+    }
+    encoder = acting.encoder.model_copy(update={"sha256": arrays_sha256(own)})
+    return acting.model_copy(update={"encoder": encoder})
 
 
 def _write_file(path: Path, arrays: Mapping[str, Any]) -> StoredTensors:

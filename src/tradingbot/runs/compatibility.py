@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tradingbot.domain.errors import ConfigError
+from tradingbot.runs.acting import ActingRecord
 from tradingbot.runs.manifest import CheckpointManifest
 from tradingbot.runs.record import DataIdentity, RunPlan, RunRecord
 
@@ -75,6 +76,7 @@ def require_fit(
     feature_ids: Sequence[str],
     agents: Sequence[str] | None = None,
     normaliser_sha256: str | None = None,
+    scaler_sha256: Sequence[str] | None = None,
 ) -> None:
     """Refuse weights for inputs they were not trained on: other columns, order, version or scale.
 
@@ -83,11 +85,18 @@ def require_fit(
         feature_ids: Name and version of every column there is now, in order.
         agents: Names of the agents there are now, in order; None where that does not matter.
         normaliser_sha256: `final_hash` of the statistics inputs are scaled by now; None if none.
+        scaler_sha256: `Scaler.sha256` of each scaler there is now, in order; None where that is not
+            compared. Manifests of version 1 do not name scalers.
 
     Raises:
         ConfigError: Naming the first difference.
     """
     problem = first_difference("feature", manifest.feature_ids, feature_ids)
+    if problem is None:
+        problem = _formula_difference(manifest.acting)
+    if problem is None and scaler_sha256 is not None and manifest.acting is not None:
+        before = [_digits(each.sha256) for each in manifest.acting.scalers]
+        problem = first_difference("scaler", before, [_digits(each) for each in scaler_sha256])
     if problem is None and agents is not None:
         problem = first_difference("agent", manifest.agents, agents)
     if problem is None and normaliser_sha256 != manifest.normaliser_sha256:
@@ -101,6 +110,19 @@ def require_fit(
             where=f"{manifest.run_id}/{manifest.name}",
             remedy="Build the panel with the same features and scaler, or train again",
         )
+
+
+def _formula_difference(acting: ActingRecord | None) -> str | None:
+    """Say which feature this version computes by another formula under the same name."""
+    if acting is None:
+        return None
+    from tradingbot.features.formulas import formula_hashes  # reads tables: not to look a run up
+
+    now = formula_hashes([feature.id for feature in acting.features])
+    for feature, digest in zip(acting.features, now, strict=True):
+        if feature.sha256 is not None and feature.sha256 != digest:
+            return f"formula of {feature.id}: {_digits(feature.sha256)} → {_digits(digest)}"
+    return None
 
 
 def _data_differences(old: DataIdentity, new: DataIdentity) -> Iterator[str]:

@@ -24,7 +24,12 @@ from torch import Tensor
 from tradingbot.data.atomic import atomic_file, sweep_temporaries
 from tradingbot.domain.errors import StorageError
 from tradingbot.features.tensor_files import map_tensors, read_header, write_tensors
+from tradingbot.networks.embedding import embed_table, weights_hash
+from tradingbot.networks.encoders.encoder import Encoder
+from tradingbot.runs.tensors import final_hash
 
+EMBEDDINGS_FOLDER = "embeddings"
+"""Below a workspace."""
 KEPT_FILES = 8
 """Of one folder; those of the full encoder take half a gigabyte for 143 symbols and two years."""
 _DIGITS = 16
@@ -67,6 +72,35 @@ def cached_embeddings(
         write_tensors(temporary, {_NAME: array}, metadata)
     _forget_oldest(folder, keep=path)
     return made
+
+
+def kept_embeddings(encoder: Encoder, table: Tensor, workspace: Path | None) -> Tensor:
+    """Return embeddings (M, T, D) of a table, from disk where they were made before.
+
+    Threads and torch's version decide the last bits of a sum: they are part of the key, so that a
+    run has the same bits whether or not anything was kept. A GPU computes them in less time than a
+    disk reads them: what it makes is not kept.
+
+    Args:
+        encoder: On the device of the table.
+        table: (M, T, F).
+        workspace: Where embeddings are kept; None: nowhere. A disk without room changes nothing.
+    """
+    if workspace is None or table.device.type != "cpu":
+        return embed_table(encoder, table)
+    circumstances = f"{torch.get_num_threads()} {torch.__version__}"
+    key = hashlib.sha256(f"{weights_hash(encoder)} {circumstances}".encode()).hexdigest()
+    made: list[Tensor] = []
+
+    def compute() -> Tensor:
+        made.append(embed_table(encoder, table))
+        return made[0]
+
+    folder = workspace / EMBEDDINGS_FOLDER
+    try:
+        return cached_embeddings(folder, key, final_hash({"table": table}), compute)
+    except StorageError:
+        return made[0] if made else embed_table(encoder, table)
 
 
 def _forget_oldest(folder: Path, *, keep: Path) -> None:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tradingbot.domain.errors import StorageError
 from tradingbot.features.tensor_files import read_header
+from tradingbot.runs.acting import ActingRecord
 from tradingbot.runs.journal import JournalMark
 from tradingbot.runs.record import content_sha256
 
@@ -18,7 +19,7 @@ AGENT_FILE = "agent.safetensors"
 TRAINING_FILE = "training.safetensors"
 NORMALISER_FILE = "normaliser.safetensors"
 TENSOR_FILES = frozenset({AGENT_FILE, TRAINING_FILE, NORMALISER_FILE})
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 CheckpointKind = Literal["start", "last", "best", "final", "selected", "judged"]
 """`selected`: can only act; what `result.json` is about. Older runs call it `judged`."""
 Label = Literal["start", "last", "best", "final", "selected", "healthy", "judged"]
@@ -45,7 +46,8 @@ class StoredTensors(_ManifestModel):
 class CheckpointManifest(_ManifestModel):
     """`manifest.json`. No time of day: the same learning gives the same bytes."""
 
-    version: Literal[1] = 1
+    version: Literal[1, 2] = 2
+    """Version 1 does not say how to act; `runs.acting_version_1` reads that from the run."""
     run_id: str
     kind: CheckpointKind
     labels: tuple[Label, ...]
@@ -71,6 +73,8 @@ class CheckpointManifest(_ManifestModel):
     journals: dict[str, JournalMark]
     parent: str | None
     """Weights hash of the checkpoint the run continued from, or was saved before this one."""
+    acting: ActingRecord | None = None
+    """All that acting needs besides the tensors; None in version 1, and where nothing acts."""
     sha256: str = ""
     """Of all the above."""
 
@@ -98,7 +102,8 @@ class CheckpointManifest(_ManifestModel):
         return self.sha256 == self._content_sha256()
 
     def _content_sha256(self) -> str:
-        return content_sha256(self.model_dump(mode="json", exclude={"sha256"}))
+        later = {"acting"} if self.version == 1 else set()
+        return content_sha256(self.model_dump(mode="json", exclude={"sha256", *later}))
 
 
 def label_name(label: str) -> str:
@@ -122,7 +127,7 @@ def read_manifest(folder: Path) -> CheckpointManifest:
     except (OSError, ValueError, RecursionError, ValidationError) as e:
         reason = "no manifest" if isinstance(e, FileNotFoundError) else "manifest is unreadable"
         raise damage_error(folder, reason) from e
-    if not manifest.is_sealed():
+    if not manifest.is_sealed() or (manifest.version == 1 and manifest.acting is not None):
         raise damage_error(folder, "manifest was changed")
     if folder.name != manifest.name:
         raise damage_error(folder, f"manifest is of {manifest.name}")

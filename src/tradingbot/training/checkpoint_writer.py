@@ -24,15 +24,14 @@ from tradingbot.runs import (
     latest_good,
     save_checkpoint,
 )
+from tradingbot.runs.acting import FROZEN_ENCODER, ActingRecord
 from tradingbot.runs.manifest import CheckpointKind, CheckpointManifest
 from tradingbot.runs.resuming import ResumePoint
 
 JOURNALS = ("preparation", "metrics", "evaluations", "recorder")
 """Figures of pre-training and cloning, of every update, of every evaluation, and what the flight
 recorder saw."""
-_ENCODER = "encoder"
-FROZEN_ENCODER, LEARNING_ENCODER = f"{_ENCODER}.", "view.encoder."
-"""What the names of an encoder's weights begin with: by itself, or as part of the learner."""
+_ENCODER = FROZEN_ENCODER.removesuffix(".")
 
 
 class CheckpointWriter:
@@ -48,6 +47,7 @@ class CheckpointWriter:
         self._networks: Mapping[str, Any] = {}
         self._encoder: Encoder | None = None
         self._normaliser: Mapping[str, Tensor] = {}
+        self._acting: ActingRecord | None = None
         checkpoint = point.checkpoint if point else None
         self._parent = checkpoint.manifest.weights_sha256 if checkpoint else None
 
@@ -56,9 +56,11 @@ class CheckpointWriter:
         networks: Mapping[str, Any],
         encoder: Encoder | None,
         normaliser: Mapping[str, Tensor],
+        acting: ActingRecord,
     ) -> None:
-        """Say which weights checkpoints hold for acting."""
+        """Say which weights checkpoints hold for acting, and how they act."""
         self._networks, self._encoder, self._normaliser = networks, encoder, normaliser
+        self._acting = acting
 
     def save(self, snapshot: Snapshot) -> None:
         """Write a checkpoint, and how far the journals go with it.
@@ -75,6 +77,7 @@ class CheckpointWriter:
             journals={name: journal.mark() for name, journal in self._journals.items()},
             labels=snapshot.labels,
             parent=self._parent,
+            acting=self._acting,
         )
         manifest = save_checkpoint(self.run, _kind_of(snapshot), snapshot.sequence, content)
         self._parent = manifest.weights_sha256
@@ -99,6 +102,7 @@ class CheckpointWriter:
             steps=ended.steps,
             metrics={"score": ended.best_mean_score},
             parent=self._parent,
+            acting=self._acting,
         )
         return save_checkpoint(self.run, "selected", ended.sequence, content)
 

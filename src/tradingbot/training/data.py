@@ -24,8 +24,8 @@ from tradingbot.envs.build_world import world_from_market, world_from_panel
 from tradingbot.envs.synthetic_market import inputs_of_market
 from tradingbot.envs.world import World, select_symbols
 from tradingbot.features.panel import Panel, panel_specs
+from tradingbot.features.panel_scaler import panel_scalers
 from tradingbot.features.pipeline import panel_of, split_rows, synthetic_source
-from tradingbot.features.scaling import Scaler, ScalerOptions, fit_scaler
 from tradingbot.runs.record import DataIdentity
 from tradingbot.runs.tensors import final_hash
 from tradingbot.supervised.model_store import NO_MODEL, JoinedWorld, join_model
@@ -119,8 +119,10 @@ def _stored(config: TrainConfig, name: str, workspace: Path) -> TrainingData:
     panel = Panel.open(panel_of(dataset, workspace))
     provenance = dataset.manifest.provenance
     split = split_rows(panel.numpy("closed_at").astype("datetime64[us]"), config.splits)
-    scaler = _fit(panel, split, config)
-    whole = world_from_panel(panel, train=split.train, scaler=scaler)
+    scaler, *more = panel_scalers(panel, split.train, config.scaling)
+    whole = world_from_panel(
+        panel, train=split.train, scaler=scaler, covariate_scaler=more[0] if more else None
+    )
     data_sha256 = panel.manifest.sha256
     if config.task.probabilities != NO_MODEL:
         joined = _joined(whole, table_of_panel(panel), split, config, workspace)
@@ -178,18 +180,6 @@ def _joined(
     whole: World, table: ModelTable, split: Split, config: TrainConfig, workspace: Path
 ) -> JoinedWorld:
     return join_model(whole, table, split, name=config.task.probabilities, workspace=workspace)
-
-
-def _fit(panel: Panel, split: Split, config: TrainConfig) -> Scaler:
-    return fit_scaler(
-        config.scaling.kind,
-        panel.numpy("features"),
-        panel.numpy("valid"),
-        slice(split.train.start, split.train.stop),
-        feature_names=panel.manifest.features,
-        symbols=panel.symbols,
-        options=ScalerOptions(pooling=config.scaling.pooling),
-    )
 
 
 def _chosen(world: World, symbols: Sequence[str]) -> World:

@@ -14,9 +14,9 @@ from tradingbot.learning.trainer_tensors import tensors_below
 from tradingbot.networks.encoders.catalogue import encoder_preset
 from tradingbot.networks.encoders.encoder import Encoder
 from tradingbot.runs import Checkpoint, RunDirectory, find_run, latest_good
+from tradingbot.runs.acting import FROZEN_ENCODER, LEARNING_ENCODER
 from tradingbot.runs.compatibility import first_difference
 from tradingbot.runs.manifest import Label
-from tradingbot.training.checkpoint_writer import FROZEN_ENCODER, LEARNING_ENCODER
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
 

@@ -6,24 +6,17 @@ again, and ends with the same bits.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
-from tradingbot.domain.errors import StorageError
 from tradingbot.learning.learner import Metrics
-from tradingbot.networks.embedding import embed_table, weights_hash
-from tradingbot.networks.encoders.encoder import Encoder
 from tradingbot.networks.view import TableView
-from tradingbot.runs import final_hash
-from tradingbot.runs.embeddings import cached_embeddings
+from tradingbot.runs.embeddings import kept_embeddings
 from tradingbot.training.setup import TrainingSetup
 
-EMBEDDINGS_FOLDER = "embeddings"
 PRETRAINING, CLONING = "pre-train", "clone"
 """Stages."""
 
@@ -83,35 +76,6 @@ def show_embeddings(setup: TrainingSetup, workspace: Path | None) -> None:
     table = setup.learner.task.table
     encoder.requires_grad_(False)
     view.table.copy_(kept_embeddings(encoder, table, workspace).reshape(view.table.shape))
-
-
-def kept_embeddings(encoder: Encoder, table: Tensor, workspace: Path | None) -> Tensor:
-    """Return embeddings (M, T, D) of a table, from disk where they were made before.
-
-    Threads and torch's version decide the last bits of a sum: they are part of the key, so that a
-    run has the same bits whether or not anything was kept. A GPU computes them in less time than a
-    disk reads them: what it makes is not kept.
-
-    Args:
-        encoder: On the device of the table.
-        table: (M, T, F).
-        workspace: Where embeddings are kept; None: nowhere. A disk without room changes nothing.
-    """
-    if workspace is None or table.device.type != "cpu":
-        return embed_table(encoder, table)
-    circumstances = f"{torch.get_num_threads()} {torch.__version__}"
-    key = hashlib.sha256(f"{weights_hash(encoder)} {circumstances}".encode()).hexdigest()
-    made: list[Tensor] = []
-
-    def compute() -> Tensor:
-        made.append(embed_table(encoder, table))
-        return made[0]
-
-    folder = workspace / EMBEDDINGS_FOLDER
-    try:
-        return cached_embeddings(folder, key, final_hash({"table": table}), compute)
-    except StorageError:
-        return made[0] if made else embed_table(encoder, table)
 
 
 def _of_stage(

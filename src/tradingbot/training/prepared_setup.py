@@ -9,7 +9,6 @@ from torch import Tensor
 from tradingbot.envs.population import PopulationTask
 from tradingbot.learning.learner import Learner, Metrics
 from tradingbot.learning.playing import play, score
-from tradingbot.learning.threads import torch_threads
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData
 from tradingbot.training.preparation import PreparationCallbacks, prepare, restore
@@ -29,7 +28,6 @@ __all__ = [
     "part_task",
     "prepare_training_setup",
     "scores_on",
-    "torch_threads",
 ]
 
 Report = Callable[[str, int, int, Metrics], None]

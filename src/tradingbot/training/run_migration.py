@@ -28,6 +28,7 @@ from tradingbot.learning.guards import FlightRecorder
 from tradingbot.learning.trainer import Trainer
 from tradingbot.learning.trainer_hooks import Hooks, Snapshot
 from tradingbot.networks.heads import StackedHead
+from tradingbot.networks.threads import torch_threads
 from tradingbot.runs import (
     Checkpoint,
     RunDirectory,
@@ -44,8 +45,8 @@ from tradingbot.training.checkpoint_writer import CheckpointWriter
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping, override_config
 from tradingbot.training.data import TrainingData, open_data
-from tradingbot.training.prepared_setup import TrainingSetup, prepare_training_setup, torch_threads
-from tradingbot.training.run_policy import actor_layout
+from tradingbot.training.prepared_setup import TrainingSetup, prepare_training_setup
+from tradingbot.training.run_policy import actor_layout, describe_acting
 from tradingbot.training.setup import stored_actor
 
 MIGRATION_FILE = "migration.json"
@@ -233,7 +234,8 @@ def _keep(
     setup = _wire(config, data, agent, run.record.seeds["root"])
     learner, writer = setup.learner, CheckpointWriter(run, None)
     try:
-        writer.save_networks_of(learner.networks(), setup.frozen, data.normaliser)
+        acting = describe_acting(config, data)
+        writer.save_networks_of(learner.networks(), setup.frozen, data.normaliser, acting)
         recorder = FlightRecorder(learner.task, config.guards, write=writer.record)
         hooks = Hooks(dict, writer.save, dict, lambda event: None)
         trainer = Trainer(learner, config.plan, hooks, recorder)

@@ -1,35 +1,34 @@
-"""A finished run as a policy: what its checkpoint alone makes agents do, on bars of its kind."""
+"""How a training run says what its checkpoints act by, and its policy on its own data."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol
 
-import torch
-from torch import Tensor
-
-from tradingbot.agents.loading import load_policy
 from tradingbot.agents.policy import Policy
 from tradingbot.data.splits import IndexRange
-from tradingbot.domain.errors import StorageError
 from tradingbot.envs.population import PRIVATE_NAMES
 from tradingbot.envs.population.layout import action_spec, market_table
-from tradingbot.envs.world import World
-from tradingbot.learning.trainer_tensors import tensors_below
+from tradingbot.envs.world import FEATURE_BOUND, World
+from tradingbot.features.formulas import formula_hashes
+from tradingbot.features.scaler_files import ScalerRecord
 from tradingbot.networks.actor_layout import ActorLayout
-from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
-from tradingbot.networks.encoders.encoder import Encoder
-from tradingbot.networks.view import TableView
-from tradingbot.runs import Checkpoint, RunDirectory, latest_good, require_fit
-from tradingbot.runs.manifest import Label
+from tradingbot.networks.encoders.catalogue import encoder_preset
+from tradingbot.runs import RunDirectory, require_fit
+from tradingbot.runs.acting import (
+    FROZEN_ENCODER,
+    LEARNING_ENCODER,
+    ActingRecord,
+    ActionRecord,
+    ActorRecord,
+    EncoderRecord,
+    FeatureRecord,
+)
+from tradingbot.runs.policy import load_policy
 from tradingbot.runs.record import DataIdentity
-from tradingbot.training.checkpoint_writer import FROZEN_ENCODER, LEARNING_ENCODER
 from tradingbot.training.config import TrainConfig
-from tradingbot.training.config_files import config_of_mapping
-from tradingbot.training.preparation import kept_embeddings
-from tradingbot.training.prepared_setup import torch_threads
-
-_ACTING: tuple[Label, ...] = ("selected", "best", "final")
+from tradingbot.training.data import TrainingData
 
 
 class ActingData(Protocol):
@@ -65,44 +64,21 @@ def open_policy(
         ConfigError: If features, scale or agents are not the run's.
         StorageError: If there is no such checkpoint, or it is damaged.
     """
-    config, checkpoint = config_of_mapping(run.record.config), acting_checkpoint(run)
-    identity = data.identity
+    loaded, identity = load_policy(run), data.identity
     require_fit(
-        checkpoint.manifest,
+        loaded.checkpoint.manifest,
         feature_ids=identity.feature_ids,
         agents=identity.agents,
         normaliser_sha256=identity.normaliser_sha256,
+        # Generated markets have scalers of their own, other seeds others: a matter of the data.
+        scaler_sha256=_hashes(data.world) if identity.normaliser_sha256 else None,
     )
-    layout = actor_layout(config)
-    seen = _embeddings(checkpoint, config, market_table(data.world), workspace)
-    if bars is not None:
-        seen = seen[:, bars.start : bars.stop].contiguous()
-    return load_policy(checkpoint.agent, layout, TableView(seen), len(identity.agents))
+    return loaded.on_table(market_table(data.world), bars=bars, workspace=workspace)
 
 
-def acting_checkpoint(run: RunDirectory) -> Checkpoint:
-    """Return what a run acts from: its selected checkpoint; else its best; else its final one.
-
-    Raises:
-        StorageError: If there is none, or it is damaged.
-    """
-    for label in _ACTING:
-        checkpoint, skipped = latest_good(run, to_resume=False, label=label)
-        if skipped:  # another checkpoint would trade differently
-            raise StorageError(
-                f"the {label} checkpoint of a run must be whole to act from",
-                was=skipped[0],
-                where=str(run.path),
-                remedy=f"Go on with the run, which writes it anew: train --resume {run.id}",
-            )
-        if checkpoint is not None:
-            return checkpoint
-    raise StorageError(
-        "run must have a checkpoint to act from",
-        was="none",
-        where=str(run.path),
-        remedy=f"Go on with the run: train --resume {run.id}",
-    )
+def _hashes(world: World) -> list[str] | None:
+    """Return the hash of each scaler of a world; None where the world does not say."""
+    return [scaler.sha256 for scaler in world.scalers] or None
 
 
 def actor_layout(config: TrainConfig) -> ActorLayout:
@@ -112,29 +88,40 @@ def actor_layout(config: TrainConfig) -> ActorLayout:
     return section.spec.actor_layout(section.settings, space, private)
 
 
-def _embeddings(
-    checkpoint: Checkpoint, config: TrainConfig, table: Tensor, workspace: Path | None
-) -> Tensor:
-    """Return what agents see of a table (N, T, F): itself, or embeddings (N, T, D)."""
-    encoder = acting_encoder(checkpoint, config, table.shape[-1])
-    if encoder is None:
-        return table
-    with torch_threads(config.threads):  # the same bits as in training, and kept by the same name
-        return kept_embeddings(encoder, table, workspace)
+def describe_acting(config: TrainConfig, data: TrainingData) -> ActingRecord:
+    """Say what the checkpoints of a run act by: part of their manifests."""
+    layout, rules = actor_layout(config), config.task.rules
+    ids = data.identity.feature_ids
+    return ActingRecord(
+        actor=ActorRecord(
+            prefix=layout.prefix,
+            head=asdict(layout.head),
+            n_outputs=layout.n_outputs,
+            squash=None if layout.squash is None else asdict(layout.squash),
+            private=layout.private,
+        ),
+        action=ActionRecord(rules=asdict(rules.action), limits=asdict(rules.limits)),
+        encoder=_describe_encoder(config, len(ids)),
+        features=tuple(
+            FeatureRecord(id=each, sha256=digest)
+            for each, digest in zip(ids, formula_hashes(ids), strict=True)
+        ),
+        scalers=tuple(ScalerRecord.of(scaler) for scaler in data.world.scalers),
+        feature_bound=FEATURE_BOUND,
+        probability_model=config.task.probabilities,
+        threads=config.threads,
+    )
 
 
-def acting_encoder(checkpoint: Checkpoint, config: TrainConfig, n_features: int) -> Encoder | None:
-    """Return the encoder that agents see the market through; None where they see rows as they are.
-
-    Args:
-        checkpoint: That they act from.
-        config: Of the run.
-        n_features: F, columns of the table.
-    """
-    settings = encoder_preset(config.encoder.preset)
+def _describe_encoder(config: TrainConfig, n_features: int) -> EncoderRecord | None:
+    section = config.encoder
+    settings = encoder_preset(section.preset)
     if settings.kind == "row":
         return None
-    prefix = LEARNING_ENCODER if config.encoder.trainable else FROZEN_ENCODER
-    encoder = build_encoder(settings, n_features, torch.Generator())
-    encoder.load_state_dict(tensors_below(checkpoint.agent, prefix))
-    return encoder.requires_grad_(False)
+    return EncoderRecord(
+        preset=section.preset,
+        config=asdict(settings),
+        n_features=n_features,
+        learned=section.trainable,
+        prefix=LEARNING_ENCODER if section.trainable else FROZEN_ENCODER,
+    )

@@ -20,6 +20,7 @@ from tradingbot.learning.learner import Metrics
 from tradingbot.learning.trainer import Trainer
 from tradingbot.learning.trainer_hooks import Hooks
 from tradingbot.learning.trainer_tensors import copied_tensors
+from tradingbot.networks.threads import torch_threads
 from tradingbot.runs import RunDirectory, RunPlan, final_hash, find_run, list_checkpoints
 from tradingbot.runs.environment import describe_environment, git_state, source_sha256
 from tradingbot.runs.ledger import Ledger
@@ -38,10 +39,10 @@ from tradingbot.training.prepared_setup import (
     TrainingSetup,
     choose_device,
     scores_on,
-    torch_threads,
 )
 from tradingbot.training.result_file import TrainResult, store_result
 from tradingbot.training.results import judge_result
+from tradingbot.training.run_policy import describe_acting
 from tradingbot.training.setup import build_training_setup
 from tradingbot.training.trial_ledger import count_training, note_result
 
@@ -211,7 +212,10 @@ def _train(run: RunDirectory, work: _Work, callbacks: SessionCallbacks) -> Sessi
         writer = CheckpointWriter(run, work.point)
         stack.callback(writer.close)
         writer.save_networks_of(
-            work.setup.learner.networks(), work.setup.frozen, work.data.normaliser
+            work.setup.learner.networks(),
+            work.setup.frozen,
+            work.data.normaliser,
+            describe_acting(work.config, work.data),
         )
         if not _ready(work, writer, callbacks):
             return _interrupted(run, Ended(0, 0, "interrupted", -math.inf, 0))

@@ -9,7 +9,7 @@ import pytest
 
 from fixtures.tiny_training import tiny_config
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_evaluated_run
-from tradingbot.training.prepared_setup import torch_threads
+from tradingbot.networks.threads import torch_threads
 from tradingbot.training.session import begin_run
 
 _PPO: dict[str, object] = {

@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from tradingbot.domain.errors import UncertifiedPanelError
+from tradingbot.features import scaling
 from tradingbot.features.causality import (
     CausalityReport,
     Certificate,
@@ -19,6 +20,7 @@ from tradingbot.features.causality import (
     require_certificate,
     write_certificate,
 )
+from tradingbot.features.causality import certificate as certificate_module
 from tradingbot.features.causality.certificate import PANEL_SUBJECTS
 
 IDENTITY = PanelIdentity(dataset_sha256="d" * 64, spec_sha256="s" * 64, panel_sha256="p" * 64)
@@ -139,3 +141,47 @@ def test_certificate_of_another_program_version_is_refused(folder: Path) -> None
     write_certificate(folder, old.model_copy(update={"sha256": old.content_sha256()}))
 
     assert "must be of version" in refusal(folder)
+
+
+def test_certificate_of_other_scaler_code_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FINDINGS R5: a proof made before the scaler's code changed says nothing of the new one."""
+    monkeypatch.setattr(certificate_module, "scaler_code_sha256", lambda: "e" * 64)
+
+    said = refusal(folder)
+
+    assert "certificate must be for scalers of code eeeeeeeeeeeeeeee, was code" in said
+    assert "prove-causal" in said
+
+
+def test_certificate_of_version_1_is_refused_by_name(folder: Path) -> None:
+    path = folder / "certificate.json"
+    content = json.loads(path.read_text())
+    old = {name: value for name, value in content.items() if not name.startswith("scaler_")}
+    path.write_text(json.dumps({**old, "version": 1}))
+
+    assert "must name the code of the scaler, was version 1" in refusal(folder)
+
+
+def test_hash_of_scaler_code_is_of_what_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = Path(scaling.__file__).read_text()
+    found = []
+    for text in (
+        source,
+        source.replace('"""Fit on training rows', '"""Fit on some rows'),
+        source + "\n# a remark\n",
+        source.replace("[25, 50, 75]", "[24, 50, 76]"),
+    ):
+        copy = tmp_path / "scaling.py"
+        copy.write_text(text)
+        monkeypatch.setattr(scaling, "__file__", str(copy))
+        scaling.scaler_code_sha256.cache_clear()
+        found.append(scaling.scaler_code_sha256())
+    monkeypatch.undo()
+    scaling.scaler_code_sha256.cache_clear()
+
+    assert found[0] == found[1] == found[2] == scaling.scaler_code_sha256()
+    assert found[3] != found[0]

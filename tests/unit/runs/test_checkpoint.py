@@ -32,7 +32,7 @@ BUNDLE = ["agent.safetensors", "manifest.json", "training.safetensors"]
 FLUSHES_BEFORE_RENAME = 4  # three files and their folder
 FIELDS = """version run_id kind labels update steps learner config_sha256 data_sha256 code_version
     code_sha256 feature_ids agents normaliser_sha256 weights_sha256 files metrics journals
-    parent sha256"""
+    parent acting sha256"""
 
 
 def files(folder: Path) -> dict[str, bytes]:

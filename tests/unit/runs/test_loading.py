@@ -125,9 +125,9 @@ def test_folder_that_is_a_link_is_refused(run: RunDirectory, tmp_path: Path) -> 
 def test_newer_schema_is_refused_as_such(run: RunDirectory) -> None:
     path = run.checkpoints / NEWER / "manifest.json"
     manifest = json.loads(path.read_text())
-    path.write_text(json.dumps({**manifest, "version": 2, "novelty": True}))
+    path.write_text(json.dumps({**manifest, "version": 3, "novelty": True}))
 
-    assert_older_is_used(run, "schema 2, of a newer tradingbot")
+    assert_older_is_used(run, "schema 3, of a newer tradingbot")
 
 
 @pytest.mark.parametrize("change", [{"version": 0}, {"surprise": 1}, {"update": "many"}])

@@ -25,7 +25,6 @@ from tradingbot.features.causality.perturbations import perturb_symbols
 from tradingbot.features.inputs import BAR_FIELDS, MarketInputs
 from tradingbot.features.panel import Panel, panel_specs, panel_tensors
 from tradingbot.features.pipeline import panel_of, read_inputs
-from tradingbot.features.scaling import ScalerOptions, fit_scaler
 from tradingbot.supervised.model_files import open_model
 from tradingbot.supervised.model_store import NO_MODEL, models_folder
 from tradingbot.supervised.table import table_of_inputs
@@ -122,17 +121,14 @@ class CounterfactualData:
             return world_from_inputs(inputs, label=label, synthetic=True, train=train)
         arrays = panel_tensors(inputs, panel_specs(inputs.covariates))
         panel = replace(self._panel, arrays=arrays)
-        scaling = self._subject.config.scaling
-        scaler = fit_scaler(
-            scaling.kind,
-            arrays["features"],
-            arrays["valid"],
-            slice(data.split.train.start, data.split.train.stop),
-            feature_names=panel.manifest.features,
-            symbols=panel.symbols,
-            options=ScalerOptions(pooling=scaling.pooling),
+        # The run's own: fitted on its training bars, which no counterfactual changes.
+        scaler, *more = data.whole.scalers
+        return world_from_panel(
+            panel,
+            train=data.split.train,
+            scaler=scaler,
+            covariate_scaler=more[0] if more else None,
         )
-        return world_from_panel(panel, train=data.split.train, scaler=scaler)
 
 
 def _require_same_past(old: World, new: World, first_bar: int) -> None:

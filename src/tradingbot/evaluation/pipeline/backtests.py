@@ -37,8 +37,8 @@ from tradingbot.evaluation.policy_names import (
     runs_among,
 )
 from tradingbot.market.costs import CostProfile
+from tradingbot.networks.threads import torch_threads
 from tradingbot.plugins.reference import strategy_origin
-from tradingbot.training.prepared_setup import torch_threads
 from tradingbot.training.session import RUNS_FOLDER
 from tradingbot.training.trial_ledger import require_counted
 

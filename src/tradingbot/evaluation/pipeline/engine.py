@@ -15,8 +15,8 @@ from tradingbot.evaluation.pipeline.context import (
 )
 from tradingbot.evaluation.pipeline.store import StoredAnalysis
 from tradingbot.executors import Executor, InlineExecutor, ProcessExecutor, Work, WorkItem
+from tradingbot.networks.threads import torch_threads
 from tradingbot.plugins.loading import load_from_environment
-from tradingbot.training.prepared_setup import torch_threads
 
 
 def run_analyses(

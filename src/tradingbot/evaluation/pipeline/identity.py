@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tradingbot.evaluation.pipeline.store import identity_of
+from tradingbot.runs.policy import acting_checkpoint
 from tradingbot.supervised.model_store import NO_MODEL
-from tradingbot.training.run_policy import acting_checkpoint
 
 if TYPE_CHECKING:
     from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from tradingbot import __version__
 from tradingbot.data.atomic import write_text
 from tradingbot.domain.errors import UncertifiedPanelError
 from tradingbot.features.causality.report import CausalityReport
+from tradingbot.features.scaling import scaler_code_sha256
 
 CERTIFICATE_FILE = "certificate.json"
 PANEL_SUBJECTS = ("features", "scaling", "every_bar")
@@ -41,13 +43,18 @@ class Certificate(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    version: Literal[1] = 1
+    version: Literal[2] = 2
+    """Version 1 did not name the scaler's code: it is refused, since that may have changed."""
     dataset_sha256: str
     spec_sha256: str
     panel_sha256: str
     """Hash of the panel's manifest, which holds the hash of its tensors."""
     scaler_sha256: str | None = None
     """Hash of the scaler fitted on the training rows, where one is stored."""
+    scaler_fit: str | None = None
+    """`Scaler.fitted_on` of it."""
+    scaler_code_sha256: str
+    """`scaling.scaler_code_sha256` of the code that was proved."""
     outputs: tuple[ProvedOutput, ...]
     common_cuts: tuple[int, ...]
     staggered_cuts: tuple[tuple[int, ...], ...]
@@ -82,6 +89,7 @@ class PanelIdentity(BaseModel):
     spec_sha256: str
     panel_sha256: str
     scaler_sha256: str | None = None
+    scaler_fit: str | None = None
 
 
 def issue_certificate(report: CausalityReport, identity: PanelIdentity) -> Certificate:
@@ -99,6 +107,7 @@ def issue_certificate(report: CausalityReport, identity: PanelIdentity) -> Certi
         )
     certificate = Certificate(
         **identity.model_dump(),
+        scaler_code_sha256=scaler_code_sha256(),
         outputs=tuple(
             ProvedOutput(
                 subject=verdict.subject,
@@ -165,10 +174,7 @@ def require_certificate(
     path = folder / CERTIFICATE_FILE
     if not path.is_file():
         _refuse("panel must have a causality certificate", "none", path)
-    try:
-        certificate = Certificate.model_validate_json(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, ValidationError) as e:
-        _refuse("certificate must be readable", type(e).__name__, path)
+    certificate = _read_certificate(path)
     if certificate.sha256 != certificate.content_sha256():
         _refuse("certificate must be as it was issued", "edited", path)
     if certificate.dataset_sha256 != dataset_sha256:
@@ -177,6 +183,9 @@ def require_certificate(
         _refuse("certificate must be for these features", certificate.spec_sha256[:16], path)
     if certificate.code_version != __version__:
         _refuse(f"certificate must be of version {__version__}", certificate.code_version, path)
+    if certificate.scaler_code_sha256 != scaler_code_sha256():
+        was = f"code {certificate.scaler_code_sha256[:16]}"
+        _refuse(f"certificate must be for scalers of code {scaler_code_sha256()[:16]}", was, path)
     missing = [name for name in subjects if name not in certificate.subjects]
     if missing:
         _refuse(f"certificate must cover {', '.join(missing)}", certificate.subjects, path)
@@ -184,6 +193,18 @@ def require_certificate(
         remedy = f"Set proof.staggered_rounds to 1 or more. {_REMEDY}"
         _refuse("certificate must cut each symbol at rows of its own", "0 rounds", path, remedy)
     return certificate
+
+
+def _read_certificate(path: Path) -> Certificate:
+    try:
+        text = path.read_text(encoding="utf-8")
+        content = json.loads(text)
+        version = content.get("version") if isinstance(content, dict) else None
+        if version == 1:
+            _refuse("certificate must name the code of the scaler", "version 1", path)
+        return Certificate.model_validate_json(text)
+    except (OSError, ValueError, RecursionError) as e:
+        _refuse("certificate must be readable", type(e).__name__, path)
 
 
 def _refuse(rule: str, was: object, path: Path, remedy: str = _REMEDY) -> NoReturn:

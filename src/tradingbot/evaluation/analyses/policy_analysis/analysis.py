@@ -31,8 +31,8 @@ from tradingbot.networks.embedding import embed_table
 from tradingbot.networks.encoders.transformer import TransformerEncoder
 from tradingbot.networks.heads import HeadConfig, StackedHead
 from tradingbot.runs import Checkpoint
+from tradingbot.runs.policy import LoadedPolicy, load_policy
 from tradingbot.training.config import TrainConfig
-from tradingbot.training.run_policy import acting_checkpoint, acting_encoder, actor_layout
 
 FloatArray = NDArray[np.float64]
 _SIZE = "size"
@@ -49,7 +49,7 @@ def measure_policy_analysis(
         DataError: If the test part has too few bars.
         StorageError: If the run's checkpoint is damaged.
     """
-    config, checkpoint = subject.config, acting_checkpoint(subject.run)
+    config, loaded = subject.config, load_policy(subject.run)
     watched = _RecordedPolicy(subject.policy)
     (played,) = subject.backtest_all([PolicyUnderTest(subject.run.id, watched)], "test")
     states = _states(subject, played, watched, settings.max_states)
@@ -58,8 +58,8 @@ def measure_policy_analysis(
         played.action, spec, [code.name for code in Action], n_bins=settings.n_bins
     )
     maps = states.maps(settings)
-    axes, landscape = _landscape(subject, checkpoint, states, maps, settings)
-    lags, attention = _attention(subject, checkpoint, settings.attention_bars)
+    axes, landscape = _landscape(subject, loaded, states, maps, settings)
+    lags, attention = _attention(subject, loaded, settings.attention_bars)
     return PolicyAnalysis(
         bins=bins,
         histogram=shares,
@@ -69,7 +69,7 @@ def measure_policy_analysis(
         attention_lags=lags,
         attention=attention,
         reward_shares=reward_shares(played.reward_names, played.reward_terms),
-        deviations=head_deviations(_actor(subject, checkpoint), subject.data.world.symbols),
+        deviations=head_deviations(_actor(subject, loaded), subject.data.world.symbols),
     )
 
 
@@ -141,7 +141,7 @@ def _signed(config: TrainConfig, action: FloatArray) -> FloatArray:
 
 def _landscape(
     subject: EvaluatedRun,
-    checkpoint: Checkpoint,
+    loaded: LoadedPolicy,
     states: _States,
     maps: Sequence[StateActionMap],
     settings: PolicyAnalysisSettings,
@@ -150,14 +150,14 @@ def _landscape(
 
     Not every learner keeps a critic with what acting needs.
     """
-    config = subject.config
+    config, checkpoint = subject.config, loaded.checkpoint
     shown = config.task.private or PRIVATE_NAMES
     signal = next((each.input for each in maps if not each.input.startswith("own ")), None)
     prefix = config.learner.spec.critic_prefix
     has_critic = prefix and any(name.startswith(prefix) for name in checkpoint.agent)
     if not has_critic or signal is None or _SIZE not in shown:
         return None, None
-    seen = _embedded(subject, checkpoint, states)
+    seen = _embedded(subject, loaded, states)
     private = torch.from_numpy(states.private[:, [PRIVATE_NAMES.index(name) for name in shown]])
     inputs = torch.cat([seen, private.float()], dim=-1)
     size = seen.shape[-1] + shown.index(_SIZE)
@@ -186,21 +186,19 @@ def _values(critic: StackedHead, inputs: Tensor, agent: NDArray[np.int64]) -> Fl
     return np.asarray(critic(laid)[agent, place, 0].double().numpy())
 
 
-def _embedded(subject: EvaluatedRun, checkpoint: Checkpoint, states: _States) -> Tensor:
+def _embedded(subject: EvaluatedRun, loaded: LoadedPolicy, states: _States) -> Tensor:
     """Return what agents see of the market at states, (M, D)."""
     table = market_table(subject.data.world)
-    encoder = acting_encoder(checkpoint, subject.config, table.shape[-1])
-    if encoder is not None:
-        table = embed_table(encoder, table)
+    if loaded.encoder is not None:
+        table = embed_table(loaded.encoder, table)
     return table[torch.from_numpy(states.agent), torch.from_numpy(states.bar)]
 
 
 def _attention(
-    subject: EvaluatedRun, checkpoint: Checkpoint, last_bars: int
+    subject: EvaluatedRun, loaded: LoadedPolicy, last_bars: int
 ) -> tuple[tuple[int, ...] | None, tuple[float, ...] | None]:
     """Return lags and the mean weight of each in the last bars of the test part."""
-    table = market_table(subject.data.world)
-    encoder = acting_encoder(checkpoint, subject.config, table.shape[-1])
+    table, encoder = market_table(subject.data.world), loaded.encoder
     if not isinstance(encoder, TransformerEncoder):
         return None, None
     bars = subject.bars("test")
@@ -212,8 +210,8 @@ def _attention(
     return tuple(range(len(mean))), tuple(mean)
 
 
-def _actor(subject: EvaluatedRun, checkpoint: Checkpoint) -> StackedHead:
-    layout = actor_layout(subject.config)
+def _actor(subject: EvaluatedRun, loaded: LoadedPolicy) -> StackedHead:
+    layout, checkpoint = loaded.layout, loaded.checkpoint
     stored = tensors_below(checkpoint.agent, layout.prefix)
     n_inputs = stored["weights.0"].shape[-2]
     return _head(subject, checkpoint, layout.prefix, layout.head, n_inputs, layout.n_outputs)

@@ -1,0 +1,88 @@
+"""What a checkpoint says of acting: everything that turns bars into actions, by name and hash.
+
+Plain values only, so that a manifest is read without tensors; `runs.policy` makes a policy of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from tradingbot.features.scaler_files import ScalerRecord
+
+FROZEN_ENCODER, LEARNING_ENCODER = "encoder.", "view.encoder."
+"""What the names of an encoder's weights begin with: by itself, or as part of the learner."""
+
+
+class _ActingModel(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ActorRecord(_ActingModel):
+    """How the actor is stored and what its outputs mean: `networks.actor_layout.ActorLayout`."""
+
+    prefix: str
+    """What the names of its tensors begin with."""
+    head: dict[str, Any]
+    """Fields of `networks.heads.HeadConfig`: kind and sizes."""
+    n_outputs: int
+    squash: dict[str, Any] | None
+    """Fields of `networks.actor_layout.Squash`, levels included; None: outputs are preferences for
+    codes."""
+    private: tuple[str, ...]
+    """Private inputs by name, in order, after those of the market."""
+
+
+class ActionRecord(_ActingModel):
+    """What an action means: the rules by which a number or a code becomes an order."""
+
+    rules: dict[str, Any]
+    """Fields of `market.params.ActionRules`: space, hold zone, smoothing, sizes of codes."""
+    limits: dict[str, Any]
+    """Fields of `risk.limits.RiskLimits`: the largest position, of which actions are fractions, and
+    whether it may be short."""
+
+
+class EncoderRecord(_ActingModel):
+    """The encoder that the market is seen through."""
+
+    preset: str
+    config: dict[str, Any]
+    """Fields of `networks.encoders.encoder.EncoderConfig`."""
+    n_features: int
+    """F."""
+    learned: bool
+    """Whether it learned with the agents; else it was frozen."""
+    prefix: str
+    """What the names of its tensors begin with."""
+    sha256: str = ""
+    """`final_hash` of its tensors, names without the prefix."""
+
+
+class FeatureRecord(_ActingModel):
+    """One column of what is seen of the market."""
+
+    id: str
+    """Name and version."""
+    sha256: str | None
+    """`features.spec.spec_hash` of its formulae; None where it is no feature (probabilities)."""
+
+
+class ActingRecord(_ActingModel):
+    """Part of a manifest of version 2."""
+
+    actor: ActorRecord
+    action: ActionRecord
+    encoder: EncoderRecord | None
+    """None: rows are seen as they are."""
+    features: tuple[FeatureRecord, ...]
+    """Columns of the table, in order."""
+    scalers: tuple[ScalerRecord, ...]
+    """Of the first columns, in their order; columns after them are not scaled."""
+    feature_bound: float | None
+    """Bound of |scaled value|."""
+    probability_model: str
+    """Where the last three columns come from; `none`: they are 1/3."""
+    threads: int
+    """Torch's threads when it learned; 0: torch's own choice. Last bits depend on them."""

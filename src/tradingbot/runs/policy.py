@@ -1,0 +1,254 @@
+"""A checkpoint as a policy: everything comes from its folder, and nothing that learns is imported.
+
+    loaded = load_policy(Path("workspace/runs/first"))
+    policy = loaded.on_table(table)          # backtests: all bars at once
+    live = loaded.live(bar=number)           # serving: one bar at a time, the same bits
+    live.take(features)
+
+Checkpoints of manifest version 2 are all that is needed; those of version 1 are read with the
+record of their run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tradingbot.agents.loading import build_policy
+from tradingbot.agents.network_policy import NetworkPolicy
+from tradingbot.agents.policy import PolicyInputs
+from tradingbot.domain.errors import ConfigError, StorageError
+from tradingbot.features.scaling import Scaler
+from tradingbot.networks.actor_layout import ActorLayout
+from tradingbot.networks.encoders.encoder import Encoder
+from tradingbot.networks.encoders.row import RowEncoder
+from tradingbot.networks.live_view import LiveView
+from tradingbot.networks.threads import torch_threads
+from tradingbot.networks.view import TableView
+from tradingbot.runs.acting import ActingRecord
+from tradingbot.runs.acting_networks import read_encoder, read_layout
+from tradingbot.runs.acting_version_1 import acting_of_version_1
+from tradingbot.runs.directory import RECORD_FILE, RunDirectory
+from tradingbot.runs.embeddings import kept_embeddings
+from tradingbot.runs.loading import Checkpoint, latest_good, load_checkpoint
+from tradingbot.runs.manifest import Label
+
+if TYPE_CHECKING:
+    from tradingbot.data.splits import IndexRange  # reads calendars and tables
+
+_ACTING: tuple[Label, ...] = ("selected", "best", "final")
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedPolicy:
+    """The agents of a checkpoint, and everything they act by."""
+
+    checkpoint: Checkpoint
+    acting: ActingRecord
+    layout: ActorLayout
+    encoder: Encoder | None
+    """Frozen; None where rows are seen as they are."""
+    scalers: tuple[Scaler, ...]
+    """Of the first columns, in their order; empty in version 1, where they were not stored."""
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """N names, in order."""
+        return self.checkpoint.manifest.agents
+
+    @property
+    def n_columns(self) -> int:
+        """F: columns of what is seen of the market."""
+        return len(self.acting.features)
+
+    def on_table(
+        self, table: Tensor, *, bars: IndexRange | None = None, workspace: Path | None = None
+    ) -> NetworkPolicy:
+        """Return the policy on rows of a table.
+
+        Args:
+            table: (N, T, F) float32, scaled: what agents see of the market at each bar.
+            bars: Bars of the table that will be traded, row 0 the first of them. All by default;
+                encoders remember the bars before.
+            workspace: Embeddings are kept there; nowhere by default.
+
+        Raises:
+            ConfigError: If the table has other columns or agents.
+        """
+        self._require_width(table.shape[0], table.shape[-1])
+        seen = table
+        if self.encoder is not None:
+            with torch_threads(self.acting.threads):  # the bits of training, kept by the same name
+                seen = kept_embeddings(self.encoder, table, workspace)
+        if bars is not None:
+            seen = seen[:, bars.start : bars.stop].contiguous()
+        return self._policy(TableView(seen))
+
+    def live(self, *, bar: int = 0) -> LivePolicy:
+        """Return the policy one bar at a time.
+
+        Args:
+            bar: Number, in the table that backtests take, of the first bar that will be taken. A
+                policy that begins in the middle acts as the table's does from the
+                `lookback_bars`-th bar on that it takes.
+        """
+        encoder = self.encoder or RowEncoder(self.n_columns)
+        view = LiveView(encoder, len(self.agents), bar=bar)
+        return LivePolicy(self, view, self._policy(view))
+
+    def scale(self, features: np.ndarray[Any, Any], valid: np.ndarray[Any, Any]) -> Tensor:
+        """Scale one bar as the table was scaled.
+
+        Args:
+            features: (N, C) float32 in the units of the features: the columns that scalers are of.
+            valid: (N,) bool; rows that are not become 0.
+
+        Returns:
+            (N, C) float32.
+
+        Raises:
+            ConfigError: If the checkpoint does not hold its scalers: it is of version 1, or was
+                trained on other numbers.
+        """
+        if not self.scalers:
+            raise ConfigError(
+                "a checkpoint must hold its scalers to scale a bar",
+                was=f"manifest version {self.checkpoint.manifest.version} without any",
+                where=str(self.checkpoint.folder),
+                remedy="Give `take` a bar that is scaled already, or train again",
+            )
+        parts, start = [], 0
+        for scaler in self.scalers:
+            stop = start + len(scaler.feature_names)
+            columns = features[:, None, start:stop]
+            own, names = scaler.of_symbols(self.agents), scaler.feature_names
+            parts.append(own.transform(columns, valid[:, None], feature_names=names)[:, 0])
+            start = stop
+        scaled = np.concatenate(parts, axis=-1)
+        if self.acting.feature_bound is not None:
+            scaled = np.clip(scaled, -self.acting.feature_bound, self.acting.feature_bound)
+        return torch.from_numpy(np.ascontiguousarray(scaled, dtype=np.float32))
+
+    def _policy(self, view: TableView) -> NetworkPolicy:
+        return build_policy(self.checkpoint.agent, self.layout, view, len(self.agents))
+
+    def _require_width(self, n_agents: int, n_columns: int) -> None:
+        wanted = (len(self.agents), self.n_columns)
+        if (n_agents, n_columns) != wanted:
+            raise ConfigError(
+                "a table must have the agents and columns that the checkpoint names",
+                was=f"{n_agents} × {n_columns}",
+                where=f"{self.checkpoint.folder}: {wanted[0]} × {wanted[1]}",
+                remedy="Build it of the features in the manifest, in their order",
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class LivePolicy:
+    """A policy that sees one bar at a time."""
+
+    loaded: LoadedPolicy
+    view: LiveView
+    policy: NetworkPolicy
+
+    def take(self, row: Tensor) -> None:
+        """Take the next bar (N, F) of every agent, scaled, all columns."""
+        with torch_threads(self.loaded.acting.threads):
+            self.view.take(row)
+
+    def act(self, private: Tensor, allowed: Tensor | None = None) -> Tensor:
+        """Return actions (N,) at the bar that was taken last.
+
+        Args:
+            private: (18, N) what the accounts know of themselves, as `market.observation` writes
+                it.
+            allowed: (7, N) bool, codes that may be executed; None unless actions are codes.
+        """
+        row = torch.arange(len(self.loaded.agents))
+        nothing = private.new_empty(len(row), 0)  # networks see the view, not these
+        return self.policy(PolicyInputs(row, nothing, nothing, private, allowed))
+
+
+def load_policy(source: Path | RunDirectory | Checkpoint) -> LoadedPolicy:
+    """Build what a checkpoint does from its folder.
+
+    Args:
+        source: A run, or its folder: acts from the selected checkpoint; else from the best; else
+            from the final one. Or a checkpoint, or its folder.
+
+    Raises:
+        StorageError: If there is no checkpoint to act from, or it is damaged.
+        ConfigError: If it describes what this version cannot build.
+    """
+    checkpoint = _open(source)
+    manifest = checkpoint.manifest
+    acting = manifest.acting
+    if acting is None:
+        acting = _acting_without_record(checkpoint, source)
+    scalers = tuple(record.scaler() for record in acting.scalers)
+    encoder = read_encoder(checkpoint, acting)
+    return LoadedPolicy(checkpoint, acting, read_layout(acting), encoder, scalers)
+
+
+def acting_checkpoint(run: RunDirectory) -> Checkpoint:
+    """Return what a run acts from: its selected checkpoint; else its best; else its final one.
+
+    Raises:
+        StorageError: If there is none, or it is damaged.
+    """
+    for label in _ACTING:
+        checkpoint, skipped = latest_good(run, to_resume=False, label=label)
+        if skipped:  # another checkpoint would trade differently
+            raise StorageError(
+                f"the {label} checkpoint of a run must be whole to act from",
+                was=skipped[0],
+                where=str(run.path),
+                remedy=f"Go on with the run, which writes it anew: train --resume {run.id}",
+            )
+        if checkpoint is not None:
+            return checkpoint
+    raise StorageError(
+        "run must have a checkpoint to act from",
+        was="none",
+        where=str(run.path),
+        remedy=f"Go on with the run: train --resume {run.id}",
+    )
+
+
+def _open(source: Path | RunDirectory | Checkpoint) -> Checkpoint:
+    if isinstance(source, Checkpoint):
+        return source
+    if isinstance(source, RunDirectory):
+        return acting_checkpoint(source)
+    if (source / RECORD_FILE).is_file():
+        return acting_checkpoint(RunDirectory.open(source))
+    return load_checkpoint(source)
+
+
+def _acting_without_record(
+    checkpoint: Checkpoint, source: Path | RunDirectory | Checkpoint
+) -> ActingRecord:
+    """Read how a checkpoint of version 1 acts from the record of its run."""
+    if checkpoint.manifest.version != 1:
+        raise StorageError(
+            "checkpoint must say how it acts",
+            was="no actor in its manifest",
+            where=str(checkpoint.folder),
+            remedy="Act from a checkpoint that training wrote",
+        )
+    run = source
+    if not isinstance(run, RunDirectory):
+        run = RunDirectory.open(checkpoint.folder.parent.parent)
+    if run.record.config_sha256 != checkpoint.manifest.config_sha256:
+        raise StorageError(
+            "a checkpoint of version 1 must lie in its run's folder",
+            was=f"run {run.id} with another configuration",
+            where=str(checkpoint.folder),
+            remedy=f"Put it back into runs/{checkpoint.manifest.run_id}/checkpoints",
+        )
+    return acting_of_version_1(run.record)
