@@ -51,9 +51,9 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
 
 @pytest.mark.parametrize("kind", ["generated", "stored"])
 def test_unchanged_bars_give_the_same_world_to_the_bit(
-    kind: str, ppo_subject: EvaluatedRun, job: pytest.FixtureRequest
+    kind: str, ppo_subject: EvaluatedRun, request: pytest.FixtureRequest
 ) -> None:
-    subject = ppo_subject if kind == "generated" else job.getfixturevalue("stored")
+    subject = ppo_subject if kind == "generated" else request.getfixturevalue("stored")
     counterfactual = CounterfactualData(subject)
     world = counterfactual.world(
         counterfactual.bars, first_bar=subject.data.split.test.start, words="as it was"
@@ -66,9 +66,9 @@ def test_unchanged_bars_give_the_same_world_to_the_bit(
 
 @pytest.mark.parametrize("kind", ["generated", "stored"])
 def test_features_follow_changed_bars_and_only_from_there_on(
-    kind: str, ppo_subject: EvaluatedRun, job: pytest.FixtureRequest
+    kind: str, ppo_subject: EvaluatedRun, request: pytest.FixtureRequest
 ) -> None:
-    subject = ppo_subject if kind == "generated" else job.getfixturevalue("stored")
+    subject = ppo_subject if kind == "generated" else request.getfixturevalue("stored")
     at = subject.data.split.test.start + 9
     counterfactual = CounterfactualData(subject)
     world = counterfactual.world(
@@ -107,9 +107,9 @@ def test_change_of_training_bars_would_move_the_scale_and_is_refused(
 
 @pytest.mark.parametrize("kind", ["generated", "stored"])
 def test_another_future_moves_what_follows_and_nothing_before(
-    kind: str, ppo_subject: EvaluatedRun, job: pytest.FixtureRequest
+    kind: str, ppo_subject: EvaluatedRun, request: pytest.FixtureRequest
 ) -> None:
-    subject = ppo_subject if kind == "generated" else job.getfixturevalue("stored")
+    subject = ppo_subject if kind == "generated" else request.getfixturevalue("stored")
     whole, cut = subject.data.whole, subject.data.split.test.start + 9
 
     other = CounterfactualData(subject).another_future(same(subject, cut), number=0)
@@ -129,10 +129,10 @@ def test_another_future_moves_what_follows_and_nothing_before(
 def test_feature_of_the_next_bar_moves_before_another_future(
     kind: str,
     ppo_subject: EvaluatedRun,
-    job: pytest.FixtureRequest,
+    request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    subject = ppo_subject if kind == "generated" else job.getfixturevalue("stored")
+    subject = ppo_subject if kind == "generated" else request.getfixturevalue("stored")
     cut = subject.data.split.test.start + 9
 
     def peek(*arguments: object, **options: object) -> dict[str, np.ndarray]:
@@ -171,9 +171,9 @@ def test_each_symbol_has_another_kind_of_future_in_each_of_nine(ppo_subject: Eva
 
 @pytest.mark.parametrize("kind", ["generated", "stored"])
 def test_symbols_may_have_futures_that_begin_at_bars_of_their_own(
-    kind: str, ppo_subject: EvaluatedRun, job: pytest.FixtureRequest
+    kind: str, ppo_subject: EvaluatedRun, request: pytest.FixtureRequest
 ) -> None:
-    subject = ppo_subject if kind == "generated" else job.getfixturevalue("stored")
+    subject = ppo_subject if kind == "generated" else request.getfixturevalue("stored")
     whole, counterfactual = subject.data.whole, CounterfactualData(subject)
     cuts = subject.data.split.test.start + 20 - np.arange(whole.n_symbols)
 
