@@ -17,10 +17,10 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import StorageError
 from tradingbot.envs.world import World
 from tradingbot.evaluation.analyses import evaluated_run as subject_module
-from tradingbot.evaluation.analyses import leak_check as leak_check_piece
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.counterfactual_data import CounterfactualData
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_evaluated_run
+from tradingbot.evaluation.analyses.leak_check import analysis as leak_check_piece
 from tradingbot.evaluation.analyses.leak_check.analysis import (
     LeakCheckSettings,
     compare_features,
