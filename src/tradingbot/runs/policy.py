@@ -45,7 +45,7 @@ _ACTING: tuple[Label, ...] = ("selected", "best", "final")
 
 
 @dataclass(frozen=True, eq=False)
-class LoadedPolicy:
+class StoredPolicy:
     """The agents of a checkpoint, and everything they act by."""
 
     checkpoint: Checkpoint
@@ -152,7 +152,7 @@ class LoadedPolicy:
 class LivePolicy:
     """A policy that sees one bar at a time."""
 
-    loaded: LoadedPolicy
+    loaded: StoredPolicy
     view: LiveView
     policy: NetworkPolicy
 
@@ -174,7 +174,7 @@ class LivePolicy:
         return self.policy(PolicyInputs(row, nothing, nothing, private, allowed))
 
 
-def load_policy(source: Path | RunDirectory | Checkpoint) -> LoadedPolicy:
+def load_policy(source: Path | RunDirectory | Checkpoint) -> StoredPolicy:
     """Build what a checkpoint does from its folder.
 
     Args:
@@ -192,7 +192,7 @@ def load_policy(source: Path | RunDirectory | Checkpoint) -> LoadedPolicy:
         acting = _acting_without_record(checkpoint, source)
     scalers = tuple(record.scaler() for record in acting.scalers)
     encoder = read_encoder(checkpoint, acting)
-    return LoadedPolicy(checkpoint, acting, read_layout(acting), encoder, scalers)
+    return StoredPolicy(checkpoint, acting, read_layout(acting), encoder, scalers)
 
 
 def acting_checkpoint(run: RunDirectory) -> Checkpoint:

@@ -22,7 +22,7 @@ from tradingbot.envs.population.layout import market_table
 from tradingbot.runs import RunDirectory, load_checkpoint
 from tradingbot.runs.compatibility import require_fit
 from tradingbot.runs.manifest import CheckpointManifest, read_manifest
-from tradingbot.runs.policy import LoadedPolicy, load_policy
+from tradingbot.runs.policy import StoredPolicy, load_policy
 from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.run_policy import open_policy
 from tradingbot.training.session import begin_run
@@ -42,7 +42,7 @@ ENCODED = {
 }
 
 
-def seeded_inputs(loaded: LoadedPolicy) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+def seeded_inputs(loaded: StoredPolicy) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
     """Return a table (N, T, F), and private numbers and allowed codes at each bar: as stored."""
     n_agents = len(loaded.agents)
     generator = torch.Generator().manual_seed(1)
@@ -56,7 +56,7 @@ def seeded_inputs(loaded: LoadedPolicy) -> tuple[Tensor, list[tuple[Tensor, Tens
     return table, states
 
 
-def acted(loaded: LoadedPolicy) -> list[list[str]]:
+def acted(loaded: StoredPolicy) -> list[list[str]]:
     """Return what agents do on seeded inputs, as hexadecimal floats."""
     table, states = seeded_inputs(loaded)
     policy = loaded.on_table(table)
@@ -67,7 +67,7 @@ def acted(loaded: LoadedPolicy) -> list[list[str]]:
     ]
 
 
-def acted_live(loaded: LoadedPolicy) -> list[list[str]]:
+def acted_live(loaded: StoredPolicy) -> list[list[str]]:
     table, states = seeded_inputs(loaded)
     live, found = loaded.live(), []
     for bar, (private, allowed) in enumerate(states):

@@ -31,7 +31,7 @@ from tradingbot.networks.embedding import embed_table
 from tradingbot.networks.encoders.transformer import TransformerEncoder
 from tradingbot.networks.heads import HeadConfig, StackedHead
 from tradingbot.runs import Checkpoint
-from tradingbot.runs.policy import LoadedPolicy, load_policy
+from tradingbot.runs.policy import StoredPolicy, load_policy
 from tradingbot.training.config import TrainConfig
 
 FloatArray = NDArray[np.float64]
@@ -141,7 +141,7 @@ def _signed(config: TrainConfig, action: FloatArray) -> FloatArray:
 
 def _landscape(
     subject: EvaluatedRun,
-    loaded: LoadedPolicy,
+    loaded: StoredPolicy,
     states: _States,
     maps: Sequence[StateActionMap],
     settings: PolicyAnalysisSettings,
@@ -186,7 +186,7 @@ def _values(critic: StackedHead, inputs: Tensor, agent: NDArray[np.int64]) -> Fl
     return np.asarray(critic(laid)[agent, place, 0].double().numpy())
 
 
-def _embedded(subject: EvaluatedRun, loaded: LoadedPolicy, states: _States) -> Tensor:
+def _embedded(subject: EvaluatedRun, loaded: StoredPolicy, states: _States) -> Tensor:
     """Return what agents see of the market at states, (M, D)."""
     table = market_table(subject.data.world)
     if loaded.encoder is not None:
@@ -195,7 +195,7 @@ def _embedded(subject: EvaluatedRun, loaded: LoadedPolicy, states: _States) -> T
 
 
 def _attention(
-    subject: EvaluatedRun, loaded: LoadedPolicy, last_bars: int
+    subject: EvaluatedRun, loaded: StoredPolicy, last_bars: int
 ) -> tuple[tuple[int, ...] | None, tuple[float, ...] | None]:
     """Return lags and the mean weight of each in the last bars of the test part."""
     table, encoder = market_table(subject.data.world), loaded.encoder
@@ -210,7 +210,7 @@ def _attention(
     return tuple(range(len(mean))), tuple(mean)
 
 
-def _actor(subject: EvaluatedRun, loaded: LoadedPolicy) -> StackedHead:
+def _actor(subject: EvaluatedRun, loaded: StoredPolicy) -> StackedHead:
     layout, checkpoint = loaded.layout, loaded.checkpoint
     stored = tensors_below(checkpoint.agent, layout.prefix)
     n_inputs = stored["weights.0"].shape[-2]
