@@ -142,13 +142,13 @@ def _number(share: float) -> NDArray[np.float32]:
 def _sell_continuous(env: AnyEnv) -> NDArray[np.float32]:
     """Sell what is held; without a position the same action would open a short."""
     inner: Any = env.unwrapped
-    units = inner.units if isinstance(inner, LaneEnv) else inner._account.units
+    units = inner.units if isinstance(inner, LaneEnv) else inner._lane.account().units
     return _number(-1.0 if units > 0.0 else 0.0)
 
 
 def _present_target(env: AnyEnv) -> NDArray[np.float32]:
     inner: Any = env.unwrapped
-    account = inner._account
+    account = inner._lane.account()
     return _number(float(np.clip(account.units * account.mark / account.equity, -1.0, 1.0)))
 
 
