@@ -17,6 +17,7 @@ import typer
 
 from acceptance.conftest import Outcome, listing
 from tradingbot.app.cli.application import build_application, run
+from tradingbot.app.cli.plugin_option import take_plugins
 from tradingbot.data.store import BarStore
 from tradingbot.features.panel import Panel
 
@@ -216,7 +217,7 @@ def test_examples_in_the_help_parse(words: tuple[str, ...]) -> None:
 
     assert found
     for example in found:
-        spoken = example.split()
+        spoken, _ = take_plugins(example.split())  # as the application reads its arguments
         assert tuple(spoken[1 : 1 + len(words)]) == words
         with command.make_context(words[-1], spoken[1 + len(words) :]) as context:
             assert context.command is command

@@ -129,8 +129,8 @@ def _stored(config: TrainConfig, name: str, workspace: Path) -> TrainingData:
         whole, data_sha256 = joined.world, joined.data_sha256(data_sha256)
     world = _chosen(whole, config.symbols)
     normaliser = {
-        "centre": torch.from_numpy(scaler.centre),
-        "scale": torch.from_numpy(scaler.scale),
+        "centre": torch.tensor(scaler.centre),
+        "scale": torch.tensor(scaler.scale),
     }
     identity = DataIdentity(
         label=world.label,

@@ -54,8 +54,8 @@ def test_word_that_means_nothing_is_refused(make: object, message: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"rules": EpisodeRules()}, "rules must be Rules, was EpisodeRules"),
-        ({"rules": None}, r"rules must be Rules, was None \(EnvConfig.rules\)"),
+        ({"rules": EpisodeRules()}, "rules must be SimulatorParams, was EpisodeRules"),
+        ({"rules": None}, r"rules must be SimulatorParams, was None \(EnvConfig.rules\)"),
         (
             {"reward": None},
             "reward must be str or RewardConfig or RewardStack or PotentialShaping, was",

@@ -178,12 +178,12 @@ class BatchSimulator:
 
     def step_unchecked(self, actions: Tensor) -> BatchStep:
         """Step with actions (B,) that are known to have the right shape and dtype."""
+        before, rates, native = self.account, self._rates, self._native
         actions = actions.to(self.device)
-        if self._native is None:
-            made = self._tensors.advance(self._rates, self._starts, self.account, actions)
+        if native is None:
+            made = self._tensors.advance(rates, self._starts, before, actions)
             self._account, self._private = made.account, made.private
             return made
-        before, rates, native = self.account, self._rates, self._native
         native.action[:] = actions.numpy()
         native.step()
         self._account = self._private = None

@@ -24,7 +24,7 @@ _FORMS = (
 )
 # Classes that come with a probe: our own, and peers.
 _PROBED: dict[str, Callable[[], EnvProbe]] = {
-    "tradingbot.envs.single.TradingEnv": functools.partial(our_probe, "continuous"),
+    "tradingbot.envs.single.env.TradingEnv": functools.partial(our_probe, "continuous"),
     "gym_anytrading.envs.stocks_env.StocksEnv": anytrading.stocks_probe,
     "gym_trading_env.environments.TradingEnv": trading_env.trading_env_probe,
 }

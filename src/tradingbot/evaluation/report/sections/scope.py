@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.performance.record import PartPerformance, PolicyPerformance
+from tradingbot.evaluation.performance.record import HOLD, PartPerformance, PolicyPerformance
 from tradingbot.evaluation.report.blocks import Section
 
-_HELD = "equal weight"
 # Widths at which charts are drawn: the page shows them at about this size, so that text stays text.
 FULL_PX, HALF_PX, THIRD_PX, NARROW_PX = 920.0, 450.0, 300.0, 390.0
 
@@ -27,8 +26,7 @@ def scope(dossier: Dossier) -> str:
 
 def reference_of(part: PartPerformance) -> PolicyPerformance | None:
     """Return what the agents are compared with: equal weight, else the reference index."""
-    alike = (row for row in part.policies if row.policy.startswith(_HELD))
-    return next(alike, None) or part.policy(part.reference)
+    return part.policy(HOLD) or part.policy(part.reference)
 
 
 def left_out(dossier: Dossier, anchor: str, title: str) -> Section:
