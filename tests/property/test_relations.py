@@ -40,6 +40,11 @@ GUARDED = SimulatorParams(
     episode=EpisodeRules(episode_bars=40, window_bars=1),
 )
 """Short accounts that need much margin and are soon halted."""
+RESERVED = SimulatorParams(
+    limits=RiskLimits(1.0, reserve_frac=0.5, min_trade_ccy=0.0),
+    episode=EpisodeRules(episode_bars=40, window_bars=1),
+)
+"""Long accounts that must keep half of their equity in cash."""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -203,6 +208,7 @@ def test_gate_with_any_orders_keeps_every_limit() -> None:
 
     @few
     @example(rules=GUARDED, profile="retail", seed=4)
+    @example(rules=RESERVED, profile="retail", seed=4)
     @given(rules=random_rules(), profile=profile_names(), seed=seeds)
     def check(rules: SimulatorParams, profile: str, seed: int) -> None:
         where = scene(rules, profile, seed, n_lanes=256, n_steps=20)

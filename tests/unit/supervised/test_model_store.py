@@ -110,7 +110,7 @@ def test_thresholds_that_are_refused_are_not_counted(
     def refuse(*_: object, **__: object) -> None:
         raise DataError("bars must be more", was="few")
 
-    monkeypatch.setattr(thresholds_module, "_line", refuse)
+    monkeypatch.setattr(thresholds_module, "backtest_all", refuse)
     before = Ledger(workspace).entries()
 
     with pytest.raises(DataError, match="bars must be more"):

@@ -24,8 +24,7 @@ app = typer.Typer(help="List, show, compare, verify and migrate training runs.")
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="Id of a run, the beginning of it, or its folder.")
 ]
-EXIT_FINDINGS = 1
-_DIGITS = 12
+EXIT_FINDINGS, _DIGITS = 1, 12
 
 
 @app.command("list")

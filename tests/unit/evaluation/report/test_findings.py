@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fixtures.example_dossier import around, example_dossier, example_memo
+from tradingbot.evaluation.performance.record import HOLD
 from tradingbot.evaluation.report.blocks import Figures, Section
 from tradingbot.evaluation.report.sections.costs import costs_section
 from tradingbot.evaluation.report.sections.ensemble import ensemble_section
@@ -120,7 +121,7 @@ def test_performance_says_whether_the_lead_is_more_than_chance(
 
 
 def test_performance_without_equal_weight_is_compared_with_the_reference() -> None:
-    policies = tuple(row for row in FULL.test.policies if not row.policy.startswith("equal"))
+    policies = tuple(row for row in FULL.test.policies if row.policy != HOLD)
 
     finding = portfolio_section(
         replace(FULL, parts=(replace(FULL.test, policies=policies),))
