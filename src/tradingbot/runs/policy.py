@@ -72,7 +72,8 @@ class StoredPolicy:
         """Return the policy on rows of a table.
 
         Args:
-            table: (N, T, F) float32, scaled: what agents see of the market at each bar.
+            table: (N, T, F) float32, scaled: what agents see of the market at each bar; or
+                (copies · N, T, F), several markets of the same agents one after another.
             bars: Bars of the table that will be traded, row 0 the first of them. All by default;
                 encoders remember the bars before.
             workspace: Embeddings are kept there; nowhere by default.
@@ -137,12 +138,12 @@ class StoredPolicy:
     def _policy(self, view: TableView) -> NetworkPolicy:
         return build_policy(self.checkpoint.agent, self.layout, view, len(self.agents))
 
-    def _require_width(self, n_agents: int, n_columns: int) -> None:
+    def _require_width(self, n_rows: int, n_columns: int) -> None:
         wanted = (len(self.agents), self.n_columns)
-        if (n_agents, n_columns) != wanted:
+        if not n_rows or n_rows % wanted[0] or n_columns != wanted[1]:
             raise ConfigError(
                 "a table must have the agents and columns that the checkpoint names",
-                was=f"{n_agents} × {n_columns}",
+                was=f"{n_rows} × {n_columns}",
                 where=f"{self.checkpoint.folder}: {wanted[0]} × {wanted[1]}",
                 remedy="Build it of the features in the manifest, in their order",
             )
