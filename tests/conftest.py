@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["fixtures.own_parts"]
+
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:

@@ -27,7 +27,10 @@ def test_gates_are_told_one_by_one_and_reasons_once(
     assert max(map(len, table[table.index("Gates") :].splitlines())) <= 120
     unmeasured = [each for each in memo.gates if each.outcome == "not measured"]
     assert len(reasons.splitlines()) == len({each.reason for each in unmeasured})
-    assert "  - environment/speed, environment/step, environment/memory, " in reasons
+    assert (
+        "  - environment/speed, environment/step, environment/parallel, environment/memory"
+        in reasons
+    )
     assert "  - F production/onnx: there is no export to ONNX yet" in reasons
 
 

@@ -8,8 +8,6 @@ import pytest
 
 import tradingbot as tb
 
-pytest_plugins = ["fixtures.own_parts"]
-
 
 @pytest.fixture(autouse=True)
 def _forget(clean_plugins: None) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-pytest_plugins = ["fixtures.own_parts"]
-
 
 @pytest.fixture(autouse=True)
 def _forget(clean_plugins: None) -> None:

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["fixtures.own_parts"]
-
 STRATEGY = """
 import numpy as np
 import tradingbot as tb
