@@ -96,12 +96,10 @@ def test_nothing_later_is_in_the_memory_of_a_view(hourly: tb.Bars) -> None:
     tb.backtest(peek, hourly, end="2025-05-01")
 
 
-@tb.strategy(vectorised=True)
 def tomorrow(view: tb.MarketView) -> np.ndarray:
     return np.sign(np.roll(view.close, -1, axis=1) - view.close)
 
 
-@tb.strategy(vectorised=True)
 def yesterday(view: tb.MarketView) -> np.ndarray:
     before = np.concatenate([view.close[:, :1], view.close[:, :-1]], axis=1)
     return np.where(view.close > before, 1.0, 0.0)
