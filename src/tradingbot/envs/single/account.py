@@ -53,28 +53,6 @@ class LaneAccount(NamedTuple):
         return self.cash + self.units * self.mark
 
 
-def open_account(
-    initial_cash_ccy: float, row: int, mark: float, episode: int = 0, *, stale_bars: int = 0
-) -> LaneAccount:
-    """Open an account that holds cash only.
-
-    Args:
-        initial_cash_ccy: Its cash.
-        row: Row of the bar at whose close it begins.
-        mark: Close of that bar.
-        episode: Number of the episode.
-        stale_bars: Bars since the symbol last traded.
-    """
-    return LaneAccount(
-        cash=initial_cash_ccy,
-        peak=initial_cash_ccy,
-        mark=mark,
-        row=row,
-        episode=episode,
-        stale_bars=stale_bars,
-    )
-
-
 class LaneFill(NamedTuple):
     """One execution; all 0 where nothing was executed. `market.ledger.Fill` says what each is."""
 
