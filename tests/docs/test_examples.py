@@ -19,6 +19,8 @@ from pathlib import Path
 
 import pytest
 
+# A page that declares parts of its own must not show them to the tests after it.
+pytestmark = pytest.mark.usefixtures("clean_plugins")
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted(
     ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
