@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tradingbot.evaluation.metrics import METRICS
+from tradingbot.evaluation.metrics.registry import METRICS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "metrics.md"
 BEGIN, END = "<!-- table: metrics -->", "<!-- end -->"

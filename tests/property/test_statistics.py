@@ -10,7 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tradingbot.evaluation import metrics, statistics
+from tradingbot.evaluation.metrics import registry, trading
+from tradingbot.evaluation.metrics import returns as return_metrics
+from tradingbot.evaluation.statistics import (
+    aggregates,
+    bootstrap,
+    deflation,
+    hac,
+    multiple,
+    overfitting,
+    superior,
+)
+from tradingbot.evaluation.statistics import sharpe as sharpe_ratios
 
 returns = arrays(
     np.float64,
@@ -28,19 +39,19 @@ def noise(seed: int, *shape: int) -> np.ndarray:
 @given(series=returns)
 @settings(max_examples=60, deadline=None)
 def test_inference_on_any_returns_is_a_probability_or_undefined(series: np.ndarray) -> None:
-    sample = vars(statistics.measure_sharpe(series))
+    sample = vars(sharpe_ratios.measure_sharpe(series))
     for variant in ("classic", "null"):
-        probability = statistics.probabilistic_sharpe(**sample, variant=variant)
+        probability = sharpe_ratios.probabilistic_sharpe(**sample, variant=variant)
         assert math.isnan(probability) or 0.0 <= probability <= 1.0
-    deflated = statistics.deflated_sharpe(**sample, trial_variance=0.01, n_trials=50)
-    assert math.isnan(deflated) or deflated <= statistics.probabilistic_sharpe(**sample)
+    deflated = deflation.deflated_sharpe(**sample, trial_variance=0.01, n_trials=50)
+    assert math.isnan(deflated) or deflated <= sharpe_ratios.probabilistic_sharpe(**sample)
 
 
 @given(series=returns)
 @settings(max_examples=60, deadline=None)
 def test_metrics_of_any_returns_keep_their_range(series: np.ndarray) -> None:
-    figures = metrics.measure(
-        metrics.PerformanceSeries(series, 1764, reference=series[::-1], trade_pnl=series)
+    figures = registry.measure(
+        registry.PerformanceSeries(series, 1764, reference=series[::-1], trade_pnl=series)
     )
 
     assert not any(math.isinf(figure) for figure in figures.values())
@@ -56,12 +67,12 @@ def test_metrics_of_any_returns_keep_their_range(series: np.ndarray) -> None:
 def test_ratios_do_not_see_the_scale(seed: int, scale: float) -> None:
     series = noise(seed, 60)
     for measure in (
-        statistics.sharpe_ratio,
-        lambda x: statistics.measure_sharpe(x).kurtosis,
-        lambda x: metrics.annual_sortino(x, bars_per_year=252),
-        metrics.profit_factor,
-        statistics.mean_t,
-        statistics.automatic_block_bars,
+        sharpe_ratios.sharpe_ratio,
+        lambda x: sharpe_ratios.measure_sharpe(x).kurtosis,
+        lambda x: return_metrics.annual_sortino(x, bars_per_year=252),
+        trading.profit_factor,
+        hac.mean_t,
+        bootstrap.automatic_block_bars,
     ):
         assert measure(series * scale) == pytest.approx(measure(series), rel=1e-6)
 
@@ -69,22 +80,22 @@ def test_ratios_do_not_see_the_scale(seed: int, scale: float) -> None:
 @given(seed=seeds, sharpe=st.floats(0.01, 0.3))
 @settings(max_examples=30, deadline=None)
 def test_longer_record_and_fewer_trials_prove_more(seed: int, sharpe: float) -> None:
-    lengths = [statistics.probabilistic_sharpe(sharpe, n_bars=n) for n in (20, 100, 500)]
+    lengths = [sharpe_ratios.probabilistic_sharpe(sharpe, n_bars=n) for n in (20, 100, 500)]
     trials = [
-        statistics.deflated_sharpe(sharpe, n_bars=500, trial_variance=0.002, n_trials=n)
+        deflation.deflated_sharpe(sharpe, n_bars=500, trial_variance=0.002, n_trials=n)
         for n in (1, 10, 100)
     ]
 
     assert lengths == sorted(lengths)
     assert trials == sorted(trials, reverse=True)
-    proved = statistics.min_track_record(sharpe)
-    assert statistics.probabilistic_sharpe(sharpe, n_bars=math.ceil(proved) + 4) >= 0.95
+    proved = sharpe_ratios.min_track_record(sharpe)
+    assert sharpe_ratios.probabilistic_sharpe(sharpe, n_bars=math.ceil(proved) + 4) >= 0.95
 
 
 @given(p=p_values)
 @settings(max_examples=30, deadline=None)
 def test_adjusted_values_are_never_smaller_and_holm_is_the_stricter(p: np.ndarray) -> None:
-    holm, hochberg = statistics.holm(p), statistics.benjamini_hochberg(p)
+    holm, hochberg = multiple.holm(p), multiple.benjamini_hochberg(p)
 
     assert (p <= hochberg + 1e-12).all()
     assert (hochberg <= holm + 1e-12).all()
@@ -101,12 +112,12 @@ def test_order_of_trials_runs_and_candidates_does_not_matter(seed: int) -> None:
     order = np.random.default_rng(seed).permutation(6)
 
     one, two = (
-        statistics.backtest_overfitting(each, n_blocks=6) for each in (matrix, matrix[:, order])
+        overfitting.backtest_overfitting(each, n_blocks=6) for each in (matrix, matrix[:, order])
     )
     assert one.pbo == two.pbo
     assert one.slope == pytest.approx(two.slope)
     first, second = (
-        statistics.superior_ability(each, np.zeros(64), block_bars=3, n_draws=100)
+        superior.superior_ability(each, np.zeros(64), block_bars=3, n_draws=100)
         for each in (matrix, matrix[:, order])
     )
     assert first.statistic == pytest.approx(second.statistic)
@@ -114,8 +125,8 @@ def test_order_of_trials_runs_and_candidates_does_not_matter(seed: int) -> None:
     assert first.p_lower <= first.p_consistent <= first.p_upper
     assert order[second.best] == first.best
     shuffled = np.random.default_rng(seed).permutation(matrix)
-    assert statistics.interquartile_mean(shuffled) == pytest.approx(
-        statistics.interquartile_mean(matrix)
+    assert aggregates.interquartile_mean(shuffled) == pytest.approx(
+        aggregates.interquartile_mean(matrix)
     )
 
 
@@ -124,6 +135,6 @@ def test_order_of_trials_runs_and_candidates_does_not_matter(seed: int) -> None:
 def test_improvement_of_one_is_the_loss_of_the_other(seed: int, shift: float) -> None:
     mine, theirs = noise(seed, 5, 3), noise(seed + 1, 4, 3) + 0.01 * shift
 
-    forth = statistics.probability_of_improvement(mine, theirs)
-    back = statistics.probability_of_improvement(theirs, mine)
+    forth = aggregates.probability_of_improvement(mine, theirs)
+    back = aggregates.probability_of_improvement(theirs, mine)
     assert forth + back == pytest.approx(1.0)

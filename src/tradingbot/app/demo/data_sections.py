@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from tradingbot.app.demo.story import DemoResult
@@ -9,13 +11,13 @@ from tradingbot.data.quality import Severity
 from tradingbot.data.sources.synthetic import regenerate
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.data.synthetic.registry import market
-from tradingbot.evaluation.report.blocks import Chart, Charts, Section, table_of
-from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX
-from tradingbot.evaluation.report.svg.drawing import Drawing
+from tradingbot.evaluation.report.blocks import Section
+from tradingbot.evaluation.report.chart import Charts, full_chart
 from tradingbot.evaluation.report.svg.heat_map import HeatMap, heat_map, pixel_map
 from tradingbot.evaluation.report.svg.lines import LineSeries, time_chart
 from tradingbot.evaluation.report.svg.scale import Axis
 from tradingbot.evaluation.report.svg.spells import Spell, spell_chart
+from tradingbot.evaluation.report.table import table_of
 
 _SHOWN = ("SPY", "QQQ", "AAPL", "NVDA", "JPM", "XOM")
 _REGIMES = ("bull", "bear", "sideways", "turbulent")
@@ -41,18 +43,11 @@ def market_section(result: DemoResult) -> Section:
         )
         for place, symbol in enumerate(shown)
     ]
-
-    def draw(width: float) -> Drawing:
-        return time_chart(days, lines, Axis("close, first = 100"), width=width, height=340)
-
     title = f"Synthetic closes ({made.name}, seed {made.seed})"
-    blocks = [
-        Charts(
-            (Chart(title, draw(FULL_PX), f"{len(shown)} of the symbols.", draw(NARROW_PX)),), "full"
-        )
-    ]
+    draw = partial(time_chart, days, lines, Axis("close, first = 100"), height=340)
+    blocks = [full_chart(title, draw, f"{len(shown)} of the symbols.")]
     if "regime" in made.latent:
-        blocks.append(Charts((_regime_chart(made, days),), "full"))
+        blocks.append(_regime_chart(made, days))
     finding = (
         f"{made.name}: {market(made.name).summary}. The names are those of real companies; the "
         "prices are not."
@@ -65,7 +60,7 @@ def _rebased(symbol: str, close: np.ndarray, style: str) -> LineSeries:
     return LineSeries(symbol, tuple((100.0 * close / first).tolist()), style)
 
 
-def _regime_chart(made: SyntheticMarket, days: tuple[str, ...]) -> Chart:
+def _regime_chart(made: SyntheticMarket, days: tuple[str, ...]) -> Charts:
     regimes = made.latent["regime"]
     edges = np.flatnonzero(np.diff(regimes)) + 1
     spells = [
@@ -77,12 +72,7 @@ def _regime_chart(made: SyntheticMarket, days: tuple[str, ...]) -> Chart:
         for index, name in enumerate(_REGIMES)
         if any(regime == index for regime, _ in spells)
     ]
-    return Chart(
-        "Regimes",
-        spell_chart(days, rows, width=FULL_PX),
-        "What no learner may see.",
-        spell_chart(days, rows, width=NARROW_PX),
-    )
+    return full_chart("Regimes", partial(spell_chart, days, rows), "What no learner may see.")
 
 
 def quality_section(result: DemoResult) -> Section:
@@ -97,11 +87,10 @@ def quality_section(result: DemoResult) -> Section:
     # Missing bars are what the eye should find: full months are pale.
     gaps = [[-(1.0 - share) for share in row] for row in shares.tolist()]
     table = HeatMap(gaps, by_month["symbol"].to_list(), months, limit=0.1, digits=3)
-    chart = Chart(
+    chart = full_chart(
         "Share of expected bars that are missing",
-        heat_map(table, width=FULL_PX, cell_height=18.0),
+        partial(heat_map, table, cell_height=18.0),
         "Every symbol, every month; the full tint is a tenth or more.",
-        heat_map(table, width=NARROW_PX, cell_height=18.0),
     )
     words = ("severity", "code", "action", "what", "example")
     columns = ["severity", "code", "count", "action", "what", "example"]
@@ -110,7 +99,7 @@ def quality_section(result: DemoResult) -> Section:
         "2 · Readiness",
         f"{report.rows:,} bars judged: {errors} errors, {warnings} warnings, "
         f"{report.quarantined_rows} rows in quarantine.",
-        [table_of(columns, rows, "Findings of the checks.", words=words), Charts((chart,), "full")],
+        [table_of(columns, rows, "Findings of the checks.", words=words), chart],
         badge="ready" if report.ready else "not ready",
         tone="good" if report.ready else "bad",
     )
@@ -129,12 +118,11 @@ def feature_section(result: DemoResult) -> Section:
     values = np.where(valid[:, None], scaled[column, :_MAP_BARS], np.nan) / _FULL_TINT
     days = tuple(str(at)[:10] for at in closed_at[:_MAP_BARS])
     cells = values.T.tolist()
-    chart = Chart(
+    chart = full_chart(
         f"{panel.symbols[column]}: what a network sees, first {len(days)} bars (synthetic)",
-        pixel_map(cells, names, days, width=FULL_PX),
+        partial(pixel_map, cells, names, days),
         "Blank at the left: the warm-up, where nothing is valid yet. Blue above 0, orange below; "
         f"the full tint is {_FULL_TINT:g} {_SCALED_UNITS[scaler.kind]}.",
-        pixel_map(cells, names, days, width=NARROW_PX),
     )
     parts = (("train", result.split.train), ("validation", result.split.validation),
              ("test", result.split.test))  # fmt: skip
@@ -152,6 +140,6 @@ def feature_section(result: DemoResult) -> Section:
         f"indicators as tensors of (symbols × bars × features), {shape}. The {scaler.kind} "
         f"scaler was fitted on training rows only. Purge {result.split.gap.purge_bars} and embargo "
         f"{result.split.gap.embargo_bars} bars at each boundary.",
-        [table, Charts((chart,), "full")],
+        [table, chart],
         badge=f"{len(names)} + {len(panel.manifest.regimes)}",
     )

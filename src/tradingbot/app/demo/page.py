@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from tradingbot import __version__
 from tradingbot.app.demo.data_sections import feature_section, market_section, quality_section
@@ -10,11 +11,12 @@ from tradingbot.app.demo.story import DemoResult
 from tradingbot.app.demo.training import training_section
 from tradingbot.evaluation.oracle.answers import label_of, oracle_rows
 from tradingbot.evaluation.real_facts import load_real_facts
-from tradingbot.evaluation.report.blocks import Chart, Charts, Figure, Section, table_of
+from tradingbot.evaluation.report.blocks import Figure, Section
+from tradingbot.evaluation.report.chart import full_chart
 from tradingbot.evaluation.report.page import Page, render_page
-from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX
 from tradingbot.evaluation.report.svg.forest import Estimate, ForestRow, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
+from tradingbot.evaluation.report.table import table_of
 from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.evaluation.stylised_facts import Fact
 
@@ -117,21 +119,18 @@ def _facts_section(result: DemoResult) -> Section:
         if _comparable(fact, measured[name])
     ]
     axis, one = Axis("value ÷ real median"), (ForestRow(1.0, "real median"),)
-    chart = Chart(
+    chart = full_chart(
         "Stylised facts, synthetic beside real",
-        forest_chart(estimates, axis, width=FULL_PX, lines=one),
+        partial(forest_chart, estimates, axis, lines=one),
         "Large points and lines: median and quartiles over symbols; small points: the real ones. "
         "1 is a perfect match of medians.",
-        forest_chart(estimates, axis, width=NARROW_PX, lines=one),
     )
+    table = table_of(columns, rows, "Medians and quartiles over symbols.", words=("fact",))
     return Section(
         "facts",
         "5 · How real it looks",
         f"Real: {label}. Medians and quartiles over symbols.",
-        [
-            Charts((chart,), "full"),
-            table_of(columns, rows, "Medians and quartiles over symbols.", words=("fact",)),
-        ],
+        [chart, table],
     )
 
 
@@ -162,12 +161,11 @@ def _answers_section(result: DemoResult) -> Section:
     ]
     axis = Axis("net basis points per bar and symbol", holds=(0.0,))
     first = result.oracles[0]
-    chart = Chart(
+    chart = full_chart(
         "Oracles (synthetic markets)",
-        forest_chart(estimates, axis, width=FULL_PX),
+        partial(forest_chart, estimates, axis),
         "Large points: simulated, with 95 % intervals; small ones: expected, by dynamic "
         "programming.",
-        forest_chart(estimates, axis, width=NARROW_PX),
     )
     table = table_of(
         columns, [[str(cell) for cell in row] for row in rows], "After costs.", words=columns[:1]
@@ -178,5 +176,5 @@ def _answers_section(result: DemoResult) -> Section:
         "The best result attainable on each synthetic market, by dynamic programming and by "
         f"simulation on {first.symbols} symbols × {first.bars:,} bars, seed {first.seed}, cost "
         f"{1e4 * first.terms.cost_frac:.1f} bp, long only. Learners will be judged against these.",
-        [Charts((chart,), "full"), table],
+        [chart, table],
     )

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tradingbot.data.sources.source import Progress
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.training import Began, Updated
-from tradingbot.evaluation.report.blocks import Chart, Charts, Section
-from tradingbot.evaluation.report.sections.scope import FULL_PX, HALF_PX, NARROW_PX
+from tradingbot.evaluation.report.blocks import Section
+from tradingbot.evaluation.report.chart import HALF_PX, Chart, Charts, full_chart
 from tradingbot.evaluation.report.svg.bars import BarGroup, column_chart
-from tradingbot.evaluation.report.svg.drawing import Drawing
 from tradingbot.evaluation.report.svg.forest import Estimate, forest_chart
 from tradingbot.evaluation.report.svg.lines import LineSeries, time_chart
 from tradingbot.evaluation.report.svg.scale import Axis
@@ -126,8 +126,8 @@ def training_section(demo: TrainingDemo, *, title: str) -> Section:
         text,
         [
             Charts(_learning_charts(demo.curves), "half"),
-            Charts((_actions_chart(demo, word),), "full"),
-            Charts((_returns_chart(result, word),), "full"),
+            _actions_chart(demo, word),
+            _returns_chart(result, word),
         ],
         badge=f"{share} of the oracle",
         tone="good" if gate.is_passed or gate.not_applicable is not None else "bad",
@@ -158,22 +158,21 @@ def _learning_charts(curves: TrainingCurves) -> tuple[Chart, Chart]:
     )
 
 
-def _actions_chart(demo: TrainingDemo, word: str) -> Chart:
+def _actions_chart(demo: TrainingDemo, word: str) -> Charts:
     shares = demo.result.gates[-1].histogram
     columns = [
         BarGroup(name, share, f"{name}: {share:.0%}", style="pos")
         for name, share in zip(bin_labels(demo.config, len(shares)), shares, strict=True)
     ]
     axis = Axis("share of bars", unit="percent", holds=(0.6,))
-    return Chart(
+    return full_chart(
         f"Deterministic actions ({word})",
-        column_chart(columns, axis, width=FULL_PX, height=240),
+        partial(column_chart, columns, axis, height=240),
         "Test part, all agents together; no bin may hold more than 60 %.",
-        column_chart(columns, axis, width=NARROW_PX, height=240),
     )
 
 
-def _returns_chart(result: TrainResult, word: str) -> Chart:
+def _returns_chart(result: TrainResult, word: str) -> Charts:
     estimates = [
         Estimate(
             f"{part.part}: {each.policy}",
@@ -183,15 +182,10 @@ def _returns_chart(result: TrainResult, word: str) -> Chart:
         for part in result.parts
         for each in part.policies
     ]
-
-    def draw(width: float) -> Drawing:
-        return forest_chart(estimates, Axis("bp per bar", holds=(0.0,)), width=width)
-
-    return Chart(
+    return full_chart(
         f"Agents beside simple policies and oracle ({word})",
-        draw(FULL_PX),
+        partial(forest_chart, estimates, Axis("bp per bar", holds=(0.0,))),
         "Net of costs, basis points per bar with 95 % intervals; mean of the per-symbol accounts.",
-        draw(NARROW_PX),
     )
 
 

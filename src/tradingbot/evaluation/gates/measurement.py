@@ -9,6 +9,9 @@ from typing import NamedTuple
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.statistics.interval import Interval
 
+Finding = float | Interval | str
+"""A figure, with its interval where it has one; or in words why there is none."""
+
 
 class MeasuredValue(NamedTuple):
     """A figure of a dossier, or why there is none."""
@@ -25,9 +28,13 @@ class Measurement:
     unit: str
     evidence: str
     """Section of the report that shows it; empty where nothing does."""
-    read: Callable[[Dossier], MeasuredValue]
+    find: Callable[[Dossier], Finding]
 
-
-def missing_value(reason: str) -> MeasuredValue:
-    """Return that there is no figure, and why."""
-    return MeasuredValue(None, None, reason)
+    def read(self, dossier: Dossier) -> MeasuredValue:
+        """Return the figure of a dossier."""
+        found = self.find(dossier)
+        if isinstance(found, str):
+            return MeasuredValue(None, None, found)
+        if isinstance(found, Interval):
+            return MeasuredValue(found.estimate, found)
+        return MeasuredValue(float(found))

@@ -8,19 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.gates.measurement import MeasuredValue, Measurement, missing_value
+from tradingbot.evaluation.gates.measurement import Measurement
 
+_NO_OPTIONS = "agents have no options yet; their shares of use in a run would measure it"
 _NO_MASTER = "there is no master agent yet; a dossier of one would measure it"
 _PENDING = {
-    "smallest_option_frac": (
-        "fraction",
-        "agents have no options yet; their shares of use in a run would measure it",
-    ),
-    "largest_option_frac": (
-        "fraction",
-        "agents have no options yet; their shares of use in a run would measure it",
-    ),
+    "smallest_option_frac": ("fraction", _NO_OPTIONS),
+    "largest_option_frac": ("fraction", _NO_OPTIONS),
     "hindsight_gain_frac": (
         "fraction",
         "no learner has hindsight replay yet; success rates with and without it would measure it",
@@ -56,10 +50,7 @@ _PENDING = {
 
 
 def _pending(unit: str, words: str) -> Measurement:
-    def read(_: Dossier) -> MeasuredValue:
-        return missing_value(words)
-
-    return Measurement(unit, "", read)
+    return Measurement(unit, "", lambda _: words)
 
 
 PENDING: Mapping[str, Measurement] = {name: _pending(*each) for name, each in _PENDING.items()}

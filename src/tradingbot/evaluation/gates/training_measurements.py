@@ -6,76 +6,70 @@ from collections.abc import Callable, Mapping
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.training_facts import TrainingFacts
-from tradingbot.evaluation.gates.measurement import MeasuredValue, Measurement, missing_value
+from tradingbot.evaluation.gates.measurement import Finding, Measurement
 
 NAN_STEPS = 100_000
 """Steps of all agents together in which no NaN may appear."""
 
 
-def _of_facts(read: Callable[[TrainingFacts], MeasuredValue]) -> Callable[[Dossier], MeasuredValue]:
-    def of_dossier(dossier: Dossier) -> MeasuredValue:
+def _of_facts(find: Callable[[TrainingFacts], Finding]) -> Callable[[Dossier], Finding]:
+    def of_dossier(dossier: Dossier) -> Finding:
         if dossier.training is None:
-            return missing_value("the dossier says nothing of data and training")
-        return read(dossier.training)
+            return "the dossier says nothing of data and training"
+        return find(dossier.training)
 
     return of_dossier
 
 
-def _covered(facts: TrainingFacts) -> MeasuredValue:
+def _covered(facts: TrainingFacts) -> Finding:
     if not facts.universe_symbols:
-        named = facts.universe or "none is named"
-        return missing_value(f"the universe of the data is not known: {named}")
-    return MeasuredValue(1.0 - len(facts.symbols_without_bars) / facts.universe_symbols)
+        return f"the universe of the data is not known: {facts.universe or 'none is named'}"
+    return 1.0 - len(facts.symbols_without_bars) / facts.universe_symbols
 
 
-def _certificate(dossier: Dossier) -> MeasuredValue:
-    if dossier.leak_check.certificate_sha256 is not None:
-        return MeasuredValue(1.0)
-    if dossier.header.synthetic:
-        return missing_value("the market was generated in memory: there is no panel to certify")
-    return MeasuredValue(0.0)
+def _certificate(dossier: Dossier) -> Finding:
+    is_proved = dossier.leak_check.certificate_sha256 is not None
+    if dossier.header.synthetic and not is_proved:
+        return "the market was generated in memory: there is no panel to certify"
+    return is_proved
 
 
-def _scaler(facts: TrainingFacts) -> MeasuredValue:
+def _scaler(facts: TrainingFacts) -> Finding:
     if facts.is_scaler_of_train is None:
-        return missing_value(
+        return (
             "the market was generated in memory: its scaler is fitted on train each time it is "
             "opened, and the run keeps none to compare"
         )
-    return MeasuredValue(float(facts.is_scaler_of_train))
+    return facts.is_scaler_of_train
 
 
-def _over_budget(facts: TrainingFacts) -> MeasuredValue:
+def _over_budget(facts: TrainingFacts) -> Finding:
     if facts.over_budget is None:
-        return missing_value("the run is of a version that kept no counts of parameters")
-    return MeasuredValue(float(len(facts.over_budget)))
+        return "the run is of a version that kept no counts of parameters"
+    return len(facts.over_budget)
 
 
-def _not_finite(facts: TrainingFacts) -> MeasuredValue:
-    if not facts.updates:
-        return missing_value("the journal of the run has no update")
-    return MeasuredValue(float(facts.updates_not_finite))
+def _not_finite(facts: TrainingFacts) -> Finding:
+    return facts.updates_not_finite if facts.updates else "the journal of the run has no update"
 
 
-def _not_finite_in_100k(dossier: Dossier) -> MeasuredValue:
+def _not_finite_in_100k(dossier: Dossier) -> Finding:
     steps = dossier.header.steps_per_agent * dossier.header.agents
     if steps < NAN_STEPS:
-        return missing_value(
-            f"the agents made {steps:,} steps together, {NAN_STEPS:,} are asked for"
-        )
+        return f"the agents made {steps:,} steps together, {NAN_STEPS:,} are asked for"
     return _of_facts(_not_finite)(dossier)
 
 
-def _accuracy(facts: TrainingFacts) -> MeasuredValue:
+def _accuracy(facts: TrainingFacts) -> Finding:
     if facts.auxiliary_accuracy_frac is None:
-        return missing_value("no score of pre-training is in the journal of the run")
-    return MeasuredValue(facts.auxiliary_accuracy_frac)
+        return "no score of pre-training is in the journal of the run"
+    return facts.auxiliary_accuracy_frac
 
 
-def _repeats(facts: TrainingFacts) -> MeasuredValue:
+def _repeats(facts: TrainingFacts) -> Finding:
     if not facts.equal_runs:
-        return missing_value("no other run of this workspace has the same configuration and data")
-    return MeasuredValue(float(facts.equal_runs_that_differ))
+        return "no other run of this workspace has the same configuration and data"
+    return facts.equal_runs_that_differ
 
 
 TRAINING_MEASUREMENTS: Mapping[str, Measurement] = {
@@ -87,6 +81,6 @@ TRAINING_MEASUREMENTS: Mapping[str, Measurement] = {
     "updates_not_finite_in_100k": Measurement("updates", "origin", _not_finite_in_100k),
     "auxiliary_accuracy_frac": Measurement("fraction", "origin", _of_facts(_accuracy)),
     "equal_runs_that_differ": Measurement("runs", "origin", _of_facts(_repeats)),
-    "agents": Measurement("agents", "origin", lambda d: MeasuredValue(float(d.header.agents))),
+    "agents": Measurement("agents", "origin", lambda d: d.header.agents),
 }
 """Name → where it comes from; part of `measurements.MEASUREMENTS`."""

@@ -6,14 +6,9 @@ from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.idleness import no_agent_trades
 from tradingbot.evaluation.gates.result import Memo
 from tradingbot.evaluation.report.blocks import Figure
-from tradingbot.evaluation.report.numbers import (
-    count,
-    format_interval,
-    percent,
-    plain,
-    sentence,
-)
+from tradingbot.evaluation.report.numbers import count, format_interval, percent, plain, sentence
 from tradingbot.evaluation.report.page import Notice, Page, PointList, render_page
+from tradingbot.evaluation.report.sections import robustness, training
 from tradingbot.evaluation.report.sections.behaviour import behaviour_section
 from tradingbot.evaluation.report.sections.costs import costs_section
 from tradingbot.evaluation.report.sections.ensemble import ensemble_section
@@ -22,31 +17,21 @@ from tradingbot.evaluation.report.sections.league import league_section
 from tradingbot.evaluation.report.sections.origin import caveats_section, origin_section
 from tradingbot.evaluation.report.sections.placebos import leak_section, placebos_section
 from tradingbot.evaluation.report.sections.portfolio import portfolio_section
-from tradingbot.evaluation.report.sections.robustness import (
-    regimes_section,
-    stress_section,
-    walk_forward_section,
-)
 from tradingbot.evaluation.report.sections.scope import reference_of
 from tradingbot.evaluation.report.sections.statistics import statistics_section
-from tradingbot.evaluation.report.sections.training import (
-    ablation_section,
-    health_section,
-    seeds_section,
-)
 
 _EVIDENCE = (
     portfolio_section,
     league_section,
-    walk_forward_section,
-    regimes_section,
-    stress_section,
+    robustness.walk_forward_section,
+    robustness.regimes_section,
+    robustness.stress_section,
     costs_section,
-    seeds_section,
-    ablation_section,
+    training.seeds_section,
+    training.ablation_section,
     ensemble_section,
     behaviour_section,
-    health_section,
+    training.health_section,
     statistics_section,
     placebos_section,
     leak_section,
@@ -69,15 +54,10 @@ def render_dossier(dossier: Dossier, memo: Memo) -> str:
     """
     is_idle = no_agent_trades(dossier)
     evidence = [build(dossier) for build in _EVIDENCE]
-    origin = origin_section(dossier)
+    header, origin = dossier.header, origin_section(dossier)
     titles = {section.id: section.title for section in (*evidence, origin)}
-    sections = [
-        *evidence,
-        gates_section(memo, titles, is_idle=is_idle),
-        caveats_section(dossier),
-        origin,
-    ]
-    header = dossier.header
+    gates = gates_section(memo, titles, is_idle=is_idle)
+    against = "Nothing measured speaks against it."
     word = " (synthetic data)" if header.synthetic else ""
     label = header.label.removeprefix("synthetic ")  # a badge beside it says so
     hashes = (
@@ -94,16 +74,12 @@ def render_dossier(dossier: Dossier, memo: Memo) -> str:
         key_figures=_idle_figures(dossier) if is_idle else _key_figures(dossier),
         lists=(
             PointList("Reasons", memo.reasons, "None were given."),
-            PointList(
-                "Strongest counter-evidence",
-                memo.counter_evidence,
-                "Nothing measured speaks against it.",
-            ),
+            PointList("Strongest counter-evidence", memo.counter_evidence, against),
             PointList("What would change the verdict", memo.would_change, "Nothing that is known."),
         ),
         scope=f"{sentence(header.decision)} Costs: {header.costs}. Seed {header.seed}, "
         f"{count(header.steps_per_agent)} steps per agent.",
-        sections=sections,
+        sections=[*evidence, gates, caveats_section(dossier), origin],
         footer=f"tradingbot {header.version} · {header.evaluated_at} · {hashes}",
     )
     return render_page(page)
@@ -125,39 +101,21 @@ def _key_figures(dossier: Dossier) -> list[Figure]:
     """Return the numbers that a reader in a hurry needs, each with its yardstick."""
     test, found = dossier.test, dossier.statistics
     agents, hold = test.policies[0], reference_of(test)
+    held = f"{hold.policy} {percent(hold.total_return_frac, signed=True)}" if hold else ""
+    fell = f"{hold.policy} {percent(hold.max_drawdown_frac)}" if hold else ""
+    ends = format_interval(agents.sharpe_annual)
+    trials = f"after {found.n_trials} trial{'s' if found.n_trials != 1 else ''}"
     figures = [
-        Figure(
-            "Return, test part",
-            percent(agents.total_return_frac, signed=True),
-            f"{hold.policy} {percent(hold.total_return_frac, signed=True)}" if hold else "",
-        ),
-        Figure(
-            "Sharpe, annual",
-            plain(agents.sharpe_annual.estimate),
-            f"95 % {format_interval(agents.sharpe_annual)}"
-            if format_interval(agents.sharpe_annual)
-            else "",
-        ),
-        Figure(
-            "Largest drawdown",
-            percent(agents.max_drawdown_frac),
-            f"{hold.policy} {percent(hold.max_drawdown_frac)}" if hold else "",
-        ),
-        Figure(
-            "Deflated Sharpe",
-            percent(found.deflated_sharpe),
-            f"after {found.n_trials} trial{'s' if found.n_trials != 1 else ''}",
-        ),
+        Figure("Return, test part", percent(agents.total_return_frac, signed=True), held),
+        Figure("Sharpe, annual", plain(agents.sharpe_annual.estimate), ends and f"95 % {ends}"),
+        Figure("Largest drawdown", percent(agents.max_drawdown_frac), fell),
+        Figure("Deflated Sharpe", percent(found.deflated_sharpe), trials),
     ]
     costs = dossier.sensitivity
     if costs is not None and costs.break_even_cost_bps:
-        figures.append(
-            Figure(
-                "Break-even cost",
-                _break_even(costs.break_even_cost_bps[0], max(costs.cost_bps)),
-                f"one way; {plain(costs.assumed_cost_bps, 1)} bp assumed",
-            )
-        )
+        even = _break_even(costs.break_even_cost_bps[0], max(costs.cost_bps))
+        assumed = f"one way; {plain(costs.assumed_cost_bps, 1)} bp assumed"
+        figures.append(Figure("Break-even cost", even, assumed))
     if dossier.walk_forward is not None and dossier.walk_forward.windows:
         windows = len(dossier.walk_forward.windows)
         positive = percent(dossier.walk_forward.share_positive.estimate, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -12,14 +13,15 @@ from tradingbot.domain.denial import ExitReason
 from tradingbot.evaluation.backtest import Backtest, Trades
 from tradingbot.evaluation.market_rollouts import RolloutReport
 from tradingbot.evaluation.metrics.returns import drawdown_of
-from tradingbot.evaluation.report.blocks import Chart, Charts, Section, table_of
+from tradingbot.evaluation.report.blocks import Section
+from tradingbot.evaluation.report.chart import full_chart
 from tradingbot.evaluation.report.page import Page, render_page
-from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX
 from tradingbot.evaluation.report.svg.drawing import Drawing
 from tradingbot.evaluation.report.svg.heat_map import HeatMap, heat_map
 from tradingbot.evaluation.report.svg.lines import LineSeries, time_chart
 from tradingbot.evaluation.report.svg.scale import Axis
 from tradingbot.evaluation.report.svg.spells import Spell, spell_chart
+from tradingbot.evaluation.report.table import table_of
 from tradingbot.evaluation.rollout import PolicyRollout
 from tradingbot.evaluation.statistics.interval import Interval
 
@@ -126,26 +128,18 @@ def _performance_section(report: RolloutReport) -> Section:
         "the mean of the accounts; costs are commission and slippage ÷ initial cash; closed trades "
         "are counted."
     )
-    words = ("policy",)
-    table = table_of(STATISTICS_COLUMNS, statistics_rows(report), caption, words=words)
-    worth = Chart(
+    table = table_of(STATISTICS_COLUMNS, statistics_rows(report), caption, words=("policy",))
+    worth = full_chart(
         "Equity of all accounts together, 1 at the start",
-        _over_time(rollout, "worth of 1 invested", FULL_PX, falls=False),
+        partial(_over_time, rollout, "worth of 1 invested", falls=False),
         "Rest the pointer on a day to read its figures.",
-        _over_time(rollout, "worth of 1 invested", NARROW_PX, falls=False),
     )
-    falls = Chart(
+    falls = full_chart(
         "Drawdown",
-        _over_time(rollout, "fall from the peak", FULL_PX, falls=True),
+        partial(_over_time, rollout, "fall from the peak", falls=True),
         "How far below their highest worth.",
-        _over_time(rollout, "fall from the peak", NARROW_PX, falls=True),
     )
-    return Section(
-        "performance",
-        "Performance",
-        finding,
-        [table, Charts((worth,), "full"), Charts((falls,), "full")],
-    )
+    return Section("performance", "Performance", finding, [table, worth, falls])
 
 
 def _trades_section(rollout: PolicyRollout) -> Section:
@@ -158,44 +152,33 @@ def _trades_section(rollout: PolicyRollout) -> Section:
         words=(*_TRADE_COLUMNS[:4], _TRADE_COLUMNS[-1]),
         folded_under=f"The last trades in {name}, of {len(trades):,} in all",
     )
-    price = Chart(
-        f"{name}, last bars",
-        _price(rollout, symbol, FULL_PX),
-        narrow=_price(rollout, symbol, NARROW_PX),
-    )
-    held = Chart(
+    price = full_chart(f"{name}, last bars", partial(_price, rollout, symbol))
+    held = full_chart(
         f"When each policy held {name}",
-        _held(rollout, symbol, FULL_PX),
+        partial(_held, rollout, symbol),
         "Blue: profitable trades, orange: losing ones.",
-        _held(rollout, symbol, NARROW_PX),
     )
     finding = f"{len(trades):,} trades in all, rebuilt from fills; {name} as an example."
-    return Section(
-        "trades", "Trades", finding, [Charts((price,), "full"), Charts((held,), "full"), table]
-    )
+    return Section("trades", "Trades", finding, [price, held, table])
 
 
 def _reward_section(report: RolloutReport) -> Section:
     rollout, terms = report.rollout, _reward_terms(report.rollout)
     columns, rows = reward_rows(report)
-    names, policies = [_name(each) for each in rollout.reward_names], map(_name, rollout.policies)
-    cells = terms.T.tolist()
-    map_of = HeatMap(cells, tuple(policies), tuple(names), row_words="policy")
-    chart = Chart(
+    names, policies = map(_name, rollout.reward_names), map(_name, rollout.policies)
+    cells = HeatMap(terms.T.tolist(), tuple(policies), tuple(names), row_words="policy")
+    chart = full_chart(
         f"Reward {report.reward!r} by term",
-        heat_map(map_of, width=FULL_PX),
+        partial(heat_map, cells),
         "Weighted reward per 1,000 bars, mean of the accounts.",
-        heat_map(map_of, width=NARROW_PX),
     )
-    table = table_of(
-        columns, rows, "Per 1,000 bars, mean of the accounts.", words=("policy",),
-        folded_under="Term by term",
-    )  # fmt: skip
+    caption, line = "Per 1,000 bars, mean of the accounts.", "Term by term"
+    table = table_of(columns, rows, caption, words=("policy",), folded_under=line)
     finding = "What a learner would be taught with: not a result."
-    return Section("reward", "Reward", finding, [Charts((chart,), "full"), table])
+    return Section("reward", "Reward", finding, [chart, table])
 
 
-def _over_time(rollout: PolicyRollout, words: str, width: float, *, falls: bool) -> Drawing:
+def _over_time(rollout: PolicyRollout, words: str, *, width: float, falls: bool) -> Drawing:
     axis = Axis(words, unit="percent" if falls else "number", holds=(0.0,) if falls else (1.0,))
     lines = [
         LineSeries(
@@ -212,13 +195,13 @@ def _falls(played: Backtest) -> list[float]:
     return [-fall for fall in drawdown_of(played.portfolio).tolist()]
 
 
-def _price(rollout: PolicyRollout, symbol: int, width: float) -> Drawing:
+def _price(rollout: PolicyRollout, symbol: int, *, width: float) -> Drawing:
     closes = rollout.closes[-_BARS_SHOWN:, symbol]
     line = LineSeries("close", tuple(closes.tolist()), "held", is_named=False)
     return time_chart(_days(rollout)[-_BARS_SHOWN:], [line], Axis("close"), width=width, height=220)
 
 
-def _held(rollout: PolicyRollout, symbol: int, width: float) -> Drawing:
+def _held(rollout: PolicyRollout, symbol: int, *, width: float) -> Drawing:
     days = _days(rollout)[-_BARS_SHOWN:]
     first = len(rollout.closed_at) - len(days)
     rows = [

@@ -13,7 +13,7 @@ from tradingbot.evaluation.analyses.placebos.random_policies import (
     random_policies_null,
     shifted_positions_null,
 )
-from tradingbot.evaluation.statistics import sharpe_ratio
+from tradingbot.evaluation.statistics.sharpe import sharpe_ratio
 
 MARKET = np.random.default_rng(1).standard_normal((600, 5)) * 0.01
 

@@ -14,7 +14,8 @@ import pytest
 
 from fixtures import return_series
 from tradingbot.domain.errors import DataError
-from tradingbot.evaluation import metrics, statistics
+from tradingbot.evaluation.metrics import registry
+from tradingbot.evaluation.statistics import bootstrap, superior
 
 RECORDED = json.loads(
     (Path(return_series.__file__).parent / "reference_figures.json").read_text(encoding="utf-8")
@@ -32,8 +33,8 @@ OURS = {
 
 
 def measured(returns: np.ndarray, reference: np.ndarray | None) -> dict[str, float]:
-    return metrics.measure(
-        metrics.PerformanceSeries(
+    return registry.measure(
+        registry.PerformanceSeries(
             returns, RECORDED["bars_per_year"], reference=reference, trade_pnl=returns
         )
     )
@@ -110,7 +111,7 @@ def test_observed_index_has_the_published_figures(observed: dict[str, np.ndarray
 def test_block_lengths_are_those_of_arch(name: str) -> None:
     series = return_series.ordinary_series()[name]
     for kind in ("stationary", "circular"):
-        length = statistics.automatic_block_bars(series, kind=kind)
+        length = bootstrap.automatic_block_bars(series, kind=kind)
         assert length == pytest.approx(RECORDED["block_bars"][name][kind], rel=1e-9)
 
 
@@ -119,7 +120,7 @@ def test_superior_ability_has_the_p_values_of_arch(name: str, gain: float) -> No
     generator = np.random.Generator(np.random.PCG64(123))
     baseline, models = generator.standard_normal(500), generator.standard_normal((500, 20))
     losses = models - gain * (np.arange(20) == 3)
-    ours = statistics.superior_ability(
+    ours = superior.superior_ability(
         -losses, -baseline, block_bars=10, n_draws=5_000, studentise=False
     )
 
@@ -127,6 +128,6 @@ def test_superior_ability_has_the_p_values_of_arch(name: str, gain: float) -> No
         # They have 10,000 draws and we 5,000: three standard errors of the difference.
         allowed = 3.0 * math.sqrt(max(theirs * (1.0 - theirs), 1e-3) * (1e-4 + 2e-4))
         assert getattr(ours, f"p_{kind}") == pytest.approx(theirs, abs=allowed)
-    assert statistics.reality_check(-losses, -baseline, block_bars=10) == pytest.approx(
+    assert superior.reality_check(-losses, -baseline, block_bars=10) == pytest.approx(
         ours.p_upper, abs=0.04
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tradingbot.domain.errors import ConfigError
-from tradingbot.evaluation import metrics as m
+from tradingbot.evaluation.metrics import registry as m
 
 RETURNS = np.array([0.01, -0.02, 0.015, 0.0, 0.004])
 WHOLE = m.PerformanceSeries(

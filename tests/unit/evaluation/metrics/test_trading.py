@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from tradingbot.domain.errors import ConfigError, DataError
-from tradingbot.evaluation import metrics as m
+from tradingbot.evaluation.metrics import trading as m
 from tradingbot.learning.playing import action_histogram, histogram_entropy
 from tradingbot.learning.task import ActionSpec
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from fixtures.example_dossier import bare_dossier, example_dossier, example_memo
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.report.blocks import Table
 from tradingbot.evaluation.report.dossier_page import render_dossier
 from tradingbot.evaluation.report.sections.origin import origin_section
+from tradingbot.evaluation.report.table import Table
 
 
 def said(dossier: Dossier) -> dict[str, str]:

@@ -11,10 +11,12 @@ import re
 import pytest
 
 from tradingbot.domain.errors import MissingExtraError
-from tradingbot.evaluation.report.blocks import Chart, Charts, Figure, Section, Words, table_of
+from tradingbot.evaluation.report.blocks import Figure, Section, Words
+from tradingbot.evaluation.report.chart import Chart, Charts
 from tradingbot.evaluation.report.page import Notice, Page, PointList, render_page
 from tradingbot.evaluation.report.svg.drawing import Drawing
 from tradingbot.evaluation.report.svg.spells import Spell, spell_chart
+from tradingbot.evaluation.report.table import table_of
 
 EVIL = "<script>alert('x')</script>"
 

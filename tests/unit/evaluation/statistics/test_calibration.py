@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tradingbot.evaluation import statistics as s
+from tradingbot.evaluation.statistics import aggregates, deflation, hac, sharpe, superior
+from tradingbot.evaluation.statistics import bootstrap as resampling
 
 
 def rates_of_best(n_trials: int, *, n_worlds: int, seed: int) -> tuple[float, float]:
@@ -15,10 +16,12 @@ def rates_of_best(n_trials: int, *, n_worlds: int, seed: int) -> tuple[float, fl
     for _ in range(n_worlds):
         returns = generator.standard_normal((250, n_trials))
         sharpes = returns.mean(axis=0) / returns.std(axis=0, ddof=1)
-        best = vars(s.measure_sharpe(returns[:, sharpes.argmax()]))
+        best = vars(sharpe.measure_sharpe(returns[:, sharpes.argmax()]))
         variance = float(sharpes.var(ddof=1)) if n_trials > 1 else 0.0
-        classic += s.probabilistic_sharpe(**best) > 0.95
-        deflated += s.deflated_sharpe(**best, trial_variance=variance, n_trials=n_trials) > 0.95
+        classic += sharpe.probabilistic_sharpe(**best) > 0.95
+        deflated += (
+            deflation.deflated_sharpe(**best, trial_variance=variance, n_trials=n_trials) > 0.95
+        )
     return classic / n_worlds, deflated / n_worlds
 
 
@@ -36,7 +39,7 @@ def test_best_of_many_null_trials_passes_psr_but_not_dsr(n_trials: int, passing:
 def test_superior_ability_of_noise_is_claimed_as_rarely_as_stated() -> None:
     generator = np.random.default_rng(7)
     claims = [
-        s.superior_ability(
+        superior.superior_ability(
             generator.standard_normal((200, 10)), generator.standard_normal(200), n_draws=200
         ).p_consistent
         < 0.10
@@ -50,7 +53,9 @@ def test_superior_ability_of_noise_is_claimed_as_rarely_as_stated() -> None:
 def test_interval_of_the_middle_covers_as_often_as_stated(n_runs: int, stated: float) -> None:
     generator = np.random.default_rng(n_runs)
     covered = [
-        s.aggregate_interval(generator.standard_normal((n_runs, 1)), n_draws=1000).covers(0.0)
+        aggregates.aggregate_interval(generator.standard_normal((n_runs, 1)), n_draws=1000).covers(
+            0.0
+        )
         for _ in range(800)
     ]
 
@@ -66,8 +71,10 @@ def test_intervals_of_a_mean_cover_it_whether_returns_depend_or_not(rho: float) 
         for bar in range(1, 420):
             series[bar] += rho * series[bar - 1]
         series = series[20:]
-        bootstrap += s.bootstrap_interval(series, s.mean_of, n_draws=300).covers(0.0)
-        newey_west += s.mean_interval(series, lags=12).covers(0.0)
+        bootstrap += resampling.bootstrap_interval(series, resampling.mean_of, n_draws=300).covers(
+            0.0
+        )
+        newey_west += hac.mean_interval(series, lags=12).covers(0.0)
 
     assert bootstrap / 120 == pytest.approx(0.93, abs=0.07)
     assert newey_west / 120 == pytest.approx(0.92, abs=0.07)
@@ -80,7 +87,7 @@ def test_sharpe_error_is_the_spread_of_sharpe_ratios() -> None:
 
     # An exponential has skewness 2 and kurtosis 9; its Sharpe ratio here is 0.2.
     assert sharpes.std() == pytest.approx(
-        s.sharpe_error(0.2, n_bars=300, skew=2.0, kurtosis=9.0), rel=0.05
+        sharpe.sharpe_error(0.2, n_bars=300, skew=2.0, kurtosis=9.0), rel=0.05
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tradingbot.domain.errors import DataError
-from tradingbot.evaluation.statistics import bootstrap_interval, mean_of, sharpe_of
+from tradingbot.evaluation.statistics.bootstrap import bootstrap_interval, mean_of, sharpe_of
 from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.evaluation.statistics.policy_intervals import (
     DRAWS,

@@ -30,7 +30,7 @@ from tradingbot.evaluation.analyses.placebos.measure import (
 from tradingbot.evaluation.analyses.sensitivity.sweep import one_way_bps
 from tradingbot.evaluation.backtest import Backtest
 from tradingbot.evaluation.dossier.evidence import PlaceboRow, Placebos
-from tradingbot.evaluation.metrics import simple_returns
+from tradingbot.evaluation.metrics.returns import simple_returns
 from tradingbot.networks.encoders.catalogue import encoder_preset
 
 FloatArray = NDArray[np.float64]

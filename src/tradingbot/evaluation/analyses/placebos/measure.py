@@ -20,13 +20,10 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.analyses.placebos.random_policies import random_policy_returns
 from tradingbot.evaluation.analyses.stress.moves import BarArrays, Moves, moves_from, rebuilt
 from tradingbot.evaluation.dossier.evidence import PlaceboRow
-from tradingbot.evaluation.statistics import (
-    mean_error,
-    measure_sharpe,
-    probabilistic_sharpe,
-)
+from tradingbot.evaluation.statistics.hac import mean_error
 from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.evaluation.statistics.series import NORMAL
+from tradingbot.evaluation.statistics.sharpe import measure_sharpe, probabilistic_sharpe
 
 FloatArray = NDArray[np.float64]
 Change = Callable[[FloatArray], FloatArray]

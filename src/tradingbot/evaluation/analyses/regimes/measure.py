@@ -17,7 +17,7 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.dossier.robustness import RegimeRow, Regimes
-from tradingbot.evaluation.metrics import annual_sharpe, max_drawdown
+from tradingbot.evaluation.metrics.returns import annual_sharpe, max_drawdown
 from tradingbot.evaluation.statistics.hac import mean_error
 from tradingbot.evaluation.statistics.interval import Interval
 

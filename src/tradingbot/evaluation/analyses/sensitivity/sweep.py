@@ -18,7 +18,7 @@ from tradingbot.evaluation.analyses.sensitivity.curves import break_even_bps, ca
 from tradingbot.evaluation.analyses.sensitivity.settings import SensitivitySettings
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest_all
 from tradingbot.evaluation.dossier.robustness import Sensitivity, SensitivityRow
-from tradingbot.evaluation.metrics import annual_sharpe, max_drawdown
+from tradingbot.evaluation.metrics.returns import annual_sharpe, max_drawdown
 from tradingbot.evaluation.statistics.policy_intervals import net_bps_interval
 from tradingbot.market.bars import VOLATILITY_BARS
 from tradingbot.market.costs import CostProfile

@@ -28,7 +28,7 @@ from tradingbot.evaluation.analyses.stress import (
 )
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest_all, sleeve_config
 from tradingbot.evaluation.dossier.robustness import Stress, StressRow
-from tradingbot.evaluation.metrics import max_drawdown
+from tradingbot.evaluation.metrics.returns import max_drawdown
 from tradingbot.market.costs import CostProfile
 
 _LARGEST_RATE = 0.5

@@ -5,16 +5,11 @@ from __future__ import annotations
 from tradingbot.evaluation.dossier.analysis import PolicyAnalysis, StateActionMap
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.idleness import no_agent_trades
-from tradingbot.evaluation.report.blocks import Block, Chart, Charts, Section
+from tradingbot.evaluation.report.blocks import Block, Section
+from tradingbot.evaluation.report.chart import HALF_PX, THIRD_PX, Chart, Charts
 from tradingbot.evaluation.report.numbers import percent, plain
-from tradingbot.evaluation.report.sections.scope import (
-    HALF_PX,
-    THIRD_PX,
-    left_out,
-    scope,
-)
-from tradingbot.evaluation.report.svg.bars import BarGroup as Bar
-from tradingbot.evaluation.report.svg.bars import column_chart, row_chart
+from tradingbot.evaluation.report.sections.scope import left_out, scope
+from tradingbot.evaluation.report.svg.bars import BarGroup, column_chart, row_chart
 from tradingbot.evaluation.report.svg.drawing import Drawing
 from tradingbot.evaluation.report.svg.heat_map import HeatMap, heat_map
 from tradingbot.evaluation.report.svg.scale import Axis
@@ -60,35 +55,29 @@ def _finding(found: PolicyAnalysis) -> str:
 
 def _histogram(dossier: Dossier, found: PolicyAnalysis) -> Chart:
     bars = [
-        Bar(name, size, f"{name}: {percent(size)}", style="pos")
+        BarGroup(name, size, f"{name}: {percent(size)}", style="pos")
         for name, size in zip(found.bins, found.histogram, strict=False)
     ]
-    return Chart(
-        "How often each action is chosen",
-        column_chart(
-            bars,
-            Axis("share of decisions", unit="percent"),
-            width=HALF_PX,
-            height=220,
-            words="target position",
-        ),
-        f"Deterministic actions of all agents; {scope(dossier)}.",
-    )
+    caption = f"Deterministic actions of all agents; {scope(dossier)}."
+    drawing = _shares_chart(bars, "share of decisions", "target position")
+    return Chart("How often each action is chosen", drawing, caption)
+
+
+def _shares_chart(bars: list[BarGroup], share: str, words: str) -> Drawing:
+    axis = Axis(share, unit="percent")
+    return column_chart(bars, axis, width=HALF_PX, height=220, words=words)
 
 
 def _rewards(found: PolicyAnalysis) -> Chart:
     rows = [(name, size, percent(size, 0)) for name, size in found.reward_shares]
-    return Chart(
-        "What the reward is made of",
-        row_chart(rows, width=HALF_PX),
-        "Share of each term in the sum of their sizes.",
-    )
+    caption = "Share of each term in the sum of their sizes."
+    return Chart("What the reward is made of", row_chart(rows, width=HALF_PX), caption)
 
 
 def _state_action(one: StateActionMap) -> Chart:
     labels = [f"{edge:.2g}".replace("-", "−") for edge in one.edges]
     bars = [
-        Bar(
+        BarGroup(
             labels[index] if labels[index] not in labels[:index] else "",  # 0.999 and 1 are both 1
             action,
             f"{one.input} {one.edges[index]:.3g} to {one.edges[index + 1]:.3g}: "
@@ -131,15 +120,11 @@ def _attention(found: PolicyAnalysis) -> Chart | None:
     if found.attention is None or found.attention_lags is None:
         return None
     bars = [
-        Bar(str(lag), weight, f"{lag} bars back: {percent(weight)}", style="pos")
+        BarGroup(str(lag), weight, f"{lag} bars back: {percent(weight)}", style="pos")
         for lag, weight in zip(found.attention_lags, found.attention, strict=False)
     ]
-    return Chart("Where it looks", _attention_drawing(bars), "Mean attention, last layer.")
-
-
-def _attention_drawing(bars: list[Bar]) -> Drawing:
-    axis = Axis("weight", unit="percent")
-    return column_chart(bars, axis, width=HALF_PX, height=220, words="bars back")
+    drawing = _shares_chart(bars, "weight", "bars back")
+    return Chart("Where it looks", drawing, "Mean attention, last layer.")
 
 
 def _deviations(found: PolicyAnalysis) -> Chart | None:

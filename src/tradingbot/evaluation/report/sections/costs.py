@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.robustness import Sensitivity, SensitivityRow
 from tradingbot.evaluation.gates.idleness import no_agent_trades
-from tradingbot.evaluation.report.blocks import Chart, Charts, Column, Section, Table, number, text
-from tradingbot.evaluation.report.numbers import (
-    format_count,
-    format_interval,
-    money,
-    percent,
-    plain,
-)
-from tradingbot.evaluation.report.sections.scope import (
-    FULL_PX,
-    NARROW_PX,
-    THIRD_PX,
-    left_out,
-    scope,
-)
-from tradingbot.evaluation.report.svg.drawing import Drawing
+from tradingbot.evaluation.report.blocks import Section
+from tradingbot.evaluation.report.chart import THIRD_PX, Chart, Charts, full_chart
+from tradingbot.evaluation.report.numbers import format_count, money, percent, plain
+from tradingbot.evaluation.report.sections.scope import left_out, scope
 from tradingbot.evaluation.report.svg.heat_map import HeatMap, heat_map
 from tradingbot.evaluation.report.svg.lines import band_chart
 from tradingbot.evaluation.report.svg.scale import Axis
+from tradingbot.evaluation.report.table import Cell, Table, column, record_table, text_column
 
 _AXES = {
     "cost": Axis("one-way cost, bp"),
@@ -34,12 +24,19 @@ _AXES = {
     "delay": Axis("decision executed so many bars late"),
     "capital": Axis("capital, account currency", unit="money"),
 }
+
+
+def _setting(row: SensitivityRow) -> Cell:
+    written = money(row.setting) if row.axis == "capital" else f"{row.setting:g}"
+    return Cell(written, float(row.setting))
+
+
 _COLUMNS = (
-    Column("Condition", is_number=False),
-    Column("Setting", "bp, fraction, bars or account currency"),
-    Column("Net bp/bar", "after costs, with 95 % interval"),
-    Column("Sharpe", "annual"),
-    Column("Drawdown", "largest fall from a peak"),
+    text_column("Condition", "axis"),
+    column("Setting", _setting, "bp, fraction, bars or account currency"),
+    column("Net bp/bar", "net_bps_per_bar", "after costs, with 95 % interval", signed=True),
+    column("Sharpe", "sharpe_annual", "annual"),
+    column("Drawdown", "max_drawdown_frac", "largest fall from a peak", percent),
 )
 
 
@@ -55,7 +52,7 @@ def costs_section(dossier: Dossier) -> Section:
         )
         return Section("sensitivity", title, finding, (_table(found),))
     blocks = (
-        Charts((_surface_chart(dossier, found),), "full"),
+        _surface_chart(dossier, found),
         Charts(_axis_charts(found), "third"),
         _table(found),
     )
@@ -85,7 +82,7 @@ def _finding(found: Sensitivity) -> str:
     )
 
 
-def _surface_chart(dossier: Dossier, found: Sensitivity) -> Chart:
+def _surface_chart(dossier: Dossier, found: Sensitivity) -> Charts:
     surface = HeatMap(
         found.surface_bps,
         [f"{bars} late" if bars else "at once" for bars in found.delay_bars],
@@ -96,16 +93,11 @@ def _surface_chart(dossier: Dossier, found: Sensitivity) -> Chart:
     contour = [_crossing(cost, found.cost_bps) for cost in found.break_even_cost_bps]
     own = found.assumed_cost_bps
     pointer = (_crossing(own, found.cost_bps), f"▾ {plain(own, 1)} bp assumed")
-
-    def drawn(width: float) -> Drawing:
-        return heat_map(surface, width=width, contour=contour, pointer=pointer)
-
-    return Chart(
+    return full_chart(
         "Net return by cost and delay, bp per bar",
-        drawn(FULL_PX),
+        partial(heat_map, surface, contour=contour, pointer=pointer),
         "Blue earns, orange loses; the line is where nothing is left. "
         f"{scope(dossier).capitalize()}.",
-        narrow=drawn(NARROW_PX),
     )
 
 
@@ -126,43 +118,23 @@ def _axis_charts(found: Sensitivity) -> list[Chart]:
     for name, axis in _AXES.items():
         rows = [row for row in found.rows if row.axis == name]
         if rows:
-            marked = found.assumed_cost_bps if name == "cost" else None
-            charts.append(Chart(f"Net return by {name}", _axis_drawing(rows, axis, marked)))
+            drawing = band_chart(
+                [row.setting for row in rows],
+                [row.net_bps_per_bar for row in rows],
+                (axis, Axis("bp per bar", holds=(0.0,))),
+                width=THIRD_PX,
+                height=190,
+                logarithmic=axis.unit == "money",
+                marked=found.assumed_cost_bps if name == "cost" else None,
+            )
+            charts.append(Chart(f"Net return by {name}", drawing))
     return charts
 
 
-def _axis_drawing(rows: list[SensitivityRow], axis: Axis, marked: float | None) -> Drawing:
-    return band_chart(
-        [row.setting for row in rows],
-        [row.net_bps_per_bar for row in rows],
-        (axis, Axis("bp per bar", holds=(0.0,))),
-        width=THIRD_PX,
-        height=190,
-        logarithmic=axis.unit == "money",
-        marked=marked,
-    )
-
-
 def _table(found: Sensitivity) -> Table:
-    rows = [
-        [
-            text(row.axis),
-            number(
-                money(row.setting) if row.axis == "capital" else f"{row.setting:g}", row.setting
-            ),
-            number(
-                plain(row.net_bps_per_bar.estimate, signed=True),
-                row.net_bps_per_bar.estimate,
-                note=format_interval(row.net_bps_per_bar),
-            ),
-            number(plain(row.sharpe_annual), row.sharpe_annual),
-            number(percent(row.max_drawdown_frac), row.max_drawdown_frac),
-        ]
-        for row in found.rows
-    ]
-    return Table(
+    return record_table(
         _COLUMNS,
-        rows,
+        found.rows,
         "One condition changed at a time; bands in the charts are 95 % intervals.",
-        folded_under=f"Table of {format_count(len(rows), 'conditions')}",
+        folded_under=f"Table of {format_count(len(found.rows), 'conditions')}",
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from tradingbot.evaluation.dossier.analysis import Ensemble
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.report.blocks import Block, Chart, Charts, Points, Section
+from tradingbot.evaluation.report.blocks import Block, Points, Section
+from tradingbot.evaluation.report.chart import HALF_PX, Chart, Charts
 from tradingbot.evaluation.report.numbers import plain
-from tradingbot.evaluation.report.sections.scope import HALF_PX, left_out, scope
+from tradingbot.evaluation.report.sections.scope import left_out, scope
 from tradingbot.evaluation.report.svg.bars import row_chart
 from tradingbot.evaluation.report.svg.heat_map import correlation_map
 

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 
 from tradingbot.evaluation.gates.idleness import passes_idly
 from tradingbot.evaluation.gates.result import GateResult, Memo
-from tradingbot.evaluation.report.blocks import Cell, Column, Section, Table, Tone, text
+from tradingbot.evaluation.report.blocks import Section
 from tradingbot.evaluation.report.numbers import format_interval, percent, plain
 from tradingbot.evaluation.report.sections.scope import plain_name
+from tradingbot.evaluation.report.table import Cell, Column, Table, Tone, text
 
 _COLUMNS = (
     Column("Gate", is_number=False),

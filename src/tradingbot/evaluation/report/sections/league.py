@@ -4,40 +4,41 @@ from __future__ import annotations
 
 import math
 import statistics
+from functools import partial
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.performance.record import AgentPerformance
-from tradingbot.evaluation.report.blocks import (
-    Cell,
-    Chart,
-    Charts,
-    Column,
-    Section,
-    Table,
-    number,
-    text,
-)
+from tradingbot.evaluation.report.blocks import Section
+from tradingbot.evaluation.report.chart import Charts, full_chart
 from tradingbot.evaluation.report.numbers import count, finite, format_count, percent, plain
-from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, scope
-from tradingbot.evaluation.report.svg.bars import BarGroup as Bar
-from tradingbot.evaluation.report.svg.bars import column_chart
-from tradingbot.evaluation.report.svg.drawing import Drawing
+from tradingbot.evaluation.report.sections.scope import scope
+from tradingbot.evaluation.report.svg.bars import BarGroup, column_chart
 from tradingbot.evaluation.report.svg.scale import Axis
+from tradingbot.evaluation.report.table import Cell, column, record_table, text, text_column
+
+
+def _trades(row: AgentPerformance) -> Cell:
+    return text("yes") if row.trades else text("stays\u00a0out", tone="soft")
+
 
 _COLUMNS = (
-    Column("Agent", is_number=False),
-    Column("Trades?", "whether validation lets it trade", is_number=False),
-    Column("Sharpe", "annual"),
-    Column("Return", "whole period, after costs"),
-    Column("Hold", "return of buying and holding its symbol"),
-    Column("Drawdown", "largest fall from a peak"),
-    Column("Net bp/bar", "mean net return, basis points per bar"),
-    Column("Win rate", "of closed trades"),
-    Column("Profit factor", "gross profit ÷ gross loss"),
-    Column("Trades", "closed ones"),
-    Column("Turnover", "traded notional ÷ equity, per bar"),
-    Column("Entropy", "of deterministic actions, 0 to 1"),
-    Column("Largest bin", "share of its most frequent action"),
+    text_column("Agent", lambda row: text(row.agent, tone="strong")),
+    text_column("Trades?", _trades, "whether validation lets it trade"),
+    column("Sharpe", "sharpe_annual", "annual", is_barred=True),
+    column("Return", "total_return_frac", "whole period, after costs", percent, signed=True),
+    column(
+        "Hold", "hold_return_frac", "return of buying and holding its symbol", percent, signed=True
+    ),
+    column("Drawdown", "max_drawdown_frac", "largest fall from a peak", percent),
+    column("Net bp/bar", "net_bps_per_bar", "mean net return, basis points per bar"),
+    column("Win rate", "win_rate_frac", "of closed trades", percent),
+    column("Profit factor", "profit_factor", "gross profit ÷ gross loss"),
+    column("Trades", "n_trades", "closed ones", count),
+    column("Turnover", "turnover_per_bar_frac", "traded notional ÷ equity, per bar", percent),
+    column("Entropy", "action_entropy", "of deterministic actions, 0 to 1"),
+    column(
+        "Largest bin", "largest_bin_frac", "share of its most frequent action", percent, digits=0
+    ),
 )
 
 
@@ -47,24 +48,16 @@ def league_section(dossier: Dossier) -> Section:
     if not agents:
         return Section("league", "Agents", "No agent has figures of its own.", is_left_out=True)
     is_idle = not any(row.trades for row in agents)
-    largest = max((abs(n) for n in finite([row.sharpe_annual for row in agents])), default=0) or 1.0
-    table = Table(
+    stay_out = f"Table of {format_count(len(agents), 'agents')} that stay out"
+    table = record_table(
         _COLUMNS,
-        [_row(row, largest) for row in agents],
+        agents,
         f"One line per agent; {scope(dossier)}.",
         is_tall=True,
         sorted_by="Sharpe",
-        folded_under=f"Table of {format_count(len(agents), 'agents')} that stay out"
-        if is_idle
-        else "",
+        folded_under=stay_out if is_idle else "",
     )
-    chart = Chart(
-        "Annual Sharpe ratio of each agent that trades, sorted",
-        _ranking(agents, FULL_PX),
-        "Rest the pointer on a column to read the agent's name.",
-        narrow=_ranking(agents, NARROW_PX),
-    )
-    blocks = (table,) if is_idle else (Charts((chart,), "full"), table)
+    blocks = (table,) if is_idle else (_ranking(agents), table)
     return Section("league", "Agents", _finding(agents), blocks)
 
 
@@ -93,9 +86,9 @@ def _finding(agents: list[AgentPerformance]) -> str:
     )
 
 
-def _ranking(agents: list[AgentPerformance], width: float) -> Drawing:
+def _ranking(agents: list[AgentPerformance]) -> Charts:
     columns = [
-        Bar(
+        BarGroup(
             row.agent,
             row.sharpe_annual,
             f"{row.agent}: Sharpe {plain(row.sharpe_annual)}, "
@@ -104,26 +97,8 @@ def _ranking(agents: list[AgentPerformance], width: float) -> Drawing:
         for row in agents
         if row.trades and math.isfinite(row.sharpe_annual)
     ]
-    return column_chart(columns, Axis("Sharpe, annual"), width=width, height=190)
-
-
-def _row(row: AgentPerformance, largest: float) -> list[Cell]:
-    return [
-        text(row.agent, tone="strong"),
-        text("yes" if row.trades else "stays\u00a0out", tone="" if row.trades else "soft"),
-        number(plain(row.sharpe_annual), row.sharpe_annual, bar=_share(row.sharpe_annual, largest)),
-        number(percent(row.total_return_frac, signed=True), row.total_return_frac),
-        number(percent(row.hold_return_frac, signed=True), row.hold_return_frac),
-        number(percent(row.max_drawdown_frac), row.max_drawdown_frac),
-        number(plain(row.net_bps_per_bar), row.net_bps_per_bar),
-        number(percent(row.win_rate_frac), row.win_rate_frac),
-        number(plain(row.profit_factor), row.profit_factor),
-        number(count(row.n_trades), row.n_trades or 0),
-        number(percent(row.turnover_per_bar_frac), row.turnover_per_bar_frac),
-        number(plain(row.action_entropy), row.action_entropy),
-        number(percent(row.largest_bin_frac, 0), row.largest_bin_frac),
-    ]
-
-
-def _share(number: float, largest: float) -> float | None:
-    return number / largest if math.isfinite(number) else None
+    return full_chart(
+        "Annual Sharpe ratio of each agent that trades, sorted",
+        partial(column_chart, columns, Axis("Sharpe, annual"), height=190),
+        "Rest the pointer on a column to read the agent's name.",
+    )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.training_facts import TrainingFacts
-from tradingbot.evaluation.report.blocks import Block, Code, Column, Points, Section, Table, text
+from tradingbot.evaluation.report.blocks import Block, Code, Points, Section
 from tradingbot.evaluation.report.numbers import count, percent
+from tradingbot.evaluation.report.table import table_of
 
 
 def caveats_section(dossier: Dossier) -> Section:
@@ -42,11 +43,8 @@ def origin_section(dossier: Dossier) -> Section:
         ("Weights, SHA-256", header.weights_sha256),
         *_training_facts(dossier.training),
     )
-    table = Table(
-        (Column("What", is_number=False), Column("Value", is_number=False)),
-        [[text(name), text(value)] for name, value in facts],
-        "What this page was made of.",
-    )
+    heads = ("What", "Value")
+    table = table_of(heads, facts, "What this page was made of.", words=heads)
     blocks = (Code("Reproduce:", header.command), table)
     return Section(
         "origin", "Reproduce", "The same data, weights and command give the same page.", blocks

@@ -3,41 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.evidence import LeakCheck, PlaceboRow, Placebos
 from tradingbot.evaluation.gates.idleness import no_agent_trades
-from tradingbot.evaluation.report.blocks import (
-    Block,
-    Cell,
-    Chart,
-    Charts,
-    Column,
-    Figure,
-    Figures,
-    Points,
-    Section,
-    Table,
-    number,
-)
-from tradingbot.evaluation.report.numbers import bps, count, format_interval, percent, plain
-from tradingbot.evaluation.report.sections.scope import (
-    FULL_PX,
-    NARROW_PX,
-    left_out,
-    scope,
-)
+from tradingbot.evaluation.report.blocks import Block, Figure, Figures, Points, Section
+from tradingbot.evaluation.report.chart import Charts, full_chart
+from tradingbot.evaluation.report.numbers import bps, count, percent, plain
+from tradingbot.evaluation.report.sections.scope import left_out, scope
 from tradingbot.evaluation.report.svg.forest import Estimate, ForestRow, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
+from tradingbot.evaluation.report.table import Cell, Table, column, record_table, text_column
 
 _COLUMNS = (
-    Column("Placebo", is_number=False),
-    Column("Draws"),
-    Column("Net bp/bar", "over draws, with 95 % interval"),
-    Column("Beaten", "share of draws that the real result beats"),
-    Column("Edge declared", "share of draws in which the pipeline's own test finds an edge"),
-    Column("Allowed", "largest such share that noise explains, 95 %"),
-    Column("Clean?", is_number=False),
+    text_column("Placebo", lambda row: Cell(row.placebo, row.placebo.lower(), note=row.words)),
+    column("Draws", "draws", "", count),
+    column("Net bp/bar", "net_bps_per_bar", "over draws, with 95 % interval", signed=True),
+    column("Beaten", "share_beaten_frac", "share of draws that the real result beats", percent),
+    column(
+        "Edge declared",
+        "edge_found_frac",
+        "share of draws in which the pipeline's own test finds an edge",
+        percent,
+    ),
+    column("Allowed", "allowed_frac", "largest such share that noise explains, 95 %", percent),
 )
 
 _IDLE_CELL = Cell("– no agent trades", 0.5, tone="soft")
@@ -96,41 +86,23 @@ def _chart(dossier: Dossier, found: Placebos) -> Charts:
     agents = dossier.test.policies[0].net_bps_per_bar
     estimates = [Estimate("the agents", agents)]
     estimates += [Estimate(row.placebo, row.net_bps_per_bar, "unsure") for row in found.rows]
-    axis, lines = (
-        Axis("net return, bp per bar", holds=(0.0,)),
-        (ForestRow(agents.estimate, "real result"),),
-    )
-    return Charts(
-        (
-            Chart(
-                "The real result beside the placebos",
-                forest_chart(estimates, axis, width=FULL_PX, lines=lines),
-                f"Dots with 95 % intervals; {scope(dossier)}.",
-                narrow=forest_chart(estimates, axis, width=NARROW_PX, lines=lines),
-            ),
-        ),
-        "full",
+    axis = Axis("net return, bp per bar", holds=(0.0,))
+    lines = (ForestRow(agents.estimate, "real result"),)
+    return full_chart(
+        "The real result beside the placebos",
+        partial(forest_chart, estimates, axis, lines=lines),
+        f"Dots with 95 % intervals; {scope(dossier)}.",
     )
 
 
 def _table(found: Placebos, *, is_idle: bool) -> Table:
-    rows = [
-        [
-            Cell(row.placebo, row.placebo.lower(), note=row.words),
-            number(count(row.draws), row.draws),
-            number(
-                plain(row.net_bps_per_bar.estimate, signed=True),
-                row.net_bps_per_bar.estimate,
-                note=format_interval(row.net_bps_per_bar),
-            ),
-            number(percent(row.share_beaten_frac), row.share_beaten_frac),
-            number(percent(row.edge_found_frac), row.edge_found_frac),
-            number(percent(row.allowed_frac), row.allowed_frac),
-            _IDLE_CELL if is_idle and _is_flat(row) else _outcome(row),
-        ]
-        for row in found.rows
-    ]
-    return Table(_COLUMNS, rows, "The same policy, or chance, where nothing can be earned.")
+    def outcome(row: PlaceboRow) -> Cell:
+        return _IDLE_CELL if is_idle and _is_flat(row) else _outcome(row)
+
+    columns = (*_COLUMNS, text_column("Clean?", outcome))
+    return record_table(
+        columns, found.rows, "The same policy, or chance, where nothing can be earned."
+    )
 
 
 def _is_flat(row: PlaceboRow) -> bool:

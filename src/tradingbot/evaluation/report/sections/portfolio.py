@@ -7,43 +7,42 @@ import math
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.idleness import no_agent_trades
 from tradingbot.evaluation.performance.record import PartPerformance, PolicyPerformance
-from tradingbot.evaluation.report.blocks import (
-    Block,
-    Cell,
-    Chart,
-    Charts,
-    Column,
-    Section,
-    Table,
-    number,
-    text,
-)
-from tradingbot.evaluation.report.numbers import bps, count, format_interval, percent, plain, share
-from tradingbot.evaluation.report.sections.scope import (
-    FULL_PX,
-    NARROW_PX,
-    period,
-    reference_of,
-)
+from tradingbot.evaluation.report.blocks import Block, Section
+from tradingbot.evaluation.report.chart import FULL_PX, NARROW_PX, Chart, Charts
+from tradingbot.evaluation.report.numbers import bps, count, format_interval, percent, share
+from tradingbot.evaluation.report.sections.scope import period, reference_of
 from tradingbot.evaluation.report.svg.drawing import Drawing
 from tradingbot.evaluation.report.svg.lines import LineSeries, time_chart
 from tradingbot.evaluation.report.svg.scale import Axis
+from tradingbot.evaluation.report.table import Cell, Table, column, record_table, text, text_column
+
+
+def _policy(row: PolicyPerformance) -> Cell:
+    return text(row.policy, tone="strong" if row.kind == "agents" else "")
+
 
 _COLUMNS = (
-    Column("Policy", is_number=False),
-    Column("Return", "whole period, after costs"),
-    Column("Per year", "annualised return"),
-    Column("Sharpe", "annual, with 95 % interval (stationary bootstrap)"),
-    Column("Sortino", "annual"),
-    Column("Drawdown", "largest fall from a peak, at closes"),
-    Column("Net bp/bar", "mean of the per-symbol accounts, with 95 % interval"),
-    Column("Win rate", "of closed trades"),
-    Column("Profit factor", "gross profit ÷ gross loss, closed trades"),
-    Column("Trades", "closed ones"),
-    Column("Turnover", "traded notional ÷ equity, per bar"),
-    Column("Alpha", "annual, over the reference"),
-    Column("Beta", "to the reference"),
-    Column("Costs", "share of the gross profit"),
+    text_column("Policy", _policy),
+    column(
+        "Return",
+        "total_return_frac",
+        "whole period, after costs",
+        percent,
+        signed=True,
+        is_barred=True,
+    ),
+    column("Per year", "annual_return_frac", "annualised return", percent, signed=True),
+    column("Sharpe", "sharpe_annual", "annual, with 95 % interval (stationary bootstrap)"),
+    column("Sortino", "sortino_annual", "annual"),
+    column("Drawdown", "max_drawdown_frac", "largest fall from a peak, at closes", percent),
+    column("Net bp/bar", "net_bps_per_bar", "mean of the per-symbol accounts, with 95 % interval"),
+    column("Win rate", "win_rate_frac", "of closed trades", percent),
+    column("Profit factor", "profit_factor", "gross profit ÷ gross loss, closed trades"),
+    column("Trades", "n_trades", "closed ones", count),
+    column("Turnover", "turnover_per_bar_frac", "traded notional ÷ equity, per bar", percent),
+    column("Alpha", "alpha_annual_frac", "annual, over the reference", percent, signed=True),
+    column("Beta", "beta", "to the reference"),
+    column("Costs", "cost_share_frac", "share of the gross profit", percent, digits=0),
 )
 
 
@@ -156,42 +155,10 @@ def _drawdown(equity: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _policy_table(part: PartPerformance, *, is_folded: bool) -> Table:
-    largest = max((abs(row.total_return_frac) for row in part.policies), default=0) or 1.0
-    return Table(
+    return record_table(
         _COLUMNS,
-        [_policy_row(row, largest) for row in part.policies],
+        part.policies,
         f"Every policy on the {period(part)}, after costs. Alpha and beta refer to "
         f"{part.reference}.",
         folded_under=f"All policies on the {part.part} part" if is_folded else "",
     )
-
-
-def _policy_row(row: PolicyPerformance, largest: float) -> list[Cell]:
-    return [
-        text(row.policy, tone="strong" if row.kind == "agents" else ""),
-        number(
-            percent(row.total_return_frac, signed=True),
-            row.total_return_frac,
-            bar=row.total_return_frac / largest,
-        ),
-        number(percent(row.annual_return_frac, signed=True), row.annual_return_frac),
-        number(
-            plain(row.sharpe_annual.estimate),
-            row.sharpe_annual.estimate,
-            note=format_interval(row.sharpe_annual),
-        ),
-        number(plain(row.sortino_annual), row.sortino_annual),
-        number(percent(row.max_drawdown_frac), row.max_drawdown_frac),
-        number(
-            plain(row.net_bps_per_bar.estimate),
-            row.net_bps_per_bar.estimate,
-            note=format_interval(row.net_bps_per_bar),
-        ),
-        number(percent(row.win_rate_frac), row.win_rate_frac),
-        number(plain(row.profit_factor), row.profit_factor),
-        number(count(row.n_trades), row.n_trades or 0),
-        number(percent(row.turnover_per_bar_frac), row.turnover_per_bar_frac),
-        number(percent(row.alpha_annual_frac, signed=True), row.alpha_annual_frac),
-        number(plain(row.beta), row.beta),
-        number(percent(row.cost_share_frac, 0), row.cost_share_frac),
-    ]

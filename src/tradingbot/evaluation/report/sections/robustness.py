@@ -2,67 +2,58 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.dossier.robustness import Regimes, Stress, WalkForward, Window
+from tradingbot.evaluation.dossier.robustness import Regimes, Stress, StressRow, WalkForward, Window
 from tradingbot.evaluation.gates.idleness import no_agent_trades
-from tradingbot.evaluation.report.blocks import (
-    Block,
-    Cell,
-    Chart,
-    Charts,
-    Column,
-    Points,
-    Section,
-    Table,
-    number,
-    text,
-)
-from tradingbot.evaluation.report.numbers import (
-    count,
-    format_count,
-    format_interval,
-    percent,
-    plain,
-    share,
-)
-from tradingbot.evaluation.report.sections.scope import (
-    FULL_PX,
-    HALF_PX,
-    NARROW_PX,
-    left_out,
-    scope,
-)
-from tradingbot.evaluation.report.svg.bars import BarGroup as Bar
-from tradingbot.evaluation.report.svg.bars import column_chart
-from tradingbot.evaluation.report.svg.drawing import Drawing
+from tradingbot.evaluation.report.blocks import Block, Points, Section
+from tradingbot.evaluation.report.chart import HALF_PX, Chart, Charts, full_chart
+from tradingbot.evaluation.report.numbers import count, format_count, percent, plain, share
+from tradingbot.evaluation.report.sections.scope import left_out, scope
+from tradingbot.evaluation.report.svg.bars import BarGroup, column_chart
 from tradingbot.evaluation.report.svg.forest import Estimate, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
+from tradingbot.evaluation.report.table import Cell, Table, column, record_table, text_column
+
+_HOLD = column("Hold", "hold_return_frac", "return of equal weight", percent, signed=True)
+
+
+def _days(row: Window | StressRow) -> Cell:
+    return Cell(f"{row.first_day} to {row.last_day}", row.first_day)
+
 
 _WINDOW_COLUMNS = (
-    Column("Window", is_number=False),
-    Column("Trained until", "last day its agents learned from", is_number=False),
-    Column("Sharpe", "annual"),
-    Column("Return", "after costs"),
-    Column("Hold", "return of equal weight"),
-    Column("Drawdown", "largest fall from a peak"),
+    text_column("Window", _days),
+    text_column("Trained until", "trained_until", "last day its agents learned from"),
+    column("Sharpe", "sharpe_annual", "annual"),
+    column("Return", "total_return_frac", "after costs", percent, signed=True),
+    _HOLD,
+    column("Drawdown", "max_drawdown_frac", "largest fall from a peak", percent),
 )
 _REGIME_COLUMNS = (
-    Column("Regime", is_number=False),
-    Column("Bars"),
-    Column("Share", "of all bars"),
-    Column("Net bp/bar", "after costs, with 95 % interval"),
-    Column("Hold bp/bar", "equal weight"),
-    Column("Sharpe", "annual"),
-    Column("Drawdown", "within its bars, joined"),
+    text_column("Regime", "regime"),
+    column("Bars", "bars", "", count),
+    column("Share", "share_frac", "of all bars", percent, digits=0),
+    column(
+        "Net bp/bar",
+        "net_bps_per_bar",
+        "after costs, with 95 % interval",
+        signed=True,
+        is_loss_bad=True,
+    ),
+    column("Hold bp/bar", "hold_bps_per_bar", "equal weight", signed=True),
+    column("Sharpe", "sharpe_annual", "annual"),
+    column("Drawdown", "max_drawdown_frac", "within its bars, joined", percent),
 )
 _STRESS_COLUMNS = (
-    Column("Scenario", is_number=False),
-    Column("Kind", is_number=False),
-    Column("Days", is_number=False),
-    Column("Return", "after costs"),
-    Column("Hold", "return of equal weight"),
-    Column("Drawdown", "of the agents"),
-    Column("Hold drawdown", "of equal weight"),
+    text_column("Scenario", lambda row: Cell(row.scenario, row.scenario.lower(), note=row.words)),
+    text_column("Kind", "kind"),
+    text_column("Days", _days),
+    column("Return", "total_return_frac", "after costs", percent, signed=True, is_loss_bad=True),
+    _HOLD,
+    column("Drawdown", "max_drawdown_frac", "of the agents", percent),
+    column("Hold drawdown", "hold_drawdown_frac", "of equal weight", percent),
 )
 
 
@@ -131,9 +122,9 @@ def _is_flat(window: Window) -> bool:
 
 
 def _window_table(found: WalkForward) -> Table:
-    return Table(
+    return record_table(
         _WINDOW_COLUMNS,
-        [_window_row(window) for window in found.windows],
+        found.windows,
         "Windows in order of time, after costs.",
         folded_under=f"Table of {format_count(len(found.windows), 'windows')}",
     )
@@ -144,27 +135,18 @@ def _window_charts(dossier: Dossier, found: WalkForward) -> Charts:
         f"Windows of {found.window_days} days, a new one every {found.step_days} days: they "
         f"overlap. After costs ({dossier.header.costs})."
     )
-    sharpe = [
-        Bar(window.first_day, window.sharpe_annual, _hint(window)) for window in found.windows
-    ]
+    sharpe = [BarGroup(each.first_day, each.sharpe_annual, _hint(each)) for each in found.windows]
     returns = [
-        Bar(window.first_day, window.total_return_frac, _hint(window), window.hold_return_frac)
-        for window in found.windows
+        BarGroup(each.first_day, each.total_return_frac, _hint(each), each.hold_return_frac)
+        for each in found.windows
     ]
-
-    def drawn(columns: list[Bar], axis: Axis) -> Drawing:
-        return column_chart(
-            columns, axis, width=HALF_PX, height=230, words="first day of the window"
-        )
-
+    drawn = partial(column_chart, width=HALF_PX, height=230, words="first day of the window")
+    dots = "Columns are the agents, dots are holding in equal weight."
+    earned = drawn(returns, Axis("return, dots: holding", unit="percent"))
     return Charts(
         (
             Chart("Sharpe ratio of each window", drawn(sharpe, Axis("Sharpe, annual")), caption),
-            Chart(
-                "Return of each window",
-                drawn(returns, Axis("return, dots: holding", unit="percent")),
-                "Columns are the agents, dots are holding in equal weight.",
-            ),
+            Chart("Return of each window", earned, dots),
         )
     )
 
@@ -177,82 +159,31 @@ def _hint(window: Window) -> str:
     )
 
 
-def _window_row(window: Window) -> list[Cell]:
-    return [
-        Cell(f"{window.first_day} to {window.last_day}", window.first_day),
-        text(window.trained_until),
-        number(plain(window.sharpe_annual), window.sharpe_annual),
-        number(percent(window.total_return_frac, signed=True), window.total_return_frac),
-        number(percent(window.hold_return_frac, signed=True), window.hold_return_frac),
-        number(percent(window.max_drawdown_frac), window.max_drawdown_frac),
-    ]
-
-
 def _regime_chart(dossier: Dossier, found: Regimes) -> Charts:
     estimates = [
         Estimate(row.regime, row.net_bps_per_bar, "agents" if row.is_profitable else "loss")
         for row in found.rows
     ]
-    axis = Axis("net return, bp per bar", holds=(0.0,))
-    return Charts(
-        (
-            Chart(
-                "Net return by regime",
-                forest_chart(estimates, axis, width=FULL_PX),
-                f"Dots with 95 % intervals; {scope(dossier)}.",
-                narrow=forest_chart(estimates, axis, width=NARROW_PX),
-            ),
-        ),
-        "full",
+    return full_chart(
+        "Net return by regime",
+        partial(forest_chart, estimates, Axis("net return, bp per bar", holds=(0.0,))),
+        f"Dots with 95 % intervals; {scope(dossier)}.",
     )
 
 
 def _regime_table(found: Regimes, *, is_folded: bool = False) -> Table:
-    rows = [
-        [
-            text(row.regime),
-            number(count(row.bars), row.bars),
-            number(percent(row.share_frac, 0), row.share_frac),
-            number(
-                plain(row.net_bps_per_bar.estimate, signed=True),
-                row.net_bps_per_bar.estimate,
-                note=format_interval(row.net_bps_per_bar),
-                tone="bad" if row.net_bps_per_bar.estimate < 0 else "",
-            ),
-            number(plain(row.hold_bps_per_bar, signed=True), row.hold_bps_per_bar),
-            number(plain(row.sharpe_annual), row.sharpe_annual),
-            number(percent(row.max_drawdown_frac), row.max_drawdown_frac),
-        ]
-        for row in found.rows
-    ]
-    return Table(
+    return record_table(
         _REGIME_COLUMNS,
-        rows,
+        found.rows,
         "A bar's regime is what was known of it at the decision.",
-        folded_under=f"Table of {format_count(len(rows), 'regimes')}" if is_folded else "",
+        folded_under=f"Table of {format_count(len(found.rows), 'regimes')}" if is_folded else "",
     )
 
 
 def _stress_table(found: Stress, *, is_folded: bool) -> Table:
-    rows = [
-        [
-            Cell(row.scenario, row.scenario.lower(), note=row.words),
-            text(row.kind),
-            Cell(f"{row.first_day} to {row.last_day}", row.first_day),
-            number(
-                percent(row.total_return_frac, signed=True),
-                row.total_return_frac,
-                tone="bad" if row.total_return_frac < 0 else "",
-            ),
-            number(percent(row.hold_return_frac, signed=True), row.hold_return_frac),
-            number(percent(row.max_drawdown_frac), row.max_drawdown_frac),
-            number(percent(row.hold_drawdown_frac), row.hold_drawdown_frac),
-        ]
-        for row in found.rows
-    ]
-    return Table(
+    return record_table(
         _STRESS_COLUMNS,
-        rows,
+        found.rows,
         "After costs; synthetic scenarios are made of the test part.",
-        folded_under=f"Table of {format_count(len(rows), 'scenarios')}" if is_folded else "",
+        folded_under=f"Table of {format_count(len(found.rows), 'scenarios')}" if is_folded else "",
     )

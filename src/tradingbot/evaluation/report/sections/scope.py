@@ -8,9 +8,6 @@ from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.performance.record import HOLD, PartPerformance, PolicyPerformance
 from tradingbot.evaluation.report.blocks import Section
 
-# Widths at which charts are drawn: the page shows them at about this size, so that text stays text.
-FULL_PX, HALF_PX, THIRD_PX, NARROW_PX = 920.0, 450.0, 300.0, 390.0
-
 
 def period(part: PartPerformance) -> str:
     """Say which bars a figure is of."""

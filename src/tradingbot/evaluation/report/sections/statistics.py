@@ -5,23 +5,18 @@ from __future__ import annotations
 import datetime
 import math
 from dataclasses import replace
+from functools import partial
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.evidence import Statistics
 from tradingbot.evaluation.gates.idleness import no_agent_trades
-from tradingbot.evaluation.report.blocks import (
-    Block,
-    Chart,
-    Charts,
-    Figure,
-    Figures,
-    Section,
-    Tone,
-)
+from tradingbot.evaluation.report.blocks import Block, Figure, Figures, Section
+from tradingbot.evaluation.report.chart import Charts, full_chart
 from tradingbot.evaluation.report.numbers import bps, count, finite, format_interval, percent, plain
-from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, scope
+from tradingbot.evaluation.report.sections.scope import scope
 from tradingbot.evaluation.report.svg.forest import Estimate, ForestRow, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
+from tradingbot.evaluation.report.table import Tone
 from tradingbot.evaluation.statistics.interval import Interval
 
 _CONFIDENT = 0.95
@@ -51,10 +46,7 @@ def statistics_section(dossier: Dossier) -> Section:
             _idle_finding(found),
             (Figures(muted, is_explained=True),),
         )
-    blocks: list[Block] = [
-        Charts((_luck_chart(dossier, yearly),), "full"),
-        Figures(figures, is_explained=True),
-    ]
+    blocks: list[Block] = [_luck_chart(dossier, yearly), Figures(figures, is_explained=True)]
     return Section("statistics", "Could it be luck?", _finding(found), blocks)
 
 
@@ -95,7 +87,7 @@ def _per_year(dossier: Dossier) -> float:
     return annual / per_bar if usable else math.nan
 
 
-def _luck_chart(dossier: Dossier, yearly: float) -> Chart:
+def _luck_chart(dossier: Dossier, yearly: float) -> Charts:
     found, agents = dossier.statistics, dossier.test.policies[0]
     estimates = [Estimate("this run", agents.sharpe_annual)]
     paths = finite(found.path_sharpe_annual)
@@ -114,11 +106,10 @@ def _luck_chart(dossier: Dossier, yearly: float) -> Chart:
     if lines and math.isfinite(best):
         caption.append("The dashed line is what the best of so many trials without skill shows.")
     axis = Axis("Sharpe ratio, annual", holds=(0.0,))
-    return Chart(
+    return full_chart(
         "The Sharpe ratio against luck",
-        forest_chart(estimates, axis, width=FULL_PX, lines=lines),
+        partial(forest_chart, estimates, axis, lines=lines),
         " ".join([*caption, f"{scope(dossier).capitalize()}."]),
-        narrow=forest_chart(estimates, axis, width=NARROW_PX, lines=lines),
     )
 
 

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from tradingbot.evaluation.dossier.analysis import Ablation, Health, Seeds
+from functools import partial
+
+from tradingbot.evaluation.dossier.analysis import Ablation, AblationRow, Health, Seeds
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.idleness import no_agent_trades
-from tradingbot.evaluation.report.blocks import (
-    Block,
-    Chart,
-    Charts,
-    Column,
-    Figure,
-    Figures,
-    Points,
-    Section,
-    Table,
-    number,
-    text,
-)
+from tradingbot.evaluation.report.blocks import Block, Figure, Figures, Points, Section
+from tradingbot.evaluation.report.chart import Charts, full_chart
 from tradingbot.evaluation.report.numbers import (
     bps,
     count,
@@ -27,23 +18,31 @@ from tradingbot.evaluation.report.numbers import (
     plain,
     share,
 )
-from tradingbot.evaluation.report.sections.scope import FULL_PX, NARROW_PX, left_out
+from tradingbot.evaluation.report.sections.scope import left_out
 from tradingbot.evaluation.report.svg.forest import Estimate, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
+from tradingbot.evaluation.report.table import Cell, Table, column, record_table, text, text_column
+
+
+def _each_seed(row: AblationRow) -> Cell:
+    mean = sum(row.net_bps) / len(row.net_bps) if row.net_bps else float("nan")
+    return Cell(", ".join(plain(result) for result in row.net_bps), float(mean))
+
 
 _SEED_COLUMNS = (
-    Column("Seed"),
-    Column("Net bp/bar", "after costs, test part"),
-    Column("Sharpe", "annual"),
-    Column("Return", "after costs"),
-    Column("Agents that trade"),
-    Column("Failed", is_number=False),
+    column("Seed", "seed", "", str),
+    column("Net bp/bar", "net_bps_per_bar", "after costs, test part", signed=True),
+    column("Sharpe", "sharpe_annual", "annual"),
+    column("Return", "total_return_frac", "after costs", percent, signed=True),
+    column("Agents that trade", "trading_agents", "", count),
+    text_column("Failed", lambda row: text(row.failed, tone="bad")),
 )
+_CONTRIBUTION = "base less variant, bp per bar, with 95 % interval"
 _ABLATION_COLUMNS = (
-    Column("Setting", is_number=False),
-    Column("Variant", is_number=False),
-    Column("Contribution", "base less variant, bp per bar, with 95 % interval"),
-    Column("Variant, each seed", "net bp per bar, validation part"),
+    text_column("Setting", "axis"),
+    text_column("Variant", "setting"),
+    column("Contribution", "contribution_bps", _CONTRIBUTION, signed=True),
+    column("Variant, each seed", _each_seed, "net bp per bar, validation part"),
 )
 
 
@@ -109,38 +108,18 @@ def health_section(dossier: Dossier) -> Section:
 
 
 def _seed_chart(found: Seeds) -> Charts:
-    lived = [row for row in found.rows if not row.failed]
-    estimates = (
-        Estimate("all seeds", found.net_bps_iqm, dots=tuple(row.net_bps_per_bar for row in lived)),
-    )
-    axis = Axis("net return, bp per bar", holds=(0.0,))
-    return Charts(
-        (
-            Chart(
-                "Net return of each seed",
-                forest_chart(estimates, axis, width=FULL_PX),
-                f"Small dots are seeds, the large one is their interquartile mean with its 95 % "
-                f"interval; test part, {count(found.steps_per_agent)} steps per agent.",
-                narrow=forest_chart(estimates, axis, width=NARROW_PX),
-            ),
-        ),
-        "full",
+    lived = tuple(row.net_bps_per_bar for row in found.rows if not row.failed)
+    estimates = (Estimate("all seeds", found.net_bps_iqm, dots=lived),)
+    return full_chart(
+        "Net return of each seed",
+        partial(forest_chart, estimates, Axis("net return, bp per bar", holds=(0.0,))),
+        "Small dots are seeds, the large one is their interquartile mean with its 95 % "
+        f"interval; test part, {count(found.steps_per_agent)} steps per agent.",
     )
 
 
 def _seed_table(found: Seeds) -> Table:
-    rows = [
-        [
-            number(str(row.seed), row.seed),
-            number(plain(row.net_bps_per_bar, signed=True), row.net_bps_per_bar),
-            number(plain(row.sharpe_annual), row.sharpe_annual),
-            number(percent(row.total_return_frac, signed=True), row.total_return_frac),
-            number(count(row.trading_agents), row.trading_agents),
-            text(row.failed, tone="bad"),
-        ]
-        for row in found.rows
-    ]
-    return Table(_SEED_COLUMNS, rows, "A training that failed counts as staying out.")
+    return record_table(_SEED_COLUMNS, found.rows, "A training that failed counts as staying out.")
 
 
 def _ablation_chart(found: Ablation) -> Charts:
@@ -152,43 +131,18 @@ def _ablation_chart(found: Ablation) -> Charts:
         )
         for row in found.rows
     ]
-    axis = Axis("contribution, bp per bar", holds=(0.0,))
-    return Charts(
-        (
-            Chart(
-                "What each setting contributes",
-                forest_chart(estimates, axis, width=FULL_PX),
-                "Base less variant with 95 % intervals, bootstrap over seeds; blue where the whole "
-                "interval lies above zero. Validation part, after costs.",
-                narrow=forest_chart(estimates, axis, width=NARROW_PX),
-            ),
-        ),
-        "full",
+    return full_chart(
+        "What each setting contributes",
+        partial(forest_chart, estimates, Axis("contribution, bp per bar", holds=(0.0,))),
+        "Base less variant with 95 % intervals, bootstrap over seeds; blue where the whole "
+        "interval lies above zero. Validation part, after costs.",
     )
 
 
 def _ablation_table(found: Ablation) -> Table:
-    rows = [
-        [
-            text(row.axis),
-            text(row.setting),
-            number(
-                plain(row.contribution_bps.estimate, signed=True),
-                row.contribution_bps.estimate,
-                note=format_interval(row.contribution_bps),
-            ),
-            number(
-                ", ".join(plain(result) for result in row.net_bps),
-                sum(row.net_bps) / len(row.net_bps) if row.net_bps else float("nan"),
-            ),
-        ]
-        for row in found.rows
-    ]
     base = ", ".join(plain(result) for result in found.base_net_bps)
-    caption = (
-        f"The base earns, seed by seed: {base} bp per bar." if base else "No base was trained."
-    )
-    return Table(_ABLATION_COLUMNS, rows, caption)
+    earns = f"The base earns, seed by seed: {base} bp per bar." if base else "No base was trained."
+    return record_table(_ABLATION_COLUMNS, found.rows, earns)
 
 
 def _health_figures(health: Health) -> Figures:

@@ -1,4 +1,4 @@
-"""The smallest parts of a chart, as markup that is already escaped."""
+"""A chart as markup: shapes that are added one by one, every text escaped."""
 
 from __future__ import annotations
 
@@ -9,27 +9,64 @@ from html import escape
 # Advance of one character of the page's typeface ÷ its size; errs on the wide side.
 _CHARACTER = 0.56
 FONT_PX = 11.5
+Box = tuple[float, float, float, float]
+"""Left, top, width and height, px."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Drawing:
-    """A finished chart: markup in a box."""
+    """A chart: markup in a box, to which shapes are added."""
 
     width: float
     """px"""
     height: float
     """px"""
-    body: str
+    body: str = ""
     """SVG elements; every text within is escaped."""
+
+    def label(self, x: float, y: float, words: str, *, style: str = "", anchor: str = "") -> None:
+        """Add a text; `anchor` is `start` (default), `middle` or `end`."""
+        at = f' text-anchor="{anchor}"' if anchor else ""
+        self.body += f'<text x="{px(x)}" y="{px(y)}"{_class(style)}{at}>{escape(words)}</text>'
+
+    def segment(self, x1: float, y1: float, x2: float, y2: float, style: str) -> None:
+        """Add a straight line."""
+        self.curve([(x1, y1), (x2, y2)], style)
+
+    def box(self, place: Box, style: str, *, hint: str = "", opacity: float = 1) -> None:
+        """Add a rectangle, with words that show when the pointer rests on it."""
+        x, y, width, height = place
+        faded = f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
+        size = f'width="{px(max(width, 0))}" height="{px(max(height, 0))}"'
+        self._hinted("rect", f'x="{px(x)}" y="{px(y)}" {size}{_class(style)}{faded}', hint)
+
+    def dot(self, x: float, y: float, radius: float, style: str, *, hint: str = "") -> None:
+        """Add a filled circle, with words that show when the pointer rests on it."""
+        place = f'cx="{px(x)}" cy="{px(y)}" r="{px(radius)}"'
+        self._hinted("circle", f"{place}{_class(style)}", hint)
+
+    def curve(
+        self, points: Iterable[tuple[float, float]], style: str, *, is_closed: bool = False
+    ) -> None:
+        """Add a line through points, or the outline of an area; nothing where there are none."""
+        path = "L".join(f"{px(x)} {px(y)}" for x, y in points)
+        if path:
+            self.body += f'<path d="M{path}{"Z" if is_closed else ""}"{_class(style)}/>'
+
+    def _hinted(self, tag: str, attributes: str, hint: str) -> None:
+        end = f"><title>{escape(hint)}</title></{tag}>" if hint else "/>"
+        self.body += f"<{tag} {attributes}{end}"
 
 
 def as_svg(drawing: Drawing, *, title: str, synthetic: bool) -> str:
     """Close a drawing into an `<svg>` that says by itself when its data are synthetic."""
-    mark = label(drawing.width, 10, "synthetic", style="mark", anchor="end") if synthetic else ""
+    mark = Drawing(drawing.width, drawing.height)
+    if synthetic:
+        mark.label(drawing.width, 10, "synthetic", style="mark", anchor="end")
     words = f"{title} (synthetic data)" if synthetic else title
     return (
         f'<svg viewBox="0 0 {px(drawing.width)} {px(drawing.height)}" role="img" '
-        f'aria-label="{escape(words)}">{drawing.body}{mark}</svg>'
+        f'aria-label="{escape(words)}">{drawing.body}{mark.body}</svg>'
     )
 
 
@@ -38,62 +75,11 @@ def px(number: float) -> str:
     return f"{number:.1f}".removesuffix(".0")
 
 
-def label(x: float, y: float, words: str, *, style: str = "", anchor: str = "") -> str:
-    """Return a text; `anchor` is `start` (default), `middle` or `end`."""
-    return (
-        f'<text x="{px(x)}" y="{px(y)}"{_class(style)}'
-        + (f' text-anchor="{anchor}"' if anchor else "")
-        + f">{escape(words)}</text>"
-    )
-
-
-def segment(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
-    """Return a straight line."""
-    return f'<path d="M{px(x1)} {px(y1)}L{px(x2)} {px(y2)}"{_class(style)}/>'
-
-
-def box(
-    x: float,
-    y: float,
-    width: float,
-    height: float,
-    style: str,
-    *,
-    hint: str = "",
-    opacity: float = 1,
-) -> str:
-    """Return a rectangle, with words that show when the pointer rests on it."""
-    faded = f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
-    head = (
-        f'<rect x="{px(x)}" y="{px(y)}" width="{px(max(width, 0))}" '
-        f'height="{px(max(height, 0))}"{_class(style)}{faded}'
-    )
-    return f"{head}><title>{escape(hint)}</title></rect>" if hint else f"{head}/>"
-
-
-def dot(x: float, y: float, radius: float, style: str, *, hint: str = "") -> str:
-    """Return a filled circle, with words that show when the pointer rests on it."""
-    head = f'<circle cx="{px(x)}" cy="{px(y)}" r="{px(radius)}"{_class(style)}'
-    return f"{head}><title>{escape(hint)}</title></circle>" if hint else f"{head}/>"
-
-
-def curve(points: Iterable[tuple[float, float]], style: str) -> str:
-    """Return a line through points; nothing where there are none."""
-    path = "L".join(f"{px(x)} {px(y)}" for x, y in points)
-    return f'<path d="M{path}"{_class(style)}/>' if path else ""
-
-
-def area(points: Iterable[tuple[float, float]], style: str) -> str:
-    """Return a filled outline; nothing where there are no points."""
-    path = "L".join(f"{px(x)} {px(y)}" for x, y in points)
-    return f'<path d="M{path}Z"{_class(style)}/>' if path else ""
-
-
 def empty(width: float, height: float, words: str = "no finite figures") -> Drawing:
     """Return a low box that says why nothing is drawn."""
-    height = min(height, 64.0)
-    words_at = label(width / 2, height / 2, words, style="none", anchor="middle")
-    return Drawing(width, height, words_at)
+    drawing = Drawing(width, min(height, 64.0))
+    drawing.label(width / 2, drawing.height / 2, words, style="none", anchor="middle")
+    return drawing
 
 
 def text_width(words: str, size: float = FONT_PX) -> float:

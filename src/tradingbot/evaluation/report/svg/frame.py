@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
-from tradingbot.evaluation.report.svg.drawing import label, segment, text_width
+from tradingbot.evaluation.report.svg.drawing import Drawing, text_width
 from tradingbot.evaluation.report.svg.scale import Axis, AxisScale, extent, round_ticks, tick_words
 
 TOP_PX = 24.0
@@ -13,74 +12,58 @@ BOTTOM_PX = 38.0
 DATES_PX = 24.0
 
 
-@dataclass(frozen=True)
-class Frame:
-    """Where the data go, and what is drawn behind them."""
-
-    x: AxisScale
-    y: AxisScale
-    behind: str
-
-
-def y_frame(
-    numbers: list[float], axis: Axis, *, width: float, bottom: float, right: float = 6.0
-) -> tuple[AxisScale, float, str]:
-    """Lay out a vertical axis down to `bottom`: its scale, the plot's left edge, and the grid."""
+def draw_y_axis(
+    drawing: Drawing, numbers: list[float], axis: Axis, *, bottom: float, right: float = 6.0
+) -> tuple[AxisScale, float]:
+    """Draw a vertical axis and its grid down to `bottom`: its scale, and the plot's left edge."""
     ticks = round_ticks(*extent(numbers, axis), count=5 if bottom > 150 else 4)
     words = tick_words(ticks, axis.unit)
     left = max(text_width(text) for text in words) + 8
     scale = AxisScale(ticks[0], ticks[-1], bottom, TOP_PX)
-    grid = [label(0, 10, axis.words, style="axis")]
+    drawing.label(0, 10, axis.words, style="axis")
     for tick, text in zip(ticks, words, strict=True):
         height_px = scale.at(tick)
         style = "zero" if tick == 0 else "grid"
-        grid.append(segment(left, height_px, width - right, height_px, style))
-        grid.append(label(left - 6, height_px + 4, text, style="tick", anchor="end"))
-    return scale, left, "".join(grid)
+        drawing.segment(left, height_px, drawing.width - right, height_px, style)
+        drawing.label(left - 6, height_px + 4, text, style="tick", anchor="end")
+    return scale, left
 
 
-def numeric_frame(
+def draw_axes(
+    drawing: Drawing,
     xs: list[float],
     ys: list[float],
     axes: tuple[Axis, Axis],
     *,
-    width: float,
-    height: float,
     logarithmic: bool = False,
-) -> Frame:
-    """Lay out two axes of numbers; the x axis has a tick at each of few `xs`."""
-    y, left, grid = y_frame(ys, axes[1], width=width, bottom=height - BOTTOM_PX, right=14)
+) -> tuple[AxisScale, AxisScale]:
+    """Draw two axes of numbers, with a tick at each of few `xs`: their scales."""
+    bottom = drawing.height - BOTTOM_PX
+    y, left = draw_y_axis(drawing, ys, axes[1], bottom=bottom, right=14)
     low, high = extent(xs, axes[0])
-    x = AxisScale(low, high, left + 4, width - 14, logarithmic and low > 0)
-    return Frame(x, y, grid + _x_ticks(x, xs, axes[0], height=height))
-
-
-def _x_ticks(x: AxisScale, xs: list[float], axis: Axis, *, height: float) -> str:
-    ticks = sorted(set(xs))
-    texts = [tick_words((tick,), axis.unit)[0] for tick in ticks]
-    if axis.unit == "number":
-        texts = [f"{tick:g}".replace("-", "−") for tick in ticks]
-    parts, free = [], float("-inf")
-    for tick, text in zip(ticks, texts, strict=True):
+    x = AxisScale(low, high, left + 4, drawing.width - 14, logarithmic and low > 0)
+    free = float("-inf")
+    for tick in sorted(set(xs)):
+        text = tick_words((tick,), axes[0].unit)[0]
+        if axes[0].unit == "number":
+            text = f"{tick:g}".replace("-", "−")
         where, half = x.at(tick), text_width(text) / 2
         if where - half > free:
-            parts.append(label(where, height - BOTTOM_PX + 15, text, style="tick", anchor="middle"))
+            drawing.label(where, bottom + 15, text, style="tick", anchor="middle")
             free = where + half + 5
-    parts.append(label(x.end, height - 4, axis.words, style="axis", anchor="end"))
-    return "".join(parts)
+    drawing.label(x.end, drawing.height - 4, axes[0].words, style="axis", anchor="end")
+    return x, y
 
 
-def date_ticks(days: tuple[str, ...], x: AxisScale, *, bottom: float) -> str:
+def draw_dates(drawing: Drawing, days: tuple[str, ...], x: AxisScale, *, bottom: float) -> None:
     """Write dates below a chart whose x is the index of the day: as many as fit."""
     room = text_width("2024-12-31") * 1.6
     last = len(days) - 1
     intervals = max(int((x.end - x.start) / room), 1)
     step = max(math.ceil(last / intervals), 1)
     chosen = [index for index in range(0, last, step) if last - index > 0.7 * step]
-    parts = []
     for index in (*chosen, last):
         anchor = "start" if index == 0 else "end" if index == last else "middle"
         where = x.at(index)
-        parts.append(segment(where, bottom, where, bottom + 4, "grid"))
-        parts.append(label(where, bottom + 17, days[index], style="tick", anchor=anchor))
-    return "".join(parts)
+        drawing.segment(where, bottom, where, bottom + 4, "grid")
+        drawing.label(where, bottom + 17, days[index], style="tick", anchor=anchor)

@@ -10,16 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tradingbot.evaluation.report.numbers import finite, plain
-from tradingbot.evaluation.report.svg.drawing import (
-    Drawing,
-    box,
-    curve,
-    empty,
-    label,
-    shorten_text,
-    text_width,
-)
-from tradingbot.evaluation.report.svg.frame import DATES_PX, date_ticks
+from tradingbot.evaluation.report.svg.drawing import Box, Drawing, empty, shorten_text, text_width
+from tradingbot.evaluation.report.svg.frame import DATES_PX, draw_dates
 from tradingbot.evaluation.report.svg.scale import AxisScale
 
 _TOP_PX = 24.0
@@ -69,23 +61,22 @@ def heat_map(
         return empty(width, height)
     left = min(max(text_width(name) for name in table.rows) + 10, width * 0.34)
     grid = _Grid(left, (width - left - 2) / len(table.columns), cell_height)
-    parts = [label(0, 10, table.row_words, style="axis")]
+    drawing = Drawing(width, height)
+    drawing.label(0, 10, table.row_words, style="axis")
     for index, name in enumerate(table.rows):
         middle = _TOP_PX + (index + 0.5) * cell_height
         words = shorten_text(name, left - 8)
-        parts.append(label(left - 8, middle + 4, words, style="tick", anchor="end"))
+        drawing.label(left - 8, middle + 4, words, style="tick", anchor="end")
         crossing = contour[index] if index < len(contour) else math.nan
-        parts += [
-            _cell(table, (index, place), grid, largest, crossing - place)
-            for place in range(len(table.columns))
-        ]
-    parts.append(_column_names(table, grid, _TOP_PX + len(table.rows) * cell_height))
+        for place in range(len(table.columns)):
+            _draw_cell(drawing, table, (index, place), grid, largest, crossing - place)
+    _draw_column_names(drawing, table, grid)
     if table.column_words:
-        parts.append(label(width - 2, height - 4, table.column_words, style="axis", anchor="end"))
+        drawing.label(width - 2, height - 4, table.column_words, style="axis", anchor="end")
     if pointer is not None:
-        parts.append(label(grid.x(pointer[0] + 0.5), 17, pointer[1], style="tick", anchor="middle"))
-    parts.append(_contour(contour, grid, len(table.columns)))
-    return Drawing(width, height, "".join(parts))
+        drawing.label(grid.x(pointer[0] + 0.5), 17, pointer[1], style="tick", anchor="middle")
+    _draw_contour(drawing, contour, grid, len(table.columns))
+    return drawing
 
 
 def correlation_map(
@@ -98,9 +89,9 @@ def correlation_map(
         table = HeatMap(cells, names, names, limit=1.0)
         room = min(max((text_width(name) for name in names), default=0) + 10, width * 0.34)
         return heat_map(table, width=width, cell_height=min((width - room) / len(names), 40.0))
-    picture = _picture(cells, (0.0, _TOP_PX, width, width))
-    ends = label(0, 12, f"{names[0]} … {names[-1]}, in the order of likeness", style="axis")
-    return Drawing(width, width + _TOP_PX + 4, picture + ends)
+    drawing = Drawing(width, width + _TOP_PX + 4, _picture(cells, (0.0, _TOP_PX, width, width)))
+    drawing.label(0, 12, f"{names[0]} … {names[-1]}, in the order of likeness", style="axis")
+    return drawing
 
 
 def pixel_map(
@@ -118,18 +109,16 @@ def pixel_map(
         return empty(width, 60)
     left = min(max(text_width(name) for name in rows) + 10, width * 0.3)
     bottom = _TOP_PX + len(rows) * _PIXEL_ROW_PX
-    names = [
-        label(
-            left - 8, _TOP_PX + (index + 0.5) * _PIXEL_ROW_PX + 4, name, style="tick", anchor="end"
-        )
-        for index, name in enumerate(rows)
-    ]
     picture = _picture(cells, (left, _TOP_PX, width - left - 6, bottom - _TOP_PX))
-    dates = date_ticks(days, AxisScale(0, len(days) - 1, left, width - 6), bottom=bottom)
-    return Drawing(width, bottom + DATES_PX, picture + "".join(names) + dates)
+    drawing = Drawing(width, bottom + DATES_PX, picture)
+    for index, name in enumerate(rows):
+        middle = _TOP_PX + (index + 0.5) * _PIXEL_ROW_PX
+        drawing.label(left - 8, middle + 4, name, style="tick", anchor="end")
+    draw_dates(drawing, days, AxisScale(0, len(days) - 1, left, width - 6), bottom=bottom)
+    return drawing
 
 
-def _picture(cells: Sequence[Sequence[float]], place: tuple[float, float, float, float]) -> str:
+def _picture(cells: Sequence[Sequence[float]], place: Box) -> str:
     x, y, wide, high = place
     return (
         f'<image x="{x:g}" y="{y:g}" width="{wide:g}" height="{high:g}" class="pixels" '
@@ -149,43 +138,43 @@ class _Grid:
         return self.left + columns * self.wide
 
 
-def _cell(
-    table: HeatMap, place: tuple[int, int], grid: _Grid, largest: float, crossing: float
-) -> str:
+def _draw_cell(
+    drawing: Drawing,
+    table: HeatMap,
+    place: tuple[int, int],
+    grid: _Grid,
+    largest: float,
+    crossing: float,
+) -> None:
     """Draw one cell; its number gives way to a contour that would cross it."""
     number = table.cells[place[0]][place[1]]
     x, y = grid.x(place[1]) + 0.5, _TOP_PX + place[0] * grid.high + 0.5
     wide, high = grid.wide - 1, grid.high - 1
-    hint = ", ".join(
-        f"{words} {name}".strip()
-        for words, name in (
-            (table.row_words, table.rows[place[0]]),
-            (table.column_words, table.columns[place[1]]),
-        )
-    )
+    row = f"{table.row_words} {table.rows[place[0]]}".strip()
+    hint = f"{row}, " + f"{table.column_words} {table.columns[place[1]]}".strip()
     if not math.isfinite(number):
-        return box(x, y, wide, high, "blank", hint=f"{hint}: no figure")
+        drawing.box((x, y, wide, high), "blank", hint=f"{hint}: no figure")
+        return
     words, style = plain(number, table.digits), "neg" if number < 0 else "pos"
     tint = min(abs(number) / largest, 1.0) * 0.78 + 0.04
-    cell = box(x, y, wide, high, style, hint=f"{hint}: {words}", opacity=tint)
+    drawing.box((x, y, wide, high), style, hint=f"{hint}: {words}", opacity=tint)
     if text_width(words, 11) > wide - 2 or high < 14:
-        return cell
+        return
     aside = 0.0 if abs(crossing) > 0.22 or math.isnan(crossing) else math.copysign(0.27, -crossing)
     where = x + wide * (0.5 + aside)
-    return cell + label(where, y + high / 2 + 4, words, style="cell", anchor="middle")
+    drawing.label(where, y + high / 2 + 4, words, style="cell", anchor="middle")
 
 
-def _column_names(table: HeatMap, grid: _Grid, bottom: float) -> str:
-    parts, free = [], float("-inf")
+def _draw_column_names(drawing: Drawing, table: HeatMap, grid: _Grid) -> None:
+    bottom, free = _TOP_PX + len(table.rows) * grid.high, float("-inf")
     for place, name in enumerate(table.columns):
         middle, half = grid.x(place + 0.5), text_width(name) / 2
         if name and middle - half > free:
-            parts.append(label(middle, bottom + 15, name, style="tick", anchor="middle"))
+            drawing.label(middle, bottom + 15, name, style="tick", anchor="middle")
             free = middle + half + 4
-    return "".join(parts)
 
 
-def _contour(crossings: Sequence[float], grid: _Grid, columns: int) -> str:
+def _draw_contour(drawing: Drawing, crossings: Sequence[float], grid: _Grid, columns: int) -> None:
     points = []
     for index, crossing in enumerate(crossings):
         if math.isnan(crossing):
@@ -193,7 +182,8 @@ def _contour(crossings: Sequence[float], grid: _Grid, columns: int) -> str:
         x = grid.x(min(max(crossing + 0.5, 0.0), float(columns)))
         top = _TOP_PX + index * grid.high
         points += [(x, top), (x, top + grid.high)]
-    return curve(points, "halo") + curve(points, "contour") if points else ""
+    drawing.curve(points, "halo")
+    drawing.curve(points, "contour")
 
 
 def _as_png(cells: Sequence[Sequence[float]]) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tradingbot.evaluation.report.svg.drawing import Drawing, box, empty, label, text_width
-from tradingbot.evaluation.report.svg.frame import DATES_PX, date_ticks
+from tradingbot.evaluation.report.svg.drawing import Drawing, empty, text_width
+from tradingbot.evaluation.report.svg.frame import DATES_PX, draw_dates
 from tradingbot.evaluation.report.svg.scale import AxisScale
 
 _TOP_PX, _ROW_PX = 18.0, 24.0
@@ -34,14 +34,15 @@ def spell_chart(
     left = min(max(text_width(name) for name, _ in rows) + 12, width * 0.3)
     x = AxisScale(0, len(days) - 1, left, width - 6)
     bottom = _TOP_PX + len(rows) * _ROW_PX
-    parts = [date_ticks(days, x, bottom=bottom)]
+    drawing = Drawing(width, bottom + DATES_PX)
+    draw_dates(drawing, days, x, bottom=bottom)
     for index, (name, spells) in enumerate(rows):
-        top = _TOP_PX + index * _ROW_PX
-        parts.append(label(left - 10, top + 15, name, style="tick", anchor="end"))
-        parts.append(box(left, top + 4, x.end - left, _ROW_PX - 8, "blank"))
+        top, high = _TOP_PX + index * _ROW_PX, _ROW_PX - 8
+        drawing.label(left - 10, top + 15, name, style="tick", anchor="end")
+        drawing.box((left, top + 4, x.end - left, high), "blank")
         for spell in spells:
             begin, end = x.at(max(spell.begin, 0)), x.at(min(spell.end, len(days) - 1))
             if spell.end > 0 and spell.begin < len(days) - 1:
-                wide = max(end - begin, 1.2)
-                parts.append(box(begin, top + 4, wide, _ROW_PX - 8, spell.style, hint=spell.hint))
-    return Drawing(width, bottom + DATES_PX, "".join(parts))
+                place = (begin, top + 4, max(end - begin, 1.2), high)
+                drawing.box(place, spell.style, hint=spell.hint)
+    return drawing
