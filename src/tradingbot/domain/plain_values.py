@@ -46,7 +46,7 @@ def read_record(
         UserError: Of the class `error`, if a key is unknown (with the nearest one) or missing, or
             a value is of the wrong kind.
     """
-    return _Decoder(error).record(kind, values, name, base)
+    return RecordDecoder(error).record(kind, values, name, base)
 
 
 def as_plain_values(value: object, *, keep_non_finite: bool = False) -> Any:
@@ -81,12 +81,15 @@ def as_plain_values(value: object, *, keep_non_finite: bool = False) -> Any:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Decoder:
+class RecordDecoder:
     """Reads values by type hints; every message begins with the place of the value."""
 
     error: type[UserError]
+    not_finite = ("inf", "-inf")
+    """Texts that are read as numbers."""
 
     def record(self, kind: type[_Record], values: object, name: str, base: Any = None) -> _Record:
+        """Build a record from a mapping; arguments are those of `read_record`."""
         if isinstance(values, kind):
             return values
         if not isinstance(values, Mapping):
@@ -113,6 +116,7 @@ class _Decoder:
         return built
 
     def read(self, hint: Any, value: Any, name: str, base: object = None) -> Any:
+        """Return a value as its type hint says; `base` is what a record is by default."""
         origin = get_origin(hint)
         if hint is Any:
             return value
@@ -159,7 +163,7 @@ class _Decoder:
         return tuple(self.read(member, it, f"{name}[{i}]") for i, (member, it) in enumerate(pairs))
 
     def _float(self, value: Any, name: str) -> float:
-        if isinstance(value, str) and value in ("inf", "-inf"):
+        if isinstance(value, str) and value in self.not_finite:
             return float(value)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         self._require(is_number, float, value, name)

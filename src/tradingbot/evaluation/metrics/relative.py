@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.metrics.returns import annual_return, annual_sharpe
-from tradingbot.evaluation.statistics.series import FloatArray, finite_series, spread_of
+from tradingbot.evaluation.statistics import inputs
+from tradingbot.evaluation.statistics.inputs import FloatArray, spread_of
 
 
 def beta(returns: ArrayLike, reference: ArrayLike) -> float:
@@ -58,9 +58,9 @@ def information_ratio(returns: ArrayLike, reference: ArrayLike, *, bars_per_year
 
 
 def _pair(returns: ArrayLike, reference: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    mine, market = finite_series(returns, "returns"), finite_series(reference, "reference")
-    if len(mine) != len(market):
-        raise DataError(
-            "returns and reference must cover the same bars", was=f"{len(mine)} and {len(market)}"
-        )
+    mine, market = (
+        inputs.finite_series(returns, "returns"),
+        inputs.finite_series(reference, "reference"),
+    )
+    inputs.same_length(mine, market, "returns and reference")
     return mine, market

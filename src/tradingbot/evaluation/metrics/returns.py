@@ -13,13 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradingbot.domain.errors import ConfigError, DataError
-from tradingbot.evaluation.statistics.series import (
-    SMALLEST,
-    FloatArray,
-    finite_series,
-    require_share,
-    spread_of,
-)
+from tradingbot.evaluation.statistics import inputs
+from tradingbot.evaluation.statistics.inputs import SMALLEST, FloatArray, spread_of
 from tradingbot.evaluation.statistics.sharpe import sharpe_ratio
 
 _LARGEST_EXPONENT = 700.0
@@ -46,7 +41,7 @@ def wealth_of(returns: ArrayLike) -> FloatArray:
     Raises:
         DataError: If a return is NaN or infinite, or they compound to more than a number holds.
     """
-    growth = np.maximum(1.0 + finite_series(returns, "returns"), 0.0)
+    growth = np.maximum(1.0 + inputs.finite_series(returns, "returns"), 0.0)
     with np.errstate(over="ignore"):
         worth = np.concatenate([[1.0], np.cumprod(growth)])
     if not np.isfinite(worth).all():
@@ -72,7 +67,7 @@ def drawdown_of(equity: ArrayLike) -> FloatArray:
 
 def total_return(returns: ArrayLike) -> float:
     """Return the compounded return over all bars, share of the start; −1 for ruin, NaN for none."""
-    series = finite_series(returns, "returns")
+    series = inputs.finite_series(returns, "returns")
     return float(wealth_of(series)[-1] - 1.0) if len(series) else math.nan
 
 
@@ -85,7 +80,7 @@ def annual_return(returns: ArrayLike, *, bars_per_year: float) -> float:
     total = total_return(returns)
     if math.isnan(total) or total <= -1.0:
         return total
-    exponent = math.log1p(total) * bars_per_year / len(finite_series(returns, "returns"))
+    exponent = math.log1p(total) * bars_per_year / len(inputs.finite_series(returns, "returns"))
     return math.expm1(exponent) if exponent < _LARGEST_EXPONENT else math.nan
 
 
@@ -95,7 +90,7 @@ def annual_volatility(returns: ArrayLike, *, bars_per_year: float) -> float:
     0 where nothing moves; NaN for fewer than two bars.
     """
     _require_year(bars_per_year)
-    series = finite_series(returns, "returns")
+    series = inputs.finite_series(returns, "returns")
     if len(series) < 2:
         return math.nan
     spread = spread_of(series)
@@ -132,7 +127,7 @@ def annual_sortino(returns: ArrayLike, *, bars_per_year: float, target_frac: flo
         NaN for no bar, or where no bar falls short.
     """
     _require_year(bars_per_year)
-    excess = finite_series(returns, "returns") - target_frac
+    excess = inputs.finite_series(returns, "returns") - target_frac
     short = np.minimum(excess, 0.0)
     deepest = float(-short.min()) if len(short) else 0.0
     if deepest < SMALLEST:
@@ -153,13 +148,13 @@ def max_drawdown(returns: ArrayLike) -> float:
 
     At closes, not annualised. NaN for no bar.
     """
-    series = finite_series(returns, "returns")
+    series = inputs.finite_series(returns, "returns")
     return float(drawdown_of(wealth_of(series)).max()) if len(series) else math.nan
 
 
 def max_drawdown_bars(returns: ArrayLike) -> float:
     """Return the longest stretch of bars below an earlier peak, recovered or not; NaN for none."""
-    series = finite_series(returns, "returns")
+    series = inputs.finite_series(returns, "returns")
     if len(series) == 0:
         return math.nan
     place = np.arange(len(series) + 1)
@@ -169,7 +164,7 @@ def max_drawdown_bars(returns: ArrayLike) -> float:
 
 def hit_rate(returns: ArrayLike) -> float:
     """Return the share of bars with a gain among those with a gain or a loss; NaN without any."""
-    series = finite_series(returns, "returns")
+    series = inputs.finite_series(returns, "returns")
     moving = np.count_nonzero(series)
     return float(np.count_nonzero(series > 0.0) / moving) if moving else math.nan
 
@@ -179,15 +174,15 @@ def value_at_risk(returns: ArrayLike, *, level: float = 0.95) -> float:
 
     Historical quantile, linear between bars; below 0 where even that bar earns. NaN for no bar.
     """
-    series = finite_series(returns, "returns")
+    series = inputs.finite_series(returns, "returns")
     # Rounded: 1 − 0.9 is less than a tenth, and would pass by the bar at the quantile.
-    tail = round(1.0 - require_share(level, "level"), 12)
+    tail = round(1.0 - inputs.require_share(level, "level"), 12)
     return -float(np.quantile(series, tail)) if len(series) else math.nan
 
 
 def expected_shortfall(returns: ArrayLike, *, level: float = 0.95) -> float:
     """Return the mean loss per bar of the bars at or beyond the value at risk, share."""
-    series = finite_series(returns, "returns")
+    series = inputs.finite_series(returns, "returns")
     if len(series) == 0:
         return math.nan
     return -float(series[series <= -value_at_risk(series, level=level)].mean())

@@ -12,24 +12,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradingbot.domain.errors import ConfigError, DataError
-from tradingbot.evaluation.statistics.series import (
-    SMALLEST,
-    FloatArray,
-    finite_series,
-    require_count,
-)
+from tradingbot.evaluation.statistics import inputs
+from tradingbot.evaluation.statistics.inputs import SMALLEST, FloatArray
 
 DEFAULT_ACTION_BINS = 7
 
 
 def trade_count(trade_pnl: ArrayLike) -> float:
     """Return the number of closed trades."""
-    return float(len(finite_series(trade_pnl, "trade_pnl")))
+    return float(len(inputs.finite_series(trade_pnl, "trade_pnl")))
 
 
 def win_rate(trade_pnl: ArrayLike) -> float:
     """Return the share of closed trades that earn more than 0, net; NaN without trades."""
-    pnl = finite_series(trade_pnl, "trade_pnl")
+    pnl = inputs.finite_series(trade_pnl, "trade_pnl")
     return float((pnl > 0.0).mean()) if len(pnl) else math.nan
 
 
@@ -38,14 +34,14 @@ def profit_factor(trade_pnl: ArrayLike) -> float:
 
     Works on returns per bar as well. Any unit, net of costs.
     """
-    pnl = finite_series(trade_pnl, "trade_pnl")
+    pnl = inputs.finite_series(trade_pnl, "trade_pnl")
     losses = -float(pnl[pnl < 0.0].sum())
     return float(pnl[pnl > 0.0].sum()) / losses if losses > SMALLEST else math.nan
 
 
 def mean_trade_bars(trade_bars: ArrayLike) -> float:
     """Return how long a closed trade lasts on average, bars; NaN without trades."""
-    bars = finite_series(trade_bars, "trade_bars")
+    bars = inputs.finite_series(trade_bars, "trade_bars")
     if (bars < 0.0).any():
         raise DataError("trade_bars must be 0 or more", was=bars.min())
     return float(bars.mean()) if len(bars) else math.nan
@@ -53,7 +49,7 @@ def mean_trade_bars(trade_bars: ArrayLike) -> float:
 
 def trades_per_1000_bars(trade_pnl: ArrayLike, *, n_bars: int) -> float:
     """Return closed trades per thousand bars; NaN for no bar."""
-    count = require_count(n_bars, "n_bars", at_least=0)
+    count = inputs.require_count(n_bars, "n_bars", at_least=0)
     return trade_count(trade_pnl) / count * 1_000.0 if count else math.nan
 
 
@@ -78,7 +74,7 @@ def mean_exposure(exposure: ArrayLike) -> float:
 
 def time_in_market(exposure: ArrayLike) -> float:
     """Return the share of bars with a position, (T,) exposures; NaN for no bar."""
-    held = finite_series(exposure, "exposure") != 0.0
+    held = inputs.finite_series(exposure, "exposure") != 0.0
     return float(held.mean()) if len(held) else math.nan
 
 
@@ -93,10 +89,10 @@ def cost_share(net: ArrayLike, costs: ArrayLike) -> float:
         1 where costs eat everything, more where they turn a gain into a loss; NaN where nothing
         would have been earned anyway.
     """
-    paid = finite_series(costs, "costs")
+    paid = inputs.finite_series(costs, "costs")
     if (paid < 0.0).any():
         raise DataError("costs must be 0 or more", was=paid.min())
-    gross = float(finite_series(net, "net").sum() + paid.sum())
+    gross = float(inputs.finite_series(net, "net").sum() + paid.sum())
     return float(paid.sum()) / gross if gross > 0.0 else math.nan
 
 
@@ -115,10 +111,10 @@ def action_shares(
     Returns:
         NaN in every bin where there is no action.
     """
-    require_count(n_bins, "n_bins", at_least=2)
+    inputs.require_count(n_bins, "n_bins", at_least=2)
     if not low < high:
         raise ConfigError("low must be below high", was=f"{low}, {high}")
-    flat = finite_series(np.asarray(actions, dtype=np.float64).ravel(), "actions")
+    flat = inputs.finite_series(np.asarray(actions, dtype=np.float64).ravel(), "actions")
     if len(flat) == 0:
         return np.full(n_bins, math.nan)
     if flat.min() < low or flat.max() > high:
@@ -165,7 +161,7 @@ def voluntary_trade_rate(asked: NDArray[np.bool_], traded: NDArray[np.bool_]) ->
 
 
 def _mean_of_shares(numbers: ArrayLike, name: str) -> float:
-    shares = finite_series(numbers, name)
+    shares = inputs.finite_series(numbers, name)
     if (shares < 0.0).any():
         raise DataError(f"{name} must be 0 or more", was=shares.min())
     return float(shares.mean()) if len(shares) else math.nan

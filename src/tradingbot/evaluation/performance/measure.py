@@ -23,14 +23,9 @@ from tradingbot.evaluation.performance.record import (
     PolicyKind,
     PolicyPerformance,
 )
+from tradingbot.evaluation.statistics import policy_intervals as intervals
 from tradingbot.evaluation.statistics.bootstrap import bootstrap_draws
 from tradingbot.evaluation.statistics.interval import Interval
-from tradingbot.evaluation.statistics.policy_intervals import (
-    DRAWS,
-    interval_of,
-    net_bps_interval,
-    sharpe_interval,
-)
 from tradingbot.learning.playing import action_histogram
 from tradingbot.learning.task import ActionSpec
 
@@ -89,8 +84,7 @@ def share_interval(mine: FloatArray, best: FloatArray, n_draws: int) -> Interval
         means = histories.mean(axis=1)
         earns = means[:, 1] > 0.0
         beyond = np.where(means[:, 0] > 0.0, np.inf, -np.inf)
-        shares: FloatArray = np.divide(means[:, 0], means[:, 1], out=beyond, where=earns)
-        return shares
+        return np.asarray(np.divide(means[:, 0], means[:, 1], out=beyond, where=earns))
 
     both = np.stack([mine, best], axis=1)
     draws = bootstrap_draws(both, ratio, n_draws=n_draws)
@@ -101,7 +95,7 @@ def share_interval(mine: FloatArray, best: FloatArray, n_draws: int) -> Interval
 
 def is_better(mine: FloatArray, other: FloatArray) -> bool:
     """Tell whether one policy earns more per bar than another, beyond 97.5 % of chance."""
-    return interval_of(mine - other).low > 0.0
+    return intervals.interval_of(mine - other).low > 0.0
 
 
 def part_performance(
@@ -111,7 +105,7 @@ def part_performance(
     trading_agents: Collection[str],
     *,
     reference: str = HOLD,
-    share_draws: int = DRAWS,
+    share_draws: int = intervals.DRAWS,
 ) -> PartPerformance:
     """Return the figures of every policy over one part of the data.
 
@@ -138,7 +132,7 @@ def part_performance(
         reference=reference,
         policies=tuple(policy_performance(each.backtest, each.kind, market) for each in played),
         agents=agent_performances(agents, hold, histograms, trading_agents, models),
-        excess_over_hold_bps=net_bps_interval(mine - hold.returns.mean(axis=1)),
+        excess_over_hold_bps=intervals.net_bps_interval(mine - hold.returns.mean(axis=1)),
         share_of_oracle=None if best is None else share_interval(mine, best, share_draws),
         voluntary_trade_frac=voluntary_trade_frac(agents),
         trades_per_1000=1e3 * float(traded_steps(agents).mean()),
@@ -162,11 +156,11 @@ def policy_performance(
         kind=kind,
         total_return_frac=returns.total_return(series),
         annual_return_frac=returns.annual_return(series, bars_per_year=per_year),
-        sharpe_annual=sharpe_interval(series, per_year),
+        sharpe_annual=intervals.sharpe_interval(series, per_year),
         sortino_annual=returns.annual_sortino(series, bars_per_year=per_year),
         calmar=returns.annual_calmar(series, bars_per_year=per_year),
         max_drawdown_frac=returns.max_drawdown(series),
-        net_bps_per_bar=net_bps_interval(sleeves),
+        net_bps_per_bar=intervals.net_bps_interval(sleeves),
         win_rate_frac=trading.win_rate(closed.pnl_ccy),
         profit_factor=trading.profit_factor(closed.pnl_ccy),
         turnover_per_bar_frac=trading.turnover_per_bar(played.turnover_frac.mean(axis=1)),
@@ -202,14 +196,12 @@ def agent_performances(
         _agent_row(played, hold, histograms[index], index, name in trading_agents)
         for index, name in enumerate(played.symbols)
     ]
-    if not models:
-        return tuple(rows)
-    earned = [[returns.total_return(series) for series in each.returns.T] for each in models]
-    best = np.max(np.array(earned), axis=0)
-    return tuple(
-        replace(row, supervised_return_frac=float(value))
-        for row, value in zip(rows, best, strict=True)
-    )
+    if models:
+        earned = [[returns.total_return(series) for series in each.returns.T] for each in models]
+        best = np.max(np.array(earned), axis=0).tolist()
+        pairs = zip(rows, best, strict=True)
+        rows = [replace(row, supervised_return_frac=value) for row, value in pairs]
+    return tuple(rows)
 
 
 def _agent_row(

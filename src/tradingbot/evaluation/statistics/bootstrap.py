@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -15,21 +16,13 @@ from numpy.typing import ArrayLike
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.seeding import stream
+from tradingbot.evaluation.statistics import inputs
+from tradingbot.evaluation.statistics.inputs import FloatArray, IntArray, chunk_sizes, moves
 from tradingbot.evaluation.statistics.interval import Interval
-from tradingbot.evaluation.statistics.series import (
-    FloatArray,
-    IntArray,
-    finite_matrix,
-    finite_series,
-    moves,
-    require_count,
-    require_share,
-)
 
 Statistic = Callable[[FloatArray], FloatArray]
 """(draws, T) or (draws, T, N) → (draws,): one figure per resampled history, all at once."""
 MIN_BARS = 8
-_CHUNK_NUMBERS = 4_000_000
 _SIGNIFICANCE = 2.0
 """Autocorrelations within this many √(log10 n ÷ n) count as none."""
 
@@ -51,9 +44,8 @@ def automatic_block_bars(
     if kind not in ("stationary", "circular"):
         raise ConfigError("kind must be 'stationary' or 'circular'", was=repr(kind))
     numbers = np.asarray(series, dtype=np.float64)
-    matrix = finite_matrix(
-        numbers[:, None] if numbers.ndim == 1 else numbers, "series", at_least=MIN_BARS
-    )
+    columns = numbers[:, None] if numbers.ndim == 1 else numbers
+    matrix = inputs.finite_matrix(columns, "series", at_least=MIN_BARS)
     constant = 2.0 if kind == "stationary" else 4.0 / 3.0
     lengths = [_block_bars(column, constant) for column in matrix.T[moves(matrix)]]
     return max(lengths, default=1.0)
@@ -70,8 +62,8 @@ def stationary_indices(
         n_draws: Resampled histories.
         generator: Of a named stream.
     """
-    require_count(n_bars, "n_bars")
-    require_count(n_draws, "n_draws")
+    inputs.require_count(n_bars, "n_bars")
+    inputs.require_count(n_draws, "n_draws")
     if not 1.0 <= block_bars < math.inf:
         raise ConfigError("block_bars must be 1 or more", was=block_bars)
     begins = generator.random((n_draws, n_bars)) < 1.0 / block_bars
@@ -90,7 +82,7 @@ def bar_counts(
     n_bars: int, *, block_bars: float, n_draws: int, generator: np.random.Generator
 ) -> Iterator[FloatArray]:
     """Yield how often each bar was drawn, (draws, T) at a time: `counts @ x / T` is a mean."""
-    for size in _chunks(n_draws, n_bars):
+    for size in chunk_sizes(n_draws, n_bars):
         drawn = stationary_indices(n_bars, block_bars=block_bars, n_draws=size, generator=generator)
         flat = (drawn + np.arange(size)[:, None] * n_bars).ravel()
         counts = np.bincount(flat, minlength=size * n_bars).reshape(size, n_bars)
@@ -117,18 +109,9 @@ def bootstrap_draws(
     numbers = _history(series)
     length = automatic_block_bars(numbers) if block_bars is None else block_bars
     generator = stream(seed, "bootstrap", "stationary")
-    return np.concatenate(
-        [
-            statistic(
-                numbers[
-                    stationary_indices(
-                        len(numbers), block_bars=length, n_draws=size, generator=generator
-                    )
-                ]
-            )
-            for size in _chunks(require_count(n_draws, "n_draws"), numbers.size)
-        ]
-    )
+    draw = partial(stationary_indices, len(numbers), block_bars=length, generator=generator)
+    sizes = chunk_sizes(inputs.require_count(n_draws, "n_draws"), numbers.size)
+    return np.concatenate([statistic(numbers[draw(n_draws=size)]) for size in sizes])
 
 
 def bootstrap_interval(
@@ -148,27 +131,33 @@ def bootstrap_interval(
         Ends are NaN where the statistic is not defined for every resampled history: then the
         series holds too little to be sure of anything.
     """
-    tail = (1.0 - require_share(confidence, "confidence")) / 2.0
     numbers = _history(series)
     draws = bootstrap_draws(numbers, statistic, block_bars=block_bars, n_draws=n_draws, seed=seed)
-    low, high = (float(end) for end in np.quantile(draws, [tail, 1.0 - tail]))
-    return Interval(float(statistic(numbers[None])[0]), low, high)
+    return percentile_interval(float(statistic(numbers[None])[0]), draws, confidence)
+
+
+def percentile_interval(estimate: float, draws: FloatArray, confidence: float) -> Interval:
+    """Return an estimate between the quantiles of its draws, as many beyond either end.
+
+    Raises:
+        ConfigError: If the confidence does not lie between 0 and 1.
+    """
+    tail = (1.0 - inputs.require_share(confidence, "confidence")) / 2.0
+    low, high = np.quantile(draws, [tail, 1.0 - tail])
+    return Interval(estimate, float(low), float(high))
 
 
 def mean_of(histories: FloatArray) -> FloatArray:
     """Return the mean over time of (draws, T) histories."""
-    means: FloatArray = histories.mean(axis=1)
-    return means
+    return np.asarray(histories.mean(axis=1))
 
 
 def sharpe_of(histories: FloatArray) -> FloatArray:
     """Return the Sharpe ratio per bar (T − 1) of (draws, T) histories; NaN where nothing moves."""
-    spread = histories.std(axis=1, ddof=1)
-    still = histories.max(axis=1) == histories.min(axis=1)
-    ratios: FloatArray = np.divide(
-        histories.mean(axis=1), spread, out=np.full(len(histories), np.nan), where=~still
-    )
-    return ratios
+    means, spread = histories.mean(axis=1), histories.std(axis=1, ddof=1)
+    moving = histories.max(axis=1) != histories.min(axis=1)
+    undefined = np.full(len(histories), np.nan)
+    return np.asarray(np.divide(means, spread, out=undefined, where=moving))
 
 
 def sharpe_gap_of(histories: FloatArray) -> FloatArray:
@@ -177,16 +166,8 @@ def sharpe_gap_of(histories: FloatArray) -> FloatArray:
 
 
 def _history(series: ArrayLike) -> FloatArray:
-    numbers = np.asarray(series, dtype=np.float64)
-    if numbers.ndim == 2:
-        return finite_matrix(numbers, "series", at_least=MIN_BARS)
-    return finite_series(numbers, "series", at_least=MIN_BARS)
-
-
-def _chunks(n_draws: int, numbers_per_draw: int) -> list[int]:
-    """Sizes that keep a chunk within memory; fixed, so that the same seed draws the same."""
-    size = max(1, _CHUNK_NUMBERS // max(1, numbers_per_draw))
-    return [min(size, n_draws - start) for start in range(0, n_draws, size)]
+    check = inputs.finite_matrix if np.ndim(series) == 2 else inputs.finite_series
+    return check(series, "series", at_least=MIN_BARS)
 
 
 def _block_bars(series: FloatArray, constant: float) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradingbot.domain.errors import ConfigError, DataError
-from tradingbot.evaluation.statistics.series import NORMAL, finite_matrix, moves
+from tradingbot.evaluation.statistics.inputs import NORMAL, finite_matrix, moves
 from tradingbot.evaluation.statistics.sharpe import probabilistic_sharpe
 
 _NODES = 200

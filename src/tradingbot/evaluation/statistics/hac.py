@@ -6,15 +6,10 @@ import math
 
 from numpy.typing import ArrayLike
 
-from tradingbot.domain.errors import ConfigError, DataError
+from tradingbot.domain.errors import ConfigError
+from tradingbot.evaluation.statistics import inputs
+from tradingbot.evaluation.statistics.inputs import NORMAL, FloatArray, spread_of
 from tradingbot.evaluation.statistics.interval import Interval
-from tradingbot.evaluation.statistics.series import (
-    NORMAL,
-    FloatArray,
-    finite_series,
-    require_share,
-    spread_of,
-)
 
 MIN_BARS = 8
 
@@ -36,7 +31,7 @@ def mean_error(series: ArrayLike, *, lags: int | None = None) -> float:
 
     Source: Newey & West (1987).
     """
-    numbers = finite_series(series, "series", at_least=MIN_BARS)
+    numbers = inputs.finite_series(series, "series", at_least=MIN_BARS)
     used = automatic_lags(len(numbers)) if lags is None else lags
     if not 0 <= used < len(numbers):
         raise ConfigError("lags must lie between 0 and the number of bars − 1", was=used)
@@ -52,8 +47,8 @@ def mean_interval(
 
     Ends are NaN where nothing moves: a constant says nothing about its own uncertainty.
     """
-    numbers = finite_series(series, "series", at_least=MIN_BARS)
-    reach = NORMAL.inv_cdf(0.5 + require_share(confidence, "confidence") / 2.0)
+    numbers = inputs.finite_series(series, "series", at_least=MIN_BARS)
+    reach = NORMAL.inv_cdf(0.5 + inputs.require_share(confidence, "confidence") / 2.0)
     half, mean = reach * mean_error(numbers, lags=lags), float(numbers.mean())
     return Interval(mean, mean - half, mean + half)
 
@@ -62,15 +57,14 @@ def difference_interval(
     series: ArrayLike, other: ArrayLike, *, lags: int | None = None, confidence: float = 0.95
 ) -> Interval:
     """Return the mean of `series` − `other`, bar by bar, with its interval."""
-    mine, others = finite_series(series, "series"), finite_series(other, "other")
-    if len(mine) != len(others):
-        raise DataError("series must cover the same bars", was=f"{len(mine)} and {len(others)}")
+    mine, others = inputs.finite_series(series, "series"), inputs.finite_series(other, "other")
+    inputs.same_length(mine, others, "series")
     return mean_interval(mine - others, lags=lags, confidence=confidence)
 
 
 def mean_t(series: ArrayLike, *, lags: int | None = None) -> float:
     """Return mean ÷ its error; NaN where nothing moves."""
-    numbers = finite_series(series, "series", at_least=MIN_BARS)
+    numbers = inputs.finite_series(series, "series", at_least=MIN_BARS)
     return float(numbers.mean()) / mean_error(numbers, lags=lags)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradingbot.domain.errors import DataError
-from tradingbot.evaluation.statistics.series import FloatArray, finite_series, require_share
+from tradingbot.evaluation.statistics.inputs import FloatArray, finite_series, require_share
 from tradingbot.evaluation.statistics.sharpe import probabilistic_sharpe
 
 

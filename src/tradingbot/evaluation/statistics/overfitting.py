@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradingbot.domain.errors import ConfigError, DataError
-from tradingbot.evaluation.statistics.series import FloatArray, IntArray, finite_matrix, moves
+from tradingbot.evaluation.statistics import inputs
+from tradingbot.evaluation.statistics.inputs import FloatArray, IntArray, chunk_sizes, moves
 
 MAX_BLOCKS = 20
 """C(20, 10) = 184,756 splits; more say no more."""
 _MIN_BLOCK_BARS = 2
-_CHUNK_NUMBERS = 4_000_000
 _ROUNDING = 1e-14
 
 
@@ -63,11 +63,9 @@ def backtest_overfitting(returns: ArrayLike, *, n_blocks: int = 16) -> Overfitti
         raise ConfigError(f"n_blocks must be even, from 2 to {MAX_BLOCKS}", was=n_blocks)
     matrix = _trials(returns, n_blocks)
     chosen = _halves(n_blocks)
-    size = max(1, _CHUNK_NUMBERS // matrix.shape[1])
     blocks = _BlockSums(matrix, n_blocks)
-    parts = [
-        _winners(blocks, chosen[start : start + size]) for start in range(0, len(chosen), size)
-    ]
+    ends = np.cumsum(chunk_sizes(len(chosen), matrix.shape[1]))
+    parts = [_winners(blocks, part) for part in np.split(chosen, ends[:-1])]
     ranks, inside, outside = (np.concatenate(column) for column in zip(*parts, strict=True))
     share = ranks / (matrix.shape[1] + 1.0)
     logits = np.log(share / (1.0 - share))
@@ -106,7 +104,7 @@ class _BlockSums:
 
 
 def _trials(returns: ArrayLike, n_blocks: int) -> FloatArray:
-    matrix = finite_matrix(returns, "returns", at_least=n_blocks * _MIN_BLOCK_BARS)
+    matrix = inputs.finite_matrix(returns, "returns", at_least=n_blocks * _MIN_BLOCK_BARS)
     if matrix.shape[1] < 2:
         raise DataError("returns must have two trials or more", was=matrix.shape[1])
     stuck = np.flatnonzero(~moves(matrix) & (matrix[0] != 0.0))

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from tradingbot.data.folds import CombinatorialFolds
 from tradingbot.domain.errors import DataError
-from tradingbot.evaluation.statistics.series import FloatArray
+from tradingbot.evaluation.statistics.inputs import FloatArray
 from tradingbot.evaluation.statistics.sharpe import sharpe_ratio
 
 

@@ -13,15 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradingbot.domain.errors import DataError
-from tradingbot.evaluation.statistics.bootstrap import (
-    MIN_BARS,
-    Statistic,
-    bootstrap_interval,
-    mean_of,
-    sharpe_of,
-)
+from tradingbot.evaluation.statistics import bootstrap
+from tradingbot.evaluation.statistics.bootstrap import MIN_BARS, Statistic, mean_of, sharpe_of
+from tradingbot.evaluation.statistics.inputs import FloatArray, finite_series
 from tradingbot.evaluation.statistics.interval import Interval
-from tradingbot.evaluation.statistics.series import FloatArray, finite_series
 
 DRAWS = 2000
 _SEED = 0
@@ -51,10 +46,9 @@ def interval_of(returns: ArrayLike, statistic: Statistic = mean_of) -> Interval:
         )
 
     def defined(histories: FloatArray) -> FloatArray:
-        values: FloatArray = np.nan_to_num(statistic(histories), nan=0.0)
-        return values
+        return np.asarray(np.nan_to_num(statistic(histories), nan=0.0))
 
-    return bootstrap_interval(numbers, defined, n_draws=DRAWS, seed=_SEED)
+    return bootstrap.bootstrap_interval(numbers, defined, n_draws=DRAWS, seed=_SEED)
 
 
 def sharpe_interval(portfolio_returns: ArrayLike, bars_per_year: float) -> Interval:

@@ -14,13 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradingbot.domain.errors import ConfigError, DataError
-from tradingbot.evaluation.statistics.series import (
-    NORMAL,
-    finite_series,
-    require_count,
-    require_share,
-    spread_of,
-)
+from tradingbot.evaluation.statistics import inputs
+from tradingbot.evaluation.statistics.inputs import NORMAL, spread_of
 
 Variant = Literal["classic", "null"]
 """`classic`: variance at the estimate, divided by T − 1 (Bailey & López de Prado 2012). `null`:
@@ -56,13 +51,13 @@ def sharpe_ratio(returns: ArrayLike, *, risk_free_frac: float = 0.0) -> float:
     Raises:
         DataError: If a return is NaN or infinite.
     """
-    series = finite_series(returns, "returns") - risk_free_frac
+    series = inputs.finite_series(returns, "returns") - risk_free_frac
     return float(series.mean() / spread_of(series)) if len(series) > 1 else math.nan
 
 
 def measure_sharpe(returns: ArrayLike, *, risk_free_frac: float = 0.0) -> SharpeSample:
     """Measure ratio, length, skewness and kurtosis of (T,) simple returns per bar."""
-    series = finite_series(returns, "returns")
+    series = inputs.finite_series(returns, "returns")
     sharpe = sharpe_ratio(series, risk_free_frac=risk_free_frac)
     if math.isnan(sharpe):
         return SharpeSample(sharpe, len(series), math.nan, math.nan)
@@ -150,7 +145,7 @@ def min_track_record(
         DataError: If no distribution has these moments.
         ConfigError: If α is not between 0 and 1.
     """
-    require_share(alpha, "alpha")
+    inputs.require_share(alpha, "alpha")
     _require_variant(variant)
     variance = _unit_variance(sharpe if variant == "classic" else target, skew, kurtosis)
     if math.isnan(sharpe) or math.isnan(variance):
@@ -176,7 +171,7 @@ def miss_probability(
 
     Source: López de Prado, Lipton & Zoonek, How to Use the Sharpe Ratio (2025).
     """
-    require_share(alpha, "alpha")
+    inputs.require_share(alpha, "alpha")
     shape = {"skew": skew, "kurtosis": kurtosis}
     null_error = sharpe_error(target, n_bars=n_bars, variant="null", **shape)
     error = sharpe_error(alternative, n_bars=n_bars, variant="null", **shape)
@@ -197,8 +192,8 @@ def annualisation_factor(bars_per_year: int, autocorrelations: ArrayLike = ()) -
 
     Source: Lo, The Statistics of Sharpe Ratios (2002).
     """
-    count = require_count(bars_per_year, "bars_per_year")
-    rho = finite_series(autocorrelations, "autocorrelations")[: count - 1]
+    count = inputs.require_count(bars_per_year, "bars_per_year")
+    rho = inputs.finite_series(autocorrelations, "autocorrelations")[: count - 1]
     lags = np.arange(1, len(rho) + 1)
     variance = count + 2.0 * float(((count - lags) * rho).sum())
     if (np.abs(rho) > 1.0).any() or variance <= 0.0:

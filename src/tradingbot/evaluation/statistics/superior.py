@@ -13,14 +13,9 @@ from numpy.typing import ArrayLike
 
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.domain.seeding import stream
+from tradingbot.evaluation.statistics import inputs
 from tradingbot.evaluation.statistics.bootstrap import automatic_block_bars, bar_counts
-from tradingbot.evaluation.statistics.series import (
-    FloatArray,
-    finite_matrix,
-    finite_series,
-    moves,
-    require_count,
-)
+from tradingbot.evaluation.statistics.inputs import FloatArray, moves
 
 MIN_BARS = 16
 _CONSISTENT, _LOWER, _UPPER = 0, 1, 2
@@ -75,7 +70,7 @@ def superior_ability(
     Source: Hansen, A Test for Superior Predictive Ability (2005).
     """
     gains = _differences(candidates, baseline)
-    require_count(n_draws, "n_draws", at_least=100)
+    inputs.require_count(n_draws, "n_draws", at_least=100)
     length = automatic_block_bars(gains) if block_bars is None else block_bars
     if not 1.0 <= length <= len(gains):
         raise ConfigError("block_bars must lie between 1 and the number of bars", was=length)
@@ -88,10 +83,7 @@ def superior_ability(
     bound = -error * math.sqrt(2.0 * math.log(math.log(n_bars)) / n_bars)
     centres = np.stack([np.where(means >= bound, means, 0.0), np.maximum(means, 0.0), means])
     counts = bar_counts(
-        n_bars,
-        block_bars=length,
-        n_draws=n_draws,
-        generator=stream(seed, "bootstrap", "superior"),
+        n_bars, block_bars=length, n_draws=n_draws, generator=stream(seed, "bootstrap", "superior")
     )
     drawn = np.concatenate([_maxima(count @ gains / n_bars, centres, divisor) for count in counts])
     # Ties count: where no candidate is better the statistic is 0, and so is many a draw's.
@@ -124,23 +116,14 @@ def reality_check(
     Source: White, A Reality Check for Data Snooping (2000).
     """
     return superior_ability(
-        candidates,
-        baseline,
-        block_bars=block_bars,
-        n_draws=n_draws,
-        studentise=False,
-        seed=seed,
+        candidates, baseline, block_bars=block_bars, n_draws=n_draws, studentise=False, seed=seed
     ).p_upper
 
 
 def _differences(candidates: ArrayLike, baseline: ArrayLike) -> FloatArray:
-    matrix = finite_matrix(candidates, "candidates", at_least=MIN_BARS)
-    reference = finite_series(baseline, "baseline")
-    if len(reference) != len(matrix):
-        raise DataError(
-            "candidates and baseline must cover the same bars",
-            was=f"{len(matrix)} and {len(reference)}",
-        )
+    matrix = inputs.finite_matrix(candidates, "candidates", at_least=MIN_BARS)
+    reference = inputs.finite_series(baseline, "baseline")
+    inputs.same_length(matrix, reference, "candidates and baseline")
     gains = matrix - reference[:, None]
     stuck = np.flatnonzero(~moves(gains) & (gains[0] != 0.0))
     if len(stuck):

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.seeding import stream
-from tradingbot.evaluation.statistics.series import FloatArray, require_count
+from tradingbot.evaluation.statistics.inputs import FloatArray, require_count
 
 _OPEN, _HIGH, _LOW, _CLOSE, _VOLUME = range(5)
 

@@ -21,8 +21,8 @@ from tradingbot.evaluation.analyses.placebos.random_policies import random_polic
 from tradingbot.evaluation.analyses.stress.moves import BarArrays, Moves, moves_from, rebuilt
 from tradingbot.evaluation.dossier.evidence import PlaceboRow
 from tradingbot.evaluation.statistics.hac import mean_error
+from tradingbot.evaluation.statistics.inputs import NORMAL
 from tradingbot.evaluation.statistics.interval import Interval
-from tradingbot.evaluation.statistics.series import NORMAL
 from tradingbot.evaluation.statistics.sharpe import measure_sharpe, probabilistic_sharpe
 
 FloatArray = NDArray[np.float64]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.domain.seeding import stream
 from tradingbot.evaluation.statistics.bootstrap import sharpe_of
-from tradingbot.evaluation.statistics.series import FloatArray, finite_matrix, require_count
+from tradingbot.evaluation.statistics.inputs import FloatArray, finite_matrix, require_count
 
 MIN_BARS = 8
 _MOST_OFTEN = 2.0

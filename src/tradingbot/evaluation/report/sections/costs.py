@@ -51,11 +51,7 @@ def costs_section(dossier: Dossier) -> Section:
             "cost is the one at which nothing is left."
         )
         return Section("sensitivity", title, finding, (_table(found),))
-    blocks = (
-        _surface_chart(dossier, found),
-        Charts(_axis_charts(found), "third"),
-        _table(found),
-    )
+    blocks = (_surface_chart(dossier, found), Charts(_axis_charts(found), "third"), _table(found))
     return Section("sensitivity", title, _finding(found), blocks)
 
 

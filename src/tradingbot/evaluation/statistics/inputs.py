@@ -17,6 +17,7 @@ from tradingbot.domain.errors import ConfigError, DataError
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 NORMAL = NormalDist()
+_CHUNK_NUMBERS = 4_000_000
 _RELATIVE_SPREAD = 1e-14
 """A spread below this share of the largest number is rounding, not movement."""
 
@@ -30,11 +31,7 @@ def finite_series(numbers: ArrayLike, name: str, *, at_least: int = 0) -> FloatA
     Raises:
         DataError: If it is not one series, too short, or holds NaN or an infinity (names where).
     """
-    series = np.asarray(numbers, dtype=np.float64)
-    _require_axes(series, name, 1)
-    _require_finite(series, name)
-    _require_length(len(series), name, at_least)
-    return series
+    return _finite_array(numbers, name, 1, at_least)
 
 
 def finite_matrix(numbers: ArrayLike, name: str, *, at_least: int = 0) -> FloatArray:
@@ -44,13 +41,23 @@ def finite_matrix(numbers: ArrayLike, name: str, *, at_least: int = 0) -> FloatA
         DataError: If it is not a matrix, has no column, too few rows, or holds NaN or an infinity
             (names the column).
     """
-    matrix = np.asarray(numbers, dtype=np.float64)
-    _require_axes(matrix, name, 2)
-    if matrix.shape[1] == 0:
-        raise DataError(f"{name} must have one column or more", was=matrix.shape)
-    _require_finite(matrix, name)
-    _require_length(len(matrix), name, at_least)
-    return matrix
+    return _finite_array(numbers, name, 2, at_least)
+
+
+def same_length(mine: FloatArray, other: FloatArray, names: str) -> None:
+    """Refuse two arrays that do not cover the same bars.
+
+    Raises:
+        DataError: Giving both lengths.
+    """
+    if len(mine) != len(other):
+        raise DataError(f"{names} must cover the same bars", was=f"{len(mine)} and {len(other)}")
+
+
+def chunk_sizes(n_draws: int, numbers_per_draw: int) -> list[int]:
+    """Return sizes that keep a chunk within memory; fixed, so that the same seed draws the same."""
+    size = max(1, _CHUNK_NUMBERS // max(1, numbers_per_draw))
+    return [min(size, n_draws - start) for start in range(0, n_draws, size)]
 
 
 def require_share(number: float, name: str) -> float:
@@ -90,26 +97,23 @@ def spread_of(series: FloatArray) -> float:
 def moves(matrix: FloatArray) -> NDArray[np.bool_]:
     """Tell which columns of (T, N) move by more than rounding."""
     reach = matrix.max(axis=0) - matrix.min(axis=0)
-    moving: NDArray[np.bool_] = reach > _RELATIVE_SPREAD * np.abs(matrix).max(axis=0)
-    return moving
+    return np.asarray(reach > _RELATIVE_SPREAD * np.abs(matrix).max(axis=0))
 
 
-def _require_axes(numbers: FloatArray, name: str, axes: int) -> None:
-    if numbers.ndim != axes:
-        raise DataError(f"{name} must have {axes} axis(es)", was=f"shape {numbers.shape}")
-
-
-def _require_finite(numbers: FloatArray, name: str) -> None:
-    bad = np.argwhere(~np.isfinite(numbers))
+def _finite_array(numbers: ArrayLike, name: str, axes: int, at_least: int) -> FloatArray:
+    array = np.asarray(numbers, dtype=np.float64)
+    if array.ndim != axes:
+        raise DataError(f"{name} must have {axes} axis(es)", was=f"shape {array.shape}")
+    if axes == 2 and array.shape[1] == 0:
+        raise DataError(f"{name} must have one column or more", was=array.shape)
+    bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         place = tuple(int(index) for index in bad[0])
         raise DataError(
             f"{name} must be finite",
-            was=f"{numbers[place]} at {', '.join(map(str, place))} and {len(bad) - 1} more",
+            was=f"{array[place]} at {', '.join(map(str, place))} and {len(bad) - 1} more",
             remedy="Cut the period or mend the source; a failed run counts as its loss, not as NaN",
         )
-
-
-def _require_length(length: int, name: str, at_least: int) -> None:
-    if length < at_least:
-        raise DataError(f"{name} must have {at_least} rows or more", was=length)
+    if len(array) < at_least:
+        raise DataError(f"{name} must have {at_least} rows or more", was=len(array))
+    return array
