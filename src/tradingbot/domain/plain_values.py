@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from enum import Enum
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from tradingbot.domain.errors import ConfigError, UserError, suggest
 from tradingbot.domain.exact_number import plain_text
@@ -85,7 +85,7 @@ class RecordDecoder:
     """Reads values by type hints; every message begins with the place of the value."""
 
     error: type[UserError]
-    not_finite = ("inf", "-inf")
+    not_finite: ClassVar[tuple[str, ...]] = ("inf", "-inf")
     """Texts that are read as numbers."""
 
     def record(self, kind: type[_Record], values: object, name: str, base: Any = None) -> _Record:

@@ -61,7 +61,7 @@ class _RecordReader(RecordDecoder):
 
     not_finite = ("nan", "inf", "-inf")
 
-    def record(self, kind: type[_Record], values: object, name: str, base: Any = None) -> _Record:
+    def record(self, kind: Any, values: object, name: str, base: Any = None) -> Any:
         if not isinstance(values, Mapping):
             raise DataError(f"{name} must be a record", was=repr(values)[:60])
         hints = _hints_of(kind)

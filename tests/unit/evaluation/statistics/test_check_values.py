@@ -14,7 +14,7 @@ import pytest
 
 from tradingbot.data.folds import combinatorial_purged
 from tradingbot.data.splits import Gap
-from tradingbot.evaluation.metrics import returns as return_metrics
+from tradingbot.evaluation.metrics import returns as growth
 from tradingbot.evaluation.statistics import (
     aggregates,
     bootstrap,
@@ -142,16 +142,16 @@ ROWS: list[tuple[str, Callable[[], float], str]] = [
     ("Lo η, ρ=0.2, q=252", lambda: lo(0.2, 252), "12.972210"),
     ("Lo η, ρ=0.1, q=252", lambda: lo(0.1, 252), "14.364792"),
     ("basic SR", lambda: sharpe.sharpe_ratio(BASIC), "0.63980967"),
-    ("basic SR, annual", lambda: return_metrics.annual_sharpe(BASIC, bars_per_year=252), "10.156664"),
+    ("basic SR, annual", lambda: growth.annual_sharpe(BASIC, bars_per_year=252), "10.156664"),
     ("basic skewness", lambda: BASIC_SAMPLE.skew, "-0.255977"),
     ("basic kurtosis", lambda: BASIC_SAMPLE.kurtosis, "2.234847"),
     ("basic PSR", lambda: sharpe.probabilistic_sharpe(**vars(BASIC_SAMPLE)), "0.954473"),
-    ("basic drawdown, as a loss", lambda: return_metrics.max_drawdown(BASIC), "0.005000"),
-    ("basic Sortino, per bar", lambda: return_metrics.annual_sortino(
+    ("basic drawdown, as a loss", lambda: growth.max_drawdown(BASIC), "0.005000"),
+    ("basic Sortino, per bar", lambda: growth.annual_sortino(
         BASIC, bars_per_year=1), "1.67431578"),
-    ("basic total return", lambda: return_metrics.total_return(BASIC), "0.02928671"),
-    ("basic VaR", lambda: return_metrics.value_at_risk(BASIC), "0.003650"),
-    ("basic ES", lambda: return_metrics.expected_shortfall(BASIC), "0.005000"),
+    ("basic total return", lambda: growth.total_return(BASIC), "0.02928671"),
+    ("basic VaR", lambda: growth.value_at_risk(BASIC), "0.003650"),
+    ("basic ES", lambda: growth.expected_shortfall(BASIC), "0.005000"),
 ]  # fmt: skip
 
 
