@@ -29,7 +29,7 @@ from tradingbot.domain.seeding import stream
 from tradingbot.market.actions import action_mask, action_values
 from tradingbot.market.buying_power import buying_power_of
 from tradingbot.market.maths import FLOAT_MATHS
-from tradingbot.market.observation import PrivateInputs, observe_accounts, private_features
+from tradingbot.market.observation import observe_accounts, private_features
 from tradingbot.risk import OrderView, RiskLimits, judge
 
 
@@ -46,14 +46,7 @@ def test_private_observation_of_floats_equals_that_of_tensors(space: str) -> Non
     course = run(space, "everything")
     for step in range(0, N_STEPS, 6):
         account, singles = restored(course, step)
-        private = [
-            private_features(
-                course.rules,
-                PrivateInputs(*(getattr(one, name) for name in PrivateInputs._fields)),
-                FLOAT_MATHS,
-            )
-            for one in singles
-        ]
+        private = [private_features(course.rules, one, FLOAT_MATHS) for one in singles]
 
         batch = observe_accounts(course.rules, account).numpy()
 

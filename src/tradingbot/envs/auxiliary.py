@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from tradingbot.data.splits import IndexRange
-from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import DataError
 from tradingbot.envs.world import World
 from tradingbot.learning.pretraining.targets import AuxiliaryTarget
@@ -30,29 +30,21 @@ _CLOSE, _VOLUME = 3, 4
 
 
 @dataclass(frozen=True)
-class AuxiliaryConfig:
+class AuxiliaryConfig(CheckedFields):
     """How far answers look ahead, and what they are measured against."""
 
-    horizon_bars: int = 12
+    horizon_bars: int = bounded(12, ">= 2")
     """Bars ahead of volatility and regime."""
-    past_bars: int = 48
+    past_bars: int = bounded(48, ">= 2")
     """Bars whose returns say what is usual; half of them must be there."""
-    volume_bars: int = 168
+    volume_bars: int = bounded(168, ">= 2")
     """Bars whose volumes say what is usual; half of them must be there."""
-    return_bound: float = 4.0
+    return_bound: float = bounded(4.0, "> 0")
     """Standardised returns are cut to ± this."""
-    volatility_bound: float = 2.0
+    volatility_bound: float = bounded(2.0, "> 0")
     """Log ratios of volatilities are cut to ± this."""
-    trend_bound: float = 0.5
+    trend_bound: float = bounded(0.5, "> 0")
     """Return of the next bars, ÷ its usual size, beyond which they rise or fall."""
-
-    def __post_init__(self) -> None:
-        """Refuse windows and bounds without content."""
-        require_kinds(self)
-        for name in ("horizon_bars", "past_bars", "volume_bars"):
-            require(getattr(self, name) >= 2, f"{name} must be 2 or more", self)
-        for name in ("return_bound", "volatility_bound", "trend_bound"):
-            require(getattr(self, name) > 0.0, f"{name} must be above 0", self)
 
 
 def auxiliary_targets(

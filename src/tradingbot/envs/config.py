@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tradingbot.domain.checks import require_kinds
 from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.envs.world import World
 from tradingbot.market.costs import COST_PROFILES, CostProfile, cost_profile
@@ -55,8 +56,7 @@ class EnvConfig:
         _require_kind("costs", self.costs, CostProfile)
         _require_kind("strict", self.strict, bool)
         _require_kind("reward", self.reward, str, RewardConfig, RewardStack, PotentialShaping)
-        _require_word("observation", self.observation, ("dict", "vectors", "flat"))
-        _require_word("starts", self.starts, ("random", "first"))
+        require_kinds(self)
         if isinstance(self.reward, str):
             _require_word("reward", self.reward, reward_names())
 

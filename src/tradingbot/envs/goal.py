@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from tradingbot.domain.checks import require
+from tradingbot.domain.checks import CheckedFields, require
 from tradingbot.domain.errors import ConfigError, UserError
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.config import EnvConfig, read_config
@@ -31,7 +31,7 @@ _GOAL_LOW, _GOAL_HIGH = (-1.0, 0.0), (10.0, 1.0)
 
 
 @dataclass(frozen=True)
-class GoalRules:
+class GoalRules(CheckedFields):
     """Which goals are drawn, and how a step is rewarded."""
 
     return_range_frac: tuple[float, float] = (0.0, 0.02)
@@ -43,13 +43,13 @@ class GoalRules:
     units of its range's upper end, −1 at the least."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         low, high = self.return_range_frac
         require(-1.0 <= low <= high <= 10.0, "return_range_frac must rise within [-1, 10]", self)
         require(high > 0.0, "return_range_frac must end above 0", self)
         low, high = self.drawdown_range_frac
         require(0.0 <= low <= high <= 1.0, "drawdown_range_frac must rise within [0, 1]", self)
         require(high > 0.0, "drawdown_range_frac must end above 0", self)
-        require(self.reward in ("sparse", "dense"), "reward must be sparse or dense", self)
 
 
 def draw_goal(rules: GoalRules, seed: int, episode: int) -> NDArray[np.float32]:

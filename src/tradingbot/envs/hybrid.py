@@ -26,13 +26,9 @@ from tradingbot.envs.single import ObservationRow, RenderMode, TradingEnv
 from tradingbot.envs.single.actions import read_action
 from tradingbot.envs.single.info import ACTION_NAMES, summarise
 from tradingbot.envs.spaces import Observation, action_space
-from tradingbot.envs.translator import (
-    Translation,
-    code_masks,
-    number_of_code,
-    remember,
-)
+from tradingbot.envs.translator import Translation, number_of_code, remember
 from tradingbot.envs.world import World
+from tradingbot.market.compiled import allowed_codes
 from tradingbot.market.observation import observe_accounts
 
 AgentSpace = Literal["continuous", "discrete"]
@@ -224,7 +220,7 @@ class HybridSimulator(BatchSimulator):
 
     def action_masks(self) -> Tensor:
         """Return which of the seven codes each lane may execute, (B, 7) bool."""
-        return code_masks(self._discrete_rules, self._rates, self.account)
+        return allowed_codes(self._discrete_rules, self._rates, self.account).T
 
 
 def _require_space(agent_space: str) -> None:

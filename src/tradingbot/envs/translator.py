@@ -20,13 +20,7 @@ import torch
 from torch import Tensor
 
 from tradingbot.market.account import Account
-from tradingbot.market.actions import (
-    Decision,
-    action_mask,
-    action_values,
-    decode_continuous,
-    decode_discrete,
-)
+from tradingbot.market.actions import Decision, decode_continuous, decode_discrete
 from tradingbot.market.buying_power import buying_power_of
 from tradingbot.market.costs import CostRates
 from tradingbot.market.maths import TENSOR_MATHS, Maths, T
@@ -148,10 +142,3 @@ def code_of_number(
     """
     room = buying_power_of(rules.limits, rates, account, account.equity)
     return decode_continuous(rules.action, account, room, number).code
-
-
-def code_masks(rules: SimulatorParams, rates: CostRates, account: Account) -> Tensor:
-    """Return which codes the discrete rules allow now, (B, 7) bool; HOLD always."""
-    room = buying_power_of(rules.limits, rates, account, account.equity)
-    values = action_values(rules.action, account, room)
-    return action_mask(rules.action, rules.limits, account, values).T

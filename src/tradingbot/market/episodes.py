@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -14,10 +14,9 @@ from tradingbot.market.account import Account, open_accounts
 from tradingbot.market.bars import TensorMarket
 
 _MASK = 0xFFFFFFFF
-FIRST_FACTOR, SECOND_FACTOR = (
-    0x7FEB352D,
-    0x2C1B3C6D,
-)  # odd and below 2³¹: no product overflows 63 bits
+FIRST_FACTOR, SECOND_FACTOR = 0x7FEB352D, 0x2C1B3C6D
+"""Odd and below 2³¹: no product overflows 63 bits."""
+_Whole = TypeVar("_Whole", Tensor, int)
 
 
 class Starts(NamedTuple):
@@ -37,16 +36,8 @@ class Starts(NamedTuple):
     """(B,) int64 below 2³²"""
 
 
-def mix(number: Tensor) -> Tensor:
-    """Scramble integers (int64, taken modulo 2³²) into [0, 2³²)."""
-    x = number & _MASK
-    x = ((x ^ (x >> 16)) * FIRST_FACTOR) & _MASK
-    x = ((x ^ (x >> 15)) * SECOND_FACTOR) & _MASK
-    return x ^ (x >> 16)
-
-
-def mix_number(number: int) -> int:
-    """`mix` of one Python integer."""
+def mix(number: _Whole) -> _Whole:
+    """Scramble integers (int64, or one of Python's; taken modulo 2³²) into [0, 2³²)."""
     x = number & _MASK
     x = ((x ^ (x >> 16)) * FIRST_FACTOR) & _MASK
     x = ((x ^ (x >> 15)) * SECOND_FACTOR) & _MASK
@@ -55,7 +46,7 @@ def mix_number(number: int) -> int:
 
 def lane_key(seed: int, lane: int) -> int:
     """Key of a lane, from which all of its episodes follow."""
-    return mix_number(mix_number(seed & _MASK) ^ mix_number((seed >> 32) + 1) ^ (lane + 0x9E3779B9))
+    return mix(mix(seed & _MASK) ^ mix((seed >> 32) + 1) ^ (lane + 0x9E3779B9))
 
 
 def start_rows(starts: Starts, episode: Tensor, needed: Tensor | None = None) -> Tensor:
@@ -75,7 +66,7 @@ def start_rows(starts: Starts, episode: Tensor, needed: Tensor | None = None) ->
 
 def start_row(choices: NDArray[np.int32], offset: int, key: int, episode: int) -> int:
     """`start_rows` of one lane, in plain numbers."""
-    draw = (mix_number(key + mix_number(episode + 1)) * len(choices)) >> 32
+    draw = (mix(key + mix(episode + 1)) * len(choices)) >> 32
     return offset + int(choices[draw])
 
 
@@ -122,9 +113,8 @@ def drawn_symbols(possible: NDArray[np.bool_], n_lanes: int, seed: int) -> Start
     """Let every lane draw symbol and bar from all possible starts (N, T)."""
     choices = np.flatnonzero(possible.ravel()).astype(np.int32)
     keys = [lane_key(seed, lane) for lane in range(n_lanes)]
-    return Starts(
-        torch.from_numpy(choices), torch.zeros(n_lanes, dtype=torch.int32), torch.tensor(keys)
-    )
+    offsets = torch.zeros(n_lanes, dtype=torch.int32)
+    return Starts(torch.from_numpy(choices), offsets, torch.tensor(keys))
 
 
 def fixed_symbols(possible: NDArray[np.bool_], n_environments: int, seed: int) -> Starts:

@@ -69,25 +69,11 @@ class TensorMaths:
         """Cut each element."""
         return a.clamp(low, high)
 
-    def absolute(self, a: Tensor) -> Tensor:
-        """Return magnitudes."""
-        return a.abs()
-
-    def sign(self, a: Tensor) -> Tensor:
-        """Return signs."""
-        return torch.sign(a)
-
-    def sqrt(self, a: Tensor) -> Tensor:
-        """Return square roots."""
-        return a.sqrt()
-
-    def log(self, a: Tensor) -> Tensor:
-        """Return natural logarithms."""
-        return a.log()
-
-    def log1p(self, a: Tensor) -> Tensor:
-        """Return natural logarithms of 1 + a."""
-        return a.log1p()
+    absolute = staticmethod(torch.abs)
+    sign = staticmethod(torch.sign)
+    sqrt = staticmethod(torch.sqrt)
+    log = staticmethod(torch.log)
+    log1p = staticmethod(torch.log1p)
 
 
 class FloatMaths:
@@ -111,25 +97,14 @@ class FloatMaths:
             return low
         return high if a > high else a
 
-    def absolute(self, a: float) -> float:
-        """Return the magnitude."""
-        return abs(a)
-
     def sign(self, a: float) -> float:
         """Return −1, 0 or 1."""
         return float((a > 0.0) - (a < 0.0))
 
-    def sqrt(self, a: float) -> float:
-        """Return the square root."""
-        return math.sqrt(a)
-
-    def log(self, a: float) -> float:
-        """Return the natural logarithm."""
-        return math.log(a)
-
-    def log1p(self, a: float) -> float:
-        """Return the natural logarithm of 1 + a."""
-        return math.log1p(a)
+    absolute = staticmethod(math.fabs)
+    sqrt = staticmethod(math.sqrt)
+    log = staticmethod(math.log)
+    log1p = staticmethod(math.log1p)
 
 
 TENSOR_MATHS = TensorMaths()

@@ -6,7 +6,8 @@ gathered on demand (`market/windows.py`).
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -51,33 +52,18 @@ PORTFOLIO_FEATURES = (
     PrivateFeature("stale", 0.0, 1.0),  # bars without a trade ÷ (1 + those)
 )
 PRIVATE_FEATURES = POSITION_FEATURES + PORTFOLIO_FEATURES
+_COUNTS = (
+    *("steps", "holding_bars", "adds", "last_action", "repeats", "n_trades", "n_wins"),
+    "stale_bars",
+)
+"""Fields of an account that the private observation takes as numbers."""
 
 
-class PrivateInputs(NamedTuple, Generic[T]):
-    """The fields of an account that the private observation is made of, one number or (B,) each."""
+def private_features(rules: SimulatorParams, a: Any, xp: Maths[T]) -> list[T]:
+    """Compute the numbers of `PRIVATE_FEATURES`, in that order, within their bounds.
 
-    cash: T
-    units: T
-    entry: T
-    mark: T
-    peak: T
-    realised: T
-    smoothed: T
-    return_sum: T
-    return_squares: T
-    downside_squares: T
-    steps: T
-    holding_bars: T
-    adds: T
-    last_action: T
-    repeats: T
-    n_trades: T
-    n_wins: T
-    stale_bars: T
-
-
-def private_features(rules: SimulatorParams, a: PrivateInputs[T], xp: Maths[T]) -> list[T]:
-    """Compute the numbers of `PRIVATE_FEATURES`, in that order, within their bounds."""
+    `a` has the fields of an `Account` that they are made of, one number or (B,) each.
+    """
     numbers: tuple[T, ...] = _position(rules, a, xp) + _portfolio(rules, a, xp)
     return [
         xp.clip(number, feature.low, feature.high)
@@ -85,7 +71,7 @@ def private_features(rules: SimulatorParams, a: PrivateInputs[T], xp: Maths[T]) 
     ]
 
 
-def _position(rules: SimulatorParams, a: PrivateInputs[T], xp: Maths[T]) -> tuple[T, ...]:
+def _position(rules: SimulatorParams, a: Any, xp: Maths[T]) -> tuple[T, ...]:
     equity = a.cash + a.units * a.mark
     safe_equity = xp.where(equity > 0.0, equity, 1.0)
     side = xp.sign(a.units)
@@ -107,7 +93,7 @@ def _position(rules: SimulatorParams, a: PrivateInputs[T], xp: Maths[T]) -> tupl
     )
 
 
-def _portfolio(rules: SimulatorParams, a: PrivateInputs[T], xp: Maths[T]) -> tuple[T, ...]:
+def _portfolio(rules: SimulatorParams, a: Any, xp: Maths[T]) -> tuple[T, ...]:
     initial = rules.account.initial_cash_ccy
     equity = a.cash + a.units * a.mark
     safe_equity = xp.where(equity > 0.0, equity, 1.0)
@@ -132,9 +118,8 @@ def _portfolio(rules: SimulatorParams, a: PrivateInputs[T], xp: Maths[T]) -> tup
 def observe_accounts(rules: SimulatorParams, account: Account) -> Tensor:
     """Return the private observation of B accounts, (18, B), in the accounts' number format."""
     # Counts too: a quotient of integers would be float32, whatever the accounts are.
-    dtype = account.cash.dtype
-    inputs = PrivateInputs(*(getattr(account, name).to(dtype) for name in PrivateInputs._fields))
-    return torch.stack(private_features(rules, inputs, TENSOR_MATHS))
+    numbers = {name: getattr(account, name).to(account.cash.dtype) for name in _COUNTS}
+    return torch.stack(private_features(rules, account._replace(**numbers), TENSOR_MATHS))
 
 
 def observe_opened(rules: SimulatorParams, account: Account) -> Tensor:
@@ -143,8 +128,8 @@ def observe_opened(rules: SimulatorParams, account: Account) -> Tensor:
     What `observe_accounts` would return, at next to no cost: only `stale` differs between them.
     """
     cash = rules.account.initial_cash_ccy
-    zeros = dict.fromkeys(PrivateInputs._fields, 0.0)
-    opened = PrivateInputs(**(zeros | {"cash": cash, "peak": cash, "mark": 1.0}))
+    zeros = dict.fromkeys(Account._fields, 0.0)
+    opened = SimpleNamespace(**(zeros | {"cash": cash, "peak": cash, "mark": 1.0}))
     numbers = private_features(rules, opened, FLOAT_MATHS)
     like = account.cash
     # Filled on the device: a copy from the host could not be captured as a CUDA graph.

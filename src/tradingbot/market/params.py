@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Literal
 
-from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.checks import CheckedFields, bounded, require
 from tradingbot.risk.limits import RiskLimits
 
 ActionSpace = Literal["continuous", "target", "discrete"]
@@ -23,45 +24,28 @@ NEVER_FRAC = 1.0e30
 
 
 @dataclass(frozen=True)
-class AccountRules:
+class AccountRules(CheckedFields):
     """Capital of one account and what closes its positions.
 
     Infinity and `NEVER_BARS` switch a limit off.
     """
 
-    initial_cash_ccy: float = 100_000.0
+    initial_cash_ccy: float = bounded(100_000.0, "(0, inf)")
     """Cash of an account at the beginning of an episode."""
-    maintenance_frac: float = 1.3
+    maintenance_frac: float = bounded(1.3, "(1, inf)")
     """Cash below which a short is closed, of the short's value."""
-    max_participation_frac: float = 0.1
+    max_participation_frac: float = bounded(0.1, "(0, 1]")
     """Largest fill, of the bar's volume."""
-    stop_loss_frac: float = math.inf
+    stop_loss_frac: float = bounded(math.inf, "> 0")
     """Loss of a position, of its entry price, at which it is closed within the bar."""
-    take_profit_frac: float = math.inf
+    take_profit_frac: float = bounded(math.inf, "> 0")
     """Profit of a position, of its entry price, at which it is closed within the bar."""
-    max_holding_bars: int = NEVER_BARS
+    max_holding_bars: int = bounded(NEVER_BARS, ">= 1")
     """Bars after which a position is closed at the next open."""
-    position_loss_frac: float = 0.05
+    position_loss_frac: float = bounded(0.05, "> 0")
     """Loss of a position, of its entry price, at which it is closed at the next open."""
-    portfolio_loss_frac: float = 0.20
+    portfolio_loss_frac: float = bounded(0.20, "(0, 1]")
     """Loss of the account, of its initial cash, at which everything is closed and trading ends."""
-
-    def __post_init__(self) -> None:
-        require_kinds(self)
-        require(0.0 < self.initial_cash_ccy < math.inf, "initial_cash_ccy must be above 0", self)
-        require(1.0 < self.maintenance_frac < math.inf, "maintenance_frac must be above 1", self)
-        require(
-            0.0 < self.max_participation_frac <= 1.0,
-            "max_participation_frac must lie in (0, 1]",
-            self,
-        )
-        require(self.stop_loss_frac > 0.0, "stop_loss_frac must be above 0", self)
-        require(self.take_profit_frac > 0.0, "take_profit_frac must be above 0", self)
-        require(self.max_holding_bars >= 1, "max_holding_bars must be 1 or more", self)
-        require(self.position_loss_frac > 0.0, "position_loss_frac must be above 0", self)
-        require(
-            0.0 < self.portfolio_loss_frac <= 1.0, "portfolio_loss_frac must lie in (0, 1]", self
-        )
 
     @property
     def watches_bars(self) -> bool:
@@ -70,48 +54,35 @@ class AccountRules:
 
 
 @dataclass(frozen=True)
-class ActionRules:
+class ActionRules(CheckedFields):
     """How a number or a code becomes an order."""
 
     space: ActionSpace = "continuous"
     """Continuous: signed share of the buying power; target: exposure; discrete: a code."""
-    hold_zone: float = 0.1
+    hold_zone: float = bounded(0.1, "[0, 1)")
     """Continuous actions up to this size do nothing."""
-    smoothing_bars: int = 3
+    smoothing_bars: int = bounded(3, ">= 1")
     """Span of the exponential smoothing of continuous and target actions; 1 is none."""
     entry_fracs: tuple[float, float, float] = (1 / 3, 2 / 3, 1.0)
     """BUY_SMALL, BUY_MEDIUM, BUY_LARGE, of the largest position."""
-    sell_partial_frac: float = 0.5
+    sell_partial_frac: float = bounded(0.5, "(0, 1)")
     """SELL_PARTIAL, of the position."""
-    add_frac: float = 1 / 3
+    add_frac: float = bounded(1 / 3, "(0, 1]")
     """ADD_POSITION, of the largest position."""
-    max_adds: int = 2
+    max_adds: int = bounded(2, ">= 0")
     """Additions to one position, at most."""
-    add_min_profit_frac: float = 0.0
+    add_min_profit_frac: float = bounded(0.0, ">= 0")
     """Unrealised profit, of the entry price, below which ADD_POSITION is masked."""
-    max_repeats: int = 3
+    max_repeats: int = bounded(3, ">= 1")
     """Identical codes in a row, other than HOLD, that are executed."""
 
     def __post_init__(self) -> None:
-        require_kinds(self)
-        require(
-            self.space in ("continuous", "target", "discrete"),
-            "space must be continuous, target or discrete",
-            self,
+        super().__post_init__()
+        rising = len(self.entry_fracs) == 3 and all(
+            low < high for low, high in pairwise((0.0, *self.entry_fracs))
         )
-        require(0.0 <= self.hold_zone < 1.0, "hold_zone must lie in [0, 1)", self)
-        require(self.smoothing_bars >= 1, "smoothing_bars must be 1 or more", self)
-        require(
-            len(self.entry_fracs) == 3
-            and 0.0 < self.entry_fracs[0] < self.entry_fracs[1] < self.entry_fracs[2] <= 1.0,
-            "entry_fracs must be three rising fractions of at most 1",
-            self,
-        )
-        require(0.0 < self.sell_partial_frac < 1.0, "sell_partial_frac must lie in (0, 1)", self)
-        require(0.0 < self.add_frac <= 1.0, "add_frac must lie in (0, 1]", self)
-        require(self.max_adds >= 0, "max_adds must be 0 or more", self)
-        require(self.add_min_profit_frac >= 0.0, "add_min_profit_frac must be 0 or more", self)
-        require(self.max_repeats >= 1, "max_repeats must be 1 or more", self)
+        rule = "entry_fracs must be three rising fractions of at most 1"
+        require(rising and self.entry_fracs[-1] <= 1.0, rule, self)
 
     @property
     def smoothing(self) -> float:
@@ -120,25 +91,15 @@ class ActionRules:
 
 
 @dataclass(frozen=True)
-class EpisodeRules:
+class EpisodeRules(CheckedFields):
     """How long an episode lasts and what must lie before its first decision."""
 
-    episode_bars: int = 512
+    episode_bars: int = bounded(512, ">= 1")
     """Steps after which an episode is truncated."""
-    window_bars: int = 24
+    window_bars: int = bounded(24, ">= 1")
     """Bars in the window of an observation; so many must lie at or before the first decision."""
     fill_at: FillAt = "next_open"
     """Price of fills: the next open, or the close that was decided on (not attainable)."""
-
-    def __post_init__(self) -> None:
-        require_kinds(self)
-        require(self.episode_bars >= 1, "episode_bars must be 1 or more", self)
-        require(self.window_bars >= 1, "window_bars must be 1 or more", self)
-        require(
-            self.fill_at in ("next_open", "this_close"),
-            "fill_at must be next_open or this_close",
-            self,
-        )
 
 
 @dataclass(frozen=True)
@@ -151,27 +112,17 @@ class SimulatorParams:
     episode: EpisodeRules = field(default_factory=EpisodeRules)
 
     def __post_init__(self) -> None:
-        require(
-            not (self.action.space == "discrete" and self.limits.allow_short),
-            "allow_short must be false for discrete actions, which cannot open a short",
-            self.limits,
-        )
-        require(
-            self.limits.min_trade_ccy
-            <= self.limits.max_position_frac * self.account.initial_cash_ccy,
-            "min_trade_ccy must not exceed the largest position",
-            self.limits,
-        )
-        require(
-            self.account.maintenance_frac <= self.limits.margin_frac,
-            "maintenance_frac must not exceed margin_frac",
-            self.account,
-        )
-        require(
-            self.limits.min_trade_ccy <= self.limits.max_order_frac * self.account.initial_cash_ccy,
-            "max_order_frac must allow the smallest trade",
-            self.limits,
-        )
+        account, limits = self.account, self.limits
+        smallest, cash = limits.min_trade_ccy, account.initial_cash_ccy
+        never_shorts_by_code = self.action.space != "discrete" or not limits.allow_short
+        rule = "allow_short must be false for discrete actions, which cannot open a short"
+        require(never_shorts_by_code, rule, limits)
+        rule = "min_trade_ccy must not exceed the largest position"
+        require(smallest <= limits.max_position_frac * cash, rule, limits)
+        rule = "maintenance_frac must not exceed margin_frac"
+        require(account.maintenance_frac <= limits.margin_frac, rule, account)
+        rule = "max_order_frac must allow the smallest trade"
+        require(smallest <= limits.max_order_frac * cash, rule, limits)
 
 
 def endless(rules: SimulatorParams) -> SimulatorParams:

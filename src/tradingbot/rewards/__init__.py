@@ -1,6 +1,7 @@
 """Rewards: named terms of one step, stacked with weights; their sum is the reward.
 
-A new term is one file in `rewards/terms` and a line in `rewards/catalogue.py`. What each means:
+A new term is a formula in the file of its objective in `rewards/terms`, and a line in
+`rewards/catalogue.py`. What each means:
 `docs/environments/rewards.md`.
 """
 

@@ -14,38 +14,27 @@ from tradingbot.market.maths import Maths, T
 from tradingbot.plugins.declaration import DeclaredReward
 from tradingbot.plugins.failing import plugin_error
 from tradingbot.rewards.inputs import RewardInputs
-from tradingbot.rewards.term import OBJECTIVES, Bounds, RewardTerm
-from tradingbot.rewards.terms import (
-    cost,
-    differential_sharpe,
-    diversity,
-    drawdown,
-    hold,
-    intrinsic_action,
-    log_growth,
-    pnl,
-    repeat,
-    sharpe,
-    sizing,
-    time_efficiency,
-)
+from tradingbot.rewards.term import OBJECTIVES, Bounds, Objective, RewardTerm, TermOptions
+from tradingbot.rewards.terms import activity, exploration, profit, risk, timing
 
-_TERMS: dict[str, RewardTerm] = {
-    module.TERM.name: module.TERM
-    for module in (
-        pnl,
-        cost,
-        time_efficiency,
-        sharpe,
-        drawdown,
-        sizing,
-        hold,
-        diversity,
-        repeat,
-        intrinsic_action,
-        log_growth,
-        differential_sharpe,
-    )
+_PACKAGED: tuple[tuple[Objective, int, Any, type[TermOptions]], ...] = (
+    ("profit", 1, profit.pnl, profit.PnlOptions),
+    ("profit", 1, profit.cost, profit.CostOptions),
+    ("timing", 1, timing.time_efficiency, timing.TimeEfficiencyOptions),
+    ("risk", 1, risk.sharpe, risk.SharpeOptions),
+    ("risk", 1, risk.drawdown, risk.DrawdownOptions),
+    ("risk", 1, risk.sizing, risk.SizingOptions),
+    ("activity", 1, activity.hold, activity.HoldOptions),
+    ("exploration", 1, exploration.diversity, exploration.DiversityOptions),
+    ("activity", 1, activity.repeat, activity.RepeatOptions),
+    ("exploration", 1, exploration.intrinsic_action, exploration.IntrinsicActionOptions),
+    ("profit", 1, profit.log_growth, profit.LogGrowthOptions),
+    ("risk", 1, risk.differential_sharpe, risk.DifferentialSharpeOptions),
+)
+"""Objective, version, formula, whose name is the term's, and options."""
+_TERMS = {
+    formula.__name__: RewardTerm(formula.__name__, version, formula, options, objective)
+    for objective, version, formula, options in _PACKAGED
 }
 
 
@@ -105,12 +94,8 @@ def _term(declared: DeclaredReward) -> RewardTerm:
 
     bounds = Bounds(declared.low, declared.high)
     fields = [(name, type(value), value) for name, value in declared.options.items()]
-    options = make_dataclass(
-        f"{declared.name}_options",
-        fields,
-        frozen=True,
-        namespace={"bounds": property(lambda _: bounds)},
-    )
+    title, namespace = f"{declared.name}_options", {"bounds": property(lambda _: bounds)}
+    options = make_dataclass(title, fields, frozen=True, namespace=namespace)
     objective = declared.objective
     if objective not in OBJECTIVES:
         raise ConfigError(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
+from tradingbot.domain.checks import CheckedFields
 from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.market.maths import Maths, T
 from tradingbot.rewards.inputs import RewardInputs
@@ -18,12 +19,13 @@ class Bounds(NamedTuple):
     high: float
 
 
-class TermOptions(Protocol):
+class TermOptions(CheckedFields):
     """Options of a term: a frozen dataclass of numbers and flags that knows the term's bounds."""
 
     @property
     def bounds(self) -> Bounds:
         """The term lies within these."""
+        return Bounds(-1.0, 1.0)
 
 
 class Formula(Protocol):
@@ -40,14 +42,14 @@ OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 
 @dataclass(frozen=True)
 class RewardTerm:
-    """A term of a reward. Its module's docstring is its specification."""
+    """A term of a reward. Its formula's docstring is its specification."""
 
     name: str
     version: int
     """Raised whenever the same step can give another number."""
     formula: Formula
     options: type[Any]
-    """Frozen dataclass that satisfies `TermOptions`; its defaults are the term's."""
+    """Frozen dataclass with `bounds`, as `TermOptions` has them; its defaults are the term's."""
     objective: Objective
 
     @property
@@ -84,20 +86,6 @@ class RewardTerm:
 def _require_kind(name: str, value: object, default: object, where: str) -> None:
     """Flags are true or false, everything else is a number."""
     flag = isinstance(default, bool)
-    fits = isinstance(value, bool) if flag else _is_number(value)
-    if not fits:
+    if not isinstance(value, bool if flag else int | float) or isinstance(value, bool) != flag:
         kind = "true or false" if flag else "a number"
         raise ConfigError(f"{name} must be {kind}", was=repr(value), where=where)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def require(holds: bool, rule: str, options: object) -> None:
-    """Raise ConfigError unless a rule holds; the first word of the rule names the option."""
-    if not holds:
-        name = rule.split()[0]
-        raise ConfigError(
-            rule, was=getattr(options, name, None), where=f"{type(options).__name__}.{name}"
-        )

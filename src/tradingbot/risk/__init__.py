@@ -1,13 +1,14 @@
 """Rules that orders must pass, as pure checks of a batch: the same in simulation and live.
 
-A rule of orders is one file in `rules/`, rules of sessions are in `session_rules.py`. Nothing
+Rules of orders are in `order_rules.py`, rules of sessions in `session_rules.py`. Nothing
 here may read a policy, a reward or a clock.
 """
 
-from tradingbot.risk.catalogue import RULES, SESSION_RULES
 from tradingbot.risk.gate import explain, explain_session, judge, judge_session
 from tradingbot.risk.limits import RiskLimits, SessionLimits
+from tradingbot.risk.order_rules import RULES
 from tradingbot.risk.rule import OrderView, RiskRule, RiskVerdict, SessionFacts, SessionRule
+from tradingbot.risk.session_rules import SESSION_RULES
 
 __all__ = [
     "RULES",

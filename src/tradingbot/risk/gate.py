@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from tradingbot.domain.denial import Denial
-from tradingbot.risk.catalogue import RULES, SESSION_RULES
 from tradingbot.risk.limits import RiskLimits, SessionLimits
+from tradingbot.risk.order_rules import RULES
 from tradingbot.risk.rule import OrderView, RiskRule, RiskVerdict, SessionRule
+from tradingbot.risk.session_rules import SESSION_RULES
 
 _Rule = TypeVar("_Rule", RiskRule, SessionRule)
 

@@ -18,7 +18,7 @@ from tradingbot.market import Account, SimulatorParams
 from tradingbot.rewards import PotentialShaping, RewardStack, reward_preset
 from tradingbot.rewards.stack import WeightedTerm
 from tradingbot.rewards.term import RewardTerm
-from tradingbot.rewards.terms.log_growth import LogGrowthOptions
+from tradingbot.rewards.terms.profit import LogGrowthOptions
 
 
 def growth(step: Any, _options: object, _xp: object) -> Any:

@@ -13,7 +13,6 @@ from reference.scalar_simulator.translation import scalar_number_of_code
 from tradingbot.domain.action import Action
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.translator import (
-    code_masks,
     code_of_number,
     is_reached,
     number_for_share,
@@ -33,6 +32,7 @@ from tradingbot.market import (
 )
 from tradingbot.market.actions import decode_continuous
 from tradingbot.market.buying_power import buying_power_of
+from tradingbot.market.compiled import allowed_codes
 from tradingbot.market.maths import FLOAT_MATHS, TENSOR_MATHS
 from tradingbot.risk.limits import RiskLimits
 
@@ -266,10 +266,10 @@ def test_code_of_number_nan_is_hold():
     assert code_of_number(rules_of("continuous"), FREE, account, number).item() == Action.HOLD
 
 
-def test_code_masks_flat_and_long():
-    rules = rules_of("continuous")
-    flat = code_masks(rules, FREE, account_with(0.0))[0].tolist()
-    long = code_masks(rules, FREE, account_with(60.0))[0].tolist()
+def test_allowed_codes_flat_and_long():
+    rules = rules_of("discrete")
+    flat = allowed_codes(rules, FREE, account_with(0.0))[:, 0].tolist()
+    long = allowed_codes(rules, FREE, account_with(60.0))[:, 0].tolist()
     assert flat == [True, True, True, True, False, False, False]
     assert long == [True, False, False, False, True, True, True]
 

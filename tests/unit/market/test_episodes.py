@@ -19,7 +19,6 @@ from tradingbot.market.episodes import (
     fixed_symbols,
     lane_key,
     mix,
-    mix_number,
     possible_starts,
     start_row,
     start_rows,
@@ -35,7 +34,7 @@ def starts_of(n_choices: int, n_lanes: int, seed: int = 1) -> Starts:
 
 def test_hash_of_one_number_equals_the_batched_one() -> None:
     numbers = [0, 1, 7, 2**31, 2**32 - 1, 2**32, 2**40 + 5]
-    assert mix(torch.tensor(numbers)).tolist() == [mix_number(x) for x in numbers]
+    assert mix(torch.tensor(numbers)).tolist() == [mix(x) for x in numbers]
 
 
 def test_starts_are_uniform_over_choices() -> None:

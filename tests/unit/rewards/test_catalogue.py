@@ -17,14 +17,14 @@ from tradingbot.rewards import (
     reward_stack,
     reward_term,
 )
-from tradingbot.rewards.terms import pnl
+from tradingbot.rewards.terms.profit import PnlOptions
 
 
 @pytest.fixture
 def gain_term() -> Iterator[RewardTerm]:
     """A term of one's own, taken out again afterwards."""
     term = RewardTerm(
-        "gain_alone", 1, lambda step, options, xp: step.gain, pnl.PnlOptions, objective="profit"
+        "gain_alone", 1, lambda step, options, xp: step.gain, PnlOptions, objective="profit"
     )
     yield term
     catalogue._TERMS.pop(term.name, None)
@@ -51,6 +51,6 @@ def test_unknown_term_is_refused_with_a_suggestion() -> None:
         reward_term("drawdwon")
 
 
-def test_listing_cannot_be_changed() -> None:
+def test_listing_cannot_be_changed(gain_term: RewardTerm) -> None:
     with pytest.raises(TypeError):
-        registered_terms()["x"] = pnl.TERM  # type: ignore[index]
+        registered_terms()["x"] = gain_term  # type: ignore[index]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from tradingbot.agents.policy import MarketRule
-from tradingbot.market.episodes import mix, mix_number
+from tradingbot.market.episodes import mix
 
 LEVELS = 4
 """0, ⅓, ⅔ and the whole of the largest position, equally likely."""
@@ -24,5 +24,5 @@ class RandomTargets(MarketRule):
 
     def wants(self, row: Tensor) -> Tensor:
         """Return targets (…) of rows (…)."""
-        level = (mix(mix(row) + mix_number(self.seed)) * LEVELS) >> 32
+        level = (mix(mix(row) + mix(self.seed)) * LEVELS) >> 32
         return level.double() / (LEVELS - 1)

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tradingbot.domain.checks import require
-from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.checks import CheckedFields, bounded, require
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.build_world import world_from_bars
+from tradingbot.envs.curriculum.stored_state import StoredState
 from tradingbot.envs.world import World
 from tradingbot.features.inputs import BAR_FIELDS
 from tradingbot.features.registry import technical_features
@@ -30,28 +30,22 @@ _LARGEST_FALL = -0.9  # of one bar, so that a price stays above 0 whatever the m
 
 
 @dataclass(frozen=True)
-class Knobs:
+class Knobs(CheckedFields):
     """What makes a market harder. The defaults change nothing."""
 
-    spread_frac: float = 0.0
+    spread_frac: float = bounded(0.0, "[0, 1)")
     """Added to the quoted spread; a fill pays half of it."""
-    volatility_factor: float = 1.0
+    volatility_factor: float = bounded(1.0, "(0, 10]")
     """Multiplies every move, and the range of every bar."""
-    trend_clarity: float = 1.0
+    trend_clarity: float = bounded(1.0, "[0, 1]")
     """c in [0, 1]: moves are mixed with noise of their own size, c · move + √(1 − c²) · noise. The
     variance stays, autocorrelations and the edge of any forecast fall (by c² and c)."""
-    noise_frac: float = 0.0
+    noise_frac: float = bounded(0.0, "[0, 10]")
     """Size of a passing error in each price, of the bar's volatility: gone at the next bar."""
-
-    def __post_init__(self) -> None:
-        require(0.0 <= self.spread_frac < 1.0, "spread_frac must lie in [0, 1)", self)
-        require(0.0 < self.volatility_factor <= 10.0, "volatility_factor must lie in (0, 10]", self)
-        require(0.0 <= self.trend_clarity <= 1.0, "trend_clarity must lie in [0, 1]", self)
-        require(0.0 <= self.noise_frac <= 10.0, "noise_frac must lie in [0, 10]", self)
 
 
 @dataclass(frozen=True)
-class DifficultyRules:
+class DifficultyRules(CheckedFields):
     """Between which ends, and how fast, difficulty moves."""
 
     easiest: Knobs = field(default_factory=lambda: Knobs(0.0, 0.5, 1.0, 0.0))
@@ -62,64 +56,37 @@ class DifficultyRules:
     """Share of successes from which the level rises …"""
     lower_at_frac: float = 0.4
     """… and up to which it falls; between the two it rests, which keeps it from swinging."""
-    episodes_per_decision: int = 10
+    episodes_per_decision: int = bounded(10, ">= 1")
     """Outcomes that one decision is made on; each is used once."""
     largest_step: float = 0.1
     smallest_step: float = 0.0125
     """A step is halved when the level turns round and doubled when it goes on."""
 
     def __post_init__(self) -> None:
-        require(
-            0.0 <= self.lower_at_frac < self.raise_at_frac <= 1.0,
-            "raise_at_frac must be above lower_at_frac, both in [0, 1]",
-            self,
-        )
-        require(self.episodes_per_decision >= 1, "episodes_per_decision must be 1 or more", self)
-        require(
-            0.0 < self.smallest_step <= self.largest_step <= 1.0,
-            "smallest_step must be above 0 and at most largest_step, which is at most 1",
-            self,
-        )
+        super().__post_init__()
+        rule = "raise_at_frac must be above lower_at_frac, both in [0, 1]"
+        require(0.0 <= self.lower_at_frac < self.raise_at_frac <= 1.0, rule, self)
+        rule = "smallest_step must be above 0 and at most largest_step, which is at most 1"
+        require(0.0 < self.smallest_step <= self.largest_step <= 1.0, rule, self)
 
 
 @dataclass(frozen=True)
-class DifficultyState:
+class DifficultyState(StoredState, CheckedFields):
     """Where the controller is."""
 
-    level: float = 0.0
+    level: float = bounded(0.0, "[0, 1]")
     """0 easiest, 1 hardest."""
-    step: float = 0.1
+    step: float = bounded(0.1, "(0, 1]")
     """Size of the next move if it goes the way of the last."""
     last_move: int = 0
     """1 the level rose last, −1 it fell, 0 it has not moved."""
     outcomes: tuple[bool, ...] = ()
     """Since the last decision."""
+    title = "difficulty"
 
     def __post_init__(self) -> None:
-        require(0.0 <= self.level <= 1.0, "level must lie in [0, 1]", self)
-        require(0.0 < self.step <= 1.0, "step must lie in (0, 1]", self)
+        super().__post_init__()
         require(self.last_move in (-1, 0, 1), "last_move must be -1, 0 or 1", self)
-
-    def to_json(self) -> dict[str, object]:
-        """Return plain values that JSON can hold."""
-        return asdict(self) | {"outcomes": list(self.outcomes)}
-
-    @classmethod
-    def from_json(cls, values: dict[str, object]) -> DifficultyState:
-        """Read what `to_json` wrote.
-
-        Raises:
-            ConfigError: If a key is missing or unknown, or a value of the wrong kind.
-        """
-        match values:
-            case {
-                "level": int() | float() as level,
-                "step": int() | float() as step,
-                "last_move": int() as last_move,
-                "outcomes": [*outcomes],
-            } if len(values) == 4 and all(isinstance(x, bool) for x in outcomes):
-                return cls(float(level), float(step), last_move, tuple(x is True for x in outcomes))
-        raise ConfigError("difficulty must be what to_json wrote", was=str(values)[:80])
 
 
 def adapt(

@@ -6,13 +6,12 @@ is in `difficulty`. Here both are applied, between episodes only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, SupportsFloat
 
 import gymnasium as gym
 
-from tradingbot.domain.checks import require
+from tradingbot.domain.checks import CheckedFields, bounded, require
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.build_world import synthetic_world
@@ -35,6 +34,7 @@ from tradingbot.envs.curriculum.stages import (
     episode_result,
     is_success,
 )
+from tradingbot.envs.curriculum.stored_state import StoredState
 from tradingbot.envs.single import RenderMode, TradingEnv
 from tradingbot.envs.spaces import observation_space
 from tradingbot.envs.world import World
@@ -42,7 +42,7 @@ from tradingbot.market.costs import CostProfile
 
 
 @dataclass(frozen=True)
-class CurriculumConfig:
+class CurriculumConfig(CheckedFields):
     """What the stages are applied to."""
 
     env: EnvConfig = field(default_factory=EnvConfig)
@@ -51,51 +51,28 @@ class CurriculumConfig:
     rule: PassRule = field(default_factory=PassRule)
     difficulty: DifficultyRules | None = None
     """Let difficulty move within a stage; None leaves stages as they are."""
-    n_symbols: int = 2
+    n_symbols: int = bounded(2, ">= 1")
     """Symbols of a stage's market; each episode draws one."""
     n_bars: int = 1_500
-    episodes_per_world: int = 25
+    episodes_per_world: int = bounded(25, ">= 1")
     """Episodes after which a stage's market is generated anew: a remembered path passes nothing."""
     seed: int = 0
     """Root of the markets."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(isinstance(self.env, EnvConfig), "env must be an EnvConfig", self)
         require(len(self.stages) >= 1, "stages must be one or more", self)
-        require(self.n_symbols >= 1, "n_symbols must be 1 or more", self)
-        require(self.episodes_per_world >= 1, "episodes_per_world must be 1 or more", self)
         require(0 <= self.seed < 2**63, "seed must lie in [0, 2^63)", self)
 
 
 @dataclass(frozen=True)
-class Progress:
+class Progress(StoredState):
     """Where a learner stands, all that is needed to go on."""
 
     curriculum: CurriculumState = field(default_factory=CurriculumState)
     difficulty: DifficultyState = field(default_factory=DifficultyState)
-
-    def to_json(self) -> dict[str, object]:
-        """Return plain values that JSON can hold."""
-        return {
-            "curriculum": self.curriculum.to_json(),
-            "difficulty": self.difficulty.to_json(),
-        }
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, object]) -> Progress:
-        """Read what `to_json` wrote.
-
-        Raises:
-            ConfigError: If it is not that.
-        """
-        match values:
-            case {"curriculum": dict() as curriculum, "difficulty": dict() as difficulty} if (
-                len(values) == 2
-            ):
-                return cls(
-                    CurriculumState.from_json(curriculum), DifficultyState.from_json(difficulty)
-                )
-        raise ConfigError("progress must be what to_json wrote", was=str(values)[:80])
+    title = "progress"
 
 
 def progress_after(config: CurriculumConfig, progress: Progress, result: EpisodeResult) -> Progress:
@@ -261,17 +238,12 @@ class CurriculumEnv(gym.Env[Any, Any]):
 
 
 def _require_kinds(config: object, progress: object) -> None:
-    if not isinstance(config, CurriculumConfig):
-        raise ConfigError(
-            "config must be a CurriculumConfig",
-            was=repr(config) if isinstance(config, str) else type(config).__name__,
-            where="CurriculumEnv",
-            remedy="Use CurriculumConfig(env=EnvConfig(…))",
-        )
-    if not isinstance(progress, Progress):
-        raise ConfigError(
-            "progress must be a Progress",
-            was=type(progress).__name__,
-            where="CurriculumEnv",
-            remedy="Use Progress.from_json",
-        )
+    given = (
+        (config, CurriculumConfig, "Use CurriculumConfig(env=EnvConfig(…))"),
+        (progress, Progress, "Use Progress.from_json"),
+    )
+    for name, (value, kind, remedy) in zip(("config", "progress"), given, strict=True):
+        if not isinstance(value, kind):
+            was = repr(value) if isinstance(value, str) else type(value).__name__
+            rule = f"{name} must be a {kind.__name__}"
+            raise ConfigError(rule, was=was, where="CurriculumEnv", remedy=remedy)

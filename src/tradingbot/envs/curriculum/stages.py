@@ -7,12 +7,12 @@ Everything here is a pure function of plain values. The environment that walks t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from tradingbot.domain.checks import require
+from tradingbot.domain.checks import CheckedFields, bounded, require
 from tradingbot.domain.errors import ConfigError
+from tradingbot.envs.curriculum.stored_state import StoredState
 from tradingbot.envs.single.info import EpisodeSummary
 from tradingbot.market.costs import CostProfile
 
@@ -45,11 +45,8 @@ class CurriculumStage:
     def __post_init__(self) -> None:
         require(0.0 <= self.trend_strength <= 1.0, "trend_strength must lie in [0, 1]", self)
         require(0.0 < self.vol_frac <= 0.05, "vol_frac must lie in (0, 0.05]", self)
-        require(
-            COMMISSION_FRAC * 1e4 <= self.cost_bps < 1e4,
-            "cost_bps must lie in [0.2, 10000): the commission alone is 0.2",
-            self,
-        )
+        rule = "cost_bps must lie in [0.2, 10000): the commission alone is 0.2"
+        require(COMMISSION_FRAC * 1e4 <= self.cost_bps < 1e4, rule, self)
         require(math.isfinite(self.min_sharpe), "min_sharpe must be finite", self)
         require(self.min_trades >= 0, "min_trades must be 0 or more", self)
         require(0.0 <= self.min_win_rate_frac <= 1.0, "min_win_rate_frac must lie in [0, 1]", self)
@@ -62,11 +59,8 @@ class CurriculumStage:
     @property
     def market_params(self) -> dict[str, Any]:
         """Parameters of the synthetic market `hidden_trend`."""
-        return {
-            "kappa": self.trend_strength,
-            "phi": self.trend_persistence,
-            "vol_frac": self.vol_frac,
-        }
+        persistence = self.trend_persistence
+        return {"kappa": self.trend_strength, "phi": persistence, "vol_frac": self.vol_frac}
 
 
 STAGES: tuple[CurriculumStage, ...] = (
@@ -79,22 +73,18 @@ STAGES: tuple[CurriculumStage, ...] = (
 
 
 @dataclass(frozen=True)
-class PassRule:
+class PassRule(CheckedFields):
     """How many episodes, and how many of the last ones well, pass a stage."""
 
     min_episodes: int = 100
-    recent_episodes: int = 10
-    min_success_frac: float = 0.8
+    recent_episodes: int = bounded(10, ">= 1")
+    min_success_frac: float = bounded(0.8, "(0, 1]")
     """Of the recent episodes."""
 
     def __post_init__(self) -> None:
-        require(self.recent_episodes >= 1, "recent_episodes must be 1 or more", self)
-        require(
-            self.min_episodes >= self.recent_episodes,
-            "min_episodes must be recent_episodes or more",
-            self,
-        )
-        require(0.0 < self.min_success_frac <= 1.0, "min_success_frac must lie in (0, 1]", self)
+        super().__post_init__()
+        enough = self.min_episodes >= self.recent_episodes
+        require(enough, "min_episodes must be recent_episodes or more", self)
 
 
 @dataclass(frozen=True)
@@ -110,43 +100,23 @@ class EpisodeResult:
 
 
 @dataclass(frozen=True)
-class CurriculumState:
+class CurriculumState(StoredState, CheckedFields):
     """Where a learner stands."""
 
-    stage: int = 0
+    stage: int = bounded(0, ">= 0")
     """Index of the stage that is being learned."""
-    episodes: int = 0
+    episodes: int = bounded(0, ">= 0")
     """Finished in this stage."""
     recent: tuple[bool, ...] = ()
     """Success of the last episodes in this stage, the newest last."""
     completed: bool = False
     """The last stage has been passed (and goes on)."""
+    title = "curriculum state"
 
-    def to_json(self) -> dict[str, object]:
-        """Return plain values that JSON can hold."""
-        return asdict(self) | {"recent": list(self.recent)}
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, object]) -> CurriculumState:
-        """Read what `to_json` wrote.
-
-        Raises:
-            ConfigError: If a key is missing or unknown, or a value is impossible.
-        """
-        match values:
-            case {
-                "stage": int() as stage,
-                "episodes": int() as episodes,
-                "recent": [*recent],
-                "completed": bool() as completed,
-            } if (
-                len(values) == 4
-                and type(stage) is type(episodes) is int  # true is an int to Python
-                and all(isinstance(x, bool) for x in recent)
-                and min(stage, episodes - len(recent)) >= 0
-            ):
-                return cls(stage, episodes, tuple(x is True for x in recent), completed)
-        raise ConfigError("curriculum state must be what to_json wrote", was=str(values)[:80])
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        rule = "recent must not hold more than the finished episodes"
+        require(len(self.recent) <= self.episodes, rule, self)
 
 
 def episode_result(summary: EpisodeSummary) -> EpisodeResult:

@@ -1,6 +1,6 @@
 """Does a trading environment keep its promises? Known answers on dictated prices, for any of them.
 
-Checks live in `checks/`, one per file; what is needed to talk to an environment in `probe.py`.
+Checks live in `checks/`, by what they are about; how to talk to an environment in `probe.py`.
 Nothing here trains or trades.
 """
 

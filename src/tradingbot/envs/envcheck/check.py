@@ -36,7 +36,7 @@ class EnvCheck:
     """One promise, a market on which its answer is known, and the judge."""
 
     id: str
-    """Also the name of its file."""
+    """The name of the function that judges."""
     promise: str
     """The sentence that must hold."""
     scenario: str
@@ -47,6 +47,13 @@ class EnvCheck:
     """May raise `CannotTell`."""
     needs_dictation: bool = True
     """Must have prices it dictates, and the actions and account of a probe."""
+
+
+def declare_check(
+    *, promise: str, scenario: str, remedy: str, needs_dictation: bool = True
+) -> Callable[[Callable[[EnvProbe], CheckOutcome]], EnvCheck]:
+    """Make the function below a check of its name; arguments as the fields of `EnvCheck`."""
+    return lambda judge: EnvCheck(judge.__name__, promise, scenario, remedy, judge, needs_dictation)
 
 
 def make_outcome(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -67,26 +67,20 @@ def our_probe(
         make: The scalar environment, or a lane of the tensor simulator (`LaneEnv`).
     """
 
-    def build(
-        bars: DictatedBars, *, fee_frac: float, borrow_frac: float, initial_cash: float
-    ) -> AnyEnv:
-        rules = _rules(space, initial_cash, episode_bars=len(bars) - 1 - LEAD_BARS)
-        costs = CostProfile(fee_frac, 0.0, borrow_frac_per_bar=borrow_frac)
-        config = EnvConfig(rules=rules, costs=costs, observation=observation, starts="first")
-        return make(_world(bars.closes.tobytes()), config)
-
-    def build_varied(
-        bars: DictatedBars, *, fee_frac: float, borrow_frac: float, initial_cash: float
-    ) -> AnyEnv:
-        rules = _rules(space, initial_cash, episode_bars=_VARIED_STEPS)
-        costs = CostProfile(fee_frac, 0.0, borrow_frac_per_bar=borrow_frac)
-        config = EnvConfig(rules=rules, costs=costs, observation=observation)
+    def build(bars: DictatedBars, *, varied: bool = False, **terms: float) -> AnyEnv:
+        episode_bars = _VARIED_STEPS if varied else len(bars) - 1 - LEAD_BARS
+        config = EnvConfig(
+            rules=_rules(space, terms["initial_cash"], episode_bars=episode_bars),
+            costs=CostProfile(terms["fee_frac"], 0.0, borrow_frac_per_bar=terms["borrow_frac"]),
+            observation=observation,
+            starts="random" if varied else "first",
+        )
         return make(_world(bars.closes.tobytes()), config)
 
     return EnvProbe(
         name=f"tradingbot {space}, {'tensor lane' if make is LaneEnv else observation}",
         build=build,
-        build_varied=build_varied,
+        build_varied=partial(build, varied=True),
         lead_bars=LEAD_BARS,
         **_ACTIONS[space],
         cash=lambda env, info: info["cash"],
@@ -131,8 +125,7 @@ def _world(closes: bytes) -> World:
         label="dictated prices of envcheck",
         synthetic=True,
     )
-    usable = np.arange(len(prices))[None] >= LEAD_BARS
-    return replace(world, usable=usable)
+    return replace(world, usable=np.arange(len(prices))[None] >= LEAD_BARS)
 
 
 def _number(share: float) -> NDArray[np.float32]:

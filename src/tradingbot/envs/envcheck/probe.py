@@ -122,9 +122,7 @@ class EnvProbe:
 def generic_probe(name: str, factory: Callable[[], AnyEnv]) -> EnvProbe:
     """Make a probe that knows nothing of an environment but how to build it."""
 
-    def build(
-        bars: DictatedBars, *, fee_frac: float, borrow_frac: float, initial_cash: float
-    ) -> AnyEnv:
+    def build(bars: DictatedBars, **costs: float) -> AnyEnv:
         return factory()
 
     return EnvProbe(name=name, build=build, dictates=False)

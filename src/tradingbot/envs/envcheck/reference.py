@@ -6,6 +6,7 @@ One symbol, four actions, whole account in or out, fill at the next open. Use th
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from tradingbot.domain.errors import UserError
 from tradingbot.envs.envcheck.bars import DictatedBars
-from tradingbot.envs.envcheck.probe import AnyEnv, EnvProbe
+from tradingbot.envs.envcheck.probe import EnvProbe
 
 HOLD, BUY, SELL, SHORT = range(4)
 _ROUNDING = 1e-12  # relative; keeps a buy of all cash from costing a rounding more than there is
@@ -136,23 +137,10 @@ class ReferenceEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
 def reference_probe(environment: type[ReferenceEnv] = ReferenceEnv) -> EnvProbe:
     """Make the probe of the reference environment, or of one derived from it."""
-
-    def build(
-        bars: DictatedBars, *, fee_frac: float, borrow_frac: float, initial_cash: float
-    ) -> AnyEnv:
-        return environment(
-            bars, fee_frac=fee_frac, borrow_frac=borrow_frac, initial_cash=initial_cash
-        )
-
-    def build_varied(
-        bars: DictatedBars, *, fee_frac: float, borrow_frac: float, initial_cash: float
-    ) -> AnyEnv:
-        return environment(bars, fee_frac=fee_frac, initial_cash=initial_cash, drawn_start=True)
-
     return EnvProbe(
         name="reference (synthetic)",
-        build=build,
-        build_varied=build_varied,
+        build=environment,
+        build_varied=partial(environment, drawn_start=True),
         lead_bars=1,
         hold=HOLD,
         buy=BUY,

@@ -9,7 +9,6 @@ from typing import Any
 from tradingbot.envs.envcheck.check import CheckVerdict
 
 _MARKS = {CheckVerdict.PASS: "pass", CheckVerdict.FAIL: "FAIL", CheckVerdict.UNTESTABLE: "-"}
-_SIGNS = {CheckVerdict.PASS: "pass", CheckVerdict.FAIL: "**FAIL**", CheckVerdict.UNTESTABLE: "–"}
 
 
 @dataclass(frozen=True)
@@ -95,19 +94,3 @@ def comparison_text(cards: Sequence[Scorecard]) -> str:
         lines.append(f"{finding.check:<{width}}" + "".join(f"{mark:>6}" for mark in marks))
     seen = [f"{card.title}, {f.check}: {f.says}" for card in cards for f in card.failed]
     return "\n".join([*lines, "", *seen]).rstrip()
-
-
-def markdown_table(cards: Sequence[Scorecard]) -> str:
-    """Write checks × environments as Markdown, and the number behind every FAIL below it."""
-    lines = [
-        "| check | " + " | ".join(card.title for card in cards) + " |",
-        "|---" * (len(cards) + 1) + "|",
-    ]
-    for finding in cards[0].findings:
-        signs = [_SIGNS[card.verdict_of(finding.check)] for card in cards]
-        lines.append(f"| `{finding.check}` | " + " | ".join(signs) + " |")
-    totals = [f"{c.count(CheckVerdict.PASS)} / {len(c.failed)}" for c in cards]
-    lines += ["| **passed / failed** | " + " | ".join(totals) + " |", ""]
-    for card in cards:
-        lines += [f"* {card.title}, `{f.check}`: {f.says}." for f in card.failed]
-    return "\n".join(lines)

@@ -6,7 +6,6 @@ import contextlib
 import io
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from tradingbot.domain.errors import UserError
 from tradingbot.envs.envcheck.bars import flat
@@ -52,25 +51,19 @@ def run_check(check: EnvCheck, probe: EnvProbe) -> ScorecardEntry:
             outcome = CheckOutcome(CheckVerdict.UNTESTABLE, str(e))
         except Exception as e:
             outcome = CheckOutcome(CheckVerdict.FAIL, f"raised {_describe(e)}")
-    failed = outcome.verdict is CheckVerdict.FAIL
-    return ScorecardEntry(
-        check=check.id,
-        promise=check.promise,
-        verdict=outcome.verdict,
-        says=outcome.says,
-        limit=_plain(outcome.limit),
-        observed=_plain(outcome.observed),
-        remedy=check.remedy if failed else "",
-    )
+    limit, observed = (None if x is None else float(x) for x in (outcome.limit, outcome.observed))
+    remedy = check.remedy if outcome.verdict is CheckVerdict.FAIL else ""
+    told = (outcome.verdict, outcome.says, limit, observed)
+    return ScorecardEntry(check.id, check.promise, *told, remedy)
 
 
 def _try_out(probe: EnvProbe) -> None:
     try:
         env = build(probe, flat())
         play(env, probe, (Intent.HOLD if probe.dictates else Intent.ANY,))
+    except UserError:
+        raise
     except Exception as e:
-        if isinstance(e, UserError):
-            raise
         raise UserError(
             "an environment to check must build, reset and take one step",
             was=_describe(e),
@@ -89,7 +82,3 @@ def _quiet() -> Iterator[None]:
 
 def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
-
-
-def _plain(number: Any) -> float | None:
-    return None if number is None else float(number)

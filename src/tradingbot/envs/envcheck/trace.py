@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.envs.envcheck.bars import DictatedBars, dictate
-from tradingbot.envs.envcheck.probe import (
-    INITIAL_CASH_CCY,
-    AnyEnv,
-    CannotTell,
-    EnvProbe,
-    Info,
-    Intent,
-)
+from tradingbot.envs.envcheck.probe import INITIAL_CASH_CCY, AnyEnv, CannotTell, EnvProbe, Intent
 
 SEED = 7
 
@@ -110,12 +103,12 @@ def play(env: AnyEnv, probe: EnvProbe, intents: Sequence[Intent], *, seed: int =
     """Reset with `seed` and carry out the intents until they or the episode are used up."""
     env.action_space.seed(seed)
     observation, info = env.reset(seed=seed)
-    moments = [_moment(env, probe, observation, info)]
+    seen: tuple[Any, ...] = (observation, 0.0, False, False, info)
+    moments = [_moment(env, probe, *seen)]
     for intent in intents:
-        observation, reward, terminated, truncated, info = env.step(probe.action(intent, env))
-        ends = bool(terminated), bool(truncated)
-        moments.append(_moment(env, probe, observation, info, float(reward), ends))
-        if any(ends):
+        seen = env.step(probe.action(intent, env))
+        moments.append(_moment(env, probe, *seen))
+        if moments[-1].terminated or moments[-1].truncated:
             break
     return Trace(tuple(moments))
 
@@ -154,25 +147,14 @@ def mark(bars: DictatedBars, probe: EnvProbe, moment: int) -> float:
     return float(bars.closes[min(probe.lead_bars + moment, len(bars) - 1)])
 
 
-def _moment(
-    env: AnyEnv,
-    probe: EnvProbe,
-    observation: Any,
-    info: Info,
-    reward: float = 0.0,
-    ends: tuple[bool, bool] = (False, False),
-) -> Moment:
+def _moment(env: AnyEnv, probe: EnvProbe, *seen: Any) -> Moment:
+    """Keep what `step` returned, and what the probe reads then."""
+    observation, reward, terminated, truncated, info = seen
+    told = {each.name: getattr(probe, each.name)(env, info) for each in fields(TracedAccount)}
     account = TracedAccount(
-        cash=_number(probe.cash(env, info)),
-        equity=_number(probe.equity(env, info)),
-        units=_number(probe.units(env, info)),
-        fees_paid=_number(probe.fees_paid(env, info)),
-        fill_price=_number(probe.fill_price(env, info)),
+        **{name: None if value is None else float(value) for name, value in told.items()}
     )
     terms = probe.reward_terms(env, info)
     declared = None if terms is None else {name: float(value) for name, value in terms.items()}
-    return Moment(copy.deepcopy(observation), reward, *ends, account, declared)
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None else float(value)
+    ends = bool(terminated), bool(truncated)
+    return Moment(copy.deepcopy(observation), float(reward), *ends, account, declared)

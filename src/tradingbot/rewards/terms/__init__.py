@@ -1,1 +1,1 @@
-"""Reward terms, one per file; `rewards/catalogue.py` lists them."""
+"""Reward terms, one file per objective; `rewards/catalogue.py` lists them."""

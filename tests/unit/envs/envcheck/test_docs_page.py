@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from tradingbot.envs.envcheck import CHECKS, Scorecard, run_checks
+from tradingbot.envs.envcheck import CHECKS, CheckVerdict, Scorecard, run_checks
+from tradingbot.envs.envcheck.bars import dictate, flat
 from tradingbot.envs.envcheck.ours import our_probes
 from tradingbot.envs.envcheck.peers import PEERS
-from tradingbot.envs.envcheck.scorecard import markdown_table
+from tradingbot.envs.envcheck.reference import ReferenceEnv, reference_probe
 
 ROOT = Path(__file__).resolve().parents[4]
 PAGE = ROOT / "docs" / "environments" / "envcheck.md"
 REGENERATE = ".venv/bin/python tests/unit/envs/envcheck/test_docs_page.py"
 # How many starts differ is a draw of the peers' unseeded generators.
 _DRAWN = re.compile(r"(?<=[ (])\d+(?= (of|different))")
+_SIGNS = {CheckVerdict.PASS: "pass", CheckVerdict.FAIL: "**FAIL**", CheckVerdict.UNTESTABLE: "–"}
 
 
 def render_checks() -> str:
@@ -32,6 +34,22 @@ def render_checks() -> str:
         for check in CHECKS
     ]
     return "\n".join(sections)
+
+
+def markdown_table(cards: Sequence[Scorecard]) -> str:
+    """Write checks × environments as Markdown, and the number behind every FAIL below it."""
+    lines = [
+        "| check | " + " | ".join(card.title for card in cards) + " |",
+        "|---" * (len(cards) + 1) + "|",
+    ]
+    for finding in cards[0].findings:
+        signs = [_SIGNS[card.verdict_of(finding.check)] for card in cards]
+        lines.append(f"| `{finding.check}` | " + " | ".join(signs) + " |")
+    totals = [f"{c.count(CheckVerdict.PASS)} / {len(c.failed)}" for c in cards]
+    lines += ["| **passed / failed** | " + " | ".join(totals) + " |", ""]
+    for card in cards:
+        lines += [f"* {card.title}, `{f.check}`: {f.says}." for f in card.failed]
+    return "\n".join(lines)
 
 
 def part(name: str) -> re.Pattern[str]:
@@ -58,6 +76,15 @@ def test_page_shows_the_score_card(card_of: Callable[[str], Scorecard]) -> None:
     fresh = markdown_table([card_of(name) for name in names]).strip()
 
     assert _DRAWN.sub("N", found("scores")) == _DRAWN.sub("N", fresh), f"run {REGENERATE}"
+
+
+def test_table_of_several_environments_has_a_column_each() -> None:
+    unknown = run_checks(lambda: ReferenceEnv(dictate(flat(), lead_bars=1)))
+
+    table = markdown_table([run_checks(reference_probe()), unknown])
+
+    assert "| `fees_charged` | pass | – |" in table
+    assert "| **passed / failed** | 14 / 0 | 5 / 0 |" in table
 
 
 def main() -> None:

@@ -1,1 +1,1 @@
-"""One check per file: a promise every trading environment makes, and a market that tests it."""
+"""Checks by what they are about: promises every trading environment makes, and their markets."""

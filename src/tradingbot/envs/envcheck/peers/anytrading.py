@@ -25,12 +25,10 @@ def stocks_probe() -> EnvProbe:
     """
     environment = load_module(_PACKAGE, "gym_anytrading.envs").StocksEnv
 
-    def build(
-        bars: DictatedBars, *, fee_frac: float, borrow_frac: float, initial_cash: float
-    ) -> AnyEnv:
+    def build(bars: DictatedBars, **costs: float) -> AnyEnv:
         market = frame(bars, Close=bars.closes)
         env: Any = environment(market, _WINDOW_BARS, (_WINDOW_BARS, len(bars)))
-        env.trade_fee_bid_percent = env.trade_fee_ask_percent = fee_frac
+        env.trade_fee_bid_percent = env.trade_fee_ask_percent = costs["fee_frac"]
         made: AnyEnv = env
         return made
 

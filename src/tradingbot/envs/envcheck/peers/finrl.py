@@ -5,6 +5,7 @@ The package's own `__init__` imports brokers that are not installed, so the file
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,10 @@ _PACKAGE = "finrl"
 _FOLDER = "finrl/meta/env_stock_trading"
 _MOST_SHARES = 100  # of one order; all the suite's cash at its first price
 _NEVER = 10**9
-_HOLD, _BUY, _SELL = (np.array([share], dtype=np.float32) for share in (0.0, 1.0, -1.0))
+_ACTIONS: dict[str, Any] = {
+    name: np.array([share], dtype=np.float32)
+    for name, share in (("hold", 0.0), ("buy", 1.0), ("sell", -1.0))
+}
 
 
 def pandas_probe() -> EnvProbe:
@@ -28,18 +32,16 @@ def pandas_probe() -> EnvProbe:
     """
     environment = load_file(_PACKAGE, f"{_FOLDER}/env_stocktrading.py").StockTradingEnv
 
-    def build(
-        bars: DictatedBars, *, fee_frac: float, borrow_frac: float, initial_cash: float
-    ) -> AnyEnv:
+    def build(bars: DictatedBars, **costs: float) -> AnyEnv:
         market = frame(bars, date=[str(i) for i in range(len(bars))], tic="X", indicator=0.0)
         made: AnyEnv = environment(
             df=market,
             stock_dim=1,
             hmax=_MOST_SHARES,
-            initial_amount=initial_cash,
+            initial_amount=costs["initial_cash"],
             num_stock_shares=[0],
-            buy_cost_pct=[fee_frac],
-            sell_cost_pct=[fee_frac],
+            buy_cost_pct=[costs["fee_frac"]],
+            sell_cost_pct=[costs["fee_frac"]],
             reward_scaling=1e-4,
             state_space=4,
             action_space=1,
@@ -52,9 +54,7 @@ def pandas_probe() -> EnvProbe:
         name="FinRL StockTradingEnv",
         version=version_of(_PACKAGE),
         build=build,
-        hold=_HOLD,
-        buy=_BUY,
-        sell=_SELL,
+        **_ACTIONS,
         cash=lambda env, info: _inner(env).state[0],
         units=lambda env, info: _inner(env).state[2],
         equity=lambda env, info: _inner(env).asset_memory[-1],
@@ -70,9 +70,7 @@ def numpy_probe() -> EnvProbe:
     """
     environment = load_file(_PACKAGE, f"{_FOLDER}/env_stocktrading_np.py").StockTradingEnv
 
-    def build_with(
-        bars: DictatedBars, fee_frac: float, initial_cash: float, *, is_training: bool
-    ) -> AnyEnv:
+    def build(bars: DictatedBars, *, is_training: bool = False, **costs: float) -> AnyEnv:
         arrays = {
             "price_array": bars.closes[:, None],
             "tech_array": np.zeros((len(bars), 1)),
@@ -81,31 +79,19 @@ def numpy_probe() -> EnvProbe:
         }
         made: AnyEnv = environment(
             arrays,
-            initial_capital=initial_cash,
-            buy_cost_pct=fee_frac,
-            sell_cost_pct=fee_frac,
+            initial_capital=costs["initial_cash"],
+            buy_cost_pct=costs["fee_frac"],
+            sell_cost_pct=costs["fee_frac"],
             max_stock=_MOST_SHARES,
         )
         return made
-
-    def build(
-        bars: DictatedBars, *, fee_frac: float, borrow_frac: float, initial_cash: float
-    ) -> AnyEnv:
-        return build_with(bars, fee_frac, initial_cash, is_training=False)
-
-    def build_varied(
-        bars: DictatedBars, *, fee_frac: float, borrow_frac: float, initial_cash: float
-    ) -> AnyEnv:
-        return build_with(bars, fee_frac, initial_cash, is_training=True)
 
     return EnvProbe(
         name="FinRL StockTradingEnv (np)",
         version=version_of(_PACKAGE),
         build=build,
-        build_varied=build_varied,
-        hold=_HOLD,
-        buy=_BUY,
-        sell=_SELL,
+        build_varied=partial(build, is_training=True),
+        **_ACTIONS,
         cash=lambda env, info: _inner(env).amount,
         units=lambda env, info: _inner(env).stocks[0],
         equity=lambda env, info: _inner(env).total_asset,

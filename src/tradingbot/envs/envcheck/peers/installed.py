@@ -75,14 +75,8 @@ def version_of(package: str) -> str:
 def frame(bars: DictatedBars, **columns: Any) -> Any:
     """Put bars into the pandas frame peers want: open, high, low, close, volume and `columns`."""
     pandas = import_module("pandas")
-    values = {
-        "open": bars.opens,
-        "high": bars.highs,
-        "low": bars.lows,
-        "close": bars.closes,
-        "volume": bars.volumes,
-    }
-    return pandas.DataFrame({**values, **columns})
+    names = ("open", "high", "low", "close", "volume")
+    return pandas.DataFrame({name: getattr(bars, f"{name}s") for name in names} | columns)
 
 
 def hours(bars: DictatedBars) -> Any:

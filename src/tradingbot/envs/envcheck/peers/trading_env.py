@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from tradingbot.envs.envcheck.probe import AnyEnv, EnvProbe, Info
 _PACKAGE = "gym-trading-env"
 _POSITIONS = [-1, 0, 1]
 _SHORT, _FLAT, _LONG = range(3)
-_VARIED_WINDOW_BARS, _VARIED_STEPS = 8, 24
+_VARIED = {"windows": 8, "max_episode_duration": 24}
 
 
 def trading_env_probe() -> EnvProbe:
@@ -24,42 +25,27 @@ def trading_env_probe() -> EnvProbe:
     """
     environment = load_module(_PACKAGE, "gym_trading_env.environments").TradingEnv
 
-    def build_with(bars: DictatedBars, **options: Any) -> AnyEnv:
+    def build(bars: DictatedBars, *, varied: bool = False, **costs: float) -> AnyEnv:
         growth = np.diff(np.log(bars.closes), prepend=np.log(bars.closes[0]))
         market = frame(bars, feature_close=bars.closes, feature_growth=growth)
         market.index = hours(bars)
         made: AnyEnv = environment(
-            market, positions=list(_POSITIONS), initial_position=0, verbose=0, **options
+            market,
+            positions=list(_POSITIONS),
+            initial_position=0,
+            verbose=0,
+            trading_fees=costs["fee_frac"],
+            borrow_interest_rate=costs["borrow_frac"],
+            portfolio_initial_value=costs["initial_cash"],
+            **(_VARIED if varied else {}),
         )
         return made
-
-    def build(
-        bars: DictatedBars, *, fee_frac: float, borrow_frac: float, initial_cash: float
-    ) -> AnyEnv:
-        return build_with(
-            bars,
-            trading_fees=fee_frac,
-            borrow_interest_rate=borrow_frac,
-            portfolio_initial_value=initial_cash,
-        )
-
-    def build_varied(
-        bars: DictatedBars, *, fee_frac: float, borrow_frac: float, initial_cash: float
-    ) -> AnyEnv:
-        return build_with(
-            bars,
-            trading_fees=fee_frac,
-            borrow_interest_rate=borrow_frac,
-            portfolio_initial_value=initial_cash,
-            windows=_VARIED_WINDOW_BARS,
-            max_episode_duration=_VARIED_STEPS,
-        )
 
     return EnvProbe(
         name="gym-trading-env TradingEnv",
         version=version_of(_PACKAGE),
         build=build,
-        build_varied=build_varied,
+        build_varied=partial(build, varied=True),
         hold=_present_position,
         buy=_LONG,
         sell=_FLAT,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.envs.envcheck import bars
-from tradingbot.envs.envcheck.check import CheckOutcome, EnvCheck, make_outcome
+from tradingbot.envs.envcheck.check import CheckOutcome, declare_check, make_outcome
 from tradingbot.envs.envcheck.probe import EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import Trace, build, play
 
@@ -26,8 +26,7 @@ _KINDS: dict[str, Callable[[float, float], float]] = {
 }
 
 
-@dataclass(frozen=True)
-class _Fit:
+class _Fit(NamedTuple):
     kind: str
     misfit: NDArray[np.float64]
     """(steps,) distance of reward and explanation, of the median reward."""
@@ -35,7 +34,13 @@ class _Fit:
     """(steps,) what the reward would be."""
 
 
-def judge(probe: EnvProbe) -> CheckOutcome:
+@declare_check(
+    promise="The reward is the sum of its declared terms or one multiple of the change of equity, "
+    "and the last step is no exception.",
+    scenario="Buy, ride, sell on a price that rises at every bar, fee 0.1 %, to the last bar.",
+    remedy="Return the terms in info and sum them; add no terminal bonus that is not a term.",
+)
+def reward_is_declared_terms(probe: EnvProbe) -> CheckOutcome:
     """Trade and ride a rising price to the last bar; explain every reward."""
     script = (*_SCRIPT, *(Intent.HOLD,) * bars.N_BARS)
     trace = play(build(probe, bars.stairs(), fee_frac=_FEE_FRAC), probe, script)
@@ -49,12 +54,8 @@ def _judge_terms(trace: Trace) -> CheckOutcome:
     for moment in trace.moments[1:]:
         total = math.fsum((moment.reward_terms or {}).values())
         worst = max(worst, abs(moment.reward - total) / max(abs(total), 1.0))
-    return make_outcome(
-        worst <= _LIMIT_FRAC,
-        f"reward and declared terms differ by {worst:.1e} at most",
-        limit=_LIMIT_FRAC,
-        observed=worst,
-    )
+    says = f"reward and declared terms differ by {worst:.1e} at most"
+    return make_outcome(worst <= _LIMIT_FRAC, says, limit=_LIMIT_FRAC, observed=worst)
 
 
 def _judge_equity(trace: Trace) -> CheckOutcome:
@@ -77,13 +78,3 @@ def _judge_equity(trace: Trace) -> CheckOutcome:
     if not holds:
         says += f", but at {place}: {rewards[worst]:.4g} for {best.explained[worst] + 0.0:.4g}"
     return make_outcome(holds, says, limit=_LIMIT_FRAC, observed=float(best.misfit[worst]))
-
-
-CHECK = EnvCheck(
-    id="reward_is_declared_terms",
-    promise="The reward is the sum of its declared terms or one multiple of the change of equity, "
-    "and the last step is no exception.",
-    scenario="Buy, ride, sell on a price that rises at every bar, fee 0.1 %, to the last bar.",
-    remedy="Return the terms in info and sum them; add no terminal bonus that is not a term.",
-    judge=judge,
-)
