@@ -6,6 +6,7 @@ bounded by construction. Cutting a world in symbols or time is in `world.py`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,7 +21,6 @@ from tradingbot.domain.errors import DataError
 from tradingbot.domain.universe import Universe
 from tradingbot.envs.clock import read_clock
 from tradingbot.envs.synthetic_market import inputs_of_market, known_at_close, synthetic_market
-from tradingbot.envs.warm_up import require_warm
 from tradingbot.envs.world import FEATURE_BOUND, REGIME_BOUND, World, cut_world
 from tradingbot.features.inputs import BAR_FIELDS, MarketInputs
 from tradingbot.features.panel import Panel, panel_specs, panel_tensors
@@ -67,14 +67,9 @@ def world_from_panel(
     """
     manifest = panel.manifest
     word = {True: "synthetic", False: "observed", None: "of unrecorded origin"}[manifest.synthetic]
-    origin = _Origin(
-        symbols=panel.symbols,
-        feature_names=manifest.features,
-        covariate_names=manifest.covariates,
-        regime_names=manifest.regimes,
-        label=f"panel {manifest.dataset_sha256[:8]}, {word}",
-        synthetic=bool(manifest.synthetic),
-    )
+    names = (manifest.features, manifest.covariates, manifest.regimes)
+    label = f"panel {manifest.dataset_sha256[:8]}, {word}"
+    origin = _Origin(panel.symbols, *names, label, bool(manifest.synthetic))
     whole = _assemble(panel.arrays, origin, train=train, scalers=(scaler, covariate_scaler))
     if universe is not None:
         whole = _while_member(whole, universe)
@@ -197,18 +192,11 @@ def world_from_inputs(
         DataError: If there is too little to scale by.
     """
     specs = panel_specs(inputs.covariates)
-    names = {
-        family: tuple(spec.name for spec in specs if spec.family == family)
+    technical, covariate, regime = (
+        tuple(spec.name for spec in specs if spec.family == family)
         for family in ("technical", "covariate", "regime")
-    }
-    origin = _Origin(
-        symbols=inputs.symbols,
-        feature_names=names["technical"],
-        covariate_names=names["covariate"],
-        regime_names=names["regime"],
-        label=label,
-        synthetic=synthetic,
     )
+    origin = _Origin(inputs.symbols, technical, covariate, regime, label, synthetic)
     scalers = (scaler, covariate_scaler)
     return _assemble(panel_tensors(inputs, specs), origin, train=train, scalers=scalers)
 
@@ -231,15 +219,23 @@ def _assemble(
             where=f"{t} bars",
         )
     if scalers[0] is None and not valid[:, rows.start : rows.stop].any():
-        require_warm(present, rows, origin.covariate_names, train_frac=TRAIN_FRAC)
+        _require_warm(present, rows, origin.covariate_names)
     columns = [("features", origin.feature_names), ("covariates", origin.covariate_names)]
     used, parts = [], []
     for (name, names), given in zip(columns, scalers, strict=True):
         if name == "covariates" and not names:
             continue
-        scaler = given or _fit(tensors[name], valid, names, origin.symbols, rows)
+        scaler = given or fit_scaler(
+            "standard",
+            tensors[name],
+            valid,
+            slice(rows.start, rows.stop),
+            feature_names=names,
+            symbols=origin.symbols,
+        )
         used.append(scaler)
-        parts.append(_scaled(tensors[name], valid, names, scaler))
+        scaled = scaler.transform(tensors[name], valid, feature_names=names)
+        parts.append(np.clip(scaled, -FEATURE_BOUND, FEATURE_BOUND).astype(np.float32))
     return World(
         symbols=origin.symbols,
         prices=np.where(present[..., None], tensors["prices"][..., :5], np.nan),
@@ -258,22 +254,17 @@ def _assemble(
     )
 
 
-def _fit(
-    values: NDArray[np.float32],
-    valid: NDArray[np.bool_],
-    names: Sequence[str],
-    symbols: Sequence[str],
-    rows: IndexRange,
-) -> Scaler:
-    train = slice(rows.start, rows.stop)
-    return fit_scaler("standard", values, valid, train, feature_names=names, symbols=symbols)
-
-
-def _scaled(
-    values: NDArray[np.float32], valid: NDArray[np.bool_], names: Sequence[str], scaler: Scaler
-) -> NDArray[np.float32]:
-    scaled = scaler.transform(values, valid, feature_names=names)
-    return np.clip(scaled, -FEATURE_BOUND, FEATURE_BOUND).astype(np.float32)
+def _require_warm(present: NDArray[np.bool_], rows: IndexRange, covariates: Sequence[str]) -> None:
+    """Refuse training bars without a defined feature that end before any can be."""
+    needed = max(spec.lookback_bars for spec in panel_specs(covariates))
+    most = int(present[:, : rows.stop].sum(axis=1).max())
+    if most < needed:
+        raise DataError(
+            f"features must be defined in training: they need {needed} bars of a symbol",
+            was=f"{most} by the end of training",
+            where=f"training bars {rows.start} … {rows.stop - 1} of {present.shape[1]}",
+            remedy=f"Use {math.ceil(needed / TRAIN_FRAC)} bars or more, or a later end of train",
+        )
 
 
 def _while_member(world: World, universe: Universe) -> World:

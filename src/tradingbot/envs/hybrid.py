@@ -9,7 +9,7 @@ With `smoothing_bars = 1` the fills are those of the discrete environment, step 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, SupportsFloat
+from typing import Any, Literal, SupportsFloat, get_args
 
 import numpy as np
 import torch
@@ -20,8 +20,8 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.batch import BatchSimulator
 from tradingbot.envs.batch.actions import read_actions
 from tradingbot.envs.batch.step import BatchStep
-from tradingbot.envs.config import EnvConfig
-from tradingbot.envs.registration import default_world, read_config
+from tradingbot.envs.config import EnvConfig, read_config
+from tradingbot.envs.registration import default_world
 from tradingbot.envs.single import ObservationRow, RenderMode, TradingEnv
 from tradingbot.envs.single.actions import read_action
 from tradingbot.envs.single.info import ACTION_NAMES, summarise
@@ -50,10 +50,7 @@ def make_hybrid_env(
     if not isinstance(config, EnvConfig):
         chosen = remove_smoothing(chosen)
     return HybridEnv(
-        world or default_world(),
-        chosen,
-        agent_space=agent_space,
-        render_mode=render_mode,
+        world or default_world(), chosen, agent_space=agent_space, render_mode=render_mode
     )
 
 
@@ -112,7 +109,8 @@ class HybridEnv(TradingEnv):
             ConfigError: If the agent's space is unknown, or a discrete agent's account may be
                 short.
         """
-        _require_space(agent_space)
+        if agent_space not in get_args(AgentSpace):
+            raise ConfigError("agent_space must be continuous or discrete", was=repr(agent_space))
         config = config or EnvConfig()
         super().__init__(world, config.with_space("continuous"), render_mode=render_mode)
         self.agent_space = agent_space
@@ -221,8 +219,3 @@ class HybridSimulator(BatchSimulator):
     def action_masks(self) -> Tensor:
         """Return which of the seven codes each lane may execute, (B, 7) bool."""
         return allowed_codes(self._discrete_rules, self._rates, self.account).T
-
-
-def _require_space(agent_space: str) -> None:
-    if agent_space not in ("continuous", "discrete"):
-        raise ConfigError("agent_space must be continuous or discrete", was=repr(agent_space))

@@ -12,15 +12,6 @@ from tradingbot.envs.single import RenderMode, TradingEnv
 from tradingbot.envs.world import World
 from tradingbot.market.params import ActionSpace
 
-__all__ = [
-    "ENV_IDS",
-    "VARIANT_IDS",
-    "default_world",
-    "make_env",
-    "read_config",
-    "register_environments",
-]
-
 ENV_IDS: dict[str, ActionSpace] = {
     "TradingBot/Continuous-v1": "continuous",
     "TradingBot/Target-v1": "target",

@@ -108,10 +108,7 @@ class TradingVecEnv(VecEnv):
         return self.simulator.observe_array(), rewards, ended, infos
 
     def _report_ends(
-        self,
-        truncated: NDArray[np.bool_],
-        lanes: NDArray[np.intp],
-        infos: list[dict[str, Any]],
+        self, truncated: NDArray[np.bool_], lanes: NDArray[np.intp], infos: list[dict[str, Any]]
     ) -> None:
         last = self.simulator.final_observation(lanes)
         lengths = self.simulator.arrays.final_numbers()["steps"]

@@ -19,12 +19,7 @@ _OPEN_MINUTES = 14 * 60 + 30  # UTC, of every session of a generated market
 
 
 def synthetic_market(
-    kind: str,
-    *,
-    n_symbols: int,
-    n_bars: int,
-    seed: int,
-    params: Mapping[str, object],
+    kind: str, *, n_symbols: int, n_bars: int, seed: int, params: Mapping[str, object]
 ) -> SyntheticMarket:
     """Generate the market of `build_world.synthetic_world`; the same arguments give the same bits.
 

@@ -10,12 +10,7 @@ from torch import Tensor
 from tradingbot.domain.action import Action
 from tradingbot.domain.denial import Denial, ExitReason
 from tradingbot.market.account import ACTION_MEMORY, Account
-from tradingbot.market.actions import (
-    Decision,
-    decode_continuous,
-    decode_discrete,
-    decode_target,
-)
+from tradingbot.market.actions import Decision, decode_continuous, decode_discrete, decode_target
 from tradingbot.market.bars import Bar
 from tradingbot.market.buying_power import BuyingPower, buying_power_of
 from tradingbot.market.costs import CostRates
@@ -110,33 +105,15 @@ def advance_order(
         reason = torch.where(exit_fill.units != 0.0, stopped, forced)
     after = mark_to_close(rules.account, rates, held, bar, equity)
     after = _remember(after, decision, denial)
-    terminated, truncated = episode_ends(after, rules.episode.episode_bars)
-    return Advanced(
-        account,
-        after,
-        decision,
-        order,
-        fill,
-        exit_fill,
-        exit_reason=reason,
-        denial=denial,
-        terminated=terminated,
-        truncated=truncated,
-    )
+    ends = episode_ends(after, rules.episode.episode_bars)
+    return Advanced(account, after, decision, order, fill, exit_fill, reason, denial, *ends)
 
 
 def _gated(
     rules: SimulatorParams, account: Account, decision: Decision, equity: Tensor
 ) -> tuple[Tensor, Tensor]:
-    view = OrderView(
-        decision.order,
-        account.units,
-        account.mark,
-        account.cash,
-        equity,
-        account.stale_bars,
-        account.halted,
-    )
+    money = (account.units, account.mark, account.cash, equity)
+    view = OrderView(decision.order, *money, account.stale_bars, account.halted)
     denial = judge(rules.limits, view)
     return torch.where(denial == int(Denial.NONE), decision.order, 0.0), denial
 

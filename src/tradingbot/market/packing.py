@@ -42,10 +42,7 @@ def pack(account: Account) -> PackedAccount:
     return PackedAccount(
         torch.stack([getattr(account, name) for name in FLOAT_FIELDS]),
         torch.cat(
-            (
-                torch.stack([getattr(account, name) for name in COUNT_FIELDS]),
-                account.action_ages,
-            )
+            (torch.stack([getattr(account, name) for name in COUNT_FIELDS]), account.action_ages)
         ),
     )
 

@@ -68,13 +68,5 @@ def step(
         begun = begin_next(starts, market, rules.account.initial_cash_ccy, after, ended)
         after = select(ended, begun, after)
         private = torch.where(ended, observe_opened(rules, begun), final_private)
-    return Step(
-        account=after,
-        private=private,
-        final_private=final_private,
-        reward=terms.sum(0),
-        terms=terms,
-        terminated=advanced.terminated,
-        truncated=advanced.truncated,
-        advanced=advanced,
-    )
+    ends = advanced.terminated, advanced.truncated
+    return Step(after, private, final_private, terms.sum(0), terms, *ends, advanced)

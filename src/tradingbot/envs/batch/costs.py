@@ -11,11 +11,7 @@ from tradingbot.market.costs import CostProfile, CostRates, cost_profile
 
 
 def read_costs(
-    costs: CostProfile | CostRates | str,
-    n_lanes: int,
-    *,
-    dtype: torch.dtype,
-    device: torch.device,
+    costs: CostProfile | CostRates | str, n_lanes: int, *, dtype: torch.dtype, device: torch.device
 ) -> CostRates:
     """Return rates for `advance`.
 

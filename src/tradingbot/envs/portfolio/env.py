@@ -88,9 +88,8 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
         """
         require_world(world)
         if not callable(policy):
-            raise ConfigError(
-                "policy must be callable", was=repr(policy)[:40], where="PortfolioEnv"
-            )
+            was = repr(policy)[:40]
+            raise ConfigError("policy must be callable", was=was, where="PortfolioEnv")
         self.world, self.policy = world, policy
         self.config = read_config("sleeve" if config is None else config)
         self._market = tensor_market(world.prices, world.present, dtype=torch.float64)
@@ -98,10 +97,8 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
         self._writer = ObservationWriter(world, self.config)
         self._possible = start_mask(world, self.config)
         n = world.n_symbols
-        low = np.array([f.low for f in PRIVATE_FEATURES], np.float32)
-        high = np.array([f.high for f in PRIVATE_FEATURES], np.float32)
-        lowest = np.array(_PORTFOLIO_LOW, np.float32)
-        highest = np.array(_PORTFOLIO_HIGH, np.float32)
+        low, high = np.array([(f.low, f.high) for f in PRIVATE_FEATURES], np.float32).T
+        lowest, highest = np.array((_PORTFOLIO_LOW, _PORTFOLIO_HIGH), np.float32)
         self.observation_space = gym.spaces.Dict(
             {
                 "sleeves": gym.spaces.Box(np.tile(low, (n, 1)), np.tile(high, (n, 1))),
@@ -114,9 +111,8 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
         self._episode, self._ended = 0, True
         self._account: Account
         self._private: Tensor
-        self._weights = np.append(np.zeros(n), 1.0)
-        self._value = self._peak = self._initial = self.config.rules.account.initial_cash_ccy
-        self._last_growth = 1.0
+        self._weights: NDArray[np.float64]
+        self._initial = self.config.rules.account.initial_cash_ccy
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -155,9 +151,8 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
             raise UserError("an episode must have begun and not ended", remedy="Call reset() first")
         wanted = on_simplex(action, self.world.n_symbols)
         advanced, bar = self._trade_sleeves()
-        costs = self.config.costs
-        one_way = costs.one_way_frac
-        made = rebalance(self._weights, wanted, sleeve_moves(advanced, bar), one_way)
+        one_way_frac = self.config.costs.one_way_frac
+        made = rebalance(self._weights, wanted, sleeve_moves(advanced, bar), one_way_frac)
         self._weights, self._last_growth = made.weights, made.total
         self._value *= self._last_growth
         self._peak = max(self._peak, self._value)

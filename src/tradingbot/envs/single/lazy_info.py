@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 
 
@@ -32,21 +33,6 @@ class LazyInfo(dict[str, Any]):
             dict.update(self, own)
         return self
 
-    def __getitem__(self, key: str) -> Any:
-        return dict.__getitem__(self._filled(), key)
-
-    def __contains__(self, key: object) -> bool:
-        return dict.__contains__(self._filled(), key)
-
-    def __iter__(self) -> Iterator[str]:
-        return dict.__iter__(self._filled())
-
-    def __reversed__(self) -> Iterator[str]:
-        return dict.__reversed__(self._filled())
-
-    def __len__(self) -> int:
-        return dict.__len__(self._filled())
-
     def __bool__(self) -> bool:
         return len(self) > 0
 
@@ -59,12 +45,6 @@ class LazyInfo(dict[str, Any]):
         return not self == other
 
     __hash__ = None
-
-    def __repr__(self) -> str:
-        return dict.__repr__(self._filled())
-
-    def __delitem__(self, key: str) -> None:
-        dict.__delitem__(self._filled(), key)
 
     def __or__(self, other: Any) -> Any:
         return dict(self._filled()) | dict(other)
@@ -89,34 +69,20 @@ class LazyInfo(dict[str, Any]):
         """Return a plain dict."""
         return dict(self.items())
 
-    def keys(self) -> Any:
-        """Return the keys."""
-        return dict.keys(self._filled())
 
-    def values(self) -> Any:
-        """Return the values."""
-        return dict.values(self._filled())
+def _after_filling(name: str) -> Callable[..., Any]:
+    """Return a method of `dict` that makes the items first."""
+    method = getattr(dict, name)
 
-    def items(self) -> Any:
-        """Return the items."""
-        return dict.items(self._filled())
+    @wraps(method)
+    def look(self: LazyInfo, *args: Any) -> Any:
+        return method(self._filled(), *args)
 
-    def get(self, key: str, default: Any = None) -> Any:
-        """Return a value, or the default."""
-        return dict.get(self._filled(), key, default)
+    return look
 
-    def pop(self, key: str, *default: Any) -> Any:
-        """Take a value out."""
-        return dict.pop(self._filled(), key, *default)
 
-    def popitem(self) -> tuple[str, Any]:
-        """Take the last item out."""
-        return dict.popitem(self._filled())
-
-    def setdefault(self, key: str, default: Any = None) -> Any:
-        """Return a value, which is the default from now on if there was none."""
-        return dict.setdefault(self._filled(), key, default)
-
-    def clear(self) -> None:
-        """Take everything out."""
-        dict.clear(self._filled())
+for _name in (
+    *("__getitem__", "__contains__", "__iter__", "__reversed__", "__len__", "__repr__"),
+    *("__delitem__", "keys", "values", "items", "get", "pop", "popitem", "setdefault", "clear"),
+):
+    setattr(LazyInfo, _name, _after_filling(_name))

@@ -103,10 +103,7 @@ def draw_picture(
 
 
 def _draw_price(
-    axes: Axes,
-    world: World,
-    accounts: Sequence[LaneAccount],
-    history: Sequence[LaneStep],
+    axes: Axes, world: World, accounts: Sequence[LaneAccount], history: Sequence[LaneStep]
 ) -> None:
     symbol, last = divmod(accounts[-1].row, world.n_bars)
     first = accounts[0].row % world.n_bars

@@ -10,6 +10,7 @@ from torch import Tensor
 from tradingbot.domain.action import Action
 from tradingbot.market.account import Account
 from tradingbot.market.buying_power import BuyingPower
+from tradingbot.market.params import ActionRules
 from tradingbot.risk.rule import slack
 
 WHOLE_FRAC = 0.99
@@ -40,6 +41,24 @@ def smooth(account: Account, action: Tensor, weight: float) -> Tensor:
     if weight == 1.0:  # s + (a − s) rounds: −1 would leave a speck of a position in float32
         return action
     return account.smoothed + weight * (action - account.smoothed)
+
+
+def read_number(
+    rules: ActionRules, account: Account, action: Tensor, lowest: float
+) -> tuple[Tensor, Tensor]:
+    """Return where actions (B,) are numbers, and the smoothed action, cut to [lowest, 1]."""
+    known = torch.isfinite(action)
+    clean = torch.where(known, action, account.smoothed).clamp(lowest, 1.0)
+    return known, smooth(account, clean, rules.smoothing)
+
+
+def decide(
+    account: Account, room: BuyingPower, order: Tensor, known: Tensor, smoothed: Tensor
+) -> Decision:
+    """Make orders (B,) of numbers decisions; what was no number is a violation."""
+    order = sell_remainder(account, order, room)
+    code = unified_code(account, order, room)
+    return Decision(order, code, code, ~known, smoothed, count_repeats(account, code))
 
 
 def size_class(value: Tensor, largest: Tensor) -> Tensor:

@@ -6,13 +6,7 @@ import torch
 from torch import Tensor
 
 from tradingbot.market.account import Account
-from tradingbot.market.actions.decision import (
-    Decision,
-    count_repeats,
-    sell_remainder,
-    smooth,
-    unified_code,
-)
+from tradingbot.market.actions.decision import Decision, decide, read_number
 from tradingbot.market.buying_power import BuyingPower
 from tradingbot.market.params import ActionRules
 from tradingbot.risk.rule import slack
@@ -30,9 +24,7 @@ def decode_target(
         action: (B,) share of the largest position.
         lowest: 0 in a long-only account, else −1.
     """
-    known = torch.isfinite(action)
-    clean = torch.where(known, action, account.smoothed).clamp(lowest, 1.0)
-    smoothed = smooth(account, clean, rules.smoothing)
+    known, smoothed = read_number(rules, account, action, lowest)
     wanted = smoothed * room.largest / account.mark - account.units
     # Units as they are held: a value divided by its price again would leave a speck of them.
     most = (-account.units).clamp_min(0.0) + room.buy_room / account.mark
@@ -40,6 +32,4 @@ def decode_target(
     # What rounding leaves between a position and the same position wanted is no order.
     still = wanted.abs() <= slack(wanted) * account.units.abs()
     order = torch.where(known & ~still, torch.maximum(torch.minimum(wanted, most), least), 0.0)
-    order = sell_remainder(account, order, room)
-    code = unified_code(account, order, room)
-    return Decision(order, code, code, ~known, smoothed, count_repeats(account, code))
+    return decide(account, room, order, known, smoothed)
