@@ -23,7 +23,7 @@ _OPENING = {">=": "[", ">": "("}
 _Number = TypeVar("_Number", bound=float)
 
 
-class Bounds(NamedTuple):
+class NumberBounds(NamedTuple):
     """Where a number may lie."""
 
     words: str
@@ -44,7 +44,7 @@ def bounded(default: _Number, bounds: str) -> _Number:
 
 
 @cache
-def read_bounds(text: str) -> Bounds:
+def read_bounds(text: str) -> NumberBounds:
     """Read bounds as `bounded` takes them; NaN lies within none.
 
     Example:
@@ -54,7 +54,7 @@ def read_bounds(text: str) -> Bounds:
     if text.startswith("0 or "):
         rest = read_bounds(text.removeprefix("0 or "))
         words = f"be 0, or {rest.words.removeprefix('be ')}"
-        return Bounds(words, lambda number: number == 0 or rest.hold(number))
+        return NumberBounds(words, lambda number: number == 0 or rest.hold(number))
     sign, _, least = text.partition(" ")
     interval = f"{_OPENING[sign]}{least}, inf]" if sign in _OPENING else text
     opening, low, high, closing = interval[0], *interval[1:-1].split(", "), interval[-1]
@@ -63,7 +63,7 @@ def read_bounds(text: str) -> Bounds:
     words = f"lie in {text}"
     if high == "inf":
         words = f"be {low} or more" if opening == "[" else f"be above {low}"
-    return Bounds(
+    return NumberBounds(
         "be a finite number" if low == "-inf" else words,
         lambda number: above(number, float(low)) and below(number, float(high)),
     )
@@ -82,14 +82,15 @@ def require_kinds(rules: object) -> None:
 
     "no" is true to Python, and half a bar is none.
     """
-    for name, kind, choices, bounds in _declared(type(rules)):
+    own: Any = type(rules)
+    for name, kind, choices, bounds in _declared(own):
         value, kinds = getattr(rules, name), _KINDS.get(kind)
         words = join_choices(choices) if choices else f"of type {kind}"
         is_kind = kinds is None or (
             isinstance(value, kinds) and (kind == "bool") == isinstance(value, bool)
         )
         if not is_kind or (choices and value not in choices):
-            where = f"{type(rules).__name__}.{name}"
+            where = f"{own.__name__}.{name}"
             remedy = suggest(str(value), choices) if choices else None
             raise ConfigError(
                 f"{name} must be {words}", was=repr(value), where=where, remedy=remedy
@@ -99,7 +100,7 @@ def require_kinds(rules: object) -> None:
 
 
 @cache
-def _declared(kind: type[Any]) -> list[tuple[str, str, tuple[str, ...], Bounds | None]]:
+def _declared(kind: Any) -> list[tuple[str, str, tuple[str, ...], NumberBounds | None]]:
     """Return name, type, choices and bounds of every field of a dataclass."""
     found = []
     for each in fields(kind):

@@ -80,27 +80,24 @@ def auxiliary_targets(
         )
     returns, is_return = _log_returns(world)
     volatility, is_volatility = _past_volatility(returns, is_return, config.past_bars)
-    begins = world.usable.copy()
-    begins[:, : train.start] = False
-    begins[:, train.stop :] = False
-    parts = _number_tasks(returns, volatility, is_return, config)
+    bars = np.arange(world.n_bars)
+    begins = world.usable & (bars >= train.start) & (bars < train.stop)
+    parts = _number_tasks(returns, volatility, is_return, is_volatility, config)
     parts["volume_class"] = (*_volume_class(world, config.volume_bars), 1, len(VOLUME_CLASSES))
-    for name, (values, valid, horizon, n_classes) in parts.items():
-        if name != "volume_class":
-            parts[name] = (values, valid & is_volatility, horizon, n_classes)
     if expert is not None:
         parts["expert_action"] = (_checked_expert(world, expert), world.usable, 0, 3)
-    return {
-        name: _target(values, valid & begins, horizon, n_classes, train.stop, device)
-        for name, (values, valid, horizon, n_classes) in parts.items()
-    }
+    return {name: _target(part, begins, train.stop, device) for name, part in parts.items()}
 
 
 _Part = tuple[NDArray[np.float64] | NDArray[np.int64], BoolArray, int, int]
 
 
 def _number_tasks(
-    returns: FloatArray, volatility: FloatArray, is_return: BoolArray, config: AuxiliaryConfig
+    returns: FloatArray,
+    volatility: FloatArray,
+    is_return: BoolArray,
+    is_volatility: BoolArray,
+    config: AuxiliaryConfig,
 ) -> dict[str, _Part]:
     h = config.horizon_bars
     usual = np.where(volatility > 0.0, volatility, 1.0)
@@ -113,9 +110,9 @@ def _number_tasks(
     direction = 1 + (trend > config.trend_bound).astype(np.int64) - (trend < -config.trend_bound)
     regime = 3 * (ratio > 1.0).astype(np.int64) + direction
     return {
-        "next_return": (next_return, follows, 1, 0),
-        "volatility": (change, full, h, 0),
-        "regime": (regime, full, h, len(REGIMES)),
+        "next_return": (next_return, follows & is_volatility, 1, 0),
+        "volatility": (change, full & is_volatility, h, 0),
+        "regime": (regime, full & is_volatility, h, len(REGIMES)),
     }
 
 
@@ -150,9 +147,8 @@ def _volume_class(world: World, n_bars: int) -> tuple[NDArray[np.int64], BoolArr
     for symbol, row in enumerate(volume):  # one symbol at a time: (T, n_bars) is enough memory
         padded = np.concatenate([np.full(n_bars - 1, np.nan), row])
         past = np.lib.stride_tricks.sliding_window_view(padded, n_bars)
-        below = (past < upcoming[symbol][:, None]).sum(1) + 0.5 * (
-            past == upcoming[symbol][:, None]
-        ).sum(1)
+        following = upcoming[symbol][:, None]
+        below = (past < following).sum(1) + 0.5 * (past == following).sum(1)
         rank[symbol] = below / np.maximum(count[symbol], 1.0)
     classes = (rank >= 1 / 3).astype(np.int64) + (rank >= 2 / 3)
     return classes, (count >= n_bars / 2) & np.isfinite(upcoming)
@@ -190,15 +186,11 @@ def _checked_expert(world: World, expert: NDArray[np.int64]) -> NDArray[np.int64
 
 
 def _target(
-    values: NDArray[np.float64] | NDArray[np.int64],
-    valid: BoolArray,
-    horizon: int,
-    n_classes: int,
-    stop: int,
-    device: torch.device | str,
+    part: _Part, begins: BoolArray, stop: int, device: torch.device | str
 ) -> AuxiliaryTarget:
     """Drop what looks beyond the training period, values included: nothing of it is handed on."""
-    valid = valid.copy()
+    values, valid, horizon, n_classes = part
+    valid = valid & begins
     valid[:, max(0, stop - horizon) :] = False
     kind = torch.int64 if n_classes else torch.float32
     kept = torch.from_numpy(np.where(valid, values, 0)).to(device=device, dtype=kind)

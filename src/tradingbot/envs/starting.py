@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 from tradingbot.domain.errors import DataError, UserError, suggest
 from tradingbot.envs.config import EnvConfig, start_mask
 from tradingbot.envs.world import World, symbol_index
-from tradingbot.market.episodes import possible_starts
 
 RESET_OPTIONS = ("symbol", "bar")
 READY_SHARE = 0.9
@@ -39,9 +39,7 @@ def start_choices(
     episode = config.rules.episode
     mask = start_mask(world, config)
     if bar is not None:
-        anywhere = possible_starts(
-            world.usable, window_bars=episode.window_bars, episode_bars=episode.episode_bars
-        )
+        anywhere = start_mask(world, replace(config, starts="random"))
         mask = anywhere & (np.arange(world.n_bars) == bar)
     if symbol is not None:
         mask = mask & (np.arange(world.n_symbols) == symbol_index(world, symbol))[:, None]

@@ -12,7 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.checks import require
 from tradingbot.market.account import Account
 from tradingbot.market.advance import Advanced
 from tradingbot.market.params import SimulatorParams
@@ -49,14 +49,8 @@ class PotentialShaping:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.discount <= 1.0:
-            raise ConfigError(
-                "discount must lie in [0, 1]", was=self.discount, where="PotentialShaping.discount"
-            )
-        if not math.isfinite(self.weight):
-            raise ConfigError(
-                "weight must be finite", was=self.weight, where="PotentialShaping.weight"
-            )
+        require(0.0 <= self.discount <= 1.0, "discount must lie in [0, 1]", self)
+        require(math.isfinite(self.weight), "weight must be finite", self)
 
     def __call__(self, rules: SimulatorParams, advanced: Advanced) -> Tensor:
         """Return the weighted terms, (K + 1, B); the last is the shaping."""
