@@ -7,10 +7,9 @@ A new term is a formula in the file of its objective in `rewards/terms`, and a l
 
 from tradingbot.rewards.catalogue import register, registered_terms, reward_term
 from tradingbot.rewards.inputs import RewardInputs, reward_inputs
-from tradingbot.rewards.objectives import sum_by_objective
 from tradingbot.rewards.presets import REWARD_PRESETS, RewardConfig, reward_names, reward_preset
 from tradingbot.rewards.shaping import Potential, PotentialShaping
-from tradingbot.rewards.stack import RewardStack, WeightedTerm, reward_identity, reward_stack
+from tradingbot.rewards.stack import RewardStack, reward_identity, reward_stack, sum_by_objective
 from tradingbot.rewards.term import OBJECTIVES, Bounds, RewardTerm
 
 __all__ = [
@@ -23,7 +22,6 @@ __all__ = [
     "RewardInputs",
     "RewardStack",
     "RewardTerm",
-    "WeightedTerm",
     "register",
     "registered_terms",
     "reward_identity",

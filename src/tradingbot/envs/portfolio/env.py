@@ -19,10 +19,10 @@ from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError, UserError
 from tradingbot.envs.batch import chance_seed
+from tradingbot.envs.batch.actions import read_actions
 from tradingbot.envs.batch.observation import ObservationWriter
 from tradingbot.envs.config import EnvConfig, read_config, start_mask
 from tradingbot.envs.portfolio.accounting import rebalance, sleeve_moves
-from tradingbot.envs.portfolio.actions import on_simplex, read_answer
 from tradingbot.envs.world import World, require_world
 from tradingbot.market.account import Account
 from tradingbot.market.advance import Advanced, advance
@@ -34,6 +34,7 @@ SleevePolicy = Callable[[Tensor], Tensor | NDArray[np.generic]]
 """Flat observations (N, D) float32 of all sleeves → actions (N,) of the sleeves' space; pure."""
 
 _PORTFOLIO_LOW, _PORTFOLIO_HIGH = (-1.0, 0.0, -1.0), (10.0, 1.0, 10.0)
+_POLICY = "policy of the sleeves"
 
 
 class PortfolioEnv(gym.Env[dict[str, Any], Any]):
@@ -194,3 +195,43 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
             "weights": np.clip(self._weights, 0.0, 1.0).astype(np.float32),
             "portfolio": np.clip(portfolio, _PORTFOLIO_LOW, _PORTFOLIO_HIGH).astype(np.float32),
         }
+
+
+def on_simplex(action: NDArray[np.generic], n_sleeves: int) -> NDArray[np.float64]:
+    """Read an action (N + 1,) as weights: divided by their sum; all zeros is all cash.
+
+    Raises:
+        UserError: If they are no numbers, the shape is wrong, or one is negative or not finite.
+    """
+    try:
+        given = np.asarray(action)
+    except ValueError:  # rows of different lengths
+        given = np.empty(0, object)
+    if given.dtype.kind not in "fiu":
+        raise UserError("weights must be an array of numbers", was=repr(action)[:60], where="step")
+    numbers = given.astype(np.float64)
+    if numbers.shape != (n_sleeves + 1,):
+        raise UserError(f"weights must have shape ({n_sleeves + 1},)", was=numbers.shape)
+    if not (np.isfinite(numbers) & (numbers >= 0.0)).all():
+        raise UserError("weights must be 0 or more and finite", was=numbers.round(4).tolist())
+    total = numbers.sum()
+    if total == 0.0:
+        return np.append(np.zeros(n_sleeves), 1.0)
+    return np.asarray(numbers / total)
+
+
+def read_answer(answer: Tensor | NDArray[np.generic], config: EnvConfig, n_sleeves: int) -> Tensor:
+    """Return what the policy of the sleeves answered as actions (N,).
+
+    Raises:
+        UserError: If shape or dtype are wrong or a number is not finite: a frozen policy that
+            gives one is broken, and holding on it would hide that.
+    """
+    try:
+        space = config.rules.action.space
+        actions = read_actions(answer, (n_sleeves,), space, strict=config.strict)
+    except UserError as e:
+        raise UserError(e.rule, was=e.was, where=_POLICY) from e
+    if not bool(torch.isfinite(actions).all()):
+        raise UserError("actions must be finite", was=actions.tolist(), where=_POLICY)
+    return actions

@@ -15,7 +15,7 @@ from tradingbot.domain.seeding import stream
 from tradingbot.envs.build_world import synthetic_world, world_from_bars
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.portfolio import PortfolioEnv
-from tradingbot.envs.portfolio.actions import on_simplex
+from tradingbot.envs.portfolio.env import on_simplex
 from tradingbot.market import COST_PROFILES, ActionRules, CostProfile, EpisodeRules, SimulatorParams
 from tradingbot.risk.limits import RiskLimits
 
