@@ -9,9 +9,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from fixtures.template_source import TemplateImport, TemplateSource
 from tradingbot.data.ingest import ingest
 from tradingbot.data.schema import BAR_COLUMNS, COVARIATE_COLUMNS, require_bars
-from tradingbot.data.sources._template import TemplateImport, TemplateSource
 from tradingbot.data.sources.files import FileImport, FileSource
 from tradingbot.data.sources.sentiment import read_sentiment
 from tradingbot.data.sources.source import BarSource, Progress, RawBars, ignore_progress

@@ -227,8 +227,8 @@ def _store(
 def _report(invocation: Invocation, ingested: Ingested, name: str, *, as_json: bool) -> None:
     dataset, manifest = ingested.dataset, ingested.dataset.manifest
     if as_json:
-        findings = [finding.to_dict() for finding in ingested.findings]
-        print_json({"name": name, "id": dataset.id, "manifest": manifest, "findings": findings})
+        stored = {"manifest": manifest, "findings": ingested.findings}
+        print_json({"name": name, "id": dataset.id, **stored})
         return
     kind = "synthetic" if manifest.provenance.synthetic else manifest.provenance.provider
     rows = [

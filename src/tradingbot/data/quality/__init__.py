@@ -1,8 +1,7 @@
 """Is the data fit for use? Screening of rows at import, and the readiness report of a dataset."""
 
-from tradingbot.data.quality.check import QualityCheck
+from tradingbot.data.quality.check import Finding, FindingAction, QualityCheck, Severity
 from tradingbot.data.quality.coverage import Coverage
-from tradingbot.data.quality.finding import Finding, FindingAction, Severity
 from tradingbot.data.quality.quote_checks import QUOTE_COLUMNS, check_quotes
 from tradingbot.data.quality.registry import CHECKS
 from tradingbot.data.quality.report import QualityReport

@@ -8,14 +8,15 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from tradingbot.data.quality.check import HIT_COLUMNS, MarketCheck, describe, hit, no_hits
-from tradingbot.data.quality.finding import Severity
+from tradingbot.data.quality import check
+from tradingbot.data.quality.check import HIT_COLUMNS, describe, hit, no_hits
 from tradingbot.data.quality.view import BoolArray, QualityView
 
 WRONG_GRID_FRAC = 0.2  # more bars off the grid than this: the whole reading of stamps is wrong
 LONG_GAP_SESSIONS = 5
 
 
+@check.warning("MARKET_GAP", "D08", "a session must have bars")
 def find_market_gaps(view: QualityView) -> pl.DataFrame:
     """Sessions of which no symbol has a bar."""
     closed = np.flatnonzero(~any_in_session(view.present, view))
@@ -23,6 +24,7 @@ def find_market_gaps(view: QualityView) -> pl.DataFrame:
     return _session_hits(view, closed, np.full(count, len(view.symbols)), np.zeros(count, int))
 
 
+@check.warning("MISSING_SESSIONS", "D08", "a symbol lacks sessions")
 def find_missing_sessions(view: QualityView) -> pl.DataFrame:
     """Sessions that one symbol lacks and another has."""
     sessions, columns = np.nonzero(_missing_sessions(view))
@@ -36,6 +38,7 @@ def find_missing_sessions(view: QualityView) -> pl.DataFrame:
     )
 
 
+@check.warning("MISSING_BARS", "D08", "a symbol lacks bars inside sessions")
 def find_missing_bars(view: QualityView) -> pl.DataFrame:
     """Bars absent inside ordinary sessions that have others."""
     special = (view.grid["is_half_day"] | view.grid["is_dst"]).to_numpy()
@@ -43,6 +46,7 @@ def find_missing_bars(view: QualityView) -> pl.DataFrame:
     return absent_bars(view, view.missing & ~whole & ~special[:, None])
 
 
+@check.warning("LONG_GAP", "D08", "a symbol lacks bars for a week or more")
 def find_long_gaps(view: QualityView) -> pl.DataFrame:
     """Runs of absent bars that span several sessions."""
     absent = np.zeros((len(view.symbols), view.grid.height + 2), dtype=np.int8)
@@ -64,16 +68,24 @@ def find_long_gaps(view: QualityView) -> pl.DataFrame:
     return describe(hits, example, at="at")
 
 
+@check.warning("HALF_DAY_BARS", "D10", "a half day lacks bars")
 def find_short_half_days(view: QualityView) -> pl.DataFrame:
     """Half days on which symbols lack bars."""
     return _short_sessions(view, "is_half_day")
 
 
+@check.warning("DST_DAY_BARS", "D09", "the first session after a change of clocks lacks bars")
 def find_short_dst_days(view: QualityView) -> pl.DataFrame:
     """First sessions after a change of clocks on which symbols lack bars."""
     return _short_sessions(view, "is_dst")
 
 
+@check.error(
+    "WRONG_GRID",
+    "D12",
+    "stamps must lie on the grid of the calendar; check time zone, grid and bar start or end",
+    is_fatal=True,
+)
 def find_wrong_grid(view: QualityView) -> pl.DataFrame:
     """Too many stamps off the grid to be single mistakes."""
     off = view.bars["slot"].null_count()
@@ -82,16 +94,19 @@ def find_wrong_grid(view: QualityView) -> pl.DataFrame:
     return hit(f"{off} of {view.bars.height} bars are not on the {view.provenance.grid} grid")
 
 
+@check.warning("BAR_ON_CLOSED_DAY", "D11", "a bar lies on a closed day")
 def find_closed_day_bars(view: QualityView) -> pl.DataFrame:
     """Bars on days without a session: holidays, weekends, ad-hoc closures."""
     return _off_grid_hits(view, pl.col("opens_at").is_null())
 
 
+@check.warning("BAR_AFTER_EARLY_CLOSE", "D10", "a half day has bars after its close")
 def find_late_half_day_bars(view: QualityView) -> pl.DataFrame:
     """Bars after the early close of a half day."""
     return _off_grid_hits(view, _IS_AFTER_EARLY_CLOSE)
 
 
+@check.warning("BAR_OFF_GRID", "", "a bar does not close on the grid")
 def find_off_grid_bars(view: QualityView) -> pl.DataFrame:
     """Bars on a trading day, but not at a time of the grid."""
     return _off_grid_hits(view, pl.col("opens_at").is_not_null() & ~_IS_AFTER_EARLY_CLOSE)
@@ -171,70 +186,3 @@ def _off_grid_hits(view: QualityView, kind: pl.Expr) -> pl.DataFrame:
     local = pl.col("closed_at").dt.convert_time_zone(view.time_zone).dt.to_string("%a %H:%M local")
     known = off.join(view.sessions, on="session", how="left", maintain_order="left")
     return describe(known.filter(kind), local)
-
-
-CALENDAR_CHECKS: tuple[MarketCheck, ...] = (
-    MarketCheck(
-        "WRONG_GRID",
-        "D12",
-        Severity.ERROR,
-        "stamps must lie on the grid of the calendar; check time zone, grid and bar start or end",
-        is_fatal=True,
-        find=find_wrong_grid,
-    ),
-    MarketCheck(
-        "MARKET_GAP", "D08", Severity.WARNING, "a session must have bars", find=find_market_gaps
-    ),
-    MarketCheck(
-        "MISSING_SESSIONS",
-        "D08",
-        Severity.WARNING,
-        "a symbol lacks sessions",
-        find=find_missing_sessions,
-    ),
-    MarketCheck(
-        "MISSING_BARS",
-        "D08",
-        Severity.WARNING,
-        "a symbol lacks bars inside sessions",
-        find=find_missing_bars,
-    ),
-    MarketCheck(
-        "LONG_GAP",
-        "D08",
-        Severity.WARNING,
-        "a symbol lacks bars for a week or more",
-        find=find_long_gaps,
-    ),
-    MarketCheck(
-        "HALF_DAY_BARS", "D10", Severity.WARNING, "a half day lacks bars", find=find_short_half_days
-    ),
-    MarketCheck(
-        "DST_DAY_BARS",
-        "D09",
-        Severity.WARNING,
-        "the first session after a change of clocks lacks bars",
-        find=find_short_dst_days,
-    ),
-    MarketCheck(
-        "BAR_AFTER_EARLY_CLOSE",
-        "D10",
-        Severity.WARNING,
-        "a half day has bars after its close",
-        find=find_late_half_day_bars,
-    ),
-    MarketCheck(
-        "BAR_ON_CLOSED_DAY",
-        "D11",
-        Severity.WARNING,
-        "a bar lies on a closed day",
-        find=find_closed_day_bars,
-    ),
-    MarketCheck(
-        "BAR_OFF_GRID",
-        "",
-        Severity.WARNING,
-        "a bar does not close on the grid",
-        find=find_off_grid_bars,
-    ),
-)

@@ -1,13 +1,15 @@
-"""What a check is: a code, its case, its severity, and how to find it. No rule lives here."""
+"""What a check is and what it says: one finding per code and symbol. No rule lives here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from functools import partial
 
 import polars as pl
 
-from tradingbot.data.quality.finding import Finding, FindingAction, Severity
 from tradingbot.data.quality.view import QualityView
 from tradingbot.data.schema import UTC_TIME
 
@@ -16,6 +18,48 @@ HIT_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "at": UTC_TIME,  # null where it has no time
     "example": pl.String,  # the value, as shown to people
 }
+
+
+class Severity(StrEnum):
+    """How much a finding matters."""
+
+    ERROR = "error"
+    """Wrong for certain, or wrong enough that no result built on it can be trusted."""
+    WARNING = "warning"
+    """True and worth a look; the bars can still be used."""
+    INFO = "info"
+    """Good to know; never changes the exit code."""
+
+
+class FindingAction(StrEnum):
+    """What was done about it. Nothing is ever filled or repaired."""
+
+    QUARANTINED = "quarantined"
+    """The rows were set aside with code and reason."""
+    DROPPED = "dropped"
+    """A repeat of an identical row was left out; the row itself is kept."""
+    FLAGGED = "flagged"
+    """The rows are still in the bars."""
+    REFUSED = "refused"
+    """The whole file was refused."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One code for one symbol (or for the whole set), with how often and where it first occurs."""
+
+    code: str  # stable, UPPER_CASE; see docs/reference/quality_checks.md
+    case: str  # D-number of the fault matrix, "" where it has none
+    severity: Severity
+    symbol: str | None  # None where the finding concerns the whole set
+    count: int  # rows, bars, runs or sessions; `message` says which
+    first_at: datetime | None  # UTC
+    example: str  # the value at `first_at`
+    message: str  # the rule in one sentence
+    action: FindingAction
+
+
+Finder = Callable[[QualityView], pl.DataFrame]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +118,24 @@ class RowCheck(QualityCheck):
 class MarketCheck(QualityCheck):
     """A rule about series, calendar, covariates, universe or quotes."""
 
-    find: Callable[[QualityView], pl.DataFrame] = lambda view: no_hits()
+    find: Finder = lambda view: no_hits()
     """Return hits; see `HIT_COLUMNS`."""
+
+
+def _market_check(
+    severity: Severity,
+    code: str,
+    case: str,
+    message: str,
+    action: FindingAction = FindingAction.FLAGGED,
+    *,
+    is_fatal: bool = False,
+) -> Callable[[Finder], MarketCheck]:
+    """Make a function that returns hits a check of that severity: a decorator."""
+    return partial(MarketCheck, code, case, severity, message, action, is_fatal)
+
+
+error, warning, info = (partial(_market_check, severity) for severity in Severity)
 
 
 def no_hits() -> pl.DataFrame:

@@ -6,14 +6,15 @@ from datetime import timedelta
 
 import polars as pl
 
-from tradingbot.data.quality.check import MarketCheck, as_text, describe, hit, no_hits
-from tradingbot.data.quality.finding import Severity
+from tradingbot.data.quality import check
+from tradingbot.data.quality.check import as_text, describe, hit, no_hits
 from tradingbot.data.quality.view import QualityView
 
 SENTIMENT = "sentiment"
 SENTIMENT_STALE_AFTER = timedelta(days=7)
 
 
+@check.error("SENTIMENT_OUT_OF_RANGE", "", "sentiment must lie in [0, 1]")
 def find_values_out_of_range(view: QualityView) -> pl.DataFrame:
     """Sentiment below 0 or above 1."""
     value = pl.col("value")
@@ -21,21 +22,25 @@ def find_values_out_of_range(view: QualityView) -> pl.DataFrame:
     return _shown(_sentiment(view).filter(is_out))
 
 
+@check.error("COVARIATE_NOT_FINITE", "D01", "a covariate must be a finite number")
 def find_values_not_finite(view: QualityView) -> pl.DataFrame:
     """Values of any covariate that are NaN or infinite."""
     return _shown(view.covariates.filter(~pl.col("value").is_finite()))
 
 
+@check.warning("COVARIATE_UNKNOWN_SYMBOL", "", "a covariate belongs to a symbol without bars")
 def find_unknown_symbols(view: QualityView) -> pl.DataFrame:
     """Covariates of symbols that have no bar."""
     return _shown(view.covariates.filter(~pl.col("symbol").is_in(view.symbols)))
 
 
+@check.info("SENTIMENT_ABSENT", "", "no symbol has sentiment")
 def find_no_sentiment(view: QualityView) -> pl.DataFrame:
     """Say that the sentiment feature will be neutral for all."""
     return no_hits() if _sentiment(view).height else hit("0.5 will be used")
 
 
+@check.warning("COVARIATE_MISSING", "", "a symbol lacks a covariate that others have")
 def find_symbols_without(view: QualityView) -> pl.DataFrame:
     """Symbols that lack a covariate which others have."""
     have = view.covariates.select("symbol", "name").unique()
@@ -44,6 +49,7 @@ def find_symbols_without(view: QualityView) -> pl.DataFrame:
     return describe(lacking, pl.col("name"), at=None)
 
 
+@check.warning("SENTIMENT_STALE", "D20", "sentiment is silent for more than a week")
 def find_stale_sentiment(view: QualityView) -> pl.DataFrame:
     """Stretches of more than a week between two values, or a value and the symbol's last bar."""
     until = view.bars.group_by("symbol").agg(until=pl.col("closed_at").last())
@@ -63,49 +69,3 @@ def _sentiment(view: QualityView) -> pl.DataFrame:
 
 def _shown(rows: pl.DataFrame) -> pl.DataFrame:
     return describe(rows, pl.format("{} {}", "name", as_text("value")), at="available_at")
-
-
-COVARIATE_CHECKS: tuple[MarketCheck, ...] = (
-    MarketCheck(
-        "SENTIMENT_OUT_OF_RANGE",
-        "",
-        Severity.ERROR,
-        "sentiment must lie in [0, 1]",
-        find=find_values_out_of_range,
-    ),
-    MarketCheck(
-        "COVARIATE_NOT_FINITE",
-        "D01",
-        Severity.ERROR,
-        "a covariate must be a finite number",
-        find=find_values_not_finite,
-    ),
-    MarketCheck(
-        "COVARIATE_UNKNOWN_SYMBOL",
-        "",
-        Severity.WARNING,
-        "a covariate belongs to a symbol without bars",
-        find=find_unknown_symbols,
-    ),
-    MarketCheck(
-        "SENTIMENT_ABSENT",
-        "",
-        Severity.INFO,
-        "no symbol has sentiment",
-        find=find_no_sentiment,
-    ),
-    MarketCheck(
-        "COVARIATE_MISSING",
-        "",
-        Severity.WARNING,
-        "a symbol lacks a covariate that others have",
-        find=find_symbols_without,
-    ),
-    MarketCheck(
-        "SENTIMENT_STALE",
-        "D20",
-        Severity.WARNING,
-        "sentiment is silent for more than a week",
-        find=find_stale_sentiment,
-    ),
-)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from tradingbot.data.quality import check
 from tradingbot.data.quality.calendar_checks import absent_bars, any_in_session, spread
-from tradingbot.data.quality.check import MarketCheck, describe, hit, no_hits
-from tradingbot.data.quality.finding import Severity
+from tradingbot.data.quality.check import describe, hit, no_hits
 from tradingbot.data.quality.view import QualityView
 
 LATE_START_SESSIONS = 5
@@ -19,6 +19,7 @@ _SHOWN_AFTER = pl.format("{} sessions after the set{}", "count", "cause")
 _SHOWN_BEFORE = pl.format("{} sessions before the set{}", "count", "cause")
 
 
+@check.info("STARTS_LATE", "", "history starts late: listed later?")
 def find_late_starts(view: QualityView) -> pl.DataFrame:
     """Symbols whose history begins well after the set's (or after they joined)."""
     first = np.minimum(view.first_slot, view.grid.height - 1)
@@ -28,6 +29,7 @@ def find_late_starts(view: QualityView) -> pl.DataFrame:
     return describe(hits.filter(pl.col("count") > LATE_START_SESSIONS), _SHOWN_AFTER, at="at")
 
 
+@check.warning("ENDS_EARLY", "D21", "history ends early: delisted or renamed?")
 def find_early_ends(view: QualityView) -> pl.DataFrame:
     """Symbols whose history ends before the set's (or before they left)."""
     last = np.maximum(view.last_slot, 0)
@@ -38,6 +40,7 @@ def find_early_ends(view: QualityView) -> pl.DataFrame:
     return describe(hits.filter(pl.col("count") >= EARLY_END_SESSIONS), _SHOWN_BEFORE, at="at")
 
 
+@check.warning("LOW_COVERAGE", "D08", "less than 95 % of the expected bars")
 def find_low_coverage(view: QualityView) -> pl.DataFrame:
     """Symbols that have too few of the bars they should have."""
     expected = np.maximum(view.expected.sum(axis=0), 1)
@@ -49,6 +52,7 @@ def find_low_coverage(view: QualityView) -> pl.DataFrame:
     return describe(hits, pl.format("{} of {} bars", "p", "e"), at=None)
 
 
+@check.warning("THIN_CROSS_SECTION", "D08", "less than 80 % of the symbols have a bar at a time")
 def find_thin_cross_sections(view: QualityView) -> pl.DataFrame:
     """Times at which too few of the living symbols have a bar."""
     alive = (view.lifetime & view.expected).sum(axis=1)
@@ -61,6 +65,7 @@ def find_thin_cross_sections(view: QualityView) -> pl.DataFrame:
     return describe(hits, pl.format("{}: {} of {} symbols", day, "p", "a"), at="at")
 
 
+@check.warning("TRAILING_INCOMPLETE", "D08", "the trailing bars must be complete")
 def find_incomplete_trails(view: QualityView) -> pl.DataFrame:
     """Bars absent among the last ones, from which the next decision would be made."""
     mask = view.expected & ~view.present
@@ -68,6 +73,7 @@ def find_incomplete_trails(view: QualityView) -> pl.DataFrame:
     return absent_bars(view, mask)
 
 
+@check.warning("BARS_OVERDUE", "D20", "the last bars are old")
 def find_overdue(view: QualityView) -> pl.DataFrame:
     """Bars that should have arrived between the set's end and the time asked about."""
     if view.overdue_bars < OVERDUE_BARS:
@@ -82,45 +88,3 @@ def _by_column(
     cause = np.where(aside.any(axis=0), ", rows there were quarantined", "")
     columns = {"symbol": view.symbols, "at": view.at(slots), "count": counts, "cause": cause}
     return pl.DataFrame(columns, schema_overrides={"symbol": pl.String, "cause": pl.String})
-
-
-COVERAGE_CHECKS: tuple[MarketCheck, ...] = (
-    MarketCheck(
-        "ENDS_EARLY",
-        "D21",
-        Severity.WARNING,
-        "history ends early: delisted or renamed?",
-        find=find_early_ends,
-    ),
-    MarketCheck(
-        "LOW_COVERAGE",
-        "D08",
-        Severity.WARNING,
-        "less than 95 % of the expected bars",
-        find=find_low_coverage,
-    ),
-    MarketCheck(
-        "THIN_CROSS_SECTION",
-        "D08",
-        Severity.WARNING,
-        "less than 80 % of the symbols have a bar at a time",
-        find=find_thin_cross_sections,
-    ),
-    MarketCheck(
-        "TRAILING_INCOMPLETE",
-        "D08",
-        Severity.WARNING,
-        "the trailing bars must be complete",
-        find=find_incomplete_trails,
-    ),
-    MarketCheck(
-        "BARS_OVERDUE", "D20", Severity.WARNING, "the last bars are old", find=find_overdue
-    ),
-    MarketCheck(
-        "STARTS_LATE",
-        "",
-        Severity.INFO,
-        "history starts late: listed later?",
-        find=find_late_starts,
-    ),
-)

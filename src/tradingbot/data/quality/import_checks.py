@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from tradingbot.data.quality.check import MarketCheck, describe, hit, no_hits
-from tradingbot.data.quality.finding import Severity
+from tradingbot.data.quality import check
+from tradingbot.data.quality.check import describe, hit, no_hits
 from tradingbot.data.quality.row_checks import DUPLICATE_ROW
 from tradingbot.data.quality.view import QualityView
 from tradingbot.data.stamp_checks import count_session_edges, is_early, is_endless
@@ -13,18 +13,33 @@ from tradingbot.data.stamp_checks import count_session_edges, is_early, is_endle
 QUARANTINED_FRAC = 0.2
 
 
+@check.error(
+    "CLOSES_AT_OPEN",
+    "D12",
+    "a bar must not close when its session opens; check time zone and bar start or end",
+)
 def find_closes_at_open(view: QualityView) -> pl.DataFrame:
     """Symbols whose bars close the moment a session opens: an hour early, or opening stamps."""
     example = pl.format("in {} of {} sessions", "openings", "sessions")
     return describe(_edges(view).filter(is_early()), example, at="first_opening")
 
 
+@check.error(
+    "NO_CLOSING_BAR",
+    "D12",
+    "sessions must have a bar that closes at their end; check time zone and bar start or end",
+)
 def find_no_closing_bar(view: QualityView) -> pl.DataFrame:
     """Symbols that hardly ever have a bar at the end of their sessions."""
     example = pl.format("in {} of {} sessions", "closings", "full_sessions")
     return describe(_edges(view).filter(is_endless()), example, at=None)
 
 
+@check.error(
+    "MOSTLY_QUARANTINED",
+    "D25",
+    "at most 20 % of all rows may be quarantined; check how columns were mapped",
+)
 def find_mostly_quarantined(view: QualityView) -> pl.DataFrame:
     """Say that so much was set aside that the rest stands for nothing."""
     aside, rows = _set_aside(view).height, view.bars.height
@@ -33,6 +48,7 @@ def find_mostly_quarantined(view: QualityView) -> pl.DataFrame:
     return hit(f"{aside} of {aside + rows} rows")
 
 
+@check.warning("SYMBOL_QUARANTINED", "D25", "more than 20 % of a symbol's rows were quarantined")
 def find_quarantined_symbols(view: QualityView) -> pl.DataFrame:
     """Symbols of which much was set aside, also those of which nothing is left."""
     aside = _set_aside(view)
@@ -56,35 +72,3 @@ def _set_aside(view: QualityView) -> pl.DataFrame:
     if "code" not in view.quarantine.columns:
         return pl.DataFrame()
     return view.quarantine.filter(pl.col("code") != DUPLICATE_ROW.code)
-
-
-IMPORT_CHECKS: tuple[MarketCheck, ...] = (
-    MarketCheck(
-        "CLOSES_AT_OPEN",
-        "D12",
-        Severity.ERROR,
-        "a bar must not close when its session opens; check time zone and bar start or end",
-        find=find_closes_at_open,
-    ),
-    MarketCheck(
-        "NO_CLOSING_BAR",
-        "D12",
-        Severity.ERROR,
-        "sessions must have a bar that closes at their end; check time zone and bar start or end",
-        find=find_no_closing_bar,
-    ),
-    MarketCheck(
-        "MOSTLY_QUARANTINED",
-        "D25",
-        Severity.ERROR,
-        "at most 20 % of all rows may be quarantined; check how columns were mapped",
-        find=find_mostly_quarantined,
-    ),
-    MarketCheck(
-        "SYMBOL_QUARANTINED",
-        "D25",
-        Severity.WARNING,
-        "more than 20 % of a symbol's rows were quarantined",
-        find=find_quarantined_symbols,
-    ),
-)

@@ -1,6 +1,6 @@
 """Rules about a symbol's level of price: unadjusted splits, jumps, splices.
 
-Rows reach these rules only if no rule of `row_checks` or `neighbour_checks` condemned them.
+Rows reach these rules only if no rule of `row_checks` condemned them.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import math
 import numpy as np
 import polars as pl
 
-from tradingbot.data.quality.check import MarketCheck, as_text, describe, no_hits
-from tradingbot.data.quality.finding import Severity
-from tradingbot.data.quality.neighbour_checks import ROBUST_SIGMA
+from tradingbot.data.quality import check
+from tradingbot.data.quality.check import as_text, describe, no_hits
+from tradingbot.data.quality.row_checks import ROBUST_SIGMA
 from tradingbot.data.quality.view import QualityView
 
 JUMP_FRAC = 0.2
@@ -33,21 +33,31 @@ _PERCENT = pl.format("{} %", ((pl.col("close") / pl.col("prev_close") - 1) * 100
 _MOVED = pl.format("{} after {}", as_text("open"), as_text("prev_close"))
 
 
+@check.error("SUSPECTED_SPLIT", "D13", "price falls by a split's ratio and stays: adjust for it")
 def find_splits(view: QualityView) -> pl.DataFrame:
     """Price gaps that look like an unadjusted split."""
     return describe(_split_rows(view).filter(_IS_FALL, pl.col("factor") >= SURE_SPLIT), _MOVED)
 
 
+@check.error(
+    "SUSPECTED_REVERSE_SPLIT",
+    "D14",
+    "price rises by a reverse split's ratio and stays: adjust for it",
+)
 def find_reverse_splits(view: QualityView) -> pl.DataFrame:
     """Price gaps that look like an unadjusted reverse split."""
     return describe(_split_rows(view).filter(~_IS_FALL, pl.col("factor") >= SURE_SPLIT), _MOVED)
 
 
+@check.warning("POSSIBLE_SPLIT", "D13", "price moves by 3:2 or 2:3 and stays: split, or news?")
 def find_possible_splits(view: QualityView) -> pl.DataFrame:
     """Price gaps of 3:2 or 2:3, which news alone can bring about."""
     return describe(_split_rows(view).filter(pl.col("factor") < SURE_SPLIT), _MOVED)
 
 
+@check.warning(
+    "UNEXPLAINED_JUMP", "D18", "price moves by 20 % or more in a bar: news, or a bad print?"
+)
 def find_jumps(view: QualityView) -> pl.DataFrame:
     """Large moves of a real market that no split or splice explains."""
     if view.provenance.synthetic:
@@ -62,11 +72,15 @@ def find_jumps(view: QualityView) -> pl.DataFrame:
     return describe(unexplained, _PERCENT)
 
 
+@check.info("GENERATED_JUMP", "D18", "price of a generated market moves by 20 % or more in a bar")
 def find_generated_jumps(view: QualityView) -> pl.DataFrame:
     """Large moves of a generated market: its jump process made them, no vendor did."""
     return describe(_jump_rows(view), _PERCENT) if view.provenance.synthetic else no_hits()
 
 
+@check.warning(
+    "SERIES_SPLICE", "D22", "level breaks after a long gap: another instrument under this name?"
+)
 def find_splices(view: QualityView) -> pl.DataFrame:
     """Breaks of level after a long gap: another instrument under the same name?"""
     return describe(_splice_rows(view), _MOVED)
@@ -131,49 +145,3 @@ def _level_shift(bars: pl.DataFrame, rows: np.ndarray) -> np.ndarray:
         return np.zeros(0)
     after, before = level(np.arange(SPLIT_LEVEL_BARS)), level(np.arange(-SPLIT_LEVEL_BARS, 0))
     return np.asarray(after - before)
-
-
-JUMP_CHECKS: tuple[MarketCheck, ...] = (
-    MarketCheck(
-        "SUSPECTED_SPLIT",
-        "D13",
-        Severity.ERROR,
-        "price falls by a split's ratio and stays: adjust for it",
-        find=find_splits,
-    ),
-    MarketCheck(
-        "SUSPECTED_REVERSE_SPLIT",
-        "D14",
-        Severity.ERROR,
-        "price rises by a reverse split's ratio and stays: adjust for it",
-        find=find_reverse_splits,
-    ),
-    MarketCheck(
-        "POSSIBLE_SPLIT",
-        "D13",
-        Severity.WARNING,
-        "price moves by 3:2 or 2:3 and stays: split, or news?",
-        find=find_possible_splits,
-    ),
-    MarketCheck(
-        "GENERATED_JUMP",
-        "D18",
-        Severity.INFO,
-        "price of a generated market moves by 20 % or more in a bar",
-        find=find_generated_jumps,
-    ),
-    MarketCheck(
-        "UNEXPLAINED_JUMP",
-        "D18",
-        Severity.WARNING,
-        "price moves by 20 % or more in a bar: news, or a bad print?",
-        find=find_jumps,
-    ),
-    MarketCheck(
-        "SERIES_SPLICE",
-        "D22",
-        Severity.WARNING,
-        "level breaks after a long gap: another instrument under this name?",
-        find=find_splices,
-    ),
-)

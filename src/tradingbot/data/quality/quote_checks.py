@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tradingbot.data.quality.check import RowCheck, as_text, describe
-from tradingbot.data.quality.finding import Finding, Severity
+from tradingbot.data.quality.check import Finding, RowCheck, Severity, as_text, describe
 from tradingbot.data.schema import UTC_TIME
 from tradingbot.domain.errors import SchemaError
 

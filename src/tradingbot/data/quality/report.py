@@ -6,17 +6,16 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 
 import polars as pl
 
-from tradingbot.data.quality.check import QualityCheck, describe
+from tradingbot.data.json_files import as_json
+from tradingbot.data.quality.check import Finding, FindingAction, QualityCheck, Severity, describe
 from tradingbot.data.quality.coverage import Coverage
-from tradingbot.data.quality.finding import Finding, FindingAction, Severity
 from tradingbot.data.quality.registry import CHECKS
 
 _REPORT_VERSION = 1
-_RANK = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
+_RANK = {severity: rank for rank, severity in enumerate(Severity)}
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,6 @@ class QualityReport:
 
     def to_json(self) -> str:
         """Return the whole report; the keys of `version` 1 will not change."""
-        by_symbol = [_plain(row) for row in self.coverage.by_symbol.iter_rows(named=True)]
         content = {
             "version": _REPORT_VERSION,
             "ready": self.ready,
@@ -66,12 +64,12 @@ class QualityReport:
             "synthetic": self.synthetic,
             "rows": self.rows,
             "quarantined_rows": self.quarantined_rows,
-            "counts": {severity.value: self.count(severity) for severity in Severity},
-            "findings": [finding.to_dict() for finding in self.findings],
-            "coverage": by_symbol,
+            "counts": {severity: self.count(severity) for severity in Severity},
+            "findings": self.findings,
+            "coverage": self.coverage.by_symbol.to_dicts(),
             "coverage_by_month": self.coverage.by_month.to_dicts(),
         }
-        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+        return json.dumps(as_json(content), indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -114,11 +112,4 @@ def _summarise(group: list[Finding]) -> dict[str, object]:
         "example": f"{first.symbol}: {first.example}" if first.symbol else first.example,
         "message": group[0].message,
         "action": group[0].action.value,
-    }
-
-
-def _plain(row: dict[str, object]) -> dict[str, object]:
-    return {
-        key: value.isoformat() if isinstance(value, datetime) else value
-        for key, value in row.items()
     }

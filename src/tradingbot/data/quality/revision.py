@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tradingbot.data.quality.check import QualityCheck, as_text, describe
-from tradingbot.data.quality.finding import Finding, Severity
+from tradingbot.data.quality.check import Finding, QualityCheck, Severity, as_text, describe
 from tradingbot.data.schema import BAR_KEY
 
 REVISION_TOLERANCE_FRAC = 1e-6  # float32 deliveries round to this

@@ -11,16 +11,9 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from tradingbot.data.quality.check import RowCheck
-from tradingbot.data.quality.finding import Finding
-from tradingbot.data.quality.neighbour_checks import PASSES, PREVIOUS_CLOSE
-from tradingbot.data.quality.row_checks import (
-    CONFLICTING_DUPLICATE,
-    DUPLICATE_ROW,
-    MISSING_KEY,
-    NEGATIVE_PRICE,
-    OUT_OF_ORDER,
-)
+from tradingbot.data.quality import row_checks
+from tradingbot.data.quality.check import Finding, RowCheck
+from tradingbot.data.quality.row_checks import PASSES, PREVIOUS_CLOSE
 from tradingbot.data.schema import BAR_COLUMNS, BAR_KEY, UTC_TIME
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.symbol import require_symbol
@@ -55,15 +48,16 @@ def screen(bars: pl.DataFrame, *, strict: bool = False, as_of: datetime | None =
             one symbol and time (D06); with `strict`, for any row that cannot be used.
     """
     rows = bars.select(*BAR_COLUMNS)
-    is_keyless = rows.select(MISSING_KEY.broken).to_series()
-    keyless = _condemn(rows.filter(is_keyless), MISSING_KEY) if is_keyless.any() else None
+    unkeyed = row_checks.MISSING_KEY
+    is_keyless = rows.select(unkeyed.broken).to_series()
+    keyless = _condemn(rows.filter(is_keyless), unkeyed) if is_keyless.any() else None
     rows = rows.filter(~is_keyless) if keyless is not None else rows
     _require_safe_symbols(rows)
-    _refuse(rows, NEGATIVE_PRICE)
-    _refuse(rows, OUT_OF_ORDER)
+    _refuse(rows, row_checks.NEGATIVE_PRICE)
+    _refuse(rows, row_checks.OUT_OF_ORDER)
     rows, repeats = _without_repeats(rows.sort(BAR_KEY, maintain_order=True))
     clean, condemned = sift(rows, PASSES, as_of=as_of or datetime.now(UTC))
-    known = {MISSING_KEY: keyless, DUPLICATE_ROW: repeats}
+    known = {unkeyed: keyless, row_checks.DUPLICATE_ROW: repeats}
     condemned = {check: broken for check, broken in known.items() if broken is not None} | condemned
     if strict and condemned:
         check, broken = next(iter(condemned.items()))
@@ -139,12 +133,12 @@ def _refusal(broken: pl.DataFrame, check: RowCheck, remedy: str) -> DataError:
 
 
 def _without_repeats(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame | None]:
-    is_repeat = rows.select(CONFLICTING_DUPLICATE.broken.fill_null(False)).to_series()
+    is_repeat = rows.select(row_checks.CONFLICTING_DUPLICATE.broken.fill_null(False)).to_series()
     if not is_repeat.any():
         return rows, None
     unique = rows.unique(maintain_order=True)
-    _refuse(unique, CONFLICTING_DUPLICATE)
-    return unique, _condemn(rows, DUPLICATE_ROW).filter(is_repeat)
+    _refuse(unique, row_checks.CONFLICTING_DUPLICATE)
+    return unique, _condemn(rows, row_checks.DUPLICATE_ROW).filter(is_repeat)
 
 
 def _quarantine(condemned: dict[RowCheck, pl.DataFrame]) -> pl.DataFrame:

@@ -1,14 +1,14 @@
 """Rules about a symbol's bars and volumes: frozen feeds, odd wicks, odd volumes, late arrival.
 
-Rows reach these rules only if no rule of `row_checks` or `neighbour_checks` condemned them.
+Rows reach these rules only if no rule of `row_checks` condemned them.
 """
 
 from __future__ import annotations
 
 import polars as pl
 
-from tradingbot.data.quality.check import MarketCheck, as_text, describe, hit, no_hits
-from tradingbot.data.quality.finding import Severity
+from tradingbot.data.quality import check
+from tradingbot.data.quality.check import as_text, describe, hit, no_hits
 from tradingbot.data.quality.row_checks import SHOWN_OHLC
 from tradingbot.data.quality.view import QualityView
 
@@ -19,6 +19,7 @@ PRICE_FLOOR = 1e-4
 VWAP_TOLERANCE_FRAC = 0.005
 
 
+@check.warning("STALE_RUN", "D19", "the same bar repeats: frozen feed?")
 def find_stale_runs(view: QualityView) -> pl.DataFrame:
     """Runs of bars with the same four prices."""
     bars = view.bars
@@ -32,6 +33,7 @@ def find_stale_runs(view: QualityView) -> pl.DataFrame:
     return describe(rows, pl.format("{} bars at {}", "count", as_text("close")))
 
 
+@check.warning("LONG_WICK", "D18", "low or high lies 30 % outside open and close")
 def find_long_wicks(view: QualityView) -> pl.DataFrame:
     """Bars whose low or high lies far outside open and close."""
     low = pl.col("low") < (1 - LONG_WICK_FRAC) * pl.min_horizontal("open", "close")
@@ -39,11 +41,13 @@ def find_long_wicks(view: QualityView) -> pl.DataFrame:
     return describe(view.bars.filter(low | high), SHOWN_OHLC)
 
 
+@check.info("ZERO_VOLUME", "D05", "no volume and no move")
 def find_zero_volume(view: QualityView) -> pl.DataFrame:
     """Bars in which nothing traded and nothing moved."""
     return describe(view.bars.filter(pl.col("volume") == 0), as_text("close"))
 
 
+@check.info("VOLUME_FRACTIONAL", "", "volume is not whole")
 def find_fractional_volume(view: QualityView) -> pl.DataFrame:
     """Parts of shares, on an exchange that trades whole ones."""
     if view.provenance.calendar == "24/7":
@@ -52,12 +56,14 @@ def find_fractional_volume(view: QualityView) -> pl.DataFrame:
     return describe(view.bars.filter(volume != volume.floor()), as_text("volume"))
 
 
+@check.info("EXTREME_PRICE", "", "price is above 1e6 or below 1e-4")
 def find_extreme_prices(view: QualityView) -> pl.DataFrame:
     """Prices above a million or below a hundredth of a cent."""
     is_extreme = (pl.col("high") > PRICE_CEILING) | (pl.col("low") < PRICE_FLOOR)
     return describe(view.bars.filter(is_extreme), as_text("close"))
 
 
+@check.warning("VWAP_OUTSIDE_RANGE", "", "vwap lies outside low and high")
 def find_odd_vwaps(view: QualityView) -> pl.DataFrame:
     """Average prices clearly outside the bar they are the average of."""
     vwap = pl.col("vwap")
@@ -68,6 +74,7 @@ def find_odd_vwaps(view: QualityView) -> pl.DataFrame:
     return describe(view.bars.filter(is_odd), example)
 
 
+@check.warning("LATE_KNOWN_AT", "D20", "a bar was known later than one bar after its close")
 def find_late_known(view: QualityView) -> pl.DataFrame:
     """Bars that became known more than one bar after they closed."""
     delay = pl.col("known_at") - pl.col("closed_at")
@@ -75,6 +82,7 @@ def find_late_known(view: QualityView) -> pl.DataFrame:
     return describe(view.bars.filter(delay > view.timeframe.duration), example)
 
 
+@check.warning("SHORT_HISTORY", "D23", "fewer bars than the trailing window")
 def find_short_histories(view: QualityView) -> pl.DataFrame:
     """Symbols with fewer bars than the trailing window."""
     counts = view.bars.group_by("symbol", maintain_order=True).agg(
@@ -84,68 +92,12 @@ def find_short_histories(view: QualityView) -> pl.DataFrame:
     return describe(counts.filter(pl.col("count") < view.trailing_bars), example, at="at")
 
 
+@check.info(
+    "DIVIDENDS_UNADJUSTED", "D15", "ex-dividend days show as falls: returns are price returns"
+)
 def find_dividend_gaps(view: QualityView) -> pl.DataFrame:
     """Say that ex-dividend days show as falls, where prices are not adjusted for dividends."""
     has_dividends = view.provenance.calendar != "24/7" and not view.provenance.synthetic
     if not has_dividends or view.provenance.adjustment == "split_dividend":
         return no_hits()
     return hit(f"adjustment: {view.provenance.adjustment}")
-
-
-SERIES_CHECKS: tuple[MarketCheck, ...] = (
-    MarketCheck(
-        "STALE_RUN",
-        "D19",
-        Severity.WARNING,
-        "the same bar repeats: frozen feed?",
-        find=find_stale_runs,
-    ),
-    MarketCheck(
-        "LONG_WICK",
-        "D18",
-        Severity.WARNING,
-        "low or high lies 30 % outside open and close",
-        find=find_long_wicks,
-    ),
-    MarketCheck(
-        "ZERO_VOLUME", "D05", Severity.INFO, "no volume and no move", find=find_zero_volume
-    ),
-    MarketCheck(
-        "VOLUME_FRACTIONAL", "", Severity.INFO, "volume is not whole", find=find_fractional_volume
-    ),
-    MarketCheck(
-        "EXTREME_PRICE",
-        "",
-        Severity.INFO,
-        "price is above 1e6 or below 1e-4",
-        find=find_extreme_prices,
-    ),
-    MarketCheck(
-        "VWAP_OUTSIDE_RANGE",
-        "",
-        Severity.WARNING,
-        "vwap lies outside low and high",
-        find=find_odd_vwaps,
-    ),
-    MarketCheck(
-        "LATE_KNOWN_AT",
-        "D20",
-        Severity.WARNING,
-        "a bar was known later than one bar after its close",
-        find=find_late_known,
-    ),
-    MarketCheck(
-        "SHORT_HISTORY",
-        "D23",
-        Severity.WARNING,
-        "fewer bars than the trailing window",
-        find=find_short_histories,
-    ),
-    MarketCheck(
-        "DIVIDENDS_UNADJUSTED",
-        "D15",
-        Severity.INFO,
-        "ex-dividend days show as falls: returns are price returns",
-        find=find_dividend_gaps,
-    ),
-)

@@ -5,20 +5,27 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from tradingbot.data.quality.check import HIT_COLUMNS, MarketCheck, hit, no_hits
-from tradingbot.data.quality.finding import FindingAction, Severity
+from tradingbot.data.quality import check
+from tradingbot.data.quality.check import HIT_COLUMNS, FindingAction, hit, no_hits
 from tradingbot.data.quality.screening import SYMBOL_UNSAFE
 from tradingbot.data.quality.view import QualityView
 from tradingbot.data.universes import membership_mask
 from tradingbot.domain.symbol import is_symbol
 
 
+@check.error(
+    SYMBOL_UNSAFE,
+    "D31",
+    "symbol must not run as a formula or leave its folder",
+    FindingAction.REFUSED,
+)
 def find_unsafe_symbols(view: QualityView) -> pl.DataFrame:
     """Names that a spreadsheet would run or that climb out of a folder."""
     names = {*view.symbols, *view.covariates["symbol"].unique()}
     return _names(sorted(name for name in names if not is_symbol(name)), "unsafe name")
 
 
+@check.warning("UNKNOWN_SYMBOL", "", "the universe does not name this symbol")
 def find_unknown_symbols(view: QualityView) -> pl.DataFrame:
     """Symbols with bars that the universe does not name."""
     if view.universe is None:
@@ -27,6 +34,7 @@ def find_unknown_symbols(view: QualityView) -> pl.DataFrame:
     return _names([name for name in view.symbols if name not in known], view.universe.name)
 
 
+@check.warning("MEMBER_WITHOUT_BARS", "D21", "a member of the universe has no bar")
 def find_members_without_bars(view: QualityView) -> pl.DataFrame:
     """Members that should have bars in the set's range and have none at all."""
     if view.universe is None or not view.grid.height:
@@ -37,6 +45,7 @@ def find_members_without_bars(view: QualityView) -> pl.DataFrame:
     return _names([absent[i] for i in np.flatnonzero(is_due)], view.universe.name)
 
 
+@check.info("OUTSIDE_MEMBERSHIP", "D21", "bars before joining or after leaving the universe")
 def find_bars_outside_membership(view: QualityView) -> pl.DataFrame:
     """Bars of known symbols before they joined or after they left."""
     outside = view.present & ~view.expected
@@ -45,6 +54,9 @@ def find_bars_outside_membership(view: QualityView) -> pl.DataFrame:
     return hits.with_columns(example=pl.lit("not a member then"))
 
 
+@check.info(
+    "SURVIVORSHIP_BIAS", "D21", "no symbol was ever delisted: long-only results are flattered"
+)
 def find_survivorship(view: QualityView) -> pl.DataFrame:
     """Say that nothing in the set ever ceased to trade, so results flatter the long side."""
     if view.provenance.synthetic or not view.grid.height:
@@ -56,43 +68,3 @@ def find_survivorship(view: QualityView) -> pl.DataFrame:
 
 def _names(names: list[str], example: str) -> pl.DataFrame:
     return pl.DataFrame([(name, None, example) for name in names], HIT_COLUMNS, orient="row")
-
-
-UNIVERSE_CHECKS: tuple[MarketCheck, ...] = (
-    MarketCheck(
-        SYMBOL_UNSAFE,
-        "D31",
-        Severity.ERROR,
-        "symbol must not run as a formula or leave its folder",
-        FindingAction.REFUSED,
-        find=find_unsafe_symbols,
-    ),
-    MarketCheck(
-        "UNKNOWN_SYMBOL",
-        "",
-        Severity.WARNING,
-        "the universe does not name this symbol",
-        find=find_unknown_symbols,
-    ),
-    MarketCheck(
-        "MEMBER_WITHOUT_BARS",
-        "D21",
-        Severity.WARNING,
-        "a member of the universe has no bar",
-        find=find_members_without_bars,
-    ),
-    MarketCheck(
-        "OUTSIDE_MEMBERSHIP",
-        "D21",
-        Severity.INFO,
-        "bars before joining or after leaving the universe",
-        find=find_bars_outside_membership,
-    ),
-    MarketCheck(
-        "SURVIVORSHIP_BIAS",
-        "D21",
-        Severity.INFO,
-        "no symbol was ever delisted: long-only results are flattered",
-        find=find_survivorship,
-    ),
-)

@@ -7,13 +7,11 @@ from datetime import UTC, datetime
 import polars as pl
 
 from tradingbot.data.manifest import Provenance
-from tradingbot.data.quality.check import hit
+from tradingbot.data.quality.check import FindingAction, hit
 from tradingbot.data.quality.coverage import measure_coverage, no_coverage
-from tradingbot.data.quality.finding import FindingAction
-from tradingbot.data.quality.neighbour_checks import PASSES
 from tradingbot.data.quality.registry import MARKET_CHECKS, NO_BARS
 from tradingbot.data.quality.report import QualityReport, findings_of_quarantine, sort_findings
-from tradingbot.data.quality.row_checks import NEGATIVE_PRICE
+from tradingbot.data.quality.row_checks import NEGATIVE_PRICE, PASSES
 from tradingbot.data.quality.screening import sift
 from tradingbot.data.quality.view import ValidationContext, build_view
 from tradingbot.data.schema import COVARIATE_COLUMNS, require_bars, require_covariates

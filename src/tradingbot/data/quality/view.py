@@ -28,12 +28,24 @@ _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
-class QualityView:
+class ValidationContext:
+    """What to validate against; the parts of a view that do not come from the bars."""
+
+    provenance: Provenance
+    covariates: pl.DataFrame
+    universe: Universe | None
+    quarantine: pl.DataFrame  # rows set aside at import, with `code`; no columns where none
+    as_of: datetime | None
+    trailing_bars: int
+
+
+@dataclass(frozen=True)
+class QualityView(ValidationContext):
     """Everything a market check may look at."""
 
     bars: pl.DataFrame
     """Bar schema plus `slot` (row of the grid, null off the grid), `column` (symbol's position),
-    `prev_close` and `prev_slot` (null at a symbol's first bar), `next_close`."""
+    `prev_close` and `prev_slot` (null at a symbol's first bar)."""
     symbols: tuple[str, ...]  # N
     grid: pl.DataFrame  # T rows: session, opened_at, closed_at, session_index, is_half_day, is_dst
     sessions: pl.DataFrame  # every session of the days covered: session, opens_at, closes_at …
@@ -44,12 +56,7 @@ class QualityView:
     last_slot: IntArray  # (N,) last present slot, -1 where none
     overdue_bars: int  # expected bars between the last bar of the set and `as_of`
     time_zone: str
-    provenance: Provenance
     timeframe: Timeframe
-    covariates: pl.DataFrame
-    universe: Universe | None
-    quarantine: pl.DataFrame  # rows set aside at import, with `code`; no columns where none
-    trailing_bars: int
 
     @property
     def session_index(self) -> IntArray:
@@ -88,18 +95,6 @@ class QualityView:
         return pl.Series("symbol", self.symbols, dtype=pl.String).gather(columns)
 
 
-@dataclass(frozen=True)
-class ValidationContext:
-    """What to validate against; the parts of a view that do not come from the bars."""
-
-    provenance: Provenance
-    covariates: pl.DataFrame
-    universe: Universe | None
-    quarantine: pl.DataFrame
-    as_of: datetime | None
-    trailing_bars: int
-
-
 def build_view(bars: pl.DataFrame, question: ValidationContext) -> QualityView:
     """Lay at least one bar, sorted by symbol and close, on the expected grid."""
     timeframe = Timeframe.parse(question.provenance.timeframe)
@@ -118,6 +113,7 @@ def build_view(bars: pl.DataFrame, question: ValidationContext) -> QualityView:
     symbols = tuple(bars["symbol"].unique(maintain_order=True))
     present = _mark(laid["slot"], laid["column"], (grid.height, len(symbols)))
     is_any = present.any(axis=0)
+    padded = np.vstack([present, np.zeros((1, len(symbols)), dtype=bool)])  # also of 0 rows
     return QualityView(
         bars=laid,
         symbols=symbols,
@@ -126,20 +122,12 @@ def build_view(bars: pl.DataFrame, question: ValidationContext) -> QualityView:
         present=present,
         set_aside=_set_aside(question.quarantine, grid, symbols),
         expected=_expected(grid, symbols, question.universe),
-        first_slot=np.where(is_any, present.argmax(axis=0), grid.height)
-        if grid.height
-        else np.zeros(len(symbols), dtype=np.int64),
-        last_slot=np.where(is_any, grid.height - 1 - present[::-1].argmax(axis=0), -1)
-        if grid.height
-        else np.full(len(symbols), -1, dtype=np.int64),
+        first_slot=np.where(is_any, padded.argmax(axis=0), grid.height),
+        last_slot=np.where(is_any, grid.height - padded[::-1].argmax(axis=0), -1),
         overdue_bars=_overdue(every_bar, last, question.as_of),
         time_zone=calendar.time_zone,
-        provenance=question.provenance,
         timeframe=timeframe,
-        covariates=question.covariates,
-        universe=question.universe,
-        quarantine=question.quarantine,
-        trailing_bars=question.trailing_bars,
+        **vars(question),
     )
 
 
@@ -189,11 +177,9 @@ def _lay(bars: pl.DataFrame, grid: pl.DataFrame) -> pl.DataFrame:
         column=pl.col("symbol").rle_id().cast(pl.Int64),
     )
     follows = pl.col("column") == pl.col("column").shift(1)
-    leads = pl.col("column") == pl.col("column").shift(-1)
     return laid.with_columns(
         prev_close=pl.when(follows).then(pl.col("close").shift(1)),
         prev_slot=pl.when(follows).then(pl.col("slot").shift(1)),
-        next_close=pl.when(leads).then(pl.col("close").shift(-1)),
     )
 
 

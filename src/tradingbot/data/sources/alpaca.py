@@ -11,18 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from tradingbot.data.calendar import TradingCalendar
-from tradingbot.data.manifest import Provenance
-from tradingbot.data.sources.download import ChunkCache, DownloadRequest, download, plan
-from tradingbot.data.sources.pacing import Clock, Patience, RetryPolicy, TokenBucket
-from tradingbot.data.sources.replies import require_base_url
-from tradingbot.data.sources.session_bars import to_session_bars
-from tradingbot.data.sources.source import Progress, RawBars, ignore_progress
-from tradingbot.domain.errors import ConfigError, MissingExtraError
-from tradingbot.domain.seeding import stream
+from tradingbot.data.sources.download import DownloadRequest
+from tradingbot.data.sources.pacing import Clock, Patience, TokenBucket
+from tradingbot.data.sources.vendor_source import VendorSettings, VendorSource
+from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.timeframe import Timeframe
+
+if TYPE_CHECKING:
+    from tradingbot.data.sources.alpaca_wire import AlpacaWire
 
 KEY_VARIABLE = "APCA_API_KEY_ID"
 SECRET_VARIABLE = "APCA_API_SECRET_KEY"
@@ -66,29 +64,24 @@ class AlpacaCredentials:
 
 
 @dataclass(frozen=True)
-class AlpacaSettings:
+class AlpacaSettings(VendorSettings):
     """How to ask Alpaca."""
 
-    feed: Literal["sip", "iex"] = "sip"
-    """`sip`: all US exchanges (free when older than 15 minutes); `iex`: one exchange."""
     requests_per_minute: float = 200.0
     timeout_s: float = 30.0
     """For connecting, and for each silence of the server."""
     base_url: str = "https://data.alpaca.markets"
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
-    seed: int = 0
-    """Root of the stream the retry jitter is drawn from."""
+    feed: Literal["sip", "iex"] = "sip"
+    """`sip`: all US exchanges (free when older than 15 minutes); `iex`: one exchange."""
 
     def __post_init__(self) -> None:
         """Refuse an unknown feed, an endless wait, or an unsafe address."""
         if self.feed not in ("sip", "iex"):
             raise ConfigError("feed must be sip or iex", was=repr(self.feed))
-        if not 0 < self.timeout_s < math.inf:
-            raise ConfigError("timeout must be above 0 s and finite", was=self.timeout_s)
-        require_base_url(self.base_url)
+        super().__post_init__()
 
 
-class AlpacaSource:
+class AlpacaSource(VendorSource):
     """Regular-session bars from Alpaca, fetched piece by piece and kept on disk.
 
     Alpaca's hourly bars lie on the clock: the one of 09:00 mixes half an hour before the opening
@@ -98,6 +91,9 @@ class AlpacaSource:
     `BRK-B` is asked for as `BRK.B`, Alpaca's spelling of share classes.
     """
 
+    id = "alpaca"
+    package, modules = "alpaca-py", ("alpaca", "requests")
+
     def __init__(
         self,
         request: DownloadRequest,
@@ -106,74 +102,30 @@ class AlpacaSource:
         settings: AlpacaSettings = AlpacaSettings(),  # noqa: B008 - frozen
         clock: Clock = Clock(),  # noqa: B008 - frozen
     ) -> None:
-        self._request = request
-        self._credentials = credentials
-        self._cache_folder = cache_folder
-        self._settings = settings
-        self._clock = clock
+        super().__init__(request, cache_folder, settings, clock)
+        self._credentials, self._settings = credentials, settings
 
-    @property
-    def id(self) -> str:
-        """Short name."""
-        return "alpaca"
+    def _open_wire(self, asked: Timeframe, bucket: TokenBucket, patience: Patience) -> AlpacaWire:
+        from tradingbot.data.sources.alpaca_wire import AlpacaWire
 
-    def fetch(self, progress: Progress = ignore_progress) -> RawBars:
-        """Download what is missing and deliver all bars.
+        adjustment = self._request.adjustment
+        return AlpacaWire(self._credentials, self._settings, asked, adjustment, bucket, patience)
 
-        Raises:
-            ConfigError: If the range ends in the future.
-            MissingExtraError: If `alpaca-py` is not installed.
-            SourceError: If Alpaca refuses, keeps failing, or has no bar of a symbol.
-        """
-        request, settings = self._request, self._settings
-        try:
-            from tradingbot.data.sources.alpaca_wire import AlpacaWire
-        except ModuleNotFoundError as e:
-            if (e.name or "").split(".")[0] not in ("alpaca", "requests"):
-                raise
-            raise MissingExtraError("alpaca", package="alpaca-py") from e
+    def _chunk_days(self, asked: Timeframe) -> int:
+        if asked.is_daily:
+            return _BARS_PER_CHUNK
+        bars_per_day = _BARS_PER_DAY_HOURS * timedelta(hours=1) / asked.duration
+        return max(7, int(_BARS_PER_CHUNK / bars_per_day))
 
-        asked = vendor_timeframe(request.timeframe)
-        calendar = TradingCalendar.load(request.calendar, request.start, request.end)
-        patience = Patience(
-            self._clock, stream(settings.seed, "download", "alpaca"), settings.retry
-        )
-        bucket = TokenBucket(settings.requests_per_minute, self._clock)
-        identity = {
-            "vendor": self.id,
-            "timeframe": str(asked),
-            "adjustment": request.adjustment,
-            "feed": settings.feed,
-        }
-        cache = ChunkCache(self._cache_folder, identity, self._clock)
-        with AlpacaWire(
-            self._credentials, settings, asked, request.adjustment, bucket, patience
-        ) as wire:
-            rows = download(
-                plan(request, days=_chunk_days(asked)), wire, cache, self._clock, progress
-            )
-        session = to_session_bars(
-            rows, calendar, request.timeframe, request.grid, vendor_timeframe=asked
-        )
-        return RawBars(session.bars, self._provenance(session.left_out, asked))
+    def _vendor_timeframe(self) -> Timeframe:
+        return vendor_timeframe(self._request.timeframe)
 
-    def _provenance(self, left_out: dict[str, int], asked: Timeframe) -> Provenance:
-        request = self._request
-        return Provenance(
-            provider=self.id,
-            detail={
-                "feed": self._settings.feed,
-                "start": request.start.isoformat(),
-                "end": request.end.isoformat(),
-                "vendor_timeframe": str(asked),
-                **left_out,
-            },
-            timeframe=str(request.timeframe),
-            grid=request.grid,
-            calendar=request.calendar,
-            adjustment=request.adjustment,
-            vwap="vendor",
-        )
+    def _terms(self) -> dict[str, str]:
+        return {"feed": self._settings.feed}
+
+    def _detail(self) -> dict[str, str]:
+        asked = str(self._vendor_timeframe())
+        return {**self._terms(), **super()._detail(), "vendor_timeframe": asked}
 
 
 def vendor_timeframe(timeframe: Timeframe) -> Timeframe:
@@ -186,11 +138,3 @@ def vendor_timeframe(timeframe: Timeframe) -> Timeframe:
     if timeframe.is_daily:
         return timeframe
     return Timeframe(math.gcd(timeframe.duration // _MINUTE, _HALF_HOUR_MINUTES), "m")
-
-
-def _chunk_days(asked: Timeframe) -> int:
-    """Days whose bars fit in one page of an answer."""
-    if asked.is_daily:
-        return _BARS_PER_CHUNK
-    bars_per_day = _BARS_PER_DAY_HOURS * timedelta(hours=1) / asked.duration
-    return max(7, int(_BARS_PER_CHUNK / bars_per_day))

@@ -5,53 +5,38 @@ The requests are in `yahoo_wire`, the only file that imports the vendor's packag
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tradingbot.data.calendar import TradingCalendar
-from tradingbot.data.manifest import Provenance
-from tradingbot.data.sources.download import ChunkCache, DownloadRequest, download, plan
-from tradingbot.data.sources.pacing import Clock, Patience, RetryPolicy, TokenBucket
-from tradingbot.data.sources.replies import require_base_url
-from tradingbot.data.sources.session_bars import to_session_bars
-from tradingbot.data.sources.source import Progress, RawBars, ignore_progress
-from tradingbot.domain.errors import ConfigError, MissingExtraError
-from tradingbot.domain.seeding import stream
-from tradingbot.domain.timeframe import BarGrid
+from tradingbot.data.sources.download import DownloadRequest
+from tradingbot.data.sources.pacing import Clock, Patience, TokenBucket
+from tradingbot.data.sources.vendor_source import VendorSettings, VendorSource
+from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.timeframe import BarGrid, Timeframe
+
+if TYPE_CHECKING:
+    from tradingbot.data.sources.yahoo_wire import YahooWire
 
 CHUNK_DAYS = {"1m": 7, "2m": 28, "5m": 28, "15m": 28, "60m": 364, "1h": 364, "90m": 28, "1d": 3640}
 """Bar lengths Yahoo has, and days per request. 30m is absent: Yahoo answers it with other bars."""
 
 
 @dataclass(frozen=True)
-class YahooSettings:
-    """How to ask Yahoo."""
-
-    requests_per_minute: float = 60.0
-    """Yahoo publishes no limit."""
-    timeout_s: float = 30.0
-    """For a whole request."""
-    base_url: str | None = None
-    """Send every request to this address instead of Yahoo's, e.g. a gateway."""
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
-    seed: int = 0
-    """Root of the stream the retry jitter is drawn from."""
-
-    def __post_init__(self) -> None:
-        """Refuse an endless wait or an unsafe address."""
-        if not 0 < self.timeout_s < math.inf:
-            raise ConfigError("timeout must be above 0 s and finite", was=self.timeout_s)
-        if self.base_url is not None:
-            require_base_url(self.base_url)
+class YahooSettings(VendorSettings):
+    """How to ask Yahoo, which publishes no limit; the timeout is for a whole request."""
 
 
-class YahooSource:
+class YahooSource(VendorSource):
     """Regular-session bars from Yahoo, fetched piece by piece and kept on disk.
 
     Yahoo's bars lie on the session's grid and are always split-adjusted; dividends are in daily
     bars only. It keeps hourly bars for 730 days, shorter ones for 60, 1m for 30; it has no vwap.
     """
+
+    id = "yfinance"
+    package, modules = "yfinance", ("yfinance", "curl_cffi")
+    vwap = "typical_price"
 
     def __init__(
         self,
@@ -65,65 +50,16 @@ class YahooSource:
         Raises:
             ConfigError: If Yahoo has no such bars.
         """
-        self._request = _require_available(request)
-        self._cache_folder = cache_folder
+        super().__init__(_require_available(request), cache_folder, settings, clock)
         self._settings = settings
-        self._clock = clock
 
-    @property
-    def id(self) -> str:
-        """Short name."""
-        return "yfinance"
+    def _open_wire(self, asked: Timeframe, bucket: TokenBucket, patience: Patience) -> YahooWire:
+        from tradingbot.data.sources.yahoo_wire import YahooWire
 
-    def fetch(self, progress: Progress = ignore_progress) -> RawBars:
-        """Download what is missing and deliver all bars.
+        return YahooWire(self._settings, asked, self._request.adjustment, bucket, patience)
 
-        Raises:
-            ConfigError: If the range ends in the future.
-            MissingExtraError: If `yfinance` is not installed.
-            SourceError: If Yahoo refuses, keeps failing, or has no bar of a symbol.
-        """
-        request, settings = self._request, self._settings
-        try:
-            from tradingbot.data.sources.yahoo_wire import YahooWire
-        except ModuleNotFoundError as e:
-            if (e.name or "").split(".")[0] not in ("yfinance", "curl_cffi"):
-                raise
-            raise MissingExtraError("yfinance", package="yfinance") from e
-
-        calendar = TradingCalendar.load(request.calendar, request.start, request.end)
-        jitter = stream(settings.seed, "download", self.id)
-        patience = Patience(self._clock, jitter, settings.retry)
-        bucket = TokenBucket(settings.requests_per_minute, self._clock)
-        identity = {
-            "vendor": self.id,
-            "timeframe": str(request.timeframe),
-            "adjustment": request.adjustment,
-        }
-        cache = ChunkCache(self._cache_folder, identity, self._clock)
-        chunks = plan(request, days=CHUNK_DAYS[str(request.timeframe)])
-        with YahooWire(settings, request.timeframe, request.adjustment, bucket, patience) as wire:
-            rows = download(chunks, wire, cache, self._clock, progress)
-        session = to_session_bars(
-            rows, calendar, request.timeframe, request.grid, vendor_timeframe=request.timeframe
-        )
-        return RawBars(session.bars, self._provenance(session.left_out))
-
-    def _provenance(self, left_out: dict[str, int]) -> Provenance:
-        request = self._request
-        return Provenance(
-            provider=self.id,
-            detail={
-                "start": request.start.isoformat(),
-                "end": request.end.isoformat(),
-                **left_out,
-            },
-            timeframe=str(request.timeframe),
-            grid=request.grid,
-            calendar=request.calendar,
-            adjustment=request.adjustment,
-            vwap="typical_price",
-        )
+    def _chunk_days(self, asked: Timeframe) -> int:
+        return CHUNK_DAYS[str(asked)]
 
 
 def _require_available(request: DownloadRequest) -> DownloadRequest:
