@@ -12,7 +12,7 @@ from tradingbot.configuration.decoding import decode
 from tradingbot.configuration.old_keys import NO_OLD_KEYS, OldKeys, rename_old_keys
 from tradingbot.configuration.pipeline import PipelineConfig
 from tradingbot.configuration.yaml_reader import Document, KeyPath, Place, read_document
-from tradingbot.domain.errors import ConfigError, UserError, suggest
+from tradingbot.domain.errors import ConfigError, UserError, require_known
 from tradingbot.domain.timeframe import Timeframe
 
 DEFAULT_PRESET = "demo"
@@ -140,15 +140,9 @@ def _locate(reference: str, folder: Path, *, beside: Path | None, where: str | N
     if is_path:
         path = Path(reference).expanduser()
         return path if beside is None or path.is_absolute() else beside / path
-    known = _presets_in(folder)
-    if reference not in known:
-        kind = "configuration" if folder == preset_folder() else f"{folder.name} configuration"
-        raise ConfigError(
-            f"{kind} must be a known preset or a .yaml file",
-            was=repr(reference),
-            where=where,
-            remedy=suggest(reference, known),
-        )
+    kind = "configuration" if folder == preset_folder() else f"{folder.name} configuration"
+    rule = f"{kind} must be a known preset or a .yaml file"
+    require_known(reference, _presets_in(folder), rule, where=where)
     return folder / f"{reference}.yaml"
 
 

@@ -21,7 +21,7 @@ from tradingbot.data.stamp_checks import (
     require_spacing,
 )
 from tradingbot.data.stamps import require_all, to_utc
-from tradingbot.domain.errors import ConfigError, DataError, SchemaError, suggest
+from tradingbot.domain.errors import DataError, SchemaError, require_known
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 
 REQUIRED = ("timestamp", *PRICE_COLUMNS, "volume")
@@ -66,12 +66,7 @@ def resolve_columns(
     """
     fields = (*REQUIRED, *OPTIONAL)
     for field, column in mapping.items():
-        if field not in fields:
-            raise ConfigError(
-                "mapped field must be one of the bar's",
-                was=repr(field),
-                remedy=suggest(field, fields),
-            )
+        require_known(field, fields, "mapped field must be one of the bar's")
         if column not in found:
             raise _no_column(f"column {column!r}, mapped to {field}", found, where)
     chosen = {}

@@ -15,7 +15,7 @@ TradingBotError
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 _LISTED = 12  # names in a suggestion: more would bury the message
@@ -109,6 +109,25 @@ def suggest(unknown: str, known: Iterable[str]) -> str:
         return f"Did you mean {close[0]!r}?"
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return f"Known: {', '.join(names[:_LISTED])}{more}"
+
+
+def require_known(
+    name: str,
+    known: Collection[str],
+    rule: str,
+    *,
+    where: str | None = None,
+    error: type[UserError] = ConfigError,
+) -> str:
+    """Return `name` if it is among the known ones; else refuse it and name the closest.
+
+    Example:
+        >>> require_known("noise", ["noise", "planted"], "market must be a known one")
+        'noise'
+    """
+    if name not in known:
+        raise error(rule, was=repr(name), where=where, remedy=suggest(name, known))
+    return name
 
 
 def join_choices(words: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ from decimal import Decimal, InvalidOperation
 from enum import Enum
 from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from tradingbot.domain.errors import ConfigError, UserError, suggest
+from tradingbot.domain.errors import ConfigError, UserError, require_known, suggest
 from tradingbot.domain.exact_number import plain_text
 
 _Record = TypeVar("_Record")
@@ -97,12 +97,9 @@ class RecordDecoder:
         fields = dataclasses.fields(kind)  # type: ignore[arg-type]
         known, hints = [field.name for field in fields], get_type_hints(kind)
         for key in values:
-            if key not in known:
-                raise self.error(
-                    f"key must be known in section {name!r}",
-                    was=repr(str(key)),
-                    remedy=suggest(str(key), known),
-                )
+            require_known(
+                str(key), known, f"key must be known in section {name!r}", error=self.error
+            )
         needed = [field.name for field in fields if _is_needed(field)]
         base = kind() if base is None and not needed else base
         made = {

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
-from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.domain.errors import require_known
 from tradingbot.envs.config import EnvConfig, read_config
 from tradingbot.envs.registration import default_world
 from tradingbot.envs.registration import make_env as make_single
@@ -18,6 +18,7 @@ from tradingbot.facade.data import as_world
 from tradingbot.features.panel import Panel
 from tradingbot.market.params import ActionSpace
 
+_EPISODE = ("episode_bars", "window_bars")
 Data = Bars | Panel | World | str | Path | None
 
 
@@ -80,16 +81,11 @@ def make_env(
 
 
 def _changed(config: EnvConfig, changes: dict[str, Any]) -> EnvConfig:
-    episode = {key: changes.pop(key) for key in ("episode_bars", "window_bars") if key in changes}
+    episode = {key: changes.pop(key) for key in _EPISODE if key in changes}
     if episode:
         rules = replace(config.rules, episode=replace(config.rules.episode, **episode))
         config = replace(config, rules=rules)
+    known = (*EnvConfig.__dataclass_fields__, *_EPISODE)
     for key in changes:
-        if key not in EnvConfig.__dataclass_fields__:
-            known = (*EnvConfig.__dataclass_fields__, "episode_bars", "window_bars")
-            raise ConfigError(
-                "a setting of an environment must be known",
-                was=repr(key),
-                remedy=suggest(key, known),
-            )
+        require_known(key, known, "a setting of an environment must be known")
     return replace(config, **changes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.domain.errors import require_known
 from tradingbot.evaluation.performance.record import AGENTS, PartPerformance, PolicyPerformance
 from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.runs import RunDirectory
@@ -46,11 +46,8 @@ class Run:
         Raises:
             ConfigError: If there is no part of that name.
         """
-        for part in self.result.parts:
-            if part.part == name:
-                return part
-        known = [part.part for part in self.result.parts]
-        raise ConfigError("part must be known", was=repr(name), remedy=suggest(name, known))
+        parts = {part.part: part for part in self.result.parts}
+        return parts[require_known(name, parts, "part must be known")]
 
     def summary(self) -> str:
         """Return figures of both parts, policy by policy, and what validation kept."""

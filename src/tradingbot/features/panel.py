@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tradingbot import __version__
 from tradingbot.data.atomic import atomic_directory, sweep_temporaries
-from tradingbot.domain.errors import DataError, StorageError, UncertifiedPanelError, suggest
+from tradingbot.domain.errors import DataError, StorageError, UncertifiedPanelError, require_known
 from tradingbot.features.causality.certificate import Certificate
 from tradingbot.features.causality.certificate import require_certificate as find_certificate
 from tradingbot.features.compute import compute_features
@@ -139,10 +139,7 @@ class Panel:
 
     def numpy(self, name: str) -> NDArray[Any]:
         """One tensor as a view of the file."""
-        if name not in self.arrays:
-            raise DataError(
-                "panel must have the tensor", was=repr(name), remedy=suggest(name, self.arrays)
-            )
+        require_known(name, self.arrays, "panel must have the tensor", error=DataError)
         return self.arrays[name]
 
     def tensors(self) -> dict[str, Tensor]:

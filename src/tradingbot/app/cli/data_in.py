@@ -13,7 +13,7 @@ from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import read_pairs
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
 from tradingbot.configuration.option_values import read_values
-from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.domain.errors import require_known
 
 if TYPE_CHECKING:
     import polars as pl
@@ -261,10 +261,4 @@ def _load_universe(name: str | None) -> Universe | None:
 
 
 def _choice(option: str, text: str, known: list[str] | tuple[str, ...]) -> str:
-    if text not in known:
-        raise ConfigError(
-            f"{option} must be one of {', '.join(known)}",
-            was=repr(text),
-            remedy=suggest(text, known),
-        )
-    return text
+    return require_known(text, known, f"{option} must be one of {', '.join(known)}")

@@ -17,7 +17,7 @@ from tradingbot.data.normalise import StampRules, require_order, resolve_columns
 from tradingbot.data.schema import BAR_KEY
 from tradingbot.data.sources.source import Progress, RawBars, ignore_progress
 from tradingbot.data.sources.tables import FORMATS, read_table
-from tradingbot.domain.errors import DataError, suggest
+from tradingbot.domain.errors import DataError, require_known
 from tradingbot.domain.symbol import require_symbol
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 
@@ -137,13 +137,8 @@ class FileSource:
             return bars
         found = set(bars["symbol"].unique())
         for symbol in wanted:
-            if symbol not in found:
-                raise DataError(
-                    "wanted symbol must be in the file",
-                    was=repr(symbol),
-                    where=self.config.path.name,
-                    remedy=suggest(symbol, found),
-                )
+            rule, where = "wanted symbol must be in the file", self.config.path.name
+            require_known(symbol, found, rule, where=where, error=DataError)
         return bars.filter(pl.col("symbol").is_in(wanted))
 
     def _provenance(

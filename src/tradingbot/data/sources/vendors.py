@@ -10,7 +10,7 @@ from tradingbot.data.sources.alpaca import AlpacaCredentials, AlpacaSource
 from tradingbot.data.sources.download import DownloadRequest
 from tradingbot.data.sources.source import BarSource
 from tradingbot.data.sources.yahoo import YahooSource
-from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.domain.errors import require_known
 
 
 def _open_alpaca(request: DownloadRequest, cache_folder: Path) -> BarSource:
@@ -29,8 +29,5 @@ def open_vendor(name: str, request: DownloadRequest, cache_folder: Path) -> BarS
     Raises:
         ConfigError: If the vendor is unknown or its keys are not set.
     """
-    if name not in VENDORS:
-        raise ConfigError(
-            "source must be a known vendor", was=repr(name), remedy=suggest(name, VENDORS)
-        )
+    require_known(name, VENDORS, "source must be a known vendor")
     return VENDORS[name](request, cache_folder)

@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from tradingbot.data.schema import BAR_COLUMNS, COVARIATE_COLUMNS, UTC_TIME
-from tradingbot.data.synthetic.market import FloatArray, SyntheticMarket
+from tradingbot.data.schema import (
+    BAR_COLUMNS,
+    COVARIATE_COLUMNS,
+    COVARIATE_KEY,
+    PRICE_COLUMNS,
+    UTC_TIME,
+)
+from tradingbot.data.synthetic.market import SyntheticMarket
 
 
 def to_frames(market: SyntheticMarket) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -16,62 +22,32 @@ def to_frames(market: SyntheticMarket) -> tuple[pl.DataFrame, pl.DataFrame]:
     covariates carry no value and become no row.
     """
     order = np.argsort(np.array(market.symbols))
-    return _bars(market, order), _covariates(market, order)
+    ticks = market.closed_at.astype("datetime64[us]").astype(np.int64)
+    return _bars(market, order, ticks), _covariates(market, order, ticks)
 
 
-def _bars(market: SyntheticMarket, order: np.ndarray) -> pl.DataFrame:
-    closed_at = _tiled_times(market)
-    return pl.DataFrame(
-        {
-            "symbol": _repeated(market.symbols, order, len(market.closed_at)),
-            "closed_at": closed_at,
-            "known_at": closed_at,
-            "open": _rows(market.opens, order),
-            "high": _rows(market.highs, order),
-            "low": _rows(market.lows, order),
-            "close": _rows(market.closes, order),
-            "volume": _rows(market.volumes, order),
-            "vwap": _rows(market.vwaps, order),
-        },
-        schema=BAR_COLUMNS,
-    )
+def _bars(market: SyntheticMarket, order: np.ndarray, ticks: np.ndarray) -> pl.DataFrame:
+    symbols = pl.Series(np.array(market.symbols)[order].tolist(), dtype=pl.String)
+    closed_at = pl.Series(np.tile(ticks, len(order))).cast(UTC_TIME)
+    columns = {
+        "symbol": symbols.gather(np.repeat(np.arange(len(order)), len(ticks))),
+        "closed_at": closed_at,
+        "known_at": closed_at,
+    }
+    for name in (*PRICE_COLUMNS, "volume", "vwap"):
+        columns[name] = getattr(market, f"{name}s")[:, order].T.reshape(-1)
+    return pl.DataFrame(columns, schema=BAR_COLUMNS)
 
 
-def _covariates(market: SyntheticMarket, order: np.ndarray) -> pl.DataFrame:
+def _covariates(market: SyntheticMarket, order: np.ndarray, ticks: np.ndarray) -> pl.DataFrame:
     frames = [pl.DataFrame(schema=COVARIATE_COLUMNS)]
-    symbols = np.array(market.symbols)[order]
+    symbols = pl.Series(np.array(market.symbols)[order])
+    times = pl.Series(ticks).cast(UTC_TIME)
     for name, values in market.covariates.items():
         rows = np.ascontiguousarray(values[:, order].T)
         column, bar = np.nonzero(~np.isnan(rows))
-        frames.append(
-            pl.DataFrame(
-                {
-                    "symbol": pl.Series(symbols)[column],
-                    "name": pl.repeat(name, len(column), eager=True),
-                    "available_at": _times(market)[bar],
-                    "value": rows[column, bar],
-                },
-                schema=COVARIATE_COLUMNS,
-            )
-        )
-    return pl.concat(frames).sort(["symbol", "name", "available_at"])
-
-
-def _times(market: SyntheticMarket) -> pl.Series:
-    ticks = market.closed_at.astype("datetime64[us]").astype(np.int64)
-    return pl.Series(ticks).cast(UTC_TIME)
-
-
-def _tiled_times(market: SyntheticMarket) -> pl.Series:
-    ticks = market.closed_at.astype("datetime64[us]").astype(np.int64)
-    return pl.Series(np.tile(ticks, len(market.symbols))).cast(UTC_TIME)
-
-
-def _repeated(symbols: tuple[str, ...], order: np.ndarray, times: int) -> pl.Series:
-    index = np.repeat(np.arange(len(order)), times)
-    return pl.Series(np.array(symbols)[order].tolist(), dtype=pl.String).gather(index)
-
-
-def _rows(values: FloatArray, order: np.ndarray) -> FloatArray:
-    rows: FloatArray = values[:, order].T.reshape(-1)
-    return rows
+        label = pl.repeat(name, len(column), eager=True)
+        cells = (symbols[column], label, times[bar], rows[column, bar])
+        columns = dict(zip(COVARIATE_COLUMNS, cells, strict=True))
+        frames.append(pl.DataFrame(columns, schema=COVARIATE_COLUMNS))
+    return pl.concat(frames).sort(COVARIATE_KEY)

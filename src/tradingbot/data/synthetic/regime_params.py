@@ -1,15 +1,26 @@
-"""Parameters of the `regimes` market; the defaults give facts near those of real hourly bars."""
+"""Parameters of the `regimes` market, and what sets its symbols apart.
+
+The defaults give facts near those of real hourly bars. Symbols differ in exposures, volatility of
+their own, price and size.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
-from tradingbot.data.synthetic.factors import ComponentModel, JumpModel
-from tradingbot.data.synthetic.market import FloatArray, MarketParams
-from tradingbot.data.synthetic.volatility import VolatilityModel
+from tradingbot.data.synthetic.factors import (
+    ComponentModel,
+    JumpModel,
+    StreamName,
+    VolatilityModel,
+    normals,
+)
+from tradingbot.data.synthetic.market import FloatArray, GridSpec, MarketParams
 
 Annual = Annotated[float, Field(ge=0, le=5)]
 Drift = Annotated[float, Field(ge=-3, le=3)]
@@ -79,14 +90,8 @@ class RegimesParams(MarketParams):
     @property
     def durations_sessions(self) -> FloatArray:
         """(4,) in order of `Regime`."""
-        return np.array(
-            [
-                self.bull_sessions,
-                self.bear_sessions,
-                self.sideways_sessions,
-                self.turbulent_sessions,
-            ]
-        )
+        calm = (self.bull_sessions, self.bear_sessions, self.sideways_sessions)
+        return np.array([*calm, self.turbulent_sessions])
 
     @property
     def market_model(self) -> ComponentModel:
@@ -111,3 +116,52 @@ class RegimesParams(MarketParams):
     def _clustering(self, slow_std: float, fast_std: float, leverage: float) -> VolatilityModel:
         factor = self.volatility_clustering
         return VolatilityModel(factor * slow_std, factor * fast_std, 20, 0.7, leverage)
+
+
+_INVENTED_SECTORS = 9
+_LOWEST_BETA, _HIGHEST_BETA = 0.2, 2.5
+_FUND_SHARE = 0.4  # a fund holds many names: less of its moves are its own
+_MEDIAN_PRICE_CCY, _MEDIAN_TURNOVER_CCY = 100.0, 5e8
+
+
+@dataclass(frozen=True)
+class SymbolTraits:
+    """Constants of n symbols."""
+
+    names: tuple[StreamName, ...]  # of their random streams
+    sectors: tuple[str, ...]
+    betas: FloatArray  # (n,) exposure to the market factor
+    sector_betas: FloatArray  # (n,) exposure to the sector's factor
+    own_volatility: FloatArray  # (n,) annual σ of the symbol's own moves
+    first_prices: FloatArray  # (n,) close before the first bar
+    session_units: FloatArray  # (n,) usual volume of a full session
+
+    def columns(self, part: slice) -> SymbolTraits:
+        """Restrict to some of the symbols."""
+        return SymbolTraits(*(values[part] for values in vars(self).values()))
+
+
+def draw_traits(params: RegimesParams, grid: GridSpec, seed: int) -> SymbolTraits:
+    """Draw each symbol's constants from its own stream; place it in a sector if it has none."""
+    names = tuple(("regimes", "symbol", symbol) for symbol in grid.symbols)
+    beta, sector_beta, own, price, turnover = normals(seed, names, "traits", 5)
+    first_prices = _MEDIAN_PRICE_CCY * np.exp(0.6 * price)
+    return SymbolTraits(
+        names=names,
+        sectors=tuple(
+            _invented_sector(symbol) if sector == "unknown" else sector
+            for symbol, sector in zip(grid.symbols, grid.sectors, strict=True)
+        ),
+        betas=np.clip(1 + params.beta_spread * beta, _LOWEST_BETA, _HIGHEST_BETA),
+        sector_betas=np.clip(1 + 0.25 * sector_beta, 0.3, 1.7),
+        own_volatility=params.idio_volatility
+        * np.exp(params.idio_spread * own)
+        * np.array([_FUND_SHARE if sector.startswith("etf") else 1.0 for sector in grid.sectors]),
+        first_prices=first_prices,
+        session_units=_MEDIAN_TURNOVER_CCY * np.exp(1.0 * turnover) / first_prices,
+    )
+
+
+def _invented_sector(symbol: str) -> str:
+    digest = hashlib.sha256(symbol.encode()).digest()
+    return f"sector-{digest[0] % _INVENTED_SECTORS + 1}"

@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 
 from tradingbot.data.synthetic.bar_shape import extremes, mean_price, traded_units
-from tradingbot.data.synthetic.factors import Steps, component_steps
+from tradingbot.data.synthetic.factors import (
+    Steps,
+    autoregression,
+    component_steps,
+    normals,
+    uniforms,
+)
 from tradingbot.data.synthetic.market import (
     FloatArray,
     GridSpec,
@@ -21,17 +27,14 @@ from tradingbot.data.synthetic.market import (
     MarketSpec,
     SyntheticMarket,
 )
-from tradingbot.data.synthetic.named_draws import normals, uniforms
 from tradingbot.data.synthetic.regime_chain import (
     sample_path,
     stationary_shares,
     transition_matrix,
 )
-from tradingbot.data.synthetic.regime_params import RegimesParams
+from tradingbot.data.synthetic.regime_params import RegimesParams, SymbolTraits, draw_traits
 from tradingbot.data.synthetic.sentiment_events import sentiment_events
 from tradingbot.data.synthetic.session_clock import DayShape, SessionClock, session_clock
-from tradingbot.data.synthetic.symbol_traits import SymbolTraits, draw_traits
-from tradingbot.data.synthetic.volatility import autoregression
 from tradingbot.domain.seeding import stream
 
 _BLOCK = 96  # symbols worked on at a time: bounds memory, changes no number

@@ -19,23 +19,12 @@ from tradingbot.data.synthetic.market import (
     MarketSpec,
     SyntheticMarket,
 )
-from tradingbot.domain.errors import ConfigError, DataError, suggest
+from tradingbot.domain.errors import ConfigError, DataError, require_known, suggest
 from tradingbot.domain.symbol import require_symbol
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 
-__all__ = [
-    "MarketSpec",
-    "generate",
-    "known_markets",
-    "lay_grid",
-    "market",
-    "parse_params",
-    "register",
-    "unregister",
-]
-
 _SPECS: tuple[MarketSpec, ...] = (regimes.SPEC, *planted.SPECS, *hidden.SPECS)
-_MARKETS: dict[str, MarketSpec] = {}
+_MARKETS = {spec.name: spec for spec in _SPECS}
 _MAX_SEED = 2**63 - 1
 
 
@@ -66,11 +55,7 @@ def market(name: str) -> MarketSpec:
     Raises:
         ConfigError: If there is none of that name; names the closest one.
     """
-    if name not in _MARKETS:
-        raise ConfigError(
-            "market must be a known one", was=repr(name), remedy=suggest(name, _MARKETS)
-        )
-    return _MARKETS[name]
+    return _MARKETS[require_known(name, _MARKETS, "market must be a known one")]
 
 
 def known_markets() -> tuple[MarketSpec, ...]:
@@ -179,7 +164,3 @@ def generate(  # noqa: PLR0913 - one keyword for each thing that identifies a ge
     sessions = TradingCalendar.load(calendar, start, end)
     laid = lay_grid(symbols, sessions, timeframe=frame, grid=grid, sectors=sectors)
     return spec.generate(checked, laid, seed)
-
-
-for _spec in _SPECS:
-    register(_spec)

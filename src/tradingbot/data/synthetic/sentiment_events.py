@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tradingbot.data.synthetic.factors import Steps
+from tradingbot.data.synthetic.factors import Steps, normals, uniforms
 from tradingbot.data.synthetic.market import FloatArray
-from tradingbot.data.synthetic.named_draws import normals, uniforms
+from tradingbot.data.synthetic.regime_params import SymbolTraits
 from tradingbot.data.synthetic.session_clock import SessionClock
-from tradingbot.data.synthetic.symbol_traits import SymbolTraits
 
 _MEMORY_BARS = 14  # how far back the score looks
 _ROUND_UP_SESSIONS = 3.0  # every so often all symbols are scored

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.domain.errors import ConfigError, require_known
 from tradingbot.features.inputs import MarketInputs
 
 Scope = Literal["symbol", "market", "grid"]
@@ -84,11 +84,7 @@ def register_subject(name: str, factory: SubjectFactory) -> None:
 
 def unregister_subject(name: str) -> None:
     """Take a subject out of the registry again."""
-    if name not in _FACTORIES:
-        raise ConfigError(
-            "subject must be registered", was=repr(name), remedy=suggest(name, _FACTORIES)
-        )
-    del _FACTORIES[name]
+    del _FACTORIES[require_known(name, _FACTORIES, "subject must be registered")]
 
 
 def subject_names() -> tuple[str, ...]:

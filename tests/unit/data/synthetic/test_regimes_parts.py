@@ -9,6 +9,11 @@ import pytest
 
 from tradingbot.data.calendar import TradingCalendar
 from tradingbot.data.synthetic.bar_shape import extremes
+from tradingbot.data.synthetic.factors import (
+    VolatilityModel,
+    autoregression,
+    volatility_paths,
+)
 from tradingbot.data.synthetic.regime_chain import (
     sample_path,
     stationary_shares,
@@ -16,11 +21,6 @@ from tradingbot.data.synthetic.regime_chain import (
 )
 from tradingbot.data.synthetic.registry import lay_grid
 from tradingbot.data.synthetic.session_clock import DayShape, session_clock
-from tradingbot.data.synthetic.volatility import (
-    VolatilityModel,
-    autoregression,
-    volatility_paths,
-)
 from tradingbot.domain.timeframe import Timeframe
 
 DURATIONS = np.array([40.0, 20.0, 30.0, 10.0])
