@@ -40,6 +40,13 @@ def print_json(value: object) -> None:
     sys.stdout.write(json.dumps(as_json(value), indent=2, ensure_ascii=False) + "\n")
 
 
+def show_json(wanted: bool, value: object) -> bool:
+    """Print a value as JSON if it is wanted instead of tables; say whether it was."""
+    if wanted:
+        print_json(value)
+    return wanted
+
+
 def print_text(text: str) -> None:
     """Write plain text to stdout, as it is."""
     sys.stdout.write(text + "\n")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 from typer.main import get_command
 
 from tradingbot import __version__
@@ -138,7 +139,7 @@ def _read_global_options(
     context: typer.Context,
     workspace: Annotated[
         str | None,  # not Path, for which "" is the same as "."
-        typer.Option(
+        Option(
             help="Folder for datasets, panels and reports. "
             "[dim]Default: $TRADINGBOT_WORKSPACE, else ./workspace[/dim]",
             show_default=False,
@@ -146,11 +147,11 @@ def _read_global_options(
         ),
     ] = None,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show tracebacks, as TRADINGBOT_DEBUG=1 does.")
+        bool, Option("--debug", help="Show tracebacks, as TRADINGBOT_DEBUG=1 does.")
     ] = False,
     _plugins: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--plugin",
             help="Python file or module with parts of your own: strategies, reward terms, features "
             "… It may also stand after the noun, and several times.",
@@ -160,11 +161,8 @@ def _read_global_options(
     ] = None,
     version: Annotated[
         bool,
-        typer.Option(
-            "--version",
-            help="Print the version and leave.",
-            callback=_show_version,
-            is_eager=True,
+        Option(
+            "--version", help="Print the version and leave.", callback=_show_version, is_eager=True
         ),
     ] = False,
 ) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from tradingbot.app.cli.chosen_place import chosen_by
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
@@ -17,7 +18,7 @@ from tradingbot.app.cli.performance_table import (
     PERFORMANCE_NOTE,
     performance_row,
 )
-from tradingbot.app.console import print_json, print_note, print_table, progress_bar
+from tradingbot.app.console import print_note, print_table, progress_bar, show_json
 from tradingbot.configuration.option_values import read_values
 from tradingbot.domain.errors import ConfigError
 
@@ -39,47 +40,40 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     context: typer.Context,
     names: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             help="Runs (id, its beginning, or folder), rules (sma_cross:fast=20,slow=100), "
             "strategies of plugins, module:object.",
             show_default=False,
         ),
     ],
     dataset: Annotated[
-        str | None, typer.Option(help="Dataset with a proved panel, for rules without a run.")
+        str | None, Option(help="Dataset with a proved panel, for rules without a run.")
     ] = None,
-    market: Annotated[
-        str | None, typer.Option(help="Synthetic market, for rules without a run.")
-    ] = None,
-    part: Annotated[
-        str, typer.Option(help="Part of a run's split: train, validation or test.")
-    ] = "test",
+    market: Annotated[str | None, Option(help="Synthetic market, for rules without a run.")] = None,
+    part: Annotated[str, Option(help="Part of a run's split: train, validation or test.")] = "test",
     start: Annotated[
         datetime | None,
-        typer.Option("--from", formats=["%Y-%m-%d"], help="First day, instead of --part."),
+        Option("--from", formats=["%Y-%m-%d"], help="First day, instead of --part."),
     ] = None,
     end: Annotated[
-        datetime | None,
-        typer.Option("--to", formats=["%Y-%m-%d"], help="Last day, included."),
+        datetime | None, Option("--to", formats=["%Y-%m-%d"], help="Last day, included.")
     ] = None,
     costs: Annotated[
-        str | None, typer.Option(help="free, alpaca, retail or impact; a run's own by default.")
+        str | None, Option(help="free, alpaca, retail or impact; a run's own by default.")
     ] = None,
     cost_bps: Annotated[
         float | None,
-        typer.Option(min=0.0, max=_MOST_BPS, help="Cost of each fill in basis points instead."),
+        Option(min=0.0, max=_MOST_BPS, help="Cost of each fill in basis points instead."),
     ] = None,
     delay: Annotated[
-        int, typer.Option(min=0, max=100, help="Bars that decisions wait beyond the next open.")
+        int, Option(min=0, max=100, help="Bars that decisions wait beyond the next open.")
     ] = 0,
-    universe: Annotated[str, typer.Option(help="Universe of a --market.")] = "prototype10",
-    seed: Annotated[int, typer.Option(min=0, help="Of a --market, and of random.")] = 7,
+    universe: Annotated[str, Option(help="Universe of a --market.")] = "prototype10",
+    seed: Annotated[int, Option(min=0, help="Of a --market, and of random.")] = 7,
     params: Annotated[
-        list[str] | None, typer.Option("--set", help="PARAMETER=VALUE of a --market.")
+        list[str] | None, Option("--set", help="PARAMETER=VALUE of a --market.")
     ] = None,
-    trades: Annotated[
-        Path | None, typer.Option(help="Write every trade into this CSV file.")
-    ] = None,
+    trades: Annotated[Path | None, Option(help="Write every trade into this CSV file.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Backtest runs, rules and strategies of your own: net of costs, with intervals and trades.
@@ -138,8 +132,7 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
             temporary = stack.enter_context(atomic_file(trades))
             temporary.write_text(trades_csv(found), encoding="utf-8")
         count_test_access(played.accesses)
-    if as_json:
-        print_json([_flat(each) for each in figures])
+    if show_json(as_json, [_flat(each) for each in figures]):
         return
     _print(figures)
     if trades is not None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer import Argument
 
 from tradingbot.app.cli.invocation import JsonOption
-from tradingbot.app.console import print_json, print_note, print_table, print_text
+from tradingbot.app.console import print_json, print_note, print_table, print_text, show_json
 
 app = typer.Typer(help="Show, check and list configuration files and presets.")
 
@@ -15,7 +16,7 @@ app = typer.Typer(help="Show, check and list configuration files and presets.")
 @app.command("show")
 def show_config(
     reference: Annotated[
-        str, typer.Argument(metavar="[FILE|PRESET]", help="A .yaml file or a preset.")
+        str, Argument(metavar="[FILE|PRESET]", help="A .yaml file or a preset.")
     ] = "demo",
     as_json: JsonOption = False,
 ) -> None:
@@ -29,8 +30,9 @@ def show_config(
 
     loaded = load_config(reference)
     config = loaded.config
-    if as_json:
-        print_json({"config_hash": config.config_hash, "files": loaded.files, "config": config})
+    if show_json(
+        as_json, {"config_hash": config.config_hash, "files": loaded.files, "config": config}
+    ):
         return
     print_text(yaml.safe_dump(config.as_mapping(), sort_keys=False, allow_unicode=True).rstrip())
     print_text(f"# config_hash: {config.config_hash}")
@@ -39,9 +41,7 @@ def show_config(
 
 @app.command("check")
 def check_config(
-    reference: Annotated[
-        str, typer.Argument(metavar="FILE|PRESET", help="A .yaml file or a preset.")
-    ],
+    reference: Annotated[str, Argument(metavar="FILE|PRESET", help="A .yaml file or a preset.")],
     as_json: JsonOption = False,
 ) -> None:
     """Check a configuration, and that its market, universe and calendar exist.

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from tradingbot.app.cli import data_in
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
@@ -16,7 +17,7 @@ from tradingbot.app.cli.options import (
     read_settings,
     require_picture,
 )
-from tradingbot.app.console import print_json, print_note, print_table, print_text
+from tradingbot.app.console import print_note, print_table, print_text, show_json
 
 if TYPE_CHECKING:
     from tradingbot.data.quality import QualityReport
@@ -40,14 +41,12 @@ def list_datasets(context: typer.Context, as_json: JsonOption = False) -> None:
     for name, identity in store.names().items():
         names.setdefault(identity, []).append(name)
     rows = [_describe(dataset, names.get(dataset.id, [])) for dataset in store.datasets()]
-    if as_json:
-        print_json(rows)
+    if show_json(as_json, rows):
         return
     columns = ["id", "names", "kind", "symbols", "bars", "first", "last", "quarantined"]
     print_table("Datasets", columns, [list(row.values()) for row in rows])
     if not rows:
-        hint = "None yet. Try: tradingbot data generate --name demo"
-        print_note(invocation.with_workspace(hint))
+        invocation.print_hint("None yet. Try: tradingbot data generate --name demo")
 
 
 @app.command("show")
@@ -61,8 +60,7 @@ def show_dataset(
     from tradingbot.data.store import BarStore
 
     found = BarStore(invocation_of(context).workspace).open(dataset)
-    if as_json:
-        print_json({"id": found.id, "folder": found.folder, "manifest": found.manifest})
+    if show_json(as_json, {"id": found.id, "folder": found.folder, "manifest": found.manifest}):
         return
     manifest = found.manifest
     rows: list[tuple[str, object]] = [
@@ -90,13 +88,11 @@ def validate_data(
     context: typer.Context,
     dataset: DatasetArgument,
     universe: Annotated[
-        str | None, typer.Option(help="Universe whose members must be there, and no others.")
+        str | None, Option(help="Universe whose members must be there, and no others.")
     ] = None,
-    trailing_bars: Annotated[
-        int, typer.Option(min=1, help="Last bars that must be complete.")
-    ] = 168,
+    trailing_bars: Annotated[int, Option(min=1, help="Last bars that must be complete.")] = 168,
     heat_map: Annotated[
-        Path | None, typer.Option(help="Draw the coverage as a PNG file (extra: plot).")
+        Path | None, Option(help="Draw the coverage as a PNG file (extra: plot).")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -153,8 +149,7 @@ def show_split(
             ("test", split.test),
         )
     ]
-    if as_json:
-        print_json({"parts": rows, "gap": split.gap})
+    if show_json(as_json, {"parts": rows, "gap": split.gap}):
         return
     gap = f"purge {split.gap.purge_bars} bars, embargo {split.gap.embargo_bars} bars"
     print_table(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import read_pairs
@@ -25,56 +26,54 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-NameOption = Annotated[str, typer.Option("--name", help="What to call the dataset from now on.")]
+NameOption = Annotated[str, Option("--name", help="What to call the dataset from now on.")]
 UniverseOption = Annotated[
     str | None,
-    typer.Option("--universe", help="Universe by name or CSV file; other symbols are refused."),
+    Option("--universe", help="Universe by name or CSV file; other symbols are refused."),
 ]
-StartOption = Annotated[datetime, typer.Option(formats=["%Y-%m-%d"], help="First day.")]
-EndOption = Annotated[datetime, typer.Option(formats=["%Y-%m-%d"], help="Last day, included.")]
+StartOption = Annotated[datetime, Option(formats=["%Y-%m-%d"], help="First day.")]
+EndOption = Annotated[datetime, Option(formats=["%Y-%m-%d"], help="Last day, included.")]
 
 
 @app.command("import")
 def import_files(  # noqa: PLR0913 - one option for each way in which vendors' files differ
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="A .parquet, .csv or .csv.gz file, or a folder.")],
+    path: Annotated[Path, Argument(help="A .parquet, .csv or .csv.gz file, or a folder.")],
     name: NameOption,
     universe: UniverseOption = None,
     columns: Annotated[
-        list[str] | None, typer.Option("--map", help="FIELD=COLUMN, e.g. timestamp=time.")
+        list[str] | None, Option("--map", help="FIELD=COLUMN, e.g. timestamp=time.")
     ] = None,
     time_zone: Annotated[
-        str | None, typer.Option(help="Zone of stamps that carry none, e.g. America/New_York.")
+        str | None, Option(help="Zone of stamps that carry none, e.g. America/New_York.")
     ] = None,
-    stamps: Annotated[
-        str, typer.Option(help="What a stamp marks: the bar's open or close.")
-    ] = "open",
-    timeframe: Annotated[str, typer.Option(help="Length of a bar: 15m, 1h, 1d …")] = "1h",
+    stamps: Annotated[str, Option(help="What a stamp marks: the bar's open or close.")] = "open",
+    timeframe: Annotated[str, Option(help="Length of a bar: 15m, 1h, 1d …")] = "1h",
     grid: Annotated[
-        str, typer.Option(help="session: 09:30, 10:30 …; clock: 09:30, 10:00, 11:00 …")
+        str, Option(help="session: 09:30, 10:30 …; clock: 09:30, 10:00, 11:00 …")
     ] = "session",
     calendar: Annotated[
-        str | None, typer.Option(help="Exchange calendar, or 24/7; by default the universe's.")
+        str | None, Option(help="Exchange calendar, or 24/7; by default the universe's.")
     ] = None,
     adjustment: Annotated[
-        str, typer.Option(help="How prices are adjusted: none, split or split_dividend.")
+        str, Option(help="How prices are adjusted: none, split or split_dividend.")
     ] = "split",
-    symbols: Annotated[str | None, typer.Option(help="Only these, e.g. AAPL,MSFT.")] = None,
-    rename: Annotated[list[str] | None, typer.Option("--rename", help="OLD=NEW symbol.")] = None,
-    delimiter: Annotated[str, typer.Option(help="Between the cells of a CSV file.")] = ",",
-    sort: Annotated[bool, typer.Option("--sort", help="Sort rows that go back in time.")] = False,
+    symbols: Annotated[str | None, Option(help="Only these, e.g. AAPL,MSFT.")] = None,
+    rename: Annotated[list[str] | None, Option("--rename", help="OLD=NEW symbol.")] = None,
+    delimiter: Annotated[str, Option(help="Between the cells of a CSV file.")] = ",",
+    sort: Annotated[bool, Option("--sort", help="Sort rows that go back in time.")] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse the file instead of quarantining rows.")
+        bool, Option("--strict", help="Refuse the file instead of quarantining rows.")
     ] = False,
     sentiment: Annotated[
-        Path | None, typer.Option(help="File of sentiment scores to store beside the bars.")
+        Path | None, Option(help="File of sentiment scores to store beside the bars.")
     ] = None,
     sentiment_range: Annotated[
-        tuple[float, float], typer.Option(help="Scores that mean worst and best.")
+        tuple[float, float], Option(help="Scores that mean worst and best.")
     ] = (-1.0, 1.0),
-    sentiment_column: Annotated[str, typer.Option(help="Column of the score.")] = "sentiment",
+    sentiment_column: Annotated[str, Option(help="Column of the score.")] = "sentiment",
     sentiment_delay: Annotated[
-        str | None, typer.Option(help="How long after its stamp a score was known, e.g. 1d.")
+        str | None, Option(help="How long after its stamp a score was known, e.g. 1d.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -123,14 +122,14 @@ def import_files(  # noqa: PLR0913 - one option for each way in which vendors' f
 def generate_market(  # noqa: PLR0913 - one option for each thing that identifies a market
     context: typer.Context,
     name: NameOption,
-    market: Annotated[str, typer.Option(help="See: tradingbot market list.")] = "regimes",
-    universe: Annotated[str, typer.Option(help="Universe by name or CSV file.")] = "us143",
+    market: Annotated[str, Option(help="See: tradingbot market list.")] = "regimes",
+    universe: Annotated[str, Option(help="Universe by name or CSV file.")] = "us143",
     start: StartOption = datetime(2023, 10, 2),  # noqa: DTZ001 - a day, not a time
     end: EndOption = datetime(2025, 10, 1),  # noqa: DTZ001
-    timeframe: Annotated[str, typer.Option(help="Length of a bar: 15m, 1h, 1d …")] = "1h",
-    seed: Annotated[int, typer.Option(help="The same seed gives the same bits.")] = 7,
+    timeframe: Annotated[str, Option(help="Length of a bar: 15m, 1h, 1d …")] = "1h",
+    seed: Annotated[int, Option(help="The same seed gives the same bits.")] = 7,
     params: Annotated[
-        list[str] | None, typer.Option("--set", help="PARAMETER=VALUE of that market.")
+        list[str] | None, Option("--set", help="PARAMETER=VALUE of that market.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -159,15 +158,15 @@ def generate_market(  # noqa: PLR0913 - one option for each thing that identifie
 @app.command("download")
 def download(  # noqa: PLR0913 - one option for each thing that identifies a download
     context: typer.Context,
-    source: Annotated[str, typer.Option(help="yfinance or alpaca.")],
+    source: Annotated[str, Option(help="yfinance or alpaca.")],
     name: NameOption,
     start: StartOption,
     end: EndOption,
-    universe: Annotated[str, typer.Option(help="Universe by name or CSV file.")] = "us143",
-    timeframe: Annotated[str, typer.Option(help="Length of a bar: 15m, 1h, 1d …")] = "1h",
-    adjustment: Annotated[str, typer.Option(help="none, split or split_dividend.")] = "split",
+    universe: Annotated[str, Option(help="Universe by name or CSV file.")] = "us143",
+    timeframe: Annotated[str, Option(help="Length of a bar: 15m, 1h, 1d …")] = "1h",
+    adjustment: Annotated[str, Option(help="none, split or split_dividend.")] = "split",
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse the data instead of quarantining rows.")
+        bool, Option("--strict", help="Refuse the data instead of quarantining rows.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -244,7 +243,7 @@ def _report(invocation: Invocation, ingested: Ingested, name: str, *, as_json: b
             f"{found[0].severity.value}: {sum(f.count for f in found):,} × {code}: "
             f"{found[0].message} ({found[0].action.value})"
         )
-    print_note(invocation.with_workspace(f"Next: tradingbot data validate {name}"))
+    invocation.print_hint(f"Next: tradingbot data validate {name}")
 
 
 def _by_code(findings: Sequence[Finding]) -> dict[str, list[Finding]]:

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.cli.options import choose_workspace
@@ -30,10 +31,10 @@ app = typer.Typer()
 @app.command("demo")
 def show_demo(
     context: typer.Context,
-    config: Annotated[str, typer.Option(help="Preset or YAML file.")] = "demo",
+    config: Annotated[str, Option(help="Preset or YAML file.")] = "demo",
     market: Annotated[
         str | None,
-        typer.Option(help="Another synthetic market, e.g. noise; see: tradingbot market list."),
+        Option(help="Another synthetic market, e.g. noise; see: tradingbot market list."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

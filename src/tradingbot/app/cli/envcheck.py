@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import JsonOption
 from tradingbot.app.console import print_json, print_note, print_text
@@ -20,14 +21,14 @@ app = typer.Typer()
 def check_environment(
     environment: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="[ENVIRONMENT]",
             help="module:object (a probe, an environment class or a factory) or a Gymnasium id.",
             show_default=False,
         ),
     ] = None,
     peers: Annotated[
-        bool, typer.Option("--peers", help="Check ours and every installed peer instead.")
+        bool, Option("--peers", help="Check ours and every installed peer instead.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -8,18 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from tradingbot.app.cli.chosen_place import chosen_by
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import look_up_run, read_pairs
 from tradingbot.app.cli.performance_table import PERFORMANCE_COLUMNS, performance_row
-from tradingbot.app.console import (
-    print_json,
-    print_note,
-    print_table,
-    print_text,
-    progress_bar,
-)
+from tradingbot.app.console import print_json, print_note, print_table, print_text, progress_bar
 from tradingbot.configuration.option_values import read_values
 from tradingbot.domain.errors import ConfigError
 
@@ -36,33 +31,31 @@ _INTERRUPTED = 130
 def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an evaluation
     context: typer.Context,
     reference: Annotated[
-        str,
-        typer.Argument(metavar="RUN", help="Id of a finished run, the beginning of it, or folder."),
+        str, Argument(metavar="RUN", help="Id of a finished run, the beginning of it, or folder.")
     ],
     preset: Annotated[
-        str, typer.Option(help="Preset or YAML file: full, quick, or required for a first look.")
+        str, Option(help="Preset or YAML file: full, quick, or required for a first look.")
     ] = "full",
     settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="KEY=VALUE of the evaluation, e.g. seeds.count=10."),
+        list[str] | None, Option("--set", help="KEY=VALUE of the evaluation, e.g. seeds.count=10.")
     ] = None,
     analyses: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--analyses",
             "--pieces",
             help="Only these beside the required ones, e.g. walk_forward,seeds.",
         ),
     ] = None,
     gates: Annotated[
-        str, typer.Option(help="Gates that come with the package, or a YAML file.")
+        str, Option(help="Gates that come with the package, or a YAML file.")
     ] = _OWN_GATES,
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes; as many as cores if left out.", show_default=False),
+        Option(min=1, help="Processes; as many as cores if left out.", show_default=False),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the results; in the run's if left out.")
+        Path | None, Option(help="Folder for the results; in the run's if left out.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -108,8 +101,7 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
         raise typer.Exit(_INTERRUPTED) from None
     _show(found, as_json=as_json)
     if not as_json:
-        hint = f"Gates, one by one: tradingbot gates {found.dossier.header.run}"
-        print_note(invocation.with_workspace(hint))
+        invocation.print_hint(f"Gates, one by one: tradingbot gates {found.dossier.header.run}")
 
 
 def _refuse_early(
@@ -213,11 +205,7 @@ def _print_summary(dossier: Dossier) -> None:
     rows = [
         ("deflated Sharpe ratio", f"{statistics.deflated_sharpe:.2f}", "≥ 0.95"),
         ("trials counted on these data", f"{statistics.n_trials:,}", ""),
-        (
-            "SPA p-value, best baseline",
-            f"{spa_p:.3f}" if spa_p >= 0.001 else "< 0.001",
-            "< 0.05",
-        ),
+        ("SPA p-value, best baseline", f"{spa_p:.3f}" if spa_p >= 0.001 else "< 0.001", "< 0.05"),
         ("leak check", "; ".join(leak.words) or leak.gap or "clean", "clean"),
     ]
     if statistics.overfitting_probability is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.cli.options import (
@@ -13,7 +14,7 @@ from tradingbot.app.cli.options import (
     choose_workspace,
     read_settings,
 )
-from tradingbot.app.console import print_json, print_note, print_table, progress_bar
+from tradingbot.app.console import print_json, print_note, print_table, progress_bar, show_json
 
 app = typer.Typer(help="List features, build panels, prove them free of look-ahead.")
 
@@ -40,8 +41,7 @@ def list_features(as_json: JsonOption = False) -> None:
         }
         for spec in registered_features().values()
     ]
-    if as_json:
-        print_json(rows)
+    if show_json(as_json, rows):
         return
     shown = ("id", "family", "unit", "lookback_bars", "formula", "network_formula", "network_range")
     print_table(
@@ -58,7 +58,7 @@ def build(
     config: ConfigOption = None,
     accept: Annotated[
         list[str] | None,
-        typer.Option("--accept", help="Code of an error that you looked at and is no defect."),
+        Option("--accept", help="Code of an error that you looked at and is no defect."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -101,8 +101,7 @@ def build(
         ("scaler", f"{scaler.kind}, fitted on rows {scaler.train_first}…{scaler.train_last}"),
     ]
     print_table("Panel (N, T, F)", ["", ""], rows)
-    hint = f"Next: tradingbot features prove-causal {dataset}"
-    print_note(invocation_of(context).with_workspace(hint))
+    invocation_of(context).print_hint(f"Next: tradingbot features prove-causal {dataset}")
 
 
 @app.command("prove-causal")
@@ -168,8 +167,9 @@ def show_panel(
     workspace = invocation_of(context).workspace
     panel = Panel.open(panel_of(BarStore(workspace).open(dataset), workspace))
     manifest, certificate = panel.manifest, panel.certificate
-    if as_json:
-        print_json({"folder": panel.folder, "manifest": manifest, "certificate": certificate})
+    if show_json(
+        as_json, {"folder": panel.folder, "manifest": manifest, "certificate": certificate}
+    ):
         return
     assert certificate is not None  # the gate above
     rows = [

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.cli.options import look_up_run
-from tradingbot.app.console import print_json, print_table, print_text
+from tradingbot.app.console import print_json, print_table, print_text, show_json
 
 app = typer.Typer()
 
@@ -18,21 +19,20 @@ app = typer.Typer()
 def judge_gates(
     context: typer.Context,
     reference: Annotated[
-        str | None,
-        typer.Argument(metavar="RUN", help="Id of a run, the beginning of it, or its folder."),
+        str | None, Argument(metavar="RUN", help="Id of a run, the beginning of it, or its folder.")
     ] = None,
     gates: Annotated[
-        str, typer.Option(help="Gates that come with the package, or a YAML file.")
+        str, Option(help="Gates that come with the package, or a YAML file.")
     ] = "product",
     bench: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="JSON of tradingbot bench; may be given again."),
+        Option(metavar="FILE", help="JSON of tradingbot bench; may be given again."),
     ] = None,
     show_metrics: Annotated[
-        bool, typer.Option("--metrics", help="List what a gate can ask for, and leave.")
+        bool, Option("--metrics", help="List what a gate can ask for, and leave.")
     ] = False,
     show_file: Annotated[
-        bool, typer.Option("--print", help="Print the file of gates, to be edited, and leave.")
+        bool, Option("--print", help="Print the file of gates, to be edited, and leave.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -66,8 +66,7 @@ def judge_gates(
     from tradingbot.evaluation.pipeline.stored_dossier import judge_run
 
     memo = judge_run(run, invocation_of(context).workspace, gates, bench or ())
-    if as_json:
-        print_json(memo)
+    if show_json(as_json, memo):
         return
     print_memo(memo, label=run.record.data.label)
 

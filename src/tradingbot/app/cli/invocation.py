@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
+from tradingbot.app.console import print_note
 from tradingbot.domain.errors import ConfigError
 
 WORKSPACE_VARIABLE = "TRADINGBOT_WORKSPACE"
@@ -23,9 +25,7 @@ _OF_A_WORKSPACE = re.compile(
 )
 """Where a text names a command that reads or writes the workspace."""
 
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document instead of tables.")
-]
+JsonOption = Annotated[bool, Option("--json", help="Print one JSON document instead of tables.")]
 
 
 @dataclass
@@ -53,6 +53,10 @@ class Invocation:
             return text
         words = f"tradingbot {' '.join(options)} "
         return _OF_A_WORKSPACE.sub(lambda _: words, text)
+
+    def print_hint(self, text: str) -> None:
+        """Say on stderr which command comes next, with the user's workspace and plugins."""
+        print_note(self.with_workspace(text))
 
 
 def invocation_of(context: typer.Context) -> Invocation:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from tradingbot.app.cli import rollout
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
-from tradingbot.app.console import print_json, print_note, print_table, progress_bar
+from tradingbot.app.console import print_json, print_note, print_table, progress_bar, show_json
 
 app = typer.Typer(help="List synthetic markets, compute oracles, measure facts, roll out policies.")
 app.add_typer(rollout.app)
@@ -43,13 +44,12 @@ def list_markets(as_json: JsonOption = False) -> None:
 def show_oracle(
     context: typer.Context,
     dataset: Annotated[
-        str | None,
-        typer.Argument(help="A synthetic dataset; without one, the table of all markets."),
+        str | None, Argument(help="A synthetic dataset; without one, the table of all markets.")
     ] = None,
     cost_bps: Annotated[
-        float, typer.Option(min=0.0, max=1000.0, help="Cost per unit of turnover, basis points.")
+        float, Option(min=0.0, max=1000.0, help="Cost per unit of turnover, basis points.")
     ] = 1.2,
-    rule: Annotated[str, typer.Option(help="long_only or long_short.")] = "long_only",
+    rule: Annotated[str, Option(help="long_only or long_short.")] = "long_only",
     as_json: JsonOption = False,
 ) -> None:
     """Compute the best policy known for a market, by dynamic programming and by simulation.
@@ -67,8 +67,7 @@ def show_oracle(
     else:
         found = BarStore(invocation_of(context).workspace).open(dataset)
         results = answer_dataset(found, cost_bps=cost_bps, rule=rule)
-    if as_json:
-        print_json(results)
+    if show_json(as_json, results):
         return
     columns, rows = oracle_rows(results)
     first = results[0]
@@ -84,7 +83,7 @@ def show_oracle(
 @app.command("facts")
 def show_facts(
     context: typer.Context,
-    datasets: Annotated[list[str], typer.Argument(help="One or more datasets, side by side.")],
+    datasets: Annotated[list[str], Argument(help="One or more datasets, side by side.")],
     as_json: JsonOption = False,
 ) -> None:
     """Measure stylised facts: tails, clustering, leverage, day shape, correlation.
@@ -97,8 +96,7 @@ def show_facts(
     store = BarStore(invocation_of(context).workspace)
     found = {name: store.open(name) for name in datasets}
     measured = {name: measure_dataset(dataset) for name, dataset in found.items()}
-    if as_json:
-        print_json(measured)
+    if show_json(as_json, measured):
         return
     kinds = [
         f"{name} ({'synthetic' if dataset.manifest.provenance.synthetic else 'real'})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from tradingbot.domain.errors import ConfigError
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from tradingbot.configuration.pipeline import PipelineConfig
     from tradingbot.runs import RunDirectory
 
-DatasetArgument = Annotated[str, typer.Argument(help="Name of a dataset, or digits of its hash.")]
+DatasetArgument = Annotated[str, Argument(help="Name of a dataset, or digits of its hash.")]
 ConfigOption = Annotated[
-    str | None, typer.Option("--config", help="Preset or YAML file: splits, scaling and proof.")
+    str | None, Option("--config", help="Preset or YAML file: splits, scaling and proof.")
 ]
 
 _RUNS_FOLDER = "runs"  # `app.training.session.RUNS_FOLDER`, which takes seconds to import

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from tradingbot.app.cli.invocation import JsonOption
-from tradingbot.app.console import print_json, print_note, print_table
+from tradingbot.app.console import print_json, print_note, print_table, show_json
 from tradingbot.domain.extension import Kind, extensions
 
 app = typer.Typer(help="Strategies, reward terms and features of your own.")
@@ -29,8 +29,7 @@ def list_parts(as_json: JsonOption = False) -> None:
         for kind in _KINDS
         for part in extensions(kind).values()
     ]
-    if as_json:
-        print_json(rows)
+    if show_json(as_json, rows):
         return
     columns = ["kind", "name", "plugin", "from"]
     print_table("Parts of plugins", columns, [[*row.values()] for row in rows])

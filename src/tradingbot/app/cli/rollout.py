@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import read_pairs
@@ -28,39 +29,36 @@ _START, _END = date(2024, 10, 1), date(2025, 10, 1)
 def roll_out_market(  # noqa: PLR0913 - one option for each thing that identifies a rollout
     context: typer.Context,
     dataset: Annotated[
-        str | None,
-        typer.Argument(help="A dataset whose panel is proved causal.", show_default=False),
+        str | None, Argument(help="A dataset whose panel is proved causal.", show_default=False)
     ] = None,
     market: Annotated[
-        str | None, typer.Option(help="A synthetic market instead; see: tradingbot market list.")
+        str | None, Option(help="A synthetic market instead; see: tradingbot market list.")
     ] = None,
     policies: Annotated[
         str | None,
-        typer.Option(
-            help="Rules, strategies of plugins, oracle, omniscient, by commas; else the usual."
-        ),
+        Option(help="Rules, strategies of plugins, oracle, omniscient, by commas; else the usual."),
     ] = None,
-    costs: Annotated[str, typer.Option(help="free, alpaca, retail or impact.")] = "alpaca",
-    reward: Annotated[str, typer.Option(help="Preset whose terms are added up.")] = "v31",
+    costs: Annotated[str, Option(help="free, alpaca, retail or impact.")] = "alpaca",
+    reward: Annotated[str, Option(help="Preset whose terms are added up.")] = "v31",
     start: Annotated[
         datetime | None,
-        typer.Option(
+        Option(
             formats=["%Y-%m-%d"], help="First day; the first there is, or 2024-10-01 of a --market."
         ),
     ] = None,
     end: Annotated[
         datetime | None,
-        typer.Option(formats=["%Y-%m-%d"], help="Last day, included; 2025-10-01 of a --market."),
+        Option(formats=["%Y-%m-%d"], help="Last day, included; 2025-10-01 of a --market."),
     ] = None,
     universe: Annotated[
-        str, typer.Option(help="Universe of a --market, by name or CSV file.")
+        str, Option(help="Universe of a --market, by name or CSV file.")
     ] = "prototype10",
-    seed: Annotated[int, typer.Option(min=0, help="Of a --market, and of random.")] = 7,
+    seed: Annotated[int, Option(min=0, help="Of a --market, and of random.")] = 7,
     params: Annotated[
-        list[str] | None, typer.Option("--set", help="PARAMETER=VALUE of a --market.")
+        list[str] | None, Option("--set", help="PARAMETER=VALUE of a --market.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write a page with pictures (.html); needs extra plot.")
+        Path | None, Option(help="Write a page with pictures (.html); needs extra plot.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

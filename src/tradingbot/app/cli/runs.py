@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.cli.options import look_up_run, runs_root
 from tradingbot.app.cli.performance_table import PERFORMANCE_COLUMNS, performance_row
-from tradingbot.app.console import print_json, print_note, print_table, print_text
+from tradingbot.app.console import print_json, print_table, print_text, show_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="List, show, compare, verify and migrate training runs.")
 
 RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="Id of a run, the beginning of it, or its folder.")
+    str, Argument(metavar="RUN", help="Id of a run, the beginning of it, or its folder.")
 ]
 EXIT_FINDINGS, _DIGITS = 1, 12
 
@@ -38,8 +39,7 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
     invocation = invocation_of(context)
     root = runs_root(invocation)
     lines = list_lines(root)
-    if as_json:
-        print_json(lines)
+    if show_json(as_json, lines):
         return
     columns = ["run", "state", "learner", "created (UTC)", "updates", "steps", "score", "data"]
     caption = (
@@ -55,8 +55,7 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
     ]
     print_table("Runs", columns, rows, caption=caption, unbroken=("run", "state"))
     if not lines:
-        hint = f"no run in {root}; begin one with: tradingbot train"
-        print_note(invocation.with_workspace(hint))
+        invocation.print_hint(f"no run in {root}; begin one with: tradingbot train")
 
 
 @app.command("show")
@@ -105,8 +104,8 @@ def show_run(context: typer.Context, reference: RunArgument, as_json: JsonOption
 @app.command("compare")
 def compare_two(
     context: typer.Context,
-    first: Annotated[str, typer.Argument(metavar="A", help="A run.")],
-    second: Annotated[str, typer.Argument(metavar="B", help="Another run.")],
+    first: Annotated[str, Argument(metavar="A", help="A run.")],
+    second: Annotated[str, Argument(metavar="B", help="Another run.")],
     as_json: JsonOption = False,
 ) -> None:
     """Compare two runs: configuration, data, figures, and whether their weights are equal.
@@ -159,11 +158,9 @@ def verify_run(context: typer.Context, reference: RunArgument, as_json: JsonOpti
 def migrate(
     context: typer.Context,
     reference: RunArgument,
-    to: Annotated[
-        Literal["continuous"], typer.Option("--to", help="Kind of actions the new run has.")
-    ],
+    to: Annotated[Literal["continuous"], Option("--to", help="Kind of actions the new run has.")],
     name: Annotated[
-        str | None, typer.Option(help="Id of the new run; by default RUN-continuous.")
+        str | None, Option(help="Id of the new run; by default RUN-continuous.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -192,8 +189,7 @@ def migrate(
         return
     print_text(f"{made.run.id} was made of {made.source}, checkpoint {made.checkpoint}")
     print_table("Proof", ["figure", "value"], list(_fields(made.proof).items()))
-    hint = f"go on with: tradingbot train --resume {made.run.id}"
-    print_note(invocation.with_workspace(hint))
+    invocation.print_hint(f"go on with: tradingbot train --resume {made.run.id}")
 
 
 def _fields(record: Any) -> dict[str, Any]:

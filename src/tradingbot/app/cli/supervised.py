@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.cli.options import read_pairs
 from tradingbot.app.cli.performance_table import PERFORMANCE_COLUMNS, performance_row
-from tradingbot.app.console import print_json, print_note, print_table, print_text, progress_bar
+from tradingbot.app.console import print_table, print_text, progress_bar, show_json
 from tradingbot.configuration.option_values import read_values
 from tradingbot.domain.errors import ConfigError
 
@@ -21,43 +22,39 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Train, list, show and backtest classifiers of the next move.")
 
-ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Name of a model.")]
+ModelArgument = Annotated[str, Argument(metavar="MODEL", help="Name of a model.")]
 
 
 @app.command("train")
 def train(  # noqa: PLR0913 - one option for each thing that identifies a model
     context: typer.Context,
-    name: Annotated[str, typer.Option(help="Name of the new model.")],
-    model: Annotated[str, typer.Option(help="mlp, lstm, gru or lightgbm.")] = "lightgbm",
+    name: Annotated[str, Option(help="Name of the new model.")],
+    model: Annotated[str, Option(help="mlp, lstm, gru or lightgbm.")] = "lightgbm",
     preset: Annotated[
         str | None,
-        typer.Option(
-            help="Training preset or YAML file that names data and splits.", show_default=False
-        ),
+        Option(help="Training preset or YAML file that names data and splits.", show_default=False),
     ] = None,
-    dataset: Annotated[
-        str | None, typer.Option(help="A dataset whose panel is proved causal.")
-    ] = None,
+    dataset: Annotated[str | None, Option(help="A dataset whose panel is proved causal.")] = None,
     market: Annotated[
-        str | None, typer.Option(help="A synthetic market instead; see: tradingbot market list.")
+        str | None, Option(help="A synthetic market instead; see: tradingbot market list.")
     ] = None,
     labels: Annotated[
-        str, typer.Option(help="horizon (return over it) or barriers (first one passed).")
+        str, Option(help="horizon (return over it) or barriers (first one passed).")
     ] = "horizon",
-    horizon: Annotated[int, typer.Option(min=1, help="Bars a label looks ahead.")] = 7,
+    horizon: Annotated[int, Option(min=1, help="Bars a label looks ahead.")] = 7,
     barrier: Annotated[
-        float, typer.Option(min=0.0, help="Least move that counts, in volatilities × √horizon.")
+        float, Option(min=0.0, help="Least move that counts, in volatilities × √horizon.")
     ] = 0.43,
     blocks: Annotated[
-        int, typer.Option(min=2, help="Blocks of the training part; the first gets thirds.")
+        int, Option(min=2, help="Blocks of the training part; the first gets thirds.")
     ] = 6,
-    seed: Annotated[int, typer.Option(min=0, help="Root of all randomness.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Root of all randomness.")] = 0,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="KEY=VALUE of the model, e.g. width=64.")
+        list[str] | None, Option("--set", help="KEY=VALUE of the model, e.g. width=64.")
     ] = None,
     data_settings: Annotated[
         list[str] | None,
-        typer.Option("--data", help="KEY=VALUE of the preset, e.g. market.params.kappa=0.05."),
+        Option("--data", help="KEY=VALUE of the preset, e.g. market.params.kappa=0.05."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -80,11 +77,10 @@ def train(  # noqa: PLR0913 - one option for each thing that identifies a model
 
     with progress_bar("supervised") as progress:
         manifest = train_model(config, request, invocation.workspace, progress=progress)
-    if as_json:
-        print_json(manifest)
+    if show_json(as_json, manifest):
         return
     _print_model(manifest)
-    print_note(invocation.with_workspace(f"Next: tradingbot supervised backtest {name}"))
+    invocation.print_hint(f"Next: tradingbot supervised backtest {name}")
 
 
 @app.command("list")
@@ -97,8 +93,7 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
 
     invocation = invocation_of(context)
     lines = list_models(invocation.workspace)
-    if as_json:
-        print_json(lines)
+    if show_json(as_json, lines):
         return
     rows: list[tuple[object, ...]] = []
     for line in lines:
@@ -114,8 +109,7 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
     caption = "gain: log loss of the base rate less the model's, per bar of the test part"
     print_table("Supervised models", columns, rows, caption=caption, unbroken=("model",))
     if not lines:
-        hint = "no model yet; fit one with: tradingbot supervised train"
-        print_note(invocation.with_workspace(hint))
+        invocation.print_hint("no model yet; fit one with: tradingbot supervised train")
 
 
 @app.command("show")
@@ -128,8 +122,7 @@ def show_model(context: typer.Context, name: ModelArgument, as_json: JsonOption 
     from tradingbot.supervised.model_store import models_folder
 
     _, manifest = open_model(models_folder(invocation_of(context).workspace), name)
-    if as_json:
-        print_json(manifest)
+    if show_json(as_json, manifest):
         return
     _print_model(manifest)
     rows = [
@@ -150,10 +143,10 @@ def backtest_model(
     context: typer.Context,
     name: ModelArgument,
     thresholds: Annotated[
-        str, typer.Option(help="Thresholds of P(up), separated by commas.")
+        str, Option(help="Thresholds of P(up), separated by commas.")
     ] = "0.60,0.65,0.70,0.75,0.80",
-    part: Annotated[str, typer.Option(help="validation or test.")] = "test",
-    costs: Annotated[str, typer.Option(help="Cost profile.")] = "alpaca",
+    part: Annotated[str, Option(help="validation or test.")] = "test",
+    costs: Annotated[str, Option(help="Cost profile.")] = "alpaca",
     as_json: JsonOption = False,
 ) -> None:
     """Trade a model by itself: long while P(up) is at or above a threshold, else flat.
@@ -176,8 +169,7 @@ def backtest_model(
             costs=costs,
             progress=progress,
         )
-    if as_json:
-        print_json(table)
+    if show_json(as_json, table):
         return
     _print_thresholds(table)
 

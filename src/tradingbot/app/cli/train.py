@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from tradingbot.app.cli.invocation import invocation_of
 from tradingbot.app.cli.options import look_up_run, read_pairs
@@ -42,39 +43,37 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
     context: typer.Context,
     preset: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Preset or YAML file: quick, prototype10 (if left out), us143 …",
             show_default=False,
         ),
     ] = None,
-    dataset: Annotated[
-        str | None, typer.Option(help="A dataset whose panel is proved causal.")
-    ] = None,
+    dataset: Annotated[str | None, Option(help="A dataset whose panel is proved causal.")] = None,
     market: Annotated[
-        str | None, typer.Option(help="A synthetic market instead; see: tradingbot market list.")
+        str | None, Option(help="A synthetic market instead; see: tradingbot market list.")
     ] = None,
     symbols: Annotated[
-        str | None, typer.Option(help="Symbols that get an agent, e.g. SPY,AAPL; else all.")
+        str | None, Option(help="Symbols that get an agent, e.g. SPY,AAPL; else all.")
     ] = None,
-    learner: Annotated[str | None, typer.Option(help=f"{join_choices(known_learners())}.")] = None,
-    device: Annotated[str | None, typer.Option(help="auto, cpu or cuda.")] = None,
+    learner: Annotated[str | None, Option(help=f"{join_choices(known_learners())}.")] = None,
+    device: Annotated[str | None, Option(help="auto, cpu or cuda.")] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Root of all randomness; drawn if left out.")
+        int | None, Option(min=0, help="Root of all randomness; drawn if left out.")
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="KEY=VALUE of the configuration, e.g. budget.n_envs=4."),
+        Option("--set", help="KEY=VALUE of the configuration, e.g. budget.n_envs=4."),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Id of the new run.")] = None,
+    name: Annotated[str | None, Option(help="Id of the new run.")] = None,
     resume: Annotated[
-        str | None, typer.Option(help="Go on with this run instead; options must not change it.")
+        str | None, Option(help="Go on with this run instead; options must not change it.")
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Resume although something differs; it is recorded.")
+        bool, Option("--force", help="Resume although something differs; it is recorded.")
     ] = False,
     as_json: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--json", help="Print every event as one line of JSON, the result last, and no tables."
         ),
     ] = False,
@@ -111,8 +110,9 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
             session = begin_run(_read(preset, options), workspace, callbacks, name=name)
     _show(session, as_json=as_json)
     if session.result is None:
-        hint = f"Interrupted; go on with: tradingbot train --resume {session.run.id}"
-        print_note(invocation.with_workspace(hint))
+        invocation.print_hint(
+            f"Interrupted; go on with: tradingbot train --resume {session.run.id}"
+        )
         raise typer.Exit(stop.exit_code)
 
 
@@ -127,9 +127,7 @@ def _options(
 ) -> Options:
     if dataset is not None and market is not None:
         raise ConfigError(
-            "either --dataset or --market must be given",
-            was="both",
-            remedy="Leave one of them out",
+            "either --dataset or --market must be given", was="both", remedy="Leave one of them out"
         )
     named = {
         "dataset": dataset,

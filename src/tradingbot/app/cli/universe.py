@@ -6,9 +6,10 @@ from datetime import datetime
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import JsonOption
-from tradingbot.app.console import print_json, print_note, print_table
+from tradingbot.app.console import print_note, print_table, show_json
 
 app = typer.Typer(help="List universes and their members at a time.")
 
@@ -28,8 +29,7 @@ def list_universes(as_json: JsonOption = False) -> None:
 
     universes = [load_universe(name) for name in known_universes()]
     rows = [{"name": u.name, "symbols": len(u.symbols), "calendar": u.calendar} for u in universes]
-    if as_json:
-        print_json(rows)
+    if show_json(as_json, rows):
         return
     print_table("Universes", ["name", "symbols", "calendar"], [list(row.values()) for row in rows])
     print_note(SURVIVORSHIP)
@@ -37,9 +37,9 @@ def list_universes(as_json: JsonOption = False) -> None:
 
 @app.command("show")
 def show_universe(
-    universe: Annotated[str, typer.Argument(help="Name of a universe, or a CSV file.")],
+    universe: Annotated[str, Argument(help="Name of a universe, or a CSV file.")],
     as_of: Annotated[
-        datetime | None, typer.Option(help="Only members on this day.", formats=["%Y-%m-%d"])
+        datetime | None, Option(help="Only members on this day.", formats=["%Y-%m-%d"])
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -51,8 +51,7 @@ def show_universe(
 
     loaded = load_universe(universe)
     members = [m for m in loaded.members if as_of is None or m.is_member(as_of.date())]
-    if as_json:
-        print_json({"name": loaded.name, "calendar": loaded.calendar, "members": members})
+    if show_json(as_json, {"name": loaded.name, "calendar": loaded.calendar, "members": members}):
         return
     rows = [
         (m.symbol, m.kind, m.sector, m.joined_on or "always", m.left_on or "still") for m in members
