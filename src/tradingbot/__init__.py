@@ -14,12 +14,11 @@ if typing.TYPE_CHECKING:
     from tradingbot.facade.backtest import BacktestResult, backtest
     from tradingbot.facade.bars import Bars, generate_bars, load_bars
     from tradingbot.facade.checking import check_strategy
+    from tradingbot.facade.data import build_panel
     from tradingbot.facade.environments import make_env
     from tradingbot.facade.evaluation import evaluate
-    from tradingbot.facade.panels import build_panel
     from tradingbot.facade.policy import LoadedPolicy, load_policy
-    from tradingbot.facade.run import Run
-    from tradingbot.facade.training import train
+    from tradingbot.facade.training import Run, train
     from tradingbot.plugins.declaring import baseline, feature, reward_term, strategy
     from tradingbot.plugins.loading import load_plugin
 
@@ -53,10 +52,10 @@ _PLACES = {
     "Bars": "facade.bars",
     "LoadedPolicy": "facade.policy",
     "MarketView": "agents.strategies.view",
-    "Run": "facade.run",
+    "Run": "facade.training",
     "backtest": "facade.backtest",
     "baseline": "plugins.declaring",
-    "build_panel": "facade.panels",
+    "build_panel": "facade.data",
     "check_strategy": "facade.checking",
     "evaluate": "facade.evaluation",
     "feature": "plugins.declaring",

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fixtures.defects import DEFECTS
-from tradingbot.data.quality import CHECKS, QualityCheck
-from tradingbot.data.quality.registry import ALL_CHECKS
+from tradingbot.data.quality.check import QualityCheck
+from tradingbot.data.quality.registry import ALL_CHECKS, CHECKS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "quality_checks.md"
 ROW = re.compile(r"^\| `(?P<code>[A-Z_0-9]+)` \| (?P<rest>.*) \|$", re.MULTILINE)

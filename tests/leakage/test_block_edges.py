@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from leakage.markets import synthetic_inputs
-from tradingbot.features.causality import ProofPlan, ProofSubject, cuts, prove_causal
+from tradingbot.features.causality import cuts
+from tradingbot.features.causality.prover import ProofPlan, prove_causal
+from tradingbot.features.causality.subject import ProofSubject
 from tradingbot.features.inputs import MarketInputs
 
 BLOCKS = (64, 100, 128, 250, 256, 500, 512, 1000, 1024)

@@ -9,10 +9,14 @@ import numpy as np
 import polars as pl
 
 from leakage.markets import synthetic_inputs
-from tradingbot.features.as_of import join_as_of
-from tradingbot.features.causality import ProofContext, ProofPlan, ProofSubject, Rows, prove_causal
-from tradingbot.features.causality.every_bar import covariates_so_far, prove_every_bar
-from tradingbot.features.inputs import CovariateEvents, MarketInputs, build_inputs
+from tradingbot.features.causality.prover import (
+    ProofPlan,
+    covariates_so_far,
+    prove_causal,
+    prove_every_bar,
+)
+from tradingbot.features.causality.subject import ProofContext, ProofSubject, Rows
+from tradingbot.features.inputs import CovariateEvents, MarketInputs, build_inputs, join_as_of
 from tradingbot.features.panel import panel_specs
 from tradingbot.features.proof_subjects import default_subjects, feature_subject
 
@@ -92,15 +96,15 @@ def test_one_bar_of_look_ahead_in_a_shipped_feature_is_caught() -> None:
 def test_every_bar_with_one_bar_changed_after_the_fact_names_that_bar(monkeypatch) -> None:
     inputs = synthetic_inputs(days=20, symbols=3, covariates=())
     specs = panel_specs(inputs.covariates)[:6]
-    from tradingbot.features.causality import every_bar
+    from tradingbot.features.causality import prover
 
     def looking_ahead(market: MarketInputs, wanted: object) -> dict:
         bars = {name: values.copy() for name, values in market.bars.items()}
         bars["high"][50, 0] = np.nanmax(bars["high"][50:57, 0]) * 1.01
         return compute(replace(market, bars=bars), wanted)
 
-    compute = every_bar.compute_features
-    monkeypatch.setattr(every_bar, "compute_features", looking_ahead)
+    compute = prover.compute_features
+    monkeypatch.setattr(prover, "compute_features", looking_ahead)
     failures = [v for v in prove_every_bar(inputs, specs) if not v.is_causal]
 
     assert [verdict.output for verdict in failures] == ["technical/high"]

@@ -11,13 +11,12 @@ import pytest
 from fixtures.supervised_tables import CONFIG, TRAIN, market_inputs, market_table, quick_classifier
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import DataError
-from tradingbot.features.causality import (
+from tradingbot.features.causality.prover import ProofPlan, prove_causal
+from tradingbot.features.causality.subject import (
     CausalityReport,
     ProofContext,
-    ProofPlan,
     ProofSubject,
     Rows,
-    prove_causal,
     registered_subjects,
     unregister_subject,
 )

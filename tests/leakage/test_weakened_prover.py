@@ -7,7 +7,8 @@ import pytest
 
 from leakage.markets import synthetic_inputs
 from leakage.zoo import BOUNDARIES, ZOO
-from tradingbot.features.causality import ProofPlan, perturbations, prove_causal, prover, tally
+from tradingbot.features.causality import perturbations, prover, tally
+from tradingbot.features.causality.prover import ProofPlan, prove_causal
 
 FULL = ProofPlan(boundaries=BOUNDARIES)
 

@@ -6,7 +6,8 @@ import pytest
 
 from leakage.markets import synthetic_inputs
 from leakage.zoo import BOUNDARIES, ZOO
-from tradingbot.features.causality import CausalityReport, ProofPlan, prove_causal
+from tradingbot.features.causality.prover import ProofPlan, prove_causal
+from tradingbot.features.causality.subject import CausalityReport
 
 LEAKS = [name for name, specimen in ZOO.items() if specimen.leaks]
 CLEAN = [name for name, specimen in ZOO.items() if not specimen.leaks]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradingbot.features.causality import Fitted, ProofSubject, Rows
+from tradingbot.features.causality.subject import Fitted, ProofSubject, Rows
 from tradingbot.features.inputs import MarketInputs
 
 TRAIN_ROWS = 210

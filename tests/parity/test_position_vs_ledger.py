@@ -10,9 +10,8 @@ import pytest
 import torch
 
 from tradingbot.domain.errors import TradingError
-from tradingbot.domain.fill import Fill
 from tradingbot.domain.order_intent import Side
-from tradingbot.domain.position import Position, apply_fill, position_from_fills
+from tradingbot.domain.position import Fill, Position, apply_fill, position_from_fills
 from tradingbot.domain.seeding import stream
 from tradingbot.market.account import open_accounts
 from tradingbot.market.ledger import FillBatch

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from fixtures.feature_markets import bars_of, closes_of, gappy_market, inputs_of, with_sentiment
 from tradingbot.domain.errors import DataError
-from tradingbot.features.as_of import join_as_of
 from tradingbot.features.compute import compute_features
-from tradingbot.features.inputs import MarketInputs
+from tradingbot.features.inputs import MarketInputs, join_as_of
 from tradingbot.features.registry import covariate_features, regime_features, technical_features
 from tradingbot.features.spec import FeatureSpec, Form
 from tradingbot.features.streaming import FeatureStream

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from tradingbot.data.quality import validate
+from tradingbot.data.quality.validation import validate
 from tradingbot.data.sources.synthetic import SyntheticSource
 from tradingbot.data.store import BarStore, Dataset
 from tradingbot.data.universes import load_universe
@@ -121,7 +121,7 @@ def _check_stream(
 
 
 def _joined(inputs: MarketInputs) -> dict[str, FloatArray]:
-    from tradingbot.features.as_of import join_as_of
+    from tradingbot.features.inputs import join_as_of
 
     width = inputs.shape[1]
     return {

@@ -3,17 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from tradingbot.configuration.decoding import decode
-from tradingbot.configuration.old_keys import NO_OLD_KEYS, OldKeys, rename_old_keys
 from tradingbot.configuration.pipeline import PipelineConfig
 from tradingbot.configuration.yaml_reader import Document, KeyPath, Place, read_document
 from tradingbot.domain.errors import ConfigError, UserError, require_known
 from tradingbot.domain.timeframe import Timeframe
+
+OldKeys = Mapping[str, str]
+"""Dotted key of an older version → its last word in this one, e.g. `guards.spread` →
+`low_entropy`."""
+NO_OLD_KEYS: OldKeys = {}
+
+
+def rename_old_keys(document: Document, old_keys: OldKeys) -> Document:
+    """Return a document under the keys of this version; call it before documents are merged.
+
+    Example:
+        >>> old = Document({"guards": {"spread": 0.2}})
+        >>> rename_old_keys(old, {"guards.spread": "low_entropy"}).values
+        {'guards': {'low_entropy': 0.2}}
+    """
+    values, places = deepcopy(document.values), dict(document.places)
+    for dotted, new in old_keys.items():
+        *above, old = dotted.split(".")
+        section: Any = values
+        for key in above:
+            section = section.get(key) if isinstance(section, dict) else None
+        if isinstance(section, dict) and old in section:
+            section.setdefault(new, section.pop(old))
+            if (*above, old) in places:
+                places[(*above, new)] = places[(*above, old)]
+    return Document(values, places)
+
 
 DEFAULT_PRESET = "demo"
 _SUFFIXES = (".yaml", ".yml")

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tradingbot.data.quality import Finding, screen
+from tradingbot.data.quality.check import Finding
+from tradingbot.data.quality.validation import screen
 from tradingbot.data.schema import COVARIATE_KEY
 from tradingbot.data.sources.source import BarSource, Progress, RawBars, ignore_progress
 from tradingbot.data.store import BarStore, Dataset, require_name

@@ -13,9 +13,8 @@ from enum import StrEnum
 
 from tradingbot.domain.errors import TradingError
 from tradingbot.domain.exact_number import add, divide
-from tradingbot.domain.fill import Fill
 from tradingbot.domain.order_intent import OrderIntent
-from tradingbot.domain.position import require_replay
+from tradingbot.domain.position import Fill, require_replay
 
 
 class OrderStatus(StrEnum):

@@ -2,28 +2,3 @@
 
 Analyses, folds, seeds and tuning hand plain items to an executor and take outcomes in any order.
 """
-
-from tradingbot.executors.executor import (
-    Executor,
-    OpenWork,
-    Outcome,
-    Progress,
-    Work,
-    WorkItem,
-    run_items,
-)
-from tradingbot.executors.inline import InlineExecutor
-from tradingbot.executors.processes import ProcessExecutor, WorkerTimes
-
-__all__ = [
-    "Executor",
-    "InlineExecutor",
-    "OpenWork",
-    "Outcome",
-    "ProcessExecutor",
-    "Progress",
-    "Work",
-    "WorkItem",
-    "WorkerTimes",
-    "run_items",
-]

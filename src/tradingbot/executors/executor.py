@@ -1,4 +1,4 @@
-"""The protocol of executors: items go in, outcomes come out in any order.
+"""The protocol of executors: items go in, outcomes come out in any order; and the simplest of them.
 
 What is done with an item is a function that a worker builds once (`OpenWork`) and calls for each
 item: it may hold an opened run or a loaded dataset. An item may be done twice, after the death of a
@@ -7,6 +7,7 @@ worker, so doing it must be harmless to repeat: results go to files that are wri
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -95,3 +96,53 @@ def run_items(
 def cancelled(item: WorkItem) -> Outcome:
     """Return the outcome of an item that was given up."""
     return Outcome(item, error=UserError(f"{item.name} must not be cancelled", was="cancelled"))
+
+
+class InlineExecutor:
+    """Does items here; what is cancelled before its turn is not done."""
+
+    def __init__(self, work: Work) -> None:
+        """Keep the function that does items."""
+        self._work = work
+        self._waiting: deque[WorkItem] = deque()
+        self._cancelled: deque[WorkItem] = deque()
+
+    @property
+    def n_free(self) -> int:
+        """1 where nothing waits."""
+        return int(not self._waiting)
+
+    def submit(self, item: WorkItem) -> None:
+        """Keep it for `wait`.
+
+        Raises:
+            ValueError: If an unfinished item has this name.
+        """
+        if any(each.name == item.name for each in self._waiting):
+            raise ValueError(f"item {item.name!r} is unfinished already")
+        self._waiting.append(item)
+
+    def wait(self, progress: Progress) -> Outcome:
+        """Do the next item now; errors are part of its outcome, interrupts are not.
+
+        Raises:
+            RuntimeError: If no item is unfinished.
+        """
+        if self._cancelled:
+            return cancelled(self._cancelled.popleft())
+        if not self._waiting:
+            raise RuntimeError("no item is unfinished")
+        item = self._waiting.popleft()
+        try:
+            return Outcome(item, self._work(item.payload, progress))
+        except Exception as e:
+            return Outcome(item, error=e)
+
+    def cancel(self, name: str) -> bool:
+        """Give up an item whose turn has not come."""
+        for item in self._waiting:
+            if item.name == name:
+                self._waiting.remove(item)
+                self._cancelled.append(item)
+                return True
+        return False

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,9 +28,20 @@ from tradingbot.envs.build_world import world_from_inputs
 from tradingbot.envs.price_world import world_of_prices
 from tradingbot.envs.world import World
 from tradingbot.facade.timeframe import guess_timeframe
-from tradingbot.facade.workspace import open_workspace
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.pipeline import read_inputs, require_ready
+from tradingbot.plugins.loading import load_installed
+
+
+@cache
+def _temporary() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="tradingbot-")
+
+
+def open_workspace(folder: str | Path | None) -> Path:
+    """Return the folder to work in; without one, a folder that is gone when the process ends."""
+    load_installed()
+    return Path(_temporary().name) if folder is None else Path(folder).expanduser()
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,8 @@ from tradingbot.evaluation.backtest.strategy_check import require_causal
 from tradingbot.facade.bars import Bars
 from tradingbot.facade.data import as_traded
 from tradingbot.facade.environments import make_env
-from tradingbot.features.causality import ProofContext, prove_causal
-from tradingbot.features.causality.every_bar import prove_every_bar
+from tradingbot.features.causality.prover import prove_causal, prove_every_bar
+from tradingbot.features.causality.subject import ProofContext
 from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.proof_subjects import feature_subject

@@ -8,7 +8,7 @@ from pathlib import Path
 from tradingbot.evaluation.pipeline.config import load_evaluate_config
 from tradingbot.evaluation.pipeline.session import Evaluation, EvaluationRequest, evaluate_run
 from tradingbot.facade.policy import load_policy
-from tradingbot.facade.run import Run
+from tradingbot.facade.training import Run
 
 
 def evaluate(

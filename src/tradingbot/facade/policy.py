@@ -11,9 +11,8 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.build_world import world_from_inputs, world_from_panel
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.world import World, select_symbols
-from tradingbot.facade.bars import Bars
-from tradingbot.facade.run import Run
-from tradingbot.facade.workspace import open_workspace
+from tradingbot.facade.bars import Bars, open_workspace
+from tradingbot.facade.training import Run
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.panel import Panel, panel_specs
 from tradingbot.features.scaling import Scaler

@@ -15,12 +15,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tradingbot.domain.errors import DataError
-from tradingbot.features.as_of import join_as_of
 from tradingbot.features.graph.evaluator import Evaluator
 from tradingbot.features.graph.nodes import CrossSection, Input, Node
 from tradingbot.features.graph.operations import Array, mean_over_symbols
 from tradingbot.features.graph.plan import Plan, split_by_clock
-from tradingbot.features.inputs import BoolArray, FloatArray, MarketInputs, TimeArray
+from tradingbot.features.inputs import BoolArray, FloatArray, MarketInputs, TimeArray, join_as_of
 from tradingbot.features.spec import FeatureSpec, Form
 
 _BLOCK_COLUMNS = 192  # symbols evaluated together: their past fits the cache for any N

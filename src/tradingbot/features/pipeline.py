@@ -17,7 +17,9 @@ from tradingbot.configuration.pipeline import (
     SplitsConfig,
 )
 from tradingbot.data.calendar import time_zone_of
-from tradingbot.data.quality import QualityReport, Severity, validate
+from tradingbot.data.quality.check import Severity
+from tradingbot.data.quality.report import QualityReport
+from tradingbot.data.quality.validation import validate
 from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.data.sources.synthetic import SyntheticSource
 from tradingbot.data.splits import Gap, Split, SplitDates, split_by_date, split_by_ratio
@@ -25,7 +27,9 @@ from tradingbot.data.store import Dataset
 from tradingbot.data.universes import load_universe
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.universe import Universe
-from tradingbot.features.causality import CausalityReport, Certificate, ProofPlan
+from tradingbot.features.causality.certificate import Certificate
+from tradingbot.features.causality.prover import ProofPlan
+from tradingbot.features.causality.subject import CausalityReport
 from tradingbot.features.inputs import MarketInputs, TimeArray, build_inputs
 from tradingbot.features.panel import Panel, build_panel, panel_folder, panel_specs
 from tradingbot.features.panel_scaler import fit_panel_scaler, store_panel_scaler

@@ -19,11 +19,9 @@ from tradingbot.features.causality.certificate import (
     withdraw_certificate,
     write_certificate,
 )
-from tradingbot.features.causality.comparison import differs
-from tradingbot.features.causality.every_bar import prove_every_bar
-from tradingbot.features.causality.prover import ProofPlan, prove_causal
-from tradingbot.features.causality.report import CausalityReport
+from tradingbot.features.causality.prover import ProofPlan, prove_causal, prove_every_bar
 from tradingbot.features.causality.subject import (
+    CausalityReport,
     Fitted,
     Output,
     ProofContext,
@@ -32,6 +30,7 @@ from tradingbot.features.causality.subject import (
     Scope,
     registered_subjects,
 )
+from tradingbot.features.causality.tally import differs
 from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.panel import Panel, panel_tensors, stored_form

@@ -6,7 +6,7 @@ Raw and network form are the same. Percentiles look back on 168 bars.
 from __future__ import annotations
 
 from tradingbot.features.graph.nodes import Node, apply, lag, mean, over_symbols, rolling
-from tradingbot.features.price import CLOSE, CLOSE_CHANGE
+from tradingbot.features.price import CLOSE, CLOSE_CHANGE, VOLUME_SMA_20
 from tradingbot.features.spec import FeatureSpec
 from tradingbot.features.trend import SMA_20
 from tradingbot.features.volatility import (
@@ -15,7 +15,6 @@ from tradingbot.features.volatility import (
     REALISED_VOLATILITY,
     TRUE_RANGE,
 )
-from tradingbot.features.volume import VOLUME_SMA_20
 
 PERCENTILE_BARS = 168
 TREND_BARS = 24

@@ -6,55 +6,23 @@ from collections.abc import Iterable, Mapping
 
 from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.domain.extension import extension_values
-from tradingbot.features import (
-    momentum,
-    price,
-    regimes,
-    sentiment,
-    session_time,
-    trend,
-    volatility,
-    volume,
-)
+from tradingbot.features import price, regimes, sentiment, session_time, trend, volatility
 from tradingbot.features.inputs import BAR_FIELDS
 from tradingbot.features.spec import FeatureSpec
 
 _TECHNICAL = (
-    price.open_price,
-    price.high_price,
-    price.low_price,
-    price.close_price,
-    volume.volume,
-    price.vwap_price,
-    trend.sma_10,
-    trend.sma_20,
-    trend.macd_line,
-    trend.macd_signal,
-    trend.macd_histogram,
-    momentum.rsi_14,
-    momentum.stochastic_k,
-    momentum.stochastic_d,
-    trend.adx_14,
-    volatility.atr_14,
-    volatility.bollinger_bandwidth,
-    volume.on_balance_volume,
-    volume.volume_sma_20,
-    price.simple_return,
-    sentiment.sentiment,
-    session_time.weekday_sin,
-    session_time.weekday_cos,
+    *(price.open_price, price.high_price, price.low_price, price.close_price),
+    *(price.volume, price.vwap_price, trend.sma_10, trend.sma_20),
+    *(trend.macd_line, trend.macd_signal, trend.macd_histogram),
+    *(trend.rsi_14, trend.stochastic_k, trend.stochastic_d, trend.adx_14),
+    *(volatility.atr_14, volatility.bollinger_bandwidth),
+    *(price.on_balance_volume, price.volume_sma_20, price.simple_return),
+    *(sentiment.sentiment, session_time.weekday_sin, session_time.weekday_cos),
 )
 _REGIME = (
-    regimes.realised_volatility,
-    regimes.volatility_regime,
-    regimes.trend_strength,
-    regimes.trend_regime,
-    regimes.volume_regime,
-    regimes.atr_regime,
-    regimes.momentum_regime,
-    regimes.volatility_trend,
-    regimes.market_breadth,
-    regimes.volatility_index_proxy,
+    *(regimes.realised_volatility, regimes.volatility_regime, regimes.trend_strength),
+    *(regimes.trend_regime, regimes.volume_regime, regimes.atr_regime, regimes.momentum_regime),
+    *(regimes.volatility_trend, regimes.market_breadth, regimes.volatility_index_proxy),
 )
 
 

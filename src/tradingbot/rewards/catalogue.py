@@ -12,7 +12,7 @@ from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.domain.extension import add_extension, extension_values
 from tradingbot.market.maths import Maths, T
 from tradingbot.plugins.declaration import DeclaredReward
-from tradingbot.plugins.failing import plugin_error
+from tradingbot.plugins.loading import plugin_error
 from tradingbot.rewards.inputs import RewardInputs
 from tradingbot.rewards.term import OBJECTIVES, Bounds, Objective, RewardTerm, TermOptions
 from tradingbot.rewards.terms import activity, exploration, profit, risk, timing

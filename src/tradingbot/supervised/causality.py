@@ -13,8 +13,13 @@ import numpy as np
 
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import DataError
-from tradingbot.features.causality import ProofContext, ProofSubject, Rows, register_subject
-from tradingbot.features.causality.subject import Output
+from tradingbot.features.causality.subject import (
+    Output,
+    ProofContext,
+    ProofSubject,
+    Rows,
+    register_subject,
+)
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.spec import FeatureSpec
 from tradingbot.supervised.classifier import Classifier, ProbabilityArray

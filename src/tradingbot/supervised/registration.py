@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tradingbot.features.causality import unregister_subject
+from tradingbot.features.causality.subject import unregister_subject
 from tradingbot.features.panel import Panel
 from tradingbot.supervised.causality import register_model
 from tradingbot.supervised.model_files import open_model

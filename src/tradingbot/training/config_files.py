@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tradingbot.configuration.decoding import decode, document_of_options
-from tradingbot.configuration.files import merge, preset_folder, read_merged
-from tradingbot.configuration.old_keys import rename_old_keys
+from tradingbot.configuration.files import merge, preset_folder, read_merged, rename_old_keys
 from tradingbot.configuration.yaml_reader import Document
 from tradingbot.training.budget import check_budget, resolve_schedules
 from tradingbot.training.config import TrainConfig
@@ -23,7 +22,7 @@ OLD_KEYS = {
     "learner.ppo.entropy.guard_spread": "guard_entropy",
     "learner.sac.target_spread": "target_normalised_entropy",
 }
-"""Until entropies were called by their name; see `configuration.old_keys`."""
+"""Until entropies were called by their name; see `configuration.files`."""
 
 
 def known_train_presets() -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError
-from tradingbot.domain.events.callbacks import CallbackList, EventCallback
+from tradingbot.domain.events.event import CallbackList, EventCallback
 from tradingbot.domain.events.training import Ended
 from tradingbot.learning.device_memory import within_memory
 from tradingbot.learning.guards import FlightRecorder

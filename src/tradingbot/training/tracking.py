@@ -17,8 +17,7 @@ from typing import Any, Protocol
 import torch
 
 from tradingbot.domain.errors import MissingExtraError
-from tradingbot.domain.events.callbacks import EventCallback
-from tradingbot.domain.events.event import Event
+from tradingbot.domain.events.event import Event, EventCallback
 from tradingbot.domain.events.training import Evaluated, Updated
 from tradingbot.runs import RunDirectory
 from tradingbot.training.config import TrainConfig

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from tradingbot.configuration.decoding import model_at
 from tradingbot.configuration.files import known_presets, load_config
 from tradingbot.configuration.pipeline import PipelineConfig
-from tradingbot.configuration.violations import model_at
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "configuration.md"
 

@@ -14,9 +14,8 @@ import pytest
 from fixtures.order_records import AT, accepted, fill, intent
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.events import trading, training
-from tradingbot.domain.events.callbacks import CallbackList
 from tradingbot.domain.events.catalogue import EVENTS
-from tradingbot.domain.events.event import Event, event_values, read_event
+from tradingbot.domain.events.event import CallbackList, Event, event_values, read_event
 from tradingbot.domain.order_intent import OrderType, Side
 from tradingbot.domain.trading_state import TradingState, TradingStateChange
 

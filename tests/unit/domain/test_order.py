@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from fixtures.order_records import AT, accepted, fill, intent
-from tradingbot.domain.client_order_id import MAX_ID_LENGTH, client_order_id
 from tradingbot.domain.errors import DataError, TradingError
 from tradingbot.domain.order import NEXT_STATUSES, Order, OrderStatus, move_order, record_fill
-from tradingbot.domain.order_intent import OrderType, Side
+from tradingbot.domain.order_intent import MAX_ID_LENGTH, OrderType, Side, client_order_id
 
 S = OrderStatus
 PATHS = {
@@ -162,7 +161,7 @@ def test_id_is_the_same_for_the_same_decision_in_any_process_and_zone() -> None:
     eastern = AT.astimezone(timezone(timedelta(hours=-5)))
     code = (
         "from datetime import UTC, datetime\n"
-        "from tradingbot.domain.client_order_id import client_order_id\n"
+        "from tradingbot.domain.order_intent import client_order_id\n"
         "print(client_order_id(decided_at=datetime(2026, 1, 5, 15, 30, tzinfo=UTC),"
         " symbol='SPY', model='5f3a', sequence=0))"
     )

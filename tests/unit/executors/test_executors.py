@@ -13,17 +13,16 @@ from typing import Any
 import pytest
 
 from tradingbot.domain.errors import ConfigError, DataError, UserError
-from tradingbot.executors import (
+from tradingbot.executors.executor import (
     Executor,
     InlineExecutor,
-    ProcessExecutor,
     Progress,
     Work,
-    WorkerTimes,
     WorkItem,
+    ignore_progress,
     run_items,
 )
-from tradingbot.executors.executor import ignore_progress
+from tradingbot.executors.processes import ProcessExecutor, WorkerTimes
 
 FAST = WorkerTimes(heartbeat_s=0.1, silence_s=3.0, start_s=60.0)
 _PATIENCE_S = 60.0

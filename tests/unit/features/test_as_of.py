@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradingbot.features.as_of import join_as_of
-from tradingbot.features.inputs import CovariateEvents
+from tradingbot.features.inputs import CovariateEvents, join_as_of
 
 CLOSES = np.datetime64("2024-01-02T10:00", "us") + np.arange(4) * np.timedelta64(1, "h")
 

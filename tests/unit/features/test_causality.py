@@ -7,19 +7,6 @@ import pytest
 
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.domain.seeding import stream
-from tradingbot.features.causality import (
-    Fitted,
-    ProofContext,
-    ProofPlan,
-    ProofSubject,
-    Rows,
-    prove_causal,
-    register_subject,
-    registered_subjects,
-    subject_names,
-    unregister_subject,
-)
-from tradingbot.features.causality.comparison import differs
 from tradingbot.features.causality.cuts import (
     block_cuts,
     block_edges,
@@ -33,7 +20,18 @@ from tradingbot.features.causality.perturbations import (
     regrow,
     truncate,
 )
-from tradingbot.features.causality.prover import plan_rounds
+from tradingbot.features.causality.prover import ProofPlan, plan_rounds, prove_causal
+from tradingbot.features.causality.subject import (
+    Fitted,
+    ProofContext,
+    ProofSubject,
+    Rows,
+    register_subject,
+    registered_subjects,
+    subject_names,
+    unregister_subject,
+)
+from tradingbot.features.causality.tally import differs
 from tradingbot.features.inputs import CovariateEvents, MarketInputs
 
 N = 12

@@ -11,17 +11,16 @@ from pydantic import ValidationError
 
 from tradingbot.domain.errors import UncertifiedPanelError
 from tradingbot.features import scaling
-from tradingbot.features.causality import (
-    CausalityReport,
+from tradingbot.features.causality import certificate as certificate_module
+from tradingbot.features.causality.certificate import (
+    PANEL_SUBJECTS,
     Certificate,
     PanelIdentity,
-    ProofVerdict,
     issue_certificate,
     require_certificate,
     write_certificate,
 )
-from tradingbot.features.causality import certificate as certificate_module
-from tradingbot.features.causality.certificate import PANEL_SUBJECTS
+from tradingbot.features.causality.subject import CausalityReport, ProofVerdict
 
 IDENTITY = PanelIdentity(dataset_sha256="d" * 64, spec_sha256="s" * 64, panel_sha256="p" * 64)
 

@@ -16,7 +16,7 @@ import pytest
 
 from tradingbot.domain.errors import DataError, StorageError, UncertifiedPanelError
 from tradingbot.domain.seeding import stream
-from tradingbot.features.causality import ProofPlan
+from tradingbot.features.causality.prover import ProofPlan
 from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import MarketInputs, build_inputs
 from tradingbot.features.panel import Panel, build_panel, panel_folder, panel_specs

@@ -13,10 +13,9 @@ from torch import Tensor
 from fixtures.order_records import AT, intent
 from tradingbot.domain.denial import Denial, SessionDenial
 from tradingbot.domain.errors import ConfigError
-from tradingbot.domain.fill import Fill
 from tradingbot.domain.order import Order, OrderStatus, move_order
 from tradingbot.domain.order_intent import OrderIntent, Side
-from tradingbot.domain.position import Position, apply_fill
+from tradingbot.domain.position import Fill, Position, apply_fill
 from tradingbot.risk import (
     RULES,
     SESSION_RULES,

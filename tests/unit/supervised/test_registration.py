@@ -13,13 +13,8 @@ import pytest
 from tradingbot.app.cli.application import run
 from tradingbot.data.store import BarStore
 from tradingbot.domain.errors import StorageError
-from tradingbot.features.causality import (
-    ProofContext,
-    ProofPlan,
-    prove_causal,
-    registered_subjects,
-    subject_names,
-)
+from tradingbot.features.causality.prover import ProofPlan, prove_causal
+from tradingbot.features.causality.subject import ProofContext, registered_subjects, subject_names
 from tradingbot.features.panel import Panel
 from tradingbot.features.pipeline import BuiltPanel, build_features
 from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig

@@ -14,7 +14,7 @@ from tradingbot.agents.policy import Policy, PolicyInputs, apply_no_trade_band
 from tradingbot.agents.strategies.view import FloatArray, MarketReel, MarketTables
 from tradingbot.domain.errors import ConfigError, DataError, UserError
 from tradingbot.plugins.declaration import DeclaredStrategy
-from tradingbot.plugins.failing import plugin_error
+from tradingbot.plugins.loading import plugin_error
 
 
 class StrategyPolicy:

@@ -20,8 +20,13 @@ from typer import Option
 from typer.main import get_command
 
 from tradingbot import __version__
-from tradingbot.app.cli.invocation import Invocation, find_workspace, invocation_of, is_debugging
-from tradingbot.app.cli.plugin_option import take_plugins
+from tradingbot.app.cli.invocation import (
+    Invocation,
+    find_workspace,
+    invocation_of,
+    is_debugging,
+    take_plugins,
+)
 from tradingbot.app.console import print_error
 from tradingbot.domain.errors import TradingBotError
 from tradingbot.plugins.loading import load_installed, load_plugin

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from tradingbot.app.cli.chosen_place import chosen_by
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
-from tradingbot.app.cli.options import read_pairs, runs_root
+from tradingbot.app.cli.options import chosen_by, read_pairs, runs_root
 from tradingbot.app.cli.performance_table import (
     PERFORMANCE_COLUMNS,
     PERFORMANCE_NOTE,

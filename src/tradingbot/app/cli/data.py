@@ -20,7 +20,7 @@ from tradingbot.app.cli.options import (
 from tradingbot.app.console import print_note, print_table, print_text, show_json
 
 if TYPE_CHECKING:
-    from tradingbot.data.quality import QualityReport
+    from tradingbot.data.quality.report import QualityReport
     from tradingbot.data.store import Dataset
 
 app = typer.Typer(help="Import, generate, download, check and list market data.")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tradingbot.data.ingest import Ingested
-    from tradingbot.data.quality import Finding
+    from tradingbot.data.quality.check import Finding
     from tradingbot.data.sources.source import BarSource
     from tradingbot.domain.universe import Universe
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from tradingbot.app.cli.chosen_place import chosen_by
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
-from tradingbot.app.cli.options import look_up_run, read_pairs
+from tradingbot.app.cli.options import chosen_by, look_up_run, read_pairs
 from tradingbot.app.cli.performance_table import PERFORMANCE_COLUMNS, performance_row
 from tradingbot.app.console import print_json, print_note, print_table, print_text, progress_bar
 from tradingbot.configuration.option_values import read_values

@@ -1,11 +1,11 @@
-"""What the options before the noun say, and the options that commands share."""
+"""What the options before the noun say, `--plugin` wherever it stands, and `--json`."""
 
 from __future__ import annotations
 
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -95,3 +95,37 @@ def find_workspace(option: str | None, environment: Mapping[str, str] = os.envir
 def is_debugging(environment: Mapping[str, str] = os.environ) -> bool:
     """Tell whether the environment asks for tracebacks."""
     return environment.get(DEBUG_VARIABLE, "") not in ("", "0")
+
+
+OPTION = "--plugin"
+
+
+def take_plugins(arguments: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Separate plugins from the other arguments; what follows `--` is left alone.
+
+    Example:
+        >>> take_plugins(["backtest", "mine", "--plugin", "a.py", "--plugin=b.py"])
+        (['backtest', 'mine'], ('a.py', 'b.py'))
+
+    Raises:
+        ConfigError: If nothing follows the option.
+    """
+    rest: list[str] = []
+    plugins: list[str] = []
+    waiting = iter(arguments)
+    for argument in waiting:
+        if argument == "--":
+            return [*rest, argument, *waiting], tuple(plugins)
+        name, sign, value = argument.partition("=")
+        if name != OPTION:
+            rest.append(argument)
+            continue
+        chosen = value if sign else next(waiting, "")
+        if not chosen or chosen.startswith("-"):
+            raise ConfigError(
+                f"{OPTION} must name a Python file or module",
+                was=repr(chosen) if chosen else "nothing",
+                remedy=f"Write e.g. {OPTION} my_strategies.py",
+            )
+        plugins.append(chosen)
+    return rest, tuple(plugins)

@@ -24,7 +24,7 @@ from tradingbot.learning.catalogue import known_learners
 
 if TYPE_CHECKING:
     from tradingbot.app.signals import StopRequest
-    from tradingbot.domain.events.callbacks import EventCallback
+    from tradingbot.domain.events.event import EventCallback
     from tradingbot.evaluation.performance.record import PartPerformance
     from tradingbot.runs import RunDirectory
     from tradingbot.training.action_gate import ActionGate

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from tradingbot.app.demo.story import DemoResult
-from tradingbot.data.quality import Severity
+from tradingbot.data.quality.check import Severity
 from tradingbot.data.sources.synthetic import regenerate
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.data.synthetic.registry import market

@@ -17,7 +17,7 @@ from tradingbot.app.demo.training import (
 )
 from tradingbot.configuration.pipeline import PipelineConfig
 from tradingbot.data.ingest import ingest
-from tradingbot.data.quality import QualityReport
+from tradingbot.data.quality.report import QualityReport
 from tradingbot.data.sources.source import Progress
 from tradingbot.data.splits import Split
 from tradingbot.data.store import BarStore, Dataset
@@ -28,7 +28,8 @@ from tradingbot.evaluation.oracle.result import OracleResult
 from tradingbot.evaluation.pipeline.config import load_evaluate_config
 from tradingbot.evaluation.pipeline.session import Evaluation, EvaluationRequest, evaluate_run
 from tradingbot.evaluation.stylised_facts import StylisedFacts, measure_facts
-from tradingbot.features.causality import CausalityReport, Certificate
+from tradingbot.features.causality.certificate import Certificate
+from tradingbot.features.causality.subject import CausalityReport
 from tradingbot.features.pipeline import (
     BuiltPanel,
     build_features,

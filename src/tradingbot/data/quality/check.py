@@ -13,6 +13,7 @@ import polars as pl
 from tradingbot.data.quality.view import QualityView
 from tradingbot.data.schema import UTC_TIME
 
+SYMBOL_UNSAFE = "SYMBOL_UNSAFE"
 HIT_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "symbol": pl.String,  # null where the hit concerns the whole set
     "at": UTC_TIME,  # null where it has no time

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tradingbot.data.quality import (
     calendar_checks,
     covariate_checks,
-    coverage_checks,
     import_checks,
     jump_checks,
     series_checks,
@@ -19,8 +18,8 @@ from tradingbot.data.quality.row_checks import ROW_CHECKS
 NO_BARS = QualityCheck("NO_BARS", "D23", Severity.ERROR, "no usable bar is left", is_fatal=True)
 
 _ABOUT_MARKETS = (
-    *(import_checks, calendar_checks, coverage_checks, jump_checks, series_checks),
-    *(covariate_checks, universe_checks),
+    *(import_checks, calendar_checks, jump_checks, series_checks, covariate_checks),
+    universe_checks,
 )
 MARKET_CHECKS: tuple[MarketCheck, ...] = tuple(
     each

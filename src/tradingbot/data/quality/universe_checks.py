@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 
 from tradingbot.data.quality import check
-from tradingbot.data.quality.check import HIT_COLUMNS, FindingAction, hit, no_hits
-from tradingbot.data.quality.screening import SYMBOL_UNSAFE
+from tradingbot.data.quality.check import HIT_COLUMNS, SYMBOL_UNSAFE, FindingAction, hit, no_hits
 from tradingbot.data.quality.view import QualityView
 from tradingbot.data.universes import membership_mask
 from tradingbot.domain.symbol import is_symbol

@@ -30,7 +30,7 @@ with warnings.catch_warnings():  # the client loads a deprecated module that we 
     from alpaca.data.timeframe import TimeFrame, TimeFrameUnit
 
 if TYPE_CHECKING:
-    from tradingbot.data.sources.alpaca import AlpacaCredentials, AlpacaSettings
+    from tradingbot.data.sources.vendors import AlpacaCredentials, AlpacaSettings
 
 _ADJUSTMENTS = {
     "none": AlpacaAdjustment.RAW,

@@ -23,7 +23,7 @@ from tradingbot.data.sources.replies import Vendor, nonsense, read_json, require
 from tradingbot.domain.timeframe import Timeframe
 
 if TYPE_CHECKING:
-    from tradingbot.data.sources.yahoo import YahooSettings
+    from tradingbot.data.sources.vendors import YahooSettings
 
 _VENDOR = Vendor(
     "Yahoo",

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tradingbot.data.synthetic.bar_shape import SessionClock
 from tradingbot.data.synthetic.market import FloatArray
-from tradingbot.data.synthetic.session_clock import SessionClock
 from tradingbot.domain.seeding import stream
 
 StreamName = tuple[str, ...]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
-from typing import Any, ClassVar, get_type_hints
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol, get_type_hints
 
 from tradingbot.domain.errors import DataError, suggest
 from tradingbot.domain.plain_values import as_plain_values, read_record
@@ -101,3 +101,34 @@ def _figure(value: Any) -> Any:
     if isinstance(value, list):
         return [_figure(item) for item in value]
     return math.nan if value is None else value
+
+
+class EventCallback(Protocol):
+    """Takes events; one that it does not know is passed over. It never stops what it watches."""
+
+    def take(self, event: Event) -> None:
+        """Look at an event."""
+
+    def close(self) -> None:
+        """Say what is left to say, and give everything back."""
+
+
+class CallbackList:
+    """Passes events to every callback; the one that writes the journal comes first.
+
+    First, because nothing may be shown or traded on that is not on record: where writing fails,
+    the others are not told.
+    """
+
+    def __init__(self, callbacks: Sequence[EventCallback]) -> None:
+        self._callbacks = tuple(callbacks)
+
+    def take(self, event: Event) -> None:
+        """Pass an event on."""
+        for callback in self._callbacks:
+            callback.take(event)
+
+    def close_others(self) -> None:
+        """Close every callback but the first, whose owner closes it."""
+        for callback in self._callbacks[1:]:
+            callback.close()

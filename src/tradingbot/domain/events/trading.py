@@ -11,8 +11,8 @@ from datetime import datetime
 from decimal import Decimal
 
 from tradingbot.domain.events.event import Event
-from tradingbot.domain.fill import Fill
 from tradingbot.domain.order_intent import OrderIntent
+from tradingbot.domain.position import Fill
 from tradingbot.domain.trading_state import TradingStateChange
 
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tradingbot.configuration.decoding import decode, document_of_options
-from tradingbot.configuration.files import merge, preset_folder, read_merged
-from tradingbot.configuration.old_keys import rename_old_keys
+from tradingbot.configuration.files import merge, preset_folder, read_merged, rename_old_keys
 from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.evaluation.analyses.ablation import AblationSettings
 from tradingbot.evaluation.analyses.ensemble.analysis import EnsembleSettings

@@ -14,7 +14,8 @@ from tradingbot.evaluation.pipeline.context import (
     open_context,
 )
 from tradingbot.evaluation.pipeline.store import StoredAnalysis
-from tradingbot.executors import Executor, InlineExecutor, ProcessExecutor, Work, WorkItem
+from tradingbot.executors.executor import Executor, InlineExecutor, Work, WorkItem
+from tradingbot.executors.processes import ProcessExecutor
 from tradingbot.networks.threads import torch_threads
 from tradingbot.plugins.loading import load_from_environment
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from tradingbot import __version__
 from tradingbot.data.atomic import write_text
 from tradingbot.domain.errors import UncertifiedPanelError
-from tradingbot.features.causality.report import CausalityReport
+from tradingbot.features.causality.subject import CausalityReport
 from tradingbot.features.scaling import scaler_code_sha256
 
 CERTIFICATE_FILE = "certificate.json"

@@ -1,4 +1,4 @@
-"""The account of one output through all rounds of a proof."""
+"""The account of one output through all rounds of a proof, compared bit for bit."""
 
 from __future__ import annotations
 
@@ -10,11 +10,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.domain.errors import DataError
-from tradingbot.features.causality.comparison import defined_count, differs, is_constant
 from tradingbot.features.causality.perturbations import COVARIATE_KINDS, SYMBOL_KINDS
-from tradingbot.features.causality.report import Offence, ProofVerdict, Status
-from tradingbot.features.causality.subject import Fitted, Output, ProofSubject, Rows, Scope
+from tradingbot.features.causality.subject import (
+    Fitted,
+    Offence,
+    Output,
+    ProofSubject,
+    ProofVerdict,
+    Rows,
+    Scope,
+    Status,
+)
 from tradingbot.features.inputs import TimeArray
+
+_WORD = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+def differs(expected: NDArray[Any], got: NDArray[Any]) -> NDArray[np.bool_]:
+    """Mark the elements whose bits differ.
+
+    -0.0 differs from 0.0. Two NaN are equal whatever their payload: arithmetic does not fix the
+    payload, and no price can be read out of it.
+
+    Args:
+        expected: Any shape; boolean, integer, float or time.
+        got: Same shape and dtype.
+    """
+    if expected.dtype.itemsize not in _WORD or expected.dtype.hasobject:
+        return np.asarray(expected != got, dtype=bool)
+    word = _WORD[expected.dtype.itemsize]
+    marked: NDArray[np.bool_] = expected.view(word) != got.view(word)
+    if expected.dtype.kind == "f" and marked.any():
+        marked &= ~(np.isnan(expected) & np.isnan(got))
+    return marked
+
+
+def defined_count(values: NDArray[Any]) -> int:
+    """Number of elements that are not NaN."""
+    if values.dtype.kind == "f":
+        return int(values.size - np.count_nonzero(np.isnan(values)))
+    return int(values.size)
+
+
+def is_constant(values: NDArray[Any]) -> bool:
+    """Tell whether all elements are the same: such an output can carry no information."""
+    return (
+        values.size == 0 or not differs(values, np.broadcast_to(values.flat[0], values.shape)).any()
+    )
+
 
 _IGNORES = (
     "it is the same for another market: it ignores its inputs "

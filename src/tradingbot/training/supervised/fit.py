@@ -15,7 +15,8 @@ from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.evaluation.statistics.policy_intervals import interval_of
-from tradingbot.features.causality import CausalityReport, ProofPlan, prove_causal
+from tradingbot.features.causality.prover import ProofPlan, prove_causal
+from tradingbot.features.causality.subject import CausalityReport
 from tradingbot.runs.ledger import Ledger
 from tradingbot.runs.record import content_sha256
 from tradingbot.runs.requirement import installed_version

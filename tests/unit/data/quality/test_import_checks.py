@@ -9,7 +9,9 @@ import pytest
 
 from fixtures.defects import DEFECTS
 from fixtures.dirty_market import clean_market, closes
-from tradingbot.data.quality import FindingAction, QualityReport, Severity, screen, validate
+from tradingbot.data.quality.check import FindingAction, Severity
+from tradingbot.data.quality.report import QualityReport
+from tradingbot.data.quality.validation import screen, validate
 from tradingbot.domain.errors import DataError
 
 NAN = float("nan")

@@ -9,7 +9,7 @@ import polars as pl
 
 from fixtures.defects import DEFECTS
 from fixtures.dirty_market import clean_market, closes
-from tradingbot.data.quality import validate
+from tradingbot.data.quality.validation import validate
 
 PRICES = ("open", "high", "low", "close", "vwap")
 

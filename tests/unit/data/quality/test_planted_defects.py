@@ -7,7 +7,9 @@ import pytest
 
 from fixtures.defects import DEFECTS, QUARANTINED, REFUSED
 from fixtures.dirty_market import clean_market, inspect
-from tradingbot.data.quality import CHECKS, FindingAction, Severity, screen
+from tradingbot.data.quality.check import FindingAction, Severity
+from tradingbot.data.quality.registry import CHECKS
+from tradingbot.data.quality.validation import screen
 from tradingbot.domain.errors import DataError
 
 COMBINED = {name: defect for name, defect in DEFECTS.items() if not defect.is_exclusive}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.dirty_market import clean_market
-from tradingbot.data.quality import QUARANTINE_COLUMNS, screen
+from tradingbot.data.quality.validation import QUARANTINE_COLUMNS, screen
 from tradingbot.data.schema import BAR_COLUMNS, PRICE_COLUMNS, require_bars
 from tradingbot.domain.errors import DataError
 

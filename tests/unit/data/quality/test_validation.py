@@ -13,7 +13,10 @@ from fixtures.defects import DEFECTS, QUARANTINED
 from fixtures.dirty_market import Market, clean_market, closes, closes_of
 from tradingbot.data.calendar import TradingCalendar
 from tradingbot.data.manifest import Provenance
-from tradingbot.data.quality import QualityReport, Severity, compare_revisions, screen, validate
+from tradingbot.data.quality.check import Severity
+from tradingbot.data.quality.report import QualityReport
+from tradingbot.data.quality.revision import compare_revisions
+from tradingbot.data.quality.validation import screen, validate
 from tradingbot.data.schema import BAR_COLUMNS, UTC_TIME
 from tradingbot.domain.errors import SchemaError
 from tradingbot.domain.timeframe import BarGrid, Timeframe

@@ -12,8 +12,8 @@ from fixtures.alpaca_server import KEY_ID, SECRET_KEY, AlpacaServer, bar_at
 from fixtures.download_rig import WEEK, YEARS, HandClock, make_source
 from fixtures.faulty_server import Fault, as_json, local, refused
 from tradingbot.data.schema import require_bars
-from tradingbot.data.sources.alpaca import AlpacaCredentials, AlpacaSettings
 from tradingbot.data.sources.download import DownloadRequest
+from tradingbot.data.sources.vendors import AlpacaCredentials, AlpacaSettings
 from tradingbot.domain.errors import ConfigError, SourceError
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tradingbot.data.sources.alpaca import AlpacaSource
 from tradingbot.data.sources.download import DownloadRequest
-from tradingbot.data.sources.vendors import VENDORS, open_vendor
-from tradingbot.data.sources.yahoo import YahooSource
+from tradingbot.data.sources.vendors import VENDORS, AlpacaSource, YahooSource, open_vendor
 from tradingbot.domain.errors import ConfigError
 
 REQUEST = DownloadRequest(symbols=("AAPL",), start=date(2024, 6, 3), end=date(2024, 6, 4))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tradingbot.data.calendar import TradingCalendar
-from tradingbot.data.synthetic.bar_shape import extremes
+from tradingbot.data.synthetic.bar_shape import DayShape, extremes, session_clock
 from tradingbot.data.synthetic.factors import (
     VolatilityModel,
     autoregression,
@@ -20,7 +20,6 @@ from tradingbot.data.synthetic.regime_chain import (
     transition_matrix,
 )
 from tradingbot.data.synthetic.registry import lay_grid
-from tradingbot.data.synthetic.session_clock import DayShape, session_clock
 from tradingbot.domain.timeframe import Timeframe
 
 DURATIONS = np.array([40.0, 20.0, 30.0, 10.0])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.envs.world import World
-from tradingbot.features.causality.comparison import differs
+from tradingbot.features.causality.tally import differs
 
 SEEN = ("features", "regimes", "probabilities")
 """What agents see that is computed from bars: (N, T, …) each."""
