@@ -8,16 +8,8 @@ import time
 
 from tradingbot.app.console import print_note
 from tradingbot.data.json_files import as_json
+from tradingbot.domain.events import training
 from tradingbot.domain.events.event import Event, event_values
-from tradingbot.domain.events.training import (
-    AgentsStopped,
-    Began,
-    Ended,
-    Evaluated,
-    Intervened,
-    Updated,
-    Warned,
-)
 
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -43,11 +35,11 @@ class LogLines:
 
     def take(self, event: Event) -> None:
         """Say what is worth a line."""
-        if isinstance(event, Began):
+        if isinstance(event, training.Began):
             self._n_agents, self._steps_per_agent = len(event.agents), event.steps_per_agent
             self._first_steps = event.steps
             print_note(f"train: {self._n_agents} agents, {event.steps:,} steps done before")
-        elif isinstance(event, Updated):
+        elif isinstance(event, training.Updated):
             self._progress(event)
         elif text := describe_event(event):
             print_note(f"train: {text}")
@@ -55,7 +47,7 @@ class LogLines:
     def close(self) -> None:
         """Nothing is left open."""
 
-    def _progress(self, event: Updated) -> None:
+    def _progress(self, event: training.Updated) -> None:
         now = time.monotonic()
         if now - self._last < _SECONDS_BETWEEN_LINES:
             return
@@ -77,17 +69,17 @@ def write_json_line(value: object) -> None:
 
 def describe_event(event: Event) -> str | None:
     """Say an event in words; None where nothing is worth saying."""
-    if isinstance(event, Evaluated):
+    if isinstance(event, training.Evaluated):
         best = ", the best so far" if event.is_best else ""
         score = f"score {event.mean_score:.3f} on the first half of validation"
         return f"update {event.sequence}: {score}{best}"
-    if isinstance(event, Warned):
+    if isinstance(event, training.Warned):
         more = f" (and {len(event.agents) - 1} more agents)" if len(event.agents) > 1 else ""
         return f"update {event.sequence}: {event.text}{more}"
-    if isinstance(event, Intervened):
+    if isinstance(event, training.Intervened):
         return f"update {event.sequence}: {event.action.replace('_', ' ')}: {event.text}"
-    if isinstance(event, AgentsStopped):
+    if isinstance(event, training.AgentsStopped):
         return f"update {event.sequence}: stopped early: {', '.join(event.agents)}"
-    if isinstance(event, Ended):
+    if isinstance(event, training.Ended):
         return f"ended after update {event.sequence}: {event.ending.replace('_', ' ')}"
     return None

@@ -10,15 +10,8 @@ import torch
 from torch import Tensor
 
 from tradingbot.app.event_lines import describe_event
+from tradingbot.domain.events import training
 from tradingbot.domain.events.event import Event
-from tradingbot.domain.events.training import (
-    AgentsStopped,
-    Began,
-    Evaluated,
-    Intervened,
-    Updated,
-    Warned,
-)
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -63,10 +56,10 @@ class Dashboard:
 
     def take(self, event: Event) -> None:
         """Remember what the next picture shows."""
-        if isinstance(event, Began):
+        if isinstance(event, training.Began):
             self._names, self._steps = event.agents, event.steps
             self._budget = event.steps_per_agent
-        elif isinstance(event, Updated):
+        elif isinstance(event, training.Updated):
             self._steps, self._sequence = event.steps, event.sequence
             self._times.append((time.monotonic(), event.steps))
             self._figures = {
@@ -74,14 +67,16 @@ class Dashboard:
                 for name, label in _SHOWN
                 if name in event.metrics
             }
-        elif isinstance(event, Evaluated):
+        elif isinstance(event, training.Evaluated):
             sharpe = event.scores.get("sharpe")
             self._scores = None if sharpe is None else _tensor(sharpe)
             self._mean_score = event.mean_score
             self._best_score = event.mean_score if event.is_best else self._best_score
-        elif isinstance(event, AgentsStopped):
+        elif isinstance(event, training.AgentsStopped):
             self._stopped |= set(event.agents)
-        if isinstance(event, Warned | Intervened) and (text := describe_event(event)):
+        if isinstance(event, training.Warned | training.Intervened) and (
+            text := describe_event(event)
+        ):
             self._said.append(text)
 
     def close(self) -> None:

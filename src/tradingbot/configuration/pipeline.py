@@ -11,16 +11,8 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SerializerFunctionWrapHandler,
-    Strict,
-    field_validator,
-    model_serializer,
-    model_validator,
-)
+import pydantic
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, Strict
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.timeframe import BarGrid, Timeframe
@@ -65,7 +57,7 @@ class MarketConfig(ConfigSection):
     params: dict[str, ParamValue] = {}
     """Parameters of that market; what is left out has the market's default."""
 
-    @field_validator("timeframe")
+    @pydantic.field_validator("timeframe")
     @classmethod
     def _parse_timeframe(cls, text: str) -> str:
         try:
@@ -73,7 +65,7 @@ class MarketConfig(ConfigSection):
         except ConfigError as e:
             raise ValueError(f"{e.rule}, was {e.was}") from e
 
-    @model_validator(mode="after")
+    @pydantic.model_validator(mode="after")
     def _check_order(self) -> MarketConfig:
         if self.end <= self.start:
             raise ValueError(f"end must be after start, was {self.start} … {self.end}")
@@ -116,7 +108,7 @@ class SplitsConfig(ConfigSection):
     embargo_bars: Annotated[int, Field(ge=0, le=100_000)] = 7
     """Bars dropped after each boundary."""
 
-    @model_validator(mode="after")
+    @pydantic.model_validator(mode="after")
     def _check_parts(self) -> SplitsConfig:
         parts = (self.train, self.validation, self.test)
         if self.by == "date":
@@ -139,7 +131,7 @@ class SplitsConfig(ConfigSection):
             )
         return self
 
-    @model_serializer(mode="wrap")
+    @pydantic.model_serializer(mode="wrap")
     def _write(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave an unused first day out, so that hashes of older configurations stay."""
         content: dict[str, Any] = write(self)
@@ -191,7 +183,7 @@ class PipelineConfig(ConfigSection):
     costs: CostsConfig = CostsConfig()
     """What trading costs."""
 
-    @model_validator(mode="after")
+    @pydantic.model_validator(mode="after")
     def _check_split_days(self) -> PipelineConfig:
         first, last = self.splits.train, self.splits.test
         if not (isinstance(first, date) and isinstance(last, date)):

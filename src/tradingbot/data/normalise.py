@@ -12,14 +12,9 @@ from typing import Literal
 
 import polars as pl
 
+from tradingbot.data import stamp_checks
 from tradingbot.data.calendar import TradingCalendar
 from tradingbot.data.schema import BAR_COLUMNS, PRICE_COLUMNS
-from tradingbot.data.stamp_checks import (
-    remedy_around_the_clock,
-    require_closings,
-    require_no_openings,
-    require_spacing,
-)
 from tradingbot.data.stamps import require_all, to_utc
 from tradingbot.domain.errors import DataError, SchemaError, require_known
 from tradingbot.domain.timeframe import BarGrid, Timeframe
@@ -103,7 +98,7 @@ def to_bars(
     zone = "UTC" if _names_days(table, columns, rules) else rules.time_zone
     stamps = to_utc(table[columns["timestamp"]], time_zone=zone, where=where)
     symbols = _symbols(table[columns["symbol"]], where=where)
-    require_spacing(stamps, symbols, rules.timeframe, where=where)
+    stamp_checks.require_spacing(stamps, symbols, rules.timeframe, where=where)
     bars = pl.DataFrame(
         {
             "symbol": symbols,
@@ -185,12 +180,12 @@ def _closes(
         rules.calendar, days[0] - timedelta(days=1), days[-1] + timedelta(days=1)
     )
     if rules.stamps == "close" and not is_label:
-        require_closings(stamps, symbols, calendar, is_computed=False, where=where)
-        require_no_openings(stamps, symbols, calendar, rules.timeframe, where=where)
+        stamp_checks.require_closings(stamps, symbols, calendar, is_computed=False, where=where)
+        stamp_checks.require_no_openings(stamps, symbols, calendar, rules.timeframe, where=where)
         return stamps
     _require_starts(stamps, calendar, rules, where=where)
     closed_at = calendar.close_of(stamps, rules.timeframe, rules.grid)
-    require_closings(closed_at, symbols, calendar, is_computed=True, where=where)
+    stamp_checks.require_closings(closed_at, symbols, calendar, is_computed=True, where=where)
     return closed_at
 
 
@@ -205,7 +200,7 @@ def _require_starts(
             f"bars of {rules.timeframe} must start on the {rules.grid} grid of {rules.calendar}",
             was=f"{strays} of {len(on_grid)} elsewhere, first {stamps.filter(~on_grid)[0]}",
             where=where,
-            remedy=remedy_around_the_clock(stamps, calendar)
+            remedy=stamp_checks.remedy_around_the_clock(stamps, calendar)
             or f"Try --grid {other}, another --timeframe, or --stamps close",
         )
 

@@ -10,20 +10,11 @@ from pathlib import Path
 from tradingbot.data.atomic import atomic_file
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.backtest import Backtest
-from tradingbot.evaluation.figures.style import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    RED,
-    as_data_uri,
-    new_figure,
-)
+from tradingbot.evaluation.figures import style
 from tradingbot.evaluation.metrics.returns import drawdown_of
 
 ENDINGS = (".png", ".svg", ".html")
-_COLOURS = (BLUE, GREY, ORANGE, GREEN, PURPLE, RED)
+_COLOURS = (style.BLUE, style.GREY, style.ORANGE, style.GREEN, style.PURPLE, style.RED)
 _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>
 <meta name="color-scheme" content="light dark">
 <style>body{{font:15px system-ui;margin:2rem auto;max-width:60rem}}img{{width:100%}}
@@ -49,7 +40,7 @@ def draw_backtests(played: Sequence[Backtest], path: Path, title: str, table: st
         raise ConfigError(
             f"a picture must end in {', '.join(ENDINGS)}", was=repr(path.name), where=str(path)
         )
-    figure = new_figure(10, 5.2, rows=2)
+    figure = style.new_figure(10, 5.2, rows=2)
     upper, lower = figure.axes
     for place, each in reversed(list(enumerate(played))):
         colour = _COLOURS[place % len(_COLOURS)]
@@ -70,7 +61,7 @@ def draw_backtests(played: Sequence[Backtest], path: Path, title: str, table: st
     upper.legend(handles[::-1], labels[::-1], fontsize=8, loc="upper left", framealpha=0.85)
     content = io.BytesIO()
     if ending == ".html":
-        picture = as_data_uri(figure)
+        picture = style.as_data_uri(figure)
         page = _PAGE.format(title=html.escape(title), picture=picture, table=html.escape(table))
         content.write(page.encode())
     else:

@@ -5,16 +5,11 @@ Raw and network form are the same. Percentiles look back on 168 bars.
 
 from __future__ import annotations
 
+from tradingbot.features import volatility
 from tradingbot.features.graph.nodes import Node, apply, lag, mean, over_symbols, rolling
 from tradingbot.features.price import CLOSE, CLOSE_CHANGE, VOLUME_SMA_20
 from tradingbot.features.spec import FeatureSpec
 from tradingbot.features.trend import SMA_20
-from tradingbot.features.volatility import (
-    ATR_14,
-    LOG_RETURN,
-    REALISED_VOLATILITY,
-    TRUE_RANGE,
-)
 
 PERCENTILE_BARS = 168
 TREND_BARS = 24
@@ -46,7 +41,9 @@ def _regime(
 
 _BELOW = "share of the last 167 values below the current one, of"
 _LOG_RETURN_24 = apply("log_ratio", CLOSE, lag(CLOSE, TREND_BARS))
-_PATH_LENGTH = apply("sqrt", rolling("sum", LOG_RETURN * LOG_RETURN, TREND_BARS))
+_PATH_LENGTH = apply(
+    "sqrt", rolling("sum", volatility.LOG_RETURN * volatility.LOG_RETURN, TREND_BARS)
+)
 _EFFICIENCY = apply(
     "divide_or",
     apply("absolute", CLOSE - lag(CLOSE, TREND_BARS)),
@@ -56,23 +53,25 @@ _EFFICIENCY = apply(
 _SLOPE = apply(
     "divide_or",
     SMA_20 - mean(CLOSE, SLOW_TREND_BARS),
-    mean(TRUE_RANGE, SLOW_TREND_BARS),  # exactly 0 where nothing moved, unlike a recursion
+    mean(
+        volatility.TRUE_RANGE, SLOW_TREND_BARS
+    ),  # exactly 0 where nothing moved, unlike a recursion
     0.0,
 )
 # Compared as sums, since 20 equal closes add up to exactly 20 times the close.
 _ABOVE_AVERAGE = 20.0 * CLOSE - rolling("sum", CLOSE, 20)
-_EARLIER_VOLATILITY = lag(REALISED_VOLATILITY, TREND_BARS)
+_EARLIER_VOLATILITY = lag(volatility.REALISED_VOLATILITY, TREND_BARS)
 
 realised_volatility = _regime(
     "realised_volatility",
-    REALISED_VOLATILITY / (REALISED_VOLATILITY + REFERENCE_VOLATILITY),
+    volatility.REALISED_VOLATILITY / (volatility.REALISED_VOLATILITY + REFERENCE_VOLATILITY),
     (0.0, 1.0),
     "σ / (σ + 0.01), σ the standard deviation of 24 log returns",
     "Volatility per bar on a fixed scale",
 )
 volatility_regime = _regime(
     "volatility_regime",
-    _percentile(REALISED_VOLATILITY),
+    _percentile(volatility.REALISED_VOLATILITY),
     (0.0, 1.0),
     f"{_BELOW} σ",
     "Volatility against the symbol's own recent past",
@@ -100,7 +99,7 @@ volume_regime = _regime(
 )
 atr_regime = _regime(
     "atr_regime",
-    _percentile(ATR_14 / CLOSE),
+    _percentile(volatility.ATR_14 / CLOSE),
     (0.0, 1.0),
     f"{_BELOW} atr_14 / close",
     "Range against the symbol's own recent past",
@@ -116,8 +115,8 @@ volatility_trend = _regime(
     "volatility_trend",
     apply(
         "divide_or",
-        REALISED_VOLATILITY - _EARLIER_VOLATILITY,
-        REALISED_VOLATILITY + _EARLIER_VOLATILITY,
+        volatility.REALISED_VOLATILITY - _EARLIER_VOLATILITY,
+        volatility.REALISED_VOLATILITY + _EARLIER_VOLATILITY,
         0.0,
     ),
     (-1.0, 1.0),
@@ -133,7 +132,7 @@ market_breadth = _regime(
 )
 volatility_index_proxy = _regime(
     "volatility_index_proxy",
-    _percentile(over_symbols(REALISED_VOLATILITY)),
+    _percentile(over_symbols(volatility.REALISED_VOLATILITY)),
     (0.0, 1.0),
     f"{_BELOW} the mean σ over symbols",
     "Volatility of the market against its own recent past; the same number for every symbol",

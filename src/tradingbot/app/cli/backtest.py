@@ -22,8 +22,8 @@ from tradingbot.configuration.option_values import read_values
 from tradingbot.domain.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tradingbot.evaluation.market_rollouts import RolloutMarket
-    from tradingbot.evaluation.pipeline.backtests import BacktestFigures
+    from tradingbot.evaluation import market_rollouts
+    from tradingbot.evaluation.pipeline import backtests
 
 app = typer.Typer()
 
@@ -101,16 +101,11 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     require_known_policies(names, runs_root(invocation), has_market=has_market)
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.data.atomic import atomic_file
-    from tradingbot.evaluation.pipeline.backtests import (
-        BacktestTerms,
-        backtest_named,
-        figures_of,
-        trades_csv,
-    )
+    from tradingbot.evaluation.pipeline import backtests
     from tradingbot.evaluation.pipeline.test_access import count_test_access
     from tradingbot.market.costs import cost_profile
 
-    terms = BacktestTerms(
+    terms = backtests.BacktestTerms(
         part=part,  # type: ignore[arg-type]  # one of the three, as was just made sure of
         start=start.date() if start else None,
         end=end.date() if end else None,
@@ -122,14 +117,14 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     workspace = invocation.workspace
     place = _place(names, workspace, dataset, market, universe, terms, params)
     with progress_bar("backtest") as progress:
-        played = backtest_named(names, workspace, terms, market=place, progress=progress)
+        played = backtests.backtest_named(names, workspace, terms, market=place, progress=progress)
     found = played.backtests
-    figures = [figures_of(each) for each in found]
+    figures = [backtests.figures_of(each) for each in found]
     # Whatever can be refused was refused: now figures are shown, so now they are counted.
     with chosen_by("--trades", trades), ExitStack() as stack:
         if trades is not None:
             temporary = stack.enter_context(atomic_file(trades))
-            temporary.write_text(trades_csv(found), encoding="utf-8")
+            temporary.write_text(backtests.trades_csv(found), encoding="utf-8")
         count_test_access(played.accesses)
     if show_json(as_json, [_flat(each) for each in figures]):
         return
@@ -138,7 +133,7 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
         print_note(f"{sum(len(each.trades) for each in found):,} trades: {trades}")
 
 
-def _flat(figures: BacktestFigures) -> dict[str, object]:
+def _flat(figures: backtests.BacktestFigures) -> dict[str, object]:
     """Lay the figures of the policy beside what they hold for."""
     held_for = {name: value for name, value in vars(figures).items() if name != "performance"}
     return {**vars(figures.performance), **held_for}
@@ -206,22 +201,20 @@ def _place(
     universe: str,
     terms: object,
     params: list[str] | None,
-) -> RolloutMarket | None:
+) -> market_rollouts.RolloutMarket | None:
     from tradingbot.app.cli.rollout import generated_market
     from tradingbot.data.store import BarStore
-    from tradingbot.evaluation.market_rollouts import (
-        market_of_dataset,
-        market_of_prices,
-        read_prices_alone,
-    )
-    from tradingbot.evaluation.pipeline.backtests import BacktestTerms
+    from tradingbot.evaluation import market_rollouts
+    from tradingbot.evaluation.pipeline import backtests
 
-    assert isinstance(terms, BacktestTerms)
+    assert isinstance(terms, backtests.BacktestTerms)
     if dataset is None and market is None:
         return None
-    prices_alone = read_prices_alone(names)
+    prices_alone = market_rollouts.read_prices_alone(names)
     if dataset is not None:
-        open_market = market_of_prices if prices_alone else market_of_dataset
+        open_market = (
+            market_rollouts.market_of_prices if prices_alone else market_rollouts.market_of_dataset
+        )
         return open_market(BarStore(workspace).open(dataset), workspace)
     assert market is not None  # one of the two, as was made sure of
     values = read_values(read_pairs(params, "--set"))
@@ -231,7 +224,7 @@ def _place(
     )
 
 
-def _print(figures: list[BacktestFigures]) -> None:
+def _print(figures: list[backtests.BacktestFigures]) -> None:
     first = figures[0]
     plugins = sorted({each.plugin for each in figures if each.plugin})
     code = f" Code of plugins: {', '.join(plugins)}." if plugins else ""

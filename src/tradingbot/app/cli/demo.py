@@ -8,16 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
+from tradingbot.app import console
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.cli.options import choose_workspace
-from tradingbot.app.console import (
-    Progress,
-    print_json,
-    print_note,
-    print_table,
-    print_text,
-    progress_bar,
-)
 
 if TYPE_CHECKING:
     from tradingbot.app.demo.story import DemoResult
@@ -63,10 +56,10 @@ def show_demo(
     workspace = choose_workspace(invocation_of(context), settings)
     with ExitStack() as bars:
 
-        def announce(step: str) -> Progress:
+        def announce(step: str) -> console.Progress:
             bars.close()
-            print_note(f"• {step} …")
-            return bars.enter_context(progress_bar(step))
+            console.print_note(f"• {step} …")
+            return bars.enter_context(console.progress_bar(step))
 
         presets = (DEMO_PRESET, EVALUATION_PRESET)
         if config != "demo":
@@ -77,7 +70,7 @@ def show_demo(
         page = workspace / "reports" / f"demo-{result.dataset.id}.html"
         write_text(page, render_demo(result))
     if as_json:
-        print_json(_as_record(result, str(page)))
+        console.print_json(_as_record(result, str(page)))
     else:
         _print_summary(result, str(page))
     raise typer.Exit(0 if result.certificate and result.quality.ready else 1)
@@ -113,16 +106,16 @@ def _print_summary(result: DemoResult, page: str) -> None:
     if result.training is not None and result.evaluation is not None:
         rows.append(("train", _training_words(result.training)))
         rows.append(("evaluate", _evaluation_words(result.evaluation)))
-    print_table(
+    console.print_table(
         "Demo (synthetic market)",
         ["step", "result", "seconds"],
         [(step, what, round(result.seconds[step], 1)) for step, what in rows],
     )
-    print_note(f"Market, features and training, with pictures: {page}")
+    console.print_note(f"Market, features and training, with pictures: {page}")
     if result.evaluation is not None:
         memo = result.evaluation.memo
-        print_text(f"{memo.verdict}: {memo.headline}")
-        print_text(f"Report: {result.evaluation.page}")
+        console.print_text(f"{memo.verdict}: {memo.headline}")
+        console.print_text(f"Report: {result.evaluation.page}")
 
 
 def _training_words(training: TrainingDemo) -> str:

@@ -95,9 +95,9 @@ def roll_out_market(  # noqa: PLR0913 - one option for each thing that identifie
     with progress_bar("rollout") as progress:
         report = roll_out_policies(subject, terms, progress=progress)
     if out is not None:
-        from tradingbot.evaluation.report.rollout_page import render_rollout
+        from tradingbot.evaluation.report import rollout_page
 
-        write_text(out, render_rollout(report))
+        write_text(out, rollout_page.render_rollout(report))
     if as_json:
         print_json(_as_record(report, out))
     else:
@@ -149,28 +149,23 @@ def _require_page(out: Path | None) -> None:
 
 
 def _print_report(report: RolloutReport, out: Path | None) -> None:
-    from tradingbot.evaluation.report.rollout_page import (
-        STATISTICS_COLUMNS,
-        describe,
-        reward_rows,
-        statistics_rows,
-    )
+    from tradingbot.evaluation.report import rollout_page
 
     word = "synthetic" if report.rollout.synthetic else "observed bars, simulated trading"
     print_table(
         f"Policies side by side ({word}, net of costs)",
-        STATISTICS_COLUMNS,
-        statistics_rows(report),
-        caption=describe(report),
+        rollout_page.STATISTICS_COLUMNS,
+        rollout_page.statistics_rows(report),
+        caption=rollout_page.describe(report),
     )
-    columns, rows = reward_rows(report)
+    columns, rows = rollout_page.reward_rows(report)
     print_table(f"Reward {report.reward!r} per 1,000 bars, mean of the accounts", columns, rows)
     if out is not None:
         print_note(f"Page with pictures: {out}")
 
 
 def _as_record(report: RolloutReport, out: Path | None) -> dict[str, object]:
-    from tradingbot.evaluation.report.rollout_page import describe
+    from tradingbot.evaluation.report import rollout_page
 
     rollout = report.rollout
     total = rollout.equity[-1] / rollout.initial_cash_ccy - 1.0
@@ -178,7 +173,7 @@ def _as_record(report: RolloutReport, out: Path | None) -> dict[str, object]:
     return {
         "synthetic": rollout.synthetic,
         "label": rollout.label,
-        "terms": describe(report),
+        "terms": rollout_page.describe(report),
         "bars": rollout.n_bars,
         "costs": report.costs,
         "reward": report.reward,

@@ -16,7 +16,7 @@ from tradingbot.app.console import print_json, print_table, print_text, show_jso
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tradingbot.app.runs_view import CheckpointLine, Comparison
+    from tradingbot.app import runs_view
     from tradingbot.runs import RunDirectory
     from tradingbot.training.result_file import TrainResult
 
@@ -34,11 +34,11 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
 
     Example: [bold]tradingbot runs list[/bold]
     """
-    from tradingbot.app.runs_view import list_lines
+    from tradingbot.app import runs_view
 
     invocation = invocation_of(context)
     root = runs_root(invocation)
-    lines = list_lines(root)
+    lines = runs_view.list_lines(root)
     if show_json(as_json, lines):
         return
     columns = ["run", "state", "learner", "created (UTC)", "updates", "steps", "score", "data"]
@@ -66,25 +66,23 @@ def show_run(context: typer.Context, reference: RunArgument, as_json: JsonOption
 
     Example: [bold]tradingbot runs show us143-first --json[/bold]
     """
-    from tradingbot.app.runs_view import (
-        checkpoint_lines,
-        last_figures,
-        parameters_of,
-        result_of,
-        state_of,
-    )
+    from tradingbot.app import runs_view
 
     run = look_up_run(invocation_of(context), reference)
-    checkpoints, figures, result = checkpoint_lines(run), last_figures(run), result_of(run)
+    checkpoints, figures, result = (
+        runs_view.checkpoint_lines(run),
+        runs_view.last_figures(run),
+        runs_view.result_of(run),
+    )
     if as_json:
         from tradingbot.evaluation.dossier.codec import to_plain
 
         print_json(
             {
                 "record": run.record,
-                "state": state_of(run),
+                "state": runs_view.state_of(run),
                 "status": run.status(),
-                "parameters": (parameters := parameters_of(run)) and parameters.figures,
+                "parameters": (parameters := runs_view.parameters_of(run)) and parameters.figures,
                 "metrics": figures,
                 "checkpoints": checkpoints,
                 "result": None if result is None else to_plain(result),
@@ -112,10 +110,12 @@ def compare_two(
 
     Example: [bold]tradingbot runs compare us143-first us143-second[/bold]
     """
-    from tradingbot.app.runs_view import compare_runs
+    from tradingbot.app import runs_view
 
     invocation = invocation_of(context)
-    comparison = compare_runs(look_up_run(invocation, first), look_up_run(invocation, second))
+    comparison = runs_view.compare_runs(
+        look_up_run(invocation, first), look_up_run(invocation, second)
+    )
     if as_json:
         derived = {
             "note": comparison.note,
@@ -135,11 +135,11 @@ def verify_run(context: typer.Context, reference: RunArgument, as_json: JsonOpti
 
     Example: [bold]tradingbot runs verify us143-first[/bold]
     """
-    from tradingbot.app.runs_view import folder_lines, record_problems
+    from tradingbot.app import runs_view
     from tradingbot.runs import find_run_folder
 
     folder = find_run_folder(runs_root(invocation_of(context)), reference)
-    problems, lines = record_problems(folder), folder_lines(folder, verify=True)
+    problems, lines = runs_view.record_problems(folder), runs_view.folder_lines(folder, verify=True)
     damaged = [line for line in lines if line.problem]
     whole = not damaged and not problems
     if as_json:
@@ -199,21 +199,21 @@ def _fields(record: Any) -> dict[str, Any]:
 
 
 def _print_record(run: RunDirectory) -> None:
-    from tradingbot.app.runs_view import describe_data, parameters_of, state_of
+    from tradingbot.app import runs_view
 
-    record, status, parameters = run.record, run.status(), parameters_of(run)
+    record, status, parameters = run.record, run.status(), runs_view.parameters_of(run)
     data = record.data
     drawn = " (drawn)" if record.seed_was_drawn else ""
     dirty = ", with changes" if record.git.dirty else ""
     facts = {
-        "state": state_of(run) + (f": {status.reason}" if status.reason else ""),
+        "state": runs_view.state_of(run) + (f": {status.reason}" if status.reason else ""),
         "learner": record.learner,
         "created": f"{_minute(record.created_at)} UTC",
         "updates": f"{status.update:,}",
         "steps per agent": f"{status.steps:,}",
         "seed": f"{record.seeds['root']}{drawn}",
         "config hash": record.config_sha256[:_DIGITS],
-        "data": describe_data(data),
+        "data": runs_view.describe_data(data),
         "data hash": data.data_sha256[:_DIGITS],
         "certificate": (data.certificate_sha256 or "none")[:_DIGITS],
         "agents": f"{len(data.agents)}: {', '.join(data.agents[:8])}",
@@ -249,7 +249,7 @@ def _print_result(result: TrainResult) -> None:
     print_table(title, ["part", *PERFORMANCE_COLUMNS[:5]], rows, caption=caption)
 
 
-def _print_checkpoints(lines: list[CheckpointLine]) -> None:
+def _print_checkpoints(lines: list[runs_view.CheckpointLine]) -> None:
     rows = [
         (
             *(line.name, ", ".join(line.labels), line.update, line.steps),
@@ -261,7 +261,7 @@ def _print_checkpoints(lines: list[CheckpointLine]) -> None:
     print_table("Checkpoints", columns, rows)
 
 
-def _print_comparison(comparison: Comparison) -> None:
+def _print_comparison(comparison: runs_view.Comparison) -> None:
     a, b = comparison.runs
     differing = [(text.partition(": ")[0], text.partition(": ")[2]) for text in comparison.config]
     rows: list[tuple[Any, ...]] = [(n, *map(_cut, pair)) for n, pair in comparison.facts.items()]

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 
+from tradingbot.data import schema
 from tradingbot.data.manifest import Provenance
 from tradingbot.data.quality import row_checks
 from tradingbot.data.quality.check import SYMBOL_UNSAFE, Finding, FindingAction, RowCheck, hit
@@ -20,19 +21,11 @@ from tradingbot.data.quality.registry import MARKET_CHECKS, NO_BARS
 from tradingbot.data.quality.report import QualityReport, findings_of_quarantine, sort_findings
 from tradingbot.data.quality.row_checks import NEGATIVE_PRICE, PASSES, PREVIOUS_CLOSE
 from tradingbot.data.quality.view import ValidationContext, build_view
-from tradingbot.data.schema import (
-    BAR_COLUMNS,
-    BAR_KEY,
-    COVARIATE_COLUMNS,
-    UTC_TIME,
-    require_bars,
-    require_covariates,
-)
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.symbol import require_symbol
 from tradingbot.domain.universe import Universe
 
-QUARANTINE_COLUMNS = {**BAR_COLUMNS, "code": pl.String, "reason": pl.String}
+QUARANTINE_COLUMNS = {**schema.BAR_COLUMNS, "code": pl.String, "reason": pl.String}
 
 
 @dataclass(frozen=True)
@@ -60,7 +53,7 @@ def screen(bars: pl.DataFrame, *, strict: bool = False, as_of: datetime | None =
             a formula or leave its folder (D31), rows out of order (D07), two different bars of
             one symbol and time (D06); with `strict`, for any row that cannot be used.
     """
-    rows = bars.select(*BAR_COLUMNS)
+    rows = bars.select(*schema.BAR_COLUMNS)
     unkeyed = row_checks.MISSING_KEY
     is_keyless = rows.select(unkeyed.broken).to_series()
     keyless = _condemn(rows.filter(is_keyless), unkeyed) if is_keyless.any() else None
@@ -68,7 +61,7 @@ def screen(bars: pl.DataFrame, *, strict: bool = False, as_of: datetime | None =
     _require_safe_symbols(rows)
     _refuse(rows, row_checks.NEGATIVE_PRICE)
     _refuse(rows, row_checks.OUT_OF_ORDER)
-    rows, repeats = _without_repeats(rows.sort(BAR_KEY, maintain_order=True))
+    rows, repeats = _without_repeats(rows.sort(schema.BAR_KEY, maintain_order=True))
     clean, condemned = sift(rows, PASSES, as_of=as_of or datetime.now(UTC))
     known = {unkeyed: keyless, row_checks.DUPLICATE_ROW: repeats}
     condemned = {check: broken for check, broken in known.items() if broken is not None} | condemned
@@ -97,7 +90,7 @@ def sift(
         The rows left, and per broken rule its rows with `example`; each row under the first rule
         it broke.
     """
-    rows = rows.with_columns(as_of=pl.lit(as_of).cast(UTC_TIME))
+    rows = rows.with_columns(as_of=pl.lit(as_of).cast(schema.UTC_TIME))
     condemned: dict[RowCheck, pl.DataFrame] = {}
     for checks in passes:
         rows = rows.with_columns(previous_close=PREVIOUS_CLOSE)
@@ -112,7 +105,7 @@ def sift(
                 condemned[check] = _condemn(rows.filter(mask), check)
             taken = taken | mask
         rows = rows.filter(~guilty)
-    return rows.select(*BAR_COLUMNS), condemned
+    return rows.select(*schema.BAR_COLUMNS), condemned
 
 
 def _require_safe_symbols(rows: pl.DataFrame) -> None:
@@ -162,7 +155,7 @@ def _quarantine(condemned: dict[RowCheck, pl.DataFrame]) -> pl.DataFrame:
         for check, broken in condemned.items()
     ]
     empty = pl.DataFrame(schema=QUARANTINE_COLUMNS)
-    return pl.concat([empty, *frames]).sort(BAR_KEY, nulls_last=True, maintain_order=True)
+    return pl.concat([empty, *frames]).sort(schema.BAR_KEY, nulls_last=True, maintain_order=True)
 
 
 TRAILING_BARS = 168
@@ -196,9 +189,9 @@ def validate(
     Raises:
         SchemaError: If a frame does not have its schema.
     """
-    require_bars(bars, where="bars to validate")
-    covariates = pl.DataFrame(schema=COVARIATE_COLUMNS) if covariates is None else covariates
-    require_covariates(covariates, where="covariates to validate")
+    schema.require_bars(bars, where="bars to validate")
+    covariates = pl.DataFrame(schema=schema.COVARIATE_COLUMNS) if covariates is None else covariates
+    schema.require_covariates(covariates, where="covariates to validate")
     aside = pl.DataFrame() if quarantine is None else quarantine
     question = ValidationContext(provenance, covariates, universe, aside, as_of, trailing_bars)
     findings = findings_of_quarantine(aside)

@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from tradingbot.data.schema import (
-    BAR_COLUMNS,
-    COVARIATE_COLUMNS,
-    COVARIATE_KEY,
-    PRICE_COLUMNS,
-    UTC_TIME,
-)
+from tradingbot.data import schema
 from tradingbot.data.synthetic.market import SyntheticMarket
 
 
@@ -28,26 +22,26 @@ def to_frames(market: SyntheticMarket) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def _bars(market: SyntheticMarket, order: np.ndarray, ticks: np.ndarray) -> pl.DataFrame:
     symbols = pl.Series(np.array(market.symbols)[order].tolist(), dtype=pl.String)
-    closed_at = pl.Series(np.tile(ticks, len(order))).cast(UTC_TIME)
+    closed_at = pl.Series(np.tile(ticks, len(order))).cast(schema.UTC_TIME)
     columns = {
         "symbol": symbols.gather(np.repeat(np.arange(len(order)), len(ticks))),
         "closed_at": closed_at,
         "known_at": closed_at,
     }
-    for name in (*PRICE_COLUMNS, "volume", "vwap"):
+    for name in (*schema.PRICE_COLUMNS, "volume", "vwap"):
         columns[name] = getattr(market, f"{name}s")[:, order].T.reshape(-1)
-    return pl.DataFrame(columns, schema=BAR_COLUMNS)
+    return pl.DataFrame(columns, schema=schema.BAR_COLUMNS)
 
 
 def _covariates(market: SyntheticMarket, order: np.ndarray, ticks: np.ndarray) -> pl.DataFrame:
-    frames = [pl.DataFrame(schema=COVARIATE_COLUMNS)]
+    frames = [pl.DataFrame(schema=schema.COVARIATE_COLUMNS)]
     symbols = pl.Series(np.array(market.symbols)[order])
-    times = pl.Series(ticks).cast(UTC_TIME)
+    times = pl.Series(ticks).cast(schema.UTC_TIME)
     for name, values in market.covariates.items():
         rows = np.ascontiguousarray(values[:, order].T)
         column, bar = np.nonzero(~np.isnan(rows))
         label = pl.repeat(name, len(column), eager=True)
         cells = (symbols[column], label, times[bar], rows[column, bar])
-        columns = dict(zip(COVARIATE_COLUMNS, cells, strict=True))
-        frames.append(pl.DataFrame(columns, schema=COVARIATE_COLUMNS))
-    return pl.concat(frames).sort(COVARIATE_KEY)
+        columns = dict(zip(schema.COVARIATE_COLUMNS, cells, strict=True))
+        frames.append(pl.DataFrame(columns, schema=schema.COVARIATE_COLUMNS))
+    return pl.concat(frames).sort(schema.COVARIATE_KEY)

@@ -14,21 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradingbot.data.synthetic.bar_shape import (
-    DayShape,
-    SessionClock,
-    extremes,
-    mean_price,
-    session_clock,
-    traded_units,
-)
-from tradingbot.data.synthetic.factors import (
-    Steps,
-    autoregression,
-    component_steps,
-    normals,
-    uniforms,
-)
+from tradingbot.data.synthetic import bar_shape, factors, regime_chain
 from tradingbot.data.synthetic.market import (
     FloatArray,
     GridSpec,
@@ -36,7 +22,6 @@ from tradingbot.data.synthetic.market import (
     MarketSpec,
     SyntheticMarket,
 )
-from tradingbot.data.synthetic.regime_chain import sample_path, stationary_shares, transition_matrix
 from tradingbot.data.synthetic.regime_params import RegimesParams, SymbolTraits, draw_traits
 from tradingbot.domain.seeding import stream
 
@@ -46,7 +31,11 @@ _ECHO, _NOISE = 0.5, 0.9  # weights before squashing into [0, 1]
 
 
 def sentiment_events(
-    own: Steps, traits: SymbolTraits, clock: SessionClock, seed: int, per_session: float
+    own: factors.Steps,
+    traits: SymbolTraits,
+    clock: bar_shape.SessionClock,
+    seed: int,
+    per_session: float,
 ) -> FloatArray:
     """Score the symbols at random bars, and all of them every third session.
 
@@ -69,15 +58,15 @@ def sentiment_events(
     usual = traits.own_volatility * np.sqrt(_MEMORY_BARS / clock.bars_per_year)
     echo = np.clip(moved / np.maximum(usual, 1e-12), -3, 3)
     bars = len(clock.elapsed)
-    raw = _ECHO * echo + _NOISE * normals(seed, traits.names, "sentiment", bars)
+    raw = _ECHO * echo + _NOISE * factors.normals(seed, traits.names, "sentiment", bars)
     chance = 1 - np.exp(-per_session * clock.elapsed)
     if per_session > 0:
         chance[_round_ups(clock)] = 1
-    published = uniforms(seed, traits.names, "published", bars) < chance[:, None]
+    published = factors.uniforms(seed, traits.names, "published", bars) < chance[:, None]
     return np.where(published, 1 / (1 + np.exp(-raw)), np.nan)
 
 
-def _round_ups(clock: SessionClock) -> NDArray[np.bool_]:
+def _round_ups(clock: bar_shape.SessionClock) -> NDArray[np.bool_]:
     """(T,) bars at which every symbol is scored, so that none is silent for a week."""
     count = np.floor(np.cumsum(clock.elapsed) / _ROUND_UP_SESSIONS)
     turns: NDArray[np.bool_] = np.diff(count, prepend=-1) > 0
@@ -86,8 +75,8 @@ def _round_ups(clock: SessionClock) -> NDArray[np.bool_]:
 
 _BLOCK = 96  # symbols worked on at a time: bounds memory, changes no number
 _LARGEST_STEP = 0.45  # a single gap or bar moves no price by more than this fraction
-_VARIANCE_SHAPE = DayShape(at_open=13.0, at_close=1.0)
-_VOLUME_SHAPE = DayShape(at_open=4.0, at_close=5.0)
+_VARIANCE_SHAPE = bar_shape.DayShape(at_open=13.0, at_close=1.0)
+_VOLUME_SHAPE = bar_shape.DayShape(at_open=4.0, at_close=5.0)
 # Relative volatility of the common factors and of symbols' own moves in each regime: falling and
 # turbulent markets move together.
 _COMMON_LEVELS = np.array([0.75, 1.35, 0.75, 2.2])
@@ -99,12 +88,12 @@ _VOLUME_SESSIONS, _VOLUME_STD, _VOLUME_NOISE = 3.0, 0.25, 0.25
 class _Stage:
     """What all symbols share."""
 
-    clock: SessionClock
+    clock: bar_shape.SessionClock
     regime: IntArray  # (T,)
     transition: FloatArray  # (4, 4)
     drifts: FloatArray  # (4,) per bar, for beta 1
-    market: Steps  # (T, 1)
-    sectors: dict[str, Steps]  # (T, 1) each
+    market: factors.Steps  # (T, 1)
+    sectors: dict[str, factors.Steps]  # (T, 1) each
 
 
 def generate_regimes(params: RegimesParams, grid: GridSpec, seed: int) -> SyntheticMarket:
@@ -139,24 +128,24 @@ def generate_regimes(params: RegimesParams, grid: GridSpec, seed: int) -> Synthe
 
 
 def _set_stage(params: RegimesParams, grid: GridSpec, traits: SymbolTraits, seed: int) -> _Stage:
-    clock = session_clock(
+    clock = bar_shape.session_clock(
         grid,
         overnight_share=params.overnight_share,
         variance=_VARIANCE_SHAPE,
         volume=_VOLUME_SHAPE,
     )
-    transition = transition_matrix(params.durations_sessions * clock.bars_per_session)
-    shares = stationary_shares(transition)
+    transition = regime_chain.transition_matrix(params.durations_sessions * clock.bars_per_session)
+    shares = regime_chain.stationary_shares(transition)
     chain = stream(seed, "regimes", "chain")
     start = min(int(np.searchsorted(np.cumsum(shares), chain.random())), len(shares) - 1)
-    regime = sample_path(transition, start, chain.random(len(clock.elapsed)))
+    regime = regime_chain.sample_path(transition, start, chain.random(len(clock.elapsed)))
     levels = _levels(_COMMON_LEVELS, shares, regime)
     session = 1 / np.sqrt(clock.sessions_per_year)
 
-    def common(name: tuple[str, ...], annual: float) -> Steps:
+    def common(name: tuple[str, ...], annual: float) -> factors.Steps:
         model = params.market_model if name[1] == "market" else params.sector_model
         scales = levels * (annual * session)
-        return component_steps(model, clock, scales=scales, seed=seed, names=[name])
+        return factors.component_steps(model, clock, scales=scales, seed=seed, names=[name])
 
     return _Stage(
         clock=clock,
@@ -201,31 +190,33 @@ def _symbol_block(
     bar += (1 + drift) / (1 + night)
     closes = traits.first_prices * np.cumprod(gap * bar, axis=0)
     opens = closes / bar
-    draws = [uniforms(seed, traits.names, part, len(gap)) for part in ("high", "low")]
-    highs, lows = extremes(opens, closes, variance, np.stack(draws))
-    noise = normals(seed, traits.names, "vwap", len(gap))
+    draws = [factors.uniforms(seed, traits.names, part, len(gap)) for part in ("high", "low")]
+    highs, lows = bar_shape.extremes(opens, closes, variance, np.stack(draws))
+    noise = factors.normals(seed, traits.names, "vwap", len(gap))
     return {
         "opens": opens,
         "highs": highs,
         "lows": lows,
         "closes": closes,
-        "vwaps": mean_price(opens, highs, lows, closes, noise),
+        "vwaps": bar_shape.mean_price(opens, highs, lows, closes, noise),
         "volumes": _volumes(params, stage.clock, traits, variance, seed),
         **sentiment,
     }
 
 
-def _own_steps(params: RegimesParams, stage: _Stage, traits: SymbolTraits, seed: int) -> Steps:
-    shares = stationary_shares(stage.transition)
+def _own_steps(
+    params: RegimesParams, stage: _Stage, traits: SymbolTraits, seed: int
+) -> factors.Steps:
+    shares = regime_chain.stationary_shares(stage.transition)
     session = 1 / np.sqrt(stage.clock.sessions_per_year)
     scales = _levels(_OWN_LEVELS, shares, stage.regime) * (traits.own_volatility * session)
-    return component_steps(
+    return factors.component_steps(
         params.idio_model, stage.clock, scales=scales, seed=seed, names=traits.names
     )
 
 
 def _total_steps(
-    stage: _Stage, traits: SymbolTraits, own: Steps
+    stage: _Stage, traits: SymbolTraits, own: factors.Steps
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Add exposures to the common factors: gap, bar, and variance of the bar, (T, n) each."""
     sector_of = [stage.sectors[sector] for sector in traits.sectors]
@@ -241,7 +232,7 @@ def _total_steps(
 
 def _volumes(
     params: RegimesParams,
-    clock: SessionClock,
+    clock: bar_shape.SessionClock,
     traits: SymbolTraits,
     variance: FloatArray,
     seed: int,
@@ -254,11 +245,11 @@ def _volumes(
     ) / clock.sessions_per_year
     heat = variance / np.maximum(clock.bar_variance[:, None] * usual_variance, 1e-18)
     keep = np.exp(-clock.elapsed / _VOLUME_SESSIONS)
-    interest = normals(seed, traits.names, "interest", bars + 1)
+    interest = factors.normals(seed, traits.names, "interest", bars + 1)
     drive = interest[1:] * np.sqrt(1 - keep**2)[:, None]
-    noise = _VOLUME_STD * autoregression(interest[0], keep, drive)
-    noise += _VOLUME_NOISE * normals(seed, traits.names, "volume", bars)
-    return traded_units(
+    noise = _VOLUME_STD * factors.autoregression(interest[0], keep, drive)
+    noise += _VOLUME_NOISE * factors.normals(seed, traits.names, "volume", bars)
+    return bar_shape.traded_units(
         traits.session_units * clock.volume[:, None], heat, noise, params.volume_link
     )
 

@@ -19,15 +19,8 @@ import numpy as np
 from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.seeding import stream
+from tradingbot.features.causality import perturbations
 from tradingbot.features.causality.cuts import common_cuts, staggered_cuts
-from tradingbot.features.causality.perturbations import (
-    GRID_KINDS,
-    SYMBOL_KINDS,
-    copy_inputs,
-    perturb_symbols,
-    regrow,
-    truncate,
-)
 from tradingbot.features.causality.subject import (
     CausalityReport,
     Offence,
@@ -101,7 +94,7 @@ def prove_causal(
         verdicts=tuple(verdicts),
         common_cuts=tuple(r.cut for r in rounds if r.is_common),
         staggered_cuts=tuple(tuple(r.cuts.tolist()) for r in rounds if not r.is_common),
-        perturbations=(*GRID_KINDS, *SYMBOL_KINDS),
+        perturbations=(*perturbations.GRID_KINDS, *perturbations.SYMBOL_KINDS),
         seed=plan.seed,
         recomputations=recomputations,
     )
@@ -114,7 +107,11 @@ def plan_rounds(inputs: MarketInputs, plan: ProofPlan) -> list[Round]:
     rounds = []
     for number, cut in enumerate(common_cuts(inputs, plan.boundaries, plan.common_rounds, rng)):
         # After the last row only new rows can be different.
-        kind = GRID_KINDS[number % len(GRID_KINDS)] if cut < length - 1 else "regrow"
+        kind = (
+            perturbations.GRID_KINDS[number % len(perturbations.GRID_KINDS)]
+            if cut < length - 1
+            else "regrow"
+        )
         rounds.append(Round(number, kind, np.full(width, cut, dtype=np.int64)))
     for cuts in staggered_cuts(inputs, plan.boundaries, plan.staggered_rounds, rng):
         rounds.append(Round(len(rounds), "staggered", cuts))
@@ -125,10 +122,10 @@ def other_future(inputs: MarketInputs, planned: Round, seed: int) -> MarketInput
     """Make the market of one round: the same past, another future."""
     rng = stream(seed, "future", planned.number)
     if planned.kind == "truncate":
-        return truncate(inputs, planned.cut)
+        return perturbations.truncate(inputs, planned.cut)
     if planned.kind == "regrow":
-        return regrow(inputs, planned.cut, rng)
-    return perturb_symbols(inputs, planned.cuts, planned.number, rng)
+        return perturbations.regrow(inputs, planned.cut, rng)
+    return perturbations.perturb_symbols(inputs, planned.cuts, planned.number, rng)
 
 
 @dataclass(frozen=True)
@@ -156,14 +153,14 @@ def _prove_subject(
     for number, planned in enumerate(rounds):
         recomputations += _examine(inputs, subject, tallies, planned, seed)
         step.tell(number + 1, subject.name)
-    elsewhere = evaluate(subject, regrow(inputs, -1, stream(seed, "elsewhere")))
+    elsewhere = evaluate(subject, perturbations.regrow(inputs, -1, stream(seed, "elsewhere")))
     step.tell(len(rounds) + 2, subject.name)
     return [tally.verdict(elsewhere) for tally in tallies], recomputations
 
 
 def _begin(inputs: MarketInputs, subject: ProofSubject) -> list[Tally]:
     """Compute what the subject claims for the market as it was."""
-    expected = evaluate(subject, copy_inputs(inputs))
+    expected = evaluate(subject, perturbations.copy_inputs(inputs))
     if isinstance(expected, str):
         raise DataError("subject must compute", was=expected, where=subject.name)
     return [Tally.of(subject, name, output, inputs.symbols) for name, output in expected.items()]
