@@ -78,23 +78,21 @@ def _checks(workspace: Path) -> list[tuple[str, Callable[[], list[DoctorCheck]]]
     ]
 
 
+def _judged(
+    name: str, observed: str, remedy: str = "", status: Status = Status.PROBLEM
+) -> list[DoctorCheck]:
+    """One check: fine where nothing is to be done, else of that status."""
+    return [DoctorCheck(name, status if remedy else Status.OK, observed, remedy)]
+
+
 def _check_python() -> list[DoctorCheck]:
     version = platform.python_version()
     wanted = metadata.metadata("tradingbot")["Requires-Python"] or ""
     fits = Requirement("python", version_rules(wanted)).allows(version)
-    return [
-        DoctorCheck(
-            "tradingbot",
-            Status.OK,
-            f"{tradingbot.__version__} in {Path(tradingbot.__file__).parent}",
-        ),
-        DoctorCheck(
-            "python",
-            Status.OK if fits else Status.PROBLEM,
-            f"{version} ({platform.platform()}), needs {wanted}",
-            "" if fits else f"Make a virtual environment with Python {wanted}",
-        ),
-    ]
+    place = f"{tradingbot.__version__} in {Path(tradingbot.__file__).parent}"
+    observed = f"{version} ({platform.platform()}), needs {wanted}"
+    remedy = "" if fits else f"Make a virtual environment with Python {wanted}"
+    return [*_judged("tradingbot", place), *_judged("python", observed, remedy)]
 
 
 def check_packages(requirements: Iterable[str]) -> list[DoctorCheck]:
@@ -122,33 +120,27 @@ def _judge_group(extra: str, group: list[Requirement]) -> list[DoctorCheck]:
     ]
     missing = [item.name for item in group if item.name not in present]
     if wrong:
-        return [DoctorCheck(label, Status.PROBLEM, "; ".join(wrong), install)]
+        return _judged(label, "; ".join(wrong), install)
     if missing:
         status = Status.ABSENT if extra else Status.PROBLEM
-        return [DoctorCheck(label, status, f"not installed: {', '.join(missing)}", install)]
-    return [
-        DoctorCheck(
-            label, Status.OK, ", ".join(f"{name} {version}" for name, version in present.items())
-        )
-    ]
+        return _judged(label, f"not installed: {', '.join(missing)}", install, status)
+    return _judged(label, ", ".join(f"{name} {version}" for name, version in present.items()))
 
 
 def _check_device() -> list[DoctorCheck]:
     import torch
 
+    observed = f"cpu ({platform.machine()}, {_usable_cores()} cores); torch built for CUDA: "
+    observed += torch.version.cuda or "none"
     if torch.cuda.is_available():
-        names = [
+        observed = ", ".join(
             f"cuda:{index} {torch.cuda.get_device_name(index)} "
             f"({torch.cuda.get_device_properties(index).total_memory / _GIB:.0f} GiB)"
             for index in range(torch.cuda.device_count())
-        ]
-        return [DoctorCheck("device", Status.OK, ", ".join(names))]
-    if torch.backends.mps.is_available():
-        return [DoctorCheck("device", Status.OK, "mps (Apple GPU)")]
-    built = torch.version.cuda or "none"
-    return [
-        DoctorCheck("device", Status.OK, f"cpu ({_processor()}); torch built for CUDA: {built}")
-    ]
+        )
+    elif torch.backends.mps.is_available():
+        observed = "mps (Apple GPU)"
+    return _judged("device", observed)
 
 
 def check_compiler() -> list[DoctorCheck]:
@@ -158,42 +150,28 @@ def check_compiler() -> list[DoctorCheck]:
 
     compiler, folder = find_compiler(), named_folder()
     if compiler is None:
-        return [
-            DoctorCheck(
-                "compiler",
-                Status.ABSENT,
-                "no C compiler: simulators run as tensors, with the same results and far slower",
-                "Install gcc or clang, e.g.: apt install gcc",
-            )
-        ]
+        observed = "no C compiler: simulators run as tensors, with the same results and far slower"
+        remedy = "Install gcc or clang, e.g.: apt install gcc"
+        return _judged("compiler", observed, remedy, Status.ABSENT)
     fault = folder_fault(folder)
-    if fault is not None:
-        return [
-            DoctorCheck(
-                "compiler",
-                Status.WARNING,
-                f"{compiler}; {folder} {fault}: nothing in it is run, programs are not kept",
-                f"Remove it, or set {CACHE_VARIABLE} to a folder of your own with mode 0700",
-            )
-        ]
-    return [DoctorCheck("compiler", Status.OK, f"{compiler}; programs in {folder}")]
+    if fault is None:
+        return _judged("compiler", f"{compiler}; programs in {folder}")
+    observed = f"{compiler}; {folder} {fault}: nothing in it is run, programs are not kept"
+    remedy = f"Remove it, or set {CACHE_VARIABLE} to a folder of your own with mode 0700"
+    return _judged("compiler", observed, remedy, Status.WARNING)
 
 
 def check_threads(omp_setting: str | None) -> list[DoctorCheck]:
     """Compare torch's threads and `OMP_NUM_THREADS` with the cores this process may use."""
     import torch
 
-    cores = _usable_cores()
-    observed = (
-        f"torch {torch.get_num_threads()}, OMP_NUM_THREADS {omp_setting or 'unset'}, cores {cores}"
-    )
+    cores, threads, remedy = _usable_cores(), torch.get_num_threads(), ""
+    observed = f"torch {threads}, OMP_NUM_THREADS {omp_setting or 'unset'}, cores {cores}"
     if omp_setting is not None and not re.fullmatch(r"[1-9]\d*", omp_setting.strip()):
         remedy = f"Unset OMP_NUM_THREADS or set it to at most {cores}"
-        return [DoctorCheck("threads", Status.WARNING, observed, remedy)]
-    if torch.get_num_threads() > cores:
+    elif threads > cores:
         remedy = f"Set OMP_NUM_THREADS={cores}: more threads than cores wait for each other"
-        return [DoctorCheck("threads", Status.WARNING, observed, remedy)]
-    return [DoctorCheck("threads", Status.OK, observed)]
+    return _judged("threads", observed, remedy, Status.WARNING)
 
 
 def _usable_cores() -> int:
@@ -202,18 +180,13 @@ def _usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _processor() -> str:
-    return f"{platform.machine()}, {_usable_cores()} cores"
-
-
 def _check_memory() -> list[DoctorCheck]:
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     available = _available_memory_bytes() or total
     observed = f"{available / _GIB:.1f} GiB available of {total / _GIB:.1f} GiB"
-    if available < _MEMORY_NEEDED_BYTES:
-        remedy = f"Close other programs: {_MEMORY_NEEDED_BYTES / _GIB:.0f} GiB are needed"
-        return [DoctorCheck("memory", Status.WARNING, observed, remedy)]
-    return [DoctorCheck("memory", Status.OK, observed)]
+    remedy = f"Close other programs: {_MEMORY_NEEDED_BYTES / _GIB:.0f} GiB are needed"
+    enough = available >= _MEMORY_NEEDED_BYTES
+    return _judged("memory", observed, "" if enough else remedy, Status.WARNING)
 
 
 def _available_memory_bytes() -> int | None:
@@ -226,55 +199,39 @@ def check_workspace(workspace: Path) -> list[DoctorCheck]:
     """Try to write where the workspace is or would be, and measure the room there."""
     place = workspace.expanduser().absolute()
     existing = next(folder for folder in (place, *place.parents) if folder.exists())
+    other = "Choose another --workspace"
     if not existing.is_dir():
-        return [
-            DoctorCheck(
-                "workspace", Status.PROBLEM, f"{existing} is a file", "Choose another --workspace"
-            )
-        ]
+        return _judged("workspace", f"{existing} is a file", other)
     try:
         with tempfile.TemporaryFile(dir=existing) as file:
             file.write(b"x")
     except OSError as e:
-        observed = f"{existing} is not writable: {e.strerror}"
-        return [DoctorCheck("workspace", Status.PROBLEM, observed, "Choose another --workspace")]
+        return _judged("workspace", f"{existing} is not writable: {e.strerror}", other)
     free = shutil.disk_usage(existing).free
     state = "writable" if existing == place else "will be made"
-    enough = free >= _DISK_NEEDED_BYTES
-    return [
-        DoctorCheck("workspace", Status.OK, f"{place} ({state})"),
-        DoctorCheck(
-            "disk",
-            Status.OK if enough else Status.WARNING,
-            f"{free / _GIB:.1f} GiB free",
-            ""
-            if enough
-            else f"Free {_DISK_NEEDED_BYTES / _GIB:.0f} GiB or choose another --workspace",
-        ),
-    ]
+    remedy = f"Free {_DISK_NEEDED_BYTES / _GIB:.0f} GiB or choose another --workspace"
+    enough, room = free >= _DISK_NEEDED_BYTES, f"{free / _GIB:.1f} GiB free"
+    disk = _judged("disk", room, "" if enough else remedy, Status.WARNING)
+    return [*_judged("workspace", f"{place} ({state})"), *disk]
 
 
 def check_clock(now: datetime) -> list[DoctorCheck]:
     """Compare the clock with the age of our own files: it cannot be older than they are."""
     written = datetime.fromtimestamp(Path(tradingbot.__file__).stat().st_mtime, UTC)
     observed = now.isoformat(timespec="seconds")
-    if now < written - timedelta(days=1):
-        remedy = "Set the system clock: bars would be stamped in the past"
-        return [
-            DoctorCheck("clock", Status.PROBLEM, f"{observed}, before {written:%Y-%m-%d}", remedy)
-        ]
-    return [DoctorCheck("clock", Status.OK, observed)]
+    if now >= written - timedelta(days=1):
+        return _judged("clock", observed)
+    remedy = "Set the system clock: bars would be stamped in the past"
+    return _judged("clock", f"{observed}, before {written:%Y-%m-%d}", remedy)
 
 
 def _check_time_zones() -> list[DoctorCheck]:
     zone = ZoneInfo("America/New_York")
     summer, winter = (datetime(2025, month, 1, tzinfo=zone).utcoffset() for month in (7, 1))
     if (summer, winter) == (timedelta(hours=-4), timedelta(hours=-5)):
-        return [DoctorCheck("time zones", Status.OK, "America/New_York has its summer time")]
+        return _judged("time zones", "America/New_York has its summer time")
     remedy = "Install the tzdata package of the system or: pip install tzdata"
-    return [
-        DoctorCheck("time zones", Status.PROBLEM, f"New York is at {summer} and {winter}", remedy)
-    ]
+    return _judged("time zones", f"New York is at {summer} and {winter}", remedy)
 
 
 def _check_calendar(today: date) -> list[DoctorCheck]:
@@ -283,7 +240,7 @@ def _check_calendar(today: date) -> list[DoctorCheck]:
     calendar = exchange_calendars.get_calendar("XNYS")
     first, last = calendar.first_session.date(), calendar.last_session.date()
     observed = f"XNYS {first} … {last}"
-    if not first <= today <= last:
-        remedy = "Run: pip install --upgrade exchange_calendars"
-        return [DoctorCheck("calendar", Status.PROBLEM, f"{observed}, today is {today}", remedy)]
-    return [DoctorCheck("calendar", Status.OK, observed)]
+    if first <= today <= last:
+        return _judged("calendar", observed)
+    remedy = "Run: pip install --upgrade exchange_calendars"
+    return _judged("calendar", f"{observed}, today is {today}", remedy)
