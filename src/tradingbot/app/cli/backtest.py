@@ -11,14 +11,13 @@ import typer
 from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
-from tradingbot.app.cli.options import chosen_by, read_pairs, runs_root
+from tradingbot.app.cli.options import chosen_by, read_options, require_one_market, runs_root
 from tradingbot.app.cli.performance_table import (
     PERFORMANCE_COLUMNS,
     PERFORMANCE_NOTE,
     performance_row,
 )
 from tradingbot.app.console import print_note, print_table, progress_bar, show_json
-from tradingbot.configuration.option_values import read_values
 from tradingbot.domain.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -27,10 +26,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-_COLUMNS = (
-    *("policy", "return", "Sharpe [95 %]", "drawdown", "bp/bar [95 %]", "invested"),
-    *("turnover", "trades", "win rate", "costs"),
-)
 _MOST_BPS = 500.0
 
 
@@ -115,7 +110,7 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
         seed=seed,
     )
     workspace = invocation.workspace
-    place = _place(names, workspace, dataset, market, universe, terms, params)
+    place = _place(names, workspace, dataset, market, universe, seed, params)
     with progress_bar("backtest") as progress:
         played = backtests.backtest_named(names, workspace, terms, market=place, progress=progress)
     found = played.backtests
@@ -175,10 +170,7 @@ def _require_file(trades: Path | None) -> None:
 def _require_place(
     invocation: Invocation, dataset: str | None, market: str | None, params: list[str] | None
 ) -> None:
-    if dataset is not None and market is not None:
-        raise ConfigError(
-            "either --dataset or --market must be given", was="both", remedy="Leave one out"
-        )
+    require_one_market(dataset, market, "Leave one out")
     if params and market is None:
         raise ConfigError(
             "--set must come with --market", was="--set alone", remedy="Name a market: --market"
@@ -199,15 +191,13 @@ def _place(
     dataset: str | None,
     market: str | None,
     universe: str,
-    terms: object,
+    seed: int,
     params: list[str] | None,
 ) -> market_rollouts.RolloutMarket | None:
     from tradingbot.app.cli.rollout import generated_market
     from tradingbot.data.store import BarStore
     from tradingbot.evaluation import market_rollouts
-    from tradingbot.evaluation.pipeline import backtests
 
-    assert isinstance(terms, backtests.BacktestTerms)
     if dataset is None and market is None:
         return None
     prices_alone = market_rollouts.read_prices_alone(names)
@@ -217,11 +207,9 @@ def _place(
         )
         return open_market(BarStore(workspace).open(dataset), workspace)
     assert market is not None  # one of the two, as was made sure of
-    values = read_values(read_pairs(params, "--set"))
+    values = read_options(params, "--set")
     # Days are chosen from the market, not for it: rules look back before the first of them.
-    return generated_market(
-        market, universe, (None, None), terms.seed, values, prices_alone=prices_alone
-    )
+    return generated_market(market, universe, (None, None), seed, values, prices_alone)
 
 
 def _print(figures: list[backtests.BacktestFigures]) -> None:

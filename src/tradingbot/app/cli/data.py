@@ -143,11 +143,8 @@ def show_split(
             "first": str(closed_at[rows.start])[:16],
             "last": str(closed_at[rows.stop - 1])[:16],
         }
-        for part, rows in (
-            ("train", split.train),
-            ("validation", split.validation),
-            ("test", split.test),
-        )
+        for part in ("train", "validation", "test")
+        for rows in (getattr(split, part),)
     ]
     if show_json(as_json, {"parts": rows, "gap": split.gap}):
         return

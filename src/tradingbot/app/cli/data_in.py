@@ -11,9 +11,8 @@ import typer
 from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
-from tradingbot.app.cli.options import read_pairs
+from tradingbot.app.cli.options import read_options, read_pairs
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
-from tradingbot.configuration.option_values import read_values
 from tradingbot.domain.errors import require_known
 
 if TYPE_CHECKING:
@@ -149,7 +148,7 @@ def generate_market(  # noqa: PLR0913 - one option for each thing that identifie
         market=market,
         seed=seed,
         timeframe=timeframe,
-        params=read_values(read_pairs(params, "--set")),
+        params=read_options(params, "--set"),
     )
     ingested = _store(invocation_of(context), source, name, None)
     _report(invocation_of(context), ingested, name, as_json=as_json)

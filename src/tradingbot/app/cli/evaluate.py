@@ -11,10 +11,13 @@ import typer
 from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
-from tradingbot.app.cli.options import chosen_by, look_up_run, read_pairs
-from tradingbot.app.cli.performance_table import PERFORMANCE_COLUMNS, performance_row
+from tradingbot.app.cli.options import chosen_by, look_up_run, read_options, split_commas
+from tradingbot.app.cli.performance_table import (
+    PERFORMANCE_COLUMNS,
+    performance_row,
+    write_interval,
+)
 from tradingbot.app.console import print_json, print_note, print_table, print_text, progress_bar
-from tradingbot.configuration.option_values import read_values
 from tradingbot.domain.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -70,13 +73,14 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
     Example: [bold]tradingbot evaluate 20260105 --analyses seeds --set seeds.count=10[/bold]
     """
     invocation = invocation_of(context)
-    named = _names(analyses)
-    options = read_values(read_pairs(settings, "--set"))
+    example = "walk_forward,seeds"
+    named = None if analyses is None else split_commas(analyses, "--analyses", "names", example)
+    options = read_options(settings, "--set")
     if out is not None and out.exists() and not out.is_dir():
         raise ConfigError(
             "--out must name a folder", was="a file", where=str(out), remedy="Name another"
         )
-    _refuse_early(invocation, reference, preset, gates, named or ())
+    _refuse_early(invocation, reference, preset, gates, tuple(named or ()))
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.evaluation.pipeline.analysis_names import REQUIRED
     from tradingbot.evaluation.pipeline.config import load_evaluate_config
@@ -116,19 +120,6 @@ def _refuse_early(
 
     read_merged(preset, preset_folder("evaluation"))
     load_gates(gates)
-
-
-def _names(text: str | None) -> tuple[str, ...] | None:
-    if text is None:
-        return None
-    names = tuple(part.strip() for part in text.split(","))
-    if not all(names):
-        raise ConfigError(
-            "--analyses must be names with commas between them",
-            was=repr(text),
-            remedy="Write e.g. --analyses walk_forward,seeds, or leave it out for all",
-        )
-    return names
 
 
 def _command(
@@ -222,10 +213,5 @@ def _print_summary(dossier: Dossier) -> None:
         rows.append(("worst drawdown under stress", f"{worst:.1%}", "≤ 40 %"))
     if dossier.seeds is not None:
         iqm = dossier.seeds.net_bps_iqm
-        rows.append(("bp/bar over seeds (IQM)", _interval(iqm), "> 0"))
+        rows.append(("bp/bar over seeds (IQM)", write_interval(iqm), "> 0"))
     print_table("What the dossier says", ["question", "answer", "wanted"], rows)
-
-
-def _interval(interval: tuple[float, float, float]) -> str:
-    estimate, low, high = interval
-    return f"{estimate:.2f} [{low:.2f}, {high:.2f}]"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
+from tradingbot.configuration.option_values import read_values
 from tradingbot.domain.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from tradingbot.runs import RunDirectory
 
 DatasetArgument = Annotated[str, Argument(help="Name of a dataset, or digits of its hash.")]
+MarketOption = Annotated[
+    str | None, Option("--market", help="A synthetic market instead; see: tradingbot market list.")
+]
 ConfigOption = Annotated[
     str | None, Option("--config", help="Preset or YAML file: splits, scaling and proof.")
 ]
@@ -66,6 +70,41 @@ def require_picture(path: Path, option: str) -> None:
         raise ConfigError(
             f"{option} must name a .png file in a folder that exists", was=repr(str(path))
         )
+
+
+def require_one_market(dataset: str | None, market: str | None, remedy: str) -> None:
+    """Refuse a dataset beside a synthetic market.
+
+    Raises:
+        ConfigError: If both are given.
+    """
+    if dataset is not None and market is not None:
+        raise ConfigError("either --dataset or --market must be given", was="both", remedy=remedy)
+
+
+def split_commas(text: str, option: str, what: str, example: str) -> list[str]:
+    """Read words with commas between them.
+
+    Raises:
+        ConfigError: Naming the option, if a word is empty.
+    """
+    words = [part.strip() for part in text.split(",")]
+    if not all(words):
+        raise ConfigError(
+            f"{option} must be {what} with commas between them",
+            was=repr(text),
+            remedy=f"Write e.g. {option} {example}, or leave it out for all",
+        )
+    return words
+
+
+def read_options(texts: list[str] | None, option: str) -> dict[str, object]:
+    """Read NAME=VALUE texts; numbers and truth values are not kept as text.
+
+    Raises:
+        ConfigError: Naming the option, if a side is missing.
+    """
+    return read_values(read_pairs(texts, option))
 
 
 def read_pairs(texts: list[str] | None, option: str) -> dict[str, str]:

@@ -10,9 +10,8 @@ import typer
 from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
-from tradingbot.app.cli.options import read_pairs
+from tradingbot.app.cli.options import MarketOption, read_options
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
-from tradingbot.configuration.option_values import read_values
 from tradingbot.domain.errors import ConfigError
 from tradingbot.plugins.reference import split_names
 
@@ -31,9 +30,7 @@ def roll_out_market(  # noqa: PLR0913 - one option for each thing that identifie
     dataset: Annotated[
         str | None, Argument(help="A dataset whose panel is proved causal.", show_default=False)
     ] = None,
-    market: Annotated[
-        str | None, Option(help="A synthetic market instead; see: tradingbot market list.")
-    ] = None,
+    market: MarketOption = None,
     policies: Annotated[
         str | None,
         Option(help="Rules, strategies of plugins, oracle, omniscient, by commas; else the usual."),
@@ -83,9 +80,7 @@ def roll_out_market(  # noqa: PLR0913 - one option for each thing that identifie
     if dataset is not None and market is None and not params:
         subject = _stored(invocation_of(context), dataset, days)
     elif market is not None and dataset is None:
-        subject = generated_market(
-            market, universe, days, seed, read_values(read_pairs(params, "--set"))
-        )
+        subject = generated_market(market, universe, days, seed, read_options(params, "--set"))
     else:
         raise ConfigError(
             "either a dataset or --market must be given, and --set only with --market",
@@ -119,7 +114,6 @@ def generated_market(
     days: Days,
     seed: int,
     params: dict[str, object],
-    *,
     prices_alone: bool = False,
 ) -> RolloutMarket:
     """Generate a market of these days; a year by default."""

@@ -8,10 +8,9 @@ import typer
 from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
-from tradingbot.app.cli.options import read_pairs
+from tradingbot.app.cli.options import MarketOption, read_options, require_one_market
 from tradingbot.app.cli.performance_table import PERFORMANCE_COLUMNS, performance_row
 from tradingbot.app.console import print_table, print_text, progress_bar, show_json
-from tradingbot.configuration.option_values import read_values
 from tradingbot.domain.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,9 +34,7 @@ def train(  # noqa: PLR0913 - one option for each thing that identifies a model
         Option(help="Training preset or YAML file that names data and splits.", show_default=False),
     ] = None,
     dataset: Annotated[str | None, Option(help="A dataset whose panel is proved causal.")] = None,
-    market: Annotated[
-        str | None, Option(help="A synthetic market instead; see: tradingbot market list.")
-    ] = None,
+    market: MarketOption = None,
     labels: Annotated[
         str, Option(help="horizon (return over it) or barriers (first one passed).")
     ] = "horizon",
@@ -179,11 +176,8 @@ def _config(
 ) -> TrainConfig:
     from tradingbot.training.config_files import DEFAULT_PRESET, load_train_config
 
-    if dataset is not None and market is not None:
-        raise ConfigError(
-            "either --dataset or --market must be given", was="both", remedy="Leave one out"
-        )
-    options = read_values(read_pairs(pairs, "--data"))
+    require_one_market(dataset, market, "Leave one out")
+    options = read_options(pairs, "--data")
     if dataset is not None:
         options["dataset"] = dataset
     if market is not None:
@@ -203,7 +197,7 @@ def _request(
     from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig, build_classifier
     from tradingbot.training.supervised.fit import ModelRequest
 
-    given = read_values(read_pairs(settings, "--set"))
+    given = read_options(settings, "--set")
     build_classifier(model, given)  # refuse before any data is read
     made = LabelConfig(**labels)  # type: ignore[arg-type]
     return ModelRequest(name, model, given, FitConfig(made, FoldConfig(n_blocks=blocks), seed))

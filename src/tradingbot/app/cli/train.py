@@ -11,14 +11,19 @@ import typer
 from typer import Option
 
 from tradingbot.app.cli.invocation import invocation_of
-from tradingbot.app.cli.options import look_up_run, read_pairs
+from tradingbot.app.cli.options import (
+    MarketOption,
+    look_up_run,
+    read_options,
+    require_one_market,
+    split_commas,
+)
 from tradingbot.app.cli.performance_table import (
     PERFORMANCE_COLUMNS,
     performance_row,
     write_interval,
 )
 from tradingbot.app.console import print_note, print_table, print_text, progress_bar
-from tradingbot.configuration.option_values import read_values
 from tradingbot.domain.errors import ConfigError, join_choices
 from tradingbot.learning.catalogue import known_learners
 
@@ -49,9 +54,7 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
         ),
     ] = None,
     dataset: Annotated[str | None, Option(help="A dataset whose panel is proved causal.")] = None,
-    market: Annotated[
-        str | None, Option(help="A synthetic market instead; see: tradingbot market list.")
-    ] = None,
+    market: MarketOption = None,
     symbols: Annotated[
         str | None, Option(help="Symbols that get an agent, e.g. SPY,AAPL; else all.")
     ] = None,
@@ -125,14 +128,12 @@ def _options(
     seed: int | None,
     settings: list[str] | None,
 ) -> Options:
-    if dataset is not None and market is not None:
-        raise ConfigError(
-            "either --dataset or --market must be given", was="both", remedy="Leave one of them out"
-        )
+    require_one_market(dataset, market, "Leave one of them out")
+    names = None if symbols is None else split_commas(symbols, "--symbols", "symbols", "SPY,AAPL")
     named = {
         "dataset": dataset,
         "market.name": market,
-        "symbols": _symbols(symbols) if symbols is not None else None,
+        "symbols": names,
         "learner.name": learner,
         "device": device,
         "seed": seed,
@@ -140,18 +141,7 @@ def _options(
     chosen: Options = {key: value for key, value in named.items() if value is not None}
     if market is not None:
         chosen["dataset"] = None
-    return read_values(read_pairs(settings, "--set")) | chosen
-
-
-def _symbols(text: str) -> list[str]:
-    names = [part.strip() for part in text.split(",")]
-    if not all(names):
-        raise ConfigError(
-            "--symbols must be symbols with commas between them",
-            was=repr(text),
-            remedy="Write e.g. --symbols SPY,AAPL, or leave it out for all",
-        )
-    return names
+    return read_options(settings, "--set") | chosen
 
 
 def _require_either(resume: str | None, preset: str | None, name: str | None) -> None:
