@@ -10,13 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradingbot.domain.errors import StorageError
-from tradingbot.runs import (
-    DataIdentity,
-    RunDirectory,
-    config_differences,
-    list_runs,
-    read_journal,
-)
+from tradingbot.runs import DataIdentity, RunDirectory, config_differences, list_runs, read_journal
 from tradingbot.runs.directory import RECORD_FILE, STATUS_FILE
 from tradingbot.runs.loading import checkpoint_folders, load_checkpoint, update_of
 from tradingbot.runs.manifest import read_manifest

@@ -36,9 +36,7 @@ _TYPE_RULES: Mapping[str, tuple[str, str]] = {
 
 
 def describe_violation(
-    error: ValidationError,
-    places: Mapping[KeyPath, Place],
-    root: type[BaseModel] = PipelineConfig,
+    error: ValidationError, places: Mapping[KeyPath, Place], root: type[BaseModel] = PipelineConfig
 ) -> ConfigError:
     """Return the first violation of a model, in order of files and lines, as our error."""
     violations = error.errors(include_url=False)

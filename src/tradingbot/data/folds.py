@@ -60,12 +60,7 @@ class CombinatorialFolds:
 
 
 def walk_forward(
-    length: int,
-    *,
-    train_bars: int,
-    test_bars: int,
-    gap: Gap = DEFAULT_GAP,
-    expand: bool = False,
+    length: int, *, train_bars: int, test_bars: int, gap: Gap = DEFAULT_GAP, expand: bool = False
 ) -> tuple[Fold, ...]:
     """Train on the past, test on what follows, step on by one test; a rest is not used.
 

@@ -146,10 +146,7 @@ class OrderIntent:
     def client_order_id(self) -> str:
         """The id under which the order is sent, however often it is sent."""
         return client_order_id(
-            decided_at=self.decided_at,
-            symbol=self.symbol,
-            model=self.model,
-            sequence=self.sequence,
+            decided_at=self.decided_at, symbol=self.symbol, model=self.model, sequence=self.sequence
         )
 
     @property

@@ -94,8 +94,7 @@ def run_demo(
     universe = load_universe(config.market.universe)
     trailing = config.quality.trailing_bars
     quality = steps.run(
-        "validate",
-        lambda _: validate_dataset(dataset, universe=universe, trailing_bars=trailing),
+        "validate", lambda _: validate_dataset(dataset, universe=universe, trailing_bars=trailing)
     )
     built = steps.run("features", lambda _: build_features(dataset, workspace))
     split = split_rows(built.inputs.closed_at, config.splits)

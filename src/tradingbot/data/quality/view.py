@@ -173,8 +173,7 @@ def _set_aside(quarantine: pl.DataFrame, grid: pl.DataFrame, symbols: tuple[str,
 
 def _lay(bars: pl.DataFrame, grid: pl.DataFrame) -> pl.DataFrame:
     laid = bars.with_columns(
-        slot=_slots(bars["closed_at"], grid),
-        column=pl.col("symbol").rle_id().cast(pl.Int64),
+        slot=_slots(bars["closed_at"], grid), column=pl.col("symbol").rle_id().cast(pl.Int64)
     )
     follows = pl.col("column") == pl.col("column").shift(1)
     return laid.with_columns(

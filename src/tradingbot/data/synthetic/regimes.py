@@ -129,10 +129,7 @@ def generate_regimes(params: RegimesParams, grid: GridSpec, seed: int) -> Synthe
 
 def _set_stage(params: RegimesParams, grid: GridSpec, traits: SymbolTraits, seed: int) -> _Stage:
     clock = bar_shape.session_clock(
-        grid,
-        overnight_share=params.overnight_share,
-        variance=_VARIANCE_SHAPE,
-        volume=_VOLUME_SHAPE,
+        grid, overnight_share=params.overnight_share, variance=_VARIANCE_SHAPE, volume=_VOLUME_SHAPE
     )
     transition = regime_chain.transition_matrix(params.durations_sessions * clock.bars_per_session)
     shares = regime_chain.stationary_shares(transition)

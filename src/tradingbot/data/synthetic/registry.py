@@ -13,12 +13,7 @@ from pydantic import ValidationError
 
 from tradingbot.data.calendar import TradingCalendar
 from tradingbot.data.synthetic import hidden, planted, regimes
-from tradingbot.data.synthetic.market import (
-    GridSpec,
-    MarketParams,
-    MarketSpec,
-    SyntheticMarket,
-)
+from tradingbot.data.synthetic.market import GridSpec, MarketParams, MarketSpec, SyntheticMarket
 from tradingbot.domain.errors import ConfigError, DataError, require_known, suggest
 from tradingbot.domain.symbol import require_symbol
 from tradingbot.domain.timeframe import BarGrid, Timeframe

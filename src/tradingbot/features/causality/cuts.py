@@ -166,11 +166,7 @@ def _market_traits(present: BoolArray) -> BoolArray:
 
 
 def _cover(
-    traits: BoolArray,
-    weights: FloatArray,
-    chosen: list[int],
-    count: int,
-    rng: np.random.Generator,
+    traits: BoolArray, weights: FloatArray, chosen: list[int], count: int, rng: np.random.Generator
 ) -> list[int]:
     """Add cuts to `chosen`, each time the one whose traits not seen yet weigh most."""
     length = len(traits)
