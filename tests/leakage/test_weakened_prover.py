@@ -7,7 +7,7 @@ import pytest
 
 from leakage.markets import synthetic_inputs
 from leakage.zoo import BOUNDARIES, ZOO
-from tradingbot.features.causality import perturbations, prover, tally
+from tradingbot.features.causality import perturbations, tally
 from tradingbot.features.causality.prover import ProofPlan, prove_causal
 
 FULL = ProofPlan(boundaries=BOUNDARIES)
@@ -61,7 +61,7 @@ def test_prover_that_only_changes_values_misses_leaks_through_presence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(perturbations, "SYMBOL_KINDS", ("change",))
-    monkeypatch.setattr(prover, "GRID_KINDS", ("mixed",))
+    monkeypatch.setattr(perturbations, "GRID_KINDS", ("mixed",))
 
     names = {"mask_valid_only_if_next_bar_exists"}
 
@@ -71,8 +71,8 @@ def test_prover_that_only_changes_values_misses_leaks_through_presence(
 def test_prover_without_other_grids_misses_leaks_through_time_stamps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(prover, "GRID_KINDS", ("mixed",))
-    monkeypatch.setattr(prover, "regrow", lambda inputs, cut, rng: inputs)
+    monkeypatch.setattr(perturbations, "GRID_KINDS", ("mixed",))
+    monkeypatch.setattr(perturbations, "regrow", lambda inputs, cut, rng: inputs)
 
     assert missed(FULL, "time_to_next_bar", "next_bar_shift") == {"time_to_next_bar"}
 
@@ -80,7 +80,7 @@ def test_prover_without_other_grids_misses_leaks_through_time_stamps(
 def test_prover_that_never_shortens_the_history_misses_leaks_through_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(prover, "GRID_KINDS", ("mixed", "regrow"))
+    monkeypatch.setattr(perturbations, "GRID_KINDS", ("mixed", "regrow"))
 
     names = {"defined_where_a_label_can_be_made"}
 
@@ -90,7 +90,7 @@ def test_prover_that_never_shortens_the_history_misses_leaks_through_its_end(
 def test_prover_that_never_puts_other_rows_after_the_cut_misses_leaks_through_their_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(prover, "GRID_KINDS", ("mixed", "truncate"))
+    monkeypatch.setattr(perturbations, "GRID_KINDS", ("mixed", "truncate"))
 
     names = {"defined_unless_the_next_row_is_late"}
 
@@ -125,8 +125,8 @@ def test_prover_that_leaves_covariates_alone_misses_leaks_through_joins(
         return events
 
     monkeypatch.setattr(perturbations, "_perturb_events", untouched)
-    monkeypatch.setattr(prover, "GRID_KINDS", ("mixed",))
-    monkeypatch.setattr(prover, "regrow", lambda inputs, cut, rng: inputs)
+    monkeypatch.setattr(perturbations, "GRID_KINDS", ("mixed",))
+    monkeypatch.setattr(perturbations, "regrow", lambda inputs, cut, rng: inputs)
 
     names = {"same_day_sentiment", "time_to_next_event", "last_revision_kept"}
 
