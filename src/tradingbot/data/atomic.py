@@ -150,31 +150,21 @@ def _fsync(path: Path) -> None:
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
     """Turn what the disk refuses in the block into one line about `path`."""
+    other, room = "Choose another --workspace", "Free space or choose another --workspace"
     reasons = {
-        errno.ENOSPC: (
-            "disk must have room for the file",
-            "Free space or choose another --workspace",
-        ),
-        errno.EDQUOT: (
-            "disk quota must allow the file",
-            "Free space or choose another --workspace",
-        ),
+        errno.ENOSPC: ("disk must have room for the file", room),
+        errno.EDQUOT: ("disk quota must allow the file", room),
         errno.EFBIG: (
             "file must be within the system's size limit",
             "Raise the limit (ulimit -f) or choose another --workspace",
         ),
-        errno.EROFS: ("workspace must be writable", "Choose another --workspace"),
-        errno.EACCES: ("workspace must be writable", "Choose another --workspace"),
+        errno.EROFS: ("workspace must be writable", other),
+        errno.EACCES: ("workspace must be writable", other),
         errno.EIO: ("disk must accept the file", "Check the disk, then run the command again"),
     }
     try:
         yield
     except OSError as e:
-        unknown = ("workspace must accept the file", "Choose another --workspace")
-        rule, remedy = reasons.get(e.errno or 0, unknown)
-        raise StorageError(
-            rule,
-            was=e.strerror or type(e).__name__,
-            where=str(path),
-            remedy=f"{remedy}; nothing was lost",
-        ) from e
+        rule, remedy = reasons.get(e.errno or 0, ("workspace must accept the file", other))
+        was, remedy = e.strerror or type(e).__name__, f"{remedy}; nothing was lost"
+        raise StorageError(rule, was=was, where=str(path), remedy=remedy) from e

@@ -248,20 +248,12 @@ def _describe(
 
 
 def _read(dataset: Dataset, file: str) -> pl.DataFrame:
-    path = dataset.folder / file
+    path, remedy = dataset.folder / file, "Delete the dataset's folder and import again"
     try:
         if _file_hash(path) != dataset.manifest.files[file].sha256:
-            raise StorageError(
-                "stored file must match its manifest",
-                was="other content",
-                where=str(path),
-                remedy="Delete the dataset's folder and import again",
-            )
+            rule = "stored file must match its manifest"
+            raise StorageError(rule, was="other content", where=str(path), remedy=remedy)
         return pl.read_parquet(path)
     except (OSError, KeyError, pl.exceptions.PolarsError) as e:
-        raise StorageError(
-            "stored file must be readable",
-            was=type(e).__name__,
-            where=str(path),
-            remedy="Delete the dataset's folder and import again",
-        ) from e
+        rule = "stored file must be readable"
+        raise StorageError(rule, was=type(e).__name__, where=str(path), remedy=remedy) from e

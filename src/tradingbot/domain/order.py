@@ -55,26 +55,16 @@ class OrderStatus(StrEnum):
 
 
 _S = OrderStatus
+_ENDINGS = frozenset({_S.FILLED, _S.CANCELLED, _S.EXPIRED})
 NEXT_STATUSES: dict[OrderStatus, frozenset[OrderStatus]] = {
     _S.INTENDED: frozenset({_S.DENIED, _S.APPROVED}),
     _S.APPROVED: frozenset({_S.SUBMITTED}),
-    _S.SUBMITTED: frozenset(
-        {_S.ACCEPTED, _S.REJECTED, _S.PARTIALLY_FILLED, _S.FILLED, _S.CANCELLED, _S.EXPIRED}
-        | {_S.PENDING_CANCEL}
-    ),
-    _S.ACCEPTED: frozenset(
-        {_S.PARTIALLY_FILLED, _S.FILLED, _S.PENDING_CANCEL, _S.CANCELLED, _S.EXPIRED, _S.REJECTED}
-    ),
-    _S.PARTIALLY_FILLED: frozenset({_S.FILLED, _S.PENDING_CANCEL, _S.CANCELLED, _S.EXPIRED}),
+    _S.SUBMITTED: _ENDINGS | {_S.ACCEPTED, _S.REJECTED, _S.PARTIALLY_FILLED, _S.PENDING_CANCEL},
+    _S.ACCEPTED: _ENDINGS | {_S.PARTIALLY_FILLED, _S.PENDING_CANCEL, _S.REJECTED},
+    _S.PARTIALLY_FILLED: _ENDINGS | {_S.PENDING_CANCEL},
     # A cancel that the venue refuses leaves the order working.
-    _S.PENDING_CANCEL: frozenset(
-        {_S.CANCELLED, _S.FILLED, _S.EXPIRED, _S.ACCEPTED, _S.PARTIALLY_FILLED}
-    ),
-    _S.DENIED: frozenset(),
-    _S.REJECTED: frozenset(),
-    _S.CANCELLED: frozenset(),
-    _S.EXPIRED: frozenset(),
-    _S.FILLED: frozenset(),
+    _S.PENDING_CANCEL: _ENDINGS | {_S.ACCEPTED, _S.PARTIALLY_FILLED},
+    **dict.fromkeys((_S.DENIED, _S.REJECTED, _S.CANCELLED, _S.EXPIRED, _S.FILLED), frozenset()),
 }
 """Status → what may follow. Fills have rules of their own: see `record_fill`."""
 _AT_VENUE = frozenset({_S.SUBMITTED, _S.ACCEPTED, _S.PARTIALLY_FILLED, _S.PENDING_CANCEL})

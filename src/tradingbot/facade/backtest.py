@@ -80,23 +80,16 @@ class BacktestResult:
     def trades(self) -> pl.DataFrame:
         """One row per trade; money in account currency, times UTC."""
         trades = self.played.trades
-        symbols = [self.played.symbols[place] for place in trades.symbol]
+        reasons = [ExitReason(int(code)).name.lower() for code in trades.reason]
+        kept = ("bars", "units", "entry_price", "exit_price", "pnl_ccy", "is_open")
         return pl.DataFrame(
             {
-                "symbol": symbols,
+                "symbol": [self.played.symbols[place] for place in trades.symbol],
                 "side": trades.side,
                 "entered_at": trades.entered_at.astype("datetime64[us]"),
                 "exited_at": trades.exited_at.astype("datetime64[us]"),
-                "bars": trades.bars,
-                "units": trades.units,
-                "entry_price": trades.entry_price,
-                "exit_price": trades.exit_price,
-                "pnl_ccy": trades.pnl_ccy,
-                "is_open": trades.is_open,
-                "ended_by": [
-                    ExitReason(int(code)).name.lower() if code else "policy"
-                    for code in trades.reason
-                ],
+                **{name: getattr(trades, name) for name in kept},
+                "ended_by": ["policy" if reason == "none" else reason for reason in reasons],
             }
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, log
 
 from tradingbot.features.graph.nodes import Input, Node, apply, lag, mean, rolling, running_sum
-from tradingbot.features.spec import FeatureSpec
+from tradingbot.features.spec import FeatureSpec, technical
 
 NETWORK_LOOKBACK_BARS = 24  # the learner's window: a close is seen relative to its start
 
@@ -23,10 +23,9 @@ def relative_to_close(x: Node) -> Node:
 
 
 def _price(name: str, raw: Node, description: str) -> FeatureSpec:
-    return FeatureSpec(
+    return technical(
         name=name,
         unit="quote currency",
-        family="technical",
         raw=raw,
         network=relative_to_close(raw),
         formula=name,
@@ -42,10 +41,9 @@ high_price = _price("high", HIGH, "Highest trade price of the bar")
 low_price = _price("low", LOW, "Lowest trade price of the bar")
 vwap_price = _price("vwap", VWAP, "Volume-weighted mean price of the bar")
 
-close_price = FeatureSpec(
+close_price = technical(
     name="close",
     unit="quote currency",
-    family="technical",
     raw=CLOSE,
     network=apply("log_ratio", CLOSE, lag(CLOSE, NETWORK_LOOKBACK_BARS)),
     formula="close",
@@ -55,10 +53,9 @@ close_price = FeatureSpec(
     description="Last trade price of the bar",
 )
 
-simple_return = FeatureSpec(
+simple_return = technical(
     name="return_1",
     unit="fraction per bar",
-    family="technical",
     raw=CLOSE / lag(CLOSE, 1) - 1.0,
     network=CLOSE / lag(CLOSE, 1) - 1.0,
     formula="close / previous close − 1",
@@ -75,10 +72,9 @@ VOLUME = Input(name="volume")
 VOLUME_SMA_20 = mean(VOLUME, AVERAGE_BARS)
 _SIGNED_VOLUME = apply("sign", CLOSE_CHANGE) * VOLUME
 
-volume = FeatureSpec(
+volume = technical(
     name="volume",
     unit="units",
-    family="technical",
     raw=VOLUME,
     network=apply("log1p", apply("divide_or", VOLUME, VOLUME_SMA_20, 1.0)) - log(2.0),
     formula="volume",
@@ -87,10 +83,9 @@ volume = FeatureSpec(
     nan_policy="network form: NaN for the first 19 bars; no volume in 20 bars: 0",
     description="Units traded in the bar",
 )
-on_balance_volume = FeatureSpec(
+on_balance_volume = technical(
     name="obv",
     unit="units",
-    family="technical",
     raw=running_sum(_SIGNED_VOLUME, start=0, seed=VOLUME),
     network=apply(
         "divide_or",
@@ -104,10 +99,9 @@ on_balance_volume = FeatureSpec(
     nan_policy="network form: NaN for the first 20 bars; no volume in 20 bars: 0",
     description="On-balance volume",
 )
-volume_sma_20 = FeatureSpec(
+volume_sma_20 = technical(
     name="volume_sma_20",
     unit="units",
-    family="technical",
     raw=VOLUME_SMA_20,
     network=apply("log_ratio", VOLUME_SMA_20, lag(VOLUME_SMA_20, AVERAGE_BARS)),
     formula="mean of the last 20 volumes",

@@ -24,6 +24,7 @@ from tradingbot.features.scaling import Scaler, ScalerKind, scaler_code_sha256
 from tradingbot.features.tensor_files import file_sha256, map_tensors, write_tensors
 
 SCALERS_FOLDER = "scalers"
+_DESCRIBED = ("kind", "feature_names", "symbols", "train_first", "train_last", "clip")
 _STATISTICS = ("centre", "scale", "rows")
 
 
@@ -164,8 +165,7 @@ def find_scaler(folder: Path, fitted_on: str, *, panel_sha256: str) -> Scaler | 
 
 
 def _described(scaler: Scaler) -> dict[str, Any]:
-    names = ("kind", "feature_names", "symbols", "train_first", "train_last", "clip", "sha256")
-    return {name: getattr(scaler, name) for name in names}
+    return {name: getattr(scaler, name) for name in (*_DESCRIBED, "sha256")}
 
 
 def _is_current(folder: Path, panel_sha256: str | None) -> bool:
@@ -191,17 +191,7 @@ def _checked(record: _ScalerModel, statistics: dict[str, Any], where: object) ->
     """Return the scaler of a record, or refuse it."""
     for values in statistics.values():
         values.flags.writeable = False
-    scaler = Scaler(
-        kind=record.kind,
-        feature_names=record.feature_names,
-        symbols=record.symbols,
-        centre=statistics["centre"],
-        scale=statistics["scale"],
-        rows=statistics["rows"],
-        train_first=record.train_first,
-        train_last=record.train_last,
-        clip=record.clip,
-    )
+    scaler = Scaler(**{name: getattr(record, name) for name in _DESCRIBED}, **statistics)
     if scaler.sha256 != record.sha256:
         raise _damage_error(where, "other content")
     return scaler

@@ -5,16 +5,15 @@ from __future__ import annotations
 from math import inf
 
 from tradingbot.features.graph.nodes import Input, apply
-from tradingbot.features.spec import FeatureSpec
+from tradingbot.features.spec import FeatureSpec, technical
 
 NEUTRAL_SENTIMENT = 0.5
 
 _SCORE = apply("fill", Input(name="sentiment", optional=True), NEUTRAL_SENTIMENT)
 
-sentiment = FeatureSpec(
+sentiment = technical(
     name="sentiment",
     unit="0 to 1",
-    family="technical",
     raw=_SCORE,
     network=2.0 * _SCORE - 1.0,
     formula="last score available by the bar's close",

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from tradingbot.features.graph.nodes import Input, apply
-from tradingbot.features.spec import FeatureSpec
+from tradingbot.features.spec import FeatureSpec, technical
 
 WEEKDAY = Input(name="weekday")  # Monday 0 … Sunday 6, of the bar's close in the exchange's zone
 
 
 def _weekday(name: str, function: str) -> FeatureSpec:
     node = apply(f"day_{function}", WEEKDAY)
-    return FeatureSpec(
+    return technical(
         name=name,
         unit="none",
-        family="technical",
         raw=node,
         network=node,
         formula=f"{function}(2π · weekday / 7), Monday 0, of the close in exchange time",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from tradingbot.features.graph.nodes import Input, Node
@@ -65,6 +66,9 @@ class FeatureSpec:
     def node(self, form: Form) -> Node:
         """Return the expression of one form."""
         return self.raw if form == "raw" else self.network
+
+
+technical = partial(FeatureSpec, family="technical")
 
 
 def spec_hash(specs: Sequence[FeatureSpec]) -> str:

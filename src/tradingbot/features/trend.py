@@ -6,7 +6,7 @@ from math import inf
 
 from tradingbot.features.graph.nodes import Node, apply, lag, mean, rolling, since, smooth
 from tradingbot.features.price import CLOSE, CLOSE_CHANGE, HIGH, LOW, relative_to_close
-from tradingbot.features.spec import FeatureSpec
+from tradingbot.features.spec import FeatureSpec, technical
 
 FAST_BARS, SLOW_BARS, SIGNAL_BARS = 12, 26, 9
 DIRECTION_BARS = 14
@@ -16,10 +16,9 @@ SMA_20 = mean(CLOSE, 20)
 
 def _moving_average(bars: int) -> FeatureSpec:
     average = mean(CLOSE, bars)
-    return FeatureSpec(
+    return technical(
         name=f"sma_{bars}",
         unit="quote currency",
-        family="technical",
         raw=average,
         network=relative_to_close(average),
         formula=f"mean of the last {bars} closes",
@@ -44,10 +43,9 @@ _SIGNAL = _exponential_average(_LINE, SIGNAL_BARS, start=_MACD_START)
 
 
 def _macd(name: str, raw: Node, formula: str) -> FeatureSpec:
-    return FeatureSpec(
+    return technical(
         name=name,
         unit="quote currency",
-        family="technical",
         raw=raw,
         network=raw / CLOSE,
         formula=formula,
@@ -87,10 +85,9 @@ macd_signal = _macd("macd_signal", _SIGNAL, "EMA_9(macd_line)")
 macd_histogram = _macd("macd_histogram", _LINE - _SIGNAL, "macd_line − macd_signal")
 
 _ADX = _directional_index()
-adx_14 = FeatureSpec(
+adx_14 = technical(
     name="adx_14",
     unit="0 to 100",
-    family="technical",
     raw=_ADX,
     network=_ADX / 100.0,
     formula="Wilder average over 14 bars of 100·|DI⁺ − DI⁻| / (DI⁺ + DI⁻)",
@@ -114,10 +111,9 @@ def _wilder_average(x: Node) -> Node:
 _GAIN = _wilder_average(apply("maximum", CLOSE_CHANGE, 0.0))
 _LOSS = _wilder_average(apply("maximum", -CLOSE_CHANGE, 0.0))
 
-rsi_14 = FeatureSpec(
+rsi_14 = technical(
     name="rsi_14",
     unit="0 to 100",
-    family="technical",
     raw=100.0 * apply("divide_or", _GAIN, _GAIN + _LOSS, 0.0),
     network=apply("divide_or", _GAIN - _LOSS, _GAIN + _LOSS, 0.0),
     formula="100 · gain / (gain + loss), Wilder averages over 14 bars",
@@ -140,10 +136,9 @@ def _smoothed(position: Node, times: int) -> Node:
 def _stochastic(name: str, times: int, formula: str) -> FeatureSpec:
     raw = apply("divide_or", CLOSE - _LOWEST, _RANGE, 0.0)
     centred = apply("divide_or", (CLOSE - _LOWEST) * 2.0 - _RANGE, _RANGE, 0.0)
-    return FeatureSpec(
+    return technical(
         name=name,
         unit="0 to 100",
-        family="technical",
         raw=100.0 * _smoothed(raw, times),
         network=_smoothed(centred, times),
         formula=formula,

@@ -6,7 +6,7 @@ from math import inf
 
 from tradingbot.features.graph.nodes import apply, lag, mean, rolling, smooth
 from tradingbot.features.price import CLOSE, HIGH, LOW
-from tradingbot.features.spec import FeatureSpec
+from tradingbot.features.spec import technical
 from tradingbot.features.trend import SMA_20
 
 RANGE_BARS = 14
@@ -23,10 +23,9 @@ LOG_RETURN = apply("log_ratio", CLOSE, _PREVIOUS)
 REALISED_VOLATILITY = rolling("deviation", LOG_RETURN, REALISED_BARS)
 _BANDWIDTH = 4.0 * rolling("deviation", CLOSE, 20) / SMA_20
 
-atr_14 = FeatureSpec(
+atr_14 = technical(
     name="atr_14",
     unit="quote currency",
-    family="technical",
     raw=ATR_14,
     network=ATR_14 / CLOSE,
     formula="Wilder average over 14 bars of max(high, previous close) − min(low, previous close)",
@@ -35,10 +34,9 @@ atr_14 = FeatureSpec(
     nan_policy="NaN for the first 14 bars",
     description="Average true range",
 )
-bollinger_bandwidth = FeatureSpec(
+bollinger_bandwidth = technical(
     name="bollinger_bandwidth",
     unit="fraction",
-    family="technical",
     raw=_BANDWIDTH,
     network=_BANDWIDTH,
     formula="(upper − lower) / middle of bands at sma_20 ± 2 population standard deviations",

@@ -32,22 +32,13 @@ from tradingbot.domain.errors import TradingBotError
 from tradingbot.plugins.loading import load_installed, load_plugin
 
 # (noun, module); None puts the module's commands at the top level.
+_VERBS = ("demo", "doctor", "train", "backtest", "evaluate", "gates", "envcheck")
+_ORDER = (
+    *("demo", "doctor", "data", "universe", "features", "market", "train", "supervised"),
+    *("runs", "plugins", "backtest", "evaluate", "gates", "envcheck", "config"),
+)
 COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (
-    (None, "tradingbot.app.cli.demo"),
-    (None, "tradingbot.app.cli.doctor"),
-    ("data", "tradingbot.app.cli.data"),
-    ("universe", "tradingbot.app.cli.universe"),
-    ("features", "tradingbot.app.cli.features"),
-    ("market", "tradingbot.app.cli.market"),
-    (None, "tradingbot.app.cli.train"),
-    ("supervised", "tradingbot.app.cli.supervised"),
-    ("runs", "tradingbot.app.cli.runs"),
-    ("plugins", "tradingbot.app.cli.plugins"),
-    (None, "tradingbot.app.cli.backtest"),
-    (None, "tradingbot.app.cli.evaluate"),
-    (None, "tradingbot.app.cli.gates"),
-    (None, "tradingbot.app.cli.envcheck"),
-    ("config", "tradingbot.app.cli.config"),
+    *((None if name in _VERBS else name, f"tradingbot.app.cli.{name}") for name in _ORDER),
     ("bench", "tradingbot_benchmarks.cli.commands"),
 )
 

@@ -29,10 +29,7 @@ def list_features(as_json: JsonOption = False) -> None:
 
     rows = [
         {
-            "id": spec.id,
-            "family": spec.family,
-            "unit": spec.unit,
-            "lookback_bars": spec.lookback_bars,
+            **{key: getattr(spec, key) for key in ("id", "family", "unit", "lookback_bars")},
             "remembers": "lookback" if spec.finite_memory else "everything",
             "formula": spec.formula,
             "network_formula": spec.network_formula,

@@ -87,17 +87,10 @@ class QualityCheck:
         )
         return [
             Finding(
-                code=self.code,
-                case=self.case,
-                severity=self.severity,
-                symbol=row["symbol"],
-                count=row["count"],
-                first_at=row["at"],
-                example=row["example"],
-                message=self.message,
-                action=action or self.action,
+                *(self.code, self.case, self.severity, symbol, count, at, example),
+                *(self.message, action or self.action),
             )
-            for row in merged.iter_rows(named=True)
+            for symbol, count, at, example in merged.iter_rows()
         ]
 
 

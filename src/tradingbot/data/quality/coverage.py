@@ -25,12 +25,9 @@ def no_coverage() -> Coverage:
     """Return the coverage of a set without bars."""
     columns: dict[str, pl.DataType | type[pl.DataType]] = {
         "symbol": pl.String,
-        "expected": pl.Int64,
-        "present": pl.Int64,
-        "missing": pl.Int64,
+        **dict.fromkeys(("expected", "present", "missing"), pl.Int64),
         "fraction": pl.Float64,
-        "first": UTC_TIME,
-        "last": UTC_TIME,
+        **dict.fromkeys(("first", "last"), UTC_TIME),
     }
     return Coverage(pl.DataFrame(schema=columns), pl.DataFrame(schema={"symbol": pl.String}))
 

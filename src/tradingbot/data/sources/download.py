@@ -19,7 +19,7 @@ import polars as pl
 
 from tradingbot.data.atomic import atomic_file, sweep_temporaries
 from tradingbot.data.manifest import Adjustment
-from tradingbot.data.schema import UTC_TIME
+from tradingbot.data.schema import PRICE_COLUMNS, UTC_TIME
 from tradingbot.data.sources.pacing import Clock
 from tradingbot.data.sources.source import Progress
 from tradingbot.domain.errors import ConfigError, SourceError
@@ -35,11 +35,7 @@ FRESH_FOR = timedelta(minutes=15)
 
 VENDOR_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "started_at": UTC_TIME,  # both vendors stamp bars at their start
-    "open": pl.Float64,
-    "high": pl.Float64,
-    "low": pl.Float64,
-    "close": pl.Float64,
-    "volume": pl.Float64,
+    **dict.fromkeys((*PRICE_COLUMNS, "volume"), pl.Float64),
     "vwap": pl.Float64,  # NaN where the vendor has none
 }
 _FETCHED_AT = "fetched_at"

@@ -135,17 +135,15 @@ class Patience:
             try:
                 return send()
             except TransientFailure as e:
-                if (e.retry_after_s or 0) > self.policy.longest_asked_wait_s:
+                limit, was = f"{failures} attempts", e.reason
+                asks_too_much = (e.retry_after_s or 0) > self.policy.longest_asked_wait_s
+                if asks_too_much:
+                    limit = f"{self.policy.longest_asked_wait_s:g} s"
+                    was += f", asks to wait {e.retry_after_s:g} s"
+                if asks_too_much or failures == self.policy.attempts:
                     raise SourceError(
-                        f"{vendor} must answer within {self.policy.longest_asked_wait_s:g} s",
-                        was=f"{e.reason}, asks to wait {e.retry_after_s:g} s",
-                        where=where,
-                        remedy="Run the command again later; what was fetched is kept",
-                    ) from e
-                if failures == self.policy.attempts:
-                    raise SourceError(
-                        f"{vendor} must answer within {failures} attempts",
-                        was=e.reason,
+                        f"{vendor} must answer within {limit}",
+                        was=was,
                         where=where,
                         remedy="Run the command again later; what was fetched is kept",
                     ) from e

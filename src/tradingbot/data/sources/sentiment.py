@@ -122,25 +122,17 @@ def _require_later(available_at: pl.Series, stamps: pl.Series, where: str) -> No
     """
     is_midnight = stamps.dt.time() == time(0)
     early = (available_at < stamps) | (is_midnight & (available_at == stamps))
-    if early.any():
-        raise _too_early(available_at, stamps, early, where)
-    if is_midnight.sum() >= _DAYS_FRAC * len(stamps):
+    if not early.any() and is_midnight.sum() >= _DAYS_FRAC * len(stamps):
         early = is_midnight & (available_at < stamps + _DAY)
-        if early.any():
-            raise _too_early(available_at, stamps, early, where)
-
-
-def _too_early(
-    available_at: pl.Series, stamps: pl.Series, early: pl.Series, where: str
-) -> DataError:
-    row = int(early.arg_true()[0])
-    return DataError(
-        "a score must be available after the time it is about; a day lasts until midnight",
-        was=f"{available_at[row]} for {stamps[row]} in row {row + 1}",
-        where=where,
-        remedy=f"{_LOOK_AHEAD}: say --sentiment-delay 1d or more, correct available_at, or, if "
-        "scores cover less than their day, stamp them with the moment instead of midnight",
-    )
+    if early.any():
+        row = int(early.arg_true()[0])
+        raise DataError(
+            "a score must be available after the time it is about; a day lasts until midnight",
+            was=f"{available_at[row]} for {stamps[row]} in row {row + 1}",
+            where=where,
+            remedy=f"{_LOOK_AHEAD}: say --sentiment-delay 1d or more, correct available_at, or, if "
+            "scores cover less than their day, stamp them with the moment instead of midnight",
+        )
 
 
 def _require_single(covariates: pl.DataFrame, where: str) -> pl.DataFrame:

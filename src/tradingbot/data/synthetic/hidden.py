@@ -109,17 +109,9 @@ def _decoy(name: str, grid: GridSpec, seed: int, *, wanted: bool) -> dict[str, F
     return {"signal": draw_ar1(stream(seed, name, "decoy"), grid.shape, phi=0.9)}
 
 
+_TREND = "a latent drift, seen in prices only"
+_REVERSION = "passing deviations from a random walk, seen in prices only"
 SPECS = (
-    MarketSpec(
-        "hidden_trend",
-        "a latent drift, seen in prices only",
-        HiddenTrendParams,
-        generate_hidden_trend,
-    ),
-    MarketSpec(
-        "hidden_reversion",
-        "passing deviations from a random walk, seen in prices only",
-        HiddenReversionParams,
-        generate_hidden_reversion,
-    ),
+    MarketSpec("hidden_trend", _TREND, HiddenTrendParams, generate_hidden_trend),
+    MarketSpec("hidden_reversion", _REVERSION, HiddenReversionParams, generate_hidden_reversion),
 )

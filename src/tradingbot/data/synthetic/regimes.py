@@ -168,15 +168,10 @@ def _symbol_block(
     params: RegimesParams, stage: _Stage, traits: SymbolTraits, seed: int
 ) -> dict[str, FloatArray]:
     own = _own_steps(params, stage, traits, seed)
-    sentiment = (
-        {
-            "sentiment": sentiment_events(
-                own, traits, stage.clock, seed, params.sentiment_per_session
-            )
-        }
-        if params.sentiment
-        else {}
-    )
+    sentiment: dict[str, FloatArray] = {}
+    if params.sentiment:
+        often = params.sentiment_per_session
+        sentiment["sentiment"] = sentiment_events(own, traits, stage.clock, seed, often)
     gap, bar, variance = _total_steps(stage, traits, own)
     del own
     drift = stage.drifts[stage.regime][:, None] * traits.betas

@@ -20,6 +20,10 @@ CERTIFICATE_FILE = "certificate.json"
 PANEL_SUBJECTS = ("features", "scaling", "every_bar")
 """What must have been proved before a panel may be read."""
 
+_OF_THE_PROOF = (
+    *("common_cuts", "staggered_cuts", "perturbations"),
+    *("seed", "comparisons", "recomputations"),
+)
 _REMEDY = "Run: tradingbot features prove-causal"
 
 
@@ -109,21 +113,10 @@ def issue_certificate(report: CausalityReport, identity: PanelIdentity) -> Certi
         **identity.model_dump(),
         scaler_code_sha256=scaler_code_sha256(),
         outputs=tuple(
-            ProvedOutput(
-                subject=verdict.subject,
-                output=verdict.output,
-                scope=verdict.scope,
-                known_from=verdict.known_from,
-                comparisons=verdict.comparisons,
-            )
-            for verdict in report.verdicts
+            ProvedOutput(**{name: getattr(each, name) for name in ProvedOutput.model_fields})
+            for each in report.verdicts
         ),
-        common_cuts=report.common_cuts,
-        staggered_cuts=report.staggered_cuts,
-        perturbations=report.perturbations,
-        seed=report.seed,
-        comparisons=report.comparisons,
-        recomputations=report.recomputations,
+        **{name: getattr(report, name) for name in _OF_THE_PROOF},
         code_version=__version__,
     )
     return certificate.model_copy(update={"sha256": certificate.content_sha256()})

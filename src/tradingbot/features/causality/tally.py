@@ -184,15 +184,8 @@ class Tally:
         elif self._ignores_inputs(elsewhere) and not (self.scope == "grid" and self._counts()):
             status, reason = "unproved", _IGNORES
         return ProofVerdict(
-            subject=self.subject,
-            output=self.output,
-            scope=self.scope,
-            known_from=self.known_from,
-            status=status,
-            comparisons=self.comparisons,
-            differing=self.differing,
-            offence=self.offence,
-            reason=reason,
+            *(self.subject, self.output, self.scope, self.known_from, status),
+            *(self.comparisons, self.differing, self.offence, reason),
         )
 
     def _readable(self, got: Mapping[str, Output] | str, length: int) -> NDArray[Any] | str:

@@ -68,18 +68,12 @@ def _squash(x: Array, out: Array) -> None:
     np.divide(x, out, out=out)
 
 
+_OF_NUMPY = (
+    *("add", "subtract", "multiply", "divide", "negative", "absolute"),
+    *("sign", "sqrt", "log1p", "maximum", "minimum"),
+)
 ELEMENTWISE: Mapping[str, ElementwiseFunction] = {
-    "add": np.add,
-    "subtract": np.subtract,
-    "multiply": np.multiply,
-    "divide": np.divide,
-    "negative": np.negative,
-    "absolute": np.abs,
-    "sign": np.sign,
-    "sqrt": np.sqrt,
-    "log1p": np.log1p,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
+    **{name: getattr(np, name) for name in _OF_NUMPY},
     "exceeds": np.greater,  # 1 where a > b, else 0, also where undefined
     SINGLE: _single,
     "divide_or": _divide_or,
