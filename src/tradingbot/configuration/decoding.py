@@ -40,9 +40,9 @@ def describe_violation(
 ) -> ConfigError:
     """Return the first violation of a model, in order of files and lines, as our error."""
     violations = error.errors(include_url=False)
-    first = min(violations, key=lambda item: _line(places, _known_part(item["loc"], places)))
-    keys = _known_part(first["loc"], places)
-    options = [item for item in violations if _known_part(item["loc"], places) == keys]
+    first = min(violations, key=lambda item: _line(places, known_part(item["loc"], places)))
+    keys = known_part(first["loc"], places)
+    options = [item for item in violations if known_part(item["loc"], places) == keys]
     return _describe([dict(item) for item in options], keys, places, root)
 
 
@@ -96,7 +96,8 @@ def _rule_of(
     return _TYPE_RULES.get(kind, (f"be valid ({kind})", ""))
 
 
-def _known_part(loc: tuple[int | str, ...], places: Mapping[KeyPath, Place]) -> KeyPath:
+def known_part(loc: tuple[int | str, ...], places: Mapping[KeyPath, Place]) -> KeyPath:
+    """Return the longest beginning of a path of keys whose place is known."""
     """Cut off what pydantic appends for members of a union."""
     for length in range(len(loc), 0, -1):
         if loc[:length] in places:

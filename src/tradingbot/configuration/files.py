@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from tradingbot.configuration.decoding import decode
+from tradingbot.configuration.decoding import decode, known_part
 from tradingbot.configuration.pipeline import PipelineConfig
 from tradingbot.configuration.yaml_reader import Document, KeyPath, Place, read_document
 from tradingbot.domain.errors import ConfigError, UserError, require_known
@@ -131,10 +132,8 @@ def merge(parent: Document, child: Document) -> Document:
 
 def place_of(places: Mapping[KeyPath, Place], keys: KeyPath) -> str | None:
     """File and line of a value or of the nearest mapping around it; None for a default."""
-    for length in range(len(keys), 0, -1):
-        if keys[:length] in places:
-            return str(places[keys[:length]])
-    return None
+    known = known_part(keys, places)
+    return str(places[known]) if known else None
 
 
 def _read_chain(
@@ -214,17 +213,11 @@ def _check_windows(loaded: LoadedConfig, bars: int) -> None:
             )
 
 
-class _placed:  # noqa: N801 - used as a statement
+@contextmanager
+def _placed(loaded: LoadedConfig, *keys: str) -> Iterator[None]:
     """Give errors of registries the place in the file that caused them."""
-
-    def __init__(self, loaded: LoadedConfig, *keys: str) -> None:
-        self.where = loaded.place_of(*keys)
-
-    def __enter__(self) -> None:
-        """Do nothing on the way in."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, UserError):
-            raise ConfigError(
-                error.rule, was=error.was, where=self.where or error.where, remedy=error.remedy
-            ) from error
+    try:
+        yield
+    except UserError as e:
+        where = loaded.place_of(*keys) or e.where
+        raise ConfigError(e.rule, was=e.was, where=where, remedy=e.remedy) from e

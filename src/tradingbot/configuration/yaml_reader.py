@@ -196,11 +196,9 @@ def _construct_number_or_date(kind: str, text: str, place: Place) -> int | float
         if kind == "timestamp":
             return date.fromisoformat(text)
         plain = text.replace("_", "")
-        return (
-            int(plain)
-            if kind == "int"
-            else float(plain.replace(".inf", "inf").replace(".nan", "nan"))
-        )
+        if kind == "int":
+            return int(plain)
+        return float(plain.replace(".inf", "inf").replace(".nan", "nan"))
     except ValueError as e:
         rule = "a date must exist" if kind == "timestamp" else f"must be a {kind}"
         raise ConfigError(rule, was=repr(text[:40]), where=str(place)) from e

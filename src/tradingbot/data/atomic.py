@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import shutil
 import uuid
@@ -85,6 +86,12 @@ def write_text(path: Path, text: str) -> None:
     """Write a small text file atomically."""
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def file_sha256(path: Path) -> str:
+    """Hash the whole file (hex SHA-256)."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sweep_temporaries(folder: Path) -> int:

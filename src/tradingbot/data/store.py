@@ -21,7 +21,7 @@ import polars as pl
 from pydantic import ValidationError
 
 from tradingbot import __version__
-from tradingbot.data.atomic import atomic_directory, sweep_temporaries, write_text
+from tradingbot.data.atomic import atomic_directory, file_sha256, sweep_temporaries, write_text
 from tradingbot.data.manifest import DatasetManifest, Provenance, StoredFile
 from tradingbot.data.schema import COVARIATE_COLUMNS, require_bars, require_covariates
 from tradingbot.domain.errors import DataError, StorageError, suggest
@@ -218,12 +218,7 @@ def _write(path: Path, frame: pl.DataFrame) -> StoredFile:
         if code is None:
             raise
         raise OSError(int(code[1]), os.strerror(int(code[1])), str(path)) from e
-    return StoredFile(sha256=_file_hash(path), bytes=path.stat().st_size, rows=frame.height)
-
-
-def _file_hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return StoredFile(sha256=file_sha256(path), bytes=path.stat().st_size, rows=frame.height)
 
 
 def _describe(
@@ -250,7 +245,7 @@ def _describe(
 def _read(dataset: Dataset, file: str) -> pl.DataFrame:
     path, remedy = dataset.folder / file, "Delete the dataset's folder and import again"
     try:
-        if _file_hash(path) != dataset.manifest.files[file].sha256:
+        if file_sha256(path) != dataset.manifest.files[file].sha256:
             rule = "stored file must match its manifest"
             raise StorageError(rule, was="other content", where=str(path), remedy=remedy)
         return pl.read_parquet(path)

@@ -13,14 +13,14 @@ import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tradingbot import __version__
-from tradingbot.data.atomic import atomic_directory, sweep_temporaries
+from tradingbot.data.atomic import atomic_directory, file_sha256, sweep_temporaries
 from tradingbot.domain.errors import DataError, StorageError, UncertifiedPanelError, require_known
 from tradingbot.features.causality.certificate import Certificate
 from tradingbot.features.causality.certificate import require_certificate as find_certificate
@@ -28,7 +28,7 @@ from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import BAR_FIELDS, BoolArray, FloatArray, MarketInputs
 from tradingbot.features.registry import covariate_features, regime_features, technical_features
 from tradingbot.features.spec import FeatureSpec, spec_hash
-from tradingbot.features.tensor_files import file_sha256, header_sha256, map_tensors, write_tensors
+from tradingbot.features.tensor_files import header_sha256, map_tensors, write_tensors
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -120,8 +120,8 @@ class Panel:
                     remedy="Run: tradingbot features prove-causal",
                 )
         path = folder / PANEL_FILE
-        _require_same_file(manifest, path, verify=verify or require_certificate)
-        return cls(folder, manifest, certificate, _map_described(manifest, path))
+        arrays = _map_described(manifest, path, verify=verify or require_certificate)
+        return cls(folder, manifest, certificate, arrays)
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -271,27 +271,18 @@ def _read_manifest(folder: Path) -> PanelManifest:
         ) from e
 
 
-def _require_same_file(manifest: PanelManifest, path: Path, *, verify: bool) -> None:
+def _map_described(manifest: PanelManifest, path: Path, *, verify: bool) -> dict[str, NDArray[Any]]:
     is_same = (
         header_sha256(path) == manifest.header_sha256
         and path.stat().st_size == manifest.file_bytes
         and (not verify or file_sha256(path) == manifest.file_sha256)
     )
-    if not is_same:
-        _refuse_other_content(path)
-
-
-def _map_described(manifest: PanelManifest, path: Path) -> dict[str, NDArray[Any]]:
-    arrays = map_tensors(path)
+    arrays = map_tensors(path) if is_same else {}
     if {name: values.shape for name, values in arrays.items()} != manifest.shapes:
-        _refuse_other_content(path)
+        raise StorageError(
+            "panel must match its manifest",
+            was="other content",
+            where=str(path),
+            remedy="Delete that folder and run: tradingbot features build",
+        )
     return arrays
-
-
-def _refuse_other_content(path: Path) -> NoReturn:
-    raise StorageError(
-        "panel must match its manifest",
-        was="other content",
-        where=str(path),
-        remedy="Delete that folder and run: tradingbot features build",
-    )

@@ -18,10 +18,15 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tradingbot import __version__
-from tradingbot.data.atomic import atomic_directory, discard_directory, sweep_temporaries
+from tradingbot.data.atomic import (
+    atomic_directory,
+    discard_directory,
+    file_sha256,
+    sweep_temporaries,
+)
 from tradingbot.domain.errors import StorageError
 from tradingbot.features.scaling import Scaler, ScalerKind, scaler_code_sha256
-from tradingbot.features.tensor_files import file_sha256, map_tensors, write_tensors
+from tradingbot.features.tensor_files import map_tensors, write_tensors
 
 SCALERS_FOLDER = "scalers"
 _DESCRIBED = ("kind", "feature_names", "symbols", "train_first", "train_last", "clip")

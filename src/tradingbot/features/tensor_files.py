@@ -126,12 +126,6 @@ def header_sha256(path: Path) -> str:
         return hashlib.sha256(file.read(start)).hexdigest()
 
 
-def file_sha256(path: Path) -> str:
-    """Hash the whole file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     entries = dict(pairs)
     if len(entries) != len(pairs):

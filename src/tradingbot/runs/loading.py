@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tradingbot.data.atomic import file_sha256
 from tradingbot.domain.errors import StorageError
-from tradingbot.features.tensor_files import file_sha256, map_tensors
+from tradingbot.features.tensor_files import map_tensors
 from tradingbot.runs.foreign import refuse_foreign
 from tradingbot.runs.manifest import (
     AGENT_FILE,

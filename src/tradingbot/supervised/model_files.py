@@ -16,9 +16,8 @@ from typing import Any, Literal, NoReturn
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from tradingbot.data.atomic import atomic_directory, sweep_temporaries
+from tradingbot.data.atomic import atomic_directory, file_sha256, sweep_temporaries
 from tradingbot.domain.errors import ConfigError, StorageError, UserError, suggest
-from tradingbot.features.tensor_files import file_sha256
 from tradingbot.supervised.calibration import Calibration
 from tradingbot.supervised.catalogue import build_classifier
 from tradingbot.supervised.probability_model import ModelStage, ProbabilityModel

@@ -9,14 +9,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from tradingbot.data.atomic import file_sha256
 from tradingbot.domain.errors import StorageError
-from tradingbot.features.tensor_files import (
-    file_sha256,
-    header_sha256,
-    map_tensors,
-    read_header,
-    write_tensors,
-)
+from tradingbot.features.tensor_files import header_sha256, map_tensors, read_header, write_tensors
 
 TENSORS = {
     "flags": np.array([True, False, True]),

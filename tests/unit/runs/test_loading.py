@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from fixtures.small_runs import content, make_run
+from tradingbot.data.atomic import file_sha256
 from tradingbot.domain.errors import StorageError
-from tradingbot.features.tensor_files import file_sha256
 from tradingbot.runs import RunDirectory, latest_good, load_checkpoint, save_checkpoint
 from tradingbot.runs.manifest import CheckpointManifest
 

@@ -5,26 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import read_options, read_pairs
-from tradingbot.app.console import print_json, print_note, print_table, progress_bar
+from tradingbot.app.console import print_note, print_table, progress_bar, show_json
 from tradingbot.domain.errors import require_known
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from tradingbot.data.ingest import Ingested
     from tradingbot.data.quality.check import Finding
     from tradingbot.data.sources.source import BarSource
     from tradingbot.domain.universe import Universe
 
 app = typer.Typer()
 
+_ADJUSTMENTS = ("none", "split", "split_dividend")
 NameOption = Annotated[str, Option("--name", help="What to call the dataset from now on.")]
 UniverseOption = Annotated[
     str | None,
@@ -96,9 +94,7 @@ def import_files(  # noqa: PLR0913 - one option for each way in which vendors' f
         timeframe=timeframe,
         grid=BarGrid(_choice("--grid", grid, [g.value for g in BarGrid])),
         calendar=calendar or (members.calendar if members else "XNYS"),
-        adjustment=_choice(  # type: ignore[arg-type]
-            "--adjustment", adjustment, ("none", "split", "split_dividend")
-        ),
+        adjustment=_choice("--adjustment", adjustment, _ADJUSTMENTS),  # type: ignore[arg-type]
         renames=read_pairs(rename, "--rename"),
         symbols=tuple(s.strip() for s in symbols.split(",")) if symbols else None,
         delimiter=delimiter,
@@ -106,15 +102,11 @@ def import_files(  # noqa: PLR0913 - one option for each way in which vendors' f
     )
     low, high = sentiment_range
     delay = Timeframe.parse(sentiment_delay).duration if sentiment_delay else None
-    scores = (
-        read_sentiment(sentiment, column=sentiment_column, low=low, high=high, delay=delay)
-        if sentiment
-        else None
-    )
-    ingested = _store(
-        invocation_of(context), FileSource(config), name, members, strict=strict, covariates=scores
-    )
-    _report(invocation_of(context), ingested, name, as_json=as_json)
+    scores = None
+    if sentiment:
+        scores = read_sentiment(sentiment, column=sentiment_column, low=low, high=high, delay=delay)
+    options = {"universe": members, "strict": strict, "extra_covariates": scores}
+    _store(invocation_of(context), FileSource(config), name, as_json=as_json, **options)
 
 
 @app.command("generate")
@@ -150,8 +142,7 @@ def generate_market(  # noqa: PLR0913 - one option for each thing that identifie
         timeframe=timeframe,
         params=read_options(params, "--set"),
     )
-    ingested = _store(invocation_of(context), source, name, None)
-    _report(invocation_of(context), ingested, name, as_json=as_json)
+    _store(invocation_of(context), source, name, as_json=as_json)
 
 
 @app.command("download")
@@ -187,46 +178,27 @@ def download(  # noqa: PLR0913 - one option for each thing that identifies a dow
         start=start.date(),
         end=end.date(),
         timeframe=Timeframe.parse(timeframe),
-        adjustment=_choice(  # type: ignore[arg-type]
-            "--adjustment", adjustment, ("none", "split", "split_dividend")
-        ),
+        adjustment=_choice("--adjustment", adjustment, _ADJUSTMENTS),  # type: ignore[arg-type]
         calendar=members.calendar,
     )
     invocation = invocation_of(context)
     vendor = open_vendor(source, request, invocation.workspace / "downloads")
-    ingested = _store(invocation, vendor, name, members, strict=strict)
-    _report(invocation_of(context), ingested, name, as_json=as_json)
+    _store(invocation, vendor, name, as_json=as_json, universe=members, strict=strict)
 
 
 def _store(
-    invocation: Invocation,
-    source: BarSource,
-    name: str,
-    universe: Universe | None,
-    *,
-    strict: bool = False,
-    covariates: pl.DataFrame | None = None,
-) -> Ingested:
+    invocation: Invocation, source: BarSource, name: str, *, as_json: bool, **options: Any
+) -> None:
+    """Ingest what a source delivers and say what was stored; options are those of `ingest`."""
     from tradingbot.data.ingest import ingest
     from tradingbot.data.store import BarStore
 
     with progress_bar("bars") as progress:
-        return ingest(
-            source,
-            BarStore(invocation.workspace),
-            name=name,
-            universe=universe,
-            strict=strict,
-            extra_covariates=covariates,
-            progress=progress,
-        )
-
-
-def _report(invocation: Invocation, ingested: Ingested, name: str, *, as_json: bool) -> None:
+        store = BarStore(invocation.workspace)
+        ingested = ingest(source, store, name=name, progress=progress, **options)
     dataset, manifest = ingested.dataset, ingested.dataset.manifest
-    if as_json:
-        stored = {"manifest": manifest, "findings": ingested.findings}
-        print_json({"name": name, "id": dataset.id, **stored})
+    stored = {"manifest": manifest, "findings": ingested.findings}
+    if show_json(as_json, {"name": name, "id": dataset.id, **stored}):
         return
     kind = "synthetic" if manifest.provenance.synthetic else manifest.provenance.provider
     rows = [

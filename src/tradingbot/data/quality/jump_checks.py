@@ -14,6 +14,7 @@ from tradingbot.data.quality import check
 from tradingbot.data.quality.check import as_text, describe, no_hits
 from tradingbot.data.quality.row_checks import ROBUST_SIGMA
 from tradingbot.data.quality.view import QualityView
+from tradingbot.data.schema import BAR_KEY
 
 JUMP_FRAC = 0.2
 JUMP_SIGMAS = 10.0
@@ -62,13 +63,7 @@ def find_jumps(view: QualityView) -> pl.DataFrame:
     """Large moves of a real market that no split or splice explains."""
     if view.provenance.synthetic:
         return no_hits()
-    jumps = _jump_rows(view)
-    explained = [
-        rows.select("symbol", "closed_at") for rows in (_split_rows(view), _splice_rows(view))
-    ]
-    unexplained = jumps.join(
-        pl.concat(explained), on=["symbol", "closed_at"], how="anti", maintain_order="left"
-    )
+    unexplained = _without(_without(_jump_rows(view), _split_rows(view)), _splice_rows(view))
     return describe(unexplained, _PERCENT)
 
 
@@ -124,12 +119,11 @@ def _split_rows(view: QualityView) -> pl.DataFrame:
     is_split &= not view.provenance.synthetic
     rows = rows.with_columns(factor=pl.Series(np.exp(nearest), dtype=pl.Float64))
     splits = rows.filter(pl.Series(is_split, dtype=pl.Boolean))
-    return splits.join(
-        _splice_rows(view).select("symbol", "closed_at"),
-        on=["symbol", "closed_at"],
-        how="anti",
-        maintain_order="left",
-    )
+    return _without(splits, _splice_rows(view))
+
+
+def _without(rows: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+    return rows.join(others, on=BAR_KEY, how="anti", maintain_order="left")
 
 
 def _level_shift(bars: pl.DataFrame, rows: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 import polars as pl
 from pydantic import BaseModel, ConfigDict
 
+from tradingbot.data.atomic import file_sha256
 from tradingbot.data.manifest import Adjustment, Provenance
 from tradingbot.data.normalise import StampRules, require_order, resolve_columns, to_bars
 from tradingbot.data.schema import BAR_KEY
@@ -145,7 +146,7 @@ class FileSource:
         self, files: list[Path], rows: int, ignored: set[str], *, is_vendor_vwap: bool
     ) -> Provenance:
         config = self.config
-        hashes = [f"{file.name} {_sha256(file)}" for file in files]
+        hashes = [f"{file.name} {file_sha256(file)}" for file in files]
         detail: dict[str, str | int | float | bool] = {
             "file": config.path.name,
             "files": len(files),
@@ -178,8 +179,3 @@ class FileSource:
 def _suffix(file: Path) -> str:
     name = file.name.lower()
     return next((suffix for suffix in FORMATS if name.endswith(suffix)), "")
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
