@@ -4,6 +4,8 @@ PYTHON ?= $(firstword $(shell command -v python3.11 python3.12 python3.13 python
 VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
+# Workers fill the cores: threads inside them would wait for each other. Files as they are listed: the long ones come first.
+PYTEST := OMP_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: help install install-demo install-bench install-dev demo test test-slow bench lint type format coverage clean
 
@@ -19,10 +21,10 @@ demo: install-demo  ## The whole story on a synthetic market, to a verdict; MARK
 	$(BIN)/tradingbot demo $(if $(MARKET),--market $(MARKET))
 
 test: install-dev lint type  ## Lint, types and the default test suite
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" -q
+	$(PYTEST) -m "not slow"
 
 test-slow: install-dev  ## The long tests as well
-	$(BIN)/python -m pytest -n $(JOBS) -m slow -q
+	$(PYTEST) -m slow
 
 bench: install-bench  ## Measure speed against references in the same run
 	$(BIN)/tradingbot bench data
@@ -40,7 +42,7 @@ format: install-dev  ## Format and sort imports
 	$(BIN)/ruff format src tests benchmarks examples
 
 coverage: install-dev  ## Line and branch coverage of the default suite
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" -q --cov=tradingbot --cov-branch --cov-report=term-missing
+	$(PYTEST) -m "not slow" --cov=tradingbot --cov-branch --cov-report=term-missing
 
 clean:  ## Remove the environment, caches and the workspace
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis workspace

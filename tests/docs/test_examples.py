@@ -1,16 +1,20 @@
 """Every example runs: doctests in the sources, code blocks in README.md and docs/.
 
 Fences: `python` runs in one namespace per page; of `console` and `bash` the lines that call
-`tradingbot` run with the installed entry point. Words after the language:
-`exact` compares the output, `exit=N` expects another exit code, `no-run <reason>` only shows.
+`tradingbot` run, in this process where no shell is needed, else with the installed entry point.
+Words after the language: `exact` compares the output, `exit=N` expects another exit code,
+`no-run <reason>` only shows.
 """
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import importlib
+import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tradingbot.app.cli.application import run
 
 # A page that declares parts of its own must not show them to the tests after it.
 pytestmark = pytest.mark.usefixtures("clean_plugins")
@@ -31,6 +37,7 @@ PAGES = sorted(
     path for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")) if path.exists()
 )
 SHELLS = ("console", "bash", "sh", "shell")
+_SHELL = re.compile(r"[|><&;$`*]")
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<info>.*)$")
 
 
@@ -133,27 +140,35 @@ def _run_python(block: Block, namespace: dict[str, object]) -> None:
 
 
 def _run_command(command: str, shown: str, block: Block, folder: Path) -> None:
+    code, out, err = _run_in_a_shell(command, folder) if _SHELL.search(command) else _run(command)
+    assert code == block.exit_code, (
+        f"line {block.line}: {command!r} left with {code}: {err.strip()[-500:]}"
+    )
+    if "exact" in block.words:
+        assert out.strip() == shown.strip(), f"line {block.line}: {command!r}"
+
+
+def _run(command: str) -> tuple[int, str, str]:
+    """Run a plain command here: packages are imported once, not once per example."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run(shlex.split(command, comments=True)[1:])
+    return code, out.getvalue(), err.getvalue()
+
+
+def _run_in_a_shell(command: str, folder: Path) -> tuple[int, str, str]:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    environment = {
-        **os.environ,
-        "PATH": path,
-        "TRADINGBOT_WORKSPACE": str(folder / "workspace"),
-        "NO_COLOR": "1",
-    }
+    workspace = str(folder / "workspace")
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         cwd=folder,
-        env=environment,
+        env={**os.environ, "PATH": path, "TRADINGBOT_WORKSPACE": workspace, "NO_COLOR": "1"},
         capture_output=True,
         text=True,
         timeout=180,
         check=False,
     )
-    assert done.returncode == block.exit_code, (
-        f"line {block.line}: {command!r} left with {done.returncode}: {done.stderr.strip()[-500:]}"
-    )
-    if "exact" in block.words:
-        assert done.stdout.strip() == shown.strip(), f"line {block.line}: {command!r}"
+    return done.returncode, done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -168,6 +183,7 @@ def test_module_doctests_pass(name: str) -> None:
 def test_page_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TRADINGBOT_WORKSPACE", str(tmp_path / "workspace"))
+    monkeypatch.setenv("NO_COLOR", "1")
 
     run_page(page.read_text(encoding="utf-8"), tmp_path)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from datetime import date
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tradingbot.app.cli.application import run
 from tradingbot.app.demo import story as demo
 from tradingbot.app.demo.page import render_demo
 from tradingbot.app.demo.story import DemoResult, run_demo
@@ -118,3 +120,19 @@ def test_page_of_a_leaking_panel_says_so(result: DemoResult) -> None:
     assert '<span class="badge bad">leaks</span>' in html
     assert "Certificate: none." in html
     assert '<span class="badge good">proved</span>' not in html
+
+
+def test_demo_without_a_certificate_leaves_with_1(
+    tmp_path: Path,
+    result: DemoResult,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(demo, "run_demo", lambda *_, **__: replace(result, certificate=None))
+
+    code = run(["--workspace", str(tmp_path), "demo", "--config", "quick", "--json"])
+
+    document = json.loads(capsys.readouterr().out)
+    assert code == 1
+    assert document["certificate_sha256"] is None
+    assert Path(document["page"]).is_file()
