@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError
+from tradingbot.envs.actions import read_action, read_actions
 from tradingbot.envs.batch import BatchSimulator
-from tradingbot.envs.batch.actions import read_actions
 from tradingbot.envs.batch.step import BatchStep
 from tradingbot.envs.config import EnvConfig, read_config
 from tradingbot.envs.registration import default_world
 from tradingbot.envs.single import ObservationRow, RenderMode, TradingEnv
-from tradingbot.envs.single.actions import read_action
 from tradingbot.envs.single.info import ACTION_NAMES, summarise
 from tradingbot.envs.spaces import Observation, action_space
 from tradingbot.envs.translator import Translation, number_of_code, remember

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 
 from tradingbot.domain.errors import MissingExtraError, UserError, suggest
+from tradingbot.envs.actions import read_action
 from tradingbot.envs.batch import BatchSimulator
 from tradingbot.envs.batch.observation import ArrayObservation, as_arrays, lane_of
 from tradingbot.envs.batch.step import BatchStep
 from tradingbot.envs.config import EnvConfig, read_config
-from tradingbot.envs.single.actions import read_action
 from tradingbot.envs.spaces import action_space, observation_space
 from tradingbot.envs.world import World
 from tradingbot.market.account import Account

@@ -109,12 +109,10 @@ def reward_inputs(rules: SimulatorParams, advanced: Any, xp: Maths[T]) -> Reward
     change = equity_after - equity
     zero: T = before.cash * 0.0  # carries the number format: flags and counts take it on
     side = xp.sign(before.units)
-    cost = (
-        (after.commission_paid - before.commission_paid)
-        + (after.slippage_paid - before.slippage_paid)
-        + (after.borrow_paid - before.borrow_paid)
-    )
-    closing = _closing(advanced, side, zero, xp)
+    commission = after.commission_paid - before.commission_paid
+    slippage = after.slippage_paid - before.slippage_paid
+    cost = commission + slippage + (after.borrow_paid - before.borrow_paid)
+    roi, closed_frac, ended = _closing(advanced, side, zero, xp)
     filled_as_asked = xp.sign(advanced.decision.order) * advanced.fill.units > 0.0
     age = _age(before.action_ages, advanced.decision.code)
     return RewardInputs(
@@ -125,11 +123,11 @@ def reward_inputs(rules: SimulatorParams, advanced: Any, xp: Maths[T]) -> Reward
         drawdown=xp.maximum(_ratio(after.peak - equity_after, after.peak, xp), 0.0),
         exposure=_ratio(xp.absolute(after.units) * after.mark, largest_frac * equity_after, xp),
         open_roi_before=_ratio(side * (before.mark - before.entry), before.entry, xp),
-        roi=closing.roi,
-        closed_frac=closing.closed_frac,
-        ended=closing.ended,
-        staged=xp.where(before.partial_exits > 0, closing.ended, zero),
-        pyramided=xp.where((before.adds > 0) & (closing.closed_frac > 0.0), 1.0, zero),
+        roi=roi,
+        closed_frac=closed_frac,
+        ended=ended,
+        staged=xp.where(before.partial_exits > 0, ended, zero),
+        pyramided=xp.where((before.adds > 0) & (closed_frac > 0.0), 1.0, zero),
         closed_class=before.entry_class + zero,
         bars_held=before.holding_bars + zero,
         held_before=xp.absolute(side),
@@ -149,43 +147,34 @@ def reward_inputs(rules: SimulatorParams, advanced: Any, xp: Maths[T]) -> Reward
     )
 
 
-class _Closing(NamedTuple, Generic[T]):
-    roi: T
-    closed_frac: T
-    ended: T
+def _closing(advanced: Any, side: T, zero: T, xp: Maths[T]) -> tuple[T, T, T]:
+    """Measure what the fill at the open and a stop within the bar closed.
 
-
-def _closing(advanced: Any, side: T, zero: T, xp: Maths[T]) -> _Closing[T]:
-    """Measure what the fill at the open and a stop within the bar closed."""
+    Returns:
+        `roi`, `closed_frac` and `ended` of `RewardInputs`.
+    """
     before, after, fill, stop = advanced.before, advanced.after, advanced.fill, advanced.exit_fill
     open_roi = _ratio(xp.sign(after.units) * (after.mark - after.entry), after.entry, xp)
     if isinstance(zero, float) and fill.units == 0.0 and stop.units == 0.0:
         # One account that did not trade, as in most steps: the rest would come to the same.
-        return _Closing(open_roi, zero, zero)
-    at_open = xp.where(
-        side * fill.units < 0.0,
-        xp.minimum(xp.absolute(fill.units), xp.absolute(before.units)),
-        zero,
-    )
+        return open_roi, zero, zero
+    reduced = xp.minimum(xp.absolute(fill.units), xp.absolute(before.units))
+    at_open = xp.where(side * fill.units < 0.0, reduced, zero)
     within_bar = xp.absolute(stop.units)
     closed = at_open + within_bar
     # The entry price of what a stop closed is not kept once the account is flat (it may have been
     # bought, or averaged, at this very open): it follows from the P&L that the stop realised.
     realised = after.realised - before.realised
-    paid = (after.commission_paid - before.commission_paid) + (
-        after.borrow_paid - before.borrow_paid
-    )
+    commission = after.commission_paid - before.commission_paid
+    paid = commission + (after.borrow_paid - before.borrow_paid)
     open_gain = at_open * side * (fill.price - before.entry)
     stop_gain = realised + paid - open_gain
     stop_basis = within_bar * stop.price + xp.sign(stop.units) * stop_gain
     basis = at_open * before.entry + xp.where(within_bar > 0.0, stop_basis, zero)
     ended = xp.where(after.n_trades > before.n_trades, 1.0, zero)
     left = _ratio(closed, closed + xp.absolute(after.units), xp)
-    return _Closing(
-        roi=xp.where(closed > 0.0, _ratio(realised, basis, xp), open_roi),
-        closed_frac=xp.where(ended > 0.0, 1.0, left),
-        ended=ended,
-    )
+    roi = xp.where(closed > 0.0, _ratio(realised, basis, xp), open_roi)
+    return roi, xp.where(ended > 0.0, 1.0, left), ended
 
 
 def _ratio(top: T, bottom: T, xp: Maths[T]) -> T:

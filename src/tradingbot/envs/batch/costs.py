@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError
-from tradingbot.envs.batch.actions import is_number
+from tradingbot.envs.actions import is_number
 from tradingbot.market.costs import CostProfile, CostRates, cost_profile
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tradingbot.domain.errors import UserError
-from tradingbot.envs.batch.actions import read_actions, readable_kinds
+from tradingbot.envs.actions import read_actions, readable_kinds
 from tradingbot.envs.batch.costs import read_costs
 from tradingbot.envs.batch.layout import Lanes, chance_seed, lay_out_starts, require_lanes
 from tradingbot.envs.batch.native import make_native_lanes
@@ -107,7 +107,9 @@ class BatchSimulator:
         self.arrays: LaneArrays
         """What `step_arrays` made; overwritten by the next step."""
         self._action_shapes = ((self.n_lanes,), (self.n_lanes, 1))
-        self._action_kinds = readable_kinds(config)
+        # Numbers of these kinds need no further look: none where strict.
+        space = config.rules.action.space
+        self._action_kinds = "" if config.strict else readable_kinds(space)
 
     @property
     def account(self) -> Account:

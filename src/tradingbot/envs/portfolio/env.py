@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError, UserError
+from tradingbot.envs.actions import read_actions
 from tradingbot.envs.batch import chance_seed
-from tradingbot.envs.batch.actions import read_actions
 from tradingbot.envs.batch.observation import ObservationWriter
 from tradingbot.envs.config import EnvConfig, read_config, start_mask
 from tradingbot.envs.portfolio.accounting import rebalance, sleeve_moves

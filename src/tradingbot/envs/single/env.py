@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.domain.errors import UserError
+from tradingbot.envs.actions import read_action
 from tradingbot.envs.config import EnvConfig, read_config
 from tradingbot.envs.single.account import LaneStep
-from tradingbot.envs.single.actions import read_action
 from tradingbot.envs.single.info import (
     EpisodeSummary,
     LastStepInfo,
