@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from fixtures.reward_steps import rollout, scalar_of, wild_step
-from tradingbot.market import Advanced, SimulatorParams
+from tradingbot.market import SimulatorParams
+from tradingbot.market.advance import Advanced
 from tradingbot.rewards import (
     OBJECTIVES,
     REWARD_PRESETS,

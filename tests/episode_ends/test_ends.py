@@ -10,14 +10,9 @@ import torch
 
 from fixtures.plain_accounts import accounts
 from fixtures.streams import profit
-from tradingbot.market import (
-    AccountRules,
-    ActionRules,
-    EpisodeRules,
-    SimulatorParams,
-    cost_profile,
-    tensor_market,
-)
+from tradingbot.market import AccountRules, ActionRules, EpisodeRules, SimulatorParams
+from tradingbot.market.bars import tensor_market
+from tradingbot.market.costs import cost_profile
 from tradingbot.market.episodes import begin, fixed_symbols
 from tradingbot.market.marking import episode_ends
 from tradingbot.market.simulation import Step, step

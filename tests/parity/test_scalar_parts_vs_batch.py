@@ -30,7 +30,9 @@ from tradingbot.market.actions import action_mask, action_values
 from tradingbot.market.buying_power import buying_power_of
 from tradingbot.market.maths import FLOAT_MATHS
 from tradingbot.market.observation import observe_accounts, private_features
-from tradingbot.risk import OrderView, RiskLimits, judge
+from tradingbot.risk import RiskLimits
+from tradingbot.risk.gate import judge
+from tradingbot.risk.rule import OrderView
 
 
 @pytest.fixture(autouse=True, scope="module")

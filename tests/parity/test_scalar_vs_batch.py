@@ -37,12 +37,9 @@ from reference.scalar_simulator import (
 from tradingbot.domain.action import Action
 from tradingbot.domain.denial import Denial, ExitReason
 from tradingbot.domain.seeding import stream
-from tradingbot.market import (
-    Bar,
-    advance,
-)
 from tradingbot.market.account import select
-from tradingbot.market.bars import STALE_COLUMN
+from tradingbot.market.advance import advance
+from tradingbot.market.bars import STALE_COLUMN, Bar
 from tradingbot.market.episodes import begin, begin_next, drawn_symbols, start_row
 
 

@@ -13,15 +13,10 @@ from torch import Tensor
 from fixtures.hostile_markets import profile_names, random_rules
 from fixtures.streams import DecimalLedger, Scene, numbers, play, scene
 from tradingbot.domain.denial import Denial, ExitReason
-from tradingbot.market import (
-    Account,
-    AccountRules,
-    ActionRules,
-    Advanced,
-    Bar,
-    EpisodeRules,
-    SimulatorParams,
-)
+from tradingbot.market import AccountRules, ActionRules, EpisodeRules, SimulatorParams
+from tradingbot.market.account import Account
+from tradingbot.market.advance import Advanced
+from tradingbot.market.bars import Bar
 from tradingbot.market.observation import PRIVATE_FEATURES
 from tradingbot.market.simulation import Step
 from tradingbot.risk import RiskLimits

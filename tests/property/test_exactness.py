@@ -15,18 +15,11 @@ import torch
 from torch import Tensor
 
 from tradingbot.domain.seeding import stream
-from tradingbot.market import (
-    Account,
-    AccountRules,
-    ActionRules,
-    CostProfile,
-    CostRates,
-    SimulatorParams,
-    TensorMarket,
-    advance,
-    open_accounts,
-    tensor_market,
-)
+from tradingbot.market import AccountRules, ActionRules, SimulatorParams
+from tradingbot.market.account import Account, open_accounts
+from tradingbot.market.advance import advance
+from tradingbot.market.bars import TensorMarket, tensor_market
+from tradingbot.market.costs import CostProfile, CostRates
 from tradingbot.market.params import EpisodeRules
 from tradingbot.risk import RiskLimits
 

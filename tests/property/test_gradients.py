@@ -12,18 +12,11 @@ from torch import Tensor
 
 from fixtures.hostile_markets import hostile_market, presence
 from tradingbot.domain.seeding import stream
-from tradingbot.market import (
-    COST_PROFILES,
-    AccountRules,
-    ActionRules,
-    CostProfile,
-    SimulatorParams,
-    TensorMarket,
-    advance,
-    cost_profile,
-    open_accounts,
-    tensor_market,
-)
+from tradingbot.market import AccountRules, ActionRules, SimulatorParams
+from tradingbot.market.account import open_accounts
+from tradingbot.market.advance import advance
+from tradingbot.market.bars import TensorMarket, tensor_market
+from tradingbot.market.costs import COST_PROFILES, CostProfile, cost_profile
 from tradingbot.market.episodes import possible_starts
 from tradingbot.risk import RiskLimits
 

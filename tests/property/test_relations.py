@@ -15,19 +15,12 @@ from fixtures.hostile_markets import hostile_bars, profile_names, random_actions
 from fixtures.streams import Scene, play, same, scene
 from tradingbot.domain.denial import Denial
 from tradingbot.domain.seeding import stream
-from tradingbot.market import (
-    Account,
-    AccountRules,
-    CostProfile,
-    EpisodeRules,
-    SimulatorParams,
-    advance_order,
-    cost_profile,
-    open_accounts,
-    tensor_market,
-)
-from tradingbot.market.account import COUNT_FIELDS
+from tradingbot.market import AccountRules, EpisodeRules, SimulatorParams
+from tradingbot.market.account import COUNT_FIELDS, Account, open_accounts
 from tradingbot.market.actions import Decision
+from tradingbot.market.advance import advance_order
+from tradingbot.market.bars import tensor_market
+from tradingbot.market.costs import CostProfile, cost_profile
 from tradingbot.market.episodes import fixed_symbols
 from tradingbot.risk import RiskLimits
 

@@ -14,7 +14,8 @@ import pytest
 from tradingbot.domain.seeding import stream
 from tradingbot.envs import EnvConfig, TradingEnv, synthetic_world
 from tradingbot.envs.world import World
-from tradingbot.market import AccountRules, ActionRules, EpisodeRules, SimulatorParams, cost_profile
+from tradingbot.market import AccountRules, ActionRules, EpisodeRules, SimulatorParams
+from tradingbot.market.costs import cost_profile
 from tradingbot.risk import RiskLimits
 
 STEPS = 400

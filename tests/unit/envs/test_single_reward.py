@@ -14,7 +14,8 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.batch import BatchSimulator
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.single import TradingEnv
-from tradingbot.market import Account, SimulatorParams
+from tradingbot.market import SimulatorParams
+from tradingbot.market.account import Account
 from tradingbot.rewards import PotentialShaping, RewardStack, reward_preset
 from tradingbot.rewards.stack import WeightedTerm
 from tradingbot.rewards.term import RewardTerm

@@ -20,19 +20,14 @@ from tradingbot.envs.translator import (
     number_of_order,
     remember,
 )
-from tradingbot.market import (
-    Account,
-    AccountRules,
-    ActionRules,
-    CostProfile,
-    SimulatorParams,
-    advance,
-    open_accounts,
-    tensor_market,
-)
+from tradingbot.market import AccountRules, ActionRules, SimulatorParams
+from tradingbot.market.account import Account, open_accounts
 from tradingbot.market.actions import decode_continuous
+from tradingbot.market.advance import advance
+from tradingbot.market.bars import tensor_market
 from tradingbot.market.buying_power import buying_power_of
 from tradingbot.market.compiled import allowed_codes
+from tradingbot.market.costs import CostProfile
 from tradingbot.market.maths import FLOAT_MATHS, TENSOR_MATHS
 from tradingbot.risk.limits import RiskLimits
 

@@ -10,7 +10,8 @@ import torch
 from fixtures.plain_accounts import accounts, costs, money
 from tradingbot.domain.action import Action
 from tradingbot.domain.seeding import stream
-from tradingbot.market import Account, ActionRules, SimulatorParams
+from tradingbot.market import ActionRules, SimulatorParams
+from tradingbot.market.account import Account
 from tradingbot.market.actions import Decision, action_mask, action_values
 from tradingbot.market.advance import decode
 from tradingbot.market.buying_power import buying_power_of

@@ -7,8 +7,9 @@ import torch
 from fixtures.plain_accounts import accounts, bars, costs
 from tradingbot.domain.action import Action
 from tradingbot.domain.denial import Denial
-from tradingbot.market import ActionRules, SimulatorParams, advance
+from tradingbot.market import ActionRules, SimulatorParams
 from tradingbot.market.account import ACTION_MEMORY
+from tradingbot.market.advance import advance
 from tradingbot.risk import RiskLimits
 
 RULES = SimulatorParams(

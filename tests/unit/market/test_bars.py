@@ -10,8 +10,13 @@ import torch
 
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.seeding import stream
-from tradingbot.market import TensorMarket, tensor_market
-from tradingbot.market.bars import UNSEEN_STALE_BARS, VOLATILITY_BARS, require_rising
+from tradingbot.market.bars import (
+    UNSEEN_STALE_BARS,
+    VOLATILITY_BARS,
+    TensorMarket,
+    require_rising,
+    tensor_market,
+)
 
 
 def flat_bars(closes: list[float], volume: float = 10.0) -> np.ndarray:

@@ -9,8 +9,7 @@ import torch
 
 from fixtures.plain_accounts import costs
 from tradingbot.domain.errors import ConfigError
-from tradingbot.market import COST_PROFILES, CostProfile, cost_profile
-from tradingbot.market.costs import WORST_FRAC, fill_price
+from tradingbot.market.costs import COST_PROFILES, WORST_FRAC, CostProfile, cost_profile, fill_price
 
 
 def price_of(

@@ -10,8 +10,8 @@ import torch
 
 from fixtures.streams import play, scene
 from tradingbot.domain.errors import DataError
-from tradingbot.market import EpisodeRules, SimulatorParams, tensor_market
-from tradingbot.market.bars import UNSEEN_STALE_BARS
+from tradingbot.market import EpisodeRules, SimulatorParams
+from tradingbot.market.bars import UNSEEN_STALE_BARS, tensor_market
 from tradingbot.market.episodes import (
     Starts,
     begin,

@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from fixtures.plain_accounts import accounts, bars, costs, money
-from tradingbot.market import Account, Bar, CostRates
+from tradingbot.market.account import Account
+from tradingbot.market.bars import Bar
+from tradingbot.market.costs import CostRates
 from tradingbot.market.fills import execute, volume_cap
 from tradingbot.market.ledger import FillBatch
 

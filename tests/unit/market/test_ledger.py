@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from fixtures.plain_accounts import accounts, money
-from tradingbot.market import Account
+from tradingbot.market.account import Account
 from tradingbot.market.ledger import FillBatch, apply_fill
 
 

@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from fixtures.plain_accounts import accounts, bars, costs, money
-from tradingbot.market import Account, AccountRules, Bar
+from tradingbot.market import AccountRules
+from tradingbot.market.account import Account
+from tradingbot.market.bars import Bar
 from tradingbot.market.marking import mark_to_close
 
 RULES = AccountRules(initial_cash_ccy=10_000.0, portfolio_loss_frac=0.2)

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from fixtures.plain_accounts import accounts
-from tradingbot.market import Account, AccountRules, ActionRules, SimulatorParams
+from tradingbot.market import AccountRules, ActionRules, SimulatorParams
+from tradingbot.market.account import Account
 from tradingbot.market.observation import PRIVATE_FEATURES, observe_accounts
 from tradingbot.risk import RiskLimits
 

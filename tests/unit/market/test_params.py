@@ -9,7 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from tradingbot.domain.errors import ConfigError
-from tradingbot.market import AccountRules, ActionRules, CostProfile, EpisodeRules, SimulatorParams
+from tradingbot.market import AccountRules, ActionRules, EpisodeRules, SimulatorParams
+from tradingbot.market.costs import CostProfile
 from tradingbot.risk import RiskLimits
 
 NAN = math.nan

@@ -8,15 +8,11 @@ import torch
 
 from fixtures.reward_steps import rollout, scalar_of, wild_step
 from tradingbot.domain.action import Action
-from tradingbot.market import (
-    AccountRules,
-    ActionRules,
-    Bar,
-    CostProfile,
-    SimulatorParams,
-    advance,
-    open_accounts,
-)
+from tradingbot.market import AccountRules, ActionRules, SimulatorParams
+from tradingbot.market.account import open_accounts
+from tradingbot.market.advance import advance
+from tradingbot.market.bars import Bar
+from tradingbot.market.costs import CostProfile
 from tradingbot.market.maths import FLOAT_MATHS, TENSOR_MATHS
 from tradingbot.rewards import RewardInputs, reward_inputs
 from tradingbot.risk import RiskLimits

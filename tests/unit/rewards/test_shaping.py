@@ -8,7 +8,8 @@ from torch import Tensor
 
 from fixtures.reward_steps import rollout
 from tradingbot.domain.errors import ConfigError
-from tradingbot.market import Account, SimulatorParams
+from tradingbot.market import SimulatorParams
+from tradingbot.market.account import Account
 from tradingbot.rewards import PotentialShaping, reward_preset
 
 

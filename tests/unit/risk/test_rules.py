@@ -9,7 +9,10 @@ import torch
 
 from tradingbot.domain.denial import Denial
 from tradingbot.domain.errors import ConfigError
-from tradingbot.risk import RULES, OrderView, RiskLimits, RiskRule, RiskVerdict, explain, judge
+from tradingbot.risk import RiskLimits
+from tradingbot.risk.gate import explain, judge
+from tradingbot.risk.order_rules import RULES
+from tradingbot.risk.rule import OrderView, RiskRule, RiskVerdict
 
 LIMITS = RiskLimits(
     max_position_frac=0.2,

@@ -16,19 +16,11 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.order import Order, OrderStatus, move_order
 from tradingbot.domain.order_intent import OrderIntent, Side
 from tradingbot.domain.position import Fill, Position, apply_fill
-from tradingbot.risk import (
-    RULES,
-    SESSION_RULES,
-    OrderView,
-    RiskLimits,
-    RiskVerdict,
-    SessionFacts,
-    SessionLimits,
-    SessionRule,
-    explain_session,
-    judge,
-    judge_session,
-)
+from tradingbot.risk import RiskLimits, SessionLimits
+from tradingbot.risk.gate import explain_session, judge, judge_session
+from tradingbot.risk.order_rules import RULES
+from tradingbot.risk.rule import OrderView, RiskVerdict, SessionFacts, SessionRule
+from tradingbot.risk.session_rules import SESSION_RULES
 
 D = SessionDenial
 LIMITS = SessionLimits(max_trades=100, price_collar_frac=0.05, max_price_age_s=90.0)

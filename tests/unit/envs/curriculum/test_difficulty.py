@@ -22,7 +22,11 @@ from tradingbot.envs.curriculum.difficulty import (
     harder_world,
     knobs_at,
 )
-from tradingbot.market import CostProfile, SimulatorParams, advance, open_accounts, tensor_market
+from tradingbot.market import SimulatorParams
+from tradingbot.market.account import open_accounts
+from tradingbot.market.advance import advance
+from tradingbot.market.bars import tensor_market
+from tradingbot.market.costs import CostProfile
 
 TEN_WINS, TEN_LOSSES = (True,) * 10, (False,) * 10
 

@@ -30,7 +30,10 @@ from tradingbot.envs.curriculum.stages import (
 )
 from tradingbot.envs.single.info import summarise
 from tradingbot.evaluation.oracle.market_oracle import oracle_for
-from tradingbot.market import SimulatorParams, advance, open_accounts, tensor_market
+from tradingbot.market import SimulatorParams
+from tradingbot.market.account import open_accounts
+from tradingbot.market.advance import advance
+from tradingbot.market.bars import tensor_market
 
 GOOD = EpisodeResult(sharpe_annual=5.0, win_rate_frac=0.9, n_trades=20)
 BAD = EpisodeResult(sharpe_annual=-5.0, win_rate_frac=0.1, n_trades=20)

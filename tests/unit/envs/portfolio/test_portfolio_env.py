@@ -16,7 +16,8 @@ from tradingbot.envs.build_world import synthetic_world, world_from_bars
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.portfolio import PortfolioEnv
 from tradingbot.envs.portfolio.env import on_simplex
-from tradingbot.market import COST_PROFILES, ActionRules, CostProfile, EpisodeRules, SimulatorParams
+from tradingbot.market import ActionRules, EpisodeRules, SimulatorParams
+from tradingbot.market.costs import COST_PROFILES, CostProfile
 from tradingbot.risk.limits import RiskLimits
 
 N = 3

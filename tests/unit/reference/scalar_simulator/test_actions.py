@@ -10,7 +10,8 @@ from reference.scalar_simulator import ScalarAccount, ScalarDecision, open_accou
 from reference.scalar_simulator.actions import read_action
 from reference.scalar_simulator.room import measure_room
 from tradingbot.domain.action import Action
-from tradingbot.market import ActionRules, CostProfile, SimulatorParams
+from tradingbot.market import ActionRules, SimulatorParams
+from tradingbot.market.costs import CostProfile
 from tradingbot.risk import RiskLimits
 
 FREE = CostProfile(0.0, 0.0)

@@ -9,7 +9,8 @@ import pytest
 from reference.scalar_simulator import ScalarAccount, ScalarBar, open_account, scalar_advance
 from tradingbot.domain.action import Action
 from tradingbot.domain.denial import Denial, ExitReason
-from tradingbot.market import AccountRules, ActionRules, CostProfile, EpisodeRules, SimulatorParams
+from tradingbot.market import AccountRules, ActionRules, EpisodeRules, SimulatorParams
+from tradingbot.market.costs import CostProfile
 from tradingbot.risk import RiskLimits
 
 FREE = CostProfile(0.0, 0.0)
