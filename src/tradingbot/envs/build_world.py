@@ -107,13 +107,12 @@ def world_from_bars(  # noqa: PLR0913 - what identifies bars of one's own, by na
     """
     clock, covariates = read_clock(closed_at), covariates or {}
     n, t = len(symbols), len(clock)
+    where = f"{n}, {t}"
     if prices.ndim != 3 or prices.shape[:2] != (n, t) or prices.shape[2] not in (5, 6):
-        raise DataError(
-            "prices must be (N, T, 5) or (N, T, 6)", was=prices.shape, where=f"{n}, {t}"
-        )
+        raise DataError("prices must be (N, T, 5) or (N, T, 6)", was=prices.shape, where=where)
     for name, table in {"present": present, **covariates}.items():
         if table.shape != (n, t):
-            raise DataError(f"{name} must be (N, T)", was=table.shape, where=f"{n}, {t}")
+            raise DataError(f"{name} must be (N, T)", was=table.shape, where=where)
     columns = np.where(present[..., None], prices.astype(np.float64), np.nan)
     if columns.shape[2] == 5:
         columns = np.concatenate([columns, columns[..., 1:4].mean(-1, keepdims=True)], axis=-1)

@@ -11,12 +11,8 @@ from tradingbot.domain.errors import DataError
 from tradingbot.market.bars import require_rising
 
 _SECOND = 1_000_000
-_EARLIEST, _LATEST = (
-    int(np.datetime64(day, "us").astype(np.int64)) for day in ("1900-01-01", "2200-01-01")
-)
-_MILLISECONDS = tuple(
-    int(np.datetime64(day, "ms").astype(np.int64)) for day in ("1980-01-01", "2100-01-01")
-)
+_EARLIEST, _LATEST = np.array(["1900-01-01", "2200-01-01"], "datetime64[us]").astype(int).tolist()
+_MILLISECONDS = np.array(["1980-01-01", "2100-01-01"], "datetime64[ms]").astype(int).tolist()
 """Numbers that are days of early 1970 in microseconds, and a market's years in milliseconds."""
 _REMEDY = "Give datetime64 of any unit, or closed_at.astype('datetime64[us]').astype('int64')"
 

@@ -74,9 +74,8 @@ class EnvConfig:
 
     def with_space(self, space: ActionSpace) -> EnvConfig:
         """Return the same with another action space."""
-        return replace(
-            self, rules=replace(self.rules, action=replace(self.rules.action, space=space))
-        )
+        action = replace(self.rules.action, space=space)
+        return replace(self, rules=replace(self.rules, action=action))
 
     @property
     def reward_stack(self) -> RewardStack | PotentialShaping:

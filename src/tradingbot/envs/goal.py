@@ -24,9 +24,11 @@ from tradingbot.envs.world import World
 
 GoalReward = Literal["sparse", "dense"]
 GoalObservation = dict[str, Any]
+GoalStep = tuple[GoalObservation, SupportsFloat, bool, bool, dict[str, Any]]
+Goals = NDArray[np.floating[Any]]
+"""(2,) or (…, 2): return and drawdown."""
 
-GOAL_NAMES = ("return_frac", "max_drawdown_frac")
-"""Equity ÷ initial cash − 1, and the largest 1 − equity ÷ highest equity, since the beginning."""
+# Equity ÷ initial cash − 1, and the largest 1 − equity ÷ highest equity, since the beginning.
 _GOAL_LOW, _GOAL_HIGH = (-1.0, 0.0), (10.0, 1.0)
 
 
@@ -59,17 +61,13 @@ def draw_goal(rules: GoalRules, seed: int, episode: int) -> NDArray[np.float32]:
     return np.array(goal, np.float32)
 
 
-def meets_goal(
-    achieved: NDArray[np.floating[Any]], desired: NDArray[np.floating[Any]]
-) -> NDArray[np.bool_]:
+def meets_goal(achieved: Goals, desired: Goals) -> NDArray[np.bool_]:
     """Say where a goal (…, 2) is met: enough return, not too much drawdown; equality is enough."""
     enough: NDArray[np.bool_] = achieved[..., 0] >= desired[..., 0]
     return enough & (achieved[..., 1] <= desired[..., 1])
 
 
-def goal_reward(
-    rules: GoalRules, achieved: NDArray[np.floating[Any]], desired: NDArray[np.floating[Any]]
-) -> NDArray[np.float32]:
+def goal_reward(rules: GoalRules, achieved: Goals, desired: Goals) -> NDArray[np.float32]:
     """Reward what was achieved (…, 2) against what was desired (…, 2); (…,) in [−1, 0]."""
     if rules.reward == "sparse":
         return np.where(meets_goal(achieved, desired), 0.0, -1.0).astype(np.float32)
@@ -187,9 +185,7 @@ class GoalEnv(gym.Env[GoalObservation, Any]):
         self._achieved, self._desired = np.zeros(2, np.float32), wanted
         return self._observation(row), info
 
-    def step(
-        self, action: Any
-    ) -> tuple[GoalObservation, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> GoalStep:
         """Trade one bar and judge what has been achieved by its close."""
         row, _, terminated, truncated, info = self.trading.step(action)
         equity = info["equity"]
@@ -204,10 +200,7 @@ class GoalEnv(gym.Env[GoalObservation, Any]):
         return self._observation(row), reward, terminated, truncated, info
 
     def compute_reward(
-        self,
-        achieved_goal: NDArray[np.floating[Any]],
-        desired_goal: NDArray[np.floating[Any]],
-        info: object,
+        self, achieved_goal: Goals, desired_goal: Goals, info: object
     ) -> NDArray[np.float32]:
         """Return the reward of achieved against desired goals, (2,) or (B, 2); (), or (B,).
 
@@ -231,11 +224,8 @@ class GoalEnv(gym.Env[GoalObservation, Any]):
             wanted = np.asarray(goal, np.float32)
         except (TypeError, ValueError):
             wanted = np.empty(0, np.float32)
-        within = wanted.shape == (2,) and bool(
-            ((wanted >= _GOAL_LOW) & (wanted <= _GOAL_HIGH)).all()
-        )
-        if not within:
-            raise UserError(
-                "goal must be (return, drawdown) in [-1, 10] and [0, 1]", was=goal, where="reset"
-            )
+        inside = wanted.shape == (2,) and (wanted >= _GOAL_LOW) & (wanted <= _GOAL_HIGH)
+        if not np.all(inside):
+            rule = "goal must be (return, drawdown) in [-1, 10] and [0, 1]"
+            raise UserError(rule, was=goal, where="reset")
         return wanted

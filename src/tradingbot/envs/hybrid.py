@@ -48,9 +48,8 @@ def make_hybrid_env(
     chosen = read_config(config)
     if not isinstance(config, EnvConfig):
         chosen = remove_smoothing(chosen)
-    return HybridEnv(
-        world or default_world(), chosen, agent_space=agent_space, render_mode=render_mode
-    )
+    world = world or default_world()
+    return HybridEnv(world, chosen, agent_space=agent_space, render_mode=render_mode)
 
 
 def remove_smoothing(config: EnvConfig) -> EnvConfig:

@@ -61,9 +61,8 @@ class TradingVecEnv(VecEnv):
         self._actions: NDArray[Any] | None = None
         self._began_s = time.perf_counter()
         self._reward_sums = np.zeros(n_envs)
-        super().__init__(
-            n_envs, observation_space(world, config), action_space(config.rules.action.space)
-        )
+        actions = action_space(config.rules.action.space)
+        super().__init__(n_envs, observation_space(world, config), actions)
 
     def reset(self) -> VecEnvObs:
         """Begin an episode in every lane; the seed is that of `seed`, else the next episodes."""

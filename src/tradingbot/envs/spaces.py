@@ -70,10 +70,8 @@ def dict_space(world: World, config: EnvConfig) -> gym.spaces.Dict:
 def flat_space(world: World, config: EnvConfig) -> gym.spaces.Box:
     """Return the space of observations as one row of float32."""
     bounds = [_bounds(part) for part in flatten_layout(world, config)]
-    low, high = (
-        np.concatenate([side.ravel() for side in sides]) for sides in zip(*bounds, strict=True)
-    )
-    return _box(low, high)
+    sides = zip(*bounds, strict=True)
+    return _box(*(np.concatenate([part.ravel() for part in side]) for side in sides))
 
 
 def observation_space(world: World, config: EnvConfig) -> gym.Space[Any]:
@@ -109,8 +107,7 @@ def _names(features: tuple[PrivateFeature, ...]) -> tuple[str, ...]:
 def _bounds(part: Part) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     private = {"position": POSITION_FEATURES, "portfolio": PORTFOLIO_FEATURES}
     if part.name in private:
-        low = np.array([feature.low for feature in private[part.name]], np.float32)
-        high = np.array([feature.high for feature in private[part.name]], np.float32)
+        low, high = np.array([(f.low, f.high) for f in private[part.name]], np.float32).T.copy()
         return low, high
     lowest, highest = {
         "technical": (-FEATURE_BOUND, FEATURE_BOUND),

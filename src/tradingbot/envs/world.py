@@ -22,9 +22,8 @@ FloatArray = NDArray[np.float32]
 FEATURE_BOUND = 10.0
 """Scaled features lie in [−this, this]: beyond ten deviations only the sign matters."""
 REGIME_BOUND = 1.0
-_PER_SYMBOL_AND_BAR = (
-    *("prices", "present", "features", "regimes", "probabilities", "usable", "vwap"),
-)
+_BY_BAR = ("prices", "present", "features", "regimes", "probabilities", "usable", "vwap")
+"""Arrays (N, T, …)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,7 +73,7 @@ class World:
         _require_bounded("features", self.features, FEATURE_BOUND)
         _require_bounded("regimes", self.regimes, REGIME_BOUND)
         _require_bounded("probabilities", self.probabilities, 1.0)
-        for name in (*_PER_SYMBOL_AND_BAR, "closed_at"):
+        for name in (*_BY_BAR, "closed_at"):
             if getattr(self, name) is None:
                 continue
             view = getattr(self, name).view()
@@ -188,7 +187,7 @@ def require_world(world: object) -> None:
 
 def _arrays(world: World) -> list[tuple[str, NDArray[Any]]]:
     """Return arrays (N, T, …) that there are, by name."""
-    arrays = [(name, getattr(world, name)) for name in _PER_SYMBOL_AND_BAR]
+    arrays = [(name, getattr(world, name)) for name in _BY_BAR]
     return [(name, values) for name, values in arrays if values is not None]
 
 

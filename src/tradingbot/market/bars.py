@@ -12,6 +12,8 @@ from torch import Tensor
 
 from tradingbot.domain.errors import DataError
 
+FloatArray = NDArray[np.float64]
+
 BAR_COLUMNS = ("open", "high", "low", "close", "volume", "volatility", "tradable")
 STALE_COLUMN = len(BAR_COLUMNS)
 VOLATILITY_BARS = 24
@@ -74,7 +76,7 @@ class TensorMarket(NamedTuple):
 
 
 def tensor_market(
-    prices: NDArray[np.float64],
+    prices: FloatArray,
     present: NDArray[np.bool_],
     *,
     dtype: torch.dtype = torch.float32,
@@ -106,11 +108,10 @@ def tensor_market(
     return TensorMarket(flat, n_symbols, n_bars)
 
 
-def _require_bars(prices: NDArray[np.float64], present: NDArray[np.bool_]) -> None:
+def _require_bars(prices: FloatArray, present: NDArray[np.bool_]) -> None:
     if prices.ndim != 3 or prices.shape[-1] < 5 or prices.shape[:2] != present.shape:
-        raise DataError(
-            "prices must be (N, T, 5) and present (N, T)", was=(prices.shape, present.shape)
-        )
+        was = prices.shape, present.shape
+        raise DataError("prices must be (N, T, 5) and present (N, T)", was=was)
     open_, high, low, close, volume = np.moveaxis(prices[..., :5], -1, 0)
     with np.errstate(invalid="ignore"):
         possible = (
@@ -140,7 +141,7 @@ def _require_range(rows: Tensor) -> None:
         )
 
 
-def _last_seen(close: NDArray[np.float64]) -> NDArray[np.float64]:
+def _last_seen(close: FloatArray) -> FloatArray:
     """Carry closes (N, T) forward over absent bars."""
     position = np.where(np.isfinite(close), np.arange(close.shape[1]), -1)
     seen = np.maximum.accumulate(position, axis=1)
@@ -155,9 +156,7 @@ def _stale_bars(present: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.where(last >= 0, bars - last, UNSEEN_STALE_BARS)
 
 
-def _volatility_before(
-    close: NDArray[np.float64], present: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def _volatility_before(close: FloatArray, present: NDArray[np.bool_]) -> FloatArray:
     """Standard deviation (N, T) of the last log returns that end before each bar; 0 at first."""
     log_returns = np.zeros_like(close)
     # The step from no price at all to the first one is not a return.

@@ -13,6 +13,8 @@ from tradingbot.domain.errors import DataError
 from tradingbot.market.account import Account, open_accounts
 from tradingbot.market.bars import TensorMarket
 
+BoolArray = NDArray[np.bool_]
+
 _MASK = 0xFFFFFFFF
 FIRST_FACTOR, SECOND_FACTOR = 0x7FEB352D, 0x2C1B3C6D
 """Odd and below 2³¹: no product overflows 63 bits."""
@@ -90,16 +92,14 @@ def _open(market: TensorMarket, cash_ccy: float, row: Tensor, episode: Tensor) -
     return account._replace(stale_bars=market.stale_bars(row))
 
 
-def possible_starts(
-    usable: NDArray[np.bool_], *, window_bars: int, episode_bars: int
-) -> NDArray[np.bool_]:
+def possible_starts(usable: BoolArray, *, window_bars: int, episode_bars: int) -> BoolArray:
     """Mark the bars (N, T) at whose close an episode may begin.
 
     The bar itself must be usable; a whole window must lie at or before it, a whole episode after.
     """
     length = usable.shape[1]
     bars = np.arange(length)
-    fits: NDArray[np.bool_] = (bars >= window_bars - 1) & (bars + episode_bars <= length - 1)
+    fits: BoolArray = (bars >= window_bars - 1) & (bars + episode_bars <= length - 1)
     if not (usable & fits).any():
         raise DataError(
             "the data must hold a window and an episode",
@@ -109,7 +109,7 @@ def possible_starts(
     return usable & fits
 
 
-def drawn_symbols(possible: NDArray[np.bool_], n_lanes: int, seed: int) -> Starts:
+def drawn_symbols(possible: BoolArray, n_lanes: int, seed: int) -> Starts:
     """Let every lane draw symbol and bar from all possible starts (N, T)."""
     choices = np.flatnonzero(possible.ravel()).astype(np.int32)
     keys = [lane_key(seed, lane) for lane in range(n_lanes)]
@@ -117,7 +117,7 @@ def drawn_symbols(possible: NDArray[np.bool_], n_lanes: int, seed: int) -> Start
     return Starts(torch.from_numpy(choices), offsets, torch.tensor(keys))
 
 
-def fixed_symbols(possible: NDArray[np.bool_], n_environments: int, seed: int) -> Starts:
+def fixed_symbols(possible: BoolArray, n_environments: int, seed: int) -> Starts:
     """Give every environment one lane per symbol, all at the same bar: lane = env · N + symbol.
 
     A bar is possible where it is for any symbol: absent symbols wait for their first bar.
@@ -129,7 +129,7 @@ def fixed_symbols(possible: NDArray[np.bool_], n_environments: int, seed: int) -
     return Starts(torch.from_numpy(choices), offsets, torch.tensor(keys))
 
 
-def own_symbols(possible: NDArray[np.bool_], n_environments: int, seed: int) -> Starts:
+def own_symbols(possible: BoolArray, n_environments: int, seed: int) -> Starts:
     """Keep every lane in one symbol, at bars of its own choice: lane = symbol · B + environment.
 
     A symbol with fewer possible starts (N, T) than others has them several times in its line of

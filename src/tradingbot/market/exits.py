@@ -16,9 +16,8 @@ def forced_exit(rules: AccountRules, account: Account) -> Tensor:
     units = account.units
     short_value = (-units).clamp_min(0.0) * account.mark
     move = torch.sign(units) * (account.mark - account.entry)
-    reason = torch.where(
-        account.holding_bars >= rules.max_holding_bars, int(ExitReason.MAX_HOLDING), 0
-    )
+    held_too_long = account.holding_bars >= rules.max_holding_bars
+    reason = torch.where(held_too_long, int(ExitReason.MAX_HOLDING), 0)
     lost = move <= -min(rules.position_loss_frac, NEVER_FRAC) * account.entry
     reason = torch.where(lost, int(ExitReason.POSITION_LOSS), reason)
     called = (units < 0.0) & (account.cash < rules.maintenance_frac * short_value)
@@ -41,11 +40,9 @@ def stop_within_bar(rules: AccountRules, account: Account, bar: Bar) -> tuple[Te
     stop_base = torch.where(long, torch.minimum(bar.open, stop), torch.maximum(bar.open, stop))
     target = entry * (1.0 + side * min(rules.take_profit_frac, NEVER_FRAC))
     taken = (long & (bar.high >= target)) | (short & (bar.low <= target))
-    target_base = torch.where(
-        long, torch.maximum(bar.open, target), torch.minimum(bar.open, target)
-    )
-    reason = torch.where(
-        stopped, int(ExitReason.STOP_LOSS), torch.where(taken, int(ExitReason.TAKE_PROFIT), 0)
-    )
+    above, below = torch.maximum(bar.open, target), torch.minimum(bar.open, target)
+    target_base = torch.where(long, above, below)
+    reason = torch.where(taken, int(ExitReason.TAKE_PROFIT), 0)
+    reason = torch.where(stopped, int(ExitReason.STOP_LOSS), reason)
     base = torch.where(stopped, stop_base, torch.where(taken, target_base, bar.open))
     return reason.int(), base

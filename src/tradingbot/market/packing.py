@@ -39,12 +39,11 @@ class PackedAccount(NamedTuple):
 
 def pack(account: Account) -> PackedAccount:
     """Stack the fields of accounts."""
-    return PackedAccount(
-        torch.stack([getattr(account, name) for name in FLOAT_FIELDS]),
-        torch.cat(
-            (torch.stack([getattr(account, name) for name in COUNT_FIELDS]), account.action_ages)
-        ),
+    money, counts = (
+        torch.stack([getattr(account, name) for name in names])
+        for names in (FLOAT_FIELDS, COUNT_FIELDS)
     )
+    return PackedAccount(money, torch.cat((counts, account.action_ages)))
 
 
 def unpack(packed: PackedAccount) -> Account:

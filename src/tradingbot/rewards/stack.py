@@ -135,9 +135,8 @@ def reward_stack(
         if weights.get(name, 0.0) != 0.0
     )
     if not layers:
-        raise ConfigError(
-            "a reward must have a term whose weight is not 0", was=dict(weights), where="rewards"
-        )
+        rule = "a reward must have a term whose weight is not 0"
+        raise ConfigError(rule, was=dict(weights), where="rewards")
     return RewardStack(layers)
 
 

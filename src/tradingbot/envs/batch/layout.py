@@ -51,8 +51,7 @@ def is_whole(number: object) -> bool:
 def require_lanes(n_environments: int, lanes: str) -> None:
     """Refuse a number of environments, or a layout, that is none."""
     if not is_whole(n_environments) or n_environments < 1:
-        raise ConfigError(
-            "n_environments must be a whole number, 1 or more", was=repr(n_environments)
-        )
+        was = repr(n_environments)
+        raise ConfigError("n_environments must be a whole number, 1 or more", was=was)
     if lanes not in ("drawn", "per_symbol"):
         raise ConfigError("lanes must be drawn or per_symbol", was=repr(lanes))

@@ -25,6 +25,7 @@ from tradingbot.market.bars import VOLATILITY_BARS
 from tradingbot.market.costs import CostRates
 
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 _LARGEST_FALL = -0.9  # of one bar, so that a price stays above 0 whatever the multiplier
 
@@ -125,9 +126,7 @@ def harder_rates(rates: CostRates, spread_frac: Tensor | float) -> CostRates:
     return rates._replace(spread_frac=rates.spread_frac + spread_frac)
 
 
-def harder_bars(
-    prices: FloatArray, present: NDArray[np.bool_], knobs: Knobs, *, seed: int
-) -> FloatArray:
+def harder_bars(prices: FloatArray, present: BoolArray, knobs: Knobs, *, seed: int) -> FloatArray:
     """Change bars as the knobs say; expected simple returns are scaled, never shifted.
 
     Args:

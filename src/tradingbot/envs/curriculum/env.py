@@ -160,10 +160,9 @@ class CurriculumEnv(gym.Env[Any, Any]):
         self.progress = Progress() if progress is None else progress
         _require_kinds(self.config, self.progress)
         self.render_mode = self._render_mode = render_mode
-        if self.progress.curriculum.stage >= len(self.config.stages):
-            raise ConfigError(
-                "stage must be one of the curriculum's", was=self.progress.curriculum.stage
-            )
+        stage = self.progress.curriculum.stage
+        if stage >= len(self.config.stages):
+            raise ConfigError("stage must be one of the curriculum's", was=stage)
         self._key = self._market_key()
         self.trading = self._make()
         self.action_space = self.trading.action_space

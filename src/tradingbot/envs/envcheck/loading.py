@@ -95,9 +95,8 @@ def _from_factory(factory: Callable[[], Any], path: str) -> EnvProbe:
     if isinstance(made, gymnasium.Env):
         made.close()
         return generic_probe(path, factory)
-    raise UserError(
-        f"{path!r} must return an environment or a Probe", was=type(made).__name__, remedy=_FORMS
-    )
+    was = type(made).__name__
+    raise UserError(f"{path!r} must return an environment or a Probe", was=was, remedy=_FORMS)
 
 
 def _from_id(identifier: str) -> EnvProbe:

@@ -151,9 +151,8 @@ def _moment(env: AnyEnv, probe: EnvProbe, *seen: Any) -> Moment:
     """Keep what `step` returned, and what the probe reads then."""
     observation, reward, terminated, truncated, info = seen
     told = {each.name: getattr(probe, each.name)(env, info) for each in fields(TracedAccount)}
-    account = TracedAccount(
-        **{name: None if value is None else float(value) for name, value in told.items()}
-    )
+    numbers = {name: None if each is None else float(each) for name, each in told.items()}
+    account = TracedAccount(**numbers)
     terms = probe.reward_terms(env, info)
     declared = None if terms is None else {name: float(value) for name, value in terms.items()}
     ends = bool(terminated), bool(truncated)

@@ -90,9 +90,8 @@ def draw_picture(
     )
     canvas = FigureCanvasAgg(figure)
     accounts = [step.before for step in history] + [account]
-    price, position, equity = figure.subplots(
-        3, 1, sharex=True, gridspec_kw={"height_ratios": (5, 2, 3)}
-    )
+    ratios = {"height_ratios": (5, 2, 3)}
+    price, position, equity = figure.subplots(3, 1, sharex=True, gridspec_kw=ratios)
     _draw_price(price, world, accounts, history)
     _draw_position(position, world.n_bars, accounts, rules)
     _draw_equity(equity, world.n_bars, accounts, rules)

@@ -53,9 +53,8 @@ def load_file(package: str, path: str) -> Any:
         try:
             spec.loader.exec_module(module)
         except Exception as e:
-            raise UserError(
-                f"{path!r} of {package!r} must load", was=f"{type(e).__name__}: {e}"
-            ) from e
+            was = f"{type(e).__name__}: {e}"
+            raise UserError(f"{path!r} of {package!r} must load", was=was) from e
     sys.modules[name] = module
     return module
 
