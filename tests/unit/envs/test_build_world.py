@@ -26,7 +26,7 @@ from tradingbot.envs import (
 )
 from tradingbot.envs.build_world import world_from_market
 from tradingbot.envs.synthetic_market import synthetic_market
-from tradingbot.envs.world import _PER_SYMBOL_AND_BAR, FEATURE_BOUND
+from tradingbot.envs.world import _BY_BAR, FEATURE_BOUND
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.panel import Panel, build_panel, panel_specs
 from tradingbot.features.scaling import fit_scaler
@@ -347,7 +347,7 @@ def test_world_is_read_only_and_leaves_the_arrays_of_its_maker_alone(world: Worl
     prices, clock = world.prices.copy(), world.closed_at.copy()
     made = replace(world, prices=prices, closed_at=clock)
 
-    for name in (*_PER_SYMBOL_AND_BAR, "closed_at"):
+    for name in (*_BY_BAR, "closed_at"):
         with pytest.raises(ValueError, match="read-only"):
             getattr(made, name)[...] = 0
 
