@@ -60,5 +60,4 @@ def column_mean(values: FloatArray) -> FloatArray:
     seen = np.isfinite(values)
     count = seen.sum(axis=0)
     total = np.where(seen, values, 0).sum(axis=0)
-    mean: FloatArray = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    return mean
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)

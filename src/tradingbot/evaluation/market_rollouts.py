@@ -20,19 +20,13 @@ from tradingbot.envs.build_world import world_from_market, world_from_panel
 from tradingbot.envs.price_world import world_of_prices
 from tradingbot.envs.synthetic_market import inputs_of_market
 from tradingbot.envs.world import World, cut_world
-from tradingbot.evaluation.backtest import bars_between, baseline
+from tradingbot.evaluation.backtest import bars_between, baseline, sleeve_config
 from tradingbot.evaluation.backtest.baselines import warm_up_bars
 from tradingbot.evaluation.oracle_policy import ORACLES, oracle_policy
 from tradingbot.evaluation.performance.measure import policy_performance
 from tradingbot.evaluation.performance.record import PolicyPerformance
 from tradingbot.evaluation.policy_names import is_run
-from tradingbot.evaluation.rollout import (
-    AccountFigures,
-    PolicyRollout,
-    account_figures,
-    roll_out,
-    sleeve_config,
-)
+from tradingbot.evaluation.rollout import AccountFigures, PolicyRollout, account_figures, roll_out
 from tradingbot.features.panel import Panel
 from tradingbot.features.pipeline import panel_of, read_inputs, require_ready
 from tradingbot.learning.threads import torch_threads
@@ -209,9 +203,8 @@ def choose_policies(
     known = (*RULES, *ORACLES, *declared_strategies())
     for name in names:
         if is_run(name):
-            raise ConfigError(
-                "policy must be a known one", was=repr(name), remedy=suggest(name, known)
-            )
+            remedy = suggest(name, known)
+            raise ConfigError("policy must be a known one", was=repr(name), remedy=remedy)
     return {name: named_policy(name, subject, costs, seed=terms.seed) for name in names}
 
 

@@ -16,15 +16,10 @@ from tradingbot.agents.policy import Policy
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World
-from tradingbot.evaluation.backtest import (
-    Backtest,
-    PolicyUnderTest,
-    Trades,
-    backtest_all,
-    sleeve_config,
-)
+from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, Trades, backtest_all
 from tradingbot.evaluation.backtest.backtests import as_one_episode
 from tradingbot.evaluation.backtest.simulation import Progress
+from tradingbot.evaluation.backtest.sleeves import sleeve_config
 
 __all__ = ["AccountFigures", "PolicyRollout", "account_figures", "roll_out", "sleeve_config"]
 FloatArray = NDArray[np.float64]
@@ -94,11 +89,6 @@ class PolicyRollout:
         return self.initial_cash_ccy * self._of_each(lambda each: each.equity, axis=1)
 
     @property
-    def exposure_frac(self) -> FloatArray:
-        """(P, N) mean size of the position ÷ equity at the closes."""
-        return self._of_each(lambda each: np.abs(each.position_frac).mean(axis=0))
-
-    @property
     def reward_names(self) -> tuple[str, ...]:
         """K names of reward terms."""
         return self.backtests[0].reward_names
@@ -107,31 +97,6 @@ class PolicyRollout:
     def reward_terms(self) -> FloatArray:
         """(K, P, N) weighted reward terms, summed over bars."""
         return self._of_each(lambda each: each.reward_terms, axis=1)
-
-    @property
-    def realised_ccy(self) -> FloatArray:
-        """(P, N) closed P&L net of commission, partial exits of open trades included."""
-        return self._of_each(lambda each: each.account.realised_ccy)
-
-    @property
-    def commission_ccy(self) -> FloatArray:
-        """(P, N) fees."""
-        return self._of_each(lambda each: each.account.commission_ccy)
-
-    @property
-    def slippage_ccy(self) -> FloatArray:
-        """(P, N) slippage, spread and impact."""
-        return self._of_each(lambda each: each.account.slippage_ccy)
-
-    @property
-    def turnover_ccy(self) -> FloatArray:
-        """(P, N) traded notional."""
-        return self._of_each(lambda each: each.account.turnover_ccy)
-
-    @property
-    def denials(self) -> NDArray[np.int64]:
-        """(P, N) orders that a risk rule refused."""
-        return np.stack([each.denials for each in self.backtests])
 
     @property
     def trades(self) -> Trades:

@@ -125,28 +125,27 @@ def measure_facts(
     index_scaled = deseasonalise(index, grid)
     span_years = (inputs.closed_at[-1] - inputs.closed_at[0]).astype(np.int64) / _YEAR_US
     per_year = (len(returns) - 1) / span_years
-    acf = {lag: autocorrelation(np.abs(scaled), lag) for lag in ABS_LAGS}
     pairs, excess = _correlations(returns, inputs.symbols, sectors)
-    return StylisedFacts(
-        annual_volatility=summarise(np.nanstd(returns, axis=0) * np.sqrt(per_year)),
-        excess_kurtosis=summarise(excess_kurtosis(returns)),
-        tail_index=summarise(tail_index(returns)),
-        return_acf_1=summarise(autocorrelation(returns, 1)),
-        abs_acf_1=summarise(acf[1]),
-        abs_acf_5=summarise(acf[5]),
-        abs_acf_20=summarise(acf[20]),
-        abs_acf_100=summarise(acf[100]),
-        leverage=summarise(leverage(scaled)),
-        index_leverage=summarise(leverage(index_scaled)),
-        index_abs_acf_5=summarise(autocorrelation(np.abs(index_scaled), 5)),
-        pair_correlation=summarise(pairs),
-        sector_excess=summarise(excess),
-        jumps_per_1000=summarise(1000 * jump_frequency(scaled)),
+    measured = {
+        "annual_volatility": np.nanstd(returns, axis=0) * np.sqrt(per_year),
+        "excess_kurtosis": excess_kurtosis(returns),
+        "tail_index": tail_index(returns),
+        "return_acf_1": autocorrelation(returns, 1),
+        **{f"abs_acf_{lag}": autocorrelation(np.abs(scaled), lag) for lag in ABS_LAGS},
+        "leverage": leverage(scaled),
+        "index_leverage": leverage(index_scaled),
+        "index_abs_acf_5": autocorrelation(np.abs(index_scaled), 5),
+        "pair_correlation": pairs,
+        "sector_excess": excess,
+        "jumps_per_1000": 1000 * jump_frequency(scaled),
         **_within_bar_facts(inputs, grid, scaled),
-    )
+    }
+    return StylisedFacts(**{name: summarise(values) for name, values in measured.items()})
 
 
-def _within_bar_facts(inputs: MarketInputs, grid: DayGrid, scaled: FloatArray) -> dict[str, Fact]:
+def _within_bar_facts(
+    inputs: MarketInputs, grid: DayGrid, scaled: FloatArray
+) -> dict[str, FloatArray]:
     bars = inputs.bars
     inside = np.log(bars["close"] / bars["open"])
     open_vol, close_vol = relative_profile(inside**2, grid)
@@ -155,14 +154,14 @@ def _within_bar_facts(inputs: MarketInputs, grid: DayGrid, scaled: FloatArray) -
     gap_power, inside_power = np.nansum(gaps**2, axis=0), np.nansum(inside**2, axis=0)
     spread = column_mean(np.log(bars["high"] / bars["low"]))
     return {
-        "open_volatility": summarise(np.sqrt(open_vol)),
-        "close_volatility": summarise(np.sqrt(close_vol)),
-        "open_volume": summarise(open_volume),
-        "close_volume": summarise(close_volume),
-        "overnight_share": summarise(gap_power / (gap_power + inside_power)),
-        "volume_volatility": summarise(_volume_volatility(bars["volume"], scaled, grid)),
-        "range_ratio": summarise(spread / column_mean(np.abs(inside))),
-        "zero_volume_frac": summarise(column_mean(_flag(bars["volume"] == 0, bars["close"]))),
+        "open_volatility": np.sqrt(open_vol),
+        "close_volatility": np.sqrt(close_vol),
+        "open_volume": open_volume,
+        "close_volume": close_volume,
+        "overnight_share": gap_power / (gap_power + inside_power),
+        "volume_volatility": _volume_volatility(bars["volume"], scaled, grid),
+        "range_ratio": spread / column_mean(np.abs(inside)),
+        "zero_volume_frac": column_mean(_flag(bars["volume"] == 0, bars["close"])),
     }
 
 
@@ -177,15 +176,13 @@ def summarise(values: FloatArray) -> Fact:
 
 def log_returns(closes: FloatArray) -> FloatArray:
     """(T, N) close-to-close log returns; the first row is NaN, as is any beside an absent bar."""
-    returns: FloatArray = np.diff(np.log(closes), axis=0, prepend=np.nan)
-    return returns
+    return np.asarray(np.diff(np.log(closes), axis=0, prepend=np.nan))
 
 
 def excess_kurtosis(returns: FloatArray) -> FloatArray:
     """(N,) fourth standardised moment − 3 of each column."""
     centred = returns - column_mean(returns)
-    kurtosis: FloatArray = column_mean(centred**4) / column_mean(centred**2) ** 2 - 3
-    return kurtosis
+    return np.asarray(column_mean(centred**4) / column_mean(centred**2) ** 2 - 3)
 
 
 def tail_index(returns: FloatArray) -> FloatArray:
@@ -196,8 +193,7 @@ def tail_index(returns: FloatArray) -> FloatArray:
     """
     count = max(10, int(_TAIL_FRAC * len(returns)))
     magnitudes = np.sort(np.nan_to_num(np.abs(returns)), axis=0)[-count - 1 :]
-    hill: FloatArray = 1 / np.log(magnitudes[1:] / magnitudes[0]).mean(axis=0)
-    return hill
+    return np.asarray(1 / np.log(magnitudes[1:] / magnitudes[0]).mean(axis=0))
 
 
 def autocorrelation(values: FloatArray, lag: int) -> FloatArray:
@@ -209,8 +205,7 @@ def leverage(scaled: FloatArray) -> FloatArray:
     """(N,) mean over a week of lags of the correlation of a return with later |returns|."""
     size = np.abs(scaled)
     lags = [_column_correlation(scaled[:-k], size[k:]) for k in _LEVERAGE_LAGS]
-    mean: FloatArray = np.mean(lags, axis=0)
-    return mean
+    return np.asarray(np.mean(lags, axis=0))
 
 
 def jump_frequency(scaled: FloatArray) -> FloatArray:
@@ -232,8 +227,7 @@ def _window_sum(values: FloatArray) -> FloatArray:
     total = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
     rows = np.arange(len(values))
     last, first = np.minimum(rows + half + 1, len(values)), np.maximum(rows - half, 0)
-    window: FloatArray = total[last] - total[first]
-    return window
+    return np.asarray(total[last] - total[first])
 
 
 def _volume_volatility(volume: FloatArray, scaled: FloatArray, grid: DayGrid) -> FloatArray:
@@ -263,8 +257,7 @@ def _correlations(
 def _mean_where(matrix: FloatArray, where: NDArray[np.bool_]) -> FloatArray:
     count = where.sum(axis=1)
     total = np.where(where, matrix, 0).sum(axis=1)
-    mean: FloatArray = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    return mean
+    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))
 
 
 def _column_correlation(left: FloatArray, right: FloatArray) -> FloatArray:
@@ -274,10 +267,8 @@ def _column_correlation(left: FloatArray, right: FloatArray) -> FloatArray:
     a = np.where(both, a - a.sum(axis=0) / count, 0)
     b = np.where(both, b - b.sum(axis=0) / count, 0)
     norm = np.sqrt((a * a).sum(axis=0) * (b * b).sum(axis=0))
-    correlation: FloatArray = np.where(norm > 0, (a * b).sum(axis=0) / np.maximum(norm, 1e-300), 0)
-    return correlation
+    return np.asarray(np.where(norm > 0, (a * b).sum(axis=0) / np.maximum(norm, 1e-300), 0))
 
 
 def _flag(condition: NDArray[np.bool_], like: FloatArray) -> FloatArray:
-    flag: FloatArray = np.where(np.isfinite(like), condition.astype(np.float64), np.nan)
-    return flag
+    return np.asarray(np.where(np.isfinite(like), condition.astype(np.float64), np.nan))

@@ -23,6 +23,8 @@ from tradingbot.evaluation.statistics.interval import Interval
 
 Row = dict[str, Any]
 TABLES_FOLDER = "tables"
+_WITH_ROWS = ("regimes", "stress", "sensitivity", "seeds", "ablation", "placebos")
+"""Analyses whose rows are a table."""
 
 
 def write_tables(dossier: Dossier, memo: Memo, folder: Path) -> tuple[Path, ...]:
@@ -44,20 +46,14 @@ def write_tables(dossier: Dossier, memo: Memo, folder: Path) -> tuple[Path, ...]
 
 def tables_of(dossier: Dossier, memo: Memo) -> Mapping[str, Sequence[Row]]:
     """Return name → rows of every table; an analysis that was left out has none."""
-    walk, regimes, stress = dossier.walk_forward, dossier.regimes, dossier.stress
-    sensitivity, seeds = dossier.sensitivity, dossier.seeds
-    ablation, placebos = dossier.ablation, dossier.placebos
+    walk = dossier.walk_forward
+    found = {name: getattr(dossier, name) for name in _WITH_ROWS}
     return {
         "policies": [row for part in dossier.parts for row in _of_part(part, part.policies)],
         "agents": [row for part in dossier.parts for row in _of_part(part, part.agents)],
         "equity": [row for part in dossier.parts for row in _worths(part)],
         "windows": _flat_all(walk.windows if walk else ()),
-        "regimes": _flat_all(regimes.rows if regimes else ()),
-        "stress": _flat_all(stress.rows if stress else ()),
-        "sensitivity": _flat_all(sensitivity.rows if sensitivity else ()),
-        "seeds": _flat_all(seeds.rows if seeds else ()),
-        "ablation": _flat_all(ablation.rows if ablation else ()),
-        "placebos": _flat_all(placebos.rows if placebos else ()),
+        **{name: _flat_all(analysis.rows if analysis else ()) for name, analysis in found.items()},
         "gates": _flat_all(memo.gates),
     }
 

@@ -98,6 +98,11 @@ def sleeves(rollout: PolicyRollout, policy: str) -> np.ndarray:
     return rollout.equity[:, rollout.policies.index(policy)]
 
 
+def accounts(rollout: PolicyRollout, field: str) -> np.ndarray:
+    """(P, N) of the account's figure."""
+    return np.stack([getattr(each.account, field) for each in rollout.backtests])
+
+
 def test_buy_and_hold_equity_is_the_closed_form_to_the_cent(
     world: World, rollout: PolicyRollout
 ) -> None:
@@ -156,17 +161,17 @@ def test_random_on_noise_without_costs_earns_nothing_beyond_chance() -> None:
 
 
 def test_random_with_costs_pays_turnover_times_rate(rollout: PolicyRollout) -> None:
-    paid = rollout.commission_ccy + rollout.slippage_ccy
-    assert paid == pytest.approx(COST_FRAC * rollout.turnover_ccy, rel=2e-4)
+    paid = accounts(rollout, "commission_ccy") + accounts(rollout, "slippage_ccy")
+    assert paid == pytest.approx(COST_FRAC * accounts(rollout, "turnover_ccy"), rel=2e-4)
 
 
 def test_sleeves_are_invested_as_their_policies_want(rollout: PolicyRollout) -> None:
-    invested = dict(zip(rollout.policies, rollout.exposure_frac.mean(axis=1), strict=True))
+    invested = {each.policy: np.abs(each.position_frac).mean() for each in rollout.backtests}
 
     assert invested["buy_and_hold"] > 0.995
     assert invested["random"] == pytest.approx(0.5, abs=0.02)
     assert 0.1 < invested["expert"] < 0.9
-    assert (rollout.denials[1] == 0).all()
+    assert (rollout.backtests[1].denials == 0).all()
 
 
 def test_closes_and_stamps_are_those_of_the_equity(world: World, rollout: PolicyRollout) -> None:
@@ -201,10 +206,14 @@ def test_trades_add_up_to_the_books(world: World, account: AccountRules | None) 
             place = (policy, symbol)
             gained = made.equity[-1][place] - 1e5
             assert mine.pnl_ccy.sum() == pytest.approx(gained, abs=1e-6)
-            assert mine.commission_ccy.sum() == pytest.approx(made.commission_ccy[place])
-            assert mine.slippage_ccy.sum() == pytest.approx(made.slippage_ccy[place])
+            assert mine.commission_ccy.sum() == pytest.approx(
+                accounts(made, "commission_ccy")[place]
+            )
+            assert mine.slippage_ccy.sum() == pytest.approx(accounts(made, "slippage_ccy")[place])
             if not mine.is_open.any():
-                assert mine.pnl_ccy.sum() == pytest.approx(made.realised_ccy[place], abs=1e-6)
+                assert mine.pnl_ccy.sum() == pytest.approx(
+                    accounts(made, "realised_ccy")[place], abs=1e-6
+                )
     by_price = trades.units * (trades.exit_price - trades.entry_price) - trades.commission_ccy
     assert trades.pnl_ccy == pytest.approx(by_price, abs=1e-6)
     assert (trades.exited_at >= trades.entered_at).all()
@@ -220,7 +229,9 @@ def test_closed_trades_are_the_realised_profit(rollout: PolicyRollout) -> None:
             mine = (rollout.trades.policy == policy) & (rollout.trades.symbol == symbol)
             if not (mine & ~closed).any():
                 total = rollout.trades.pnl_ccy[mine].sum()
-                assert total == pytest.approx(rollout.realised_ccy[policy, symbol], abs=1e-6)
+                assert total == pytest.approx(
+                    accounts(rollout, "realised_ccy")[policy, symbol], abs=1e-6
+                )
     assert closed.sum() > 1_000
 
 

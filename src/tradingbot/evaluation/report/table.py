@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from tradingbot.evaluation.report.numbers import finite, format_interval, plain
+from tradingbot.evaluation.report.numbers import finite, format_count, format_interval, plain
 from tradingbot.evaluation.statistics.interval import Interval
 
 Tone = Literal["", "good", "bad", "soft", "strong"]
@@ -116,9 +116,24 @@ def column(
 
 
 def record_table(
-    columns: Sequence[Column], records: Sequence[object], caption: str, **options: Any
+    columns: Sequence[Column],
+    records: Sequence[object],
+    caption: str,
+    *,
+    folded: str = "",
+    **options: Any,
 ) -> Table:
-    """Return a table with a row per record; options are those of `Table`."""
+    """Return a table with a row per record.
+
+    Args:
+        columns: How a record is written in each.
+        records: One a row.
+        caption: What the figures are of.
+        folded: What the records are, `windows`: folded away under `Table of 12 windows`.
+        options: Others of `Table`.
+    """
+    if folded:
+        options["folded_under"] = f"Table of {format_count(len(records), folded)}"
     rows = [[head.write(record) for head in columns] for record in records]
     for place, head in enumerate(columns):
         if head.is_barred:

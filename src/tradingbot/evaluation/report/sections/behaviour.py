@@ -5,10 +5,10 @@ from __future__ import annotations
 from tradingbot.evaluation.dossier.analysis import PolicyAnalysis, StateActionMap
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.idleness import no_agent_trades
-from tradingbot.evaluation.report.blocks import Block, Section
+from tradingbot.evaluation.report.blocks import Block
 from tradingbot.evaluation.report.chart import HALF_PX, THIRD_PX, Chart, Charts
 from tradingbot.evaluation.report.numbers import percent, plain
-from tradingbot.evaluation.report.sections.scope import left_out, scope
+from tradingbot.evaluation.report.sections.scope import Answer, scope, section_of
 from tradingbot.evaluation.report.svg.bars import BarGroup, column_chart, row_chart
 from tradingbot.evaluation.report.svg.drawing import Drawing
 from tradingbot.evaluation.report.svg.heat_map import HeatMap, heat_map
@@ -18,14 +18,11 @@ _MAPS = 6
 _DEVIATIONS = 15
 
 
-def behaviour_section(dossier: Dossier) -> Section:
+@section_of("policy", "What the policy does")
+def behaviour_section(dossier: Dossier, found: PolicyAnalysis) -> Answer:
     """Show actions, what moves them, values, attention and rewards."""
-    title, found = "What the policy does", dossier.policy
-    if found is None:
-        return left_out(dossier, "policy", title)
     if no_agent_trades(dossier):
-        finding = "No agent trades: every decision is to stay in cash, whatever the agents see."
-        return Section("policy", title, finding)
+        return "No agent trades: every decision is to stay in cash, whatever the agents see.", ()
     charts = [_histogram(dossier, found), _rewards(found)]
     charts += [chart for chart in (_values(found), _attention(found), _deviations(found)) if chart]
     blocks: list[Block] = [Charts(charts[:2])]
@@ -33,7 +30,7 @@ def behaviour_section(dossier: Dossier) -> Section:
         blocks.append(Charts([_state_action(one) for one in found.maps[:_MAPS]], "third"))
     if charts[2:]:
         blocks.append(Charts(charts[2:]))
-    return Section("policy", title, _finding(found), blocks)
+    return _finding(found), blocks
 
 
 def _finding(found: PolicyAnalysis) -> str:

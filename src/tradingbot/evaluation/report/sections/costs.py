@@ -8,10 +8,9 @@ from functools import partial
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.robustness import Sensitivity, SensitivityRow
 from tradingbot.evaluation.gates.idleness import no_agent_trades
-from tradingbot.evaluation.report.blocks import Section
 from tradingbot.evaluation.report.chart import THIRD_PX, Chart, Charts, full_chart
-from tradingbot.evaluation.report.numbers import format_count, money, percent, plain
-from tradingbot.evaluation.report.sections.scope import left_out, scope
+from tradingbot.evaluation.report.numbers import money, percent, plain
+from tradingbot.evaluation.report.sections.scope import Answer, scope, section_of
 from tradingbot.evaluation.report.svg.heat_map import HeatMap, heat_map
 from tradingbot.evaluation.report.svg.lines import band_chart
 from tradingbot.evaluation.report.svg.scale import Axis
@@ -40,19 +39,17 @@ _COLUMNS = (
 )
 
 
-def costs_section(dossier: Dossier) -> Section:
+@section_of("sensitivity", "Costs and sensitivity")
+def costs_section(dossier: Dossier, found: Sensitivity) -> Answer:
     """Show the surface of costs by delay, and one axis at a time."""
-    title, found = "Costs and sensitivity", dossier.sensitivity
-    if found is None:
-        return left_out(dossier, "sensitivity", title)
     if no_agent_trades(dossier):
         finding = (
             "No agent trades, so no cost, delay, limit or capital can change the result, and no "
             "cost is the one at which nothing is left."
         )
-        return Section("sensitivity", title, finding, (_table(found),))
-    blocks = (_surface_chart(dossier, found), Charts(_axis_charts(found), "third"), _table(found))
-    return Section("sensitivity", title, _finding(found), blocks)
+        return finding, (_table(found),)
+    axes = Charts(_axis_charts(found), "third")
+    return _finding(found), (_surface_chart(dossier, found), axes, _table(found))
 
 
 def _finding(found: Sensitivity) -> str:
@@ -128,9 +125,5 @@ def _axis_charts(found: Sensitivity) -> list[Chart]:
 
 
 def _table(found: Sensitivity) -> Table:
-    return record_table(
-        _COLUMNS,
-        found.rows,
-        "One condition changed at a time; bands in the charts are 95 % intervals.",
-        folded_under=f"Table of {format_count(len(found.rows), 'conditions')}",
-    )
+    caption = "One condition changed at a time; bands in the charts are 95 % intervals."
+    return record_table(_COLUMNS, found.rows, caption, folded="conditions")

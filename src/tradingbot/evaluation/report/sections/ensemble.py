@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tradingbot.evaluation.dossier.analysis import Ensemble
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.report.blocks import Block, Points, Section
+from tradingbot.evaluation.report.blocks import Block, Points
 from tradingbot.evaluation.report.chart import HALF_PX, Chart, Charts
 from tradingbot.evaluation.report.numbers import plain
-from tradingbot.evaluation.report.sections.scope import left_out, scope
+from tradingbot.evaluation.report.sections.scope import Answer, scope, section_of
 from tradingbot.evaluation.report.svg.bars import row_chart
 from tradingbot.evaluation.report.svg.heat_map import correlation_map
 
@@ -15,15 +15,11 @@ _SHOWN = 10
 _PAIRS = 12
 
 
-def ensemble_section(dossier: Dossier) -> Section:
+@section_of("ensemble", "Ensemble")
+def ensemble_section(dossier: Dossier, found: Ensemble) -> Answer:
     """Show how the agents' returns hang together."""
-    title, found = "Ensemble", dossier.ensemble
-    if found is None:
-        return left_out(dossier, "ensemble", title)
     if len(found.agents) < 2:
-        return Section(
-            "ensemble", title, "Fewer than two agents trade: nothing to compare.", is_left_out=True
-        )
+        return "Fewer than two agents trade: nothing to compare.", None
     finding = (
         f"{len(found.agents)} trading agents are worth {plain(found.effective_agents, 1)} "
         f"independent ones; their returns correlate by {plain(found.mean_correlation)} on average. "
@@ -44,10 +40,9 @@ def ensemble_section(dossier: Dossier) -> Section:
     ]
     blocks: list[Block] = [Charts(charts)]
     if found.redundant:
-        blocks.append(
-            Points("Pairs that do nearly the same (correlation above 0.9)", _pairs(found))
-        )
-    return Section("ensemble", title, finding, blocks)
+        head = "Pairs that do nearly the same (correlation above 0.9)"
+        blocks.append(Points(head, _pairs(found)))
+    return finding, blocks
 
 
 def _marginal(found: Ensemble) -> list[tuple[str, float, str]]:

@@ -11,7 +11,7 @@ from tradingbot.evaluation.gates.idleness import no_agent_trades
 from tradingbot.evaluation.report.blocks import Block, Figure, Figures, Points, Section
 from tradingbot.evaluation.report.chart import Charts, full_chart
 from tradingbot.evaluation.report.numbers import bps, count, percent, plain
-from tradingbot.evaluation.report.sections.scope import left_out, scope
+from tradingbot.evaluation.report.sections.scope import Answer, scope, section_of
 from tradingbot.evaluation.report.svg.forest import Estimate, ForestRow, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
 from tradingbot.evaluation.report.table import Cell, Table, column, record_table, text_column
@@ -33,13 +33,11 @@ _COLUMNS = (
 _IDLE_CELL = Cell("– no agent trades", 0.5, tone="soft")
 
 
-def placebos_section(dossier: Dossier) -> Section:
+@section_of("placebos", "Placebos")
+def placebos_section(dossier: Dossier, found: Placebos) -> Answer:
     """Show what the pipeline says where nothing can be earned."""
-    title, found = "Placebos", dossier.placebos
-    if found is None:
-        return left_out(dossier, "placebos", title)
     if not found.rows:
-        return Section("placebos", title, "No placebo could be drawn.", is_left_out=True)
+        return "No placebo could be drawn.", None
     is_idle = no_agent_trades(dossier)
     judged = [row for row in found.rows if _is_judged(row) and not (is_idle and _is_flat(row))]
     clean = sum(row.is_clean for row in judged)
@@ -53,8 +51,7 @@ def placebos_section(dossier: Dossier) -> Section:
             " No agent trades, so placebos that the agents would trade on say nothing and do not "
             "count."
         )
-    blocks = (_chart(dossier, found), _table(found, is_idle=is_idle))
-    return Section("placebos", title, finding, blocks)
+    return finding, (_chart(dossier, found), _table(found, is_idle=is_idle))
 
 
 def leak_section(dossier: Dossier) -> Section:
@@ -71,9 +68,7 @@ def leak_section(dossier: Dossier) -> Section:
     if no_agent_trades(dossier):
         if found.is_clean and not found.gap:
             finding += " No agent trades, so that says little: staying out needs no knowledge."
-        figures = [
-            replace(figure, tone="" if figure.tone == "good" else figure.tone) for figure in figures
-        ]
+        figures = [replace(each, tone="") if each.tone == "good" else each for each in figures]
     blocks: list[Block] = [Figures(figures)]
     if found.words:
         blocks.append(Points("What is suspicious", found.words, tone="bad"))
@@ -99,10 +94,8 @@ def _table(found: Placebos, *, is_idle: bool) -> Table:
     def outcome(row: PlaceboRow) -> Cell:
         return _IDLE_CELL if is_idle and _is_flat(row) else _outcome(row)
 
-    columns = (*_COLUMNS, text_column("Clean?", outcome))
-    return record_table(
-        columns, found.rows, "The same policy, or chance, where nothing can be earned."
-    )
+    caption = "The same policy, or chance, where nothing can be earned."
+    return record_table((*_COLUMNS, text_column("Clean?", outcome)), found.rows, caption)
 
 
 def _is_flat(row: PlaceboRow) -> bool:

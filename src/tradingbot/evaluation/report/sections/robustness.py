@@ -7,14 +7,14 @@ from functools import partial
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.robustness import Regimes, Stress, StressRow, WalkForward, Window
 from tradingbot.evaluation.gates.idleness import no_agent_trades
-from tradingbot.evaluation.report.blocks import Block, Points, Section
+from tradingbot.evaluation.report.blocks import Block, Points
 from tradingbot.evaluation.report.chart import HALF_PX, Chart, Charts, full_chart
 from tradingbot.evaluation.report.numbers import count, format_count, percent, plain, share
-from tradingbot.evaluation.report.sections.scope import left_out, scope
+from tradingbot.evaluation.report.sections.scope import Answer, scope, section_of
 from tradingbot.evaluation.report.svg.bars import BarGroup, column_chart
 from tradingbot.evaluation.report.svg.forest import Estimate, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
-from tradingbot.evaluation.report.table import Cell, Table, column, record_table, text_column
+from tradingbot.evaluation.report.table import Cell, column, record_table, text_column
 
 _HOLD = column("Hold", "hold_return_frac", "return of equal weight", percent, signed=True)
 
@@ -57,11 +57,13 @@ _STRESS_COLUMNS = (
 )
 
 
-def walk_forward_section(dossier: Dossier) -> Section:
+@section_of("walk-forward", "Walk-forward")
+def walk_forward_section(dossier: Dossier, found: WalkForward) -> Answer:
     """Show every window, each traded by agents that never saw it."""
-    title, found = "Walk-forward", dossier.walk_forward
-    if found is None:
-        return left_out(dossier, "walk-forward", title)
+    if not found.windows:
+        return "No window fits into the data.", None
+    caption = "Windows in order of time, after costs."
+    table = record_table(_WINDOW_COLUMNS, found.windows, caption, folded="windows")
     positive = sum(window.sharpe_annual > 0 for window in found.windows)
     finding = (
         f"With a Sharpe ratio above 0: {positive} of {format_count(len(found.windows), 'windows')} "
@@ -69,38 +71,37 @@ def walk_forward_section(dossier: Dossier) -> Section:
         f"agents that learned from earlier days only; they were trained again every "
         f"{found.retrain_every} windows, with {count(found.steps_per_agent)} steps per agent."
     )
-    if found.windows and all(_is_flat(window) for window in found.windows):
+    if all(each.total_return_frac == 0 == each.max_drawdown_frac for each in found.windows):
         finding = (
             f"No agent trades in any of {format_count(len(found.windows), 'windows')}: agents that "
             f"learned anew from earlier days were kept out, {count(found.steps_per_agent)} "
             f"steps per agent. The table says what holding made meanwhile."
         )
-        return Section("walk-forward", title, finding, (_window_table(found),))
-    if not found.windows:
-        return Section("walk-forward", title, "No window fits into the data.", is_left_out=True)
-    blocks = (_window_charts(dossier, found), _window_table(found))
-    return Section("walk-forward", title, finding, blocks)
+        return finding, (table,)
+    return finding, (_window_charts(dossier, found), table)
 
 
-def regimes_section(dossier: Dossier) -> Section:
+@section_of("regimes", "Regimes")
+def regimes_section(dossier: Dossier, found: Regimes) -> Answer:
     """Show what was earned in each regime."""
-    title, found = "Regimes", dossier.regimes
-    if found is None:
-        return left_out(dossier, "regimes", title)
-    if no_agent_trades(dossier):
-        finding = f"No agent trades, so no regime earns and none loses. {found.method}"
-        return Section("regimes", title, finding, (_regime_table(found, is_folded=True),))
-    finding = f"The agents earn in {found.profitable} of {len(found.rows)} regimes. {found.method}"
-    return Section("regimes", title, finding, (_regime_chart(dossier, found), _regime_table(found)))
-
-
-def stress_section(dossier: Dossier) -> Section:
-    """Show bad times, real and made up."""
-    title, found = "Stress", dossier.stress
-    if found is None:
-        return left_out(dossier, "stress", title)
     is_idle = no_agent_trades(dossier)
-    blocks: list[Block] = [_stress_table(found, is_folded=is_idle)] if found.rows else []
+    caption = "A bar's regime is what was known of it at the decision."
+    folded = "regimes" if is_idle else ""
+    table = record_table(_REGIME_COLUMNS, found.rows, caption, folded=folded)
+    if is_idle:
+        return f"No agent trades, so no regime earns and none loses. {found.method}", (table,)
+    finding = f"The agents earn in {found.profitable} of {len(found.rows)} regimes. {found.method}"
+    return finding, (_regime_chart(dossier, found), table)
+
+
+@section_of("stress", "Stress")
+def stress_section(dossier: Dossier, found: Stress) -> Answer:
+    """Show bad times, real and made up."""
+    is_idle, blocks = no_agent_trades(dossier), list[Block]()
+    if found.rows:
+        caption = "After costs; synthetic scenarios are made of the test part."
+        folded = "scenarios" if is_idle else ""
+        blocks.append(record_table(_STRESS_COLUMNS, found.rows, caption, folded=folded))
     if found.left_out:
         blocks.append(Points("Scenarios left out", found.left_out, tone="soft"))
     finding = (
@@ -114,20 +115,7 @@ def stress_section(dossier: Dossier) -> Section:
             "No agent trades, so no scenario can hurt: cash has no drawdown, and that is no merit "
             "of the agents."
         )
-    return Section("stress", title, finding, blocks)
-
-
-def _is_flat(window: Window) -> bool:
-    return window.total_return_frac == 0 and window.max_drawdown_frac == 0
-
-
-def _window_table(found: WalkForward) -> Table:
-    return record_table(
-        _WINDOW_COLUMNS,
-        found.windows,
-        "Windows in order of time, after costs.",
-        folded_under=f"Table of {format_count(len(found.windows), 'windows')}",
-    )
+    return finding, blocks
 
 
 def _window_charts(dossier: Dossier, found: WalkForward) -> Charts:
@@ -168,22 +156,4 @@ def _regime_chart(dossier: Dossier, found: Regimes) -> Charts:
         "Net return by regime",
         partial(forest_chart, estimates, Axis("net return, bp per bar", holds=(0.0,))),
         f"Dots with 95 % intervals; {scope(dossier)}.",
-    )
-
-
-def _regime_table(found: Regimes, *, is_folded: bool = False) -> Table:
-    return record_table(
-        _REGIME_COLUMNS,
-        found.rows,
-        "A bar's regime is what was known of it at the decision.",
-        folded_under=f"Table of {format_count(len(found.rows), 'regimes')}" if is_folded else "",
-    )
-
-
-def _stress_table(found: Stress, *, is_folded: bool) -> Table:
-    return record_table(
-        _STRESS_COLUMNS,
-        found.rows,
-        "After costs; synthetic scenarios are made of the test part.",
-        folded_under=f"Table of {format_count(len(found.rows), 'scenarios')}" if is_folded else "",
     )

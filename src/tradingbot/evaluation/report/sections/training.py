@@ -18,7 +18,7 @@ from tradingbot.evaluation.report.numbers import (
     plain,
     share,
 )
-from tradingbot.evaluation.report.sections.scope import left_out
+from tradingbot.evaluation.report.sections.scope import Answer, section_of
 from tradingbot.evaluation.report.svg.forest import Estimate, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
 from tradingbot.evaluation.report.table import Cell, Table, column, record_table, text, text_column
@@ -46,33 +46,31 @@ _ABLATION_COLUMNS = (
 )
 
 
-def seeds_section(dossier: Dossier) -> Section:
+@section_of("seeds", "Seeds")
+def seeds_section(_: Dossier, found: Seeds) -> Answer:
     """Show independent trainings of the same configuration."""
-    title, found = "Seeds", dossier.seeds
-    if found is None:
-        return left_out(dossier, "seeds", title)
     if not found.rows:
-        return Section("seeds", title, "No other seed was trained.", is_left_out=True)
+        return "No other seed was trained.", None
+    failed = "A training that failed counts as staying out."
+    table = record_table(_SEED_COLUMNS, found.rows, failed)
     if not any(row.trading_agents or row.failed for row in found.rows):
         finding = (
             f"No agent trades: in all of {format_count(len(found.rows), 'trainings')} with other "
             "seeds validation keeps every agent out."
         )
-        return Section("seeds", title, finding, (_seed_table(found),))
+        return finding, (table,)
     finding = (
         f"{len(found.rows)} trainings with different seeds earn {bps(found.net_bps_iqm.estimate)} "
         f"per bar, 95 % {format_interval(found.net_bps_iqm)} (interquartile mean), and a Sharpe "
         f"ratio of {plain(found.sharpe_iqm.estimate)} {format_interval(found.sharpe_iqm)}. A seed "
         f"beats equal weight with a probability of {share(found.beats_hold)}."
     )
-    return Section("seeds", title, finding, (_seed_chart(found), _seed_table(found)))
+    return finding, (_seed_chart(found), table)
 
 
-def ablation_section(dossier: Dossier) -> Section:
+@section_of("ablation", "Ablation")
+def ablation_section(_: Dossier, found: Ablation) -> Answer:
     """Show what single settings contribute."""
-    title, found = "Ablation", dossier.ablation
-    if found is None:
-        return left_out(dossier, "ablation", title)
     helpful = sum(row.contribution_bps.low > 0 for row in found.rows)
     seeds = f"({len(found.seeds)} seeds, {count(found.steps_per_agent)} steps per agent)"
     finding = (
@@ -82,7 +80,7 @@ def ablation_section(dossier: Dossier) -> Section:
         else f"Of {format_count(len(found.rows), 'settings')} that could be left out, none "
         f"contributes more than chance explains, on the validation part {seeds}."
     )
-    return Section("ablation", title, finding, (_ablation_chart(found), _ablation_table(found)))
+    return finding, (_ablation_chart(found), _ablation_table(found))
 
 
 def health_section(dossier: Dossier) -> Section:
@@ -116,10 +114,6 @@ def _seed_chart(found: Seeds) -> Charts:
         "Small dots are seeds, the large one is their interquartile mean with its 95 % "
         f"interval; test part, {count(found.steps_per_agent)} steps per agent.",
     )
-
-
-def _seed_table(found: Seeds) -> Table:
-    return record_table(_SEED_COLUMNS, found.rows, "A training that failed counts as staying out.")
 
 
 def _ablation_chart(found: Ablation) -> Charts:
