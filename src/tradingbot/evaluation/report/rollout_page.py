@@ -66,12 +66,8 @@ def reward_rows(report: RolloutReport) -> tuple[list[str], list[list[str]]]:
     """Lay out the reward of a sleeve per 1,000 bars: columns, and a row per policy."""
     rollout, terms = report.rollout, _reward_terms(report.rollout)
     rows = [
-        [
-            _name(policy),
-            f"{terms[:, index].sum():+.2f}",
-            *(f"{value:+.2f}" for value in terms[:, index]),
-        ]
-        for index, policy in enumerate(rollout.policies)
+        [_name(policy), *(f"{value:+.2f}" for value in (each.sum(), *each))]
+        for policy, each in zip(rollout.policies, terms.T, strict=True)
     ]
     return ["policy", "reward", *map(_name, rollout.reward_names)], rows
 
@@ -129,16 +125,11 @@ def _performance_section(report: RolloutReport) -> Section:
         "are counted."
     )
     table = table_of(STATISTICS_COLUMNS, statistics_rows(report), caption, words=("policy",))
-    worth = full_chart(
-        "Equity of all accounts together, 1 at the start",
-        partial(_over_time, rollout, "worth of 1 invested", falls=False),
-        "Rest the pointer on a day to read its figures.",
-    )
-    falls = full_chart(
-        "Drawdown",
-        partial(_over_time, rollout, "fall from the peak", falls=True),
-        "How far below their highest worth.",
-    )
+    draw = partial(_over_time, rollout, "worth of 1 invested", falls=False)
+    pointer = "Rest the pointer on a day to read its figures."
+    worth = full_chart("Equity of all accounts together, 1 at the start", draw, pointer)
+    draw = partial(_over_time, rollout, "fall from the peak", falls=True)
+    falls = full_chart("Drawdown", draw, "How far below their highest worth.")
     return Section("performance", "Performance", finding, [table, worth, falls])
 
 
@@ -153,11 +144,8 @@ def _trades_section(rollout: PolicyRollout) -> Section:
         folded_under=f"The last trades in {name}, of {len(trades):,} in all",
     )
     price = full_chart(f"{name}, last bars", partial(_price, rollout, symbol))
-    held = full_chart(
-        f"When each policy held {name}",
-        partial(_held, rollout, symbol),
-        "Blue: profitable trades, orange: losing ones.",
-    )
+    caption = "Blue: profitable trades, orange: losing ones."
+    held = full_chart(f"When each policy held {name}", partial(_held, rollout, symbol), caption)
     finding = f"{len(trades):,} trades in all, rebuilt from fills; {name} as an example."
     return Section("trades", "Trades", finding, [price, held, table])
 
@@ -167,11 +155,8 @@ def _reward_section(report: RolloutReport) -> Section:
     columns, rows = reward_rows(report)
     names, policies = map(_name, rollout.reward_names), map(_name, rollout.policies)
     cells = HeatMap(terms.T.tolist(), tuple(policies), tuple(names), row_words="policy")
-    chart = full_chart(
-        f"Reward {report.reward!r} by term",
-        partial(heat_map, cells),
-        "Weighted reward per 1,000 bars, mean of the accounts.",
-    )
+    caption = "Weighted reward per 1,000 bars, mean of the accounts."
+    chart = full_chart(f"Reward {report.reward!r} by term", partial(heat_map, cells), caption)
     caption, line = "Per 1,000 bars, mean of the accounts.", "Term by term"
     table = table_of(columns, rows, caption, words=("policy",), folded_under=line)
     finding = "What a learner would be taught with: not a result."
@@ -180,19 +165,12 @@ def _reward_section(report: RolloutReport) -> Section:
 
 def _over_time(rollout: PolicyRollout, words: str, *, width: float, falls: bool) -> Drawing:
     axis = Axis(words, unit="percent" if falls else "number", holds=(0.0,) if falls else (1.0,))
-    lines = [
-        LineSeries(
-            _name(each.policy),
-            tuple(_falls(each) if falls else each.portfolio.tolist()),
-            _STYLES.get(each.policy, "other"),
-        )
-        for each in rollout.backtests
-    ]
+    lines = []
+    for each in rollout.backtests:
+        ys = -drawdown_of(each.portfolio) if falls else each.portfolio
+        style = _STYLES.get(each.policy, "other")
+        lines.append(LineSeries(_name(each.policy), tuple(ys.tolist()), style))
     return time_chart(_days(rollout), lines, axis, width=width, height=260 if falls else 320)
-
-
-def _falls(played: Backtest) -> list[float]:
-    return [-fall for fall in drawdown_of(played.portfolio).tolist()]
 
 
 def _price(rollout: PolicyRollout, symbol: int, *, width: float) -> Drawing:
@@ -255,16 +233,13 @@ def _trade_rows(rollout: PolicyRollout, symbol: int) -> list[Sequence[str | floa
 
 def _trade_row(played: Backtest, at: int) -> list[str]:
     trades = played.trades
+    amounts = (trades.units, trades.entry_price, trades.exit_price, trades.commission_ccy)
     return [
         _name(played.policy),
         played.symbols[trades.symbol[at]],
-        _minute(trades.entered_at[at]),
-        _minute(trades.exited_at[at]),
+        *(_minute(stamps[at]) for stamps in (trades.entered_at, trades.exited_at)),
         f"{trades.bars[at]:,}",
-        f"{trades.units[at]:,.2f}",
-        f"{trades.entry_price[at]:,.2f}",
-        f"{trades.exit_price[at]:,.2f}",
-        f"{trades.commission_ccy[at]:,.2f}",
+        *(f"{amount[at]:,.2f}" for amount in amounts),
         f"{trades.pnl_ccy[at]:+,.2f}",
         _ending(bool(trades.is_open[at]), int(trades.reason[at])),
     ]

@@ -82,9 +82,8 @@ def _state_action(one: StateActionMap) -> Chart:
         )
         for index, action in enumerate(one.mean_action)
     ]
-    drawing = column_chart(
-        bars, Axis("mean action"), width=THIRD_PX, height=170, words="value, in equal counts"
-    )
+    axis, words = Axis("mean action"), "value, in equal counts"
+    drawing = column_chart(bars, axis, width=THIRD_PX, height=170, words=words)
     return Chart(f"Action by {one.input}", drawing)
 
 
@@ -100,11 +99,9 @@ def _values(found: PolicyAnalysis) -> Chart | None:
         row_words=f"{first}, quantiles",
         column_words=f"{second}, quantiles",
     )
-    return Chart(
-        "What the critic expects",
-        heat_map(table, width=HALF_PX, cell_height=28),
-        "Mean value in units of the reward: blue above zero, orange below.",
-    )
+    drawing = heat_map(table, width=HALF_PX, cell_height=28)
+    caption = "Mean value in units of the reward: blue above zero, orange below."
+    return Chart("What the critic expects", drawing, caption)
 
 
 def _thirds(count: int) -> list[str]:
@@ -129,9 +126,8 @@ def _deviations(found: PolicyAnalysis) -> Chart | None:
         return None
     ranked = sorted(found.deviations, key=lambda pair: (-pair[1], pair[0]))[:_DEVIATIONS]
     rows = [(name, size, percent(size)) for name, size in ranked]
-    return Chart(
-        "Agents furthest from the shared head",
-        row_chart(rows, width=HALF_PX),
+    caption = (
         f"Norm of the agent's own part ÷ norm of the shared part; {len(rows)} of "
-        f"{len(found.deviations)} agents.",
+        f"{len(found.deviations)} agents."
     )
+    return Chart("Agents furthest from the shared head", row_chart(rows, width=HALF_PX), caption)

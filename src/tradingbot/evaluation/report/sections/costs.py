@@ -21,7 +21,7 @@ _AXES = {
     "slippage": Axis("slippage, bp"),
     "position limit": Axis("position limit, fraction of equity"),
     "delay": Axis("decision executed so many bars late"),
-    "capital": Axis("capital, account currency", unit="money"),
+    "capital": Axis("capital, account currency", unit="money", is_logarithmic=True),
 }
 
 
@@ -86,12 +86,12 @@ def _surface_chart(dossier: Dossier, found: Sensitivity) -> Charts:
     contour = [_crossing(cost, found.cost_bps) for cost in found.break_even_cost_bps]
     own = found.assumed_cost_bps
     pointer = (_crossing(own, found.cost_bps), f"▾ {plain(own, 1)} bp assumed")
-    return full_chart(
-        "Net return by cost and delay, bp per bar",
-        partial(heat_map, surface, contour=contour, pointer=pointer),
+    draw = partial(heat_map, surface, contour=contour, pointer=pointer)
+    caption = (
         "Blue earns, orange loses; the line is where nothing is left. "
-        f"{scope(dossier).capitalize()}.",
+        f"{scope(dossier).capitalize()}."
     )
+    return full_chart("Net return by cost and delay, bp per bar", draw, caption)
 
 
 def _crossing(cost: float | None, costs: tuple[float, ...]) -> float:
@@ -117,7 +117,6 @@ def _axis_charts(found: Sensitivity) -> list[Chart]:
                 (axis, Axis("bp per bar", holds=(0.0,))),
                 width=THIRD_PX,
                 height=190,
-                logarithmic=axis.unit == "money",
                 marked=found.assumed_cost_bps if name == "cost" else None,
             )
             charts.append(Chart(f"Net return by {name}", drawing))

@@ -26,17 +26,12 @@ def ensemble_section(dossier: Dossier, found: Ensemble) -> Answer:
         f"Together they fluctuate {plain(found.diversification_ratio, 1)} times less than one "
         f"does alone."
     )
+    cells = correlation_map(found.agents, found.correlation, width=HALF_PX)
+    caption = f"Blue: together; orange: opposite. {scope(dossier).capitalize()}."
+    added, title = _marginal(found), "What each agent adds to the portfolio's Sharpe ratio"
     charts = [
-        Chart(
-            "Correlation of net returns between agents",
-            correlation_map(found.agents, found.correlation, width=HALF_PX),
-            f"Blue: together; orange: opposite. {scope(dossier).capitalize()}.",
-        ),
-        Chart(
-            "What each agent adds to the portfolio's Sharpe ratio",
-            row_chart(_marginal(found), width=HALF_PX),
-            _marginal_words(found),
-        ),
+        Chart("Correlation of net returns between agents", cells, caption),
+        Chart(title, row_chart(added, width=HALF_PX), _marginal_words(found)),
     ]
     blocks: list[Block] = [Charts(charts)]
     if found.redundant:

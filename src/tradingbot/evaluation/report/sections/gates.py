@@ -51,11 +51,9 @@ def gates_section(memo: Memo, titles: Mapping[str, str], *, is_idle: bool = Fals
             f" {idly} of the {counts['pass']} passes are those of cash, because no agent trades, "
             "and say nothing of the agents."
         )
-    table = Table(
-        _COLUMNS,
-        [_row(gate, titles, is_idle=is_idle) for gate in memo.gates],
-        "A gate that was not measured does not pass. Required gates are in bold.",
-    )
+    rows = [_row(gate, titles, is_idle=is_idle) for gate in memo.gates]
+    caption = "A gate that was not measured does not pass. Required gates are in bold."
+    table = Table(_COLUMNS, rows, caption)
     return Section("gates", "Gates", finding, (table,) if memo.gates else ())
 
 

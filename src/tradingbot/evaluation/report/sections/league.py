@@ -49,14 +49,8 @@ def league_section(dossier: Dossier) -> Section:
         return Section("league", "Agents", "No agent has figures of its own.", is_left_out=True)
     is_idle = not any(row.trades for row in agents)
     stay_out = f"Table of {format_count(len(agents), 'agents')} that stay out"
-    table = record_table(
-        _COLUMNS,
-        agents,
-        f"One line per agent; {scope(dossier)}.",
-        is_tall=True,
-        sorted_by="Sharpe",
-        folded_under=stay_out if is_idle else "",
-    )
+    layout = {"is_tall": True, "sorted_by": "Sharpe", "folded_under": stay_out if is_idle else ""}
+    table = record_table(_COLUMNS, agents, f"One line per agent; {scope(dossier)}.", **layout)
     blocks = (table,) if is_idle else (_ranking(agents), table)
     return Section("league", "Agents", _finding(agents), blocks)
 
@@ -97,8 +91,6 @@ def _ranking(agents: list[AgentPerformance]) -> Charts:
         for row in agents
         if row.trades and math.isfinite(row.sharpe_annual)
     ]
-    return full_chart(
-        "Annual Sharpe ratio of each agent that trades, sorted",
-        partial(column_chart, columns, Axis("Sharpe, annual"), height=190),
-        "Rest the pointer on a column to read the agent's name.",
-    )
+    draw = partial(column_chart, columns, Axis("Sharpe, annual"), height=190)
+    caption = "Rest the pointer on a column to read the agent's name."
+    return full_chart("Annual Sharpe ratio of each agent that trades, sorted", draw, caption)

@@ -45,10 +45,9 @@ def origin_section(dossier: Dossier) -> Section:
     )
     heads = ("What", "Value")
     table = table_of(heads, facts, "What this page was made of.", words=heads)
+    finding = "The same data, weights and command give the same page."
     blocks = (Code("Reproduce:", header.command), table)
-    return Section(
-        "origin", "Reproduce", "The same data, weights and command give the same page.", blocks
-    )
+    return Section("origin", "Reproduce", finding, blocks)
 
 
 def _training_facts(facts: TrainingFacts | None) -> tuple[tuple[str, str], ...]:

@@ -14,19 +14,15 @@ from tradingbot.evaluation.report.numbers import bps, count, percent, plain
 from tradingbot.evaluation.report.sections.scope import Answer, scope, section_of
 from tradingbot.evaluation.report.svg.forest import Estimate, ForestRow, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
-from tradingbot.evaluation.report.table import Cell, Table, column, record_table, text_column
+from tradingbot.evaluation.report.table import Cell, Table, Tone, column, record_table, text_column
 
+_DECLARED = "share of draws in which the pipeline's own test finds an edge"
 _COLUMNS = (
     text_column("Placebo", lambda row: Cell(row.placebo, row.placebo.lower(), note=row.words)),
     column("Draws", "draws", "", count),
     column("Net bp/bar", "net_bps_per_bar", "over draws, with 95 % interval", signed=True),
     column("Beaten", "share_beaten_frac", "share of draws that the real result beats", percent),
-    column(
-        "Edge declared",
-        "edge_found_frac",
-        "share of draws in which the pipeline's own test finds an edge",
-        percent,
-    ),
+    column("Edge declared", "edge_found_frac", _DECLARED, percent),
     column("Allowed", "allowed_frac", "largest such share that noise explains, 95 %", percent),
 )
 
@@ -83,11 +79,9 @@ def _chart(dossier: Dossier, found: Placebos) -> Charts:
     estimates += [Estimate(row.placebo, row.net_bps_per_bar, "unsure") for row in found.rows]
     axis = Axis("net return, bp per bar", holds=(0.0,))
     lines = (ForestRow(agents.estimate, "real result"),)
-    return full_chart(
-        "The real result beside the placebos",
-        partial(forest_chart, estimates, axis, lines=lines),
-        f"Dots with 95 % intervals; {scope(dossier)}.",
-    )
+    draw = partial(forest_chart, estimates, axis, lines=lines)
+    caption = f"Dots with 95 % intervals; {scope(dossier)}."
+    return full_chart("The real result beside the placebos", draw, caption)
 
 
 def _table(found: Placebos, *, is_idle: bool) -> Table:
@@ -119,26 +113,18 @@ def _outcome(row: PlaceboRow) -> Cell:
 def _leak_figures(found: LeakCheck) -> list[Figure]:
     delays = ", ".join(bps(net) for net in found.delayed_net_bps) or plain(None)
     certificate = (found.certificate_sha256 or "")[:12]
+    proof = "of the features' proof" if certificate else "the market was made in memory"
+    changed = f"{count(found.actions_changed)} of {count(found.actions_compared)}"
+    must = "changed when the bars after the decision were changed; must be 0"
+    is_same = found.actions_changed == 0 and found.actions_compared
+    better: tuple[str, Tone] = ("yes", "bad") if found.better_than_oracle else ("no", "")
+    honest = "nothing honest earns more than the market holds"
     return [
-        Figure(
-            "Actions with another future",
-            f"{count(found.actions_changed)} of {count(found.actions_compared)}",
-            "changed when the bars after the decision were changed; must be 0",
-            "good" if found.actions_changed == 0 and found.actions_compared else "bad",
-        ),
+        Figure("Actions with another future", changed, must, "good" if is_same else "bad"),
         _feature_figure(found),
         Figure("Executed 0, 1, 2, 3 bars late", delays, "a leak dies with the first bar of delay"),
-        Figure(
-            "Causality certificate",
-            certificate or "none",
-            "of the features' proof" if certificate else "the market was made in memory",
-        ),
-        Figure(
-            "Better than the oracle?",
-            "yes" if found.better_than_oracle else "no",
-            "nothing honest earns more than the market holds",
-            "bad" if found.better_than_oracle else "",
-        ),
+        Figure("Causality certificate", certificate or "none", proof),
+        Figure("Better than the oracle?", better[0], honest, better[1]),
     ]
 
 
@@ -147,9 +133,6 @@ def _feature_figure(found: LeakCheck) -> Figure:
     name = "Feature values with another future"
     if not found.features_compared:
         return Figure(name, plain(None), "the bars of these features cannot be read any more")
-    return Figure(
-        name,
-        f"{count(found.features_changed)} of {count(found.features_compared)}",
-        "changed when computed anew from bars that were changed later; must be 0",
-        "good" if found.features_changed == 0 else "bad",
-    )
+    changed = f"{count(found.features_changed)} of {count(found.features_compared)}"
+    must = "changed when computed anew from bars that were changed later; must be 0"
+    return Figure(name, changed, must, "good" if found.features_changed == 0 else "bad")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.idleness import no_agent_trades
@@ -11,7 +12,6 @@ from tradingbot.evaluation.report.blocks import Block, Section
 from tradingbot.evaluation.report.chart import FULL_PX, NARROW_PX, Chart, Charts
 from tradingbot.evaluation.report.numbers import bps, count, format_interval, percent, share
 from tradingbot.evaluation.report.sections.scope import period, reference_of
-from tradingbot.evaluation.report.svg.drawing import Drawing
 from tradingbot.evaluation.report.svg.lines import LineSeries, time_chart
 from tradingbot.evaluation.report.svg.scale import Axis
 from tradingbot.evaluation.report.table import Cell, Table, column, record_table, text, text_column
@@ -21,16 +21,10 @@ def _policy(row: PolicyPerformance) -> Cell:
     return text(row.policy, tone="strong" if row.kind == "agents" else "")
 
 
+_PERIOD = "whole period, after costs"
 _COLUMNS = (
     text_column("Policy", _policy),
-    column(
-        "Return",
-        "total_return_frac",
-        "whole period, after costs",
-        percent,
-        signed=True,
-        is_barred=True,
-    ),
+    column("Return", "total_return_frac", _PERIOD, percent, signed=True, is_barred=True),
     column("Per year", "annual_return_frac", "annualised return", percent, signed=True),
     column("Sharpe", "sharpe_annual", "annual, with 95 % interval (stationary bootstrap)"),
     column("Sortino", "sortino_annual", "annual"),
@@ -50,7 +44,7 @@ def portfolio_section(dossier: Dossier) -> Section:
     """Show equity curve and drawdown of every part, the test part first and large."""
     test, blocks = dossier.test, list[Block]()
     for part in reversed(dossier.parts):
-        blocks.append(Charts((_worth_chart(part, dossier), _drawdown_chart(part, dossier)), "full"))
+        blocks.append(Charts((_worth_chart(part, dossier), _drawdown_chart(part)), "full"))
         blocks.append(_policy_table(part, is_folded=part is not test))
     finding = _idle_finding(test) if no_agent_trades(dossier) else _finding(test)
     return Section("performance", "Performance", finding, blocks)
@@ -102,34 +96,24 @@ def _idle_finding(test: PartPerformance) -> str:
 def _worth_chart(part: PartPerformance, dossier: Dossier) -> Chart:
     axis = Axis("equity, 1 at the start", holds=(1.0,))
     lines = [_line(row, part, row.equity) for row in part.policies]
-    return Chart(
-        f"Equity curve, {part.part} part",
-        _drawn(part, lines, axis, FULL_PX, 330),
-        caption=(
-            f"Equal per-symbol accounts, never rebalanced; {period(part)}, after costs "
-            f"({dossier.header.costs}). Grey lines without a name are other baselines: rest the "
-            f"pointer on a day to read all."
-        ),
-        narrow=_drawn(part, lines, axis, NARROW_PX, 280),
+    draw = partial(time_chart, part.days, lines, axis)
+    wide, narrow = draw(width=FULL_PX, height=330), draw(width=NARROW_PX, height=280)
+    caption = (
+        f"Equal per-symbol accounts, never rebalanced; {period(part)}, after costs "
+        f"({dossier.header.costs}). Grey lines without a name are other baselines: rest the "
+        f"pointer on a day to read all."
     )
+    return Chart(f"Equity curve, {part.part} part", wide, caption, narrow)
 
 
-def _drawdown_chart(part: PartPerformance, dossier: Dossier) -> Chart:
+def _drawdown_chart(part: PartPerformance) -> Chart:
     axis = Axis("fall from the peak", unit="percent", holds=(0.0,))
     shown = [row for row in part.policies if row.kind == "agents" or row == reference_of(part)]
     lines = [_line(row, part, _drawdown(row.equity)) for row in shown]
-    return Chart(
-        f"Drawdown, {part.part} part",
-        _drawn(part, lines, axis, FULL_PX, 190),
-        caption=f"At the last bar of each day; {period(part)}, after costs.",
-        narrow=_drawn(part, lines, axis, NARROW_PX, 190),
-    )
-
-
-def _drawn(
-    part: PartPerformance, lines: list[LineSeries], axis: Axis, width: float, height: float
-) -> Drawing:
-    return time_chart(part.days, lines, axis, width=width, height=height)
+    draw = partial(time_chart, part.days, lines, axis, height=190)
+    caption = f"At the last bar of each day; {period(part)}, after costs."
+    title = f"Drawdown, {part.part} part"
+    return Chart(title, draw(width=FULL_PX), caption, draw(width=NARROW_PX))
 
 
 def _line(row: PolicyPerformance, part: PartPerformance, ys: tuple[float, ...]) -> LineSeries:
@@ -155,10 +139,9 @@ def _drawdown(equity: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _policy_table(part: PartPerformance, *, is_folded: bool) -> Table:
-    return record_table(
-        _COLUMNS,
-        part.policies,
+    caption = (
         f"Every policy on the {period(part)}, after costs. Alpha and beta refer to "
-        f"{part.reference}.",
-        folded_under=f"All policies on the {part.part} part" if is_folded else "",
+        f"{part.reference}."
     )
+    line = f"All policies on the {part.part} part" if is_folded else ""
+    return record_table(_COLUMNS, part.policies, caption, folded_under=line)

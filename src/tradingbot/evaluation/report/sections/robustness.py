@@ -16,6 +16,7 @@ from tradingbot.evaluation.report.svg.forest import Estimate, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
 from tradingbot.evaluation.report.table import Cell, column, record_table, text_column
 
+_NET = "after costs, with 95 % interval"
 _HOLD = column("Hold", "hold_return_frac", "return of equal weight", percent, signed=True)
 
 
@@ -35,13 +36,7 @@ _REGIME_COLUMNS = (
     text_column("Regime", "regime"),
     column("Bars", "bars", "", count),
     column("Share", "share_frac", "of all bars", percent, digits=0),
-    column(
-        "Net bp/bar",
-        "net_bps_per_bar",
-        "after costs, with 95 % interval",
-        signed=True,
-        is_loss_bad=True,
-    ),
+    column("Net bp/bar", "net_bps_per_bar", _NET, signed=True, is_loss_bad=True),
     column("Hold bp/bar", "hold_bps_per_bar", "equal weight", signed=True),
     column("Sharpe", "sharpe_annual", "annual"),
     column("Drawdown", "max_drawdown_frac", "within its bars, joined", percent),
@@ -129,14 +124,11 @@ def _window_charts(dossier: Dossier, found: WalkForward) -> Charts:
         for each in found.windows
     ]
     drawn = partial(column_chart, width=HALF_PX, height=230, words="first day of the window")
-    dots = "Columns are the agents, dots are holding in equal weight."
+    ratio = drawn(sharpe, Axis("Sharpe, annual"))
     earned = drawn(returns, Axis("return, dots: holding", unit="percent"))
-    return Charts(
-        (
-            Chart("Sharpe ratio of each window", drawn(sharpe, Axis("Sharpe, annual")), caption),
-            Chart("Return of each window", earned, dots),
-        )
-    )
+    dots = "Columns are the agents, dots are holding in equal weight."
+    ratios = Chart("Sharpe ratio of each window", ratio, caption)
+    return Charts((ratios, Chart("Return of each window", earned, dots)))
 
 
 def _hint(window: Window) -> str:
@@ -152,8 +144,6 @@ def _regime_chart(dossier: Dossier, found: Regimes) -> Charts:
         Estimate(row.regime, row.net_bps_per_bar, "agents" if row.is_profitable else "loss")
         for row in found.rows
     ]
-    return full_chart(
-        "Net return by regime",
-        partial(forest_chart, estimates, Axis("net return, bp per bar", holds=(0.0,))),
-        f"Dots with 95 % intervals; {scope(dossier)}.",
-    )
+    draw = partial(forest_chart, estimates, Axis("net return, bp per bar", holds=(0.0,)))
+    caption = f"Dots with 95 % intervals; {scope(dossier)}."
+    return full_chart("Net return by regime", draw, caption)

@@ -10,7 +10,7 @@ from functools import partial
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.evidence import Statistics
 from tradingbot.evaluation.gates.idleness import no_agent_trades
-from tradingbot.evaluation.report.blocks import Block, Figure, Figures, Section
+from tradingbot.evaluation.report.blocks import Figure, Figures, Section
 from tradingbot.evaluation.report.chart import Charts, full_chart
 from tradingbot.evaluation.report.numbers import bps, count, finite, format_interval, percent, plain
 from tradingbot.evaluation.report.sections.scope import scope
@@ -19,6 +19,7 @@ from tradingbot.evaluation.report.svg.scale import Axis
 from tradingbot.evaluation.report.table import Tone
 from tradingbot.evaluation.statistics.interval import Interval
 
+_TITLE = "Could it be luck?"
 _CONFIDENT = 0.95
 _SMALL = 0.05
 
@@ -39,15 +40,10 @@ def statistics_section(dossier: Dossier) -> Section:
         _paths(found),
     )
     if no_agent_trades(dossier):
-        muted = tuple(replace(figure, tone="soft") for figure in figures)
-        return Section(
-            "statistics",
-            "Could it be luck?",
-            _idle_finding(found),
-            (Figures(muted, is_explained=True),),
-        )
-    blocks: list[Block] = [_luck_chart(dossier, yearly), Figures(figures, is_explained=True)]
-    return Section("statistics", "Could it be luck?", _finding(found), blocks)
+        muted = Figures([replace(each, tone="soft") for each in figures], is_explained=True)
+        return Section("statistics", _TITLE, _idle_finding(found), (muted,))
+    blocks = (_luck_chart(dossier, yearly), Figures(figures, is_explained=True))
+    return Section("statistics", _TITLE, _finding(found), blocks)
 
 
 def _idle_finding(found: Statistics) -> str:
@@ -77,14 +73,10 @@ def _finding(found: Statistics) -> str:
 
 def _per_year(dossier: Dossier) -> float:
     """Return annual ÷ per-bar Sharpe ratio; NaN where neither is a number to divide by."""
-    annual, per_bar = (
-        dossier.test.policies[0].sharpe_annual.estimate,
-        dossier.statistics.sharpe_per_bar,
-    )
-    usable = (
-        math.isfinite(annual) and math.isfinite(per_bar) and per_bar != 0 and annual / per_bar > 0
-    )
-    return annual / per_bar if usable else math.nan
+    annual = dossier.test.policies[0].sharpe_annual.estimate
+    per_bar = dossier.statistics.sharpe_per_bar
+    are_numbers = math.isfinite(annual) and math.isfinite(per_bar) and per_bar != 0
+    return annual / per_bar if are_numbers and annual / per_bar > 0 else math.nan
 
 
 def _luck_chart(dossier: Dossier, yearly: float) -> Charts:
@@ -92,25 +84,20 @@ def _luck_chart(dossier: Dossier, yearly: float) -> Charts:
     estimates = [Estimate("this run", agents.sharpe_annual)]
     paths = finite(found.path_sharpe_annual)
     if paths:
-        mean = sum(paths) / len(paths)
-        estimates.append(
-            Estimate("its paths", Interval(mean, math.nan, math.nan), "unsure", tuple(paths))
-        )
+        mean = Interval(sum(paths) / len(paths), math.nan, math.nan)
+        estimates.append(Estimate("its paths", mean, "unsure", tuple(paths)))
     best = found.expected_best_sharpe * yearly
-    lines = (
-        (ForestRow(best, f"best of {count(found.n_trials)} by luck"),) if found.n_trials > 1 else ()
-    )
+    by_luck = ForestRow(best, f"best of {count(found.n_trials)} by luck")
+    lines = (by_luck,) if found.n_trials > 1 else ()
     caption = ["The dot with its 95 % interval is this run."]
     if paths:
         caption.append("Small dots are combinatorial purged paths of the same returns.")
     if lines and math.isfinite(best):
         caption.append("The dashed line is what the best of so many trials without skill shows.")
     axis = Axis("Sharpe ratio, annual", holds=(0.0,))
-    return full_chart(
-        "The Sharpe ratio against luck",
-        partial(forest_chart, estimates, axis, lines=lines),
-        " ".join([*caption, f"{scope(dossier).capitalize()}."]),
-    )
+    draw = partial(forest_chart, estimates, axis, lines=lines)
+    words = " ".join([*caption, f"{scope(dossier).capitalize()}."])
+    return full_chart("The Sharpe ratio against luck", draw, words)
 
 
 def _edge(name: str, interval: Interval, null: str) -> Figure:
@@ -129,14 +116,13 @@ def _edge(name: str, interval: Interval, null: str) -> Figure:
 
 
 def _probabilistic(found: Statistics) -> Figure:
-    return Figure(
-        "Probabilistic Sharpe ratio",
-        percent(found.probabilistic_sharpe),
+    share = found.probabilistic_sharpe
+    words = (
         f"The probability that the true Sharpe ratio is above zero, given {count(found.bars)} bars "
         f"with a skewness of {plain(found.skewness)} and a kurtosis of {plain(found.kurtosis, 1)} "
-        f"(3 is normal). It does not know how many trials were made.",
-        _tone(found.probabilistic_sharpe),
+        f"(3 is normal). It does not know how many trials were made."
     )
+    return Figure("Probabilistic Sharpe ratio", percent(share), words, _tone(share))
 
 
 def _expected_best(found: Statistics, yearly: float) -> Figure:
@@ -149,13 +135,11 @@ def _expected_best(found: Statistics, yearly: float) -> Figure:
         written, own, unit = plain(best * yearly), plain(found.sharpe_per_bar * yearly), "an annual"
     else:
         written, own, unit = plain(best, 4), plain(found.sharpe_per_bar, 4), "a per-bar"
-    return Figure(
-        name,
-        written,
+    words = (
         f"If there were no skill, the best of {count(found.n_trials)} trials would still show "
-        f"{unit} Sharpe ratio of about {written}. This run shows {own}.",
-        "good" if found.sharpe_per_bar > best else "bad",
+        f"{unit} Sharpe ratio of about {written}. This run shows {own}."
     )
+    return Figure(name, written, words, "good" if found.sharpe_per_bar > best else "bad")
 
 
 def _deflated(found: Statistics) -> Figure:
@@ -164,13 +148,12 @@ def _deflated(found: Statistics) -> Figure:
         if found.n_trials > 1
         else "zero: with one trial there is nothing to deflate"
     )
-    return Figure(
-        "Deflated Sharpe ratio",
-        percent(found.deflated_sharpe),
+    words = (
         f"The probability that the true Sharpe ratio is above {bar}. The usual demand is 95 %. The "
-        f"ledger counts trials by itself: deleting a run does not lower the count.",
-        _tone(found.deflated_sharpe),
+        f"ledger counts trials by itself: deleting a run does not lower the count."
     )
+    share = found.deflated_sharpe
+    return Figure("Deflated Sharpe ratio", percent(share), words, _tone(share))
 
 
 def _track_record(found: Statistics) -> Figure:
@@ -179,13 +162,11 @@ def _track_record(found: Statistics) -> Figure:
         words = "No length would do: the Sharpe ratio is not above zero."
         return Figure(name, plain(needed, 0), words, "bad")
     enough = found.bars >= needed
-    return Figure(
-        name,
-        f"{count(needed)} bars",
+    words = (
         f"So many bars are needed to be 95 % sure that a Sharpe ratio like this one is above zero. "
-        f"There are {count(found.bars)}: {'enough' if enough else 'too few'}.",
-        "good" if enough else "bad",
+        f"There are {count(found.bars)}: {'enough' if enough else 'too few'}."
     )
+    return Figure(name, f"{count(needed)} bars", words, "good" if enough else "bad")
 
 
 def _backtest_length(dossier: Dossier) -> Figure:
@@ -193,14 +174,13 @@ def _backtest_length(dossier: Dossier) -> Figure:
     if found.n_trials <= 1:
         words = "It asks for at least two trials: one cannot be the luckiest of many."
         return Figure(name, plain(math.nan), words, "soft")
-    long_enough = years >= found.min_backtest_years
-    return Figure(
-        name,
-        f"{plain(found.min_backtest_years, 1)} years",
+    needed = found.min_backtest_years
+    words = (
         f"With {count(found.n_trials)} trials, the best one reaches an annual Sharpe ratio of 1 "
-        f"by luck alone on anything shorter. The test part is {plain(years, 1)} years long.",
-        "" if math.isnan(found.min_backtest_years) else "good" if long_enough else "bad",
+        f"by luck alone on anything shorter. The test part is {plain(years, 1)} years long."
     )
+    tone: Tone = "" if math.isnan(needed) else "good" if years >= needed else "bad"
+    return Figure(name, f"{plain(needed, 1)} years", words, tone)
 
 
 def _years(dossier: Dossier) -> float:
@@ -210,37 +190,30 @@ def _years(dossier: Dossier) -> float:
 
 
 def _overfitting(found: Statistics) -> Figure:
-    name = "Probability of overfitting"
-    if found.overfitting_probability is None:
+    name, share = "Probability of overfitting", found.overfitting_probability
+    if share is None:
         words = "Fewer than two variants were compared, so nothing could be overfitted by choice."
         return Figure(name, plain(None), words, "soft")
-    return Figure(
-        name,
-        percent(found.overfitting_probability, 0),
+    words = (
         f"Of {count(found.overfitting_variants)} variants, the best on one half of the bars fell "
-        f"below the middle on the other half so often. At 50 % choosing is worth nothing.",
-        "good" if found.overfitting_probability < 0.2 else "bad",
+        f"below the middle on the other half so often. At 50 % choosing is worth nothing."
     )
+    return Figure(name, percent(share, 0), words, "good" if share < 0.2 else "bad")
 
 
 def _superior(found: Statistics) -> Figure:
-    name = "Better than the best baseline"
-    if not found.spa_against or math.isnan(found.spa_p_consistent):
+    name, share = "Better than the best baseline", found.spa_p_consistent
+    if not found.spa_against or math.isnan(share):
         return Figure(name, plain(None), "There was no baseline to test against.", "soft")
-    return Figure(
-        name,
-        _p_value(found.spa_p_consistent),
+    words = (
         f"If the agents were no better than the best of {'; '.join(found.spa_against)}, a lead "
         f"like this would still appear with this probability (Hansen's test; "
         f"{plain(found.spa_p_lower, 3)} to {plain(found.spa_p_upper, 3)} by how poor baselines "
-        f"count).",
-        "good" if found.spa_p_consistent < _SMALL else "bad",
+        f"count)."
     )
-
-
-def _p_value(share: float) -> str:
-    """Write the share of draws; none of them is no certainty, for there are only so many."""
-    return f"p = {plain(share, 3)}" if share >= 0.001 else "p < 0.001"
+    # That no draw did as well is no certainty, for there are only so many.
+    written = f"p = {plain(share, 3)}" if share >= 0.001 else "p < 0.001"
+    return Figure(name, written, words, "good" if share < _SMALL else "bad")
 
 
 def _paths(found: Statistics) -> Figure:
@@ -248,13 +221,12 @@ def _paths(found: Statistics) -> Figure:
     if not paths:
         return Figure(name, plain(None), "The part is too short to be cut into paths.", "soft")
     positive = sum(path > 0 for path in paths)
-    return Figure(
-        name,
-        f"{positive} of {len(paths)}",
+    words = (
         f"So many ways through the test bars, cut and joined anew, have a Sharpe ratio above zero; "
-        f"the worst has {plain(min(paths))}, the best {plain(max(paths))}.",
-        "good" if positive == len(paths) else "",
+        f"the worst has {plain(min(paths))}, the best {plain(max(paths))}."
     )
+    tone: Tone = "good" if positive == len(paths) else ""
+    return Figure(name, f"{positive} of {len(paths)}", words, tone)
 
 
 def _tone(probability: float) -> Tone:

@@ -21,7 +21,15 @@ from tradingbot.evaluation.report.numbers import (
 from tradingbot.evaluation.report.sections.scope import Answer, section_of
 from tradingbot.evaluation.report.svg.forest import Estimate, forest_chart
 from tradingbot.evaluation.report.svg.scale import Axis
-from tradingbot.evaluation.report.table import Cell, Table, column, record_table, text, text_column
+from tradingbot.evaluation.report.table import (
+    Cell,
+    Table,
+    Tone,
+    column,
+    record_table,
+    text,
+    text_column,
+)
 
 
 def _each_seed(row: AblationRow) -> Cell:
@@ -108,29 +116,25 @@ def health_section(dossier: Dossier) -> Section:
 def _seed_chart(found: Seeds) -> Charts:
     lived = tuple(row.net_bps_per_bar for row in found.rows if not row.failed)
     estimates = (Estimate("all seeds", found.net_bps_iqm, dots=lived),)
-    return full_chart(
-        "Net return of each seed",
-        partial(forest_chart, estimates, Axis("net return, bp per bar", holds=(0.0,))),
+    draw = partial(forest_chart, estimates, Axis("net return, bp per bar", holds=(0.0,)))
+    caption = (
         "Small dots are seeds, the large one is their interquartile mean with its 95 % "
-        f"interval; test part, {count(found.steps_per_agent)} steps per agent.",
+        f"interval; test part, {count(found.steps_per_agent)} steps per agent."
     )
+    return full_chart("Net return of each seed", draw, caption)
 
 
 def _ablation_chart(found: Ablation) -> Charts:
+    gains = [(f"{row.axis} = {row.setting}", row.contribution_bps) for row in found.rows]
     estimates = [
-        Estimate(
-            f"{row.axis} = {row.setting}",
-            row.contribution_bps,
-            "agents" if row.contribution_bps.low > 0 else "unsure",
-        )
-        for row in found.rows
+        Estimate(name, gain, "agents" if gain.low > 0 else "unsure") for name, gain in gains
     ]
-    return full_chart(
-        "What each setting contributes",
-        partial(forest_chart, estimates, Axis("contribution, bp per bar", holds=(0.0,))),
+    draw = partial(forest_chart, estimates, Axis("contribution, bp per bar", holds=(0.0,)))
+    caption = (
         "Base less variant with 95 % intervals, bootstrap over seeds; blue where the whole "
-        "interval lies above zero. Validation part, after costs.",
+        "interval lies above zero. Validation part, after costs."
     )
+    return full_chart("What each setting contributes", draw, caption)
 
 
 def _ablation_table(found: Ablation) -> Table:
@@ -140,24 +144,15 @@ def _ablation_table(found: Ablation) -> Table:
 
 
 def _health_figures(health: Health) -> Figures:
+    largest = percent(health.largest_bin_frac, 0)
+    reach = f"{plain(health.lowest_action)} to {plain(health.highest_action)}"
+    collapsed = count(len(health.collapsed_agents))
+    tone: Tone = "bad" if health.collapsed_agents else ""
     return Figures(
         (
             Figure("Entropy of actions", plain(health.entropy), "0 one action, 1 all as often"),
-            Figure(
-                "Largest bin",
-                percent(health.largest_bin_frac, 0),
-                "share of the most frequent action, all agents",
-            ),
-            Figure(
-                "Range of actions",
-                f"{plain(health.lowest_action)} to {plain(health.highest_action)}",
-                "1 is all long, 0 out, −1 all short",
-            ),
-            Figure(
-                "Collapsed agents",
-                count(len(health.collapsed_agents)),
-                "more than 95 % of actions in one bin",
-                "bad" if health.collapsed_agents else "",
-            ),
+            Figure("Largest bin", largest, "share of the most frequent action, all agents"),
+            Figure("Range of actions", reach, "1 is all long, 0 out, −1 all short"),
+            Figure("Collapsed agents", collapsed, "more than 95 % of actions in one bin", tone),
         )
     )

@@ -30,18 +30,13 @@ def draw_y_axis(
 
 
 def draw_axes(
-    drawing: Drawing,
-    xs: list[float],
-    ys: list[float],
-    axes: tuple[Axis, Axis],
-    *,
-    logarithmic: bool = False,
+    drawing: Drawing, xs: list[float], ys: list[float], axes: tuple[Axis, Axis]
 ) -> tuple[AxisScale, AxisScale]:
     """Draw two axes of numbers, with a tick at each of few `xs`: their scales."""
     bottom = drawing.height - BOTTOM_PX
     y, left = draw_y_axis(drawing, ys, axes[1], bottom=bottom, right=14)
     low, high = extent(xs, axes[0])
-    x = AxisScale(low, high, left + 4, drawing.width - 14, logarithmic and low > 0)
+    x = AxisScale(low, high, left + 4, drawing.width - 14, axes[0].is_logarithmic and low > 0)
     free = float("-inf")
     for tick in sorted(set(xs)):
         text = tick_words((tick,), axes[0].unit)[0]

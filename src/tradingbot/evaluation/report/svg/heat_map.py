@@ -60,7 +60,7 @@ def heat_map(
     if not largest or not table.columns:
         return empty(width, height)
     left = min(max(text_width(name) for name in table.rows) + 10, width * 0.34)
-    grid = _Grid(left, (width - left - 2) / len(table.columns), cell_height)
+    grid = _Grid(left, (width - left - 2) / len(table.columns), cell_height, largest)
     drawing = Drawing(width, height)
     drawing.label(0, 10, table.row_words, style="axis")
     for index, name in enumerate(table.rows):
@@ -69,7 +69,7 @@ def heat_map(
         drawing.label(left - 8, middle + 4, words, style="tick", anchor="end")
         crossing = contour[index] if index < len(contour) else math.nan
         for place in range(len(table.columns)):
-            _draw_cell(drawing, table, (index, place), grid, largest, crossing - place)
+            _draw_cell(drawing, table, (index, place), grid, crossing - place)
     _draw_column_names(drawing, table, grid)
     if table.column_words:
         drawing.label(width - 2, height - 4, table.column_words, style="axis", anchor="end")
@@ -128,23 +128,19 @@ def _picture(cells: Sequence[Sequence[float]], place: Box) -> str:
 
 @dataclass(frozen=True)
 class _Grid:
-    """Where the cells are, px."""
+    """Where the cells are, px, and the number with the full tint."""
 
     left: float
     wide: float
     high: float
+    largest: float
 
     def x(self, columns: float) -> float:
         return self.left + columns * self.wide
 
 
 def _draw_cell(
-    drawing: Drawing,
-    table: HeatMap,
-    place: tuple[int, int],
-    grid: _Grid,
-    largest: float,
-    crossing: float,
+    drawing: Drawing, table: HeatMap, place: tuple[int, int], grid: _Grid, crossing: float
 ) -> None:
     """Draw one cell; its number gives way to a contour that would cross it."""
     number = table.cells[place[0]][place[1]]
@@ -156,7 +152,7 @@ def _draw_cell(
         drawing.box((x, y, wide, high), "blank", hint=f"{hint}: no figure")
         return
     words, style = plain(number, table.digits), "neg" if number < 0 else "pos"
-    tint = min(abs(number) / largest, 1.0) * 0.78 + 0.04
+    tint = min(abs(number) / grid.largest, 1.0) * 0.78 + 0.04
     drawing.box((x, y, wide, high), style, hint=f"{hint}: {words}", opacity=tint)
     if text_width(words, 11) > wide - 2 or high < 14:
         return

@@ -62,7 +62,6 @@ def band_chart(
     *,
     width: float,
     height: float,
-    logarithmic: bool = False,
     marked: float | None = None,
 ) -> Drawing:
     """Draw estimates with their intervals over a setting; `marked` is the run's own setting."""
@@ -75,7 +74,7 @@ def band_chart(
         return empty(width, height)
     ends = [end for _, interval in known for end in finite(tuple(interval))]
     drawing = Drawing(width, height)
-    x, y = frame.draw_axes(drawing, [x for x, _ in known], ends, axes, logarithmic=logarithmic)
+    x, y = frame.draw_axes(drawing, [x for x, _ in known], ends, axes)
     if marked is not None and x.low <= marked <= x.high:
         drawing.segment(
             x.at(marked), frame.TOP_PX, x.at(marked), height - frame.BOTTOM_PX, "assumed"

@@ -38,6 +38,8 @@ class Axis:
     """`number`, `percent` (of fractions) or `money`."""
     holds: tuple[float, ...] = ()
     """Numbers that the axis must show, such as 0."""
+    is_logarithmic: bool = False
+    """Where all its numbers are above 0; of the x axis alone."""
 
 
 def extent(numbers: Iterable[float], axis: Axis) -> tuple[float, float]:
