@@ -17,7 +17,7 @@ from pathlib import Path
 from tradingbot.app.console import Progress
 from tradingbot.evaluation.pipeline.config import load_evaluate_config
 from tradingbot.evaluation.pipeline.session import Evaluation, EvaluationRequest, evaluate_run
-from tradingbot.evaluation.statistics.proportion import wilson_interval
+from tradingbot.evaluation.statistics.interval import wilson_interval
 from tradingbot.training.config_files import load_train_config
 from tradingbot.training.session import begin_run
 from tradingbot_benchmarks.record import BenchRecord

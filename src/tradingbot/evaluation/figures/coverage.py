@@ -30,14 +30,8 @@ def draw_coverage(
     figure = new_figure(10, min(8.5, 1.6 + 0.12 * len(symbols)))
     axes = figure.axes[0]
     axes.grid(visible=False)
-    image = axes.imshow(
-        np.asarray(fractions, dtype=float),
-        aspect="auto",
-        cmap="RdYlGn",
-        vmin=0.9,
-        vmax=1.0,
-        interpolation="nearest",
-    )
+    cells = np.asarray(fractions, dtype=float)
+    image = axes.imshow(cells, "RdYlGn", aspect="auto", vmin=0.9, vmax=1, interpolation="nearest")
     axes.set_title(title)
     _label(axes.xaxis, months, at_most=26, rotation=90)
     _label(axes.yaxis, symbols, at_most=72, rotation=0, size=6 if len(symbols) > 40 else 7)
@@ -56,6 +50,5 @@ def draw_coverage_table(by_month: pl.DataFrame, *, title: str) -> Figure:
 def _label(axis: Axis, names: Sequence[str], *, at_most: int, rotation: int, size: int = 7) -> None:
     step = max(1, -(-len(names) // at_most))
     positions = list(range(0, len(names), step))
-    axis.set_ticks(
-        positions, labels=[names[i] for i in positions], rotation=rotation, fontsize=size
-    )
+    labels = [names[i] for i in positions]
+    axis.set_ticks(positions, labels=labels, rotation=rotation, fontsize=size)

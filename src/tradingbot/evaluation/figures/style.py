@@ -13,15 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Okabe–Ito: distinguishable with every common colour blindness.
-BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#D55E00",
-    "#CC79A7",
-    "#7F7F7F",
-)
-REGIME_COLOURS = {"bull": GREEN, "bear": RED, "sideways": GREY, "turbulent": PURPLE}
+BLUE, ORANGE, GREEN = "#0072B2", "#E69F00", "#009E73"
+RED, PURPLE, GREY = "#D55E00", "#CC79A7", "#7F7F7F"
 
 
 def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> Figure:

@@ -9,7 +9,7 @@ from tradingbot.evaluation.gates.measurement import Finding, Measurement
 from tradingbot.evaluation.gates.pending import PENDING
 from tradingbot.evaluation.gates.training_measurements import TRAINING_MEASUREMENTS
 from tradingbot.evaluation.performance.record import AgentPerformance, PolicyPerformance
-from tradingbot.evaluation.statistics.proportion import wilson_interval
+from tradingbot.evaluation.statistics.interval import wilson_interval
 
 BENCH_PREFIX = "bench/"
 """Metrics that a benchmark measures, not a dossier; the rest is the name of its record."""

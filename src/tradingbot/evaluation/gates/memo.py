@@ -121,9 +121,9 @@ def _counter_evidence(verdict: Verdict, results: Sequence[GateResult]) -> tuple[
         asked = [each for each in results if each.phase != FALLBACK_PHASE]
         against = [each for each in asked if each.outcome == "fail"]
         against += [each for each in asked if each.outcome == "pass" and not _is_sure(each)]
-        against += [
-            each for each in asked if each.outcome == "not measured" and _belongs_to_the_run(each)
-        ]
+        unknown = [each for each in asked if each.outcome == "not measured"]
+        # What a dossier could have measured: not a benchmark, not a part to come.
+        against += [each for each in unknown if each.metric in MEASUREMENTS]
     else:
         against = _held(results)
     return tuple(describe(each) for each in against[:_LISTED])
@@ -140,20 +140,12 @@ def _held(results: Sequence[GateResult]) -> list[GateResult]:
     return [each for each in asked if each.outcome == "pass"]
 
 
-def _belongs_to_the_run(result: GateResult) -> bool:
-    """Tell whether a dossier could have measured it: not a benchmark, not a part to come."""
-    return result.metric in MEASUREMENTS
-
-
 def _is_sure(result: GateResult) -> bool:
     """Tell whether both ends of the interval reach the target, where there is an interval."""
     if result.interval is None:
         return True
     comparison, number = result.target.split()[:2]
-    reaches = COMPARISONS[comparison]
-    return reaches(result.interval.low, float(number)) and reaches(
-        result.interval.high, float(number)
-    )
+    return all(COMPARISONS[comparison](end, float(number)) for end in result.interval[1:])
 
 
 def _would_change(

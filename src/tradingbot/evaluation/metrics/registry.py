@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradingbot.domain.errors import ConfigError, suggest
-from tradingbot.evaluation.metrics import relative, returns, trading
+from tradingbot.evaluation.metrics import returns, trading
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +79,8 @@ def metric_named(name: str) -> Metric:
         ConfigError: If there is none of this name.
     """
     if name not in METRICS:
-        raise ConfigError(
-            "metric must be a known one", was=repr(name), remedy=suggest(name, METRICS)
-        )
+        remedy = suggest(name, METRICS)
+        raise ConfigError("metric must be a known one", was=repr(name), remedy=remedy)
     return METRICS[name]
 
 
@@ -138,13 +137,13 @@ _ENTRIES = (
            False, "mean loss of the bars at or beyond the value at risk", _NO_BAR),
     Metric("hit_rate", _plain(returns.hit_rate, "returns"), "share", True,
            "bars that gain ÷ bars that gain or lose", "no bar moves"),
-    Metric("beta", _plain(relative.beta, "returns", "reference"), "ratio", None,
+    Metric("beta", _plain(returns.beta, "returns", "reference"), "ratio", None,
            "slope on the reference's returns", "the reference does not move"),
-    Metric("alpha", _beside(relative.annual_alpha), "share a year, not compounded", True,
+    Metric("alpha", _beside(returns.annual_alpha), "share a year, not compounded", True,
            "intercept on the reference's returns × bars a year", "beta is"),
-    Metric("excess_return", _beside(relative.annual_excess_return), "share a year", True,
+    Metric("excess_return", _beside(returns.annual_excess_return), "share a year", True,
            "annual return less the reference's", _NO_BAR),
-    Metric("information_ratio", _beside(relative.information_ratio), "ratio, × √bars a year", True,
+    Metric("information_ratio", _beside(returns.information_ratio), "ratio, × √bars a year", True,
            "Sharpe ratio of returns less the reference's", "they never differ"),
     Metric("trade_count", _plain(trading.trade_count, "trade_pnl"), "trades", None,
            "closed round trips", "never"),

@@ -1,4 +1,4 @@
-"""Figures of one series of simple returns per bar: growth, dispersion, drawdown, tails.
+"""Figures of simple returns per bar: growth, dispersion, drawdown, tails; and beside a reference.
 
 One policy throughout: NaN or infinity inside an input is a DataError that names its place; a figure
 that is not defined (no bar, one bar, no spread, no loss to divide by) is NaN, never infinite. A
@@ -186,6 +186,58 @@ def expected_shortfall(returns: ArrayLike, *, level: float = 0.95) -> float:
     if len(series) == 0:
         return math.nan
     return -float(series[series <= -value_at_risk(series, level=level)].mean())
+
+
+def beta(returns: ArrayLike, reference: ArrayLike) -> float:
+    """Return the slope of returns on the reference's, both per bar.
+
+    NaN for fewer than two bars, or where the reference does not move.
+    """
+    mine, market = _pair(returns, reference)
+    if math.isnan(spread_of(market)):
+        return math.nan
+    scores = market - market.mean()
+    scale = float(np.abs(scores).max())
+    scores = scores / scale
+    return float(scores @ (mine - mine.mean())) / float(scores @ scores) / scale
+
+
+def annual_alpha(returns: ArrayLike, reference: ArrayLike, *, bars_per_year: float) -> float:
+    """Return the intercept of returns on the reference's × bars per year, share; not compounded.
+
+    NaN where beta is.
+    """
+    mine, market = _pair(returns, reference)
+    slope = beta(mine, market)
+    if math.isnan(slope):
+        return math.nan
+    return float(mine.mean() - slope * market.mean()) * bars_per_year
+
+
+def annual_excess_return(
+    returns: ArrayLike, reference: ArrayLike, *, bars_per_year: float
+) -> float:
+    """Return the yearly compounded return less the reference's, share; NaN for no bar."""
+    mine, market = _pair(returns, reference)
+    return annual_return(mine, bars_per_year=bars_per_year) - annual_return(
+        market, bars_per_year=bars_per_year
+    )
+
+
+def information_ratio(returns: ArrayLike, reference: ArrayLike, *, bars_per_year: float) -> float:
+    """Return the annual Sharpe ratio of returns less the reference's; NaN where they never differ.
+
+    Mean ÷ standard deviation (T − 1) of the differences per bar × √bars per year.
+    """
+    mine, market = _pair(returns, reference)
+    return annual_sharpe(mine - market, bars_per_year=bars_per_year)
+
+
+def _pair(returns: ArrayLike, reference: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    mine = inputs.finite_series(returns, "returns")
+    market = inputs.finite_series(reference, "reference")
+    inputs.same_length(mine, market, "returns and reference")
+    return mine, market
 
 
 def _require_year(bars_per_year: float) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tradingbot.data.calendar import closing_day
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.backtest import Backtest
-from tradingbot.evaluation.metrics import relative, returns, trading
+from tradingbot.evaluation.metrics import returns, trading
 from tradingbot.evaluation.performance.record import (
     HOLD,
     ORACLE,
@@ -169,8 +169,8 @@ def policy_performance(
         exposure_frac=trading.mean_exposure(np.abs(played.position_frac).mean(axis=1)),
         alpha_annual_frac=math.nan
         if reference is None
-        else relative.annual_alpha(series, reference, bars_per_year=per_year),
-        beta=math.nan if reference is None else relative.beta(series, reference),
+        else returns.annual_alpha(series, reference, bars_per_year=per_year),
+        beta=math.nan if reference is None else returns.beta(series, reference),
         cost_share_frac=trading.cost_share(sleeves, played.cost_frac.mean(axis=1)),
         equity=tuple(played.portfolio[day_ends(played)].tolist()),
     )

@@ -14,7 +14,7 @@ from tradingbot.evaluation.analyses.walk_forward.measure import (
     positive_share,
     separate_windows,
 )
-from tradingbot.evaluation.statistics.proportion import wilson_interval
+from tradingbot.evaluation.statistics.interval import wilson_interval
 
 
 def test_windows_follow_by_the_step_and_are_grouped_by_training() -> None:

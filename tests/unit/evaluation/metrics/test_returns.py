@@ -9,7 +9,6 @@ import pytest
 
 from fixtures.return_series import degenerate_series
 from tradingbot.domain.errors import ConfigError, DataError
-from tradingbot.evaluation.metrics import relative
 from tradingbot.evaluation.metrics import returns as m
 
 YEAR = {"bars_per_year": 252}
@@ -158,16 +157,16 @@ def test_alpha_and_beta_are_those_of_a_line() -> None:
     market = np.array([0.01, -0.02, 0.03, 0.005, -0.01])
     mine = 0.0002 + 1.5 * market
 
-    assert relative.beta(mine, market) == pytest.approx(1.5)
-    assert relative.annual_alpha(mine, market, **YEAR) == pytest.approx(0.0002 * 252)
-    assert relative.information_ratio(market + 0.001, market, **YEAR) != 0.0
-    assert math.isnan(relative.information_ratio(market, market, **YEAR))
-    assert relative.annual_excess_return(market, market, **YEAR) == 0.0
-    assert relative.beta(mine * 1e-170, market * 1e-170) == pytest.approx(1.5)
+    assert m.beta(mine, market) == pytest.approx(1.5)
+    assert m.annual_alpha(mine, market, **YEAR) == pytest.approx(0.0002 * 252)
+    assert m.information_ratio(market + 0.001, market, **YEAR) != 0.0
+    assert math.isnan(m.information_ratio(market, market, **YEAR))
+    assert m.annual_excess_return(market, market, **YEAR) == 0.0
+    assert m.beta(mine * 1e-170, market * 1e-170) == pytest.approx(1.5)
 
 
 def test_reference_that_does_not_move_has_no_beta() -> None:
-    assert math.isnan(relative.beta([0.1, 0.2], [0.1, 0.1]))
-    assert math.isnan(relative.annual_alpha([0.1, 0.2], [0.0, 0.0], **YEAR))
+    assert math.isnan(m.beta([0.1, 0.2], [0.1, 0.1]))
+    assert math.isnan(m.annual_alpha([0.1, 0.2], [0.0, 0.0], **YEAR))
     with pytest.raises(DataError, match="same bars, was 2 and 3"):
-        relative.beta([0.1, 0.2], [0.1, 0.1, 0.2])
+        m.beta([0.1, 0.2], [0.1, 0.1, 0.2])

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import DataError
-from tradingbot.evaluation.statistics.interval import Interval
-from tradingbot.evaluation.statistics.proportion import wilson_interval
+from tradingbot.evaluation.statistics.interval import Interval, wilson_interval
 
 
 @dataclass(frozen=True)

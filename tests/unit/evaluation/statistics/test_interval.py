@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tradingbot.domain.errors import DataError
-from tradingbot.evaluation.statistics.proportion import wilson_interval
+from tradingbot.evaluation.statistics.interval import wilson_interval
 
 
 @pytest.mark.parametrize(
