@@ -49,8 +49,10 @@ def league_section(dossier: Dossier) -> Section:
         return Section("league", "Agents", "No agent has figures of its own.", is_left_out=True)
     is_idle = not any(row.trades for row in agents)
     stay_out = f"Table of {format_count(len(agents), 'agents')} that stay out"
-    layout = {"is_tall": True, "sorted_by": "Sharpe", "folded_under": stay_out if is_idle else ""}
-    table = record_table(_COLUMNS, agents, f"One line per agent; {scope(dossier)}.", **layout)
+    caption, line = f"One line per agent; {scope(dossier)}.", stay_out if is_idle else ""
+    table = record_table(
+        _COLUMNS, agents, caption, is_tall=True, sorted_by="Sharpe", folded_under=line
+    )
     blocks = (table,) if is_idle else (_ranking(agents), table)
     return Section("league", "Agents", _finding(agents), blocks)
 
