@@ -21,6 +21,7 @@ import pytest
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel
 
+from tradingbot.domain import checks
 from tradingbot.evaluation.pipeline.config import EvaluateConfig
 from tradingbot.learning.catalogue import known_learners
 from tradingbot.learning.schedules import Schedule, constant
@@ -164,6 +165,7 @@ def _rules(config: Any) -> dict[str, list[str]]:
         found.setdefault(name, []).append(words)
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checks, "require", record)
         for each in type(config).__mro__:
             module = sys.modules[each.__module__]
             if hasattr(module, "require"):

@@ -15,7 +15,8 @@ from fixtures.sabotage_runs import GUARDED, SOUND, TINY_ENTROPY, alarms, found, 
 from fixtures.sabotage_tasks import RiggedPopulation, RiggedTask, SpoiltTask
 from fixtures.toy_tasks import SignalTask
 from fixtures.trading_worlds import short_config, small_world
-from tradingbot.learning.guards import AlarmLevel, FlightRecorder, RecorderReport
+from tradingbot.learning.guards import AlarmLevel, FlightRecorder
+from tradingbot.learning.guards.recorder import RecorderReport
 from tradingbot.learning.ppo.learner import PPO
 from tradingbot.networks.view import TableView
 

@@ -12,7 +12,8 @@ from fixtures.sabotage_runs import GUARDED, SOUND, alarms, found, watched_run
 from fixtures.toy_tasks import SignalTask
 from fixtures.trading_worlds import short_config, small_world
 from tradingbot.envs.population import PopulationTask
-from tradingbot.learning.guards import AlarmLevel, FlightRecorder, RecorderReport
+from tradingbot.learning.guards import AlarmLevel, FlightRecorder
+from tradingbot.learning.guards.recorder import RecorderReport
 from tradingbot.learning.learner import Experience, Update
 from tradingbot.learning.task import Task
 

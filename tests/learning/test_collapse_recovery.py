@@ -16,8 +16,7 @@ from tradingbot.domain.events.training import Intervened
 from tradingbot.learning.guards import FlightRecorder
 from tradingbot.learning.ppo.learner import PPO
 from tradingbot.learning.trainer import Trainer
-from tradingbot.learning.trainer_hooks import Hooks, Snapshot
-from tradingbot.learning.trainer_plan import TrainPlan
+from tradingbot.learning.trainer_hooks import Hooks, Snapshot, TrainPlan
 from tradingbot.networks.view import TableView
 
 ONSET = 4

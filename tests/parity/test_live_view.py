@@ -12,7 +12,7 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.networks.embedding import embed_table
 from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
 from tradingbot.networks.encoders.encoder import Encoder
-from tradingbot.networks.live_view import LiveView
+from tradingbot.networks.view import LiveView
 
 N_SYMBOLS, N_BARS, N_FEATURES = 143, 2_000, 33
 PRESETS = ("row", "skip", "mlp", "lstm", "tiny", "small")

@@ -7,15 +7,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradingbot.learning.generators import make_generator
-from tradingbot.learning.value_targets import (
-    generalized_advantage,
+from reference.value_targets import (
     generalized_advantage_by_loop,
-    lambda_targets,
     lambda_targets_by_loop,
-    n_step_targets,
     n_step_targets_by_loop,
 )
+from tradingbot.learning.generators import make_generator
+from tradingbot.learning.value_targets import generalized_advantage, lambda_targets, n_step_targets
 
 BOTH = pytest.mark.parametrize(
     "advantage", [generalized_advantage, generalized_advantage_by_loop], ids=["fast", "loop"]

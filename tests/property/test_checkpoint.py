@@ -13,7 +13,8 @@ from hypothesis.extra import numpy as hnp
 
 from fixtures.small_runs import content, make_run
 from tradingbot.domain.errors import StorageError
-from tradingbot.runs import final_hash, load_checkpoint, save_checkpoint
+from tradingbot.runs import final_hash, save_checkpoint
+from tradingbot.runs.loading import load_checkpoint
 
 FORMATS = ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u1", "?")
 ARRAYS = st.sampled_from(FORMATS).flatmap(

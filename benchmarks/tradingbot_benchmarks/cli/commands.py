@@ -197,7 +197,7 @@ def bench_learning(
 
     Example: [bold]tradingbot bench learning --markets noise --learners direct --agents 48[/bold]
     """
-    from tradingbot.training.prepared_setup import choose_device
+    from tradingbot.training.setup import choose_device
     from tradingbot_benchmarks.learning.curve.measure import LearningRun
     from tradingbot_benchmarks.learning.known_answers import measure_learning, require_pooling
     from tradingbot_benchmarks.record import describe_machine

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.domain.errors import TradingBotError
 from tradingbot.networks.embedding import embed_table
-from tradingbot.networks.encoders.catalogue import ENCODER_PRESETS, EncoderConfig, build_encoder
-from tradingbot.networks.encoders.encoder import Encoder
+from tradingbot.networks.encoders.catalogue import ENCODER_PRESETS, build_encoder
+from tradingbot.networks.encoders.encoder import Encoder, EncoderConfig
 from tradingbot_benchmarks.record import BenchRecord, against
 from tradingbot_benchmarks.simulator.timing import calls_per_second
 

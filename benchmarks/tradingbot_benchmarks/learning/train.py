@@ -18,8 +18,8 @@ from tradingbot.domain.errors import UserError
 from tradingbot.envs.build_world import synthetic_world, world_from_market
 from tradingbot.envs.population import PopulationTask
 from tradingbot.envs.synthetic_market import synthetic_market
+from tradingbot.learning.ppo.config import PPO_PRESETS
 from tradingbot.learning.ppo.learner import PPO
-from tradingbot.learning.ppo.presets import PPO_PRESETS
 from tradingbot.networks.encoders.catalogue import ENCODER_PRESETS
 from tradingbot.networks.view import TableView
 from tradingbot_benchmarks.learning.encoder import FULL as FULL_ENCODER

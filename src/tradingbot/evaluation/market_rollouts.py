@@ -29,8 +29,8 @@ from tradingbot.evaluation.policy_names import is_run
 from tradingbot.evaluation.rollout import AccountFigures, PolicyRollout, account_figures, roll_out
 from tradingbot.features.panel import Panel
 from tradingbot.features.pipeline import panel_of, read_inputs, require_ready
-from tradingbot.learning.threads import torch_threads
 from tradingbot.market.costs import CostProfile, cost_profile
+from tradingbot.networks.threads import torch_threads
 from tradingbot.plugins.reference import declared_strategies
 
 USUAL_RULES = ("random", "buy_and_hold", "expert")

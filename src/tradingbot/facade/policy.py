@@ -23,9 +23,9 @@ from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
 from tradingbot.training.data import open_data
 from tradingbot.training.plugins import require_plugins
-from tradingbot.training.prepared_setup import env_config
 from tradingbot.training.run_policy import open_policy
 from tradingbot.training.session import RUNS_FOLDER
+from tradingbot.training.setup import env_config
 
 
 @dataclass(frozen=True, eq=False, repr=False)

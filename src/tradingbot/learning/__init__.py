@@ -3,5 +3,3 @@
 A learner sees a `Task` (`learning/task.py`): rows of an exogenous table and a few private numbers
 in, actions out. Its folder holds `config.py`, `loss.py`, `learner.py`.
 """
-
-__all__: list[str] = []

@@ -7,18 +7,21 @@ weights on a simplex take those of K − 1 numbers.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from tradingbot.learning.task import ActionSpec
+from tradingbot.networks.actor_layout import ActorLayout, Squash, SquashKind
 from tradingbot.networks.distributions import (
     MaskedCategorical,
     SimplexGaussian,
     SquashedGaussian,
     VectorGaussian,
+    round_to_levels,
+    round_weights,
 )
-from tradingbot.networks.levels import round_to_levels, round_weights
 
 Policy = MaskedCategorical | SquashedGaussian | VectorGaussian | SimplexGaussian
 
@@ -31,6 +34,26 @@ def n_numbers(action: ActionSpec) -> int:
 def n_policy_outputs(action: ActionSpec) -> int:
     """Return the outputs that an actor needs to draw actions: A codes, or two per number."""
     return action.n_actions or 2 * n_numbers(action)
+
+
+def squashed_layout(
+    config: Any, action: ActionSpec, private: tuple[str, ...], *, prefix: str, kind: SquashKind
+) -> ActorLayout:
+    """Say how a checkpoint's actor is read whose outputs are preferences, or squashed numbers.
+
+    Args:
+        config: Settings of a learner, with `actor`, `act_levels`, and `squash_gain` if it is not 1.
+        action: What actions are.
+        private: Names of private inputs.
+        prefix: What the names of the actor's tensors begin with.
+        kind: Of numbers in a box: `sigmoid` of one output each, or `tanh` of a mean.
+    """
+    n_outputs = n_numbers(action) if kind == "sigmoid" else n_policy_outputs(action)
+    kind = "softmax" if action.kind == "simplex" else kind
+    gain = getattr(config, "squash_gain", 1.0)
+    squash = Squash(kind, gain, action.low, action.high, config.act_levels)
+    read = None if action.n_actions else squash
+    return ActorLayout(prefix, config.actor, n_outputs, read, private, action.n_components)
 
 
 def policy_of(action: ActionSpec, output: Tensor, allowed: Tensor) -> Policy:
@@ -49,7 +72,7 @@ def policy_of(action: ActionSpec, output: Tensor, allowed: Tensor) -> Policy:
     mean, raw = output.chunk(2, dim=-1)
     if action.kind == "simplex":
         return SimplexGaussian.of(mean, raw)
-    return VectorGaussian(SquashedGaussian.of(mean, raw, action.low, action.high))
+    return VectorGaussian.of(mean, raw, action.low, action.high)
 
 
 def entropy_of(policy: Policy, generator: torch.Generator) -> Tensor:

@@ -11,16 +11,7 @@ from types import MappingProxyType
 
 from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.domain.extension import add_extension, extension_values, remove_extension
-from tradingbot.learning.learner_spec import LearnerSpec, MeasuredSettings
-
-__all__ = [
-    "LearnerSpec",
-    "MeasuredSettings",
-    "known_learners",
-    "learner_spec",
-    "register_learner",
-    "unregister_learner",
-]
+from tradingbot.learning.learner_spec import LearnerSpec
 
 _BUILT_IN: Mapping[str, str] = MappingProxyType(
     {

@@ -14,36 +14,27 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from tradingbot.domain.checks import require, require_kinds
-from tradingbot.learning.learner_state import collect_state, restore_state
-from tradingbot.networks.heads import StackedHead
+from tradingbot.domain.checks import CheckedFields, bounded
+from tradingbot.learning.learner_state import Resumable, name_parts
+from tradingbot.networks.heads import StackedHead, per_agent
 
 
 @dataclass(frozen=True)
-class StoppingConfig:
+class StoppingConfig(CheckedFields):
     """When an agent has had enough."""
 
-    patience: int = 0
+    patience: int = bounded(0, ">= 0")
     """Evaluations in a row without a better score after which an agent stops; 0: never."""
-    min_gain: float = 0.0
+    min_gain: float = bounded(0.0, "[0, inf)")
     """Rise of the score that counts as better."""
-    first_updates: int = 0
+    first_updates: int = bounded(0, ">= 0")
     """Updates before the first score that counts: early scores are luck."""
 
-    def __post_init__(self) -> None:
-        """Refuse a rule that cannot be followed."""
-        require_kinds(self)
-        require(self.patience >= 0, "patience must be 0 or more evaluations", self)
-        require(
-            math.isfinite(self.min_gain) and self.min_gain >= 0.0,
-            "min_gain must be 0 or more",
-            self,
-        )
-        require(self.first_updates >= 0, "first_updates must be 0 or more", self)
 
-
-class EarlyStopping:
+class EarlyStopping(Resumable):
     """Follows the score of each agent and holds those that stopped."""
+
+    _STATE = name_parts("_best", "_waited", "_kept")
 
     def __init__(
         self, networks: Mapping[str, nn.Module], n_agents: int, config: StoppingConfig
@@ -80,7 +71,7 @@ class EarlyStopping:
         self._best = torch.where(better, score, self._best)
         self._waited = torch.where(better, 0, self._waited + 1)
         for name, parameter in self._own.items():
-            chosen = _along(better, parameter)
+            chosen = per_agent(better, parameter)
             self._kept[name] = torch.where(chosen, parameter.detach(), self._kept[name])
         return self.stopped & ~before
 
@@ -91,21 +82,7 @@ class EarlyStopping:
         if not stopped.any():
             return
         for name, parameter in self._own.items():
-            parameter.copy_(torch.where(_along(stopped, parameter), self._kept[name], parameter))
-
-    def state(self) -> dict[str, Tensor]:
-        """Return what resuming needs."""
-        return collect_state(self._parts())
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from what `state` returned."""
-        made = restore_state(self._parts(), state)
-        self._best, self._waited = made["best"], made["waited"]
-        self._kept = {name: made[f"kept/{name}"] for name in self._kept}
-
-    def _parts(self) -> dict[str, Tensor]:
-        kept = {f"kept/{name}": tensor for name, tensor in self._kept.items()}
-        return {"best": self._best, "waited": self._waited, **kept}
+            parameter.copy_(torch.where(per_agent(stopped, parameter), self._kept[name], parameter))
 
 
 def own_parameters(networks: Mapping[str, nn.Module]) -> dict[str, nn.Parameter]:
@@ -120,7 +97,3 @@ def own_parameters(networks: Mapping[str, nn.Module]) -> dict[str, nn.Parameter]
                     for own in module.own_names
                 }
     return found
-
-
-def _along(agents: Tensor, parameter: Tensor) -> Tensor:
-    return agents.to(parameter.device).view(-1, *[1] * (parameter.dim() - 1))

@@ -13,54 +13,40 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.learning.schedules import Schedule
 
 
 @dataclass(frozen=True)
-class EntropyConfig:
+class EntropyConfig(CheckedFields):
     """The entropy bonus and what watches over it."""
 
     coefficient: Schedule = field(
         default_factory=lambda: Schedule("linear", 0.08, 0.03, hold=10_000, over=40_000)
     )
     """Weight of the entropy, in nats, in the loss."""
-    target: float = 0.55
+    target: float = bounded(0.55, "[0, 1]")
     """Spread toward which the bonus adapts; 0 turns adapting off."""
-    scale: float = 0.35
+    scale: float = bounded(0.35, "> 0")
     """How far below the target the normalised entropy must fall to double the bonus."""
-    max_factor: float = 3.0
+    max_factor: float = bounded(3.0, ">= 1")
     """The most that adapting multiplies the bonus by."""
-    floor: float = 0.02
+    floor: float = bounded(0.02, ">= 0")
     """The least coefficient after adapting; not above the schedule's own."""
-    guard_entropy: float = 0.22
+    guard_entropy: float = bounded(0.22, "[0, 1]")
     """The guard acts below this normalised entropy; 0 turns it off."""
-    guard_warm_up: int = 4_000
+    guard_warm_up: int = bounded(4_000, ">= 0")
     """Steps per agent before the guard watches."""
-    guard_boost: float = 1.7
+    guard_boost: float = bounded(1.7, "> 1")
     """What the guard multiplies the bonus by each time."""
-    guard_max_boost: float = 3.0
+    guard_max_boost: float = bounded(3.0, ">= 1")
     """The most that the guard multiplies it by in all."""
-    guard_cooldown: int = 6_000
+    guard_cooldown: int = bounded(6_000, ">= 0")
     """Steps per agent between two interventions."""
-    guard_patience: int = 2
+    guard_patience: int = bounded(2, ">= 1")
     """Updates in a row below it before the guard acts."""
     guard_halts: bool = False
     """Whether an agent that stays below it at full boost asks to halt."""
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be followed."""
-        require_kinds(self)
-        require(0.0 <= self.target <= 1.0, "target must lie in [0, 1]", self)
-        require(self.scale > 0.0, "scale must be above 0", self)
-        require(self.max_factor >= 1.0, "max_factor must be 1 or more", self)
-        require(self.floor >= 0.0, "floor must be 0 or more", self)
-        require(0.0 <= self.guard_entropy <= 1.0, "guard_entropy must lie in [0, 1]", self)
-        require(self.guard_warm_up >= 0, "guard_warm_up must be 0 steps or more", self)
-        require(self.guard_boost > 1.0, "guard_boost must be above 1", self)
-        require(self.guard_max_boost >= 1.0, "guard_max_boost must be 1 or more", self)
-        require(self.guard_cooldown >= 0, "guard_cooldown must be 0 steps or more", self)
-        require(self.guard_patience >= 1, "guard_patience must be 1 update or more", self)
 
 
 class EntropyState(NamedTuple):

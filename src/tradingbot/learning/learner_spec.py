@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tradingbot.domain.errors import ConfigError
@@ -17,6 +18,17 @@ if TYPE_CHECKING:
 
 _RESERVED = ("name",)
 """Keys of the section `learner` that are no learner."""
+
+
+def import_learner(path: str) -> Callable[..., Learner]:
+    """Return what builds a learner, `module:Class`, and imports it when it is first called."""
+
+    def build(*args: Any, **options: Any) -> Learner:
+        module, _, name = path.partition(":")
+        made: Learner = getattr(import_module(module), name)(*args, **options)
+        return made
+
+    return build
 
 
 @dataclass(frozen=True)
@@ -69,11 +81,8 @@ class LearnerSpec:
                 remedy=f"Use letters, digits and _, and none of: {', '.join(_RESERVED)}",
             )
         if not dataclasses.is_dataclass(self.config):
-            raise ConfigError(
-                "settings of a learner must be a dataclass",
-                was=repr(self.config),
-                where=f"learner {self.name}",
-            )
+            where, was = f"learner {self.name}", repr(self.config)
+            raise ConfigError("settings of a learner must be a dataclass", was=was, where=where)
         known = {field.name for field in dataclasses.fields(self.config)}
         named = (self.steps_per_update, self.warm_up, self.segment_bars)
         for field in named if not self.critic_prefix else (*named, "critic"):

@@ -1,13 +1,14 @@
 """What resuming needs, as named tensors: collected from the parts of a learner, and put back.
 
 A learner lists its parts by name. Modules, optimisers and generators are restored in place; tensors
-and numbers come back as new values, because only their owner can assign them.
+and numbers come back as new values, because only their owner can assign them: a `Resumable` does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from operator import attrgetter
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -16,9 +17,45 @@ from torch.optim import Optimizer
 from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.generators import generator_state, set_generator_state
 
-Part = nn.Module | Optimizer | torch.Generator | Tensor | tuple[Tensor, ...] | int | float
+
+class Resumable:
+    """Base of what resumes bit for bit: the attributes that `_STATE` names are all its state."""
+
+    _STATE: ClassVar[Mapping[str, str]]
+    """Part → attribute that holds it, of `name_parts`."""
+
+    def state(self) -> dict[str, Tensor]:
+        """Return everything that resuming bit for bit needs, as named tensors."""
+        return collect_state(self._parts())
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from what `state` returned.
+
+        Raises:
+            ConfigError: If a tensor is missing, superfluous, or of another shape or format.
+        """
+        for name, value in restore_state(self._parts(), state).items():
+            owner, _, attribute = self._STATE[name].rpartition(".")
+            setattr(attrgetter(owner)(self) if owner else self, attribute, value)
+
+    def _parts(self) -> dict[str, Part]:
+        return {name: attrgetter(path)(self) for name, path in self._STATE.items()}
+
+
+_Tensors = Tensor | tuple[Tensor, ...] | dict[str, Tensor]
+Part = nn.Module | Optimizer | torch.Generator | Resumable | _Tensors | int | float
 Parts = Mapping[str, Part]
 """Name → part of a learner; a name has no slash at its end."""
+
+
+def name_parts(*attributes: str, **renamed: str) -> dict[str, str]:
+    """Name the parts of a `Resumable` after its attributes; keywords give other names.
+
+    Example:
+        >>> name_parts("steps", "_improver.shuffle", task="_state")
+        {'steps': 'steps', 'shuffle': '_improver.shuffle', 'task': '_state'}
+    """
+    return {path.rpartition(".")[2].removeprefix("_"): path for path in attributes} | renamed
 
 
 def collect_state(parts: Parts) -> dict[str, Tensor]:
@@ -49,6 +86,12 @@ def restore_state(parts: Parts, state: Mapping[str, Tensor]) -> dict[str, Any]:
     }
 
 
+def tensors_below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Return the tensors whose names begin with a prefix, named without it."""
+    found = (name for name in tensors if name.startswith(prefix))
+    return {name.removeprefix(prefix): tensors[name] for name in found}
+
+
 def _tensors(name: str, part: Part) -> dict[str, Tensor]:
     if isinstance(part, nn.Module):
         return {f"{name}/{key}": tensor for key, tensor in part.state_dict().items()}
@@ -58,12 +101,15 @@ def _tensors(name: str, part: Part) -> dict[str, Tensor]:
             for number, parameter in enumerate(_parameters(part))
             for key, tensor in part.state.get(parameter, {}).items()
         }
+    if isinstance(part, Resumable):
+        return {f"{name}/{key}": tensor for key, tensor in part.state().items()}
     if isinstance(part, torch.Generator):
         return {name: generator_state(part)}
     if isinstance(part, Tensor):
         return {name: part}
-    if isinstance(part, tuple):
-        return {f"{name}/{number}": tensor for number, tensor in enumerate(part)}
+    if isinstance(part, tuple | dict):
+        items = part.items() if isinstance(part, dict) else enumerate(part)
+        return {f"{name}/{key}": tensor for key, tensor in items}
     kind = torch.int64 if isinstance(part, int) else torch.float64
     return {name: torch.tensor(part, dtype=kind)}
 
@@ -76,6 +122,9 @@ def _expected(parts: Parts, state: Mapping[str, Tensor]) -> dict[str, _Form]:
     for name, part in parts.items():
         if isinstance(part, Optimizer):
             expected |= _expected_of_optimiser(name, part, state)
+        elif isinstance(part, Resumable):
+            own = (key for key in state if key.startswith(f"{name}/"))  # it checks them itself
+            expected |= {key: (state[key].shape, state[key].dtype) for key in own}
         else:
             expected |= {
                 key: (tensor.shape, tensor.dtype) for key, tensor in _tensors(name, part).items()
@@ -126,10 +175,14 @@ def _restore(name: str, part: Part, state: Mapping[str, Tensor]) -> Any:
         part.load_state_dict({key: state[f"{name}/{key}"] for key in part.state_dict()})
     elif isinstance(part, Optimizer):
         _restore_optimiser(name, part, state)
+    elif isinstance(part, Resumable):
+        part.load_state(tensors_below(state, f"{name}/"))
     elif isinstance(part, torch.Generator):
         set_generator_state(part, state[name])
     elif isinstance(part, Tensor):
         return state[name].to(part.device, copy=True)
+    elif isinstance(part, dict):
+        return {key: state[f"{name}/{key}"].to(was.device, copy=True) for key, was in part.items()}
     elif isinstance(part, tuple):
         made = [state[f"{name}/{i}"].to(tensor.device, copy=True) for i, tensor in enumerate(part)]
         return type(part)(*made) if hasattr(part, "_fields") else tuple(made)

@@ -92,24 +92,36 @@ def simple_returns(wealth: Tensor) -> Tensor:
     return torch.where(before > 0.0, after / before - 1.0, 0.0)
 
 
-def action_histogram(actions: Tensor, action: ActionSpec, n_bins: int = _BOX_BINS) -> Tensor:
-    """Return the share of each bin, (N, bins), of actions (S, N, B) or (S, N, B, K).
+def bins_of(actions: Tensor, action: ActionSpec, n_bins: int) -> Tensor:
+    """Return the bin (…,) int64 of actions (…,); what is not a number falls in the first.
 
-    Codes have a bin each; components of a vector count like environments.
+    Codes have a bin each; numbers have `n_bins` of equal width over [low, high].
     """
-    actions = actions.flatten(2)
     if action.kind == "discrete":
-        bins, n_bins = actions, action.n_actions
-    else:
-        place = (actions - action.low) / (action.high - action.low) * n_bins
-        bins = place.long().clamp(0, n_bins - 1)
+        return actions.long()
+    place = (actions - action.low) / (action.high - action.low) * n_bins
+    return place.nan_to_num(0.0).clamp(0, n_bins - 1).long()
+
+
+def count_actions(actions: Tensor, action: ActionSpec, n_bins: int = _BOX_BINS) -> Tensor:
+    """Count actions (S, N, B) or (S, N, B, K) in their bins, (N, bins) float64.
+
+    Components of a vector count like environments.
+    """
+    actions, n_bins = actions.flatten(2), action.n_actions or n_bins
     n_agents = actions.shape[1]
     agent = torch.arange(n_agents, device=actions.device)[None, :, None]
-    places = (bins + agent * n_bins).reshape(-1)
+    places = (bins_of(actions, action, n_bins) + agent * n_bins).reshape(-1)
     # Counted by adding ones: bincount is not deterministic on a GPU, and asks the host for a size.
     counts = torch.zeros(n_agents * n_bins, dtype=torch.int64, device=actions.device)
     counts.index_add_(0, places, torch.ones_like(places))
-    return counts.view(n_agents, n_bins).double() / (actions.shape[0] * actions.shape[2])
+    return counts.view(n_agents, n_bins).double()
+
+
+def action_histogram(actions: Tensor, action: ActionSpec, n_bins: int = _BOX_BINS) -> Tensor:
+    """Return the share of each bin, (N, bins), of what `count_actions` counts."""
+    counted = actions.flatten(2)
+    return count_actions(actions, action, n_bins) / (counted.shape[0] * counted.shape[2])
 
 
 def histogram_entropy(histogram: Tensor) -> Tensor:

@@ -6,13 +6,13 @@ for a number: cursor and count are tensors.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from tradingbot.learning.task import Observation, TaskStep
-from tradingbot.learning.transition_extras import TransitionExtras, delivered
+from tradingbot.learning.task import Observation, TaskStep, TransitionExtras, delivered
 
 _NOTHING = TransitionExtras()
 
@@ -234,3 +234,26 @@ def _gather(stored: Tensor, place: Tensor) -> Tensor:
     """Return (N, M, W) of (N, slots, B, W) at flat places (N, M)."""
     width = stored.shape[-1]
     return stored.view(-1, width).index_select(0, place.reshape(-1)).view(*place.shape, width)
+
+
+RewardOfGoal = Callable[[Transitions], Tensor]
+"""Transitions (N, M, …) with the goal that counts → rewards (N, M)."""
+
+
+def relabel_goals(
+    transitions: Transitions, goal: Tensor, reward: RewardOfGoal, *, shown: slice | None = None
+) -> Transitions:
+    """Return transitions as if another goal had been aimed for (Andrychowicz et al. 2017).
+
+    Args:
+        transitions: (N, M, …).
+        goal: (N, M, G) that counts now, e.g. what a later step of the episode reached.
+        reward: What the transitions earn with it.
+        shown: Columns of the private numbers that show the goal; they are rewritten. None: none do.
+    """
+    changed = transitions._replace(goal=goal)
+    if shown is not None:
+        private, final_private = transitions.private.clone(), transitions.final_private.clone()
+        private[..., shown], final_private[..., shown] = goal, goal
+        changed = changed._replace(private=private, final_private=final_private)
+    return changed._replace(reward=reward(changed))

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tradingbot.learning.task import Observation, Task, TaskState
-from tradingbot.learning.transition_extras import TransitionExtras, delivered
+from tradingbot.learning.task import Observation, Task, TaskState, TransitionExtras, delivered
 
 
 class Choice(NamedTuple):
@@ -67,6 +66,10 @@ class Rollout(NamedTuple):
 
 
 _NOTHING = TransitionExtras()
+_OF_STEPS = (
+    *("reward", "final_row", "final_private", "terminated", "truncated", "executed", "traded"),
+)
+"""Parts that a rollout takes from a `TaskStep` as they are."""
 
 
 def allocate_rollout(task: Task, n_steps: int, extras: TransitionExtras = _NOTHING) -> Rollout:
@@ -86,29 +89,21 @@ def allocate_rollout(task: Task, n_steps: int, extras: TransitionExtras = _NOTHI
     components = task.action.shape
     action = reserve(torch.int64 if n_codes else torch.float32, *components)
     n_drawn = tuple(count - (task.action.kind == "simplex") for count in components)
-    n_terms = len(task.term_names)
+    terms = (len(task.term_names), *shape[1:])
     return Rollout(
-        row=reserve(torch.int64),
-        private=reserve(torch.float32, task.n_private),
+        **{name: reserve(torch.int64) for name in ("row", "final_row", "executed")},
+        **{name: reserve(torch.bool) for name in ("terminated", "truncated", "traded")},
+        **{name: reserve(torch.float32) for name in ("log_prob", "reward")},
+        **{name: reserve(torch.float32, task.n_private) for name in ("private", "final_private")},
         allowed=reserve(torch.bool, n_codes),
         action=action,
         drawn=reserve(action.dtype, *n_drawn),
-        log_prob=reserve(torch.float32),
-        reward=reserve(torch.float32),
-        final_row=reserve(torch.int64),
-        final_private=reserve(torch.float32, task.n_private),
-        terminated=reserve(torch.bool),
-        truncated=reserve(torch.bool),
-        executed=reserve(torch.int64),
-        traded=reserve(torch.bool),
-        terms=torch.zeros(n_terms, *shape[1:], device=device),
+        terms=torch.zeros(terms, device=device),
         duration=reserve(torch.float32) if extras.duration else None,
         discount=reserve(torch.float32) if extras.discount else None,
         episode=reserve(torch.int64) if extras.episode else None,
         goal=reserve(torch.float32, extras.n_goal) if extras.n_goal else None,
-        step_terms=torch.zeros(n_steps, n_terms, *shape[1:], device=device)
-        if extras.terms
-        else None,
+        step_terms=torch.zeros(n_steps, *terms, device=device) if extras.terms else None,
     )
 
 
@@ -134,13 +129,8 @@ def collect_rollout(
             kept[t] = seen
         for kept, chosen in zip(rollout[3:6], choice, strict=True):
             kept[t] = chosen
-        rollout.reward[t] = made.reward
-        rollout.final_row[t] = made.final_row
-        rollout.final_private[t] = made.final_private
-        rollout.terminated[t] = made.terminated
-        rollout.truncated[t] = made.truncated
-        rollout.executed[t] = made.executed
-        rollout.traded[t] = made.traded
+        for name in _OF_STEPS:
+            getattr(rollout, name)[t] = getattr(made, name)
         rollout.terms.add_(made.terms)
         for name, kept in extras.items():
             kept[t] = delivered(made, name)
@@ -150,11 +140,6 @@ def collect_rollout(
 
 def _kept_extras(rollout: Rollout) -> dict[str, Tensor]:
     """Return what is kept besides, by its name in a `TaskStep`."""
-    parts = {
-        "duration": rollout.duration,
-        "discount": rollout.discount,
-        "episode": rollout.episode,
-        "goal": rollout.goal,
-        "terms": rollout.step_terms,
-    }
+    parts = {name: getattr(rollout, name) for name in ("duration", "discount", "episode", "goal")}
+    parts["terms"] = rollout.step_terms
     return {name: kept for name, kept in parts.items() if kept is not None}

@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.checks import CheckedFields, bounded
 
 
 @dataclass(frozen=True)
-class Schedule:
+class Schedule(CheckedFields):
     """A number that is held, then moves from `first` to `last`, then stays there.
 
     Example:
@@ -21,27 +21,14 @@ class Schedule:
 
     kind: Literal["constant", "linear", "cosine"] = "constant"
     """How the number moves: not at all, evenly, or by half a cosine."""
-    first: float = 0.0
+    first: float = bounded(0.0, "(-inf, inf)")
     """The number at the beginning."""
-    last: float = 0.0
+    last: float = bounded(0.0, "(-inf, inf)")
     """The number at the end; a constant never gets there."""
-    hold: int = 0
+    hold: int = bounded(0, ">= 0")
     """Steps per agent during which nothing changes."""
-    over: int = 1
+    over: int = bounded(1, ">= 1")
     """Steps per agent that the change takes."""
-
-    def __post_init__(self) -> None:
-        """Refuse a schedule that cannot be followed."""
-        require_kinds(self)
-        require(
-            self.kind in ("constant", "linear", "cosine"),
-            "kind must be constant, linear or cosine",
-            self,
-        )
-        require(math.isfinite(self.first), "first must be a finite number", self)
-        require(math.isfinite(self.last), "last must be a finite number", self)
-        require(self.hold >= 0, "hold must be 0 steps or more", self)
-        require(self.over >= 1, "over must be 1 step or more", self)
 
     @classmethod
     def from_plain(cls, value: object) -> Schedule | None:

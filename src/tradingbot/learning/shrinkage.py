@@ -26,12 +26,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import DataError
 from tradingbot.learning.learner import Learner
 from tradingbot.learning.playing import play, simple_returns
 from tradingbot.learning.task import ActionSpec, Observation, Task, idle_action
-from tradingbot.networks.heads import StackedHead
+from tradingbot.networks.heads import StackedHead, per_agent
 
 FORMS: Mapping[str, float] = {"shared": 0.0, "half": 0.5, "full": 1.0}
 """Form of a policy that trades → what its deviations are multiplied by."""
@@ -46,20 +46,14 @@ Act = Callable[[Observation], Tensor]
 
 
 @dataclass(frozen=True)
-class ShrinkageConfig:
+class ShrinkageConfig(CheckedFields):
     """How sure one must be."""
 
-    confidence: float = 2.0
+    confidence: float = bounded(2.0, ">= 0")
     """Standard errors by which the mean over agents must be above zero for agents to trade; with
     few blocks more, as Student's distribution asks."""
-    block_bars: int = 24
+    block_bars: int = bounded(24, ">= 1")
     """Bars per block whose means standard errors are taken from."""
-
-    def __post_init__(self) -> None:
-        """Refuse a test that cannot be made."""
-        require_kinds(self)
-        require(self.confidence >= 0.0, "confidence must be 0 or more", self)
-        require(self.block_bars >= 1, "block_bars must be 1 or more", self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,8 +162,8 @@ def staying_out(act: Act, trades: Tensor, action: ActionSpec) -> Act:
 
     def act_or_stay_out(observation: Observation) -> Tensor:
         chosen = act(observation)
-        active = trades.to(chosen.device).view(-1, *[1] * (chosen.dim() - 1))
-        return torch.where(active, chosen, idle_action(action, observation.row, chosen.dtype))
+        idle = idle_action(action, observation.row, chosen.dtype)
+        return torch.where(per_agent(trades, chosen), chosen, idle)
 
     return act_or_stay_out
 

@@ -12,7 +12,8 @@ from typing import Literal, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.checks import CheckedFields, bounded, require, require_kinds
+from tradingbot.domain.errors import ConfigError
 
 TaskState = tuple[Tensor, ...]
 """All that changes in a task, last axis N · B; what resuming needs."""
@@ -33,7 +34,7 @@ class ActionSpec:
     """Codes; 0 for numbers."""
     low: float = -1.0
     high: float = 1.0
-    n_components: int = 0
+    n_components: int = bounded(0, ">= 0")
     """K, numbers of a vector; 0: one number or code, without an axis of its own."""
 
     @classmethod
@@ -50,17 +51,11 @@ class ActionSpec:
         """Refuse a space without an action."""
         require_kinds(self)
         require(
-            self.kind in ("discrete", "box", "simplex"),
-            "kind must be discrete, box or simplex",
-            self,
-        )
-        require(
             (self.n_actions >= 2) == (self.kind == "discrete"),
             "n_actions must be 2 or more for discrete actions, and 0 for a box",
             self,
         )
         require(self.low < self.high, "low must be below high", self)
-        require(self.n_components >= 0, "n_components must be 0 or more", self)
         require(
             self.kind != "discrete" or not self.n_components,
             "n_components must be 0 for discrete actions",
@@ -141,7 +136,7 @@ class Task(Protocol):
     """N agents × B environments. Pure: a step depends on its arguments alone.
 
     A task whose steps carry durations, discounts, episode numbers or goals says so in an attribute
-    `carries`, a `learning.transition_extras.TransitionExtras`; without it they carry none.
+    `carries`, a `learning.task.TransitionExtras`; without it they carry none.
     """
 
     agent_names: tuple[str, ...]
@@ -174,3 +169,59 @@ class Task(Protocol):
 
     def wealth(self, state: TaskState) -> Tensor:
         """Return what each environment is worth now, (N, B), 1 at the start of an episode."""
+
+
+@dataclass(frozen=True)
+class TransitionExtras(CheckedFields):
+    """Which further parts of a `TaskStep` are delivered by a task, or kept by a learner.
+
+    Besides what every learner needs; nothing unless it is asked for.
+    """
+
+    duration: bool = False
+    """Steps of the task's clock that an action took: options are semi-Markov."""
+    discount: bool = False
+    """What the value of what followed counts for."""
+    episode: bool = False
+    """Number of the environment's episode."""
+    n_goal: int = bounded(0, ">= 0")
+    """G, numbers of a goal; 0: there is none."""
+    terms: bool = False
+    """Reward terms of every step; every task delivers them, rollouts keep only their sum else."""
+
+
+def extras_of(task: Task) -> TransitionExtras:
+    """Return what the steps of a task carry, from its attribute `carries`; nothing without one."""
+    carries: TransitionExtras = getattr(task, "carries", TransitionExtras())
+    return carries
+
+
+def delivered(step: TaskStep, name: str) -> Tensor:
+    """Return a part of a step that was asked for.
+
+    Raises:
+        ConfigError: If the task does not deliver it.
+    """
+    part: Tensor | None = getattr(step, name)
+    if part is None:
+        raise ConfigError(
+            f"a task must deliver what is kept of its steps: {name}",
+            was="None",
+            remedy=f"Return {name} in TaskStep, or do not ask for it in TransitionExtras",
+        )
+    return part
+
+
+def transition_discount(
+    discount: float, duration: Tensor | None, own: Tensor | None
+) -> float | Tensor:
+    """Return what the value of what followed counts for in each transition.
+
+    Args:
+        discount: γ per step of the task's clock, in [0, 1].
+        duration: (…) steps that transitions took; None: one each.
+        own: (…) discounts that transitions bring; None: γ to the power of the duration.
+    """
+    if own is not None:
+        return own
+    return discount if duration is None else discount**duration

@@ -13,39 +13,26 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from tradingbot.domain.errors import TrainingError
-from tradingbot.domain.events.training import (
-    AgentsStopped,
-    Began,
-    Ended,
-    Ending,
-    Evaluated,
-    Intervened,
-    Label,
-    Saved,
-    Updated,
-    Warned,
-)
+from tradingbot.domain.events import training as events
 from tradingbot.learning.device_memory import within_memory
 from tradingbot.learning.early_stopping import EarlyStopping
 from tradingbot.learning.guards import AlarmLevel, Diagnosis, FlightRecorder, Intervention
 from tradingbot.learning.learner import Learner
-from tradingbot.learning.learner_state import collect_state, restore_state
-from tradingbot.learning.trainer_hooks import Hooks, Snapshot
-from tradingbot.learning.trainer_plan import TrainPlan
-from tradingbot.learning.trainer_tensors import (
-    all_finite,
-    as_lists,
-    copied_tensors,
-    tensors_below,
-    to_host,
-)
+from tradingbot.learning.learner_state import Resumable, name_parts, tensors_below
+from tradingbot.learning.trainer_hooks import Hooks, Snapshot, TrainPlan
+from tradingbot.learning.trainer_tensors import all_finite, as_lists, copied_tensors, to_host
 
 _LEARNER, _TRAINER = "learner/", "trainer/"
-_BEST: tuple[Label, ...] = ("best",)
+_BEST: tuple[events.Label, ...] = ("best",)
 
 
-class Trainer:
+class Trainer(Resumable):
     """Trains one population by a plan."""
+
+    _STATE = name_parts(
+        *("_sequence", "_evaluated_at", "_is_healthy", "_is_final", "_score", "_best_score"),
+        *("_best", "stopping", "_recorder"),
+    )
 
     def __init__(
         self, learner: Learner, plan: TrainPlan, hooks: Hooks, recorder: FlightRecorder
@@ -60,14 +47,14 @@ class Trainer:
         self._told: set[tuple[str, int, str]] = set()
         self._best = copied_tensors(learner.networks())
 
-    def run(self) -> Ended:
+    def run(self) -> events.Ended:
         """Train until the budget is spent, every agent has stopped, or someone interrupts.
 
         Raises:
             TrainingError: If the flight recorder halts, or rolling back did not help.
             UserError: If the device's memory does not suffice.
         """
-        self._hooks.emit(Began(self._names, self.learner.steps, self.plan.steps_per_agent))
+        self._hooks.emit(events.Began(self._names, self.learner.steps, self.plan.steps_per_agent))
         if not self._sequence:
             self._save("start")  # there must always be somewhere to return to
         while (ending := self._ending()) is None:
@@ -78,7 +65,7 @@ class Trainer:
         elif not self._is_final:
             self._finish()
         returns = int(self._recorder.memory.roll_backs)
-        ended = Ended(self._sequence, self.learner.steps, ending, self._best_score, returns)
+        ended = events.Ended(self._sequence, self.learner.steps, ending, self._best_score, returns)
         self._hooks.emit(ended)
         return ended
 
@@ -106,10 +93,8 @@ class Trainer:
 
     def state(self) -> dict[str, Tensor]:
         """Return everything that resuming bit for bit needs."""
-        return {
-            **{_LEARNER + name: tensor for name, tensor in self.learner.state().items()},
-            **{_TRAINER + name: tensor for name, tensor in self._own_state().items()},
-        }
+        parts = ((_LEARNER, self.learner.state()), (_TRAINER, super().state()))
+        return {prefix + name: tensor for prefix, own in parts for name, tensor in own.items()}
 
     def load(self, tensors: Mapping[str, Tensor]) -> None:
         """Continue from what `state` returned.
@@ -118,20 +103,7 @@ class Trainer:
             ConfigError: If it is the state of another learner, plan or recorder.
         """
         self.learner.load_state(tensors_below(tensors, _LEARNER))
-        own = tensors_below(tensors, _TRAINER)
-        self.stopping.load_state(tensors_below(own, "stopping/"))
-        self._recorder.load_state(tensors_below(own, "recorder/"))
-        rest = {
-            name: tensor
-            for name, tensor in own.items()
-            if not name.startswith(("stopping/", "recorder/"))
-        }
-        made = restore_state(self._parts(), rest)
-        self._sequence, self._evaluated_at = made["sequence"], made["evaluated_at"]
-        self._score = made["score"]
-        self._best_score = made["best_score"]
-        self._is_healthy, self._is_final = bool(made["is_healthy"]), bool(made["is_final"])
-        self._best = {name: made[f"best/{name}"] for name in self._best}
+        self.load_state(tensors_below(tensors, _TRAINER))
         self._weigh()
 
     def _advance(self) -> None:
@@ -152,15 +124,11 @@ class Trainer:
         self._sequence += 1
         finite = all_finite(learner.networks())
         metrics = to_host({**update.metrics, "guard/finite": finite})
-        self._hooks.emit(
-            Updated(
-                self._sequence,
-                learner.updates,
-                learner.steps,
-                as_lists(metrics),
-                time.perf_counter() - began,
-            )
+        place, took_s = (
+            (self._sequence, learner.updates, learner.steps),
+            time.perf_counter() - began,
         )
+        self._hooks.emit(events.Updated(*place, as_lists(metrics), took_s))
         sound = bool(metrics["guard/finite"])  # on the host already
         report = self._recorder.watch(learner, update, sound=sound)
         self._tell(report.verdicts)
@@ -177,7 +145,7 @@ class Trainer:
         self._told = {(each.code, each.severity, each.agent) for each in found}
         for group in signs.values():
             agents = tuple(verdict.agent for verdict in group)
-            self._hooks.emit(Warned(self._sequence, str(group[0]), agents))
+            self._hooks.emit(events.Warned(self._sequence, str(group[0]), agents))
 
     def _obey(self, decision: Intervention) -> bool:
         """Carry out what the recorder decided; return whether the update stands."""
@@ -193,7 +161,7 @@ class Trainer:
             return False
         if decision.response == "boost_entropy":
             self._set_scales()
-            self._hooks.emit(Intervened(self._sequence, "boost_entropy", decision.words))
+            self._hooks.emit(events.Intervened(self._sequence, "boost_entropy", decision.words))
         return True
 
     def _roll_back(self, decision: Intervention) -> None:
@@ -209,7 +177,7 @@ class Trainer:
         # The same draws would lead to the same place.
         self.learner.explore_anew(decision.policy_seed)
         words = f"{decision.words} Back at update {self.learner.updates}."
-        self._hooks.emit(Intervened(self._sequence, "roll_back", words))
+        self._hooks.emit(events.Intervened(self._sequence, "roll_back", words))
         self._save()
 
     def _set_scales(self) -> None:
@@ -234,13 +202,12 @@ class Trainer:
         if is_best:
             self._best_score = self._score
             self._best = copied_tensors(self.learner.networks())
-        self._hooks.emit(
-            Evaluated(self._sequence, self.learner.steps, as_lists(scores), self._score, is_best)
-        )
+        place, figures = (self._sequence, self.learner.steps), as_lists(scores)
+        self._hooks.emit(events.Evaluated(*place, figures, self._score, is_best))
         if stopped.any():
             self._weigh()
             names = tuple(name for name, gone in zip(self._names, stopped, strict=True) if gone)
-            self._hooks.emit(AgentsStopped(self._sequence, names))
+            self._hooks.emit(events.AgentsStopped(self._sequence, names))
         return is_best
 
     def _finish(self) -> None:
@@ -248,39 +215,17 @@ class Trainer:
         self._is_final = True
         self._save("final", *_BEST[: int(is_best)])
 
-    def _ending(self) -> Ending | None:
+    def _ending(self) -> events.Ending | None:
         if self._is_final or self.learner.steps >= self.plan.steps_per_agent:
             return "budget" if not self.stopping.stopped.all() else "all_stopped"
         if self.stopping.stopped.all():
             return "all_stopped"
         return "interrupted" if self._hooks.interrupted() else None
 
-    def _save(self, *labels: Label, may_return: bool = True) -> None:
+    def _save(self, *labels: events.Label, may_return: bool = True) -> None:
         is_healthy = self._is_healthy and may_return
-        marks: tuple[Label, ...] = ("last", *labels)
+        marks: tuple[events.Label, ...] = ("last", *labels)
         marks = (*marks, "healthy") if is_healthy else marks
-        learner = self.learner
-        self._hooks.save(
-            Snapshot(
-                self._sequence, learner.updates, learner.steps, self.state(), marks, self._score
-            )
-        )
-        self._hooks.emit(Saved(self._sequence, marks))
-
-    def _own_state(self) -> dict[str, Tensor]:
-        return {
-            **{f"stopping/{name}": tensor for name, tensor in self.stopping.state().items()},
-            **{f"recorder/{name}": tensor for name, tensor in self._recorder.state().items()},
-            **collect_state(self._parts()),
-        }
-
-    def _parts(self) -> dict[str, int | float | Tensor]:
-        return {
-            "sequence": self._sequence,
-            "evaluated_at": self._evaluated_at,
-            "is_healthy": int(self._is_healthy),
-            "is_final": int(self._is_final),
-            "score": self._score,
-            "best_score": self._best_score,
-            **{f"best/{name}": tensor for name, tensor in self._best.items()},
-        }
+        place = (self._sequence, self.learner.updates, self.learner.steps)
+        self._hooks.save(Snapshot(*place, self.state(), marks, self._score))
+        self._hooks.emit(events.Saved(self._sequence, marks))

@@ -29,15 +29,6 @@ def as_lists(figures: Figures) -> dict[str, Any]:
     return {name: figure.tolist() for name, figure in figures.items()}
 
 
-def tensors_below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Return the tensors whose names begin with a prefix, named without it."""
-    return {
-        name.removeprefix(prefix): tensor
-        for name, tensor in tensors.items()
-        if name.startswith(prefix)
-    }
-
-
 def copied_tensors(networks: Mapping[str, nn.Module]) -> dict[str, Tensor]:
     """Return copies of all tensors of networks, named `network.tensor`."""
     return {

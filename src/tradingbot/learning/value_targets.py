@@ -1,4 +1,4 @@
-"""Value targets and advantages: readable loops, and fast versions that equal them.
+"""Value targets and advantages, over whole tensors; tests hold them to readable loops.
 
 Index t runs over the steps 0..S-1 of a rollout. `value_tp1[t]` is the value of the observation that
 followed step t *before* any reset. An end by termination has no future: its value counts as 0. An
@@ -28,9 +28,8 @@ def generalized_advantage(
 ) -> Tensor:
     """Estimate the advantage of each action by an exponentially decayed sum of TD errors.
 
-    Equals `generalized_advantage_by_loop` but for rounding. Each round joins runs of twice the
-    length (Hillis & Steele 1986): log₂ S rounds of whole tensors instead of S small steps, which is
-    what a GPU wants.
+    Each round joins runs of twice the length (Hillis & Steele 1986): log₂ S rounds of whole
+    tensors instead of S small steps, which is what a GPU wants.
 
     Args:
         reward_t: (S, …) reward for leaving step t.
@@ -63,29 +62,6 @@ def generalized_advantage(
     return advantage_t
 
 
-def generalized_advantage_by_loop(
-    reward_t: Tensor,
-    value_t: Tensor,
-    value_tp1: Tensor,
-    terminated_t: Tensor,
-    truncated_t: Tensor,
-    *,
-    discount: float | Tensor,
-    decay: float,
-) -> Tensor:
-    """Do what `generalized_advantage` does, step by step from the end."""
-    _require_one_shape(reward_t, value_t, value_tp1, terminated_t, truncated_t, discount)
-    advantage_t = torch.zeros_like(reward_t)
-    carried = torch.zeros_like(reward_t[0])
-    for t in reversed(range(len(reward_t))):
-        successor = torch.where(terminated_t[t], 0.0, value_tp1[t])
-        error = reward_t[t] + _at(discount, t) * successor - value_t[t]
-        ended = terminated_t[t] | truncated_t[t]
-        carried = error + _at(discount, t) * decay * torch.where(ended, 0.0, carried)
-        advantage_t[t] = carried
-    return advantage_t
-
-
 def lambda_targets(
     reward_t: Tensor,
     value_tp1: Tensor,
@@ -108,36 +84,9 @@ def lambda_targets(
     last = torch.zeros_like(ended)
     last[-1] = True
     kept = torch.where(ended | last, blended, (1.0 - decay) * blended)
-    return generalized_advantage(
-        reward_t + discount * kept,
-        torch.zeros_like(reward_t),
-        torch.zeros_like(reward_t),
-        terminated_t,
-        truncated_t,
-        discount=discount,
-        decay=decay,
-    )
-
-
-def lambda_targets_by_loop(
-    reward_t: Tensor,
-    value_tp1: Tensor,
-    terminated_t: Tensor,
-    truncated_t: Tensor,
-    *,
-    discount: float | Tensor,
-    decay: float,
-) -> Tensor:
-    """Do what `lambda_targets` does, step by step from the end."""
-    target_t = torch.zeros_like(reward_t)
-    target_tp1 = value_tp1[-1]
-    for t in reversed(range(len(reward_t))):
-        ended = terminated_t[t] | truncated_t[t]
-        seen = torch.where(ended, value_tp1[t], target_tp1)
-        mixed = (1.0 - decay) * value_tp1[t] + decay * seen
-        target_t[t] = reward_t[t] + _at(discount, t) * torch.where(terminated_t[t], 0.0, mixed)
-        target_tp1 = target_t[t]
-    return target_t
+    reward_t, nothing = reward_t + discount * kept, torch.zeros_like(reward_t)
+    ends = (terminated_t, truncated_t)
+    return generalized_advantage(reward_t, nothing, nothing, *ends, discount=discount, decay=decay)
 
 
 def n_step_targets(
@@ -164,35 +113,6 @@ def n_step_targets(
         further = torch.cat([step_t[1:], value_tp1[-1:]])
         target_t = torch.where(ended_t, value_tp1, further)
     return reward_t + discount * torch.where(terminated_t, 0.0, target_t)
-
-
-def n_step_targets_by_loop(
-    reward_t: Tensor,
-    value_tp1: Tensor,
-    terminated_t: Tensor,
-    truncated_t: Tensor,
-    *,
-    discount: float | Tensor,
-    n_steps: int,
-) -> Tensor:
-    """Do what `n_step_targets` does for tensors (S,), one number at a time."""
-    target_t = torch.zeros_like(reward_t)
-    last = len(reward_t) - 1
-    for t in range(len(reward_t)):
-        weight: float | Tensor = 1.0
-        for i in range(n_steps):
-            target_t[t] += weight * reward_t[t + i]
-            weight = weight * _at(discount, t + i)
-            ended = bool(terminated_t[t + i] | truncated_t[t + i])
-            if ended or t + i == last or i == n_steps - 1:
-                if not terminated_t[t + i]:
-                    target_t[t] += weight * value_tp1[t + i]
-                break
-    return target_t
-
-
-def _at(discount: float | Tensor, t: int) -> float | Tensor:
-    return discount[t] if isinstance(discount, Tensor) else discount
 
 
 def _require_one_shape(*tensors: Tensor | float) -> None:

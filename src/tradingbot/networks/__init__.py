@@ -1,3 +1,1 @@
 """Networks: encoders, stacked heads, distributions. Torch only; nothing here knows of trading."""
-
-__all__: list[str] = []

@@ -8,10 +8,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from tradingbot.domain.checks import require, require_kinds
-from tradingbot.networks.distributions import to_simplex
+from tradingbot.domain.checks import bounded, require, require_kinds
+from tradingbot.networks.distributions import round_to_levels, round_weights, to_simplex
 from tradingbot.networks.heads import HeadConfig
-from tradingbot.networks.levels import round_to_levels, round_weights
 
 SquashKind = Literal["sigmoid", "tanh", "softmax"]
 
@@ -23,24 +22,17 @@ class Squash:
     kind: SquashKind = "sigmoid"
     """`sigmoid` for direct gradients, `tanh` for the mean of a squashed Gaussian, `softmax` for
     weights."""
-    gain: float = 1.0
+    gain: float = bounded(1.0, "> 0")
     """Multiplies the output first."""
     low: float = 0.0
     high: float = 1.0
-    levels: int = 0
+    levels: int = bounded(0, "0 or >= 2")
     """Positions are rounded to so many levels from low to high; 0 does not round."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be computed."""
         require_kinds(self)
-        require(
-            self.kind in ("sigmoid", "tanh", "softmax"),
-            "kind must be sigmoid, tanh or softmax",
-            self,
-        )
-        require(self.gain > 0.0, "gain must be above 0", self)
         require(self.low < self.high, "low must be below high", self)
-        require(self.levels == 0 or self.levels >= 2, "levels must be 0, or 2 or more", self)
 
     def __call__(self, output: Tensor) -> Tensor:
         """Map outputs (…) to positions (…); `softmax`: (…, K − 1) to weights (…, K)."""

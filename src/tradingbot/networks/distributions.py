@@ -2,13 +2,13 @@
 
 Codes are masked categorical, numbers squashed Gaussians, weights a softmax of Gaussians. Noise is
 drawn with a generator that is passed in. Entropies are in nats; learners put them on one scale from
-0 (decided) to 1 (uniform), the normalised entropy.
+0 (decided) to 1 (uniform), the normalised entropy. Actions may be rounded to a few levels.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -66,7 +66,7 @@ class SquashedGaussian(NamedTuple):
     high: float
 
     @classmethod
-    def of(cls, mean: Tensor, log_std: Tensor, low: float, high: float) -> SquashedGaussian:
+    def of(cls, mean: Tensor, log_std: Tensor, low: float, high: float) -> Self:
         """Bound the deviation smoothly."""
         return cls(mean, _bounded(log_std), low, high)
 
@@ -100,31 +100,16 @@ class SquashedGaussian(NamedTuple):
         return self.log_std + _UNIT_ENTROPY + slope + math.log(0.5 * (self.high - self.low))
 
 
-class VectorGaussian(NamedTuple):
-    """K independent numbers in [low, high] each; a density is the product over the components."""
-
-    components: SquashedGaussian
-    """Of tensors (…, K)."""
-
-    def sample(self, generator: torch.Generator) -> Tensor:
-        """Draw numbers before squashing, (…, K), differentiable."""
-        return self.components.sample(generator)
-
-    def squash(self, unsquashed: Tensor) -> Tensor:
-        """Return actions (…, K) in [low, high]."""
-        return self.components.squash(unsquashed)
-
-    def mode(self) -> Tensor:
-        """Return the actions of the mean (…, K)."""
-        return self.components.mode()
+class VectorGaussian(SquashedGaussian):
+    """K independent numbers in [low, high] each, tensors (…, K); a density is their product."""
 
     def log_prob(self, unsquashed: Tensor) -> Tensor:
         """Return log densities (…,) of the actions that unsquashed numbers (…, K) become."""
-        return self.components.log_prob(unsquashed).sum(-1)
+        return super().log_prob(unsquashed).sum(-1)
 
     def entropy(self, generator: torch.Generator) -> Tensor:
         """Return entropies (…,) in nats, with gradients; an unbiased estimate."""
-        return self.components.entropy(generator).sum(-1)
+        return super().entropy(generator).sum(-1)
 
 
 class SimplexGaussian(NamedTuple):
@@ -191,3 +176,51 @@ def _bounded(log_std: Tensor) -> Tensor:
 def _gaussian_log_prob(number: Tensor, mean: Tensor, log_std: Tensor) -> Tensor:
     deviation = (number - mean) * torch.exp(-log_std)
     return -0.5 * deviation.square() - log_std - 0.5 * math.log(2.0 * math.pi)
+
+
+def round_to_levels(action: Tensor, low: float, high: float, levels: int) -> Tensor:
+    """Return the nearest of so many equally spaced levels from low to high; 0 levels: as it is.
+
+    Small changes of a position cost more than they bring.
+    Both ends are exact. Half way between two levels, the one with the even number is taken, counted
+    from 0 at `low`.
+
+    Args:
+        action: (…) in [low, high].
+        low: First level.
+        high: Last level.
+        levels: 0, or 2 or more.
+
+    Example:
+        >>> round_to_levels(torch.tensor([-0.6, 0.2, 0.9]), -1.0, 1.0, 3).tolist()
+        [-1.0, 0.0, 1.0]
+    """
+    if not levels:
+        return action
+    width = high - low
+    share = torch.round((action - low) / width * (levels - 1)) / (levels - 1)
+    # From the nearer end: low + (high − low) need not be high in floating point.
+    return torch.where(share < 0.5, low + width * share, high - width * (1.0 - share))
+
+
+def round_weights(weights: Tensor, levels: int) -> Tensor:
+    """Return weights (…, K) in multiples of 1 ÷ (levels − 1) that still sum to 1; 0: as they are.
+
+    By largest remainders: every weight is rounded down, and what is left goes, one unit each, to
+    those that lost most. With two levels the largest weight takes all.
+
+    Args:
+        weights: (…, K) of 0 or more, with sum 1.
+        levels: 0, or 2 or more.
+
+    Example:
+        >>> round_weights(torch.tensor([0.5, 0.3, 0.2]), 5).tolist()
+        [0.5, 0.25, 0.25]
+    """
+    if not levels:
+        return weights
+    units = weights * (levels - 1)
+    whole = units.floor()
+    missing = (levels - 1) - whole.sum(-1, keepdim=True)
+    rank = (units - whole).argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
+    return (whole + (rank < missing)) / (levels - 1)

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.checks import bounded, require, require_kinds
 from tradingbot.networks.initialisation import Initialisation, draw_weight
 
 Pooling = Literal["partial", "pooled", "independent"]
@@ -42,13 +42,13 @@ class HeadConfig:
     """Nonlinearity of hidden layers."""
     pooling: Pooling = "partial"
     """How agents share the head: one for all, one each, or one with deviations."""
-    n_directions: int = 4
+    n_directions: int = bounded(4, ">= 1")
     """K, in which partially pooled agents may differ."""
-    deviation_scale: float = 0.1
+    deviation_scale: float = bounded(0.1, "> 0")
     """Standard deviation of the z at first; at 0 symmetric agents could never begin to differ."""
     initialisation: Initialisation = "orthogonal"
     """Distribution of the first weights."""
-    output_gain: float = 0.1
+    output_gain: float = bounded(0.1, "> 0")
     """Scale of the last layer at first: small, so that policies begin undecided."""
 
     def __post_init__(self) -> None:
@@ -58,15 +58,6 @@ class HeadConfig:
         require(
             all(width >= 1 for width in self.hidden), "hidden must be widths of 1 or more", self
         )
-        require(self.activation in _ACTIVATIONS, "activation must be tanh, relu or gelu", self)
-        require(
-            self.pooling in ("partial", "pooled", "independent"),
-            "pooling must be partial, pooled or independent",
-            self,
-        )
-        require(self.n_directions >= 1, "n_directions must be 1 or more", self)
-        require(self.deviation_scale > 0.0, "deviation_scale must be above 0", self)
-        require(self.output_gain > 0.0, "output_gain must be above 0", self)
 
 
 class StackedHead(nn.Module):
@@ -156,6 +147,11 @@ class StackedHead(nn.Module):
     def _zeros(self, width: int) -> nn.Parameter:
         own = self.config.pooling == "independent"
         return nn.Parameter(torch.zeros(self.n_agents, 1, width) if own else torch.zeros(width))
+
+
+def per_agent(values: Tensor, like: Tensor) -> Tensor:
+    """Lay values of agents (N,) along the first axis of a tensor (N, …), to be broadcast."""
+    return values.to(like.device).view(-1, *[1] * (like.dim() - 1))
 
 
 def _affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

@@ -7,19 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from tradingbot.features.scaler_files import ScalerRecord
+from tradingbot.runs.record import StoredModel
 
 FROZEN_ENCODER, LEARNING_ENCODER = "encoder.", "view.encoder."
 """What the names of an encoder's weights begin with: by itself, or as part of the learner."""
 
 
-class _ActingModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ActorRecord(_ActingModel):
+class ActorRecord(StoredModel):
     """How the actor is stored and what its outputs mean: `networks.actor_layout.ActorLayout`."""
 
     prefix: str
@@ -34,7 +29,7 @@ class ActorRecord(_ActingModel):
     """Private inputs by name, in order, after those of the market."""
 
 
-class ActionRecord(_ActingModel):
+class ActionRecord(StoredModel):
     """What an action means: the rules by which a number or a code becomes an order."""
 
     rules: dict[str, Any]
@@ -44,7 +39,7 @@ class ActionRecord(_ActingModel):
     whether it may be short."""
 
 
-class EncoderRecord(_ActingModel):
+class EncoderRecord(StoredModel):
     """The encoder that the market is seen through."""
 
     preset: str
@@ -60,7 +55,7 @@ class EncoderRecord(_ActingModel):
     """`final_hash` of its tensors, names without the prefix."""
 
 
-class FeatureRecord(_ActingModel):
+class FeatureRecord(StoredModel):
     """One column of what is seen of the market."""
 
     id: str
@@ -69,7 +64,7 @@ class FeatureRecord(_ActingModel):
     """`features.spec.spec_hash` of its formulae; None where it is no feature (probabilities)."""
 
 
-class ActingRecord(_ActingModel):
+class ActingRecord(StoredModel):
     """Part of a manifest of version 2."""
 
     actor: ActorRecord

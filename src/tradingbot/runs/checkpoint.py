@@ -101,11 +101,7 @@ def save_checkpoint(
 
 
 def _write(
-    run: RunDirectory,
-    kind: CheckpointKind,
-    update: int,
-    content: CheckpointContent,
-    folder: Path,
+    run: RunDirectory, kind: CheckpointKind, update: int, content: CheckpointContent, folder: Path
 ) -> CheckpointManifest:
     parts: dict[str, Mapping[str, Tensor] | None] = {
         AGENT_FILE: content.agent,

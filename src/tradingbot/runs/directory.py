@@ -144,34 +144,25 @@ class RunDirectory:
         Raises:
             StorageError: If the disk refuses; the old status stays.
         """
-        status = RunStatus(
-            state=state,
-            reason=reason,
-            update=update,
-            steps=steps,
-            changed_at=at,
-            resumptions=self.status().resumptions,
-            verdicts=verdicts,
+        self._change_status(
+            state=state, reason=reason, update=update, steps=steps, changed_at=at, verdicts=verdicts
         )
-        self._replace_status(status)
 
     def record_resumption(self, resumption: Resumption) -> None:
         """Write down that the run goes on, from where and against which objections."""
-        status = self.status()
-        changes = {
-            "state": "running",
-            "reason": None,
-            "update": resumption.update,
-            "changed_at": resumption.at,
-            "resumptions": (*status.resumptions, resumption),
-        }
-        self._replace_status(status.model_copy(update=changes))
+        self._change_status(
+            state="running",
+            reason=None,
+            update=resumption.update,
+            changed_at=resumption.at,
+            resumptions=(*self.status().resumptions, resumption),
+        )
 
-    def _replace_status(self, status: RunStatus) -> None:
+    def _change_status(self, **changes: Any) -> None:
         path = self.path / STATUS_FILE
         with storage_errors(path):
             sweep_temporaries(self.path)
-        write_text(path, _text(status))
+        write_text(path, _text(self.status().model_copy(update=changes)))
 
 
 def _describe(plan: RunPlan, created_at: datetime, name: str) -> RunRecord:

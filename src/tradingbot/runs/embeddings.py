@@ -26,7 +26,7 @@ from tradingbot.domain.errors import StorageError
 from tradingbot.features.tensor_files import map_tensors, read_header, write_tensors
 from tradingbot.networks.embedding import embed_table, weights_hash
 from tradingbot.networks.encoders.encoder import Encoder
-from tradingbot.runs.tensors import final_hash
+from tradingbot.runs.tensors import arrays_sha256, final_hash
 
 EMBEDDINGS_FOLDER = "embeddings"
 """Below a workspace."""
@@ -68,7 +68,7 @@ def cached_embeddings(
     array = made.numpy()
     sweep_temporaries(folder)
     with atomic_file(path) as temporary:
-        metadata = {**keys, "content_sha256": _content_sha256(array)}
+        metadata = {**keys, "content_sha256": arrays_sha256({_NAME: array})}
         write_tensors(temporary, {_NAME: array}, metadata)
     _forget_oldest(folder, keep=path)
     return made
@@ -126,11 +126,5 @@ def _read(path: Path, keys: dict[str, str]) -> NDArray[Any] | None:
         return None
     if found is None or found.ndim != 3 or found.dtype.kind != "f":
         return None
-    expected = {**keys, "content_sha256": _content_sha256(found)}
+    expected = {**keys, "content_sha256": arrays_sha256({_NAME: np.asarray(found)})}
     return np.asarray(found) if metadata == expected else None
-
-
-def _content_sha256(array: NDArray[Any]) -> str:
-    digest = hashlib.sha256(f"{array.dtype.str} {array.shape}\n".encode())
-    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    return digest.hexdigest()

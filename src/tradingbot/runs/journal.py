@@ -14,21 +14,19 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from tradingbot.data.atomic import storage_errors
 from tradingbot.domain.errors import StorageError
+from tradingbot.runs.record import StoredModel
 
 _CHUNK_BYTES = 1 << 20
 
 
-class JournalMark(BaseModel):
+class JournalMark(StoredModel):
     """How far a journal went."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rows: int = Field(default=0, ge=0)
     n_bytes: int = Field(default=0, ge=0)
@@ -52,7 +50,6 @@ class Journal:
             self._digest = verify_mark(path, self._mark)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             os.ftruncate(self._file, self._mark.n_bytes)
-            os.lseek(self._file, 0, os.SEEK_END)
             os.fsync(self._file)
 
     def append(self, row: Mapping[str, Any]) -> None:
@@ -63,14 +60,7 @@ class Journal:
         """
         line = json.dumps(_plain(row), separators=(",", ":"), allow_nan=False).encode() + b"\n"
         with storage_errors(self.path):
-            try:
-                written = 0
-                while written < len(line):
-                    written += os.write(self._file, line[written:])
-            except OSError:
-                os.ftruncate(self._file, self._mark.n_bytes)
-                os.lseek(self._file, 0, os.SEEK_END)
-                raise
+            write_at_end(self._file, self._mark.n_bytes, line)
         self._digest.update(line)
         self._mark = JournalMark(
             rows=self._mark.rows + 1,
@@ -92,12 +82,7 @@ class Journal:
         """Return itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close the file."""
         self.close()
 
@@ -121,6 +106,19 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
             if not isinstance(row, dict):
                 raise _damaged(path, f"line {number} is no object")
             yield row
+
+
+def write_at_end(descriptor: int, end: int, line: bytes, *, to_disk: bool = False) -> None:
+    """Write a line where a file's whole lines end; a disk that refuses leaves nothing of it."""
+    try:
+        written = 0
+        while written < len(line):
+            written += os.pwrite(descriptor, line[written:], end + written)
+        if to_disk:
+            os.fsync(descriptor)
+    except OSError:
+        os.ftruncate(descriptor, end)
+        raise
 
 
 def verify_mark(path: Path, mark: JournalMark) -> Any:

@@ -20,9 +20,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from tradingbot.data.atomic import storage_errors
+from tradingbot.runs.journal import write_at_end
 from tradingbot.runs.receipt import (
     RECEIPT_FILE,
     LedgerReceipt,
@@ -30,6 +31,7 @@ from tradingbot.runs.receipt import (
     read_receipts,
     write_receipts,
 )
+from tradingbot.runs.record import StoredModel
 
 LEDGER_FILE = "ledger.jsonl"
 Kind = Literal[
@@ -42,10 +44,8 @@ or `analysis` (in older ledgers `piece`) is a file that an evaluation left."""
 _FIRST = "0" * 64
 
 
-class Entry(BaseModel):
+class Entry(StoredModel):
     """One line of the ledger."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     sequence: int
     at: str
@@ -189,12 +189,13 @@ class Ledger:
 
     def _append(self, **fields: Any) -> Entry:
         with self._alone() as descriptor, storage_errors(self.path):
-            content = _content(descriptor)
-            lines = _whole_lines(content)
+            lines = _whole_lines(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
             entries = list(_verified(lines, self.path))
             previous = entries[-1].sha256 if entries else _FIRST
             entry = Entry(sequence=len(entries), previous=previous, **fields)
-            _write_end(descriptor, sum(map(len, lines)), _line(entry))
+            end = sum(map(len, lines))
+            os.ftruncate(descriptor, end)  # what a kill left of a line there goes
+            write_at_end(descriptor, end, _line(entry), to_disk=True)
         return entry
 
     @contextmanager
@@ -216,23 +217,6 @@ def _is_among(entries: tuple[Entry, ...], receipt: LedgerReceipt) -> bool:
     if not 0 <= receipt.sequence < len(entries):
         return False
     return entries[receipt.sequence].sha256 == receipt.sha256
-
-
-def _content(descriptor: int) -> bytes:
-    return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
-
-
-def _write_end(descriptor: int, end: int, line: bytes) -> None:
-    """Write a line at the end; what a kill left of a line there goes. A refusing disk adds none."""
-    os.ftruncate(descriptor, end)
-    try:
-        written = 0
-        while written < len(line):
-            written += os.pwrite(descriptor, line[written:], end + written)
-        os.fsync(descriptor)
-    except OSError:
-        os.ftruncate(descriptor, end)
-        raise
 
 
 def _whole_lines(content: bytes) -> list[bytes]:

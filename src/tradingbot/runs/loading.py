@@ -147,6 +147,24 @@ def latest_good(
     return None, tuple(skipped)
 
 
+def require_checkpoint(
+    run: RunDirectory, *labels: Label | None, rule: str, remedy: str, to_resume: bool = False
+) -> Checkpoint:
+    """Load the newest whole checkpoint of the first label that has one; None: of any.
+
+    Raises:
+        StorageError: By that rule and remedy, if there is none.
+    """
+    problems: tuple[str, ...] = ()
+    for label in labels:
+        checkpoint, skipped = latest_good(run, to_resume=to_resume, label=label)
+        if checkpoint is not None:
+            return checkpoint
+        problems += skipped
+    was = "; ".join(problems) or "none"
+    raise StorageError(rule, was=was, where=str(run.path), remedy=remedy)
+
+
 def update_of(folder: Path) -> int:
     """Return the update a checkpoint's folder is named after."""
     return int(folder.name.partition("-")[0])

@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from tradingbot.domain.errors import StorageError
 from tradingbot.features.tensor_files import read_header
 from tradingbot.runs.acting import ActingRecord
 from tradingbot.runs.journal import JournalMark
-from tradingbot.runs.record import content_sha256
+from tradingbot.runs.record import StoredModel, content_sha256
 
 MANIFEST_FILE = "manifest.json"
 AGENT_FILE = "agent.safetensors"
@@ -30,11 +30,7 @@ _MAX_BYTES = 64_000_000
 """No manifest of ours is as long; a longer one is not read."""
 
 
-class _ManifestModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class StoredTensors(_ManifestModel):
+class StoredTensors(StoredModel):
     """One tensor file."""
 
     sha256: str
@@ -43,11 +39,11 @@ class StoredTensors(_ManifestModel):
     """Name → format as the file calls it, and shape."""
 
 
-class CheckpointManifest(_ManifestModel):
+class CheckpointManifest(StoredModel):
     """`manifest.json`. No time of day: the same learning gives the same bytes."""
 
     version: Literal[1, 2] = 2
-    """Version 1 does not say how to act; `runs.acting_version_1` reads that from the run."""
+    """Version 1 does not say how to act; `runs.acting_reader` reads that from the run."""
     run_id: str
     kind: CheckpointKind
     labels: tuple[Label, ...]

@@ -27,12 +27,10 @@ from tradingbot.features.scaling import Scaler
 from tradingbot.networks.actor_layout import ActorLayout
 from tradingbot.networks.encoders.encoder import Encoder
 from tradingbot.networks.encoders.row import RowEncoder
-from tradingbot.networks.live_view import LiveView
 from tradingbot.networks.threads import torch_threads
-from tradingbot.networks.view import TableView
+from tradingbot.networks.view import LiveView, TableView
 from tradingbot.runs.acting import ActingRecord
-from tradingbot.runs.acting_networks import read_encoder, read_layout
-from tradingbot.runs.acting_version_1 import acting_of_version_1
+from tradingbot.runs.acting_reader import acting_of_version_1, read_encoder, read_layout
 from tradingbot.runs.directory import RECORD_FILE, RunDirectory
 from tradingbot.runs.embeddings import kept_embeddings
 from tradingbot.runs.loading import Checkpoint, latest_good, load_checkpoint

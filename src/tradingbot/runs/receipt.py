@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from tradingbot.data.atomic import storage_errors, write_text
 from tradingbot.domain.errors import StorageError
+from tradingbot.runs.record import StoredModel
 
 RECEIPT_FILE = "ledger.json"
 
 
-class LedgerReceipt(BaseModel):
+class LedgerReceipt(StoredModel):
     """One entry of the ledger as it was seen."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     sequence: int
     sha256: str

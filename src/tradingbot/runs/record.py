@@ -15,11 +15,13 @@ from pydantic import BaseModel, ConfigDict
 RunState = Literal["running", "finished", "interrupted", "failed", "halted"]
 
 
-class _RecordModel(BaseModel):
+class StoredModel(BaseModel):
+    """Base of what runs keep as JSON: frozen, and unknown keys are refused."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class DataIdentity(_RecordModel):
+class DataIdentity(StoredModel):
     """Which numbers were learned from."""
 
     label: str
@@ -41,7 +43,7 @@ class DataIdentity(_RecordModel):
     """Names of the agents, in order."""
 
 
-class GitState(_RecordModel):
+class GitState(StoredModel):
     """Which sources, where they are under version control."""
 
     commit: str | None = None
@@ -49,7 +51,7 @@ class GitState(_RecordModel):
     """Whether files differ from the commit."""
 
 
-class RunRecord(_RecordModel):
+class RunRecord(StoredModel):
     """`run.json`: everything that identifies a run; never changed."""
 
     version: Literal[1] = 1
@@ -74,7 +76,7 @@ class RunRecord(_RecordModel):
     """Counts of `networks.parameters.ParameterReport`; empty in runs of older versions."""
 
 
-class Resumption(_RecordModel):
+class Resumption(StoredModel):
     """One continuation of a run."""
 
     at: datetime
@@ -87,7 +89,7 @@ class Resumption(_RecordModel):
     """What differed from the record and was accepted by --force."""
 
 
-class RunStatus(_RecordModel):
+class RunStatus(StoredModel):
     """`status.json`: how far a run is; replaced whole."""
 
     version: Literal[1] = 1

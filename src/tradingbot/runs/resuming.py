@@ -61,9 +61,7 @@ def resume_run(
     return point
 
 
-def _whole_checkpoint(
-    run: RunDirectory,
-) -> tuple[Checkpoint | None, tuple[str, ...]]:
+def _whole_checkpoint(run: RunDirectory) -> tuple[Checkpoint | None, tuple[str, ...]]:
     """Find the newest checkpoint whose journals are whole as well."""
     before: int | None = None
     skipped: tuple[str, ...] = ()

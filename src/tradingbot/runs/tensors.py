@@ -92,8 +92,3 @@ def weakness(weights: Mapping[str, Tensor]) -> str | None:
         alive[network] = alive.get(network, False) or bool(torch.count_nonzero(tensor))
     dead = [network for network, is_alive in alive.items() if not is_alive]
     return f"{dead[0]} is all zeros" if dead else None
-
-
-def healthy(weights: Mapping[str, Tensor]) -> bool:
-    """Tell whether weights are finite and no network is all zeros."""
-    return weakness(weights) is None

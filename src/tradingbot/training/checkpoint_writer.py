@@ -10,21 +10,16 @@ import torch
 from torch import Tensor
 
 from tradingbot.agents.loading import TRADES
-from tradingbot.domain.errors import StorageError
 from tradingbot.domain.events.event import Event, event_values
 from tradingbot.domain.events.training import Ended, Evaluated, Updated
 from tradingbot.learning.learner import Metrics
+from tradingbot.learning.learner_state import tensors_below
 from tradingbot.learning.trainer_hooks import Snapshot
-from tradingbot.learning.trainer_tensors import as_lists, copied_tensors, tensors_below, to_host
+from tradingbot.learning.trainer_tensors import as_lists, copied_tensors, to_host
 from tradingbot.networks.encoders.encoder import Encoder
-from tradingbot.runs import (
-    CheckpointContent,
-    Journal,
-    RunDirectory,
-    latest_good,
-    save_checkpoint,
-)
+from tradingbot.runs import CheckpointContent, Journal, RunDirectory, save_checkpoint
 from tradingbot.runs.acting import FROZEN_ENCODER, ActingRecord
+from tradingbot.runs.loading import require_checkpoint
 from tradingbot.runs.manifest import CheckpointKind, CheckpointManifest
 from tradingbot.runs.resuming import ResumePoint
 
@@ -112,15 +107,10 @@ class CheckpointWriter:
         Raises:
             StorageError: If there is none that is whole.
         """
-        checkpoint, skipped = latest_good(self.run, label="healthy")
-        if checkpoint is None:
-            raise StorageError(
-                "a run must have a healthy checkpoint to return to",
-                was="; ".join(skipped) or "none",
-                where=str(self.run.path),
-                remedy="Train again with a lower learning rate",
-            )
-        return checkpoint.training
+        rule = "a run must have a healthy checkpoint to return to"
+        remedy = "Train again with a lower learning rate"
+        found = require_checkpoint(self.run, "healthy", rule=rule, remedy=remedy, to_resume=True)
+        return found.training
 
     def acting_tensors(self) -> dict[str, Tensor]:
         """Weights that acting needs: the learner's networks, and a frozen encoder."""

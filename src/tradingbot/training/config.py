@@ -29,7 +29,7 @@ from tradingbot.learning.cloning.config import CloningConfig
 from tradingbot.learning.early_stopping import StoppingConfig
 from tradingbot.learning.guards.config import GuardConfig
 from tradingbot.learning.pretraining.config import PretrainingConfig
-from tradingbot.learning.trainer_plan import TrainPlan
+from tradingbot.learning.trainer_hooks import TrainPlan
 from tradingbot.market.params import SimulatorParams
 from tradingbot.training.learner_section import LearnerSection
 

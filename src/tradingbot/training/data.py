@@ -128,10 +128,7 @@ def _stored(config: TrainConfig, name: str, workspace: Path) -> TrainingData:
         joined = _joined(whole, table_of_panel(panel), split, config, workspace)
         whole, data_sha256 = joined.world, joined.data_sha256(data_sha256)
     world = _chosen(whole, config.symbols)
-    normaliser = {
-        "centre": torch.tensor(scaler.centre),
-        "scale": torch.tensor(scaler.scale),
-    }
+    normaliser = {"centre": torch.tensor(scaler.centre), "scale": torch.tensor(scaler.scale)}
     identity = DataIdentity(
         label=world.label,
         synthetic=world.synthetic,

@@ -8,14 +8,15 @@ from pathlib import Path
 
 from torch import Tensor
 
-from tradingbot.domain.errors import ConfigError, StorageError
+from tradingbot.domain.errors import ConfigError
+from tradingbot.learning.learner_state import tensors_below
 from tradingbot.learning.pretraining.transfer import TRANSFER_WARNING, transfer_weights
-from tradingbot.learning.trainer_tensors import tensors_below
 from tradingbot.networks.encoders.catalogue import encoder_preset
 from tradingbot.networks.encoders.encoder import Encoder
-from tradingbot.runs import Checkpoint, RunDirectory, find_run, latest_good
+from tradingbot.runs import find_run
 from tradingbot.runs.acting import FROZEN_ENCODER, LEARNING_ENCODER
 from tradingbot.runs.compatibility import first_difference
+from tradingbot.runs.loading import require_checkpoint
 from tradingbot.runs.manifest import Label
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
@@ -59,7 +60,12 @@ def open_transfer(
     source = find_run(runs_folder, reference)
     theirs = config_of_mapping(source.record.config)
     _require_kind(config, theirs, source.id)
-    checkpoint = _checkpoint_of(source)
+    checkpoint = require_checkpoint(
+        source,
+        *_SOURCES,
+        rule="run must have a whole checkpoint to take an encoder of",
+        remedy=f"Train it to its end first: tradingbot train --resume {source.id}",
+    )
     problem = first_difference("feature", checkpoint.manifest.feature_ids, feature_ids)
     if problem is not None:
         raise ConfigError(
@@ -99,18 +105,3 @@ def _require_kind(ours: TrainConfig, theirs: TrainConfig, source: str) -> None:
             where=source,
             remedy=f"Set encoder.preset={other}, or leave encoder.transfer_from out",
         )
-
-
-def _checkpoint_of(run: RunDirectory) -> Checkpoint:
-    problems: tuple[str, ...] = ()
-    for label in _SOURCES:
-        checkpoint, skipped = latest_good(run, to_resume=False, label=label)
-        if checkpoint is not None:
-            return checkpoint
-        problems += skipped
-    raise StorageError(
-        "run must have a whole checkpoint to take an encoder of",
-        was="; ".join(problems) or "none",
-        where=str(run.path),
-        remedy=f"Train it to its end first: tradingbot train --resume {run.id}",
-    )

@@ -15,7 +15,8 @@ from pydantic_core import InitErrorDetails
 from tradingbot.configuration.pipeline import ConfigSection, Name
 from tradingbot.domain.errors import ConfigError, UserError, join_choices, suggest
 from tradingbot.domain.plain_values import as_plain_values, read_record
-from tradingbot.learning.catalogue import LearnerSpec, known_learners, learner_spec
+from tradingbot.learning.catalogue import known_learners, learner_spec
+from tradingbot.learning.learner_spec import LearnerSpec
 
 _NAME, _DEFAULT = "name", "ppo"
 

@@ -7,54 +7,48 @@ again, and ends with the same bits.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from torch import Tensor
 
-from tradingbot.learning.learner import Metrics
+from tradingbot.envs.population import PopulationTask
+from tradingbot.learning.learner import Learner, Metrics
+from tradingbot.learning.playing import play, score
 from tradingbot.networks.view import TableView
 from tradingbot.runs.embeddings import kept_embeddings
-from tradingbot.training.setup import TrainingSetup
+from tradingbot.training.config import TrainConfig
+from tradingbot.training.data import TrainingData
+from tradingbot.training.setup import TrainingSetup, build_training_setup
 
 PRETRAINING, CLONING = "pre-train", "clone"
 """Stages."""
-
-
-@dataclass(frozen=True)
-class PreparationCallbacks:
-    """Callbacks of progress, and the request to stop."""
-
-    report: Callable[[str, int, int, Metrics], None] = lambda _stage, _done, _total, _metrics: None
-    """Told (stage, updates so far, of how many, metrics)."""
-    interrupted: Callable[[], bool] = lambda: False
-    """Asked before every update."""
+Report = Callable[[str, int, int, Metrics], None]
+"""Told (stage, updates so far, of how many, metrics) of pre-training and cloning."""
 
 
 def prepare(
     setup: TrainingSetup,
     workspace: Path | None = None,
-    callbacks: PreparationCallbacks | None = None,
+    report: Report | None = None,
+    interrupted: Callable[[], bool] = lambda: False,
 ) -> bool:
     """Make a learner ready for its first update; return whether it is: else someone interrupted.
 
     Args:
         setup: Pre-trained and cloned in place, where it has what does so.
         workspace: Embeddings are kept there; nowhere by default.
-        callbacks: Called with progress and notes.
+        report: Told of the progress.
+        interrupted: Asked before every update.
     """
-    callbacks = callbacks or PreparationCallbacks()
     pretrainer, cloner = setup.pretrainer, setup.cloner
     if pretrainer is not None:
-        report = _of_stage(callbacks, PRETRAINING, pretrainer.config.updates)
-        if pretrainer.complete(report, callbacks.interrupted) is None:
+        told = _of_stage(report, PRETRAINING, pretrainer.config.updates)
+        if pretrainer.complete(told, interrupted) is None:
             return False
     show_embeddings(setup, workspace)
     if cloner is None:
         return True
-    return cloner.complete(
-        _of_stage(callbacks, CLONING, cloner.config.updates), callbacks.interrupted
-    )
+    return cloner.complete(_of_stage(report, CLONING, cloner.config.updates), interrupted)
 
 
 def restore(
@@ -79,6 +73,45 @@ def show_embeddings(setup: TrainingSetup, workspace: Path | None) -> None:
 
 
 def _of_stage(
-    callbacks: PreparationCallbacks, stage: str, total: int
-) -> Callable[[int, Metrics], None]:
-    return lambda done, metrics: callbacks.report(stage, done, total, metrics)
+    report: Report | None, stage: str, total: int
+) -> Callable[[int, Metrics], None] | None:
+    return report and (lambda done, metrics: report(stage, done, total, metrics))
+
+
+def prepare_training_setup(
+    config: TrainConfig,
+    data: TrainingData,
+    *,
+    seed: int,
+    encoder_weights: Mapping[str, Tensor] | None = None,
+    report: Report | None = None,
+) -> TrainingSetup:
+    """Build everything and prepare it: pre-train, embed, clone, as the configuration says.
+
+    An encoder of another run (`encoder.transfer_from`) is no matter of this function: sessions
+    open it and give it to `build_training_setup`.
+
+    Args:
+        config: Of the run.
+        data: What it learns from.
+        seed: Root of every random stream.
+        encoder_weights: Of a frozen encoder that was pre-trained before, or nothing where there is
+            none; then nothing is pre-trained or cloned.
+        report: Told of the progress.
+
+    Raises:
+        ConfigError: If the device is absent, or a name is unknown.
+        DataError: If no episode fits into the training part, or a part has too few bars.
+    """
+    setup = build_training_setup(config, data, seed=seed, begins=encoder_weights is None)
+    if encoder_weights is None:
+        prepare(setup, report=report)
+    else:
+        restore(setup, encoder_weights)
+    return setup
+
+
+def scores_on(task: PopulationTask, learner: Learner, bars_per_year: float) -> dict[str, Tensor]:
+    """Play the deterministic policy through the backtest of a part, and score each agent."""
+    played = play(task, learner.act, task.episode_bars)
+    return score(played, task.action, bars_per_year=bars_per_year)

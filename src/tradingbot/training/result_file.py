@@ -8,28 +8,21 @@ together. Figures are net of costs, records those of `evaluation.performance`. F
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from math import nan
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tradingbot.data.atomic import write_text
 from tradingbot.data.json_files import json_problem
 from tradingbot.domain.errors import DataError, StorageError
 from tradingbot.evaluation.dossier.codec import from_plain, to_plain
-from tradingbot.evaluation.performance.record import (
-    AGENTS,
-    HOLD,
-    ORACLE,
-    AgentPerformance,
-    PartPerformance,
-    PolicyPerformance,
-    rename_old_policies,
-)
+from tradingbot.evaluation.performance import record as performance
 from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.training.action_gate import ActionGate
 
 RESULT_FILE, RESULT_FORMAT = "result.json", 2
+_Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True)
@@ -49,7 +42,7 @@ class TrainResult:
     """Those that this half lets trade; the others stay out."""
     final_weights_sha256: str
     """Of the weights when training ended."""
-    parts: tuple[PartPerformance, ...]
+    parts: tuple[performance.PartPerformance, ...]
     """Validation and test."""
     gates: tuple[ActionGate, ...]
     """Gate A of each part."""
@@ -60,7 +53,7 @@ class TrainResult:
     """What every figure here is to be read with; empty for synthetic data."""
     format: int = RESULT_FORMAT
 
-    def part(self, name: str) -> PartPerformance:
+    def part(self, name: str) -> performance.PartPerformance:
         """Return a part by its name."""
         return next(each for each in self.parts if each.part == name)
 
@@ -83,7 +76,7 @@ def read_result(run: Path) -> TrainResult:
     """
     path = run / RESULT_FILE
     try:
-        values = rename_old_policies(json.loads(path.read_bytes()))
+        values = performance.rename_old_policies(json.loads(path.read_bytes()))
         if isinstance(values, dict) and "format" not in values:
             return _read_version_1(values)
         return from_plain(TrainResult, values, name=RESULT_FILE)
@@ -102,93 +95,62 @@ def read_result(run: Path) -> TrainResult:
 
 
 def _read_version_1(values: dict[str, Any]) -> TrainResult:
-    trading = tuple(values["trading_agents"])
-    score = values["best_mean_sharpe"]
+    trading, score = tuple(values["trading_agents"]), values["best_mean_sharpe"]
     return TrainResult(
-        run=values["run"],
-        label=values["label"],
-        synthetic=values["synthetic"],
+        **_take(values, "run label synthetic decision final_weights_sha256 weights_sha256 caveat"),
         best_mean_sharpe=-float("inf") if score is None else score,
-        decision=values["decision"],
         trading_agents=trading,
-        final_weights_sha256=values["final_weights_sha256"],
         parts=tuple(_part_of_version_1(part, trading) for part in values["parts"]),
         gates=tuple(_gate_of_version_1(part["gate"]) for part in values["parts"]),
-        weights_sha256=values["weights_sha256"],
-        caveat=values["caveat"],
     )
 
 
-def _part_of_version_1(part: dict[str, Any], trading: tuple[str, ...]) -> PartPerformance:
-    share = part["share_of_oracle"]
-    return PartPerformance(
-        part=part["part"],
-        first_day=part["first_day"],
-        last_day=part["last_day"],
-        bars=part["bars"],
-        days=(),
-        reference=HOLD,
+def _part_of_version_1(
+    part: dict[str, Any], trading: tuple[str, ...]
+) -> performance.PartPerformance:
+    share, agents = part["share_of_oracle"], part["agents"]
+    return _fill(
+        performance.PartPerformance,
+        **_take(part, "part first_day last_day bars"),
+        reference=performance.HOLD,
         policies=tuple(_policy_of_version_1(row) for row in part["policies"]),
-        agents=tuple(_agent_of_version_1(row, row["agent"] in trading) for row in part["agents"]),
+        agents=tuple(_agent_of_version_1(row, row["agent"] in trading) for row in agents),
         excess_over_hold_bps=_interval(part["excess_over_hold_bps"]),
         share_of_oracle=None if share is None else Interval(share, nan, nan),
-        voluntary_trade_frac=nan,
         trades_per_1000=part["gate"]["trades_per_1000"],
     )
 
 
-def _policy_of_version_1(row: dict[str, Any]) -> PolicyPerformance:
-    kinds = {AGENTS: "agents", ORACLE: "oracle"}
-    return PolicyPerformance(
-        policy=row["policy"],
-        kind=kinds.get(row["policy"], "baseline"),  # type: ignore[arg-type]
-        total_return_frac=row["total_return_frac"],
-        annual_return_frac=nan,
-        sharpe_annual=_interval(row["sharpe_annual"]),
-        sortino_annual=nan,
-        calmar=nan,
-        max_drawdown_frac=row["max_drawdown_frac"],
-        net_bps_per_bar=_interval(row["net_bps_per_bar"]),
-        win_rate_frac=nan,
-        profit_factor=nan,
-        turnover_per_bar_frac=nan,
-        n_trades=None,
-        mean_trade_bars=nan,
-        exposure_frac=nan,
-        alpha_annual_frac=nan,
-        beta=nan,
-        cost_share_frac=nan,
-        equity=(),
-    )
+def _policy_of_version_1(row: dict[str, Any]) -> performance.PolicyPerformance:
+    kinds = {performance.AGENTS: "agents", performance.ORACLE: "oracle"}
+    intervals = {name: _interval(row[name]) for name in ("sharpe_annual", "net_bps_per_bar")}
+    figures = _take(row, "policy total_return_frac max_drawdown_frac")
+    figures["kind"] = kinds.get(row["policy"], "baseline")
+    return _fill(performance.PolicyPerformance, **figures, **intervals)
 
 
-def _agent_of_version_1(row: dict[str, Any], trades: bool) -> AgentPerformance:
-    return AgentPerformance(
-        agent=row["agent"],
-        trades=trades,
-        sharpe_annual=row["sharpe_annual"],
-        total_return_frac=row["total_return_frac"],
-        hold_return_frac=row["hold_return_frac"],
-        max_drawdown_frac=nan,
-        win_rate_frac=nan,
-        profit_factor=nan,
-        net_bps_per_bar=row["net_bps_per_bar"],
-        n_trades=None,
-        trades_per_1000=row["trades_per_1000"],
-        turnover_per_bar_frac=nan,
-        action_entropy=row["action_entropy"],
-        largest_bin_frac=nan,
-    )
+def _agent_of_version_1(row: dict[str, Any], trades: bool) -> performance.AgentPerformance:
+    names = "agent sharpe_annual total_return_frac hold_return_frac net_bps_per_bar"
+    figures = _take(row, f"{names} trades_per_1000 action_entropy")
+    return _fill(performance.AgentPerformance, **figures, trades=trades)
 
 
 def _gate_of_version_1(gate: dict[str, Any]) -> ActionGate:
-    return ActionGate(
-        **{
-            **gate,
-            "histogram": tuple(gate["histogram"]),
-            "failures": tuple(gate["failures"]),
-        }
-    )
+    lists = {name: tuple(gate[name]) for name in ("histogram", "failures")}
+    return ActionGate(**{**gate, **lists})
+
+
+def _take(row: dict[str, Any], names: str) -> dict[str, Any]:
+    """Return fields that version 1 has too."""
+    return {name: row[name] for name in names.split()}
+
+
+def _fill(record: type[_Record], /, **known: Any) -> _Record:
+    """Build a record; numbers that version 1 does not have are NaN, counts None, lists empty."""
+    empty = {"float": nan, "int | None": None}
+    needed = [each for each in fields(record) if each.default is MISSING]  # type: ignore[arg-type]
+    names = {each.name: empty.get(str(each.type), ()) for each in needed}
+    return record(**{**names, **known})
 
 
 def _interval(values: list[float | None]) -> Interval:

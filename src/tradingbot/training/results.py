@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
+import torch
+
 from tradingbot.agents.baselines.flat import flat
 from tradingbot.data.splits import IndexRange
 from tradingbot.envs.population.layout import action_spec
@@ -12,25 +16,70 @@ from tradingbot.evaluation.performance.measure import (
     part_performance,
 )
 from tradingbot.evaluation.performance.record import AGENTS, FLAT, HOLD, PartPerformance
+from tradingbot.learning.shrinkage import Act, ShrinkageConfig, apply, decide, staying_out
 from tradingbot.learning.trainer import Trainer
 from tradingbot.runs import RunDirectory
 from tradingbot.training.action_gate import ActionGate, judge_actions, not_applied
-from tradingbot.training.data import REFERENCE_INDEX, TrainingData
-from tradingbot.training.learner_policy import LearnerPolicy
+from tradingbot.training.data import DECIDING_BLOCKS, REFERENCE_INDEX, TrainingData, halves
 from tradingbot.training.opponents import (
     backtest_index,
     backtest_opponents,
     holding,
     oracle_under_test,
 )
-from tradingbot.training.prepared_setup import TrainingSetup
 from tradingbot.training.result_file import TrainResult
-from tradingbot.training.selection import (
-    SelectedPolicy,
-    select_by_validation,
-    select_everything,
-    select_nothing,
-)
+from tradingbot.training.run_policy import LearnerPolicy
+from tradingbot.training.setup import TrainingSetup, part_task
+
+DECIDED_ON = "the second half of validation"
+"""Bars that decide; the first half chose the weights, and is used up."""
+
+
+@dataclass(frozen=True, eq=False)
+class SelectedPolicy:
+    """What is kept of a policy."""
+
+    act: Act
+    trades: list[bool]
+    """Of each agent, whether it trades."""
+    words: str
+
+    def trading(self, symbols: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the names of the agents that trade."""
+        return tuple(name for name, does in zip(symbols, self.trades, strict=True) if does)
+
+
+def select_everything(setup: TrainingSetup) -> SelectedPolicy:
+    """Keep the policy as it was learned."""
+    learner = setup.learner
+    return SelectedPolicy(learner.act, [True] * len(learner.task.agent_names), "as it was learned")
+
+
+def select_nothing(setup: TrainingSetup) -> SelectedPolicy:
+    """Let no agent trade: there are no weights that were ever found healthy."""
+    learner = setup.learner
+    n_agents, action = len(learner.task.agent_names), learner.task.action
+    act = staying_out(learner.act, torch.zeros(n_agents, dtype=torch.bool), action)
+    words = (
+        f"all {n_agents} agents stay out: no evaluation on validation was healthy, so there are no "
+        "best weights to judge"
+    )
+    return SelectedPolicy(act, [False] * n_agents, words)
+
+
+def select_by_validation(setup: TrainingSetup, data: TrainingData) -> SelectedPolicy:
+    """Let the second half of validation decide; what is not kept is gone from the learner."""
+    learner = setup.learner
+    task = part_task(setup, data, halves(data.split.validation)[1])
+    usual = ShrinkageConfig()
+    blocks = replace(
+        usual, block_bars=max(1, min(usual.block_bars, task.episode_bars // DECIDING_BLOCKS))
+    )
+    found = replace(decide(learner, task, task.episode_bars, blocks), judged_on=DECIDED_ON)
+    apply(learner.networks(), found)
+    act = staying_out(learner.act, found.trades, task.action)
+    return SelectedPolicy(act, [bool(does) for does in found.trades.tolist()], found.words)
+
 
 FIGURES_NOTE = (
     "Return, Sharpe and drawdown: all sleeves together, never rebalanced. bp/bar: mean of sleeves. "

@@ -12,19 +12,12 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from tradingbot.agents.migration import (
-    REQUIRED_RANK_CORRELATION,
-    MigrationProbe,
-    MigrationProof,
-    continuous_head,
-    prove_migration,
-    require_proof,
-    signed_sizes,
-)
+from tradingbot.agents import migration
 from tradingbot.data.atomic import atomic_directory, write_text
 from tradingbot.data.json_files import as_json
-from tradingbot.domain.errors import ConfigError, StorageError
+from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.guards import FlightRecorder
+from tradingbot.learning.learner_state import tensors_below
 from tradingbot.learning.trainer import Trainer
 from tradingbot.learning.trainer_hooks import Hooks, Snapshot
 from tradingbot.networks.heads import StackedHead
@@ -36,18 +29,18 @@ from tradingbot.runs import (
     describe_environment,
     find_run,
     git_state,
-    latest_good,
     require_fit,
     source_sha256,
 )
-from tradingbot.runs.loading import hold_checkpoint, verify_checkpoint
+from tradingbot.runs.acting import FROZEN_ENCODER
+from tradingbot.runs.loading import hold_checkpoint, require_checkpoint, verify_checkpoint
 from tradingbot.training.checkpoint_writer import CheckpointWriter
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping, override_config
 from tradingbot.training.data import TrainingData, open_data
-from tradingbot.training.prepared_setup import TrainingSetup, prepare_training_setup
+from tradingbot.training.preparation import prepare_training_setup
 from tradingbot.training.run_policy import actor_layout, describe_acting
-from tradingbot.training.setup import stored_actor
+from tradingbot.training.setup import TrainingSetup, stored_actor
 
 MIGRATION_FILE = "migration.json"
 BACKUP_FOLDER = "backup"
@@ -55,7 +48,6 @@ PROBE_ENVS = 16
 """Environments of each agent that are played for states."""
 PROBE_STATES = 65_536
 """Of all agents together, half to fit on, half to prove on; of one agent 512 to 2,048."""
-_ENCODER = "encoder."
 _CONTINUOUS = {"task.rules.action.space": "continuous"}
 
 
@@ -67,7 +59,7 @@ class Migrated:
     checkpoint: str
     """Of the source."""
     run: RunDirectory
-    proof: MigrationProof
+    proof: migration.MigrationProof
 
 
 def migrate_run(
@@ -91,7 +83,8 @@ def migrate_run(
     source = find_run(workspace / "runs", reference)
     config = config_of_mapping(source.record.config)
     _require_discrete(source, config)
-    checkpoint = _weights_of(source)
+    rule = "run must have a whole checkpoint to be migrated"
+    checkpoint = require_checkpoint(source, "best", None, rule=rule, remedy="Train it first")
     with torch_threads(config.threads):
         data = open_data(config, workspace)
         require_fit(
@@ -101,7 +94,7 @@ def migrate_run(
             normaliser_sha256=data.identity.normaliser_sha256,
         )
         head, proof = _migrate_actor(config, data, checkpoint, source.record.seeds["root"])
-        require_proof(proof)
+        migration.require_proof(proof)
         plan = _plan(source, config, data)
         run = RunDirectory.create(
             workspace / "runs", plan, created_at=at, name=name or f"{source.id}-continuous"
@@ -139,40 +132,23 @@ def _require_discrete(run: RunDirectory, config: TrainConfig) -> None:
         )
 
 
-def _weights_of(run: RunDirectory) -> Checkpoint:
-    best, _ = latest_good(run, to_resume=False, label="best")
-    checkpoint, skipped = (best, ()) if best else latest_good(run, to_resume=False)
-    if checkpoint is None:
-        raise StorageError(
-            "run must have a whole checkpoint to be migrated",
-            was="; ".join(skipped) or "none",
-            where=str(run.path),
-            remedy="Train it first",
-        )
-    return checkpoint
-
-
 def _migrate_actor(
     config: TrainConfig, data: TrainingData, checkpoint: Checkpoint, seed: int
-) -> tuple[StackedHead, MigrationProof]:
+) -> tuple[StackedHead, migration.MigrationProof]:
     many = override_config(config, {"budget.n_envs": PROBE_ENVS})
     setup = _wire(many, data, checkpoint.agent, seed)
     actor = stored_actor(setup.learner, actor_layout(config))
     rules = config.task.rules.action
     seen, held_out = _probe(setup)
-    made = continuous_head(actor, seen, signed_sizes(rules).to(setup.device))
-    return made, prove_migration(actor, made, held_out, rules)
+    made = migration.continuous_head(actor, seen, migration.signed_sizes(rules).to(setup.device))
+    return made, migration.prove_migration(actor, made, held_out, rules)
 
 
 def _wire(
     config: TrainConfig, data: TrainingData, agent: dict[str, Tensor], seed: int
 ) -> TrainingSetup:
     """Build a learner with the weights of a checkpoint."""
-    encoder = {
-        name.removeprefix(_ENCODER): tensor
-        for name, tensor in agent.items()
-        if name.startswith(_ENCODER)
-    }
+    encoder = tensors_below(agent, FROZEN_ENCODER)
     setup = prepare_training_setup(config, data, seed=seed, encoder_weights=encoder)
     for name, network in setup.learner.networks().items():
         network.load_state_dict({key: agent[f"{name}.{key}"] for key in network.state_dict()})
@@ -181,7 +157,7 @@ def _wire(
 
 
 @torch.no_grad()
-def _probe(setup: TrainingSetup) -> tuple[MigrationProbe, MigrationProbe]:
+def _probe(setup: TrainingSetup) -> tuple[migration.MigrationProbe, migration.MigrationProbe]:
     """Play the discrete policy in the training part; return every other state each."""
     learner, task = setup.learner, setup.learner.task
     state, seen = task.begin()
@@ -192,10 +168,10 @@ def _probe(setup: TrainingSetup) -> tuple[MigrationProbe, MigrationProbe]:
         allowed.append(seen.allowed)
         step = task.step(state, learner.sample(seen))
         state, seen = step.state, step.observation
-    whole = MigrationProbe(torch.cat(inputs, dim=1), torch.cat(allowed, dim=1))
+    whole = migration.MigrationProbe(torch.cat(inputs, dim=1), torch.cat(allowed, dim=1))
     return (
-        MigrationProbe(whole.inputs[:, ::2], whole.allowed[:, ::2]),
-        MigrationProbe(whole.inputs[:, 1::2], whole.allowed[:, 1::2]),
+        migration.MigrationProbe(whole.inputs[:, ::2], whole.allowed[:, ::2]),
+        migration.MigrationProbe(whole.inputs[:, 1::2], whole.allowed[:, 1::2]),
     )
 
 
@@ -245,7 +221,7 @@ def _keep(
 
 
 def _write_record(
-    run: RunDirectory, source: RunDirectory, checkpoint: Checkpoint, proof: MigrationProof
+    run: RunDirectory, source: RunDirectory, checkpoint: Checkpoint, proof: migration.MigrationProof
 ) -> None:
     record = {
         "source": source.id,
@@ -255,7 +231,7 @@ def _write_record(
         "from": "discrete",
         "to": "continuous",
         "formula": "see tradingbot.agents.migration",
-        "required_rank_correlation": REQUIRED_RANK_CORRELATION,
+        "required_rank_correlation": migration.REQUIRED_RANK_CORRELATION,
         "proof": proof,
     }
     write_text(run.path / MIGRATION_FILE, json.dumps(as_json(record), indent=1) + "\n")

@@ -6,25 +6,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol
 
-from tradingbot.agents.policy import Policy
+import torch
+from torch import Tensor
+
+from tradingbot.agents.policy import Policy, PolicyInputs
 from tradingbot.data.splits import IndexRange
-from tradingbot.envs.population import PRIVATE_NAMES
+from tradingbot.envs.population import PRIVATE_NAMES, PopulationTask
 from tradingbot.envs.population.layout import action_spec, market_table
 from tradingbot.envs.world import FEATURE_BOUND, World
 from tradingbot.features.formulas import formula_hashes
 from tradingbot.features.scaler_files import ScalerRecord
+from tradingbot.learning.shrinkage import Act
+from tradingbot.learning.task import Observation, Task
 from tradingbot.networks.actor_layout import ActorLayout
 from tradingbot.networks.encoders.catalogue import encoder_preset
-from tradingbot.runs import RunDirectory, require_fit
-from tradingbot.runs.acting import (
-    FROZEN_ENCODER,
-    LEARNING_ENCODER,
-    ActingRecord,
-    ActionRecord,
-    ActorRecord,
-    EncoderRecord,
-    FeatureRecord,
-)
+from tradingbot.runs import RunDirectory, acting, require_fit
 from tradingbot.runs.policy import load_policy
 from tradingbot.runs.record import DataIdentity
 from tradingbot.training.config import TrainConfig
@@ -88,22 +84,22 @@ def actor_layout(config: TrainConfig) -> ActorLayout:
     return section.spec.actor_layout(section.settings, space, private)
 
 
-def describe_acting(config: TrainConfig, data: TrainingData) -> ActingRecord:
+def describe_acting(config: TrainConfig, data: TrainingData) -> acting.ActingRecord:
     """Say what the checkpoints of a run act by: part of their manifests."""
     layout, rules = actor_layout(config), config.task.rules
     ids = data.identity.feature_ids
-    return ActingRecord(
-        actor=ActorRecord(
+    return acting.ActingRecord(
+        actor=acting.ActorRecord(
             prefix=layout.prefix,
             head=asdict(layout.head),
             n_outputs=layout.n_outputs,
             squash=None if layout.squash is None else asdict(layout.squash),
             private=layout.private,
         ),
-        action=ActionRecord(rules=asdict(rules.action), limits=asdict(rules.limits)),
+        action=acting.ActionRecord(rules=asdict(rules.action), limits=asdict(rules.limits)),
         encoder=_describe_encoder(config, len(ids)),
         features=tuple(
-            FeatureRecord(id=each, sha256=digest)
+            acting.FeatureRecord(id=each, sha256=digest)
             for each, digest in zip(ids, formula_hashes(ids), strict=True)
         ),
         scalers=tuple(ScalerRecord.of(scaler) for scaler in data.world.scalers),
@@ -113,15 +109,40 @@ def describe_acting(config: TrainConfig, data: TrainingData) -> ActingRecord:
     )
 
 
-def _describe_encoder(config: TrainConfig, n_features: int) -> EncoderRecord | None:
+def _describe_encoder(config: TrainConfig, n_features: int) -> acting.EncoderRecord | None:
     section = config.encoder
     settings = encoder_preset(section.preset)
     if settings.kind == "row":
         return None
-    return EncoderRecord(
+    return acting.EncoderRecord(
         preset=section.preset,
         config=asdict(settings),
         n_features=n_features,
         learned=section.trainable,
-        prefix=LEARNING_ENCODER if section.trainable else FROZEN_ENCODER,
+        prefix=acting.LEARNING_ENCODER if section.trainable else acting.FROZEN_ENCODER,
     )
+
+
+class LearnerPolicy:
+    """N agents that act by a learner's function; account i is agent i's."""
+
+    def __init__(self, task: Task, act: Act) -> None:
+        """Take what agents were shown in training, and what they act by."""
+        assert isinstance(task, PopulationTask)
+        self._act, self._device = act, task.table.device
+        self._places = [PRIVATE_NAMES.index(name) for name in task.private_names]
+        self._n_codes = len(task.code_names)
+
+    @torch.no_grad()
+    def __call__(self, seen: PolicyInputs) -> Tensor:
+        """Return actions (N,) in the space of the rules."""
+        private = seen.private[self._places].T[:, None].float()
+        allowed = (
+            torch.ones(len(seen.row), 1, self._n_codes, dtype=torch.bool)
+            if seen.allowed is None
+            else seen.allowed.T[:, None]
+        )
+        observation = Observation(
+            seen.row[:, None].to(self._device), private.to(self._device), allowed.to(self._device)
+        )
+        return self._act(observation)[:, 0].to(seen.row.device)

@@ -34,16 +34,11 @@ from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.encoder_transfer import open_transfer, transfer_words
 from tradingbot.training.failures import failures_recorded
 from tradingbot.training.plugins import require_plugins, with_plugins
-from tradingbot.training.preparation import PreparationCallbacks, prepare, restore
-from tradingbot.training.prepared_setup import (
-    TrainingSetup,
-    choose_device,
-    scores_on,
-)
+from tradingbot.training.preparation import prepare, restore, scores_on
 from tradingbot.training.result_file import TrainResult, store_result
 from tradingbot.training.results import judge_result
 from tradingbot.training.run_policy import describe_acting
-from tradingbot.training.setup import build_training_setup
+from tradingbot.training.setup import TrainingSetup, build_training_setup, choose_device
 from tradingbot.training.trial_ledger import count_training, note_result
 
 RUNS_FOLDER = "runs"
@@ -254,9 +249,7 @@ def _ready(work: _Work, writer: CheckpointWriter, callbacks: SessionCallbacks) -
         callbacks.preparing(stage, done, total)
 
     if work.point is None or work.point.checkpoint is None:
-        return prepare(
-            work.setup, work.workspace, PreparationCallbacks(report, callbacks.interrupted)
-        )
+        return prepare(work.setup, work.workspace, report, callbacks.interrupted)
     restore(work.setup, stored_encoder(work.point) or {}, work.workspace)
     return True
 

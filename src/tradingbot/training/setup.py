@@ -131,7 +131,7 @@ def build_training_setup(
         if encoder is not None and transfer is not None:
             take_over(transfer, encoder)
         view = _view(config, encoder, task)
-        learner = _learner(config, task, view, seed)
+        learner = config.learner.spec.build(task, view, config.learner.settings, seed=seed)
         choosing, _ = halves(data.split.validation)
         setup = TrainingSetup(
             learner, env, device, view, encoder, _backtest(env, data, choosing, task)
@@ -195,10 +195,6 @@ def _view(config: TrainConfig, encoder: Encoder | None, task: PopulationTask) ->
         return EncoderView(encoder, task.table)
     n_series, n_bars, _ = task.table.shape
     return TableView(task.table.new_zeros(n_series, n_bars, encoder.width))
-
-
-def _learner(config: TrainConfig, task: PopulationTask, view: View, seed: int) -> Learner:
-    return config.learner.spec.build(task, view, config.learner.settings, seed=seed)
 
 
 def _pretrainer(

@@ -8,8 +8,7 @@ from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population.task import PopulationTask
 from tradingbot.learning.rollout import Choice, Rollout, allocate_rollout, collect_rollout
-from tradingbot.learning.task import Observation
-from tradingbot.learning.transition_extras import TransitionExtras
+from tradingbot.learning.task import Observation, TransitionExtras
 from tradingbot.learning.value_targets import lambda_targets
 from tradingbot.market.params import EpisodeRules, SimulatorParams
 

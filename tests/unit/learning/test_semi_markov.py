@@ -8,6 +8,11 @@ import pytest
 import torch
 
 from fixtures.toy_tasks import SignalTask, WaitingTask
+from reference.value_targets import (
+    generalized_advantage_by_loop,
+    lambda_targets_by_loop,
+    n_step_targets_by_loop,
+)
 from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.entropy import EntropyConfig
 from tradingbot.learning.ppo.config import PPOConfig
@@ -17,20 +22,13 @@ from tradingbot.learning.rollout import Choice, allocate_rollout, collect_rollou
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.learner import SAC
 from tradingbot.learning.schedules import constant
-from tradingbot.learning.task import Observation
-from tradingbot.learning.transition_extras import (
+from tradingbot.learning.task import (
+    Observation,
     TransitionExtras,
     extras_of,
     transition_discount,
 )
-from tradingbot.learning.value_targets import (
-    generalized_advantage,
-    generalized_advantage_by_loop,
-    lambda_targets,
-    lambda_targets_by_loop,
-    n_step_targets,
-    n_step_targets_by_loop,
-)
+from tradingbot.learning.value_targets import generalized_advantage, lambda_targets, n_step_targets
 from tradingbot.networks.heads import HeadConfig
 from tradingbot.networks.view import TableView
 

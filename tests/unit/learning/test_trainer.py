@@ -20,14 +20,13 @@ from tradingbot.learning.guards import (
     FlightRecorder,
     GuardConfig,
     Intervention,
-    RecorderReport,
 )
 from tradingbot.learning.guards.config import Response
+from tradingbot.learning.guards.recorder import RecorderReport
 from tradingbot.learning.learner import Learner, Update
 from tradingbot.learning.task import Task
 from tradingbot.learning.trainer import Trainer
-from tradingbot.learning.trainer_hooks import Hooks, Snapshot
-from tradingbot.learning.trainer_plan import TrainPlan
+from tradingbot.learning.trainer_hooks import Hooks, Snapshot, TrainPlan
 from tradingbot.learning.trainer_tensors import to_host
 
 Script = Mapping[int, tuple[Response | None, bool]]
@@ -60,8 +59,7 @@ class Scripted(FlightRecorder):
             "ONE_ACTION", AlarmLevel.CRITICAL, "A1", 0.99, 0.9, words, "Look.", learner.updates
         )
         found = () if response is None else (verdict,)
-        number = int(self.memory.roll_backs)
-        decision = Intervention(response, "A1 does one thing only.", ("A1",), self.memory, number)
+        decision = Intervention(response, "A1 does one thing only.", ("A1",), self.memory)
         return RecorderReport(learner.updates, learner.steps, {}, found, decision, is_healthy)
 
     def forget(self) -> None:

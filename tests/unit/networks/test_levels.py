@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tradingbot.networks.levels import round_to_levels
+from tradingbot.networks.distributions import round_to_levels
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ from tradingbot.networks.distributions import (
     SimplexGaussian,
     SquashedGaussian,
     VectorGaussian,
+    round_weights,
     to_simplex,
 )
-from tradingbot.networks.levels import round_weights
 
 
 def simplex(k: int, seed: int = 1) -> SimplexGaussian:
@@ -61,7 +61,7 @@ def test_entropy_is_the_mean_surprise_and_has_the_gradient_of_it(kind: str) -> N
         many = mean.expand(n, -1)
         if kind == "simplex":
             return SimplexGaussian(many, log_std.expand(n, -1))
-        return VectorGaussian(SquashedGaussian(many, log_std.expand(n, -1), -1.0, 2.0))
+        return VectorGaussian(many, log_std.expand(n, -1), -1.0, 2.0)
 
     estimate = policy().entropy(torch.Generator().manual_seed(1)).mean()
     drawn = policy().sample(torch.Generator().manual_seed(2))
@@ -97,7 +97,7 @@ def test_weights_sum_to_one_and_the_mode_is_that_of_the_mean() -> None:
 def test_vector_of_a_box_is_the_product_of_its_components() -> None:
     each = SquashedGaussian(torch.randn(5, 3), torch.full((5, 3), -0.2), -1.0, 1.0)
     drawn = torch.randn(5, 3)
-    vector = VectorGaussian(each)
+    vector = VectorGaussian(*each)
     single = [
         SquashedGaussian(each.mean[:, k], each.log_std[:, k], -1.0, 1.0).log_prob(drawn[:, k])
         for k in range(3)

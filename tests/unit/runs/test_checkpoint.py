@@ -24,9 +24,9 @@ from tradingbot.runs import (
     final_hash,
     latest_good,
     list_checkpoints,
-    load_checkpoint,
     save_checkpoint,
 )
+from tradingbot.runs.loading import load_checkpoint
 
 BUNDLE = ["agent.safetensors", "manifest.json", "training.safetensors"]
 FLUSHES_BEFORE_RENAME = 4  # three files and their folder

@@ -9,13 +9,8 @@ import pytest
 
 from fixtures.small_runs import content, make_plan, make_run
 from tradingbot.domain.errors import ConfigError
-from tradingbot.runs import (
-    config_differences,
-    require_fit,
-    require_resumable,
-    save_checkpoint,
-    source_sha256,
-)
+from tradingbot.runs import config_differences, require_fit, save_checkpoint, source_sha256
+from tradingbot.runs.compatibility import require_resumable
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,8 @@ import pytest
 
 from fixtures.small_runs import NOW, make_plan, make_run
 from tradingbot.domain.errors import ConfigError, StorageError
-from tradingbot.runs import (
-    GitState,
-    Resumption,
-    RunDirectory,
-    describe_environment,
-    find_run,
-    list_runs,
-)
+from tradingbot.runs import RunDirectory, describe_environment, find_run, list_runs
+from tradingbot.runs.record import GitState, Resumption
 
 
 def test_record_tells_everything_that_identifies_the_run(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from tradingbot.domain.errors import StorageError
-from tradingbot.runs import Journal, JournalMark, read_journal
+from tradingbot.runs import Journal, read_journal
+from tradingbot.runs.journal import JournalMark
 
 
 def write(path: Path, updates: range, mark: JournalMark | None = None) -> JournalMark:
@@ -100,15 +101,15 @@ def test_torn_last_line_is_left_out_and_a_damaged_one_named(tmp_path: Path) -> N
 def test_row_the_disk_refuses_leaves_the_file_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, real = tmp_path / "j", os.write
+    path, real = tmp_path / "j", os.pwrite
     journal = Journal(path)
     journal.append({"update": 1})
 
-    def half(descriptor: int, data: bytes) -> int:
-        real(descriptor, data[:5])
+    def half(descriptor: int, data: bytes, offset: int) -> int:
+        real(descriptor, data[:5], offset)
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(os, "write", half)
+    monkeypatch.setattr(os, "pwrite", half)
     with pytest.raises(StorageError, match="must have room"):
         journal.append({"update": 2})
     monkeypatch.undo()
@@ -121,8 +122,8 @@ def test_row_the_disk_refuses_leaves_the_file_as_it_was(
 
 
 def test_short_writes_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = os.write
-    monkeypatch.setattr(os, "write", lambda descriptor, data: real(descriptor, data[:3]))
+    real = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda file, data, place: real(file, data[:3], place))
 
     write(tmp_path / "j", range(1, 4))
 

@@ -14,7 +14,8 @@ import torch
 from fixtures.small_runs import content, make_run
 from tradingbot.data.atomic import file_sha256
 from tradingbot.domain.errors import StorageError
-from tradingbot.runs import RunDirectory, latest_good, load_checkpoint, save_checkpoint
+from tradingbot.runs import RunDirectory, latest_good, save_checkpoint
+from tradingbot.runs.loading import load_checkpoint
 from tradingbot.runs.manifest import CheckpointManifest
 
 OLDER, NEWER = "00000001-last", "00000002-last"

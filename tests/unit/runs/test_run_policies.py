@@ -19,8 +19,9 @@ from fixtures.tiny_training import tiny_config
 from tradingbot.agents.policy import PolicyInputs
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.envs.population.layout import market_table
-from tradingbot.runs import RunDirectory, load_checkpoint
+from tradingbot.runs import RunDirectory
 from tradingbot.runs.compatibility import require_fit
+from tradingbot.runs.loading import load_checkpoint
 from tradingbot.runs.manifest import CheckpointManifest, read_manifest
 from tradingbot.runs.policy import StoredPolicy, load_policy
 from tradingbot.training.data import TrainingData, open_data

@@ -21,9 +21,10 @@ from tradingbot.learning.catalogue import register_learner, unregister_learner
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping, load_train_config
 from tradingbot.training.data import open_data
-from tradingbot.training.prepared_setup import env_config, prepare_training_setup
+from tradingbot.training.preparation import prepare_training_setup
 from tradingbot.training.run_policy import open_policy
 from tradingbot.training.session import SessionCallbacks, begin_run, resume_session
+from tradingbot.training.setup import env_config
 
 
 @pytest.fixture(autouse=True)

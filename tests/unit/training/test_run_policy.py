@@ -22,9 +22,9 @@ from tradingbot.runs import RunDirectory, latest_good
 from tradingbot.runs.ledger import LEDGER_FILE
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData, open_data
-from tradingbot.training.prepared_setup import env_config
 from tradingbot.training.run_policy import open_policy
 from tradingbot.training.session import begin_run, resume_session
+from tradingbot.training.setup import env_config
 
 ENCODED = {
     "encoder__preset": "mlp",
@@ -117,7 +117,7 @@ def test_agent_that_validation_keeps_out_stays_out(
 ) -> None:
     trades, scale = torch.tensor([False, True]), torch.tensor([0.0, 0.5])
     decided = Shrinkage(trades, scale, "half", {"half": 1e-4}, {"half": 1e-5})
-    monkeypatch.setattr("tradingbot.training.selection.decide", lambda *_: decided)
+    monkeypatch.setattr("tradingbot.training.results.decide", lambda *_: decided)
     run, config = trained(tmp_path)
 
     found = earned(run, config, data)

@@ -12,7 +12,7 @@ from torch import Tensor
 from tradingbot.domain.errors import MissingExtraError
 from tradingbot.learning.ppo import PPO, PPOConfig
 from tradingbot.learning.task import Observation, Task
-from tradingbot.networks.levels import round_to_levels
+from tradingbot.networks.distributions import round_to_levels
 from tradingbot.networks.view import TableView
 from tradingbot_benchmarks.learning.ppo.reference import PPOSetting, sb3_act, vec_env
 

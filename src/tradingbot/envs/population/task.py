@@ -20,8 +20,7 @@ from tradingbot.envs.config import EnvConfig, start_mask
 from tradingbot.envs.population.layout import action_spec, backtest_step, market_table, may_compile
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World, require_world
-from tradingbot.learning.task import Observation, TaskState, TaskStep
-from tradingbot.learning.transition_extras import TransitionExtras
+from tradingbot.learning.task import Observation, TaskState, TaskStep, TransitionExtras
 from tradingbot.market.bars import tensor_market
 from tradingbot.market.compiled import (
     PackedStep,

@@ -23,7 +23,7 @@ from tradingbot.evaluation.statistics.aggregates import aggregate_interval
 from tradingbot.networks.encoders.catalogue import encoder_preset
 from tradingbot.networks.heads import HeadConfig
 from tradingbot.training.config import TrainConfig
-from tradingbot.training.prepared_setup import env_config
+from tradingbot.training.setup import env_config
 
 AUTOMATIC = "automatic"
 _PART = "validation"

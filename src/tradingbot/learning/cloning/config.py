@@ -5,60 +5,43 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.checks import CheckedFields, bounded
 
 
 @dataclass(frozen=True)
-class CloningConfig:
+class CloningConfig(CheckedFields):
     """Length and pace of behaviour cloning."""
 
-    updates: int = 20
+    updates: int = bounded(20, ">= 1")
     """Rounds of watching and learning; the learning rate falls to 0 over them."""
-    steps: int = 64
+    steps: int = bounded(64, ">= 1")
     """Steps of every environment that are watched per update."""
-    epochs: int = 4
+    epochs: int = bounded(4, ">= 1")
     """Passes over what was watched, per update."""
-    minibatches: int = 4
+    minibatches: int = bounded(4, ">= 1")
     """Optimiser steps per pass."""
-    learning_rate: float = 3e-3
+    learning_rate: float = bounded(3e-3, "> 0")
     """Highest rate of AdamW; cosine to 0."""
-    weight_decay: float = 0.01
+    weight_decay: float = bounded(0.01, ">= 0")
     """Decoupled weight decay of AdamW."""
-    max_gradient_norm: float = 1.0
+    max_gradient_norm: float = bounded(1.0, "> 0")
     """Norm that gradients are clipped to."""
-    deviation_penalty: float = 0.01
+    deviation_penalty: float = bounded(0.01, ">= 0")
     """Weight of Σ z² of partially pooled agents: they differ only where the expert does."""
-    balance: float = 0.0
+    balance: float = bounded(0.0, "[0, 1]")
     """Codes count by frequency to the power of minus this, per agent: 0 as they come, 1 all alike.
     An expert that mostly waits is copied by waiting unless rare codes count for more."""
     number_loss: Literal["huber", "log_prob"] = "huber"
     """`huber` moves the mean and leaves the deviation as it is, so that exploration survives;
     `log_prob` is the likelihood of the expert's numbers and needs an actor with a deviation."""
-    huber_width: float = 0.1
+    huber_width: float = bounded(0.1, "> 0")
     """Difference, as a share of the range, up to which the loss is quadratic."""
-    squash_gain: float = 4.0
+    squash_gain: float = bounded(4.0, "> 0")
     """Of actors with one output: action = low + range · sigmoid(gain · output)."""
-    tolerance_frac: float = 0.1
+    tolerance_frac: float = bounded(0.1, "[0, 1]")
     """Numbers that differ by no more than this share of the range are alike."""
-    student_frac: float = 0.0
+    student_frac: float = bounded(0.0, "[0, 1]")
     """Share of the steps in which the actor acts while the expert says what it would do (DAgger,
     Ross et al. 2011): what follows its own mistakes is then seen too."""
     train_view: bool = False
     """Whether a view that can learn does so here; else its embeddings are taken as they are."""
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be learned."""
-        require_kinds(self)
-        for name in ("updates", "steps", "epochs", "minibatches"):
-            require(getattr(self, name) >= 1, f"{name} must be 1 or more", self)
-        for name in ("learning_rate", "max_gradient_norm", "huber_width", "squash_gain"):
-            require(getattr(self, name) > 0.0, f"{name} must be above 0", self)
-        for name in ("weight_decay", "deviation_penalty"):
-            require(getattr(self, name) >= 0.0, f"{name} must be 0 or more", self)
-        for name in ("balance", "student_frac", "tolerance_frac"):
-            require(0.0 <= getattr(self, name) <= 1.0, f"{name} must lie in [0, 1]", self)
-        require(
-            self.number_loss in ("huber", "log_prob"),
-            "number_loss must be huber or log_prob",
-            self,
-        )

@@ -22,7 +22,7 @@ from tradingbot.learning.cloning.loss import (
 )
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.learner import Metrics
-from tradingbot.learning.learner_state import Part, collect_state, restore_state
+from tradingbot.learning.learner_state import Resumable, name_parts
 from tradingbot.learning.task import ActionSpec, Observation, Task
 from tradingbot.networks.heads import StackedHead
 from tradingbot.networks.view import View
@@ -44,8 +44,12 @@ class _Demonstrations(NamedTuple):
     """(N, M)"""
 
 
-class Cloner:
+class Cloner(Resumable):
     """Imitates an expert, for all agents at once; the same seed gives the same bits on a CPU."""
+
+    _STATE = name_parts(
+        *("actor", "_view", "_optimiser", "_shuffle", "_acting", "steps", "updates"), task="_state"
+    )
 
     def __init__(
         self,
@@ -128,33 +132,11 @@ class Cloner:
         x = torch.cat([self._view.look(observation.row), observation.private], dim=-1)
         return self._choose(self.actor(x), observation.allowed)
 
-    def state(self) -> dict[str, Tensor]:
-        """Return everything that resuming bit for bit needs, as named tensors."""
-        return collect_state(self._parts())
-
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from what `state` returned.
-
-        Raises:
-            ConfigError: If a tensor is missing, superfluous, or of another shape or format.
-        """
-        values = restore_state(self._parts(), state)
-        self.steps, self.updates = values["steps"], values["updates"]
-        self._state = values["task"]
+        """Continue from what `state` returned; see `Resumable`."""
+        super().load_state(state)
         self._observation = self.task.observe(self._state)
         self._view.refresh()
-
-    def _parts(self) -> dict[str, Part]:
-        return {
-            "actor": self.actor,
-            "view": self._view,
-            "optimiser": self._optimiser,
-            "shuffle": self._shuffle,
-            "acting": self._acting,
-            "task": self._state,
-            "steps": self.steps,
-            "updates": self.updates,
-        }
 
     @torch.no_grad()
     def _watch(self) -> _Demonstrations:

@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
 
-from tradingbot.learning.action_policy import n_numbers
+from tradingbot.learning.action_policy import squashed_layout
 from tradingbot.learning.direct.config import DirectConfig
-from tradingbot.learning.learner_spec import LearnerSpec, MeasuredSettings
+from tradingbot.learning.learner_spec import LearnerSpec, MeasuredSettings, import_learner
 from tradingbot.learning.schedules import Schedule
-from tradingbot.learning.task import ActionSpec
-from tradingbot.networks.actor_layout import ActorLayout, Squash, SquashKind
 from tradingbot.networks.heads import HeadConfig, Pooling
-
-if TYPE_CHECKING:
-    from tradingbot.learning.direct.learner import Direct
-
-
-def _build(*args: Any, **options: Any) -> Direct:
-    from tradingbot.learning.direct.learner import Direct
-
-    return Direct(*args, **options)
-
-
-def _actor_layout(
-    config: DirectConfig, action: ActionSpec, private: tuple[str, ...]
-) -> ActorLayout:
-    kind: SquashKind = "softmax" if action.kind == "simplex" else "sigmoid"
-    squash = Squash(kind, config.squash_gain, action.low, action.high, config.act_levels)
-    return ActorLayout(
-        "actor.", config.actor, n_numbers(action), squash, private, action.n_components
-    )
 
 
 def _measured(pooling: Pooling) -> MeasuredSettings:
@@ -45,8 +24,8 @@ def _measured(pooling: Pooling) -> MeasuredSettings:
 SPEC = LearnerSpec(
     name="direct",
     config=DirectConfig,
-    build=_build,
-    actor_layout=_actor_layout,
+    build=import_learner("tradingbot.learning.direct.learner:Direct"),
+    actor_layout=partial(squashed_layout, prefix="actor.", kind="sigmoid"),
     action_kinds=("box", "simplex"),
     steps_per_update="chunk_bars",
     measured=_measured,

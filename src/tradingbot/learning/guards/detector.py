@@ -1,16 +1,70 @@
-"""What a rule of the flight recorder is: a pure check of the history, with words and a remedy."""
+"""What a rule of the flight recorder is: a pure check of the history, with words and a remedy.
+
+What it says of an agent: code, severity, numbers, words and what to do about it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, NamedTuple
+import math
+from abc import ABC, abstractmethod
+from enum import IntEnum
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.diagnosis import AlarmLevel, Diagnosis
 from tradingbot.learning.guards.history import History, Names
+
+
+class AlarmLevel(IntEnum):
+    """How bad a sign is; 0 stands for no sign where severities are in a tensor."""
+
+    INFO = 1
+    """Worth knowing, nothing to mend."""
+    WARNING = 2
+    CRITICAL = 3
+
+
+class Diagnosis(NamedTuple):
+    """One rule's finding about one agent."""
+
+    code: str
+    severity: AlarmLevel
+    agent: str
+    observed: float
+    limit: float
+    words: str
+    """One sentence with the agent's name and the numbers."""
+    remedy: str
+    update: int
+    """Number of the update after which it was found."""
+
+    def to_row(self) -> dict[str, Any]:
+        """Return it as it stands in the run directory."""
+        severity, observed = self.severity.name.lower(), plain_number(self.observed)
+        return {**self._asdict(), "severity": severity, "observed": observed}
+
+    def __str__(self) -> str:
+        """Tell it in one line."""
+        return f"{self.severity.name.lower()} {self.code}: {self.words} {self.remedy}"
+
+
+def plain_number(number: float) -> float | None:
+    """Return a number as JSON can hold it: None for NaN and infinity."""
+    return number if math.isfinite(number) else None
+
+
+def percent(share: float) -> str:
+    """Write a share for people.
+
+    Example:
+        >>> percent(0.974), percent(0.0004)
+        ('97 %', '0.04 %')
+    """
+    number = 100.0 * share
+    return f"{number:.0f} %" if number >= 1.0 or number == 0.0 else f"{number:.2g} %"
+
 
 Cure = Literal["entropy", "restart", "none"]
 """What may help: more exploration; going back with other settings; only a person."""
@@ -25,6 +79,21 @@ class Detection(NamedTuple):
     """(N,) newest number that was compared …"""
     limit: float
     """… with this one."""
+
+    @classmethod
+    def of(
+        cls, observed: Tensor, limit: float, warning: Tensor, critical: Tensor | None = None
+    ) -> Detection:
+        """Grade signs (U, N) bool; critical ones need not be warnings. `observed` is (U, N)."""
+        level = warning.long() * AlarmLevel.WARNING
+        if critical is not None:
+            level = torch.where(critical, int(AlarmLevel.CRITICAL), level)
+        return cls(level, observed[-1], limit)
+
+    def excused(self, where: Tensor) -> Detection:
+        """Lower signs to information where there is an excuse (U, N) bool."""
+        lowered = torch.where(where, self.level.clamp_max(AlarmLevel.INFO), self.level)
+        return self._replace(level=lowered)
 
 
 class Scene(NamedTuple):
@@ -45,19 +114,30 @@ class Scene(NamedTuple):
         return self.names.bins[int(self.now(name))]
 
 
-class Detector(NamedTuple):
-    """A warning sign."""
+class Detector(ABC):
+    """A warning sign; a subclass says its code and what may help against it."""
 
     code: str
-    check: Callable[[History, GuardConfig], Detection]
-    words: Callable[[Scene], str]
-    """Says what was seen, without the agent's name."""
-    remedy: str
     cure: Cure
-    patience: Callable[[GuardConfig], int] = lambda config: config.patience
-    """Updates in a row that the sign must last."""
-    warms_up: bool = True
+    remedy: str
+    warms_up = True
     """Whether it is silent during the warm-up."""
+
+    def __init_subclass__(cls, *, code: str, cure: Cure) -> None:
+        """Name the sign."""
+        cls.code, cls.cure = code, cure
+
+    @abstractmethod
+    def check(self, history: History, config: GuardConfig) -> Detection:
+        """Look for the sign in the history of all agents."""
+
+    @abstractmethod
+    def words(self, scene: Scene) -> str:
+        """Say what was seen, without the agent's name."""
+
+    def patience(self, config: GuardConfig) -> int:
+        """Return the updates in a row that the sign must last."""
+        return config.patience
 
 
 def run_detector(
@@ -92,14 +172,3 @@ def _verdict(rule: Detector, scene: Scene, finding: Detection) -> Diagnosis:
         remedy=rule.remedy,
         update=int(scene.history.updates[-1]),
     )
-
-
-def grade_levels(warning: Tensor, critical: Tensor | None = None) -> Tensor:
-    """Return severities (U, N) of signs (U, N) bool; critical ones need not be warnings."""
-    level = warning.long() * AlarmLevel.WARNING
-    return level if critical is None else torch.where(critical, int(AlarmLevel.CRITICAL), level)
-
-
-def soften_levels(level: Tensor, excused: Tensor) -> Tensor:
-    """Lower signs (U, N) to information where there is an excuse (U, N) bool."""
-    return torch.where(excused, level.clamp_max(AlarmLevel.INFO), level)

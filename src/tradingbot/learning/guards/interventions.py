@@ -8,20 +8,13 @@ with other settings, halt.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from tradingbot.learning.guards.config import (
-    RESPONSES,
-    GuardConfig,
-    InterventionConfig,
-    Response,
-)
-from tradingbot.learning.guards.detector import Cure
-from tradingbot.learning.guards.diagnosis import AlarmLevel, Diagnosis
+from tradingbot.learning.guards.config import RESPONSES, GuardConfig, InterventionConfig, Response
+from tradingbot.learning.guards.detector import AlarmLevel, Cure, Diagnosis
 
 _NEVER = -(2**40)
 _BROKEN = "A weight is not a finite number."
@@ -56,9 +49,14 @@ class Intervention(NamedTuple):
     memory: Memory
     """To be kept, and its scales to be set: those of a boost now, those of a roll-back after the
     checkpoint has been loaded."""
-    policy_seed: int
-    """Number of the last roll-back, 0 before the first: after one, exploration is drawn from the
-    stream of this number (`Learner.explore_anew`)."""
+
+    @property
+    def policy_seed(self) -> int:
+        """Number of the last roll-back, 0 before the first.
+
+        After one, exploration is drawn from the stream of this number (`Learner.explore_anew`).
+        """
+        return int(self.memory.roll_backs)
 
 
 def new_memory(n_agents: int) -> Memory:
@@ -105,113 +103,91 @@ def decide(
         sound: Whether every weight is a finite number. If not, going on is no choice, whatever
             `strongest` allows: no checkpoint can be made of such weights.
     """
-    rules = config.interventions
-    place = {name: number for number, name in enumerate(agents)}
-    allowed = {
-        verdict: _at_most(wanted, rules.strongest)
-        for verdict in verdicts
-        if (wanted := _wanted(verdict, place[verdict.agent], memory, config, cures, steps))
-    }
+    now = _Situation(memory, config.interventions, tuple(agents), steps)
+    asked = {verdict: now.wanted(verdict, cures[verdict.code]) for verdict in verdicts}
+    strongest = now.rules.strongest
+    allowed = {each: _at_most(wanted, strongest) for each, wanted in asked.items() if wanted}
     going_back = _named(allowed, "roll_back", "halt")
-    enough = len(going_back) >= rules.roll_back_share * len(agents) or _spreads(allowed)
+    enough = len(going_back) >= now.rules.roll_back_share * len(agents) or _spreads(allowed)
     if not sound or (going_back and enough):
-        rules = rules if sound else replace(rules, strongest="halt")
-        return _go_back(sorted(going_back), allowed, memory, rules, agents=agents, steps=steps)
-    named = _named(allowed, "boost_entropy") - going_back
-    boosted = _boostable(named, memory, rules, agents, steps)
+        return now.go_back(sorted(going_back), allowed, may_halt=not sound or strongest == "halt")
+    boosted = now.boostable(_named(allowed, "boost_entropy") - going_back)
     if boosted:
-        return _boost(boosted, memory, rules, agents, steps)
+        return now.boost(boosted)
     if allowed:
         told = sorted(_named(allowed, *RESPONSES))
-        words = f"Signs of trouble in {_list(told)}."
-        return Intervention("warn", words, tuple(told), memory, int(memory.roll_backs))
-    return Intervention(None, "", (), memory, int(memory.roll_backs))
+        return Intervention("warn", f"Signs of trouble in {_list(told)}.", tuple(told), memory)
+    return Intervention(None, "", (), memory)
 
 
-def _wanted(
-    verdict: Diagnosis,
-    agent: int,
-    memory: Memory,
-    config: GuardConfig,
-    cures: Mapping[str, Cure],
-    steps: int,
-) -> Response | None:
-    """Return what this verdict alone asks for, given what was tried already."""
-    rules, cure = config.interventions, cures[verdict.code]
-    if verdict.severity is AlarmLevel.INFO:
-        return None
-    if verdict.severity is AlarmLevel.WARNING:
-        return rules.on_warning
-    chosen = dict(rules.by_rule).get(verdict.code)
-    if chosen is not None or cure == "none":
-        return chosen or "warn"
-    if rules.on_critical != "boost_entropy":
-        return rules.on_critical
-    if cure == "restart":
-        return "roll_back"
-    tried = float(memory.entropy_scale[agent]) >= rules.max_boost
-    return "roll_back" if tried and bool(_rested(memory, rules, steps)[agent]) else "boost_entropy"
+class _Situation(NamedTuple):
+    """What a decision is made in."""
 
+    memory: Memory
+    rules: InterventionConfig
+    agents: tuple[str, ...]
+    steps: int
 
-def _go_back(
-    named: list[str],
-    allowed: Mapping[Diagnosis, Response],
-    memory: Memory,
-    rules: InterventionConfig,
-    *,
-    agents: Sequence[str],
-    steps: int,
-) -> Intervention:
-    tried = int(memory.roll_backs)
-    why = next((v.words for v in allowed if v.agent in named), _BROKEN)
-    if "halt" in allowed.values() or (tried >= rules.max_roll_backs and rules.strongest == "halt"):
-        words = f"Halted after {tried} roll-backs: {why}"
-        return Intervention("halt", words, tuple(named), memory, int(memory.roll_backs))
-    if tried >= rules.max_roll_backs:
-        words = f"Going on, as halting is not allowed: {why}"
-        return Intervention("warn", words, tuple(named), memory, int(memory.roll_backs))
-    concerned = _mask(named, agents)
-    scale = memory.entropy_scale * torch.where(concerned, rules.roll_back_entropy, 1.0)
-    rate = memory.learning_rate_scale * rules.roll_back_learning_rate
-    changed = memory._replace(
-        entropy_scale=scale,
-        learning_rate_scale=rate,
-        roll_backs=memory.roll_backs + 1,
-        rolled_back_at=torch.tensor(steps, dtype=torch.int64),
-    )
-    bonus = (
-        f", entropy bonus of {_list(named)} × {float(scale[concerned].max()):g}" if named else ""
-    )
-    words = (
-        f"Roll-back {tried + 1} of {rules.max_roll_backs} to the last healthy checkpoint, learning "
-        f"rate × {float(rate):g}{bonus}: {why}"
-    )
-    return Intervention("roll_back", words, tuple(named), changed, int(changed.roll_backs))
+    def wanted(self, verdict: Diagnosis, cure: Cure) -> Response | None:
+        """Return what this verdict alone asks for, given what was tried already."""
+        rules, agent = self.rules, self.agents.index(verdict.agent)
+        if verdict.severity is AlarmLevel.INFO:
+            return None
+        if verdict.severity is AlarmLevel.WARNING:
+            return rules.on_warning
+        chosen = dict(rules.by_rule).get(verdict.code)
+        if chosen is not None or cure == "none":
+            return chosen or "warn"
+        if rules.on_critical != "boost_entropy":
+            return rules.on_critical
+        if cure == "restart":
+            return "roll_back"
+        tried = float(self.memory.entropy_scale[agent]) >= rules.max_boost
+        return "roll_back" if tried and bool(self.rested()[agent]) else "boost_entropy"
 
+    def go_back(
+        self, named: list[str], allowed: Mapping[Diagnosis, Response], *, may_halt: bool
+    ) -> Intervention:
+        rules, memory, tried = self.rules, self.memory, int(self.memory.roll_backs)
+        why = next((v.words for v in allowed if v.agent in named), _BROKEN)
+        if "halt" in allowed.values() or (tried >= rules.max_roll_backs and may_halt):
+            words = f"Halted after {tried} roll-backs: {why}"
+            return Intervention("halt", words, tuple(named), memory)
+        if tried >= rules.max_roll_backs:
+            words = f"Going on, as halting is not allowed: {why}"
+            return Intervention("warn", words, tuple(named), memory)
+        concerned = self.mask(named)
+        scale = memory.entropy_scale * torch.where(concerned, rules.roll_back_entropy, 1.0)
+        rate = memory.learning_rate_scale * rules.roll_back_learning_rate
+        at = torch.tensor(self.steps, dtype=torch.int64)
+        changed = Memory(scale, memory.boosted_at, rate, memory.roll_backs + 1, at)
+        words = f"Roll-back {tried + 1} of {rules.max_roll_backs} to the last healthy checkpoint, "
+        words += f"learning rate × {float(rate):g}"
+        if named:
+            words += f", entropy bonus of {_list(named)} × {float(scale[concerned].max()):g}"
+        return Intervention("roll_back", f"{words}: {why}", tuple(named), changed)
 
-def _boostable(
-    named: set[str], memory: Memory, rules: InterventionConfig, agents: Sequence[str], steps: int
-) -> list[str]:
-    able = _rested(memory, rules, steps) & (memory.entropy_scale < rules.max_boost)
-    return [name for name, can in zip(agents, able.tolist(), strict=True) if can and name in named]
+    def boostable(self, named: set[str]) -> list[str]:
+        able = self.rested() & (self.memory.entropy_scale < self.rules.max_boost)
+        pairs = zip(self.agents, able.tolist(), strict=True)
+        return [name for name, can in pairs if can and name in named]
 
+    def rested(self) -> Tensor:
+        """Return whose last intervention is a cooldown ago, (N,) bool."""
+        last = torch.maximum(self.memory.boosted_at, self.memory.rolled_back_at)
+        return last <= self.steps - self.rules.cooldown_steps
 
-def _rested(memory: Memory, rules: InterventionConfig, steps: int) -> Tensor:
-    last = torch.maximum(memory.boosted_at, memory.rolled_back_at)
-    return last <= steps - rules.cooldown_steps
+    def boost(self, named: list[str]) -> Intervention:
+        rules, memory, concerned = self.rules, self.memory, self.mask(named)
+        boosted = (memory.entropy_scale * rules.boost_factor).clamp_max(rules.max_boost)
+        scale = torch.where(concerned, boosted, memory.entropy_scale)
+        at = torch.where(concerned, self.steps, memory.boosted_at)
+        words = f"Entropy bonus of {_list(named)} raised to × {float(scale[concerned].max()):.3g}."
+        changed = memory._replace(entropy_scale=scale, boosted_at=at)
+        return Intervention("boost_entropy", words, tuple(named), changed)
 
-
-def _boost(
-    named: list[str], memory: Memory, rules: InterventionConfig, agents: Sequence[str], steps: int
-) -> Intervention:
-    concerned = _mask(named, agents)
-    boosted = (memory.entropy_scale * rules.boost_factor).clamp_max(rules.max_boost)
-    scale = torch.where(concerned, boosted, memory.entropy_scale)
-    changed = memory._replace(
-        entropy_scale=scale, boosted_at=torch.where(concerned, steps, memory.boosted_at)
-    )
-    words = f"Entropy bonus of {_list(named)} raised to × {float(scale[concerned].max()):.3g}."
-    return Intervention("boost_entropy", words, tuple(named), changed, int(changed.roll_backs))
+    def mask(self, named: Sequence[str]) -> Tensor:
+        return torch.tensor([name in named for name in self.agents])
 
 
 def _named(allowed: Mapping[Diagnosis, Response], *responses: Response) -> set[str]:
@@ -225,10 +201,6 @@ def _spreads(allowed: Mapping[Diagnosis, Response]) -> bool:
 
 def _at_most(response: Response, strongest: Response) -> Response:
     return RESPONSES[min(RESPONSES.index(response), RESPONSES.index(strongest))]
-
-
-def _mask(named: Sequence[str], agents: Sequence[str]) -> Tensor:
-    return torch.tensor([name in named for name in agents])
 
 
 def _list(named: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tradingbot.learning.learner import Experience, Metrics
-from tradingbot.learning.playing import PlayResult
+from tradingbot.learning.playing import PlayResult, bins_of
 from tradingbot.learning.task import ActionSpec
 
 BOX_BINS = 11
@@ -46,26 +46,6 @@ def n_bins(action: ActionSpec) -> int:
     return action.n_actions if action.kind == "discrete" else BOX_BINS
 
 
-def bins_of(actions: Tensor, action: ActionSpec) -> Tensor:
-    """Return the bin (…,) int64 of actions (…,); what is not a number falls in the first."""
-    if action.kind == "discrete":
-        return actions.long()
-    place = (actions - action.low) / (action.high - action.low) * BOX_BINS
-    return place.nan_to_num(0.0).clamp(0, BOX_BINS - 1).long()
-
-
-def count_actions(actions: Tensor, action: ActionSpec) -> Tensor:
-    """Count actions (S, N, B) in their bins, (N, bins) float64; components of vectors alike."""
-    actions = actions.flatten(2)
-    n_agents, bins = actions.shape[1], n_bins(action)
-    agent = torch.arange(n_agents, device=actions.device)[None, :, None]
-    places = (bins_of(actions, action) + agent * bins).reshape(-1)
-    # Whole numbers add up to the same sum in any order, also on a GPU.
-    counts = torch.zeros(n_agents * bins, dtype=torch.int64, device=actions.device)
-    counts.index_add_(0, places, torch.ones_like(places))
-    return counts.view(n_agents, bins).double()
-
-
 def last_selections(selected: Tensor, window: int) -> Tensor:
     """Return the last steps of selections (S, N, B) that make up a window, S' ≤ S whole steps."""
     n_steps = -(-window // selected.shape[2])
@@ -85,7 +65,7 @@ def run_lengths(experience: Experience, action: ActionSpec, runs: Runs) -> tuple
     """
     code, traded = experience.executed.long(), experience.traded
     if action.kind != "discrete":
-        bins = bins_of(experience.selected, action)
+        bins = bins_of(experience.selected, action, BOX_BINS)
         for component in bins.unbind(-1) if action.n_components else (bins,):
             code = code * BOX_BINS + component
     code = torch.where(traded, code, -1)

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.learning.guards import measures
 from tradingbot.learning.guards.catalogue import RULES
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.detector import run_detector
-from tradingbot.learning.guards.diagnosis import Diagnosis, plain_number
+from tradingbot.learning.guards.detector import Diagnosis, plain_number, run_detector
 from tradingbot.learning.guards.history import (
     MEASURE_NAMES,
     PLAYED_NAMES,
@@ -32,19 +32,9 @@ from tradingbot.learning.guards.interventions import (
     is_healthy,
     new_memory,
 )
-from tradingbot.learning.guards.measures import (
-    count_actions,
-    last_selections,
-    measure_experience,
-    measure_metrics,
-    measure_played,
-    n_bins,
-    no_runs,
-    run_lengths,
-)
 from tradingbot.learning.learner import Learner, Update
-from tradingbot.learning.learner_state import collect_state, restore_state
-from tradingbot.learning.playing import PlayResult, play
+from tradingbot.learning.learner_state import Resumable, name_parts
+from tradingbot.learning.playing import PlayResult, count_actions, play
 from tradingbot.learning.task import Observation, Task, idle_action
 
 _PLACE = {name: place for place, name in enumerate(MEASURE_NAMES)}
@@ -76,8 +66,13 @@ class RecorderReport(NamedTuple):
         }
 
 
-class FlightRecorder:
+class FlightRecorder(Resumable):
     """Follows all agents of one task."""
+
+    _STATE = name_parts(
+        *("_ring", "_counts", "_clock", "_played", "_idle_reward", "_recorded", "_lived", "_runs"),
+        "memory",
+    )
 
     def __init__(
         self,
@@ -101,12 +96,13 @@ class FlightRecorder:
         self._write = write
         n_agents, kept = len(task.agent_names), self.config.kept_updates
         self._ring = torch.full((kept, len(MEASURE_NAMES), n_agents), torch.nan).double()
-        self._counts = torch.zeros(kept, n_agents, n_bins(task.action), dtype=torch.float64)
+        n_bins = measures.n_bins(task.action)
+        self._counts = torch.zeros(kept, n_agents, n_bins, dtype=torch.float64)
         self._played = torch.full((len(PLAYED_NAMES), n_agents), torch.nan).double()
         self._idle_reward = torch.full((n_agents,), torch.nan, dtype=torch.float64)
         self._clock = torch.zeros(kept, 2, dtype=torch.int64)
         self._recorded = self._lived = 0
-        self._runs = no_runs(n_agents, task.n_envs, task.table.device)
+        self._runs = measures.no_runs(n_agents, task.n_envs, task.table.device)
         self.memory: Memory = new_memory(n_agents)
 
     def watch(self, learner: Learner, update: Update, *, sound: bool = True) -> RecorderReport:
@@ -186,53 +182,24 @@ class FlightRecorder:
         self._played.fill_(torch.nan)
         self._recorded = 0
         device = self.task.table.device
-        self._runs = no_runs(len(self.names.agents), self.task.n_envs, device)
-
-    def state(self) -> dict[str, Tensor]:
-        """Return what resuming needs, as named tensors."""
-        return collect_state(self._parts())
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from what `state` returned.
-
-        Raises:
-            ConfigError: If a tensor is missing, superfluous, or of another shape or format.
-        """
-        made = restore_state(self._parts(), state)
-        self._ring, self._counts, self._clock = made["ring"], made["counts"], made["clock"]
-        self._played, self._idle_reward = made["played"], made["idle_reward"]
-        self._recorded, self._lived = made["recorded"], made["lived"]
-        self._runs, self.memory = made["runs"], made["memory"]
-
-    def _parts(self) -> dict[str, Any]:
-        return {
-            "ring": self._ring,
-            "counts": self._counts,
-            "clock": self._clock,
-            "played": self._played,
-            "idle_reward": self._idle_reward,
-            "recorded": self._recorded,
-            "lived": self._lived,
-            "runs": self._runs,
-            "memory": self.memory,
-        }
+        self._runs = measures.no_runs(len(self.names.agents), self.task.n_envs, device)
 
     def _measure(self, update: Update, played: PlayResult | None) -> dict[str, Tensor]:
         """Measure on the device, fetch all of it at once, and add what follows from counts."""
         action, experience = self.task.action, update.experience
         device = experience.reward.device
-        lengths, self._runs = run_lengths(experience, action, self._runs)
-        measured = measure_experience(
+        lengths, self._runs = measures.run_lengths(experience, action, self._runs)
+        measured = measures.measure_experience(
             experience, action, lengths, repeats=self.config.repeats
-        ) | measure_metrics(update.metrics, len(self.names.agents), device)
+        ) | measures.measure_metrics(update.metrics, len(self.names.agents), device)
         if played is not None:
-            measured |= measure_played(played)
-        selected = last_selections(experience.selected, self.config.window)
-        counts = [count_actions(selected, action)]
-        counts += [count_actions(played.action, action)] if played is not None else []
+            measured |= measures.measure_played(played)
+        done = [measures.last_selections(experience.selected, self.config.window)]
+        done += [played.action] if played is not None else []
+        counts = [count_actions(actions, action, measures.BOX_BINS) for actions in done]
         fetched = torch.cat((torch.stack(list(measured.values())), *(c.T for c in counts))).cpu()
         row = dict(zip(measured, fetched, strict=False))
-        sampled, *others = torch.split(fetched[len(measured) :], n_bins(action))
+        sampled, *others = torch.split(fetched[len(measured) :], measures.n_bins(action))
         return row | self._measure_counts(row, sampled.T, [other.T for other in others])
 
     def _measure_counts(

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tradingbot.learning.action_policy import Policy, normalise_entropy, round_action
 from tradingbot.learning.entropy import begin_entropy, entropy_coefficient, watch_entropy
-from tradingbot.learning.generators import begin_another, make_generator
+from tradingbot.learning.generators import make_generator
 from tradingbot.learning.learner import Experience, Metrics, Update
-from tradingbot.learning.learner_state import Parts, collect_state, restore_state
+from tradingbot.learning.learner_state import Part, name_parts
 from tradingbot.learning.ppo.actor_critic import ActorCritic
 from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.learning.ppo.improvement import LossWeights, PolicyImprover
-from tradingbot.learning.ppo.loss import explained_variance, normalise
+from tradingbot.learning.ppo.loss import ValueScale, explained_variance, normalise
 from tradingbot.learning.ppo.samples import group_samples
-from tradingbot.learning.ppo.value_scale import ValueScale
 from tradingbot.learning.reward_transform import (
     CollectedSteps,
     RewardTransform,
@@ -26,8 +24,8 @@ from tradingbot.learning.reward_transform import (
     transform_rewards,
 )
 from tradingbot.learning.rollout import Choice, Rollout, allocate_rollout, collect_rollout
-from tradingbot.learning.task import Observation, Task
-from tradingbot.learning.transition_extras import extras_of, transition_discount
+from tradingbot.learning.task import Observation, Task, extras_of, transition_discount
+from tradingbot.learning.task_learner import TaskLearner
 from tradingbot.learning.value_targets import generalized_advantage
 from tradingbot.networks.distributions import MaskedCategorical
 from tradingbot.networks.view import View
@@ -36,10 +34,17 @@ _VALUE_ROWS = 1 << 16
 """Samples of all agents per pass of the critic: what its hidden layer may take in memory."""
 
 
-class PPO:
+class PPO(TaskLearner):
     """Learns a task by proximal policy optimisation; see docs/algorithms/ppo.md."""
 
     name = "ppo"
+    _STATE = name_parts(
+        *("view", "_improver.optimiser", "_improver.entropy_noise", "_improver.shuffle"),
+        *("_entropy", "_entropy_scale", "_value_scale", "_rate_scale", "steps", "updates"),
+        heads="network",
+        policy_noise="_exploration",
+        task="_state",
+    )
 
     def __init__(
         self,
@@ -59,32 +64,25 @@ class PPO:
             seed: Root of all random streams.
             reward_transform: Changes rewards before advantages are estimated; none by default.
         """
-        self.task, self.view, self.config = task, view, config
-        self._reward_transform = reward_transform
-        self.device = task.table.device
-        n_agents = len(task.agent_names)
-        weights = make_generator(seed, "ppo", "weights")
-        self.network = ActorCritic(
-            n_agents, view.width + task.n_private, task.action, config, weights
-        ).to(self.device)
-        self._policy_noise = make_generator(seed, "ppo", "policy", device=self.device)
-        self._encoder_learns = any(p.requires_grad for p in view.parameters())
+        super().__init__(task, view)
+        self.config, self._reward_transform = config, reward_transform
+        weights, n_inputs = make_generator(seed, "ppo", "weights"), view.width + task.n_private
+        network = ActorCritic(self._n_agents, n_inputs, task.action, config, weights)
+        self.network = network.to(self.device)
+        self._acting = {"heads": self.network}
+        self._exploration = make_generator(seed, "ppo", "policy", device=self.device)
         self._improver = PolicyImprover(self.network, view, config, seed=seed)
-        self._entropy = begin_entropy(n_agents, self.device)
-        self._entropy_scale = torch.ones(n_agents, device=self.device)
-        self._rate_scale, self._agent_weight = 1.0, torch.ones(n_agents, device=self.device)
-        self._value_scale = ValueScale.begin(n_agents, self.device)
-        self.steps, self.updates = 0, 0
+        self._entropy = begin_entropy(self._n_agents, self.device)
+        self._value_scale = ValueScale.begin(self._n_agents, self.device)
         needs_terms = reward_transform is not None and reward_transform.needs_terms
         extras = replace(extras_of(task), episode=False, n_goal=0, terms=needs_terms)
         self._rollout = allocate_rollout(task, config.rollout_steps, extras)
-        self._task_state, self._observation = task.begin()
 
     def update(self) -> Update:
         """Collect a rollout and learn from it."""
         rollout = self._rollout
-        self._task_state, self._observation = collect_rollout(
-            self.task, self._task_state, self._observation, self._choose, rollout
+        self._state, self._observation = collect_rollout(
+            self.task, self._state, self._observation, self._choose, rollout
         )
         self.steps += rollout.reward.shape[0] * rollout.reward.shape[2]
         learned_from, figures = self._transform(rollout)
@@ -108,66 +106,16 @@ class PPO:
         """Return actions (N, B) drawn from the policy."""
         return self._choose(observation).action
 
-    def networks(self) -> Mapping[str, nn.Module]:
-        """Return actor and critic, and the view's encoder where it has weights."""
-        networks: dict[str, nn.Module] = {"heads": self.network}
-        return networks | ({"view": self.view} if any(True for _ in self.view.parameters()) else {})
-
-    def state(self) -> dict[str, Tensor]:
-        """Return everything that resuming bit for bit needs."""
-        return collect_state(self._parts())
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from what `state` returned."""
-        values = restore_state(self._parts(), state)
-        self._entropy, self._entropy_scale = values["entropy"], values["entropy_scale"]
-        self._value_scale, self._rate_scale = values["value_scale"], values["rate_scale"]
-        self.steps, self.updates = values["steps"], values["updates"]
-        self._task_state = values["task"]
-        self._observation = self.task.observe(self._task_state)
-        self.view.refresh()
-
-    def set_entropy_scale(self, scale: Tensor) -> None:
-        """Multiply the entropy bonus of each agent, (N,)."""
-        self._entropy_scale = scale.to(self._entropy_scale).clone()
-
-    def set_learning_rate_scale(self, scale: float) -> None:
-        """Multiply the learning rate."""
-        self._rate_scale = float(scale)
-
-    def set_agent_weight(self, weight: Tensor) -> None:
-        """Multiply each agent's loss, (N,)."""
-        self._agent_weight = weight.to(self._agent_weight).clone()
-
-    def explore_anew(self, number: int) -> None:
-        """Draw the policy's samples from another stream."""
-        begin_another(self._policy_noise, number)
-
-    def _parts(self) -> Parts:
-        return {
-            "heads": self.network,
-            "view": self.view,
-            "optimiser": self._improver.optimiser,
-            "policy_noise": self._policy_noise,
-            "entropy_noise": self._improver.entropy_noise,
-            "shuffle": self._improver.shuffle,
-            "entropy": self._entropy,
-            "entropy_scale": self._entropy_scale,
-            "value_scale": self._value_scale,
-            "rate_scale": self._rate_scale,
-            "steps": self.steps,
-            "updates": self.updates,
-            "task": self._task_state,
-            **transform_parts(self._reward_transform),
-        }
+    def _parts(self) -> dict[str, Part]:
+        return super()._parts() | transform_parts(self._reward_transform)
 
     def _policy(self, observation: Observation) -> Policy:
-        inputs = torch.cat([self.view.look(observation.row), observation.private], dim=-1)
+        inputs = self._see(observation.row, observation.private)
         return self.network.policy(inputs, observation.allowed)
 
     def _choose(self, observation: Observation) -> Choice:
         policy = self._policy(observation)
-        drawn = policy.sample(self._policy_noise)
+        drawn = policy.sample(self._exploration)
         squashed = drawn if isinstance(policy, MaskedCategorical) else policy.squash(drawn)
         return Choice(squashed, drawn, policy.log_prob(drawn))
 
@@ -175,17 +123,9 @@ class PPO:
         """Return the rollout with the rewards to learn from, and what is to be said of them."""
         if self._reward_transform is None:
             return rollout, {}
-        steps = CollectedSteps(
-            row=rollout.row,
-            private=rollout.private,
-            action=rollout.action,
-            reward=rollout.reward,
-            final_row=rollout.final_row,
-            final_private=rollout.final_private,
-            terminated=rollout.terminated,
-            truncated=rollout.truncated,
-            terms=rollout.step_terms,
-        )
+        *names, _ = CollectedSteps._fields
+        parts = (getattr(rollout, name) for name in names)
+        steps = CollectedSteps._make([*parts, rollout.step_terms])
         reward = transform_rewards(self._reward_transform, steps)
         figures = {
             "rollout/reward": rollout.reward.mean((0, 2)),
@@ -199,14 +139,9 @@ class PPO:
         value_t = self._values(rollout.row, rollout.private)
         value_tp1 = self._values(rollout.final_row, rollout.final_private)
         discount = transition_discount(self.config.discount, rollout.duration, rollout.discount)
+        ends = (rollout.terminated, rollout.truncated)
         advantage = generalized_advantage(
-            rollout.reward,
-            value_t,
-            value_tp1,
-            rollout.terminated,
-            rollout.truncated,
-            discount=discount,
-            decay=self.config.decay,
+            rollout.reward, value_t, value_tp1, *ends, discount=discount, decay=self.config.decay
         )
         target = advantage + value_t
         by_agent = (x.transpose(0, 1).flatten(1) for x in (value_t, target))
@@ -228,7 +163,7 @@ class PPO:
         for rows, privates in zip(
             torch.split(row, chunk), torch.split(private, chunk), strict=True
         ):
-            inputs = torch.cat([self.view.look(rows), privates], dim=-1)
+            inputs = self._see(rows, privates)
             steps, n_agents, n_envs = rows.shape
             inputs = inputs.transpose(0, 1).reshape(n_agents, steps * n_envs, -1)
             value = self.network.value(inputs).view(n_agents, steps, n_envs)
@@ -241,7 +176,7 @@ class PPO:
         if config.normalise_advantages == "rollout":
             by_agent = advantage.transpose(0, 1)
             advantage = normalise(by_agent.flatten(1)).view(by_agent.shape).transpose(0, 1)
-        length = config.segment_bars if self._encoder_learns else 1
+        length = config.segment_bars if self._view_learns else 1
         samples = group_samples(rollout, advantage, target, length)
         rate = config.learning_rate.at(self.steps) * self._rate_scale
         coefficient = self._entropy_scale * entropy_coefficient(

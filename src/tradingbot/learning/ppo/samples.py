@@ -66,16 +66,8 @@ def group_samples(rollout: Rollout, advantage: Tensor, target: Tensor, length: i
     # The host is asked once per rollout, and not at all where groups are single steps.
     whole = torch.zeros(row.shape[:2], dtype=torch.bool)
     broken = whole if length == 1 else (row.diff(dim=-1) != 1).any(-1).cpu()
-    return Samples(
-        row,
-        _grouped(rollout.private, length),
-        _grouped(rollout.allowed, length),
-        _grouped(rollout.drawn, length),
-        _grouped(rollout.log_prob, length),
-        _grouped(advantage, length),
-        _grouped(target, length),
-        broken,
-    )
+    kept = (rollout.private, rollout.allowed, rollout.drawn, rollout.log_prob, advantage, target)
+    return Samples._make([row, *(_grouped(part, length) for part in kept), broken])
 
 
 def take_minibatch(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor, nn
@@ -18,17 +18,11 @@ from torch import Tensor, nn
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.learner import Metrics
-from tradingbot.learning.learner_state import Parts, collect_state, restore_state
+from tradingbot.learning.learner_state import Resumable, name_parts
 from tradingbot.learning.pretraining.config import PretrainingConfig
-from tradingbot.learning.pretraining.loss import (
-    TaskHeads,
-    constant_of,
-    point_losses,
-    relative_loss,
-)
+from tradingbot.learning.pretraining.loss import TaskHeads, constant_of, point_losses, relative_loss
 from tradingbot.learning.pretraining.scores import score_task
-from tradingbot.learning.pretraining.segments import Period, draw_segments
-from tradingbot.learning.pretraining.targets import Targets
+from tradingbot.learning.pretraining.targets import Period, Targets, draw_segments
 from tradingbot.networks.embedding import Precision, autocast, embed_table, weights_hash
 from tradingbot.networks.encoders.encoder import Encoder
 
@@ -43,8 +37,13 @@ class _Progress:
     stale_looks: int = 0
 
 
-class Pretrainer:
+class Pretrainer(Resumable):
     """Learns auxiliary tasks; the same seed, table and targets give the same bits on a CPU."""
+
+    _STATE = name_parts(
+        *("_learning", "_best", "_optimiser", "_segments", "_noise"),
+        *(f"_progress.{each.name}" for each in fields(_Progress)),
+    )
 
     def __init__(
         self,
@@ -82,10 +81,10 @@ class Pretrainer:
         }
         drawn = make_generator(seed, "pretraining", "heads")
         self.heads = TaskHeads(encoder.width, self.targets, drawn).to(table.device)
-        self._generators = {
-            name: make_generator(seed, "pretraining", name, device=table.device)
+        self._segments, self._noise = (
+            make_generator(seed, "pretraining", name, device=table.device)
             for name in ("segments", "noise")
-        }
+        )
         self._learning = nn.ModuleDict({"encoder": self.encoder, "heads": self.heads})
         self._best = copy.deepcopy(self._learning)
         self._optimiser = torch.optim.AdamW(
@@ -182,29 +181,6 @@ class Pretrainer:
         answers: dict[str, Tensor] = self.heads(embedding[:, first_bar - begin :], self._constants)
         return answers
 
-    def state(self) -> dict[str, Tensor]:
-        """Return everything that resuming bit for bit needs, as named tensors."""
-        return collect_state(self._parts())
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from what `state` returned.
-
-        Raises:
-            ConfigError: If a tensor is missing, superfluous, or of another shape or format.
-        """
-        restored = restore_state(self._parts(), state)
-        for name in vars(self._progress):
-            setattr(self._progress, name, restored[name])
-
-    def _parts(self) -> Parts:
-        return {
-            "learning": self._learning,
-            "best": self._best,
-            "optimiser": self._optimiser,
-            **self._generators,
-            **vars(self._progress),
-        }
-
     @property
     def _precision(self) -> Precision:
         return "bfloat16" if self.config.mixed_precision else "float32"
@@ -215,13 +191,13 @@ class Pretrainer:
             n_series=self.table.shape[0],
             count=self.config.segments,
             length=self.config.segment_bars,
-            generator=self._generators["segments"],
+            generator=self._segments,
         )
         warm_up = self.encoder.lookback_bars - 1
         before = torch.arange(-warm_up, 0, device=bars.device) + bars[:, :1]
         rows = self.table[series[:, None], torch.cat([before, bars], dim=1)]
         if self.config.input_noise:
-            noise = torch.randn(rows.shape, generator=self._generators["noise"], device=rows.device)
+            noise = torch.randn(rows.shape, generator=self._noise, device=rows.device)
             rows = rows + self.config.input_noise * noise
         with autocast(rows.device, self._precision):
             embedding = self.encoder(rows, n_last=bars.shape[1])

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.learning.schedules import Schedule, constant
 from tradingbot.networks.embedding import Precision
 from tradingbot.networks.heads import HeadConfig
@@ -20,7 +20,7 @@ def _head() -> HeadConfig:
 
 
 @dataclass(frozen=True)
-class SACConfig:
+class SACConfig(CheckedFields):
     """Everything about SAC that is not the task."""
 
     actor: HeadConfig = field(default_factory=_head)
@@ -28,73 +28,46 @@ class SACConfig:
     """Of each of the two critics."""
     learning_rate: Schedule = field(default_factory=lambda: constant(3e-4))
     """Of actor and critics, by steps per agent."""
-    encoder_rate: float = 0.1
+    encoder_rate: float = bounded(0.1, "> 0")
     """What the learning rate of a learning encoder is multiplied by; it learns with the critics."""
-    temperature_rate: float = 3e-4
+    temperature_rate: float = bounded(3e-4, "> 0")
     """Learning rate of the logarithm of the temperature."""
-    buffer_size: int = 100_000
+    buffer_size: int = bounded(100_000, ">= 1")
     """Transitions of each agent that are kept."""
-    warm_up: int = 1_000
+    warm_up: int = bounded(1_000, ">= 0")
     """Steps per agent with random actions, before anything is learned."""
-    batch_size: int = 256
+    batch_size: int = bounded(256, ">= 1")
     """Transitions of each agent in a gradient step."""
-    target_rate: float = 0.005
+    target_rate: float = bounded(0.005, "(0, 1]")
     """τ, how far target critics move towards the critics in each gradient step."""
-    discount: float = 0.99
+    discount: float = bounded(0.99, "[0, 1)")
     """γ per step."""
-    steps_per_update: int = 64
+    steps_per_update: int = bounded(64, ">= 1")
     """Steps of all environments that one update makes."""
-    gradient_steps: int = 1
+    gradient_steps: int = bounded(1, ">= 1")
     """After each step of all environments."""
-    temperature: float = 1.0
+    temperature: float = bounded(1.0, "> 0")
     """α at the beginning, or for good; in units of the (scaled) reward per nat."""
     tune_temperature: bool = True
     """Each agent's temperature follows its target entropy; else it stays."""
-    target_normalised_entropy: float = 0.35
+    target_normalised_entropy: float = bounded(0.35, "(0, 1)")
     """Entropy the temperature aims at, as `policy/normalised_entropy`: share of the
     action range in use. The paper's is `PAPER_NORMALISED_ENTROPY`, which the guards take for a
     collapse."""
     scale_rewards: bool = True
     """Divide each agent's rewards by their running standard deviation; a return of 1 bp is else
     too small for critics, temperature and Adam to see."""
-    deviation_penalty: float = 0.1
+    deviation_penalty: float = bounded(0.1, ">= 0")
     """Weight of Σ z² of each agent, actor and critics, where heads are partially pooled."""
-    weight_decay: float = 0.0
+    weight_decay: float = bounded(0.0, ">= 0")
     """Of actor and critics; L2, as Adam adds it to the gradient."""
-    gradient_clip: float = 0.0
+    gradient_clip: float = bounded(0.0, ">= 0")
     """Largest norm of the gradients of actor and of critics, of all agents; 0 does not clip."""
     precision: Precision = "float32"
     """Of matrix products in gradient steps; losses and weights are float32 always."""
-    act_levels: int = 0
+    act_levels: int = bounded(0, "0 or >= 2")
     """Deterministic actions are rounded to so many levels from low to high, 2 being the two ends;
     0 does not round. Small changes cost more than they earn."""
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be learned with."""
-        require_kinds(self)
-        for name in ("buffer_size", "batch_size", "steps_per_update", "gradient_steps"):
-            require(getattr(self, name) >= 1, f"{name} must be 1 or more", self)
-        for name in ("warm_up", "deviation_penalty", "weight_decay", "gradient_clip"):
-            require(getattr(self, name) >= 0, f"{name} must be 0 or more", self)
-        for name in ("encoder_rate", "temperature_rate", "temperature"):
-            require(getattr(self, name) > 0.0, f"{name} must be above 0", self)
-        require(0.0 < self.target_rate <= 1.0, "target_rate must lie in (0, 1]", self)
-        require(0.0 <= self.discount < 1.0, "discount must lie in [0, 1)", self)
-        require(
-            0.0 < self.target_normalised_entropy < 1.0,
-            "target_normalised_entropy must lie in (0, 1)",
-            self,
-        )
-        require(
-            self.precision in ("float32", "bfloat16"),
-            "precision must be float32 or bfloat16",
-            self,
-        )
-        require(
-            self.act_levels == 0 or self.act_levels >= 2,
-            "act_levels must be 0, or 2 or more",
-            self,
-        )
 
 
 _TRADER = HeadConfig(hidden=(64,), activation="relu")

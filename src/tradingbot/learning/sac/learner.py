@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import torch
 from torch import Tensor, nn
 
 from tradingbot.domain.errors import ConfigError
-from tradingbot.learning.captured import CapturedStep
-from tradingbot.learning.generators import begin_another, make_generator
+from tradingbot.learning.generators import make_generator
 from tradingbot.learning.learner import Experience, Metrics, Update, experience_of
-from tradingbot.learning.learner_state import Part, collect_state, restore_state
+from tradingbot.learning.learner_state import Part, name_parts
 from tradingbot.learning.replay import Transitions
 from tradingbot.learning.reward_transform import RewardTransform
+from tradingbot.learning.sac import networks as sac
 from tradingbot.learning.sac.config import SACConfig
-from tradingbot.learning.sac.measures import MEASURED, measure
 from tradingbot.learning.sac.memory import TransitionMemory
-from tradingbot.learning.sac.networks import (
-    HIGHEST_NORMALISED_ENTROPY,
-    Aim,
-    Losses,
-    ReplayBatch,
-    SoftNetworks,
-)
-from tradingbot.learning.sac.optimiser import learning, make_optimiser, set_rates, weights_of
 from tradingbot.learning.task import Observation, Task, TaskStep
-from tradingbot.networks.distributions import SquashedGaussian
-from tradingbot.networks.levels import round_to_levels
+from tradingbot.learning.task_learner import TaskLearner
+from tradingbot.networks.distributions import SquashedGaussian, round_to_levels
 from tradingbot.networks.view import View
 
 
-class SAC:
-    """Soft actor-critic with two critics and a temperature for each agent."""
+class SAC(TaskLearner):
+    """Soft actor-critic with two critics and a temperature for each agent.
+
+    Entropy scales multiply target entropies, up to `HIGHEST_NORMALISED_ENTROPY`; where temperatures
+    are not tuned, those instead. A factor on a tuned one would do nothing for long: tuning would
+    undo it. The state is mostly the replay (`replay_bytes`).
+    """
 
     name = "sac"
+    _STATE = name_parts(
+        *("_networks", "view", "_optimiser", "_replay_draws", "_entropy_scale", "_rate_scale"),
+        *("steps", "updates"),
+        policy_draws="_exploration",
+        task="_state",
+    )
 
     def __init__(
         self,
@@ -67,29 +67,25 @@ class SAC:
                 was=task.action.kind,
                 remedy="Use PPO, or the task with continuous or target actions",
             )
-        self.task, self.config, self.steps, self.updates = task, config, 0, 0
-        self._view, self._view_learns = view, bool(learning(view.parameters()))
-        self._device = device = task.table.device
-        self._n_agents = n_agents = len(task.agent_names)
-        n_inputs = view.width + task.n_private
-        weights = make_generator(seed, "sac", "weights")
-        self._networks = SoftNetworks(
-            n_agents, n_inputs, config, weights, n_components=task.action.n_components
-        ).to(device)
-        self._optimiser = make_optimiser(self._networks, view, config.weight_decay)
+        super().__init__(task, view)
+        self.config, n_inputs = config, view.width + task.n_private
+        weights, n_components = make_generator(seed, "sac", "weights"), task.action.n_components
+        self._networks = sac.SoftNetworks(
+            self._n_agents, n_inputs, config, weights, n_components=n_components
+        ).to(self.device)
+        self._acting = {"actor": self._networks.actor}
+        self._optimiser = sac.make_optimiser(self._networks, view, config.weight_decay)
         self._memory = TransitionMemory(task, config, reward_transform)
-        self._policy_draws = make_generator(seed, "sac", "policy", device=device)
-        self._replay_draws = make_generator(seed, "sac", "replay", device=device)
-        self._entropy_scale = torch.ones(n_agents, device=device)
-        self._rate_scale, self._agent_weight = 1.0, torch.ones(n_agents, device=device)
+        self._exploration = make_generator(seed, "sac", "policy", device=self.device)
+        self._replay_draws = make_generator(seed, "sac", "replay", device=self.device)
         self._aim = self._make_aim()
-        self._captured = self._make_captured(captured)
-        self._state, self._observation = task.begin()
+        draws = (self._exploration, self._replay_draws)
+        self._captured = self._capture(captured, self._learn, draws)
 
     def update(self) -> Update:
         """Make `steps_per_update` steps of all environments, each with its gradient steps."""
         made = []
-        sums = torch.zeros(len(MEASURED), self._n_agents, device=self._device)
+        sums = torch.zeros(len(sac.MEASURED), self._n_agents, device=self.device)
         n_learned = 0
         self._prepare()
         for _ in range(self.config.steps_per_update):
@@ -101,7 +97,7 @@ class SAC:
             for _ in range(self.config.gradient_steps):
                 sums += self._learn() if self._captured is None else self._captured()
                 n_learned += 1
-        self._view.refresh()
+        self.view.refresh()
         self.updates += 1
         experience = experience_of(made)
         metrics = self._metrics(sums, n_learned, experience) | self._memory.learn_transform()
@@ -117,51 +113,7 @@ class SAC:
     def sample(self, observation: Observation) -> Tensor:
         """Return actions, (N, B) or (N, B, K), drawn from the policy with its own generator."""
         policy = self._policy(observation)
-        return self._in_range(policy.squash(policy.sample(self._policy_draws)))
-
-    def networks(self) -> Mapping[str, nn.Module]:
-        """Return the actor, and the view where it has weights."""
-        acting: dict[str, nn.Module] = {"actor": self._networks.actor}
-        return acting | ({"view": self._view} if list(self._view.parameters()) else {})
-
-    def state(self) -> dict[str, Tensor]:
-        """Everything that resuming needs; most of it is the replay (`replay_bytes`)."""
-        return collect_state(self._parts())
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Continue from what `state` returned.
-
-        Raises:
-            ConfigError: If a tensor is missing, superfluous, or of another shape or format.
-        """
-        values = restore_state(self._parts(), state)
-        self.steps, self.updates = values["steps"], values["updates"]
-        self._entropy_scale, self._rate_scale = values["entropy_scale"], values["rate_scale"]
-        self._state = values["task"]
-        if self._captured is not None:
-            self._captured.forget()  # the optimiser's tensors are others now
-        self._observation = self.task.observe(self._state)
-        self._view.refresh()
-
-    def set_entropy_scale(self, scale: Tensor) -> None:
-        """Multiply each agent's target entropy, (N,), up to `HIGHEST_NORMALISED_ENTROPY`.
-
-        Where the temperature is not tuned, multiply the temperature instead. A factor on a tuned
-        temperature would do nothing for long: tuning would undo it.
-        """
-        self._entropy_scale = scale.to(self._device, torch.float32, copy=True)
-
-    def set_learning_rate_scale(self, scale: float) -> None:
-        """Multiply the learning rates of actor, critics and temperature."""
-        self._rate_scale = scale
-
-    def set_agent_weight(self, weight: Tensor) -> None:
-        """Multiply each agent's losses, (N,)."""
-        self._agent_weight.copy_(weight)
-
-    def explore_anew(self, number: int) -> None:
-        """Draw the policy's samples from another stream."""
-        begin_another(self._policy_draws, number)
+        return self._in_range(policy.squash(policy.sample(self._exploration)))
 
     @property
     def replay_bytes(self) -> int:
@@ -171,9 +123,6 @@ class SAC:
     def _policy(self, observation: Observation) -> SquashedGaussian:
         return self._networks.policy(self._see(observation.row, observation.private))
 
-    def _see(self, row: Tensor, private: Tensor) -> Tensor:
-        return torch.cat([self._view.look(row), private], dim=-1)
-
     def _in_range(self, number: Tensor) -> Tensor:
         """Return actions in [low, high] of numbers in [−1, 1]."""
         low, high = self.task.action.low, self.task.action.high
@@ -181,7 +130,7 @@ class SAC:
 
     def _random_action(self) -> Tensor:
         shape = (*self._observation.row.shape, *self.task.action.shape)
-        share = torch.rand(shape, generator=self._policy_draws, device=self._device)
+        share = torch.rand(shape, generator=self._exploration, device=self.device)
         return self._in_range(2.0 * share - 1.0)
 
     @torch.no_grad()
@@ -198,7 +147,7 @@ class SAC:
         losses = self._networks.losses(self._batch(sampled), self._aim)
         norm = self._step(losses)
         self._networks.follow(self.config.target_rate)
-        return measure(losses, norm)
+        return sac.measure(losses, norm)
 
     def _prepare(self) -> None:
         """Set rates and what entropies aim at; they are the same for a whole update."""
@@ -208,33 +157,26 @@ class SAC:
             "temperature": self.config.temperature_rate,
         }
         scaled = {name: each * self._rate_scale for name, each in rates.items()}
-        set_rates(self._optimiser, scaled, rate * self._rate_scale)
+        sac.set_rates(self._optimiser, scaled, rate * self._rate_scale)
         for kept, new in zip(self._aim, self._make_aim(), strict=True):
             kept.copy_(new)
 
-    def _make_captured(self, captured: bool | None) -> CapturedStep[Tensor] | None:
-        able = self._device.type == "cuda" and not self._view_learns
-        if not (able if captured is None else captured):
-            return None
-        draws = (self._policy_draws, self._replay_draws)
-        return CapturedStep(self._learn, draws, self._device)
-
-    def _make_aim(self) -> Aim:
+    def _make_aim(self) -> sac.Aim:
         """Return what entropies aim at."""
         target = torch.full_like(self._entropy_scale, self.config.target_normalised_entropy)
         temperature_scale = self._entropy_scale
         if self.config.tune_temperature:
-            target = (target * self._entropy_scale).clamp(max=HIGHEST_NORMALISED_ENTROPY)
+            target = (target * self._entropy_scale).clamp(max=sac.HIGHEST_NORMALISED_ENTROPY)
             temperature_scale = torch.ones_like(target)
         n_numbers = max(self.task.action.n_components, 1)
-        return Aim(n_numbers * torch.log(2.0 * target), temperature_scale.clone())
+        return sac.Aim(n_numbers * torch.log(2.0 * target), temperature_scale.clone())
 
-    def _batch(self, sampled: Transitions) -> ReplayBatch:
-        embedding = (self._view if self._view_learns else self._view.look)(sampled.row)
+    def _batch(self, sampled: Transitions) -> sac.ReplayBatch:
+        embedding = (self.view if self._view_learns else self.view.look)(sampled.row)
         low, high = self.task.action.low, self.task.action.high
         shape = (2, *sampled.action.shape)
-        noise = torch.randn(shape, generator=self._policy_draws, device=self._device)
-        return ReplayBatch(
+        noise = torch.randn(shape, generator=self._exploration, device=self.device)
+        return sac.ReplayBatch(
             torch.cat([embedding, sampled.private], dim=-1),
             (sampled.action - low) * (2.0 / (high - low)) - 1.0,
             sampled.reward,
@@ -244,20 +186,20 @@ class SAC:
             sampled.discount,
         )
 
-    def _step(self, losses: Losses) -> Tensor:
+    def _step(self, losses: sac.Losses) -> Tensor:
         """Apply all gradients at once, each loss's in its own weights; return their norm, ()."""
         self._optimiser.zero_grad(set_to_none=True)
         self._differentiate(losses)
         norms = []
         for names in (("critic", "view"), ("actor",)):
-            weights = weights_of(self._optimiser, *names)
+            weights = sac.weights_of(self._optimiser, *names)
             norms.append(nn.utils.get_total_norm([x.grad for x in weights if x.grad is not None]))
             if self.config.gradient_clip:
                 nn.utils.clip_grads_with_norm_(weights, self.config.gradient_clip, norms[-1])
         self._optimiser.step()
         return torch.stack(norms).square().sum().sqrt()
 
-    def _differentiate(self, losses: Losses) -> None:
+    def _differentiate(self, losses: sac.Losses) -> None:
         """Write the gradients of all losses, summed over agents; each is in its own weights."""
         own = self._agent_weight
         weights = dict.fromkeys((losses.critic, losses.actor, losses.temperature), own)
@@ -272,7 +214,7 @@ class SAC:
         metrics["policy/temperature"] = self._networks.log_temperature.detach().exp()
         if not n_learned:
             return metrics
-        metrics |= dict(zip(MEASURED, sums / n_learned, strict=True))
+        metrics |= dict(zip(sac.MEASURED, sums / n_learned, strict=True))
         n_numbers = max(self.task.action.n_components, 1)
         normalised = 0.5 * (metrics["policy/entropy"] / n_numbers).exp()
         metrics["policy/normalised_entropy"] = normalised
@@ -281,16 +223,4 @@ class SAC:
         return metrics
 
     def _parts(self) -> dict[str, Part]:
-        return {
-            "networks": self._networks,
-            "view": self._view,
-            "optimiser": self._optimiser,
-            "policy_draws": self._policy_draws,
-            "replay_draws": self._replay_draws,
-            "entropy_scale": self._entropy_scale,
-            "rate_scale": self._rate_scale,
-            "task": self._state,
-            "steps": self.steps,
-            "updates": self.updates,
-            **self._memory.parts(),
-        }
+        return super()._parts() | self._memory.parts()

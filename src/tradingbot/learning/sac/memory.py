@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tradingbot.learning.learner import Metrics
 from tradingbot.learning.learner_state import Part
@@ -17,9 +17,38 @@ from tradingbot.learning.reward_transform import (
     transform_rewards,
 )
 from tradingbot.learning.sac.config import SACConfig
-from tradingbot.learning.sac.reward_scale import RewardScale
-from tradingbot.learning.task import Observation, Task, TaskStep
-from tradingbot.learning.transition_extras import extras_of, transition_discount
+from tradingbot.learning.task import Observation, Task, TaskStep, extras_of, transition_discount
+
+
+class RewardScale(nn.Module):
+    """Running standard deviation of each agent's rewards; a module: its sums are its state.
+
+    How large rewards are, so that critics can count in units of that.
+    """
+
+    sums: Tensor
+    """(3, N) float64: how many, their sum, the sum of their squares."""
+
+    def __init__(self, n_agents: int, device: torch.device | str = "cpu") -> None:
+        """Begin without a reward."""
+        super().__init__()
+        self.register_buffer("sums", torch.zeros(3, n_agents, dtype=torch.float64, device=device))
+
+    @torch.no_grad()
+    def insert(self, reward: Tensor) -> None:
+        """Count rewards (N, B)."""
+        double = reward.double()
+        count = torch.full_like(double[:, 0], reward.shape[1])
+        self.sums.add_(torch.stack([count, double.sum(-1), double.square().sum(-1)]))
+
+    def deviation(self) -> Tensor:
+        """Return the standard deviation (N,) float32 so far; 1 where nothing has varied yet."""
+        count, total, squares = self.sums.unbind(0)
+        mean = total / count.clamp_min(1.0)
+        variance = squares / count.clamp_min(1.0) - mean.square()
+        # Below this it is rounding of equal rewards, not variation.
+        varies = variance > 1e-12 * mean.square()
+        return torch.where(varies, variance, 1.0).clamp_min(1e-30).sqrt().float()
 
 
 class TransitionMemory:

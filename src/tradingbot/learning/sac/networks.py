@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tradingbot.learning.captured import rate_holder, set_rate
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.critic import TwinCritic
 from tradingbot.learning.sac.loss import actor_loss, critic_loss, critic_target, temperature_loss
 from tradingbot.networks.distributions import SquashedGaussian
 from tradingbot.networks.embedding import autocast
 from tradingbot.networks.heads import StackedHead
+from tradingbot.networks.view import View
 
 _LOG_2 = math.log(2.0)
 HIGHEST_NORMALISED_ENTROPY = 0.95
@@ -162,3 +165,83 @@ class SoftNetworks(nn.Module):
         drawn = -0.5 * noise.square() - 0.5 * math.log(2.0 * math.pi)
         log_prob = drawn - policy.log_std - 2.0 * slope
         return torch.tanh(unsquashed), log_prob.sum(-1) if self.n_components else log_prob
+
+
+MEASURED = (
+    *("loss/value", "loss/policy", "loss/temperature"),
+    *("value/mean", "value/target", "value/gap", "value/explained_variance"),
+    *("policy/entropy", "loss/gradient_norm"),
+)
+"""Names, in the order of `measure`; an update reports means over its gradient steps."""
+
+_NO_VARIANCE = 1e-30
+
+
+@torch.no_grad()
+def measure(losses: Losses, gradient_norm: Tensor) -> Tensor:
+    """Return what `MEASURED` names, (K, N); the norm () is one of all agents together.
+
+    One tensor of what a gradient step says of itself: nothing leaves the device.
+    """
+    value, target = losses.value, losses.target
+    unexplained = (target - value.mean(0)).var(-1) / target.var(-1).clamp_min(_NO_VARIANCE)
+    return torch.stack(
+        [
+            losses.critic.detach(),
+            losses.actor.detach(),
+            losses.temperature.detach(),
+            value.mean((0, 2)),
+            target.mean(-1),
+            (value[0] - value[1]).abs().mean(-1),
+            1.0 - unexplained,
+            -losses.log_prob.mean(-1),
+            gradient_norm.expand(target.shape[0]),
+        ]
+    )
+
+
+def make_optimiser(networks: SoftNetworks, view: View, weight_decay: float) -> torch.optim.Adam:
+    """Return the optimiser of critics, actor, a learning view and tuned temperatures; rates are 0.
+
+    One Adam for all weights, in named groups with rates of their own. On a GPU rates are tensors,
+    so that a captured step follows them.
+    """
+    weights = {
+        "critic": [*networks.critic.parameters()],
+        "actor": [*networks.actor.parameters()],
+        "view": learning(view.parameters()),
+        "temperature": learning([networks.log_temperature]),
+    }
+    device = networks.log_temperature.device
+    groups = [
+        {
+            "name": name,
+            "params": part,
+            "weight_decay": 0.0 if name == "temperature" else weight_decay,
+            "lr": rate_holder(device),
+        }
+        for name, part in weights.items()
+        if part
+    ]
+    return torch.optim.Adam(groups, fused=True, capturable=device.type == "cuda")
+
+
+def set_rates(optimiser: torch.optim.Adam, rates: Mapping[str, float], other: float) -> None:
+    """Set the learning rate of each group by name; `other` where a group has none of its own."""
+    for group in optimiser.param_groups:
+        set_rate(group, rates.get(group["name"], other))
+
+
+def weights_of(optimiser: torch.optim.Adam, *names: str) -> list[Tensor]:
+    """Return the weights of named groups; none of a group that is not there."""
+    return [
+        weight
+        for group in optimiser.param_groups
+        if group["name"] in names
+        for weight in group["params"]
+    ]
+
+
+def learning(parameters: Iterable[nn.Parameter]) -> list[nn.Parameter]:
+    """Return the parameters that learn."""
+    return [parameter for parameter in parameters if parameter.requires_grad]

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
 
-from tradingbot.learning.action_policy import n_policy_outputs
-from tradingbot.learning.learner_spec import LearnerSpec, MeasuredSettings
+from tradingbot.learning.action_policy import squashed_layout
+from tradingbot.learning.learner_spec import LearnerSpec, MeasuredSettings, import_learner
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.schedules import Schedule
-from tradingbot.learning.task import ActionSpec
-from tradingbot.networks.actor_layout import ActorLayout, Squash
 from tradingbot.networks.heads import HeadConfig, Pooling
-
-if TYPE_CHECKING:
-    from tradingbot.learning.sac.learner import SAC
-
-
-def _build(*args: Any, **options: Any) -> SAC:
-    from tradingbot.learning.sac.learner import SAC
-
-    return SAC(*args, **options)
-
-
-def _actor_layout(config: SACConfig, action: ActionSpec, private: tuple[str, ...]) -> ActorLayout:
-    squash = Squash("tanh", 1.0, action.low, action.high, config.act_levels)
-    return ActorLayout(
-        "actor.", config.actor, n_policy_outputs(action), squash, private, action.n_components
-    )
 
 
 def _measured(pooling: Pooling) -> MeasuredSettings:
@@ -48,8 +30,8 @@ def _measured(pooling: Pooling) -> MeasuredSettings:
 SPEC = LearnerSpec(
     name="sac",
     config=SACConfig,
-    build=_build,
-    actor_layout=_actor_layout,
+    build=import_learner("tradingbot.learning.sac.learner:SAC"),
+    actor_layout=partial(squashed_layout, prefix="actor.", kind="tanh"),
     action_kinds=("box",),
     steps_per_update="steps_per_update",
     warm_up="warm_up",

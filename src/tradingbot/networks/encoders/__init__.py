@@ -1,3 +1,1 @@
 """Encoders: the history of a series in, one embedding per bar out, causal."""
-
-__all__: list[str] = []

@@ -12,17 +12,8 @@ from tradingbot.domain.extension import add_extension, extension_values
 from tradingbot.networks.encoders.encoder import Encoder, EncoderConfig, EncoderKind
 from tradingbot.networks.encoders.mlp import WindowMLP
 from tradingbot.networks.encoders.recurrent import RecurrentEncoder
-from tradingbot.networks.encoders.row import RowEncoder
-from tradingbot.networks.encoders.skip import SkipEncoder
+from tradingbot.networks.encoders.row import RowEncoder, SkipEncoder
 from tradingbot.networks.encoders.transformer import TransformerEncoder
-
-__all__ = [
-    "ENCODER_PRESETS",
-    "EncoderConfig",
-    "build_encoder",
-    "encoder_preset",
-    "register_encoder",
-]
 
 ENCODER_PRESETS: Mapping[str, EncoderConfig] = MappingProxyType(
     {

@@ -8,12 +8,11 @@ from typing import Literal
 
 from torch import Tensor, nn
 
-from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.checks import bounded, require, require_kinds
 
 Memory = tuple[Tensor, ...]
 """What streaming carries from bar to bar; first axis B."""
 EncoderKind = Literal["transformer", "lstm", "mlp", "row"]
-_KINDS = ("transformer", "lstm", "mlp", "row")
 
 
 @dataclass(frozen=True)
@@ -22,15 +21,15 @@ class EncoderConfig:
 
     kind: EncoderKind = "transformer"
     """`row` hands rows on as they are and has no other setting."""
-    n_layers: int = 4
+    n_layers: int = bounded(4, ">= 1")
     """Attention blocks, LSTM cells or hidden layers on top of each other."""
-    width: int = 256
+    width: int = bounded(256, ">= 1")
     """D, of every layer and of what the encoder makes."""
-    n_heads: int = 8
+    n_heads: int = bounded(8, ">= 1")
     """Of the transformer's attention; divides the width."""
-    lookback_bars: int = 24
+    lookback_bars: int = bounded(24, ">= 1")
     """W: bars that an embedding depends on, its own included."""
-    feedforward_factor: int = 4
+    feedforward_factor: int = bounded(4, ">= 1")
     """Width of the transformer's hidden layers ÷ D."""
     skip: bool = False
     """Hand the row on too, before the embedding: F + D numbers; see `encoders.skip`."""
@@ -38,9 +37,6 @@ class EncoderConfig:
     def __post_init__(self) -> None:
         """Refuse an encoder that cannot be."""
         require_kinds(self)
-        require(self.kind in _KINDS, f"kind must be one of {', '.join(_KINDS)}", self)
-        for name in ("n_layers", "width", "n_heads", "lookback_bars", "feedforward_factor"):
-            require(getattr(self, name) >= 1, f"{name} must be 1 or more", self)
         require(
             self.kind != "transformer" or self.width % self.n_heads == 0,
             "width must be a multiple of n_heads",
@@ -103,7 +99,7 @@ class Encoder(nn.Module, ABC):
         """Return the memory of B series of which nothing was seen yet.
 
         The last bits of a sum may depend on where a bar stands in the pass over a whole history.
-        The two numbers say which pass the stream is to equal; `networks.live_view` knows them.
+        The two numbers say which pass the stream is to equal; `networks.view` knows them.
 
         Args:
             n_series: B.

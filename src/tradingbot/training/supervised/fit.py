@@ -20,13 +20,7 @@ from tradingbot.features.causality.subject import CausalityReport
 from tradingbot.runs.ledger import Ledger
 from tradingbot.runs.record import content_sha256
 from tradingbot.runs.requirement import installed_version
-from tradingbot.supervised import (
-    Classifier,
-    FitConfig,
-    FittedModel,
-    build_classifier,
-    fit_model,
-)
+from tradingbot.supervised import Classifier, FitConfig, FittedModel, build_classifier, fit_model
 from tradingbot.supervised.causality import fitted_subject
 from tradingbot.supervised.labels import UNKNOWN, LabelArray, label_moves, purge_labels
 from tradingbot.supervised.model_files import (
@@ -105,9 +99,7 @@ def train_model(
         base_rates=tuple(float(rate) for rate in fitted.rates),  # type: ignore[arg-type]
         scores=scores,
         proof=ProofRecord(
-            comparisons=report.comparisons,
-            recomputations=report.recomputations,
-            seed=report.seed,
+            comparisons=report.comparisons, recomputations=report.recomputations, seed=report.seed
         ),
         versions=_versions(),
     )

@@ -11,16 +11,10 @@ from fixtures.small_runs import NOW
 from tradingbot.app.cli.application import run as run_command
 from tradingbot.learning.trainer_tensors import copied_tensors
 from tradingbot.networks.threads import torch_threads
-from tradingbot.runs import (
-    CheckpointContent,
-    RunDirectory,
-    RunPlan,
-    save_checkpoint,
-    source_sha256,
-)
+from tradingbot.runs import CheckpointContent, RunDirectory, RunPlan, save_checkpoint, source_sha256
 from tradingbot.training.config_files import load_train_config
 from tradingbot.training.data import open_data
-from tradingbot.training.prepared_setup import prepare_training_setup
+from tradingbot.training.preparation import prepare_training_setup
 from unit.app.cli.conftest import Answer
 
 

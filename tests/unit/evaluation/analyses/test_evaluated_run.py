@@ -19,8 +19,9 @@ from tradingbot.evaluation.backtest.baselines import baseline
 from tradingbot.learning.playing import play
 from tradingbot.market.costs import CostProfile
 from tradingbot.runs import RunDirectory, latest_good
-from tradingbot.training.prepared_setup import part_task, prepare_training_setup
+from tradingbot.training.preparation import prepare_training_setup
 from tradingbot.training.session import begin_run
+from tradingbot.training.setup import part_task
 
 UNSHRUNK: dict[str, object] = {"validation__shrink": False}
 LEARNERS: dict[str, dict[str, object]] = {

@@ -7,7 +7,8 @@ import math
 import pytest
 
 from tradingbot.domain.errors import ConfigError
-from tradingbot.learning.guards import GuardConfig, InterventionConfig
+from tradingbot.learning.guards import GuardConfig
+from tradingbot.learning.guards.config import InterventionConfig
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from tradingbot.learning.guards import (
-    RULES,
-    AlarmLevel,
-    Diagnosis,
-    GuardConfig,
-    Intervention,
-    InterventionConfig,
-    decide,
-)
-from tradingbot.learning.guards.interventions import Memory, is_healthy, new_memory
+from tradingbot.learning.guards import AlarmLevel, Diagnosis, GuardConfig, Intervention
+from tradingbot.learning.guards.catalogue import RULES
+from tradingbot.learning.guards.config import InterventionConfig
+from tradingbot.learning.guards.interventions import Memory, decide, is_healthy, new_memory
 
 AGENTS = tuple(f"S{i}" for i in range(10))
 CURES = {rule.code: rule.cure for rule in RULES}

@@ -11,8 +11,6 @@ from tradingbot.learning.guards.history import compare_counts, measure_counts
 from tradingbot.learning.guards.measures import (
     BOX_BINS,
     Runs,
-    bins_of,
-    count_actions,
     last_selections,
     measure_experience,
     measure_metrics,
@@ -23,7 +21,7 @@ from tradingbot.learning.guards.measures import (
     unexecuted_share,
 )
 from tradingbot.learning.learner import Experience
-from tradingbot.learning.playing import PlayResult
+from tradingbot.learning.playing import PlayResult, bins_of, count_actions
 from tradingbot.learning.task import ActionSpec
 
 CODES = ActionSpec("discrete", 3)
@@ -45,13 +43,13 @@ def experience(
 def test_actions_are_counted_per_agent() -> None:
     actions = torch.tensor([[[0, 0], [1, 2]], [[0, 2], [2, 2]]])  # (S, N, B)
 
-    assert count_actions(actions, CODES).tolist() == [[3, 0, 1], [0, 1, 3]]
+    assert count_actions(actions, CODES, BOX_BINS).tolist() == [[3, 0, 1], [0, 1, 3]]
 
 
 def test_numbers_fall_in_bins_of_equal_width_and_nan_in_the_first() -> None:
     numbers = torch.tensor([-1.0, -0.82, -0.81, 0.0, 1.0, 7.0, -7.0, math.nan, math.inf])
 
-    assert bins_of(numbers, NUMBERS).tolist() == [0, 0, 1, 5, 10, 10, 0, 0, 10]
+    assert bins_of(numbers, NUMBERS, BOX_BINS).tolist() == [0, 0, 1, 5, 10, 10, 0, 0, 10]
 
 
 def test_window_is_made_of_whole_steps_from_the_end() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tradingbot.learning.guards import MEASURES, RULES, GuardConfig
+from tradingbot.learning.guards import GuardConfig
+from tradingbot.learning.guards.catalogue import RULES
+from tradingbot.learning.guards.history import MEASURES
 
 DOCS = Path(__file__).resolve().parents[4] / "docs"
 PAGE = (DOCS / "concepts" / "flight_recorder.md").read_text(encoding="utf-8")

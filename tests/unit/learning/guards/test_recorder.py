@@ -13,14 +13,10 @@ from torch import Tensor
 from fixtures.sabotage_tasks import CODES, RiggedTask
 from fixtures.toy_tasks import SignalTask
 from tradingbot.domain.errors import ConfigError
-from tradingbot.learning.guards import (
-    MEASURES,
-    AlarmLevel,
-    FlightRecorder,
-    GuardConfig,
-    InterventionConfig,
-    RecorderReport,
-)
+from tradingbot.learning.guards import AlarmLevel, FlightRecorder, GuardConfig
+from tradingbot.learning.guards.config import InterventionConfig
+from tradingbot.learning.guards.history import MEASURES
+from tradingbot.learning.guards.recorder import RecorderReport
 from tradingbot.learning.learner import Experience, Update
 from tradingbot.learning.playing import play
 from tradingbot.learning.task import Observation, Task

@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 from fixtures.sabotage_histories import CONFIG, NAMES, history_of
-from tradingbot.learning.guards import RULES, AlarmLevel, Diagnosis, GuardConfig, History
+from tradingbot.learning.guards import AlarmLevel, Diagnosis, GuardConfig
+from tradingbot.learning.guards.catalogue import RULES
 from tradingbot.learning.guards.detector import run_detector
+from tradingbot.learning.guards.history import History
 
 BY_CODE = {rule.code: rule for rule in RULES}
 IDLE = {"eval/idle_share": 0.99, "rollout/idle_share": 0.5, "eval/reward_mean": 0.0}

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from tradingbot.learning.ppo.gradients import Parameters, forget_momentum, prepare_gradients
+from tradingbot.learning.ppo.improvement import Parameters, forget_momentum, prepare_gradients
 
 
 def parameter(gradient: list) -> nn.Parameter:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tradingbot.learning.ppo.presets import PPO_PRESETS
+from tradingbot.learning.ppo.config import PPO_PRESETS
 
 
 def test_spec_preset_has_the_numbers_of_the_specification() -> None:

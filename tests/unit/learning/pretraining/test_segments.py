@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from tradingbot.domain.errors import DataError
-from tradingbot.learning.pretraining.segments import Period, draw_segments
-from tradingbot.learning.pretraining.targets import AuxiliaryTarget
+from tradingbot.learning.pretraining.targets import AuxiliaryTarget, Period, draw_segments
 
 
 def target(first: int, stop: int, *, horizon: int = 3, n_bars: int = 100) -> AuxiliaryTarget:

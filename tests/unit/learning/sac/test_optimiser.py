@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 
 from tradingbot.learning.sac.config import SACConfig
-from tradingbot.learning.sac.networks import SoftNetworks
-from tradingbot.learning.sac.optimiser import make_optimiser, set_rates, weights_of
+from tradingbot.learning.sac.networks import SoftNetworks, make_optimiser, set_rates, weights_of
 from tradingbot.networks.heads import HeadConfig
 from tradingbot.networks.view import TableView
 

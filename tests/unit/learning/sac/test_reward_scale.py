@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from tradingbot.learning.generators import make_generator
-from tradingbot.learning.sac.reward_scale import RewardScale
+from tradingbot.learning.sac.memory import RewardScale
 
 
 def test_deviation_is_that_of_all_rewards_so_far():

@@ -12,7 +12,7 @@ from fixtures.toy_tasks import ClockTask, SignalTask
 from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.learner import SAC
-from tradingbot.learning.sac.optimiser import weights_of
+from tradingbot.learning.sac.networks import weights_of
 from tradingbot.learning.schedules import Schedule, constant
 from tradingbot.networks.heads import HeadConfig
 from tradingbot.networks.view import TableView, View
@@ -198,7 +198,7 @@ def test_values_bootstrap_through_truncation_and_stop_at_failures(end: str):
     for _ in range(2):
         sac.update()
     age = torch.arange(4)[None]
-    x = torch.cat([sac._view.look(age), torch.zeros(1, 4, 1)], -1)
+    x = torch.cat([sac.view.look(age), torch.zeros(1, 4, 1)], -1)
     values = sac._networks.critic(x, torch.zeros(1, 4)).mean(0).flatten()
     expected = [2.0] * 4 if end == "truncated" else [1.875, 1.75, 1.5, 1.0]
     assert values.tolist() == pytest.approx(expected, abs=0.06)

@@ -6,7 +6,7 @@ import torch
 
 from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
 from tradingbot.networks.encoders.encoder import Encoder
-from tradingbot.networks.encoders.skip import FIRST_GAIN, SkipEncoder
+from tradingbot.networks.encoders.row import FIRST_GAIN, SkipEncoder
 
 N_FEATURES = 5
 

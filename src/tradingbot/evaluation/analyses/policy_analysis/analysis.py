@@ -26,7 +26,7 @@ from tradingbot.evaluation.analyses.policy_analysis.measure import (
 )
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest
 from tradingbot.evaluation.dossier.analysis import PolicyAnalysis, StateActionMap
-from tradingbot.learning.trainer_tensors import tensors_below
+from tradingbot.learning.learner_state import tensors_below
 from tradingbot.networks.embedding import embed_table
 from tradingbot.networks.encoders.transformer import TransformerEncoder
 from tradingbot.networks.heads import HeadConfig, StackedHead

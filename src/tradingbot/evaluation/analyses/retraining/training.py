@@ -31,16 +31,15 @@ from tradingbot.learning.trainer_hooks import Hooks, Snapshot
 from tradingbot.supervised.model_store import NO_MODEL
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData, halves, open_data, require_parts
-from tradingbot.training.learner_policy import LearnerPolicy
-from tradingbot.training.preparation import prepare
-from tradingbot.training.prepared_setup import TrainingSetup, part_task, scores_on
-from tradingbot.training.selection import (
+from tradingbot.training.preparation import prepare, scores_on
+from tradingbot.training.results import (
     SelectedPolicy,
     select_by_validation,
     select_everything,
     select_nothing,
 )
-from tradingbot.training.setup import build_training_setup
+from tradingbot.training.run_policy import LearnerPolicy
+from tradingbot.training.setup import TrainingSetup, build_training_setup, part_task
 
 _DATA_KEYS = ("dataset", "market", "symbols", "splits", "scaling")
 """Sections of a configuration that say what is learned from, besides `task.probabilities`."""

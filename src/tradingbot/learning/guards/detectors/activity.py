@@ -1,0 +1,110 @@
+"""Signs in what agents do: nothing, one trade again and again, or not what they chose."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.detector import AlarmLevel, Detection, Detector, Scene, percent
+from tradingbot.learning.guards.history import History, is_resting, is_stopped, policy_pays
+
+
+class AllHold(Detector, code="ALL_HOLD", cure="entropy"):
+    """Nothing is done any more: HOLD, whatever the market does."""
+
+    remedy = (
+        "Compare costs in the reward with costs in the account, and the edge with both; then raise "
+        "the entropy bonus."
+    )
+
+    def check(self, history: History, config: GuardConfig) -> Detection:
+        """Compare the share of steps without a deed; resting for a reason is only told."""
+        share = _share(history)
+        holds = share >= config.idle
+        excused = is_resting(history, config, config.idle) | policy_pays(history)
+        found = Detection.of(share, config.idle, holds, holds)
+        return found.excused(excused & ~is_stopped(history, config))
+
+    def words(self, scene: Scene) -> str:
+        """Tell the share, and why it is or is not in order."""
+        share = float(_share(scene.history)[-1, scene.agent])
+        said = f"it does nothing in {percent(share)} of the steps "
+        said += f"(limit {percent(scene.config.idle)})"
+        unexecuted = scene.now("rollout/unexecuted_share")
+        if scene.severity is AlarmLevel.INFO:
+            return said + ": it stays out or holds, and trading would earn no more"
+        if unexecuted > scene.config.unexecuted:
+            said += f", not by choice: {percent(unexecuted)} of its selections are not executed"
+            return said
+        earned, idle = scene.now("rollout/reward_mean"), scene.now("eval/idle_reward")
+        return said + f"; exploring earns {earned:.3g} a step, doing nothing {idle:.3g}"
+
+
+class NotExecuted(Detector, code="NOT_EXECUTED", cure="none"):
+    """What agents select is not what happens: masks, limits or an empty account decide for them."""
+
+    remedy = (
+        "Look at denials and at equity: the account may be ruined by costs that the reward does "
+        "not show. Settings of the learner cannot repair an environment."
+    )
+
+    def check(self, history: History, config: GuardConfig) -> Detection:
+        """Compare the share of selections that were not carried out."""
+        share = history["rollout/unexecuted_share"]
+        limit, critical = config.unexecuted, config.unexecuted_critical
+        return Detection.of(share, limit, share > limit, share > critical)
+
+    def words(self, scene: Scene) -> str:
+        """Tell what was asked for, what happened instead, and why that matters."""
+        share, idle = scene.now("rollout/unexecuted_share"), scene.now("rollout/idle_share")
+        trades, asked = scene.now("rollout/trade_share"), scene.bin_name("rollout/largest_code")
+        said = f"{percent(share)} of its selections are not executed "
+        said += f"(limit {percent(scene.config.unexecuted)}): it asks for {asked} most often, yet "
+        said += f"{percent(idle)} of its steps do nothing and {percent(trades)} trade; "
+        return said + "its rewards are not those of what it chose, so it cannot learn from them"
+
+
+class Repeats(Detector, code="REPEATS", cure="entropy"):
+    """The same trade again and again: no limit on repeats holds."""
+
+    remedy = "Limit repeats in the environment's rules, or weigh the reward term for repeats."
+
+    def check(self, history: History, config: GuardConfig) -> Detection:
+        """Compare the share of steps that repeat a trade once too often; holding is no trade."""
+        share = history["rollout/repeat_share"]
+        return Detection.of(share, config.repeat_share, share > config.repeat_share)
+
+    def words(self, scene: Scene) -> str:
+        """Tell the share and the longest run."""
+        share, run = scene.now("rollout/repeat_share"), scene.now("rollout/longest_run")
+        said = f"{percent(share)} of its steps repeat a trade more than {scene.config.repeats} "
+        return f"{said}times (limit {percent(scene.config.repeat_share)}), {run:,.0f} times at most"
+
+
+class FewTrades(Detector, code="FEW_TRADES", cure="entropy"):
+    """Hardly any trades."""
+
+    remedy = (
+        "Compare costs with the edge that the market offers; then look at masks, limits and the "
+        "smallest order."
+    )
+
+    def check(self, history: History, config: GuardConfig) -> Detection:
+        """Compare the share of steps with a trade; holding that earns is excused."""
+        share = history["rollout/trade_share"]
+        excused = policy_pays(history) | is_resting(history, config, config.idle)
+        excused &= ~is_stopped(history, config)
+        return Detection.of(share, config.trades, share < config.trades).excused(excused)
+
+    def words(self, scene: Scene) -> str:
+        """Tell the share, and the excuse if there is one."""
+        said = f"it trades in {percent(scene.now('rollout/trade_share'))} of the steps "
+        said += f"(limit {percent(scene.config.trades)})"
+        if scene.severity is AlarmLevel.INFO:
+            said += ", which costs it nothing"
+        return said
+
+
+def _share(history: History) -> Tensor:
+    return torch.fmax(history["rollout/idle_share"], history["eval/idle_share"])
