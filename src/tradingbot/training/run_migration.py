@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -22,16 +22,7 @@ from tradingbot.learning.trainer import Trainer
 from tradingbot.learning.trainer_hooks import Hooks, Snapshot
 from tradingbot.networks.heads import StackedHead
 from tradingbot.networks.threads import torch_threads
-from tradingbot.runs import (
-    Checkpoint,
-    RunDirectory,
-    RunPlan,
-    describe_environment,
-    find_run,
-    git_state,
-    require_fit,
-    source_sha256,
-)
+from tradingbot.runs import Checkpoint, RunDirectory, find_run, require_fit
 from tradingbot.runs.acting import FROZEN_ENCODER
 from tradingbot.runs.loading import hold_checkpoint, require_checkpoint, verify_checkpoint
 from tradingbot.training.checkpoint_writer import CheckpointWriter
@@ -40,6 +31,7 @@ from tradingbot.training.config_files import config_of_mapping, override_config
 from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.preparation import prepare_training_setup
 from tradingbot.training.run_policy import actor_layout, describe_acting
+from tradingbot.training.session import plan_run
 from tradingbot.training.setup import TrainingSetup, stored_actor
 
 MIGRATION_FILE = "migration.json"
@@ -95,7 +87,8 @@ def migrate_run(
         )
         head, proof = _migrate_actor(config, data, checkpoint, source.record.seeds["root"])
         migration.require_proof(proof)
-        plan = _plan(source, config, data)
+        plan = plan_run(override_config(config, _CONTINUOUS), data)
+        plan = replace(plan, seed=source.record.seeds["root"], parent=source.id)
         run = RunDirectory.create(
             workspace / "runs", plan, created_at=at, name=name or f"{source.id}-continuous"
         )
@@ -179,20 +172,6 @@ def _merge(agent: dict[str, Tensor], head: StackedHead, prefix: str) -> dict[str
     """Put a head in the place of the actor, whose tensors' names begin with the prefix."""
     selected = {name: tensor for name, tensor in agent.items() if not name.startswith(prefix)}
     return selected | {prefix + name: tensor for name, tensor in head.state_dict().items()}
-
-
-def _plan(source: RunDirectory, config: TrainConfig, data: TrainingData) -> RunPlan:
-    continuous = override_config(config, _CONTINUOUS)
-    return RunPlan(
-        learner=config.learner.name,
-        config=continuous.as_mapping(),
-        data=data.identity,
-        code_sha256=source_sha256(),
-        seed=source.record.seeds["root"],
-        environment=describe_environment(),
-        git=git_state(),
-        parent=source.id,
-    )
 
 
 def _back_up(checkpoint: Path, run: RunDirectory) -> None:

@@ -108,7 +108,7 @@ def begin_run(
         transfer = open_transfer(config, data.identity.feature_ids, workspace / RUNS_FOLDER)
         setup = build_training_setup(config, data, seed=seed, transfer=transfer)
         plan = replace(
-            _plan_of(config, data),
+            plan_run(config, data),
             seed=seed,
             seed_was_drawn=config.seed is None,
             parent=transfer.source if transfer else None,
@@ -154,7 +154,7 @@ def resume_session(
         _refuse_another_budget(run, own, config)
         callbacks.note("open the data")
         data = open_data(config, workspace)
-        plan = replace(_plan_of(config, data), seed=config.seed)
+        plan = replace(plan_run(config, data), seed=config.seed)
         point = resume_run(run, plan, at=datetime.now(UTC), force=force)
         for reason in (*point.skipped, *point.forced):
             callbacks.note(f"passed over: {reason}")
@@ -188,7 +188,8 @@ def _refuse_another_budget(run: RunDirectory, own: TrainConfig, config: TrainCon
         )
 
 
-def _plan_of(config: TrainConfig, data: TrainingData) -> RunPlan:
+def plan_run(config: TrainConfig, data: TrainingData) -> RunPlan:
+    """Say what is run, on what data, code and machine."""
     return RunPlan(
         learner=config.learner.name,
         config=config.as_mapping(),
