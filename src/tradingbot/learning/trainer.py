@@ -12,8 +12,8 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
+import tradingbot.domain.events.training as events
 from tradingbot.domain.errors import TrainingError
-from tradingbot.domain.events import training as events
 from tradingbot.learning.device_memory import within_memory
 from tradingbot.learning.early_stopping import EarlyStopping
 from tradingbot.learning.guards import AlarmLevel, Diagnosis, FlightRecorder, Intervention
