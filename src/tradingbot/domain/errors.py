@@ -126,7 +126,7 @@ def require_known(
         'noise'
     """
     if name not in known:
-        raise error(rule, was=repr(name), where=where, remedy=suggest(name, known))
+        raise error(rule, was=repr(name), where=where, remedy=suggest(str(name), known))
     return name
 
 

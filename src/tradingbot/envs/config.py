@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.domain.checks import require_kinds
-from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.domain.errors import ConfigError, require_known
 from tradingbot.envs.world import World
 from tradingbot.market.costs import COST_PROFILES, CostProfile, cost_profile
 from tradingbot.market.episodes import possible_starts
@@ -58,7 +58,7 @@ class EnvConfig:
         _require_kind("reward", self.reward, str, RewardConfig, RewardStack, PotentialShaping)
         require_kinds(self)
         if isinstance(self.reward, str):
-            _require_word("reward", self.reward, reward_names())
+            require_known(self.reward, reward_names(), "reward must be a known one")
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> EnvConfig:
@@ -67,9 +67,9 @@ class EnvConfig:
         Raises:
             ConfigError: If there is no preset, or no field, of that name.
         """
-        _require_word("preset", name, tuple(ENV_PRESETS))
+        require_known(name, ENV_PRESETS, "preset must be a known one")
         for key in changes:
-            _require_word("field of EnvConfig", key, tuple(cls.__dataclass_fields__))
+            require_known(key, cls.__dataclass_fields__, "field of EnvConfig must be a known one")
         return replace(ENV_PRESETS[name], **changes)
 
     def with_space(self, space: ActionSpace) -> EnvConfig:
@@ -130,13 +130,6 @@ def _require_kind(name: str, value: object, *kinds: type) -> None:
             f"{name} must be {' or '.join(kind.__name__ for kind in kinds)}",
             was=repr(value)[:60],
             where=f"EnvConfig.{name}",
-        )
-
-
-def _require_word(what: str, word: str, known: tuple[str, ...]) -> None:
-    if word not in known:
-        raise ConfigError(
-            f"{what} must be a known one", was=repr(word), remedy=suggest(str(word), known)
         )
 
 

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 import torch
 
-from tradingbot.domain.errors import MissingExtraError, UserError, suggest
+from tradingbot.domain.errors import MissingExtraError, UserError, require_known
 from tradingbot.envs.actions import read_action
 from tradingbot.envs.batch import BatchSimulator
 from tradingbot.envs.batch.observation import ArrayObservation, as_arrays, lane_of
@@ -149,13 +149,8 @@ class TradingParallelEnv(ParallelEnv):  # type: ignore[misc]
         """Lay the actions in the order of lanes; agents without an action hold."""
         if not self.agents:
             raise UserError("reset must be called before step, and once all agents have ended")
-        strangers = [agent for agent in actions if agent not in self.agents]
-        if strangers:
-            raise UserError(
-                "actions must be for living agents",
-                was=repr(strangers[0]),
-                remedy=suggest(str(strangers[0]), self.agents),
-            )
+        for agent in actions:
+            require_known(agent, self.agents, "actions must be for living agents", error=UserError)
         given = {self._lane[agent]: self._read(agent, action) for agent, action in actions.items()}
         discrete = self._space == "discrete"
         row = np.zeros(len(self.possible_agents), dtype=np.int64 if discrete else np.float64)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradingbot.domain.errors import DataError, UserError, suggest
+from tradingbot.domain.errors import DataError, UserError, require_known
 from tradingbot.envs.config import EnvConfig, start_mask
 from tradingbot.envs.world import World, symbol_index
 
@@ -34,7 +34,9 @@ def start_choices(
         DataError: If there is no such symbol, or no episode can begin there.
     """
     options = options or {}
-    _require_known(options)
+    for key in options:
+        rule = "option of reset must be symbol or bar"
+        require_known(key, RESET_OPTIONS, rule, error=UserError)
     symbol, bar = options.get("symbol"), options.get("bar")
     episode = config.rules.episode
     mask = start_mask(world, config)
@@ -72,13 +74,3 @@ def first_ready_bar(world: World) -> int:
         where=world.label,
         remedy="Use more bars: regime indicators are defined after 192",
     )
-
-
-def _require_known(options: Mapping[str, Any]) -> None:
-    for key in options:
-        if key not in RESET_OPTIONS:
-            raise UserError(
-                "option of reset must be symbol or bar",
-                was=repr(key),
-                remedy=suggest(str(key), RESET_OPTIONS),
-            )

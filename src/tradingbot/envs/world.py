@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradingbot.domain.errors import DataError, suggest
+from tradingbot.domain.errors import DataError, require_known
 from tradingbot.features.scaling import Scaler
 from tradingbot.market.bars import require_rising
 
@@ -121,13 +121,8 @@ def symbol_index(world: World, symbol: str) -> int:
     Raises:
         DataError: If it is not in the world; names the closest.
     """
-    if symbol not in world.symbols:
-        raise DataError(
-            "symbol must be one of the world's",
-            was=repr(symbol),
-            where=world.label,
-            remedy=suggest(str(symbol), world.symbols),
-        )
+    rule = "symbol must be one of the world's"
+    require_known(symbol, world.symbols, rule, where=world.label, error=DataError)
     return world.symbols.index(symbol)
 
 

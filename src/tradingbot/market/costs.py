@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from tradingbot.domain.checks import require_kinds
-from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.domain.errors import ConfigError, require_known
 
 WORST_FRAC = 0.99
 """Most that costs move a price: a sale always brings something, however wild the market."""
@@ -35,14 +35,7 @@ class CostProfile:
     def __post_init__(self) -> None:
         require_kinds(self)
         for name, rate in self.__dict__.items():
-            ceiling = 10.0 if name == "impact_coef" else 1.0
-            if not 0.0 <= rate < ceiling:
-                raise ConfigError(
-                    f"{name} must lie in [0, {ceiling:g})",
-                    was=rate,
-                    where="CostProfile",
-                    remedy="1 bp is written 0.0001",
-                )
+            require_rate(name, rate, "CostProfile")
 
     @property
     def one_way_frac(self) -> float:
@@ -54,6 +47,18 @@ class CostProfile:
     ) -> CostRates:
         """Return the rates as tensors of one element, for `advance`."""
         return CostRates(*(torch.tensor(x, dtype=dtype, device=device) for x in astuple(self)))
+
+
+def require_rate(name: str, rate: float, where: str) -> None:
+    """Refuse a rate that is not in the range of its name; NaN is in none.
+
+    Raises:
+        ConfigError: Naming the rate, and `where` it was given.
+    """
+    ceiling = 10.0 if name == "impact_coef" else 1.0
+    if not 0.0 <= rate < ceiling:
+        rule = f"{name} must lie in [0, {ceiling:g})"
+        raise ConfigError(rule, was=rate, where=where, remedy="1 bp is written 0.0001")
 
 
 class CostRates(NamedTuple):
@@ -85,11 +90,7 @@ def cost_profile(name: str) -> CostProfile:
     Raises:
         ConfigError: If there is none.
     """
-    if name not in COST_PROFILES:
-        raise ConfigError(
-            "cost profile must be known", was=repr(name), remedy=suggest(name, COST_PROFILES)
-        )
-    return COST_PROFILES[name]
+    return COST_PROFILES[require_known(name, COST_PROFILES, "cost profile must be known")]
 
 
 def fill_price(

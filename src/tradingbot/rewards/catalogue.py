@@ -8,7 +8,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.domain.errors import ConfigError, require_known
 from tradingbot.domain.extension import add_extension, extension_values
 from tradingbot.market.maths import Maths, T
 from tradingbot.plugins.declaration import DeclaredReward
@@ -75,11 +75,7 @@ def reward_term(name: str) -> RewardTerm:
         ConfigError: If there is none, with a suggestion.
     """
     known = registered_terms()
-    if name not in known:
-        raise ConfigError(
-            "a reward term must be registered", was=repr(name), remedy=suggest(name, known)
-        )
-    return known[name]
+    return known[require_known(name, known, "a reward term must be registered")]
 
 
 @cache

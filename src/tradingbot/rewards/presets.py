@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.domain.errors import require_known
 from tradingbot.rewards.catalogue import registered_terms
 from tradingbot.rewards.stack import RewardStack, reward_stack
 
@@ -88,10 +88,5 @@ def reward_names() -> tuple[str, ...]:
 
 
 def _preset_weights(name: str) -> Mapping[str, float]:
-    if name in REWARD_PRESETS:
-        return REWARD_PRESETS[name]
-    if name in registered_terms():
-        return {name: 1.0}
-    raise ConfigError(
-        "reward preset must be known", was=repr(name), remedy=suggest(name, reward_names())
-    )
+    require_known(name, reward_names(), "reward preset must be known")
+    return REWARD_PRESETS.get(name, {name: 1.0})

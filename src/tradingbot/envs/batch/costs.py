@@ -7,7 +7,7 @@ from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.actions import is_number
-from tradingbot.market.costs import CostProfile, CostRates, cost_profile
+from tradingbot.market.costs import CostProfile, CostRates, cost_profile, require_rate
 
 
 def read_costs(
@@ -36,7 +36,8 @@ def read_costs(
         _require_tensor(name, rate, n_lanes)
     rates = CostRates(*(rate.to(device=device, dtype=dtype) for rate in costs))
     for name, rate in rates._asdict().items():
-        _require_range(name, rate)
+        for extreme in (rate.min(), rate.max()):  # NaN is both
+            require_rate(name, extreme.item(), "CostRates")
     return rates
 
 
@@ -47,16 +48,4 @@ def _require_tensor(name: str, rate: object, n_lanes: int) -> None:
     if rate.shape not in ((), (n_lanes,)):
         raise ConfigError(
             f"{name} must have shape () or ({n_lanes},)", was=tuple(rate.shape), where="CostRates"
-        )
-
-
-def _require_range(name: str, rate: Tensor) -> None:
-    ceiling = 10.0 if name == "impact_coef" else 1.0
-    inside = (rate >= 0.0) & (rate < ceiling)  # false for NaN
-    if not bool(inside.all()):
-        raise ConfigError(
-            f"{name} must lie in [0, {ceiling:g})",
-            was=rate[~inside].flatten()[0].item(),
-            where="CostRates",
-            remedy="1 bp is written 0.0001",
         )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tradingbot.domain.action import Action
-from tradingbot.domain.errors import ConfigError, DataError, suggest
+from tradingbot.domain.errors import ConfigError, DataError, require_known
 from tradingbot.envs.config import EnvConfig, start_mask
 from tradingbot.envs.population.layout import action_spec, backtest_step, market_table, may_compile
 from tradingbot.envs.starting import first_ready_bar
@@ -108,12 +108,7 @@ class PopulationTask:
             ConfigError: If there is none, or one is not in `PRIVATE_NAMES`.
         """
         for name in names:
-            if name not in PRIVATE_NAMES:
-                raise ConfigError(
-                    "private number must be a known one",
-                    was=repr(name),
-                    remedy=suggest(name, PRIVATE_NAMES),
-                )
+            require_known(name, PRIVATE_NAMES, "private number must be a known one")
         if not names:
             raise ConfigError("an agent must see a private number", was="none")
         task = copy.copy(self)
