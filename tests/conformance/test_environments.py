@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from tradingbot.envs import ENV_IDS, EnvConfig, TradingEnv, default_world
+from tradingbot.envs import EnvConfig, TradingEnv
+from tradingbot.envs.registration import ENV_IDS, default_world
 from tradingbot.market.params import EpisodeRules, SimulatorParams
 
 HEADINGS = [

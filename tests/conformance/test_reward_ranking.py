@@ -16,7 +16,7 @@ from tradingbot.envs.world import World
 from tradingbot.evaluation.oracle.action_rule import DEFAULT_COST_FRAC, Information
 from tradingbot.evaluation.oracle_policy import TargetTable, oracle_policy
 from tradingbot.evaluation.rollout import roll_out, sleeve_config
-from tradingbot.rewards import REWARD_PRESETS
+from tradingbot.rewards.presets import REWARD_PRESETS
 
 RIVALS = ("random", "buy_and_hold", "expert")
 IDLE_IS_BEST = {"prototype"}  # its weight on drawdown outweighs this much edge; see the docs

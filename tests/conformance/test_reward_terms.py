@@ -14,14 +14,9 @@ import torch
 from fixtures.reward_steps import rollout, scalar_of, wild_step
 from tradingbot.market import SimulatorParams
 from tradingbot.market.advance import Advanced
-from tradingbot.rewards import (
-    OBJECTIVES,
-    REWARD_PRESETS,
-    RewardStack,
-    registered_terms,
-    reward_stack,
-    reward_term,
-)
+from tradingbot.rewards import RewardStack, registered_terms, reward_stack, reward_term
+from tradingbot.rewards.presets import REWARD_PRESETS
+from tradingbot.rewards.term import OBJECTIVES
 
 NAMES = tuple(registered_terms())
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "environments" / "rewards.md"

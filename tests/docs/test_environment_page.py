@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tradingbot.envs import ENV_IDS, ENV_PRESETS, flatten_layout, synthetic_world
+from tradingbot.envs import ENV_PRESETS, synthetic_world
 from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.registration import ENV_IDS
 from tradingbot.envs.single.info import LastStepInfo, ResetInfo
+from tradingbot.envs.spaces import flatten_layout
 from tradingbot.market.observation import PORTFOLIO_FEATURES, POSITION_FEATURES
 
 ROOT = Path(__file__).resolve().parents[2]

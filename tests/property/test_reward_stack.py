@@ -14,13 +14,13 @@ from tradingbot.market.costs import CostProfile
 from tradingbot.market.episodes import begin, drawn_symbols, possible_starts
 from tradingbot.market.simulation import step
 from tradingbot.rewards import (
-    REWARD_PRESETS,
     RewardStack,
     registered_terms,
     reward_preset,
     reward_stack,
     sum_by_objective,
 )
+from tradingbot.rewards.presets import REWARD_PRESETS
 
 weights = st.dictionaries(
     st.sampled_from(tuple(registered_terms())),

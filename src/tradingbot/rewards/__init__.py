@@ -6,17 +6,14 @@ A new term is a formula in the file of its objective in `rewards/terms`, and a l
 """
 
 from tradingbot.rewards.catalogue import register, registered_terms, reward_term
-from tradingbot.rewards.inputs import RewardInputs, reward_inputs
-from tradingbot.rewards.presets import REWARD_PRESETS, RewardConfig, reward_names, reward_preset
-from tradingbot.rewards.shaping import Potential, PotentialShaping
+from tradingbot.rewards.inputs import RewardInputs
+from tradingbot.rewards.presets import RewardConfig, reward_names, reward_preset
+from tradingbot.rewards.shaping import PotentialShaping
 from tradingbot.rewards.stack import RewardStack, reward_identity, reward_stack, sum_by_objective
-from tradingbot.rewards.term import OBJECTIVES, Bounds, RewardTerm
+from tradingbot.rewards.term import Bounds, RewardTerm
 
 __all__ = [
-    "OBJECTIVES",
-    "REWARD_PRESETS",
     "Bounds",
-    "Potential",
     "PotentialShaping",
     "RewardConfig",
     "RewardInputs",
@@ -25,7 +22,6 @@ __all__ = [
     "register",
     "registered_terms",
     "reward_identity",
-    "reward_inputs",
     "reward_names",
     "reward_preset",
     "reward_stack",

@@ -19,14 +19,13 @@ from tradingbot.envs import (
     World,
     cut_world,
     select_symbols,
-    symbol_index,
     synthetic_world,
     world_from_bars,
     world_from_panel,
 )
 from tradingbot.envs.build_world import world_from_market
 from tradingbot.envs.synthetic_market import synthetic_market
-from tradingbot.envs.world import _BY_BAR, FEATURE_BOUND
+from tradingbot.envs.world import _BY_BAR, FEATURE_BOUND, symbol_index
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.panel import Panel, build_panel, panel_specs
 from tradingbot.features.scaling import fit_scaler

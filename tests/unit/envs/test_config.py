@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tradingbot.domain.errors import ConfigError, DataError
-from tradingbot.envs import ENV_PRESETS, EnvConfig, World, start_mask, synthetic_world
+from tradingbot.envs import ENV_PRESETS, EnvConfig, World, synthetic_world
+from tradingbot.envs.config import start_mask
 from tradingbot.market.costs import cost_profile
 from tradingbot.market.params import EpisodeRules, SimulatorParams
 from tradingbot.rewards import RewardConfig, reward_preset

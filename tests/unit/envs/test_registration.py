@@ -9,8 +9,7 @@ import pytest
 
 from fixtures.trading_worlds import short_config
 from tradingbot.domain.errors import ConfigError, DataError
-from tradingbot.envs import ENV_IDS
-from tradingbot.envs.registration import VARIANT_IDS
+from tradingbot.envs.registration import ENV_IDS, VARIANT_IDS
 from tradingbot.market.params import SimulatorParams
 
 CURRICULUM = "TradingBot/Curriculum-v1"

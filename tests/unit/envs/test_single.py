@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from tradingbot.domain.errors import DataError, UserError
-from tradingbot.envs import EnvConfig, TradingEnv, World, flatten, synthetic_world
+from tradingbot.envs import EnvConfig, TradingEnv, World, synthetic_world
 from tradingbot.envs.batch import BatchSimulator
 from tradingbot.envs.single.info import LastStepInfo, ResetInfo, StepInfo
+from tradingbot.envs.spaces import flatten
 from tradingbot.market.params import AccountRules, EpisodeRules, SimulatorParams
 from tradingbot.risk.limits import RiskLimits
 

@@ -8,17 +8,16 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from tradingbot.envs import (
-    EnvConfig,
-    World,
+from tradingbot.envs import EnvConfig, World, synthetic_world
+from tradingbot.envs.spaces import (
+    PARTS,
     action_space,
     dict_space,
     flat_space,
     flatten,
     flatten_layout,
-    synthetic_world,
+    observation_space,
 )
-from tradingbot.envs.spaces import PARTS, observation_space
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,8 @@ from tradingbot.market.advance import advance
 from tradingbot.market.bars import Bar
 from tradingbot.market.costs import CostProfile
 from tradingbot.market.maths import FLOAT_MATHS, TENSOR_MATHS
-from tradingbot.rewards import RewardInputs, reward_inputs
+from tradingbot.rewards import RewardInputs
+from tradingbot.rewards.inputs import reward_inputs
 from tradingbot.risk import RiskLimits
 
 # Capital 100,000, largest position 15 % = 15,000 at the start.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tradingbot.rewards import OBJECTIVES, reward_preset, reward_stack, sum_by_objective
+from tradingbot.rewards import reward_preset, reward_stack, sum_by_objective
+from tradingbot.rewards.term import OBJECTIVES
 
 
 def test_terms_are_summed_by_what_they_are_for() -> None:

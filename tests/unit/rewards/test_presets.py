@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tradingbot.domain.errors import ConfigError
-from tradingbot.rewards import REWARD_PRESETS, RewardConfig, reward_preset
+from tradingbot.rewards import RewardConfig, reward_preset
+from tradingbot.rewards.presets import REWARD_PRESETS
 
 SPECIFIED = {
     "v31": {

@@ -12,13 +12,8 @@ from fixtures.reward_steps import rollout, wild_step
 from tradingbot.domain.errors import ConfigError
 from tradingbot.market import SimulatorParams
 from tradingbot.market.maths import TENSOR_MATHS
-from tradingbot.rewards import (
-    RewardStack,
-    reward_identity,
-    reward_inputs,
-    reward_preset,
-    reward_stack,
-)
+from tradingbot.rewards import RewardStack, reward_identity, reward_preset, reward_stack
+from tradingbot.rewards.inputs import reward_inputs
 
 
 def test_stack_orders_terms_by_catalogue_and_leaves_out_zeros() -> None:
