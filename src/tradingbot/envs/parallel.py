@@ -110,9 +110,8 @@ class TradingParallelEnv(ParallelEnv):  # type: ignore[misc]
         """
         acting = self.agents
         made = self.simulator.step_unchecked(self._row_of_actions(actions))
-        terminated = made.terminated.numpy(force=True)
-        truncated = made.truncated.numpy(force=True)
-        rewards = made.reward.numpy(force=True)
+        ends = made.terminated, made.truncated
+        terminated, truncated, rewards = (x.numpy(force=True) for x in (*ends, made.reward))
         results: ParallelStep = (
             self._observations(made, acting),
             {agent: float(rewards[self._lane[agent]]) for agent in acting},
@@ -135,11 +134,10 @@ class TradingParallelEnv(ParallelEnv):  # type: ignore[misc]
 
     def _infos_of(self, agents: list[str], account: Account) -> AgentInfos:
         equity, violations = account.equity.tolist(), account.violations.tolist()
-        lanes = {agent: self._lane[agent] for agent in agents}
-        infos: AgentInfos = {
-            agent: {"equity": equity[lane], "violations": violations[lane]}
-            for agent, lane in lanes.items()
-        }
+        infos: AgentInfos = {}
+        for agent in agents:
+            lane = self._lane[agent]
+            infos[agent] = {"equity": equity[lane], "violations": violations[lane]}
         if self._space != "discrete":
             return infos
         masks = self.simulator.action_masks().numpy(force=True).astype(np.int8)

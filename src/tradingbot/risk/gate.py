@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,12 +15,10 @@ from tradingbot.risk.order_rules import RULES
 from tradingbot.risk.rule import OrderView, RiskRule, RiskVerdict, SessionRule
 from tradingbot.risk.session_rules import SESSION_RULES
 
-_Rule = TypeVar("_Rule", RiskRule, SessionRule)
-
 
 def judge(limits: RiskLimits, view: OrderView, rules: Sequence[RiskRule] = RULES) -> Tensor:
     """Return the code of the first rule that denies each order, (B,) int32; 0 where none does."""
-    return _first_denial(view, rules, lambda rule: rule.check(limits, view))
+    return _first_denial(limits, view, rules)
 
 
 def judge_session(
@@ -39,19 +37,9 @@ def judge_session(
         is_simulation: Facts that are not kept leave a rule inactive if the rule is declared so;
             otherwise, unknown is denied.
     """
-    asked = active_session_rules(view, rules, is_simulation=is_simulation)
-    return _first_denial(view, asked, lambda rule: _session_verdict(rule, limits, view))
-
-
-def active_session_rules(
-    view: OrderView, rules: Sequence[SessionRule] = SESSION_RULES, *, is_simulation: bool = False
-) -> list[SessionRule]:
-    """Return the rules that are asked; all of them outside a simulation."""
-    return [
-        rule
-        for rule in rules
-        if not (is_simulation and rule.inactive_in_simulation and not _facts(rule, view))
-    ]
+    if is_simulation:
+        rules = [r for r in rules if _facts(r, view) or not r.inactive_in_simulation]
+    return _first_denial(limits, view, rules)
 
 
 def explain(
@@ -61,8 +49,7 @@ def explain(
 
     Example: `MAX_POSITION: limit=15000 observed=17250`.
     """
-    code = int(judge(limits, view, rules)[lane])
-    return _words(code, lane, rules, lambda rule: rule.check(limits, view))
+    return _words(limits, view, lane, rules)
 
 
 def explain_session(
@@ -72,21 +59,29 @@ def explain_session(
 
     Example: `DAILY_LOSS: limit=0.02 observed=0.0214`; observed=nan where a fact is unknown.
     """
-    code = int(judge_session(limits, view, rules)[lane])
-    return _words(code, lane, rules, lambda rule: _session_verdict(rule, limits, view))
+    return _words(limits, view, lane, rules)
 
 
 def _first_denial(
-    view: OrderView, rules: Sequence[_Rule], verdict_of: Callable[[_Rule], RiskVerdict]
+    limits: Any, view: OrderView, rules: Sequence[RiskRule] | Sequence[SessionRule]
 ) -> Tensor:
     reduces = view.reduces
     denial = torch.full_like(view.halted, Denial.NONE)
     for rule in reversed(rules):
-        denied = verdict_of(rule).denied
+        denied = _verdict_of(rule, limits, view).denied
         if not rule.judges_reducing:
             denied = denied & ~reduces
         denial = torch.where(denied, int(rule.code), denial)
     return torch.where(view.order == 0.0, int(Denial.NONE), denial)
+
+
+def _verdict_of(rule: RiskRule | SessionRule, limits: Any, view: OrderView) -> RiskVerdict:
+    if isinstance(rule, RiskRule):
+        return rule.check(limits, view)
+    if facts := _facts(rule, view):
+        return rule.check(limits, view, *facts)
+    unknown = torch.full_like(view.mark, math.nan)
+    return RiskVerdict(torch.isnan(unknown), math.nan, unknown)
 
 
 def _facts(rule: SessionRule, view: OrderView) -> list[Tensor]:
@@ -96,22 +91,13 @@ def _facts(rule: SessionRule, view: OrderView) -> list[Tensor]:
     return kept if len(kept) == len(facts) else []
 
 
-def _session_verdict(rule: SessionRule, limits: SessionLimits, view: OrderView) -> RiskVerdict:
-    if facts := _facts(rule, view):
-        return rule.check(limits, view, *facts)
-    unknown = torch.full_like(view.mark, math.nan)
-    return RiskVerdict(torch.isnan(unknown), math.nan, unknown)
-
-
 def _words(
-    code: int, lane: int, rules: Sequence[_Rule], verdict_of: Callable[[_Rule], RiskVerdict]
+    limits: Any, view: OrderView, lane: int, rules: Sequence[RiskRule] | Sequence[SessionRule]
 ) -> str | None:
+    code = int(_first_denial(limits, view, rules)[lane])
     for rule in rules:
         if rule.code == code:
-            verdict = verdict_of(rule)
-            limit, observed = (
-                float(x[lane]) if isinstance(x, Tensor) else float(x)
-                for x in (verdict.limit, verdict.observed)
-            )
+            _, *numbers = _verdict_of(rule, limits, view)
+            limit, observed = (float(x[lane] if isinstance(x, Tensor) else x) for x in numbers)
             return f"{rule.code.name}: limit={limit:.10g} observed={observed:.10g}"
     return None

@@ -193,7 +193,8 @@ def harder_world(world: World, knobs: Knobs, *, seed: int) -> World:
         world.present,
         world.closed_at,
         world.symbols,
-        label=f"{world.label}, made harder: {_in_words(knobs)}",
+        label=f"{world.label}, made harder: volatility × {knobs.volatility_factor:g}, "
+        f"trend clarity {knobs.trend_clarity:g}, noise {knobs.noise_frac:g}",
         synthetic=True,  # whatever it was before, these bars were not observed
     )
     known = {*BAR_FIELDS, WEEKDAY.name}
@@ -210,11 +211,4 @@ def harder_world(world: World, knobs: Knobs, *, seed: int) -> World:
         feature_names=world.feature_names,
         probabilities=world.probabilities,
         usable=changed.usable & world.usable,
-    )
-
-
-def _in_words(knobs: Knobs) -> str:
-    return (
-        f"volatility × {knobs.volatility_factor:g}, trend clarity {knobs.trend_clarity:g}, "
-        f"noise {knobs.noise_frac:g}"
     )

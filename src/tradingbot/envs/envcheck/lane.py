@@ -88,11 +88,7 @@ class LaneEnv(gymnasium.Env[Any, Any]):
 
 
 def _describe(account: Account) -> dict[str, Any]:
-    return {
-        "cash": _of_lane(account.cash),
-        "equity": _of_lane(account.equity),
-        "units": _of_lane(account.units),
-    }
+    return {name: _of_lane(getattr(account, name)) for name in ("cash", "equity", "units")}
 
 
 def _of_lane(values: Tensor) -> float:

@@ -85,14 +85,9 @@ def rebalance(
     turnover = traded / value if value > 0.0 else 0.0
     held = moved * np.append(moves.within, 1.0)
     growth = float(held.sum())
-    return Rebalanced(
-        growth=growth,
-        cost=max(1.0 - cost_frac * turnover, 0.0),
-        weights=_charge_debts(held) / growth
-        if growth > 0.0
-        else np.append(np.zeros(len(held) - 1), 1.0),
-        turnover_frac=turnover,
-    )
+    all_cash = np.append(np.zeros(len(held) - 1), 1.0)
+    left = _charge_debts(held) / growth if growth > 0.0 else all_cash
+    return Rebalanced(growth, max(1.0 - cost_frac * turnover, 0.0), left, turnover)
 
 
 def attainable(at_open: FloatArray, wanted: FloatArray, movable: NDArray[np.bool_]) -> FloatArray:
