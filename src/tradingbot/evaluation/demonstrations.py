@@ -32,11 +32,8 @@ def demonstrator(task: PopulationTask, policy: Policy) -> Callable[[Observation]
         ConfigError: If the task does not show the position.
     """
     if _SIZE not in task.private_names:
-        raise ConfigError(
-            "the task must show the position to a rule",
-            was=", ".join(task.private_names),
-            remedy=f"Show {_SIZE!r} too",
-        )
+        rule = "the task must show the position to a rule"
+        raise ConfigError(rule, was=", ".join(task.private_names), remedy=f"Show {_SIZE!r} too")
     n_features = len(task.world.feature_names)
     n_regimes = len(task.world.regime_names)
     flat = task.table.reshape(-1, task.table.shape[-1])

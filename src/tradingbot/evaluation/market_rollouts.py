@@ -218,12 +218,9 @@ def named_policy(name: str, subject: RolloutMarket, costs: CostProfile, *, seed:
     if name not in ORACLES:
         return baseline(name, subject.world, seed=seed, scaled=subject.scaled)
     if subject.market is None:
-        raise DataError(
-            f"policy {name!r} must have a synthetic market: it reads the latent state",
-            was="observed data",
-            where=subject.world.label,
-            remedy=f"Leave it out: --policies {','.join(USUAL_RULES)}",
-        )
+        rule = f"policy {name!r} must have a synthetic market: it reads the latent state"
+        remedy = f"Leave it out: --policies {','.join(USUAL_RULES)}"
+        raise DataError(rule, was="observed data", where=subject.world.label, remedy=remedy)
     return oracle_policy(
         subject.market, subject.world, cost_frac=costs.one_way_frac, information=ORACLES[name]
     )

@@ -48,10 +48,7 @@ def _on_world(
     clock = market.closed_at.astype("datetime64[us]").astype(np.int64)
     bar = np.searchsorted(clock, world.closed_at).clip(max=len(clock) - 1)
     if set(world.symbols) - set(column) or (clock[bar] != world.closed_at).any():
-        raise DataError(
-            "an oracle must know every symbol and bar of the world",
-            was="one that its market does not have",
-            where=world.label,
-        )
+        rule = "an oracle must know every symbol and bar of the world"
+        raise DataError(rule, was="one that its market does not have", where=world.label)
     columns = np.array([column[symbol] for symbol in world.symbols])
     return np.ascontiguousarray(values[np.ix_(bar, columns)].T)

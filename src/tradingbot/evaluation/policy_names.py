@@ -53,21 +53,13 @@ def require_known_policies(names: Sequence[str], root: Path, *, has_market: bool
     for name in runs:
         is_known = "/" in name or any(each.startswith(name) for each in known)
         if has_market and is_known:
-            raise ConfigError(
-                "a run must be backtested on its own data; rules alone trade another market",
-                was=repr(name),
-                remedy="Leave --dataset and --market out",
-            )
+            rule = "a run must be backtested on its own data; rules alone trade another market"
+            raise ConfigError(rule, was=repr(name), remedy="Leave --dataset and --market out")
         if not is_known:
-            raise ConfigError(
-                "policy must be a run or a known rule",
-                was=repr(name),
-                where=f"runs of {root}",
-                remedy=suggest(name, [*known, *rules]),
-            )
+            rule = "policy must be a run or a known rule"
+            remedy = suggest(name, [*known, *rules])
+            raise ConfigError(rule, was=repr(name), where=f"runs of {root}", remedy=remedy)
     if not names or not (has_market or runs):
-        raise ConfigError(
-            "a backtest must have a run, or a rule and a market to trade on",
-            was="neither" if not names else "rules alone",
-            remedy="Add --dataset or --market, or name a run",
-        )
+        rule = "a backtest must have a run, or a rule and a market to trade on"
+        remedy = "Add --dataset or --market, or name a run"
+        raise ConfigError(rule, was="neither" if not names else "rules alone", remedy=remedy)

@@ -113,11 +113,8 @@ def measure_facts(
         DataError: If the grid has fewer than 300 bars: the facts would be noise.
     """
     if inputs.shape[0] < _MIN_BARS:
-        raise DataError(
-            f"stylised facts need {_MIN_BARS} bars or more",
-            was=inputs.shape[0],
-            remedy="Choose a longer period",
-        )
+        rule = f"stylised facts need {_MIN_BARS} bars or more"
+        raise DataError(rule, was=inputs.shape[0], remedy="Choose a longer period")
     grid = day_grid(inputs.closed_at, inputs.time_zone)
     returns = log_returns(inputs.bars["close"])
     scaled = deseasonalise(returns, grid)

@@ -50,19 +50,13 @@ class Gate:
         require(bool(phase and what), "name must be phase/what", self)
         where = f"gate {self.name!r}"
         if self.metric not in KNOWN and not self.metric.startswith(BENCH_PREFIX):
-            raise ConfigError(
-                "a gate must ask for a known metric",
-                was=repr(self.metric),
-                where=where,
-                remedy=suggest(self.metric, KNOWN),
-            )
+            rule = "a gate must ask for a known metric"
+            remedy = suggest(self.metric, KNOWN)
+            raise ConfigError(rule, was=repr(self.metric), where=where, remedy=remedy)
         for value, known in ((self.comparison, Comparison), (self.judged_by, JudgedBy)):
             if value not in get_args(known):
-                raise ConfigError(
-                    f"a gate must have one of {', '.join(get_args(known))}",
-                    was=repr(value),
-                    where=where,
-                )
+                rule = f"a gate must have one of {', '.join(get_args(known))}"
+                raise ConfigError(rule, was=repr(value), where=where)
         require(math.isfinite(self.target), "target must be finite", self)
 
     @property

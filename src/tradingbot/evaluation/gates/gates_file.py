@@ -42,12 +42,9 @@ def load_gates(reference: str | Path = DEFAULT_GATES) -> tuple[Gate, ...]:
         )
     gates = tuple(_read(entry, index, document) for index, entry in enumerate(entries))
     if not any(gate.required and gate.phase == EDGE_PHASE for gate in gates):
-        raise ConfigError(
-            "gates must ask for an edge: one of the phase edge must be required",
-            was="none",
-            where=str(files[0]),
-            remedy="Keep the product's own of that phase: tradingbot gates --print",
-        )
+        rule = "gates must ask for an edge: one of the phase edge must be required"
+        remedy = "Keep the product's own of that phase: tradingbot gates --print"
+        raise ConfigError(rule, was="none", where=str(files[0]), remedy=remedy)
     return gates
 
 
@@ -99,12 +96,9 @@ def _bench_value(record: Any, number: int, file: Path) -> dict[str, float]:
 
 
 def _refuse_bench(file: Path, was: str) -> NoReturn:
-    raise DataError(
-        "benchmarks must be the JSON of tradingbot bench",
-        was=was,
-        where=str(file),
-        remedy="Write it with e.g.: tradingbot bench simulator --json > simulator.json",
-    )
+    rule = "benchmarks must be the JSON of tradingbot bench"
+    remedy = "Write it with e.g.: tradingbot bench simulator --json > simulator.json"
+    raise DataError(rule, was=was, where=str(file), remedy=remedy)
 
 
 def _read(entry: Any, index: int, document: Document) -> Gate:

@@ -45,11 +45,9 @@ def wealth_of(returns: ArrayLike) -> FloatArray:
     with np.errstate(over="ignore"):
         worth = np.concatenate([[1.0], np.cumprod(growth)])
     if not np.isfinite(worth).all():
-        raise DataError(
-            "returns must compound to a finite worth",
-            was=f"{growth.max() - 1.0:.6g} at most",
-            remedy="Check the unit: returns are shares, 0.01 for one per cent",
-        )
+        rule = "returns must compound to a finite worth"
+        remedy = "Check the unit: returns are shares, 0.01 for one per cent"
+        raise DataError(rule, was=f"{growth.max() - 1.0:.6g} at most", remedy=remedy)
     return worth
 
 
@@ -249,9 +247,7 @@ def _finite_worth(equity: ArrayLike) -> FloatArray:
     worth = np.asarray(equity, dtype=np.float64)
     if worth.ndim == 0 or len(worth) == 0 or not np.isfinite(worth).all():
         bad = worth[~np.isfinite(worth)].ravel()
-        raise DataError(
-            "equity must have a finite worth at every bar",
-            was=bad[0] if len(bad) else f"shape {worth.shape}",
-            remedy="Look for a price that is missing while a position is held",
-        )
+        rule = "equity must have a finite worth at every bar"
+        remedy = "Look for a price that is missing while a position is held"
+        raise DataError(rule, was=bad[0] if len(bad) else f"shape {worth.shape}", remedy=remedy)
     return worth

@@ -153,10 +153,8 @@ def voluntary_trade_rate(asked: NDArray[np.bool_], traded: NDArray[np.bool_]) ->
         NaN for no step.
     """
     if asked.shape != traded.shape or asked.dtype != bool or traded.dtype != bool:
-        raise DataError(
-            "asked and traded must be truth values of one shape",
-            was=f"{asked.dtype} {asked.shape}, {traded.dtype} {traded.shape}",
-        )
+        rule = "asked and traded must be truth values of one shape"
+        raise DataError(rule, was=f"{asked.dtype} {asked.shape}, {traded.dtype} {traded.shape}")
     return float((asked & traded).mean()) if asked.size else math.nan
 
 

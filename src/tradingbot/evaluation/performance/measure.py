@@ -49,12 +49,10 @@ def require_finite(played: Backtest) -> Backtest:
     if len(bad):
         bar, symbol = (int(place) for place in bad[0])
         at = played.closed_at[bar].astype("datetime64[us]")
-        raise DataError(
-            "equity must be a number at every bar",
-            was=played.equity[bar, symbol],
-            where=f"{played.policy}, {played.symbols[symbol]}, {at} UTC",
-            remedy="Look at the prices of that bar: tradingbot data validate",
-        )
+        rule = "equity must be a number at every bar"
+        where = f"{played.policy}, {played.symbols[symbol]}, {at} UTC"
+        remedy = "Look at the prices of that bar: tradingbot data validate"
+        raise DataError(rule, was=played.equity[bar, symbol], where=where, remedy=remedy)
     return played
 
 

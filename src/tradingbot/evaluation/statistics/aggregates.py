@@ -79,11 +79,8 @@ def aggregate_interval(
     matrix = inputs.finite_matrix(scores, "scores", at_least=2)
     measure = _AGGREGATES.get(aggregate)
     if measure is None:
-        raise ConfigError(
-            "aggregate must be a known one",
-            was=repr(aggregate),
-            remedy=suggest(str(aggregate), _AGGREGATES),
-        )
+        rule = "aggregate must be a known one"
+        raise ConfigError(rule, was=repr(aggregate), remedy=suggest(str(aggregate), _AGGREGATES))
     generator = stream(seed, "bootstrap", "runs")
     sizes = chunk_sizes(inputs.require_count(n_draws, "n_draws"), matrix.size)
     draws = np.concatenate([measure(_resampled(matrix, size, generator)) for size in sizes])

@@ -102,10 +102,8 @@ def effective_trials(mean_correlation: float, n_trials: int) -> float:
         ConfigError: If M is below 1 or ρ̄ outside [−1, 1].
     """
     if n_trials < 1 or not -1.0 <= mean_correlation <= 1.0:
-        raise ConfigError(
-            "n_trials must be 1 or more and mean_correlation within [−1, 1]",
-            was=f"{n_trials}, {mean_correlation}",
-        )
+        rule = "n_trials must be 1 or more and mean_correlation within [−1, 1]"
+        raise ConfigError(rule, was=f"{n_trials}, {mean_correlation}")
     rho = max(mean_correlation, 0.0)
     return rho + (1.0 - rho) * n_trials
 

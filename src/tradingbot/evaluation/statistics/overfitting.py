@@ -109,11 +109,9 @@ def _trials(returns: ArrayLike, n_blocks: int) -> FloatArray:
         raise DataError("returns must have two trials or more", was=matrix.shape[1])
     stuck = np.flatnonzero(~moves(matrix) & (matrix[0] != 0.0))
     if len(stuck):
-        raise DataError(
-            "a trial must move or stay at 0",
-            was=f"a constant {matrix[0, stuck[0]]:.6g}",
-            where=f"column {stuck[0]}",
-        )
+        rule = "a trial must move or stay at 0"
+        where = f"column {stuck[0]}"
+        raise DataError(rule, was=f"a constant {matrix[0, stuck[0]]:.6g}", where=where)
     return matrix[len(matrix) % n_blocks :]
 
 

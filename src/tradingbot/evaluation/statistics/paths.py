@@ -69,11 +69,8 @@ def path_returns(folds: CombinatorialFolds, fold_returns: ArrayLike) -> FloatArr
             joined[path, test.start : test.stop] = returns[split, test.start : test.stop]
     if not np.isfinite(joined).all():
         path, bar = (int(index) for index in np.argwhere(~np.isfinite(joined))[0])
-        raise DataError(
-            "every bar of every path must have a finite return",
-            was=joined[path, bar],
-            where=f"path {path}, bar {bar}",
-        )
+        rule = "every bar of every path must have a finite return"
+        raise DataError(rule, was=joined[path, bar], where=f"path {path}, bar {bar}")
     return joined
 
 

@@ -39,11 +39,8 @@ def interval_of(returns: ArrayLike, statistic: Statistic = mean_of) -> Interval:
     """
     numbers = finite_series(returns, "returns")
     if len(numbers) < MIN_BARS:
-        raise DataError(
-            f"an interval must rest on {MIN_BARS} bars or more",
-            was=len(numbers),
-            remedy="Use a longer period",
-        )
+        rule = f"an interval must rest on {MIN_BARS} bars or more"
+        raise DataError(rule, was=len(numbers), remedy="Use a longer period")
 
     def defined(histories: FloatArray) -> FloatArray:
         return np.asarray(np.nan_to_num(statistic(histories), nan=0.0))

@@ -204,11 +204,9 @@ def annualisation_factor(bars_per_year: int, autocorrelations: ArrayLike = ()) -
 def _unit_variance(sharpe: float, skew: float, kurtosis: float) -> float:
     """Variance of a Sharpe ratio times T; ≥ 0 for every moment that a distribution can have."""
     if kurtosis < 1.0 + skew**2 - _ROUNDING * (1.0 + skew**2):
-        raise DataError(
-            "kurtosis must be at least 1 + skew²",
-            was=f"kurtosis {kurtosis:.6g}, skew {skew:.6g}",
-            remedy="Pass Pearson kurtosis (normal = 3), not excess kurtosis",
-        )
+        rule = "kurtosis must be at least 1 + skew²"
+        remedy = "Pass Pearson kurtosis (normal = 3), not excess kurtosis"
+        raise DataError(rule, was=f"kurtosis {kurtosis:.6g}, skew {skew:.6g}", remedy=remedy)
     variance = 1.0 - skew * sharpe + (kurtosis - 1.0) / 4.0 * sharpe**2
     return variance if math.isnan(variance) else max(variance, 0.0)
 

@@ -127,11 +127,8 @@ def _differences(candidates: ArrayLike, baseline: ArrayLike) -> FloatArray:
     gains = matrix - reference[:, None]
     stuck = np.flatnonzero(~moves(gains) & (gains[0] != 0.0))
     if len(stuck):
-        raise DataError(
-            "a candidate must not differ from the baseline by a constant",
-            was=f"{gains[0, stuck[0]]:.6g}",
-            where=f"column {stuck[0]}",
-        )
+        rule = "a candidate must not differ from the baseline by a constant"
+        raise DataError(rule, was=f"{gains[0, stuck[0]]:.6g}", where=f"column {stuck[0]}")
     return gains
 
 
