@@ -38,7 +38,7 @@ def test_gate_compares_below_at_and_above_its_target(
     [
         ({"metric": "sharp_annual"}, "did you mean|sharpe_annual"),
         ({"comparison": "="}, ">="),
-        ({"judged_by": "middle"}, "estimate, low, high"),
+        ({"judged_by": "middle"}, "estimate, low or high"),
         ({"target": float("nan")}, "finite"),
         ({"target": "1"}, "type float"),
         ({"required": "no"}, "type bool"),

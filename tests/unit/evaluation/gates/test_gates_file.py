@@ -90,7 +90,10 @@ def test_edited_gate_is_the_one_that_is_judged(tmp_path: Path) -> None:
         ),
         (ONE.replace("words", "wording"), r"known, was 'wording' \(.*mine.yaml:3\)"),
         (ONE.replace("    target: 1.0\n", ""), "no 'target'"),
-        (ONE.replace('">"', '"~"'), "one of"),
+        (
+            ONE.replace('">"', '"~"'),
+            r"comparison must be >, >=, < or <=, was '~' \(.*mine.yaml:2\)",
+        ),
         (ONE.replace("1.0", "high"), "target"),
         (ONE.replace("edge/sharpe", "7"), "text"),
         (ONE.replace("edge/", "final/"), "ask for an edge"),
