@@ -29,6 +29,7 @@ from tradingbot.market.native.step import (
     PLACE,
     NativeProgram,
     native_program,
+    padded_stride,
     place_call,
     refuse_row,
 )
@@ -57,21 +58,21 @@ class NativeEnvLanes:
         self._space, self.n_lanes = config.rules.action.space, n_lanes
         self._episode_bars = config.rules.episode.episode_bars
         real = _NUMPY[market.dtype]
-        self.money = np.zeros((N_MONEY, n_lanes), real)
-        self.counts = np.zeros((N_COUNTS, n_lanes), np.int32)
+        self.money = _rows(N_MONEY, n_lanes, real)
+        self.counts = _rows(N_COUNTS, n_lanes, np.int32)
         """The accounts, stepped in place."""
-        self.private = np.zeros((N_PRIVATE, n_lanes), real)
-        self.final_private = np.zeros((N_PRIVATE, n_lanes), real)
+        self.private = _rows(N_PRIVATE, n_lanes, real)
+        self.final_private = _rows(N_PRIVATE, n_lanes, real)
         self.reward = np.zeros(n_lanes, real)
-        self.terms = np.zeros((program.n_terms, n_lanes), real)
+        self.terms = _rows(program.n_terms, n_lanes, real)
         self.executed = np.zeros(n_lanes, np.int32)
         self.flags = np.zeros((3, n_lanes), np.bool_)
         """Terminated, truncated, traded."""
         self.allowed = np.zeros((program.n_codes, n_lanes), np.bool_)
-        self.final_money = np.zeros((N_MONEY, n_lanes), real)
-        self.final_counts = np.zeros((N_COUNTS, n_lanes), np.int32)
+        self.final_money = _rows(N_MONEY, n_lanes, real)
+        self.final_counts = _rows(N_COUNTS, n_lanes, np.int32)
         self.equity = np.zeros(n_lanes, real)
-        self.details = np.zeros((len(DETAILS), n_lanes), real)
+        self.details = _rows(len(DETAILS), n_lanes, real)
         layout = {part.name: part for part in flatten_layout(world, config)}
         self.observation = np.zeros((n_lanes, layout["regime"].stop), np.float32)
         self.final_observation = np.zeros_like(self.observation)
@@ -116,6 +117,8 @@ class NativeEnvLanes:
         }
         numbers = {name: array.ctypes.data for name, array in arrays.items()} | {
             "lanes": self.n_lanes,
+            "stride": padded_stride(self.n_lanes),
+            "next_stride": padded_stride(self.n_lanes),
             "threads": torch.get_num_threads(),
             "rates_differ": 1,
             "action_kind": ACTION_KINDS[torch.from_numpy(self.action).dtype],
@@ -192,6 +195,11 @@ def make_native_lanes(
     reward = config.reward_stack
     program = native_program(config.rules, reward, market.dtype, reward_identity(reward))
     return None if program is None else NativeEnvLanes(program, world, config, market, n_lanes)
+
+
+def _rows(n_rows: int, n_lanes: int, dtype: Any) -> NDArray[Any]:
+    """Lay out rows (n_rows, n_lanes) of zeros that do not meet in the sets of a cache."""
+    return np.zeros((n_rows, padded_stride(n_lanes)), dtype)[:, :n_lanes]
 
 
 def _account(money: NDArray[Any], counts: NDArray[np.int32]) -> Account:

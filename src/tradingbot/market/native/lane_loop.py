@@ -7,7 +7,8 @@ GCC's extension of C, which Clang has as well. Logarithms and the like are calle
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 
@@ -24,37 +25,53 @@ Stores = Sequence[tuple[str, Sequence[Value]]]
 """Name of an array of rows, and the values that are written into its rows."""
 
 
-def write_lane_loop(program: LaneProgram, loads: Loads, stores: Stores) -> list[str]:
+def write_lane_loop(
+    program: LaneProgram, loads: Loads, stores: Stores, *, abreast: int = 1
+) -> list[str]:
     """Write a loop over the first `n` lanes of a block, `n` ≤ `BLOCK_LANES`.
 
     Arrays are rows of `BLOCK_LANES` numbers, aligned to vectors. Lanes beyond `n` that share a
-    vector with one of the block are computed as well, and mean nothing.
+    pass of the loop with one of the block are computed as well, and mean nothing.
 
     Args:
         program: What is computed.
         loads: Where inputs come from.
         stores: Where results go.
+        abreast: Vectors in one pass. A lane is one long chain of operations that wait for each
+            other; those of a second vector fill the gaps. Few lanes do not repay it.
     """
-    wanted = [value for _, values in stores for value in values]
-    statements = program.needed(wanted)
-    read = {name for statement in statements for name in statement.operands}
-    read.update(value.text for value in wanted)
-    types = _TYPES_OF_KIND
-    return [
-        "for (int l = 0; l < n; l += WIDTH) {",
-        *(
-            f"const {types[kind]} {name} = *(const {types[kind]} *)&{row}[l];"
-            for name, (kind, row) in loads.items()
-            if name in read
-        ),
-        *(f"const {types[kind]} {name} = {text};" for name, kind, text, _ in statements),
-        *(
-            f"*({types[value.kind]} *)&{array}[{place}][l] = {value.text};"
-            for array, values in stores
-            for place, value in enumerate(values)
-        ),
-        "}",
-    ]
+    types, written = _TYPES_OF_KIND, set[str]()
+
+    def compute(name: str) -> Iterator[str]:
+        """Write what a value follows from and itself, each right before its first use."""
+        if name in written:
+            return
+        written.add(name)
+        if name in loads:
+            kind, row = loads[name]
+            yield f"const {types[kind]} {name} = *(const {types[kind]} *)&{row}[l];"
+        elif name in program.written:
+            _, kind, text, operands = program.written[name]
+            for operand in operands:
+                yield from compute(operand)
+            yield f"const {types[kind]} {name} = {text};"
+
+    lines = []
+    for array, values in stores:
+        for place, value in enumerate(values):
+            lines += compute(value.text)
+            lines.append(f"*({types[value.kind]} *)&{array}[{place}][l] = {value.text};")
+    names = re.compile(rf"\b(?:{'|'.join(written)})\b")
+    copies = [_of_vector(line, names, k) for line in lines for k in range(abreast)]
+    return [f"for (int l = 0; l < n; l += {abreast} * WIDTH) {{", *copies, "}"]
+
+
+def _of_vector(line: str, names: re.Pattern[str], place: int) -> str:
+    """Write a statement for the vector at a place of a pass: its own variables, its own lanes."""
+    if place == 0:
+        return line
+    own = names.sub(lambda found: f"{found[0]}_at_{place}", line)
+    return own.replace("[l]", f"[l + {place} * WIDTH]")
 
 
 def vector_types(dtype: torch.dtype) -> str:
@@ -143,6 +160,17 @@ COPIES = """\
 #define WRITE(target, row, n) do { \\
     if ((n) == BLOCK) for (int l = 0; l < BLOCK; l++) (target)[l] = (row)[l]; \\
     else for (int l = 0; l < (n); l++) (target)[l] = (row)[l]; } while (0)
+#ifdef __AVX__ /* past the caches, which would fetch every line that is written */
+#define STREAM(target, row, n) do { \\
+    if ((n) == BLOCK && sizeof(*(target)) == sizeof(*(row)) && (uintptr_t)(target) % 32 == 0) \\
+      for (int l = 0; l < BLOCK; l += WIDTH) \\
+        _mm256_stream_si256((__m256i *)&(target)[l], *(const __m256i *)&(row)[l]); \\
+    else WRITE(target, row, n); } while (0)
+#define FINISH_STREAMS _mm_sfence /* before another thread is told */
+#else
+#define STREAM WRITE
+#define FINISH_STREAMS() ((void)0)
+#endif
 #define WRITE_FLAGS(target, row, n) do { \\
     if ((n) == BLOCK) for (int l = 0; l < BLOCK; l++) (target)[l] = (row)[l] & 1; \\
     else for (int l = 0; l < (n); l++) (target)[l] = (row)[l] & 1; } while (0)

@@ -6,7 +6,6 @@ Results are those of the tensors, bit for bit but for logarithms and the like.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,10 @@ N_MONEY = len(FLOAT_FIELDS)
 N_COUNTS = len(COUNT_FIELDS) + len(Action)
 PLACE = {name: place for place, name in enumerate(CALL_FIELDS)}
 """Field of a call → its place."""
+_N_VARYING = PLACE["allowed"] + 1
+"""Fields before this place differ from call to call, the others are those of the market."""
+_Call = ctypes.c_int64 * len(CALL_FIELDS)
+_LINE_NUMBERS, _PADDED_LANES = 16, 256
 _SOURCES = ("domain", "market", "rewards", "risk")
 """What a program is made from, below the package."""
 _LOADED: dict[tuple[Any, ...], NativeProgram | None] = {}
@@ -118,31 +121,39 @@ class _Bound:
             (torch.int64, torch.int32) if discrete else (torch.float32, torch.float64)
         )
         self._n_starts = None if starts is None else len(starts.key)
-        self._kept, self._call = place_call(market, starts, rules.episode.episode_bars)
+        self._kept, call = place_call(market, starts, rules.episode.episode_bars)
+        self._call = call.tobytes()
 
     def __call__(self, rates: Tensor, account: PackedAccount, action: Tensor) -> PackedStep:
         if not self._fits(rates, account, action):
             return self._by_tensors(rates, account, action)  # they know how to spread and to refuse
-        given = [tensor.contiguous() for tensor in (rates, *account, action)]
-        n_lanes, real = len(action), self._dtype
-        n_codes, empty = self._program.n_codes, torch.empty
+        rates, action = rates.contiguous(), action.contiguous()
+        money, counts, stride = _with_common_stride(account)
+        n_lanes, real, program = len(action), self._dtype, self._program
+        apart = padded_stride(n_lanes)
+        empty, flags = torch.empty_strided, torch.bool
         results = (
-            empty(N_MONEY, n_lanes, dtype=real),
-            empty(N_COUNTS, n_lanes, dtype=torch.int32),
-            empty(N_PRIVATE, n_lanes, dtype=real),
-            empty(N_PRIVATE, n_lanes, dtype=real),
-            empty(n_lanes, dtype=real),
-            empty(self._program.n_terms, n_lanes, dtype=real),
-            empty(n_lanes, dtype=torch.int32),
-            *(empty(n_lanes, dtype=torch.bool) for _ in range(3)),
-            empty(n_codes, n_lanes, dtype=torch.bool),
+            empty((N_MONEY, n_lanes), (apart, 1), dtype=real),
+            empty((N_COUNTS, n_lanes), (apart, 1), dtype=torch.int32),
+            empty((N_PRIVATE, n_lanes), (apart, 1), dtype=real),
+            empty((N_PRIVATE, n_lanes), (apart, 1), dtype=real),
+            empty((n_lanes,), (1,), dtype=real),
+            empty((program.n_terms, n_lanes), (apart, 1), dtype=real),
+            empty((n_lanes,), (1,), dtype=torch.int32),
+            *(empty((n_lanes,), (1,), dtype=flags) for _ in range(3)),
+            empty((program.n_codes, n_lanes), (n_lanes, 1), dtype=flags),
         )
-        call = self._call.copy()
-        fill_call(call, given, results)
-        if self._program.function(call.ctypes.data) < 0:
+        call = _Call.from_buffer_copy(self._call)
+        call[:_N_VARYING] = [
+            *(n_lanes, stride, apart, torch.get_num_threads()),
+            *(rates.data_ptr(), rates.dim() == 2, money.data_ptr(), counts.data_ptr()),
+            *(action.data_ptr(), ACTION_KINDS[action.dtype]),
+            *(result.data_ptr() for result in results),
+        ]
+        if program.function(call) < 0:
             raise refuse_row()
-        money, counts, private, final, reward, terms, executed, *flags, allowed = results
-        terminated, truncated, traded = flags
+        money, counts, private, final, reward, terms, executed, *ends, allowed = results
+        terminated, truncated, traded = ends
         return PackedStep(
             PackedAccount(money, counts),
             private,
@@ -189,19 +200,22 @@ def place_call(
     return kept, call
 
 
-_RESULTS = slice(PLACE["next_money"], PLACE["allowed"] + 1)
+def padded_stride(n_lanes: int) -> int:
+    """Return how many numbers apart rows of lanes lie: an odd number of cache lines of float32.
+
+    Rows of a power of two would share the same few sets of every cache. Few lanes lie side by side.
+    """
+    if n_lanes < _PADDED_LANES:
+        return n_lanes
+    return (-(-n_lanes // _LINE_NUMBERS) | 1) * _LINE_NUMBERS
 
 
-def fill_call(call: NDArray[np.int64], given: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-    """Write lanes into a call: rates, money, counts and actions, and where results go."""
-    rates, money, counts, action = given
-    n_lanes = len(action)
-    call[PLACE["lanes"]], call[PLACE["threads"]] = n_lanes, torch.get_num_threads()
-    call[PLACE["rates"]], call[PLACE["rates_differ"]] = rates.data_ptr(), rates.dim() == 2
-    call[PLACE["money"]], call[PLACE["counts"]] = money.data_ptr(), counts.data_ptr()
-    call[PLACE["action"]] = action.data_ptr()
-    call[PLACE["action_kind"]] = ACTION_KINDS[action.dtype]
-    call[_RESULTS] = [result.data_ptr() for result in results]
+def _with_common_stride(account: PackedAccount) -> tuple[Tensor, Tensor, int]:
+    """Return money, counts and how far apart the rows of both lie; a lane lies next to another."""
+    (apart, next_lane), of_counts = account.money.stride(), account.counts.stride()
+    if next_lane == 1 and of_counts == (apart, 1):
+        return *account, apart
+    return account.money.contiguous(), account.counts.contiguous(), account.money.shape[1]
 
 
 def _load(

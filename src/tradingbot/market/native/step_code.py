@@ -18,7 +18,7 @@ enum { TERMINATED_ROW, TRUNCATED_ROW, TRADED_ROW };
 """Rows of a block before and after a step; sizes are constants of the program."""
 CALL = """\
 #define AT(type, field) ((type *)(intptr_t)call[field])
-#define COLUMN(type, field, i) (AT(type, field) + (i) * call[AT_LANES] + first)
+#define COLUMN(type, field, i, stride) (AT(type, field) + (i) * call[stride] + first)
 
 static uint32_t mix(uint32_t x)
 {
@@ -54,19 +54,14 @@ static inline void read_actions(const int64_t *call, struct given *given, int64_
 
 static inline void read_block(const int64_t *call, struct given *given, int64_t first, int n)
 {
-  const int32_t *row = COLUMN(const int32_t, AT_COUNTS, ROW);
-  for (int l = 0; l < BLOCK && l < n + WIDTH; l++) {
-    const int64_t next = (int64_t)row[l < n ? l : n - 1] + 1;
-    const real *bar = AT(const real, AT_MARKET) + MARKET_COLUMNS * next;
-    for (int i = 0; i < BAR; i++) given->bar[i][l] = bar[i];
-  }
   for (int i = 0; i < MONEY; i++)
-    READ(given->money[i], COLUMN(const real, AT_MONEY, i), n);
+    READ(given->money[i], COLUMN(const real, AT_MONEY, i, AT_STRIDE), n);
   for (int i = 0; i < COUNTS; i++)
-    READ(given->counts[i], COLUMN(const int32_t, AT_COUNTS, i), n);
+    READ(given->counts[i], COLUMN(const int32_t, AT_COUNTS, i, AT_STRIDE), n);
+  read_bars(AT(const real, AT_MARKET), given->counts[ROW], given->bar, n);
   if (call[AT_RATES_DIFFER])
     for (int i = 0; i < RATES; i++)
-      READ(given->rates[i], COLUMN(const real, AT_RATES, i), n);
+      READ(given->rates[i], COLUMN(const real, AT_RATES, i, AT_LANES), n);
   read_actions(call, given, first, n);
 }
 
@@ -122,12 +117,16 @@ static void begin_anew(const int64_t *call, const struct given *given, struct ma
 
 /* A result that is not asked for has no address. */
 #define WRITE_ROWS(type, field, rows, count) do { \\
-    if (call[field]) \\
-      for (int i = 0; i < (count); i++) WRITE(COLUMN(type, field, i), (rows)[i], n); } while (0)
+    if (call[field] && call[AT_LANES] >= STREAMED) \\
+      for (int i = 0; i < (count); i++) \\
+        STREAM(COLUMN(type, field, i, AT_NEXT_STRIDE), (rows)[i], n); \\
+    else if (call[field]) \\
+      for (int i = 0; i < (count); i++) \\
+        WRITE(COLUMN(type, field, i, AT_NEXT_STRIDE), (rows)[i], n); } while (0)
 #define WRITE_FLAG_ROWS(field, rows, count) do { \\
     if (call[field]) \\
-      for (int i = 0; i < (count); i++) WRITE_FLAGS(COLUMN(uint8_t, field, i), (rows)[i], n); \\
-  } while (0)
+      for (int i = 0; i < (count); i++) \\
+        WRITE_FLAGS(COLUMN(uint8_t, field, i, AT_LANES), (rows)[i], n); } while (0)
 
 static void write_ends(const int64_t *call, const struct made *made, int64_t first, int n)
 {
@@ -161,7 +160,7 @@ static void write_next(const int64_t *call, const struct made *made, int64_t fir
 /* Bars lie all over memory: those of a block are fetched while the block before is computed. */
 static inline void prefetch_bars(const int64_t *call, int64_t first, int64_t last)
 {
-  const int32_t *row = AT(const int32_t, AT_COUNTS) + ROW * call[AT_LANES];
+  const int32_t *row = AT(const int32_t, AT_COUNTS) + ROW * call[AT_STRIDE];
   for (int64_t l = first; l < last && l < first + BLOCK; l++)
     __builtin_prefetch(AT(const real, AT_MARKET) + MARKET_COLUMNS * ((int64_t)row[l] + 1));
 }
@@ -185,11 +184,12 @@ static void step_part(const int64_t *call, int64_t part)
     begin_anew(call, &given, &made, first, n);
     write_next(call, &made, first, n);
   }
+  FINISH_STREAMS();
 }
 
 int64_t step(int64_t *call)
 {
-  const int32_t *row = AT(const int32_t, AT_COUNTS) + ROW * call[AT_LANES];
+  const int32_t *row = AT(const int32_t, AT_COUNTS) + ROW * call[AT_STRIDE];
   int outside = 0; /* found before anything is written: accounts may be stepped in place */
   for (int64_t l = 0; l < call[AT_LANES]; l++)
     outside |= (row[l] < -1) | (row[l] >= call[AT_N_ROWS] - 1);

@@ -17,6 +17,7 @@ from tradingbot.market.bars import BAR_COLUMNS, STALE_COLUMN, Bar
 from tradingbot.market.compiled import allowed_codes, executed_code, has_traded
 from tradingbot.market.costs import CostRates
 from tradingbot.market.episodes import FIRST_FACTOR, SECOND_FACTOR
+from tradingbot.market.native.bar_rows import bar_rows
 from tradingbot.market.native.lane_loop import (
     BLOCK_LANES,
     COPIES,
@@ -33,26 +34,32 @@ from tradingbot.market.simulation import Reward
 
 N_RATES, N_PRIVATE = len(CostRates._fields), len(PRIVATE_FEATURES)
 CALL_FIELDS = (
-    *("lanes", "threads", "n_rows", "episode_bars", "ended"),
-    *("rates", "rates_differ", "market", "money", "counts", "action", "action_kind"),
-    *("choices", "n_choices", "is_table", "offset", "key"),
+    *("lanes", "stride", "next_stride", "threads"),
+    *("rates", "rates_differ", "money", "counts", "action", "action_kind"),
     *("next_money", "next_counts", "private", "final_private", "reward", "terms", "executed"),
     *("terminated", "truncated", "traded", "allowed"),
     *("final_money", "final_counts", "equity", "details"),
     *("observation", "final_observation", "width", "features", "window_floats", "n_features"),
     *("probabilities", "n_probabilities", "regimes", "n_regimes"),
+    *("market", "n_rows", "episode_bars", "ended"),
+    *("choices", "n_choices", "is_table", "offset", "key"),
 )
 """Whole numbers and addresses of one call, 64 bits each. `choices` of 0: nothing begins anew.
-A result whose address is 0 is not written; of `final_observation` the lanes that ended are.
-Accounts may be stepped in place. `ended` becomes the number of episodes that ended."""
+Rows of accounts lie `stride` numbers apart, those of results `next_stride`; those of rates and of
+flags `lanes`. A result whose address is 0 is not written; of `final_observation` the lanes that
+ended are. Accounts may be stepped in place. `ended` becomes the number of episodes that ended."""
 ACTION_KINDS = {torch.float32: 0, torch.float64: 1, torch.int64: 2, torch.int32: 3}
 DETAILS = (
     *("code", "violation", "denial", "exit_reason"),
     *("fill_units", "fill_price", "fill_fee", "exit_units", "exit_price", "exit_fee"),
 )
 """What a single environment tells of a step beside its account."""
-PART_LANES = 8 * BLOCK_LANES
+_ABREAST = {torch.float32: 2, torch.float64: 1}
+"""Vectors in one pass over lanes: batches are float32; in float64 lanes are few."""
+PART_LANES = 4 * BLOCK_LANES
 """Lanes that a thread takes at a time."""
+STREAMED_LANES = 32_768
+"""From so many lanes on, no result is in a cache any more when it is read again."""
 
 
 def step_source(rules: SimulatorParams, reward: Reward, dtype: torch.dtype) -> str:
@@ -86,6 +93,7 @@ def step_source(rules: SimulatorParams, reward: Reward, dtype: torch.dtype) -> s
         "UNITS": FLOAT_FIELDS.index("units"),
         "MARK": FLOAT_FIELDS.index("mark"),
         "PART": PART_LANES,
+        "STREAMED": STREAMED_LANES,
     }
     return "\n".join(
         [
@@ -95,10 +103,12 @@ def step_source(rules: SimulatorParams, reward: Reward, dtype: torch.dtype) -> s
             f"#define FIRST_FACTOR {FIRST_FACTOR}u\n#define SECOND_FACTOR {SECOND_FACTOR}u",
             PARTS,
             COPIES,
+            bar_rows(dtype),
             BLOCKS,
-            "static inline void advance_lanes(const struct given *given, struct made *made, int n)",
+            "static inline void advance_lanes(",
+            "  const struct given *restrict given, struct made *restrict made, int n)",
             "{",
-            *_step_loop(program, inputs),
+            *_step_loop(program, inputs, abreast=_ABREAST[dtype]),
             "}",
             "static void open_lanes(const struct start *start, struct made *made, int n)",
             "{",
@@ -224,7 +234,7 @@ def rows_of_inputs(inputs: dict[str, Tensor], holder: str) -> dict[str, tuple[st
     }
 
 
-def _step_loop(program: LaneProgram, inputs: dict[str, Tensor]) -> list[str]:
+def _step_loop(program: LaneProgram, inputs: dict[str, Tensor], *, abreast: int) -> list[str]:
     money, counts, private, reward, terms, details, executed, *flags, allowed = program.results
     loads = rows_of_inputs(inputs, "given")
     if not inputs["action"].is_floating_point():
@@ -243,6 +253,7 @@ def _step_loop(program: LaneProgram, inputs: dict[str, Tensor]) -> list[str]:
             ("made->flags", [value for flag in flags for value in flag]),
             ("made->allowed", allowed),
         ],
+        abreast=abreast,
     )
 
 
