@@ -56,7 +56,7 @@ def write_lane_loop(
                 yield from compute(operand)
             yield f"const {types[kind]} {name} = {text};"
 
-    lines = []
+    lines: list[str] = []
     for array, values in stores:
         for place, value in enumerate(values):
             lines += compute(value.text)
