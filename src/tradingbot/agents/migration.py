@@ -102,11 +102,9 @@ def continuous_head(head: StackedHead, probe: MigrationProbe, sizes: Tensor) -> 
         ConfigError: If the head does not have one logit per code.
     """
     if head.n_outputs != len(sizes):
-        raise ConfigError(
-            f"head must have {len(sizes)} outputs to be migrated",
-            was=head.n_outputs,
-            remedy="Only discrete agents can be; this one acts with numbers already",
-        )
+        rule = f"head must have {len(sizes)} outputs to be migrated"
+        remedy = "Only discrete agents can be; this one acts with numbers already"
+        raise ConfigError(rule, was=head.n_outputs, remedy=remedy)
     n_inputs = head.weights[0].shape[-2]
     made = StackedHead(head.n_agents, n_inputs, 2, head.config, torch.Generator())
     for ours, theirs in zip(
@@ -166,11 +164,9 @@ def require_proof(proof: MigrationProof) -> None:
     if not proof.hidden_is_equal:
         raise DataError("hidden layers must be kept bit for bit", was="other features")
     if not proof.rank_correlation >= REQUIRED_RANK_CORRELATION:
-        raise DataError(
-            f"rank correlation must be {REQUIRED_RANK_CORRELATION} or more to migrate",
-            was=f"{proof.rank_correlation:.3f}",
-            remedy="This policy is too decided for one linear layer; train a continuous agent",
-        )
+        rule = f"rank correlation must be {REQUIRED_RANK_CORRELATION} or more to migrate"
+        remedy = "This policy is too decided for one linear layer; train a continuous agent"
+        raise DataError(rule, was=f"{proof.rank_correlation:.3f}", remedy=remedy)
 
 
 def _fit(head: StackedHead, probe: MigrationProbe, sizes: Tensor) -> tuple[Tensor, Tensor]:

@@ -82,11 +82,8 @@ def read_document(path: Path) -> Document:
 def _read_text(path: Path) -> str:
     try:
         if path.stat().st_size > _MAX_BYTES:
-            raise ConfigError(
-                f"configuration file must be at most {_MAX_BYTES:,} bytes",
-                was=f"{path.stat().st_size:,}",
-                where=str(path),
-            )
+            rule = f"configuration file must be at most {_MAX_BYTES:,} bytes"
+            raise ConfigError(rule, was=f"{path.stat().st_size:,}", where=str(path))
         return path.read_bytes().decode("utf-8-sig")
     except OSError as e:
         missing = isinstance(e, FileNotFoundError)
@@ -118,12 +115,9 @@ def _refuse_bombs(text: str, path: Path) -> None:
     for event in yaml.parse(text, Loader=_PlainLoader):
         where = f"{path}:{_line(event.start_mark)}"
         if isinstance(event, yaml.AliasEvent):
-            raise ConfigError(
-                "aliases (*name) must not be used",
-                was=f"*{event.anchor}",
-                where=where,
-                remedy="Write the value out, or share it with extends:",
-            )
+            rule = "aliases (*name) must not be used"
+            remedy = "Write the value out, or share it with extends:"
+            raise ConfigError(rule, was=f"*{event.anchor}", where=where, remedy=remedy)
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > _MAX_DEPTH:
@@ -152,12 +146,9 @@ def _construct_mapping(
             raise ConfigError("keys must be words", where=str(place), remedy="Write key: value")
         key = str(key_node.value)
         if _SECRET_KEY.search(key):
-            raise ConfigError(
-                "secrets must not stand in a configuration file",
-                was=f"key {key!r}",
-                where=str(place),
-                remedy="Set it as an environment variable and delete the line",
-            )
+            rule = "secrets must not stand in a configuration file"
+            remedy = "Set it as an environment variable and delete the line"
+            raise ConfigError(rule, was=f"key {key!r}", where=str(place), remedy=remedy)
         if key in values:
             first = places[(*at, key)].line
             raise ConfigError(
@@ -175,12 +166,9 @@ def _construct_scalar(tag: str, text: str, place: Place) -> Any:
     kind = tag.removeprefix(_TAG)
     if kind == "str":
         if "${" in text:
-            raise ConfigError(
-                "environment variables are not expanded here",
-                was=repr(text),
-                where=str(place),
-                remedy="Write the value out, or set TRADINGBOT_WORKSPACE for the workspace",
-            )
+            rule = "environment variables are not expanded here"
+            remedy = "Write the value out, or set TRADINGBOT_WORKSPACE for the workspace"
+            raise ConfigError(rule, was=repr(text), where=str(place), remedy=remedy)
         return text
     if kind == "null":
         return None

@@ -60,11 +60,8 @@ class TradingCalendar:
             ConfigError: If the calendar is unknown, or not known for these days.
         """
         if end < start:
-            raise ConfigError(
-                "the last day must not be before the first",
-                was=f"{start} … {end}",
-                remedy="Swap the two days",
-            )
+            rule = "the last day must not be before the first"
+            raise ConfigError(rule, was=f"{start} … {end}", remedy="Swap the two days")
         return _load(name, start, end)
 
     def sessions(self) -> pl.DataFrame:
@@ -200,11 +197,9 @@ def _load(name: str, start: date, end: date) -> TradingCalendar:
 
     known = exchange_calendars.get_calendar_names(include_aliases=True)
     if name not in known:
-        raise ConfigError(
-            "calendar must be an exchange code or 24/7",
-            was=repr(name),
-            remedy=suggest(name.upper(), known) if len(name) > 1 else "Use XNYS or 24/7",
-        )
+        rule = "calendar must be an exchange code or 24/7"
+        remedy = suggest(name.upper(), known) if len(name) > 1 else "Use XNYS or 24/7"
+        raise ConfigError(rule, was=repr(name), remedy=remedy)
     try:
         with warnings.catch_warnings():
             # exchange_calendars 4.13 reads `Series.values`, which pandas 3.1 deprecates.
@@ -212,11 +207,8 @@ def _load(name: str, start: date, end: date) -> TradingCalendar:
             facts = exchange_calendars.get_calendar(name, start=start - _MARGIN, end=end + _MARGIN)
             sessions = _tabulate(facts).filter(pl.col("session").is_between(start, end))
     except (ValueError, OverflowError, exchange_calendars.errors.CalendarError) as e:
-        raise ConfigError(
-            f"calendar {name} must be known for these days",
-            was=f"{start} … {end}",
-            remedy="Choose a shorter range",
-        ) from e
+        rule = f"calendar {name} must be known for these days"
+        raise ConfigError(rule, was=f"{start} … {end}", remedy="Choose a shorter range") from e
     _ZONES[name] = str(facts.tz)
     return TradingCalendar(
         name,

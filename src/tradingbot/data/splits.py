@@ -113,22 +113,18 @@ class Split:
         parts = {"train": self.train, "validation": self.validation, "test": self.test}
         for name, part in parts.items():
             if not len(part):
-                raise DataError(
-                    f"{name} must have a bar",
-                    was=f"none of {self.length}",
-                    remedy="Move the boundary, lengthen the data or shorten purge and embargo",
-                )
+                rule = f"{name} must have a bar"
+                remedy = "Move the boundary, lengthen the data or shorten purge and embargo"
+                raise DataError(rule, was=f"none of {self.length}", remedy=remedy)
         if self.test.stop > self.length:
             raise DataError("split must lie on the grid", was=f"{self.test.stop} > {self.length}")
         apart = self.gap.purge_bars + self.gap.embargo_bars
         for earlier, later in (("train", "validation"), ("validation", "test")):
             between = parts[later].start - parts[earlier].stop
             if between < apart:
-                raise DataError(
-                    f"{later} must begin at least {apart} bars after {earlier} ends",
-                    was=f"{between}",
-                    remedy="Parts that overlap or touch leak labels: use purge and embargo",
-                )
+                rule = f"{later} must begin at least {apart} bars after {earlier} ends"
+                remedy = "Parts that overlap or touch leak labels: use purge and embargo"
+                raise DataError(rule, was=f"{between}", remedy=remedy)
 
     @property
     def dropped(self) -> tuple[IndexRange, ...]:

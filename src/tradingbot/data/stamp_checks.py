@@ -56,12 +56,9 @@ def require_spacing(
     slack = timedelta(hours=1) if timeframe.is_daily else timedelta(0)
     assert isinstance(usual, timedelta)
     if abs(usual - timeframe.duration) > slack:
-        raise DataError(
-            f"bars must be {timeframe} apart",
-            was=f"mostly {usual} apart",
-            where=where,
-            remedy="Say how long the bars are with --timeframe",
-        )
+        rule = f"bars must be {timeframe} apart"
+        remedy = "Say how long the bars are with --timeframe"
+        raise DataError(rule, was=f"mostly {usual} apart", where=where, remedy=remedy)
 
 
 def require_closings(

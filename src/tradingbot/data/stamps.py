@@ -39,12 +39,9 @@ def to_utc(column: pl.Series, *, time_zone: str | None, where: str) -> pl.Series
         return column.dt.convert_time_zone("UTC").cast(UTC_TIME)
     if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
         return _localise(column.cast(pl.Datetime("us")), column, time_zone, where)
-    raise SchemaError(
-        f"column {column.name!r} must hold times",
-        was=str(column.dtype),
-        where=where,
-        remedy="Write stamps as ISO 8601 with a zone, e.g. 2024-01-02T14:30:00Z",
-    )
+    rule = f"column {column.name!r} must hold times"
+    remedy = "Write stamps as ISO 8601 with a zone, e.g. 2024-01-02T14:30:00Z"
+    raise SchemaError(rule, was=str(column.dtype), where=where, remedy=remedy)
 
 
 def require_all(column: pl.Series, good: pl.Series, kind: str, where: str) -> None:
@@ -95,12 +92,9 @@ def _offset(zone: pl.Series) -> pl.Series:
 
 def _localise(naive: pl.Series, raw: pl.Series, time_zone: str | None, where: str) -> pl.Series:
     if time_zone is None:
-        raise SchemaError(
-            "stamps must carry a time zone, or one must be given",
-            was=f"naive, first {raw[0]}",
-            where=where,
-            remedy="Say where they were written, e.g. --time-zone America/New_York",
-        )
+        rule = "stamps must carry a time zone, or one must be given"
+        remedy = "Say where they were written, e.g. --time-zone America/New_York"
+        raise SchemaError(rule, was=f"naive, first {raw[0]}", where=where, remedy=remedy)
     if time_zone not in zoneinfo.available_timezones():
         raise ConfigError(
             "time zone must be an IANA name",

@@ -45,11 +45,9 @@ def load_universe(name_or_path: str) -> Universe:
         return parse_universe(file.read_text("utf-8"), where=file.name)
     path = Path(name_or_path)
     if path.suffix != _SUFFIX and not path.is_file():
-        raise DataError(
-            "universe must be a known name or a CSV file",
-            was=repr(name_or_path),
-            remedy=suggest(name_or_path, known_universes()),
-        )
+        rule = "universe must be a known name or a CSV file"
+        remedy = suggest(name_or_path, known_universes())
+        raise DataError(rule, was=repr(name_or_path), remedy=remedy)
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as e:

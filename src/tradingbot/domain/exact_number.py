@@ -26,11 +26,9 @@ def require_exact(value: object, name: str, where: str, *, positive: bool = Fals
         TradingError: Naming the field; a float is refused because 0.1 + 0.2 − 0.3 is not flat.
     """
     if not isinstance(value, Decimal):
+        remedy = 'Write Decimal("0.1"), or Decimal(str(number))'
         raise TradingError(
-            f"{name} must be a Decimal",
-            was=repr(value)[:40],
-            where=where,
-            remedy='Write Decimal("0.1"), or Decimal(str(number))',
+            f"{name} must be a Decimal", was=repr(value)[:40], where=where, remedy=remedy
         )
     if not value.is_finite() or abs(value) > _LARGEST or (positive and value <= 0):
         rule = "finite and above 0" if positive else "finite"

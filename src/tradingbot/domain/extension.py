@@ -62,12 +62,9 @@ def add_extension(kind: Kind, name: str, value: Any) -> None:
     origin = _LOADING[-1] if _LOADING else None
     taken = _PARTS.get((kind, name))
     if taken is not None and (taken.origin, origin) != (None, None):
-        raise ConfigError(
-            f"the name of a {kind} must be free",
-            was=name,
-            where=f"also in {taken.origin.place}" if taken.origin else "declared before",
-            remedy="Rename one of them",
-        )
+        rule = f"the name of a {kind} must be free"
+        where = f"also in {taken.origin.place}" if taken.origin else "declared before"
+        raise ConfigError(rule, was=name, where=where, remedy="Rename one of them")
     _PARTS[kind, name] = Extension(kind, name, value, origin)
 
 
@@ -90,12 +87,10 @@ def extension_values(kind: Kind, taken: Iterable[str]) -> dict[str, Any]:
     found, own = extensions(kind), set(taken)
     for name, part in found.items():
         if name in own:
-            raise ConfigError(
-                f"the name of a {kind} must be free",
-                was=name,
-                where=part.origin.place if part.origin else "declared here",
-                remedy="The package has one of that name: rename yours",
-            )
+            rule = f"the name of a {kind} must be free"
+            where = part.origin.place if part.origin else "declared here"
+            remedy = "The package has one of that name: rename yours"
+            raise ConfigError(rule, was=name, where=where, remedy=remedy)
     return {name: part.value for name, part in found.items()}
 
 

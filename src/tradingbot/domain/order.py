@@ -90,12 +90,9 @@ class Order:
         where = f"order {self.client_order_id}"
         filled, wanted = self.filled_units, self.intent.quantity_units
         if filled > wanted:
-            raise TradingError(
-                "fills must not exceed the order",
-                was=f"{filled} of {wanted}",
-                where=where,
-                remedy="Reconcile with the venue before trading on",
-            )
+            rule = "fills must not exceed the order"
+            remedy = "Reconcile with the venue before trading on"
+            raise TradingError(rule, was=f"{filled} of {wanted}", where=where, remedy=remedy)
         if (self.status is _S.FILLED) != (filled == wanted):
             raise TradingError(
                 "an order is filled when all of its units are",
@@ -156,12 +153,9 @@ def move_order(
     """
     if status not in NEXT_STATUSES[order.status]:
         allowed = ", ".join(sorted(NEXT_STATUSES[order.status])) or "none: it is over"
-        raise TradingError(
-            f"status must be able to follow {order.status.value}",
-            was=status.value,
-            where=f"order {order.client_order_id}",
-            remedy=f"Allowed: {allowed}",
-        )
+        rule = f"status must be able to follow {order.status.value}"
+        where = f"order {order.client_order_id}"
+        raise TradingError(rule, was=status.value, where=where, remedy=f"Allowed: {allowed}")
     if status is _S.ACCEPTED and order.fills:
         status = _S.PARTIALLY_FILLED  # a refused cancel leaves what was filled
     return replace(

@@ -63,12 +63,8 @@ def require_zone(moment: datetime, name: str, where: str) -> None:
         TradingError: Naming the field.
     """
     if not isinstance(moment, datetime) or moment.utcoffset() is None:
-        raise TradingError(
-            f"{name} must have a time zone",
-            was=moment,
-            where=where,
-            remedy="Use datetime(…, tzinfo=UTC)",
-        )
+        rule = f"{name} must have a time zone"
+        raise TradingError(rule, was=moment, where=where, remedy="Use datetime(…, tzinfo=UTC)")
 
 
 class Side(StrEnum):

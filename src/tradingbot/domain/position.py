@@ -123,11 +123,8 @@ def apply_fill(position: Position, fill: Fill) -> Position:
         ('-1', '1.1E+2', '20')
     """
     if fill.symbol != position.symbol:
-        raise TradingError(
-            "a fill must be of the position's symbol",
-            was=fill.symbol,
-            where=f"Position {position.symbol}",
-        )
+        rule = "a fill must be of the position's symbol"
+        raise TradingError(rule, was=fill.symbol, where=f"Position {position.symbol}")
     held, sign = abs(position.units), fill.side.sign
     is_against = position.units * sign < 0
     closed = min(held, fill.quantity_units) if is_against else Decimal(0)

@@ -28,12 +28,9 @@ def require_symbol(text: str, *, where: str | None = None) -> str:
         DataError: If it could escape a folder, run as a formula, or is no symbol at all.
     """
     if not is_symbol(text):
-        raise DataError(
-            "symbol must be 1-20 of A-Z 0-9 . / ^ = _ - and start with a letter, digit or ^",
-            was=repr(text[:40]),
-            where=where,
-            remedy="Rename the symbol in the file or map it with --rename OLD=NEW",
-        )
+        rule = "symbol must be 1-20 of A-Z 0-9 . / ^ = _ - and start with a letter, digit or ^"
+        remedy = "Rename the symbol in the file or map it with --rename OLD=NEW"
+        raise DataError(rule, was=repr(text[:40]), where=where, remedy=remedy)
     return text
 
 

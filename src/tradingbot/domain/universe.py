@@ -64,12 +64,10 @@ class Universe:
                 or member.joined_on is None
                 or member.joined_on < before.left_on
             ):
-                raise DataError(
-                    "stays of one symbol must not overlap and must be in order",
-                    was=member.symbol,
-                    where=f"universe {self.name}",
-                    remedy="Give joined_on and left_on so that each stay ends before the next",
-                )
+                rule = "stays of one symbol must not overlap and must be in order"
+                where = f"universe {self.name}"
+                remedy = "Give joined_on and left_on so that each stay ends before the next"
+                raise DataError(rule, was=member.symbol, where=where, remedy=remedy)
             seen[member.symbol] = member
 
     @property

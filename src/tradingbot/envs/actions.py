@@ -35,12 +35,9 @@ def read_action(action: Any, *, space: ActionSpace, strict: bool) -> float:
     array = action if isinstance(action, np.ndarray) else np.asarray(action)
     discrete = space == "discrete"
     if array.shape not in ((1,), ()):
-        raise UserError(
-            f"{space} action must have shape {'()' if discrete else '(1,)'}",
-            was=array.shape,
-            where="step",
-            remedy="One environment takes one action; many need the vector environment",
-        )
+        rule = f"{space} action must have shape {'()' if discrete else '(1,)'}"
+        remedy = "One environment takes one action; many need the vector environment"
+        raise UserError(rule, was=array.shape, where="step", remedy=remedy)
     if array.dtype.kind not in readable_kinds(space):
         kind = "a whole number" if discrete else "a number"
         raise UserError(f"{space} action must be {kind}", was=array.dtype, where="step")
@@ -101,11 +98,8 @@ def _as_tensor(actions: Tensor | NDArray[np.generic]) -> Tensor:
     try:
         return torch.from_numpy(np.ascontiguousarray(actions))
     except (TypeError, ValueError) as e:
-        raise UserError(
-            "actions must be a tensor or an array of numbers",
-            was=type(actions).__name__,
-            where=_BATCH,
-        ) from e
+        rule = "actions must be a tensor or an array of numbers"
+        raise UserError(rule, was=type(actions).__name__, where=_BATCH) from e
 
 
 def _require_range(actions: Tensor, space: ActionSpace) -> None:

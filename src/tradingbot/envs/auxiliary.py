@@ -73,11 +73,9 @@ def auxiliary_targets(
     """
     config = config or AuxiliaryConfig()
     if not len(train) or train.stop > world.n_bars:
-        raise DataError(
-            "training bars must be in the world",
-            was=f"{train.start} … {train.stop - 1}",
-            where=f"{world.n_bars} bars, {world.label}",
-        )
+        rule = "training bars must be in the world"
+        where = f"{world.n_bars} bars, {world.label}"
+        raise DataError(rule, was=f"{train.start} … {train.stop - 1}", where=where)
     returns, is_return = _log_returns(world)
     volatility, is_volatility = _past_volatility(returns, is_return, config.past_bars)
     bars = np.arange(world.n_bars)

@@ -212,11 +212,8 @@ def _assemble(
     n, t = present.shape
     rows = IndexRange(0, max(1, round(TRAIN_FRAC * t))) if train is None else train
     if rows.stop > t or not len(rows):
-        raise DataError(
-            "training bars must be in the data",
-            was=f"{rows.start} … {rows.stop - 1}",
-            where=f"{t} bars",
-        )
+        rule = "training bars must be in the data"
+        raise DataError(rule, was=f"{rows.start} … {rows.stop - 1}", where=f"{t} bars")
     if scalers[0] is None and not valid[:, rows.start : rows.stop].any():
         _require_warm(present, rows, origin.covariate_names)
     columns = [("features", origin.feature_names), ("covariates", origin.covariate_names)]
@@ -258,12 +255,10 @@ def _require_warm(present: NDArray[np.bool_], rows: IndexRange, covariates: Sequ
     needed = max(spec.lookback_bars for spec in panel_specs(covariates))
     most = int(present[:, : rows.stop].sum(axis=1).max())
     if most < needed:
-        raise DataError(
-            f"features must be defined in training: they need {needed} bars of a symbol",
-            was=f"{most} by the end of training",
-            where=f"training bars {rows.start} … {rows.stop - 1} of {present.shape[1]}",
-            remedy=f"Use {math.ceil(needed / TRAIN_FRAC)} bars or more, or a later end of train",
-        )
+        rule = f"features must be defined in training: they need {needed} bars of a symbol"
+        where = f"training bars {rows.start} … {rows.stop - 1} of {present.shape[1]}"
+        remedy = f"Use {math.ceil(needed / TRAIN_FRAC)} bars or more, or a later end of train"
+        raise DataError(rule, was=f"{most} by the end of training", where=where, remedy=remedy)
 
 
 def _while_member(world: World, universe: Universe) -> World:

@@ -29,12 +29,8 @@ def read_clock(closed_at: ArrayLike) -> NDArray[np.int64]:
     """
     given = np.asarray(closed_at)
     if given.ndim != 1 or given.dtype.kind not in "Miu":
-        raise DataError(
-            "closed_at must be (T,) datetime64 or whole microseconds since 1970 UTC",
-            was=f"{given.dtype} {given.shape}",
-            where="closed_at",
-            remedy=_REMEDY,
-        )
+        rule = "closed_at must be (T,) datetime64 or whole microseconds since 1970 UTC"
+        raise DataError(rule, was=f"{given.dtype} {given.shape}", where="closed_at", remedy=_REMEDY)
     if given.dtype.kind == "M":
         clock = _exactly(given)
         require_rising(clock)
@@ -62,10 +58,8 @@ def _require_microseconds(clock: NDArray[np.int64]) -> None:
     in_milliseconds = first >= _MILLISECONDS[0] and last < _MILLISECONDS[1]
     if first >= _EARLIEST and last < _LATEST and step >= _SECOND and not in_milliseconds:
         return
-    raise DataError(
+    rule = (
         "whole numbers of closed_at must be microseconds since 1970 UTC, bars a second or more "
-        "apart, in 1900 to 2200 and not all in early 1970",
-        was=f"{first} … {last}",
-        where="closed_at",
-        remedy=_REMEDY,
+        "apart, in 1900 to 2200 and not all in early 1970"
     )
+    raise DataError(rule, was=f"{first} … {last}", where="closed_at", remedy=_REMEDY)

@@ -116,21 +116,16 @@ def read_config(config: EnvConfig | str | None) -> EnvConfig:
     if isinstance(config, str):
         return EnvConfig.preset(config)
     if not isinstance(config, EnvConfig):
-        raise ConfigError(
-            "config must be an EnvConfig or the name of a preset",
-            was=type(config).__name__,
-            remedy="Use EnvConfig(rules=…, costs=…, reward=…)",
-        )
+        rule = "config must be an EnvConfig or the name of a preset"
+        remedy = "Use EnvConfig(rules=…, costs=…, reward=…)"
+        raise ConfigError(rule, was=type(config).__name__, remedy=remedy)
     return config
 
 
 def _require_kind(name: str, value: object, *kinds: type) -> None:
     if not isinstance(value, kinds):
-        raise ConfigError(
-            f"{name} must be {' or '.join(kind.__name__ for kind in kinds)}",
-            was=repr(value)[:60],
-            where=f"EnvConfig.{name}",
-        )
+        rule = f"{name} must be {' or '.join(kind.__name__ for kind in kinds)}"
+        raise ConfigError(rule, was=repr(value)[:60], where=f"EnvConfig.{name}")
 
 
 ENV_PRESETS: Mapping[str, EnvConfig] = {

@@ -133,11 +133,9 @@ def cut_world(world: World, first_bar: int, last_bar: int) -> World:
         DataError: If they are not bars of the world in this order.
     """
     if not 0 <= first_bar <= last_bar < world.n_bars:
-        raise DataError(
-            "bars must be in the world, the first not after the last",
-            was=f"{first_bar} … {last_bar}",
-            where=f"{world.n_bars} bars, {world.label}",
-        )
+        rule = "bars must be in the world, the first not after the last"
+        where = f"{world.n_bars} bars, {world.label}"
+        raise DataError(rule, was=f"{first_bar} … {last_bar}", where=where)
     cut = slice(first_bar, last_bar + 1)
     kept: dict[str, Any] = {name: values[:, cut] for name, values in _arrays(world)}
     label = f"{world.label}, bars {first_bar} to {last_bar}"
@@ -173,11 +171,8 @@ def require_world(world: object) -> None:
         DataError: Saying how worlds are made.
     """
     if not isinstance(world, World):
-        raise DataError(
-            "world must be a World",
-            was=repr(world)[:40],
-            remedy="Make one with synthetic_world, world_from_bars or world_from_panel",
-        )
+        remedy = "Make one with synthetic_world, world_from_bars or world_from_panel"
+        raise DataError("world must be a World", was=repr(world)[:40], remedy=remedy)
 
 
 def _arrays(world: World) -> list[tuple[str, NDArray[Any]]]:
@@ -189,11 +184,9 @@ def _arrays(world: World) -> list[tuple[str, NDArray[Any]]]:
 def _require_axes(world: World) -> None:
     n, t = len(world.symbols), len(world.closed_at)
     if not n or not t:
-        raise DataError(
-            "a world must have a symbol and a bar",
-            was=f"{n} symbols and {t} bars",
-            remedy="Choose a period and symbols that the data has",
-        )
+        rule = "a world must have a symbol and a bar"
+        remedy = "Choose a period and symbols that the data has"
+        raise DataError(rule, was=f"{n} symbols and {t} bars", remedy=remedy)
     if len(set(world.symbols)) != n:
         raise DataError("symbols must be named once each", was=", ".join(world.symbols)[:60])
     expected: dict[str, tuple[int, ...]] = {
@@ -208,18 +201,13 @@ def _require_axes(world: World) -> None:
         expected["vwap"] = (n, t)
     for name, shape in expected.items():
         if getattr(world, name).shape != shape:
-            raise DataError(
-                f"{name} must have shape {shape}",
-                was=getattr(world, name).shape,
-                where=f"{n} symbols, {t} bars",
-            )
+            rule = f"{name} must have shape {shape}"
+            raise DataError(rule, was=getattr(world, name).shape, where=f"{n} symbols, {t} bars")
 
 
 def _require_bounded(name: str, values: FloatArray, bound: float) -> None:
     # max() of a NaN is NaN, and a comparison with NaN is false: both faults are caught at once.
     if values.size and not (values.max() <= bound and values.min() >= -bound):
-        raise DataError(
-            f"{name} must be finite and lie in [{-bound:g}, {bound:g}]",
-            was=f"{values.min():g} … {values.max():g}",
-            remedy="Scale and clip them; undefined is written 0",
-        )
+        rule = f"{name} must be finite and lie in [{-bound:g}, {bound:g}]"
+        remedy = "Scale and clip them; undefined is written 0"
+        raise DataError(rule, was=f"{values.min():g} … {values.max():g}", remedy=remedy)

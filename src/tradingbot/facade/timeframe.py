@@ -42,12 +42,9 @@ def guess_timeframe(path: Path, columns: Mapping[str, str]) -> str:
     steps = frame.select(pl.col("stamp").diff().over("group")).to_series().drop_nulls()
     common = steps.filter(steps > timedelta(0)).mode().sort()
     if common.is_empty():
-        raise DataError(
-            "stamps must rise from bar to bar",
-            was="no two that do",
-            where=path.name,
-            remedy="Say how long a bar is: timeframe='1h'",
-        )
+        rule = "stamps must rise from bar to bar"
+        remedy = "Say how long a bar is: timeframe='1h'"
+        raise DataError(rule, was="no two that do", where=path.name, remedy=remedy)
     return _named(common[0])
 
 

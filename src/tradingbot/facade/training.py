@@ -133,10 +133,7 @@ def train(
     build_panel(bars, splits=config.splits)
     session = begin_run(config, bars.workspace, name=name)
     if session.result is None:
-        raise TrainingError(
-            "training must end for its figures",
-            was="interrupted",
-            where=session.run.id,
-            remedy=f"Go on with: tradingbot train --resume {session.run.id}",
-        )
+        rule = "training must end for its figures"
+        remedy = f"Go on with: tradingbot train --resume {session.run.id}"
+        raise TrainingError(rule, was="interrupted", where=session.run.id, remedy=remedy)
     return Run(session.run, bars.workspace, session.result)

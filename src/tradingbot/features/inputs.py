@@ -84,11 +84,9 @@ def build_inputs(
     order = tuple(found) if symbols is None else tuple(symbols)
     missing = set(order) - set(found)
     if missing:
-        raise DataError(
-            "every symbol must have a bar",
-            was=f"none for {', '.join(sorted(missing)[:5])}",
-            remedy="Choose a dataset that has them or leave them out with --symbols",
-        )
+        rule = "every symbol must have a bar"
+        remedy = "Choose a dataset that has them or leave them out with --symbols"
+        raise DataError(rule, was=f"none for {', '.join(sorted(missing)[:5])}", remedy=remedy)
     rows = _with_column(bars, order)
     closed_at = rows["closed_at"].unique().sort().to_numpy().astype("datetime64[us]")
     row = np.searchsorted(closed_at, rows["closed_at"].to_numpy().astype("datetime64[us]"))

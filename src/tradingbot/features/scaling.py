@@ -95,12 +95,10 @@ class Scaler:
             return self
         unknown = [name for name in symbols if name not in self.symbols]
         if unknown:
-            raise DataError(
-                "symbols must be among those the scaler was fitted on",
-                was=unknown[0],
-                where=f"{self.kind} scaler of {len(self.symbols)} symbols",
-                remedy=suggest(unknown[0], self.symbols),
-            )
+            rule = "symbols must be among those the scaler was fitted on"
+            where = f"{self.kind} scaler of {len(self.symbols)} symbols"
+            remedy = suggest(unknown[0], self.symbols)
+            raise DataError(rule, was=unknown[0], where=where, remedy=remedy)
         places = [self.symbols.index(name) for name in symbols]
         centre, scale, rows = (each[places] for each in (self.centre, self.scale, self.rows))
         return replace(self, symbols=tuple(symbols), centre=centre, scale=scale, rows=rows)
@@ -122,11 +120,8 @@ class Scaler:
         centre, scale = self.centre, self.scale
         if self.symbols is not None:
             if features.ndim != 3 or features.shape[0] != len(self.symbols):
-                raise DataError(
-                    "features of a per-symbol scaler must have shape (N, T, F)",
-                    was=features.shape,
-                    where=f"N = {len(self.symbols)}",
-                )
+                rule = "features of a per-symbol scaler must have shape (N, T, F)"
+                raise DataError(rule, was=features.shape, where=f"N = {len(self.symbols)}")
             centre, scale = centre[:, None, :], scale[:, None, :]
         scaled = features.astype(np.float64)
         scaled -= centre
@@ -227,17 +222,12 @@ def _require_fit(
     symbols: Sequence[str],
 ) -> None:
     if kind not in SCALER_KINDS:
-        raise DataError(
-            f"scaler must be one of {', '.join(SCALER_KINDS)}",
-            was=repr(kind),
-            remedy=suggest(kind, SCALER_KINDS),
-        )
+        rule = f"scaler must be one of {', '.join(SCALER_KINDS)}"
+        raise DataError(rule, was=repr(kind), remedy=suggest(kind, SCALER_KINDS))
     if features.shape != (*valid.shape, len(feature_names)) or len(valid) != len(symbols):
-        raise DataError(
-            "features must have shape (N, T, F) and valid (N, T)",
-            was=f"{features.shape} and {valid.shape}",
-            where=f"{len(symbols)} symbols, {len(feature_names)} features",
-        )
+        rule = "features must have shape (N, T, F) and valid (N, T)"
+        where = f"{len(symbols)} symbols, {len(feature_names)} features"
+        raise DataError(rule, was=f"{features.shape} and {valid.shape}", where=where)
 
 
 def _statistics(
@@ -245,12 +235,9 @@ def _statistics(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Centre, spread (0 where constant) and count of each column of (rows, F)."""
     if not len(values):
-        raise DataError(
-            "scaler must have a valid training row",
-            was="none",
-            where=where,
-            remedy="Lengthen the training period, or leave out symbols without history in it",
-        )
+        rule = "scaler must have a valid training row"
+        remedy = "Lengthen the training period, or leave out symbols without history in it"
+        raise DataError(rule, was="none", where=where, remedy=remedy)
     values = values.astype(np.float64)
     finite = np.isfinite(values).all(axis=0)
     if not finite.all():

@@ -83,12 +83,10 @@ class FeatureStream:
             DataError: If time does not advance, or a field or covariate is missing or misshapen.
         """
         if self._closed_at is not None and closed_at <= self._closed_at:
-            raise DataError(
-                "bars must arrive in order of their close",
-                was=str(closed_at),
-                where=f"after {self._closed_at}",
-                remedy="Drop or re-sort the late bar; restore a snapshot to replay",
-            )
+            rule = "bars must arrive in order of their close"
+            where = f"after {self._closed_at}"
+            remedy = "Drop or re-sort the late bar; restore a snapshot to replay"
+            raise DataError(rule, was=str(closed_at), where=where, remedy=remedy)
         known = covariates or {}
         inputs: dict[Node, Array] = {
             node: self._row(node, closed_at, bars, known) for node in self._inputs

@@ -20,9 +20,6 @@ def within_memory(device: torch.device) -> Iterator[None]:
     try:
         yield
     except torch.OutOfMemoryError as e:
-        raise UserError(
-            "training must fit into the device's memory",
-            was="out of memory",
-            where=str(device),
-            remedy="Lower budget.n_envs or the learner's batch, or take fewer symbols",
-        ) from e
+        rule = "training must fit into the device's memory"
+        remedy = "Lower budget.n_envs or the learner's batch, or take fewer symbols"
+        raise UserError(rule, was="out of memory", where=str(device), remedy=remedy) from e

@@ -50,9 +50,7 @@ def set_generator_state(generator: torch.Generator, state: Tensor) -> None:
     """
     expected = generator.get_state()
     if state.dtype != torch.uint8 or state.shape != expected.shape:
-        raise ConfigError(
-            f"a generator state must be uint8 of shape {tuple(expected.shape)}",
-            was=f"{state.dtype} of shape {tuple(state.shape)}",
-            remedy=f"Resume on the kind of device it was made on, not on {generator.device.type}",
-        )
+        rule = f"a generator state must be uint8 of shape {tuple(expected.shape)}"
+        remedy = f"Resume on the kind of device it was made on, not on {generator.device.type}"
+        raise ConfigError(rule, was=f"{state.dtype} of shape {tuple(state.shape)}", remedy=remedy)
     generator.set_state(state.cpu())

@@ -75,11 +75,9 @@ class LearnerSpec:
     def __post_init__(self) -> None:
         """Refuse a learner that a configuration could not name or count."""
         if not self.name.isidentifier() or self.name in _RESERVED:
-            raise ConfigError(
-                "learner name must be a word that is no other key of the section learner",
-                was=repr(self.name),
-                remedy=f"Use letters, digits and _, and none of: {', '.join(_RESERVED)}",
-            )
+            rule = "learner name must be a word that is no other key of the section learner"
+            remedy = f"Use letters, digits and _, and none of: {', '.join(_RESERVED)}"
+            raise ConfigError(rule, was=repr(self.name), remedy=remedy)
         if not dataclasses.is_dataclass(self.config):
             where, was = f"learner {self.name}", repr(self.config)
             raise ConfigError("settings of a learner must be a dataclass", was=was, where=where)
@@ -87,11 +85,9 @@ class LearnerSpec:
         named = (self.steps_per_update, self.warm_up, self.segment_bars)
         for field in named if not self.critic_prefix else (*named, "critic"):
             if field not in {*known, ""} or not self.steps_per_update:
-                raise ConfigError(
-                    f"settings of learner {self.name} must have the field its spec names",
-                    was=repr(field),
-                    remedy=f"Name one of: {', '.join(sorted(known))}",
-                )
+                rule = f"settings of learner {self.name} must have the field its spec names"
+                remedy = f"Name one of: {', '.join(sorted(known))}"
+                raise ConfigError(rule, was=repr(field), remedy=remedy)
 
     def steps_of_update(self, config: Any) -> int:
         """Return the steps of each environment in one update."""

@@ -163,11 +163,9 @@ def _check_names(expected: Mapping[str, _Form], state: Mapping[str, Tensor]) -> 
 
 def _check_tensor(key: str, tensor: Tensor, shape: torch.Size, dtype: torch.dtype) -> None:
     if tensor.shape != shape or tensor.dtype != dtype:
-        raise ConfigError(
-            f"tensor {key!r} of a learner's state must be {dtype} of shape {tuple(shape)}",
-            was=f"{tensor.dtype} of shape {tuple(tensor.shape)}",
-            remedy="Resume with the configuration that the state was made with",
-        )
+        rule = f"tensor {key!r} of a learner's state must be {dtype} of shape {tuple(shape)}"
+        remedy = "Resume with the configuration that the state was made with"
+        raise ConfigError(rule, was=f"{tensor.dtype} of shape {tuple(tensor.shape)}", remedy=remedy)
 
 
 def _restore(name: str, part: Part, state: Mapping[str, Tensor]) -> Any:

@@ -78,11 +78,8 @@ def transform_rewards(transform: RewardTransform | None, steps: CollectedSteps) 
     with torch.no_grad():
         reward = transform.transform(steps)
     if reward.shape != steps.reward.shape:
-        raise ConfigError(
-            f"transformed rewards must have shape {tuple(steps.reward.shape)}",
-            was=str(tuple(reward.shape)),
-            where=type(transform).__name__,
-        )
+        rule = f"transformed rewards must have shape {tuple(steps.reward.shape)}"
+        raise ConfigError(rule, was=str(tuple(reward.shape)), where=type(transform).__name__)
     return reward.detach()
 
 

@@ -235,13 +235,9 @@ def _student(z: float, n_blocks: int) -> float:
 def _check(returns: Mapping[str, Tensor], blocks: Mapping[str, Tensor]) -> None:
     shapes = {tuple(values.shape) for values in returns.values()}
     if len(shapes) != 1 or set(returns) - set(FORMS):
-        raise DataError(
-            f"returns must be of forms {', '.join(FORMS)}, all of one shape",
-            was=f"{', '.join(returns) or 'none'}; {', '.join(map(str, shapes))}",
-        )
+        rule = f"returns must be of forms {', '.join(FORMS)}, all of one shape"
+        raise DataError(rule, was=f"{', '.join(returns) or 'none'}; {', '.join(map(str, shapes))}")
     if min(len(means) for means in blocks.values()) < 8:
-        raise DataError(
-            "validation must have eight blocks of bars or more",
-            was=f"{next(iter(shapes))[0]} bars",
-            remedy="Use more bars, or a shorter block_bars",
-        )
+        rule = "validation must have eight blocks of bars or more"
+        remedy = "Use more bars, or a shorter block_bars"
+        raise DataError(rule, was=f"{next(iter(shapes))[0]} bars", remedy=remedy)

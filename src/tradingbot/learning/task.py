@@ -204,11 +204,9 @@ def delivered(step: TaskStep, name: str) -> Tensor:
     """
     part: Tensor | None = getattr(step, name)
     if part is None:
-        raise ConfigError(
-            f"a task must deliver what is kept of its steps: {name}",
-            was="None",
-            remedy=f"Return {name} in TaskStep, or do not ask for it in TransitionExtras",
-        )
+        rule = f"a task must deliver what is kept of its steps: {name}"
+        remedy = f"Return {name} in TaskStep, or do not ask for it in TransitionExtras"
+        raise ConfigError(rule, was="None", remedy=remedy)
     return part
 
 

@@ -150,12 +150,10 @@ class Trainer(Resumable):
     def _obey(self, decision: Intervention) -> bool:
         """Carry out what the recorder decided; return whether the update stands."""
         if decision.response == "halt":
-            raise TrainingError(
-                "training must stay healthy",
-                was=decision.words.rstrip("."),
-                where=f"update {self.learner.updates}",
-                remedy="Lower the learning rate, or look at the reward: see recorder.jsonl",
-            )
+            rule = "training must stay healthy"
+            where = f"update {self.learner.updates}"
+            remedy = "Lower the learning rate, or look at the reward: see recorder.jsonl"
+            raise TrainingError(rule, was=decision.words.rstrip("."), where=where, remedy=remedy)
         if decision.response == "roll_back":
             self._roll_back(decision)
             return False

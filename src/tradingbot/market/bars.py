@@ -135,10 +135,8 @@ def _require_bars(prices: FloatArray, present: NDArray[np.bool_]) -> None:
 
 def _require_range(rows: Tensor) -> None:
     if not bool((torch.isfinite(rows).all(1) & (rows[:, :4] > 0.0).all(1)).all()):
-        raise DataError(
-            f"prices and volumes must be within the range of {rows.dtype}",
-            remedy="Use float64, or other units",
-        )
+        rule = f"prices and volumes must be within the range of {rows.dtype}"
+        raise DataError(rule, remedy="Use float64, or other units")
 
 
 def _last_seen(close: FloatArray) -> FloatArray:
@@ -178,8 +176,6 @@ def require_rising(closed_at: Sequence[int] | NDArray[np.int64]) -> None:
     steps = np.diff(np.asarray(closed_at, dtype=np.int64))
     if (steps <= 0).any():
         bar = int(np.argmax(steps <= 0)) + 1
-        raise DataError(
-            "bars must be in order of time, each once",
-            was=f"{closed_at[bar]} after {closed_at[bar - 1]}",
-            where=f"bar {bar}",
-        )
+        rule = "bars must be in order of time, each once"
+        where = f"bar {bar}"
+        raise DataError(rule, was=f"{closed_at[bar]} after {closed_at[bar - 1]}", where=where)

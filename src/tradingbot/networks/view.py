@@ -201,12 +201,10 @@ class LiveView(TableView):
         """
         wanted = (self.n_series, self.encoder.n_features)
         if tuple(row.shape) != wanted:
-            raise ConfigError(
-                "a bar must have one row of features for every series",
-                was=f"shape {tuple(row.shape)}",
-                where=f"live view of {wanted[0]} series and {wanted[1]} features",
-                remedy="Give zeros where a series has no bar, as the table does",
-            )
+            rule = "a bar must have one row of features for every series"
+            where = f"live view of {wanted[0]} series and {wanted[1]} features"
+            remedy = "Give zeros where a series has no bar, as the table does"
+            raise ConfigError(rule, was=f"shape {tuple(row.shape)}", where=where, remedy=remedy)
         rows = functional.pad(row.float(), (0, 0, 0, self._n_rows - self.n_series))
         coming = self._coming_memory()
         self._memory, embedding = self.encoder.stream(self._memory, rows)

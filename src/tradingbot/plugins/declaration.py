@@ -100,11 +100,9 @@ def read_parameters(
     for given, value in values.items():
         name = given if given in known else f"{given}_bars"
         if name not in known:
-            raise ConfigError(
-                f"a parameter of {owner} must be known",
-                was=repr(given),
-                remedy=suggest(given, known) if known else "It has none",
-            )
+            rule = f"a parameter of {owner} must be known"
+            remedy = suggest(given, known) if known else "It has none"
+            raise ConfigError(rule, was=repr(given), remedy=remedy)
         chosen[name] = _of_kind(value, known[name], f"{owner}: {name}")
     return chosen
 

@@ -156,11 +156,8 @@ def strategy_of(
         )
     known = keyword_parameters(target)
     if isinstance(warm_up_bars, str) and warm_up_bars not in known:
-        raise ConfigError(
-            "warm_up_bars must be a number or the name of a parameter",
-            was=repr(warm_up_bars),
-            where=chosen,
-        )
+        rule = "warm_up_bars must be a number or the name of a parameter"
+        raise ConfigError(rule, was=repr(warm_up_bars), where=chosen)
     if isinstance(warm_up_bars, int) and warm_up_bars < 0:
         raise ConfigError("warm_up_bars must be 0 or more", was=warm_up_bars, where=chosen)
     if not isinstance(target, type):
@@ -176,8 +173,5 @@ def _require_one_argument(target: Callable[..., Any], name: str) -> None:
         if parameter.default is inspect.Parameter.empty and parameter.kind in positional
     ]
     if len(free) != 1:
-        raise ConfigError(
-            "a strategy must take one argument, the view; parameters must have defaults",
-            was=", ".join(free) or "none",
-            where=name,
-        )
+        rule = "a strategy must take one argument, the view; parameters must have defaults"
+        raise ConfigError(rule, was=", ".join(free) or "none", where=name)

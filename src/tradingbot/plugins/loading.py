@@ -86,11 +86,8 @@ def load_plugin(reference: str) -> Origin:
         path = path.expanduser().absolute()
         name = path.stem
         if not path.is_file():
-            raise ConfigError(
-                "a plugin must be a Python file that exists, or a module",
-                was="a folder" if path.is_dir() else "nothing",
-                where=reference,
-            )
+            rule = "a plugin must be a Python file that exists, or a module"
+            raise ConfigError(rule, was="a folder" if path.is_dir() else "nothing", where=reference)
     else:
         name = reference
     if name in _LOADED:
@@ -218,12 +215,9 @@ def _files(modules: list[ModuleType]) -> Iterator[Path]:
 def _require_same(name: str, path: Path | None) -> None:
     known = _LOADED[name]
     if path is not None and known.place != str(path):
-        raise ConfigError(
-            "plugins must have names of their own",
-            was=f"{name} twice",
-            where=f"{known.place} and {path}",
-            remedy="Rename one of the files",
-        )
+        rule = "plugins must have names of their own"
+        where = f"{known.place} and {path}"
+        raise ConfigError(rule, was=f"{name} twice", where=where, remedy="Rename one of the files")
 
 
 def _module_key(path: Path) -> str:

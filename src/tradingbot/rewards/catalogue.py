@@ -94,9 +94,6 @@ def _term(declared: DeclaredReward) -> RewardTerm:
     options = make_dataclass(title, fields, frozen=True, namespace=namespace)
     objective = declared.objective
     if objective not in OBJECTIVES:
-        raise ConfigError(
-            f"objective must be one of {', '.join(OBJECTIVES)}",
-            was=repr(objective),
-            where=f"reward term {declared.name}",
-        )
+        rule = f"objective must be one of {', '.join(OBJECTIVES)}"
+        raise ConfigError(rule, was=repr(objective), where=f"reward term {declared.name}")
     return RewardTerm(declared.name, declared.version, formula, options, objective)

@@ -177,9 +177,6 @@ def reward_identity(reward: object) -> str:
 def _checked(weight: float, name: str) -> float:
     number = isinstance(weight, int | float) and not isinstance(weight, bool)
     if not (number and math.isfinite(weight) and abs(weight) <= MAX_WEIGHT):
-        raise ConfigError(
-            f"the weight of a reward term must be a number of at most {MAX_WEIGHT:g} in size",
-            was=repr(weight),
-            where=f"reward term {name}",
-        )
+        rule = f"the weight of a reward term must be a number of at most {MAX_WEIGHT:g} in size"
+        raise ConfigError(rule, was=repr(weight), where=f"reward term {name}")
     return float(weight)

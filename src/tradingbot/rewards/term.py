@@ -72,12 +72,9 @@ class RewardTerm:
         for name, value in changed.items():
             where = f"reward term {self.name}"
             if name not in defaults:
-                raise ConfigError(
-                    "an option of a reward term must be known",
-                    was=repr(name),
-                    where=where,
-                    remedy=suggest(name, defaults) if defaults else "This term has none",
-                )
+                rule = "an option of a reward term must be known"
+                remedy = suggest(name, defaults) if defaults else "This term has none"
+                raise ConfigError(rule, was=repr(name), where=where, remedy=remedy)
             _require_kind(name, value, defaults[name], where)
         options: TermOptions = self.options(**changed)
         return options

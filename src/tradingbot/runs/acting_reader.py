@@ -52,12 +52,9 @@ def read_encoder(checkpoint: Checkpoint, acting: ActingRecord) -> Encoder | None
         if name.startswith(record.prefix)
     }
     if record.sha256 and final_hash(weights) != record.sha256:
-        raise StorageError(
-            "an encoder must be the one that the manifest names",
-            was="other weights",
-            where=str(checkpoint.folder),
-            remedy="Act from another checkpoint, or train again",
-        )
+        rule = "an encoder must be the one that the manifest names"
+        remedy = "Act from another checkpoint, or train again"
+        raise StorageError(rule, was="other weights", where=str(checkpoint.folder), remedy=remedy)
     encoder = build_encoder(config, record.n_features, torch.Generator())
     try:
         encoder.load_state_dict(weights)
@@ -80,11 +77,8 @@ def _built(kind: type[Any], values: dict[str, Any], word: str) -> Any:
     try:
         return kind(**plain)
     except TypeError as e:
-        raise ConfigError(
-            f"{word} of a checkpoint must be one that this version knows",
-            was=str(e),
-            remedy="Update tradingbot, or train again",
-        ) from e
+        rule = f"{word} of a checkpoint must be one that this version knows"
+        raise ConfigError(rule, was=str(e), remedy="Update tradingbot, or train again") from e
 
 
 def acting_of_version_1(record: RunRecord) -> acting.ActingRecord:

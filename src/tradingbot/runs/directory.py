@@ -68,12 +68,9 @@ class RunDirectory:
                 record = record.model_copy(update={"id": _free_id(root, record.id)})
             path = root / record.id
             if path.exists():
-                raise ConfigError(
-                    "run name must be new",
-                    was=repr(name),
-                    where=str(root),
-                    remedy="Resume that run with --resume, or choose another name",
-                )
+                rule = "run name must be new"
+                remedy = "Resume that run with --resume, or choose another name"
+                raise ConfigError(rule, was=repr(name), where=str(root), remedy=remedy)
             with atomic_directory(path) as temporary:
                 sweep_temporaries(root)
                 _dump(temporary / RECORD_FILE, record)
@@ -169,11 +166,8 @@ def _describe(plan: RunPlan, created_at: datetime, name: str) -> RunRecord:
     if created_at.utcoffset() != timedelta(0):
         raise ValueError("created_at must be in UTC")
     if not _NAME.fullmatch(name):
-        raise ConfigError(
-            "run name must be 1-80 of a-z 0-9 . _ - and start with a letter or digit",
-            was=repr(name[:90]),
-            remedy="Choose e.g. us143-first",
-        )
+        rule = "run name must be 1-80 of a-z 0-9 . _ - and start with a letter or digit"
+        raise ConfigError(rule, was=repr(name[:90]), remedy="Choose e.g. us143-first")
     config: dict[str, Any] = dict(plan.config)
     return RunRecord(
         id=name,

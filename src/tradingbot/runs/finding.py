@@ -56,9 +56,6 @@ def _is_run(path: Path) -> bool:
 
 
 def _refuse_file(path: Path) -> NoReturn:
-    raise StorageError(
-        "run must be a folder that tradingbot wrote",
-        was=foreign_format(path) or "a file",
-        where=str(path),
-        remedy="Files of other programs are never loaded: they can run code",
-    )
+    rule = "run must be a folder that tradingbot wrote"
+    remedy = "Files of other programs are never loaded: they can run code"
+    raise StorageError(rule, was=foreign_format(path) or "a file", where=str(path), remedy=remedy)

@@ -64,9 +64,6 @@ def refuse_foreign(folder: Path) -> None:
 
 
 def _refuse(was: str, path: Path) -> NoReturn:
-    raise StorageError(
-        "checkpoint must be a folder of safetensors and a manifest",
-        was=was,
-        where=str(path),
-        remedy="Nothing else is loaded, for pickles and archives can run code",
-    )
+    rule = "checkpoint must be a folder of safetensors and a manifest"
+    remedy = "Nothing else is loaded, for pickles and archives can run code"
+    raise StorageError(rule, was=was, where=str(path), remedy=remedy)

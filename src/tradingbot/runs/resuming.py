@@ -76,12 +76,9 @@ def _whole_checkpoint(run: RunDirectory) -> tuple[Checkpoint | None, tuple[str, 
         skipped = (*skipped, f"{checkpoint.manifest.name}: {problem}")
         before = checkpoint.manifest.update
     if skipped:
-        raise StorageError(
-            "run must have a whole checkpoint to go on from",
-            was="; ".join(skipped),
-            where=str(run.path),
-            remedy="Train again; the same seed gives the same result",
-        )
+        rule = "run must have a whole checkpoint to go on from"
+        remedy = "Train again; the same seed gives the same result"
+        raise StorageError(rule, was="; ".join(skipped), where=str(run.path), remedy=remedy)
     return None, skipped
 
 

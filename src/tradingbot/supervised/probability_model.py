@@ -91,11 +91,9 @@ class ProbabilityModel:
     def _require_names(self, table: ModelTable) -> None:
         if table.names != self.names:
             other = sorted(set(table.names) ^ set(self.names)) or ["another order"]
-            raise DataError(
-                "table must have the features the model was fitted on, in order",
-                was=", ".join(other[:5]),
-                remedy="Train a model on this data: tradingbot supervised train",
-            )
+            rule = "table must have the features the model was fitted on, in order"
+            remedy = "Train a model on this data: tradingbot supervised train"
+            raise DataError(rule, was=", ".join(other[:5]), remedy=remedy)
 
 
 @dataclass(frozen=True, eq=False)

@@ -94,12 +94,10 @@ def _check_rate(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:
     end = rate.hold + rate.over
     if rate.kind != "constant" and rate.last == 0.0 and end < steps:
         key = f"learner.{name}.{_RATE}.over"
-        raise ConfigError(
-            "a learning rate that falls to 0 must last as long as the budget",
-            was=f"0 from step {end} of {steps}",
-            where=place_of(places, tuple(key.split("."))),
-            remedy=f"Set {key}={FOLLOWS_BUDGET}, or a last rate above 0",
-        )
+        rule = "a learning rate that falls to 0 must last as long as the budget"
+        where = place_of(places, tuple(key.split(".")))
+        remedy = f"Set {key}={FOLLOWS_BUDGET}, or a last rate above 0"
+        raise ConfigError(rule, was=f"0 from step {end} of {steps}", where=where, remedy=remedy)
 
 
 def _steps(section: object) -> int:

@@ -68,12 +68,9 @@ def open_transfer(
     )
     problem = first_difference("feature", checkpoint.manifest.feature_ids, feature_ids)
     if problem is not None:
-        raise ConfigError(
-            "a transferred encoder must read the features it was trained on",
-            was=problem,
-            where=source.id,
-            remedy="Build the panel with the same features, or leave encoder.transfer_from out",
-        )
+        rule = "a transferred encoder must read the features it was trained on"
+        remedy = "Build the panel with the same features, or leave encoder.transfer_from out"
+        raise ConfigError(rule, was=problem, where=source.id, remedy=remedy)
     prefix = LEARNING_ENCODER if theirs.encoder.trainable else FROZEN_ENCODER
     name = f"{source.id}/{checkpoint.manifest.name}"
     return Transfer(name, tensors_below(checkpoint.agent, prefix))
@@ -99,9 +96,6 @@ def take_over(transfer: Transfer, encoder: Encoder) -> None:
 def _require_kind(ours: TrainConfig, theirs: TrainConfig, source: str) -> None:
     mine, other = ours.encoder.preset, theirs.encoder.preset
     if encoder_preset(mine) != encoder_preset(other):
-        raise ConfigError(
-            "a transferred encoder must be of the same kind",
-            was=f"{other} → {mine}",
-            where=source,
-            remedy=f"Set encoder.preset={other}, or leave encoder.transfer_from out",
-        )
+        rule = "a transferred encoder must be of the same kind"
+        remedy = f"Set encoder.preset={other}, or leave encoder.transfer_from out"
+        raise ConfigError(rule, was=f"{other} → {mine}", where=source, remedy=remedy)

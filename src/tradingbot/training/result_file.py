@@ -86,12 +86,9 @@ def read_result(run: Path) -> TrainResult:
         problem = f"{e.rule}, was {e.was}"
     except (KeyError, TypeError, AttributeError) as e:
         problem = f"one without {str(e)[:60]}"
-    raise StorageError(
-        "a finished run must have a readable result",
-        was=problem,
-        where=str(path),
-        remedy="Restore the file, or train again",
-    )
+    rule = "a finished run must have a readable result"
+    where = str(path)
+    raise StorageError(rule, was=problem, where=where, remedy="Restore the file, or train again")
 
 
 def _read_version_1(values: dict[str, Any]) -> TrainResult:

@@ -106,23 +106,17 @@ def migrate_run(
 def _require_discrete(run: RunDirectory, config: TrainConfig) -> None:
     space = config.task.rules.action.space
     if space != "discrete":
-        raise ConfigError(
-            "run must have discrete actions to be migrated",
-            was=space,
-            where=run.id,
-            remedy="Its agents act with numbers already",
-        )
+        rule = "run must have discrete actions to be migrated"
+        remedy = "Its agents act with numbers already"
+        raise ConfigError(rule, was=space, where=run.id, remedy=remedy)
     spec = config.learner.spec
     squash = None
     if "box" in spec.action_kinds:
         squash = actor_layout(override_config(config, _CONTINUOUS)).squash
     if squash is None or squash.kind != "tanh":
-        raise ConfigError(
-            "learner must draw numbers from a squashed Gaussian to go on with a migrated run",
-            was=spec.name,
-            where=run.id,
-            remedy="Train anew with task.rules.action.space=continuous",
-        )
+        rule = "learner must draw numbers from a squashed Gaussian to go on with a migrated run"
+        remedy = "Train anew with task.rules.action.space=continuous"
+        raise ConfigError(rule, was=spec.name, where=run.id, remedy=remedy)
 
 
 def _migrate_actor(

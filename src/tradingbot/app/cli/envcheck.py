@@ -47,11 +47,9 @@ def check_environment(
     Example: [bold]tradingbot envcheck --peers[/bold]
     """
     if peers == (environment is not None):
-        raise UserError(
-            "either an environment or --peers must be given",
-            was="both" if peers else "neither",
-            remedy="Try: tradingbot envcheck TradingBot/Continuous-v1",
-        )
+        rule = "either an environment or --peers must be given"
+        remedy = "Try: tradingbot envcheck TradingBot/Continuous-v1"
+        raise UserError(rule, was="both" if peers else "neither", remedy=remedy)
     failed = _check_all(as_json) if environment is None else _check_one(environment, as_json)
     raise typer.Exit(1 if failed else 0)
 

@@ -122,10 +122,8 @@ def take_plugins(arguments: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
             continue
         chosen = value if sign else next(waiting, "")
         if not chosen or chosen.startswith("-"):
-            raise ConfigError(
-                f"{OPTION} must name a Python file or module",
-                was=repr(chosen) if chosen else "nothing",
-                remedy=f"Write e.g. {OPTION} my_strategies.py",
-            )
+            rule = f"{OPTION} must name a Python file or module"
+            remedy = f"Write e.g. {OPTION} my_strategies.py"
+            raise ConfigError(rule, was=repr(chosen) if chosen else "nothing", remedy=remedy)
         plugins.append(chosen)
     return rest, tuple(plugins)

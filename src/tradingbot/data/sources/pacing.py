@@ -141,11 +141,8 @@ class Patience:
                     limit = f"{self.policy.longest_asked_wait_s:g} s"
                     was += f", asks to wait {e.retry_after_s:g} s"
                 if asks_too_much or failures == self.policy.attempts:
-                    raise SourceError(
-                        f"{vendor} must answer within {limit}",
-                        was=was,
-                        where=where,
-                        remedy="Run the command again later; what was fetched is kept",
-                    ) from e
+                    rule = f"{vendor} must answer within {limit}"
+                    remedy = "Run the command again later; what was fetched is kept"
+                    raise SourceError(rule, was=was, where=where, remedy=remedy) from e
                 self.clock.sleep(self.policy.wait_s(failures, e.retry_after_s, self.rng))
         raise AssertionError("unreachable: the last attempt returns or raises")

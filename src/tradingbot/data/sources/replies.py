@@ -115,10 +115,8 @@ def require_base_url(url: str) -> str:
     parts = urlsplit(url)
     is_local = parts.scheme == "http" and parts.hostname in _LOCAL_HOSTS
     if not (parts.scheme == "https" or is_local) or not parts.hostname:
-        raise ConfigError(
-            "vendor address must begin with https:// (http:// only for this machine)",
-            was=f"{parts.scheme}://{parts.hostname}",
-        )
+        rule = "vendor address must begin with https:// (http:// only for this machine)"
+        raise ConfigError(rule, was=f"{parts.scheme}://{parts.hostname}")
     return url.rstrip("/")
 
 

@@ -93,11 +93,8 @@ def _available_at(table: pl.DataFrame, delay: timedelta | None, where: str) -> p
     stamps = None if stamp is None else to_utc(table[stamp], time_zone="UTC", where=where)
     if "available_at" in table.columns:
         if delay is not None:
-            raise ConfigError(
-                "delay must not be given for a file that says available_at",
-                was=str(delay),
-                where=where,
-            )
+            rule = "delay must not be given for a file that says available_at"
+            raise ConfigError(rule, was=str(delay), where=where)
         available_at = to_utc(table["available_at"], time_zone=None, where=where)
     elif stamps is not None and delay is not None:
         available_at = stamps + delay

@@ -121,11 +121,9 @@ def regenerate(provenance: Provenance) -> SyntheticMarket:
         }
         name = str(detail["market"])
     except (KeyError, ValueError, TypeError) as e:
-        raise DataError(
-            "provenance of a generated dataset must be whole",
-            was=f"{type(e).__name__}: {e}",
-            remedy="Generate the dataset again",
-        ) from e
+        rule = "provenance of a generated dataset must be whole"
+        remedy = "Generate the dataset again"
+        raise DataError(rule, was=f"{type(e).__name__}: {e}", remedy=remedy) from e
     params = {
         key.removeprefix(_PARAM): value for key, value in detail.items() if key.startswith(_PARAM)
     }

@@ -52,11 +52,8 @@ def read_table(file: Path, *, delimiter: str = ",", max_bytes: int) -> pl.DataFr
             remedy="It is damaged or cut short: fetch or write it again",
         ) from e
     if table.height < _MIN_ROWS:
-        raise DataError(
-            f"file must have at least {_MIN_ROWS} rows",
-            was=f"{table.height} after the header",
-            where=file.name,
-        )
+        rule = f"file must have at least {_MIN_ROWS} rows"
+        raise DataError(rule, was=f"{table.height} after the header", where=file.name)
     return table
 
 
@@ -121,23 +118,17 @@ def _header(line: bytes, file: Path) -> str:
     """
     for mark, kind, ending in ((b"PAR1", "Parquet", ".parquet"), (b"\x1f\x8b", "gzip", ".csv.gz")):
         if line.startswith(mark):
-            raise DataError(
-                "file must be what its ending says",
-                was=f"{kind} content",
-                where=file.name,
-                remedy=f"This is a {kind} file: let its name end in {ending}",
-            )
+            rule = "file must be what its ending says"
+            remedy = f"This is a {kind} file: let its name end in {ending}"
+            raise DataError(rule, was=f"{kind} content", where=file.name, remedy=remedy)
     try:
         text = line.removeprefix(codecs.BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:  # UTF-16 without a mark is valid UTF-8, with zeros
-        raise DataError(
-            "file must be UTF-8 text",
-            was=f"header {line[:12]!r}",
-            where=file.name,
-            remedy="Write it again as UTF-8",
-        )
+        rule = "file must be UTF-8 text"
+        remedy = "Write it again as UTF-8"
+        raise DataError(rule, was=f"header {line[:12]!r}", where=file.name, remedy=remedy)
     return text.strip("\r\n")
 
 
@@ -156,9 +147,6 @@ def _require_unique(names: list[str], file: Path) -> None:
 
 def _require_size(size: int, max_bytes: int, file: Path) -> None:
     if size > max_bytes:
-        raise DataError(
-            "uncompressed file must not be larger than the limit",
-            was=f"more than {max_bytes:,} bytes",
-            where=file.name,
-            remedy="Split the file into several and import their folder",
-        )
+        rule = "uncompressed file must not be larger than the limit"
+        remedy = "Split the file into several and import their folder"
+        raise DataError(rule, was=f"more than {max_bytes:,} bytes", where=file.name, remedy=remedy)

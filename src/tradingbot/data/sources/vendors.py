@@ -44,16 +44,12 @@ class AlpacaCredentials:
         """Refuse empty parts and characters that no HTTP header can carry."""
         for variable, value in ((KEY_VARIABLE, self.key_id), (SECRET_VARIABLE, self.secret_key)):
             if not value:
-                raise ConfigError(
-                    f"environment variable {variable} must be set",
-                    was="empty or unset",
-                    remedy=f"Set {KEY_VARIABLE} and {SECRET_VARIABLE} to your Alpaca key pair",
-                )
+                rule = f"environment variable {variable} must be set"
+                remedy = f"Set {KEY_VARIABLE} and {SECRET_VARIABLE} to your Alpaca key pair"
+                raise ConfigError(rule, was="empty or unset", remedy=remedy)
             if not value.isascii() or not value.isprintable() or " " in value:
-                raise ConfigError(
-                    f"environment variable {variable} must be printable ASCII without spaces",
-                    remedy="Copy the key again, without quotes or line breaks",
-                )
+                rule = f"environment variable {variable} must be printable ASCII without spaces"
+                raise ConfigError(rule, remedy="Copy the key again, without quotes or line breaks")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> AlpacaCredentials:
@@ -199,11 +195,9 @@ def _require_available(request: DownloadRequest) -> DownloadRequest:
         )
     available = ("split", "split_dividend") if request.timeframe.is_daily else ("split",)
     if request.adjustment not in available:
-        raise ConfigError(
-            f"Yahoo adjustment of {request.timeframe} bars must be {' or '.join(available)}",
-            was=request.adjustment,
-            remedy="Use --adjustment split, or --source alpaca",
-        )
+        rule = f"Yahoo adjustment of {request.timeframe} bars must be {' or '.join(available)}"
+        remedy = "Use --adjustment split, or --source alpaca"
+        raise ConfigError(rule, was=request.adjustment, remedy=remedy)
     return request
 
 

@@ -68,11 +68,8 @@ def _from_object(found: Any, path: str) -> EnvProbe:
         known = _PROBED.get(f"{found.__module__}.{found.__qualname__}")
         return known() if known is not None else generic_probe(path, found)
     if isinstance(found, gymnasium.Env):
-        raise UserError(
-            "an environment must be given as its class or a factory, for checks build it anew",
-            was=f"an instance of {type(found).__name__}",
-            where=path,
-        )
+        rule = "an environment must be given as its class or a factory, for checks build it anew"
+        raise UserError(rule, was=f"an instance of {type(found).__name__}", where=path)
     if not callable(found):
         raise UserError(f"{path!r} must be an environment", was=type(found).__name__, remedy=_FORMS)
     return _from_factory(found, path)
@@ -85,11 +82,8 @@ def _from_factory(factory: Callable[[], Any], path: str) -> EnvProbe:
     except UserError:
         raise
     except Exception as e:
-        raise UserError(
-            f"{path!r} must be callable without arguments",
-            was=f"{type(e).__name__}: {e}",
-            remedy=_FORMS,
-        ) from e
+        rule = f"{path!r} must be callable without arguments"
+        raise UserError(rule, was=f"{type(e).__name__}: {e}", remedy=_FORMS) from e
     if isinstance(made, EnvProbe):
         return made
     if isinstance(made, gymnasium.Env):
@@ -120,12 +114,9 @@ def _import(module_name: str, path: str) -> Any:
     try:
         return importlib.import_module(module_name)
     except Exception as e:
-        raise UserError(
-            f"module {module_name!r} must be importable",
-            was=f"{type(e).__name__}: {e}",
-            where=path,
-            remedy="Run in the folder of the module, or install its package",
-        ) from e
+        rule = f"module {module_name!r} must be importable"
+        remedy = "Run in the folder of the module, or install its package"
+        raise UserError(rule, was=f"{type(e).__name__}: {e}", where=path, remedy=remedy) from e
     finally:
         if added:
             with contextlib.suppress(ValueError):

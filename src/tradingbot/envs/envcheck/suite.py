@@ -64,12 +64,9 @@ def _try_out(probe: EnvProbe) -> None:
     except UserError:
         raise
     except Exception as e:
-        raise UserError(
-            "an environment to check must build, reset and take one step",
-            was=_describe(e),
-            where=probe.name,
-            remedy="See docs/environments/envcheck.md for how to write a probe",
-        ) from e
+        rule = "an environment to check must build, reset and take one step"
+        remedy = "See docs/environments/envcheck.md for how to write a probe"
+        raise UserError(rule, was=_describe(e), where=probe.name, remedy=remedy) from e
 
 
 @contextlib.contextmanager

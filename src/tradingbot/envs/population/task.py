@@ -286,8 +286,6 @@ def evaluation_task(
 
 def _require_bars(world: World, first_bar: int, last_bar: int) -> None:
     if not 0 <= first_bar < last_bar < world.n_bars:
-        raise DataError(
-            "a task's bars must be in the world, the first before the last",
-            was=f"{first_bar} … {last_bar}",
-            where=f"{world.n_bars} bars, {world.label}",
-        )
+        rule = "a task's bars must be in the world, the first before the last"
+        where = f"{world.n_bars} bars, {world.label}"
+        raise DataError(rule, was=f"{first_bar} … {last_bar}", where=where)

@@ -244,11 +244,9 @@ class TradingEnv(gym.Env[Observation | ObservationRow, Any]):
             UserError: If actions are not discrete, or there is no episode.
         """
         if self.config.rules.action.space != "discrete":
-            raise UserError(
-                "masks are for discrete actions",
-                was=self.config.rules.action.space,
-                remedy="Use TradingBot/Discrete-v1",
-            )
+            rule = "masks are for discrete actions"
+            remedy = "Use TradingBot/Discrete-v1"
+            raise UserError(rule, was=self.config.rules.action.space, remedy=remedy)
         if not self._begun:
             raise _out_of_order(begun=False)
         return self._lane.allowed(self.config.rules)
@@ -271,10 +269,8 @@ class TradingEnv(gym.Env[Observation | ObservationRow, Any]):
             MissingExtraError: If the picture needs Matplotlib and it is not installed.
         """
         if self.render_mode is None:
-            raise UserError(
-                "a render mode must be chosen when the environment is made",
-                remedy='Use gymnasium.make(..., render_mode="ansi")',
-            )
+            rule = "a render mode must be chosen when the environment is made"
+            raise UserError(rule, remedy='Use gymnasium.make(..., render_mode="ansi")')
         if not self._begun:
             raise _out_of_order(begun=False)
         draw = write_lines if self.render_mode == "ansi" else draw_picture

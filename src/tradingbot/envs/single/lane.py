@@ -83,12 +83,9 @@ def make_lane(world: World, config: EnvConfig, market: TensorMarket) -> SingleLa
     """
     reward = config.reward_stack
     if not isinstance(reward, RewardStack):
-        raise ConfigError(
-            "reward of a single environment must be a stack of terms",
-            was=type(reward).__name__,
-            where="EnvConfig.reward",
-            remedy="Use a vector environment, which computes it in tensors",
-        )
+        rule = "reward of a single environment must be a stack of terms"
+        remedy = "Use a vector environment, which computes it in tensors"
+        raise ConfigError(rule, was=type(reward).__name__, where="EnvConfig.reward", remedy=remedy)
     by_tensors = TensorLane(world, config, market, reward)
     by_tensors.try_reward()  # raises what is a fault of a term
     native = make_native_lanes(world, config, market, 1)

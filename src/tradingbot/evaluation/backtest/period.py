@@ -57,9 +57,7 @@ def require_period(world: World, first_bar: int, last_bar: int) -> None:
         DataError: If they are no bars of the world, or none follows the first.
     """
     if not 0 <= first_bar < last_bar < world.n_bars:
-        raise DataError(
-            "a backtest must have a bar to decide at and one after it, both in the data",
-            was=f"bars {first_bar} … {last_bar}",
-            where=f"{world.n_bars} bars, {world.label}",
-            remedy="Choose a longer period, or one that the data cover",
-        )
+        rule = "a backtest must have a bar to decide at and one after it, both in the data"
+        where = f"{world.n_bars} bars, {world.label}"
+        remedy = "Choose a longer period, or one that the data cover"
+        raise DataError(rule, was=f"bars {first_bar} … {last_bar}", where=where, remedy=remedy)

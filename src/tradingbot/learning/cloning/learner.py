@@ -205,16 +205,12 @@ class Cloner(Resumable):
 
 def _check_outputs(actor: StackedHead, action: ActionSpec, config: CloningConfig) -> None:
     if action.n_components:
-        raise ConfigError(
-            "actions must be codes or single numbers to be imitated",
-            was=f"{action.kind} of {action.n_components} components",
-        )
+        rule = "actions must be codes or single numbers to be imitated"
+        raise ConfigError(rule, was=f"{action.kind} of {action.n_components} components")
     possible = (action.n_actions,) if action.n_actions else (1, 2)
     if not action.n_actions and config.number_loss == "log_prob":
         possible = (2,)
     if actor.n_outputs not in possible:
-        raise ConfigError(
-            f"the actor must have {' or '.join(map(str, possible))} outputs for these actions",
-            was=actor.n_outputs,
-            where=f"{action.kind} actions, number_loss {config.number_loss}",
-        )
+        rule = f"the actor must have {' or '.join(map(str, possible))} outputs for these actions"
+        where = f"{action.kind} actions, number_loss {config.number_loss}"
+        raise ConfigError(rule, was=actor.n_outputs, where=where)

@@ -62,11 +62,9 @@ class Direct(TaskLearner):
             ConfigError: If the actions of the task are codes.
         """
         if task.action.kind == "discrete":
-            raise ConfigError(
-                "actions must be numbers for direct gradients",
-                was=task.action.kind,
-                remedy="Use PPO, or the task with continuous or target actions",
-            )
+            rule = "actions must be numbers for direct gradients"
+            remedy = "Use PPO, or the task with continuous or target actions"
+            raise ConfigError(rule, was=task.action.kind, remedy=remedy)
         super().__init__(task, view)
         self.config = config
         sizes = (self._n_agents, view.width + task.n_private, n_numbers(task.action))

@@ -150,9 +150,6 @@ class GuardConfig:
 
 def _require_response(response: str, where: str) -> None:
     if response not in RESPONSES:
-        raise ConfigError(
-            "a response must be a known one",
-            was=repr(response),
-            where=where,
-            remedy=suggest(response, RESPONSES),
-        )
+        rule = "a response must be a known one"
+        remedy = suggest(response, RESPONSES)
+        raise ConfigError(rule, was=repr(response), where=where, remedy=remedy)

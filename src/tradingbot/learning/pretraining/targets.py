@@ -27,10 +27,8 @@ class AuxiliaryTarget:
     def __post_init__(self) -> None:
         """Refuse answers and mask that do not belong together."""
         if self.values.dim() != 2 or self.values.shape != self.valid.shape:
-            raise DataError(
-                "answers and their mask must share one (M, T) shape",
-                was=f"{tuple(self.values.shape)} and {tuple(self.valid.shape)}",
-            )
+            rule = "answers and their mask must share one (M, T) shape"
+            raise DataError(rule, was=f"{tuple(self.values.shape)} and {tuple(self.valid.shape)}")
         if self.n_classes and self.values.dtype.is_floating_point:
             raise DataError("classes must be whole numbers", was=str(self.values.dtype))
 
@@ -57,11 +55,8 @@ class Period:
         valid = torch.stack([target.valid.any(0) for target in targets.values()]).any(0)
         bars = valid.nonzero().flatten().tolist()
         if not bars:
-            raise DataError(
-                "auxiliary targets must have a valid answer",
-                was="none",
-                remedy="Use more training bars: regime features are defined after 192",
-            )
+            remedy = "Use more training bars: regime features are defined after 192"
+            raise DataError("auxiliary targets must have a valid answer", was="none", remedy=remedy)
         first, stop = max(bars[0], lookback_bars - 1), bars[-1] + 1
         held_out = stop - round(held_out_frac * (stop - first))
         if not first < held_out < stop:

@@ -62,11 +62,9 @@ class SAC(TaskLearner):
             ConfigError: If the actions of the task are codes, or weights on a simplex.
         """
         if task.action.kind != "box":
-            raise ConfigError(
-                "actions must be numbers for SAC",
-                was=task.action.kind,
-                remedy="Use PPO, or the task with continuous or target actions",
-            )
+            rule = "actions must be numbers for SAC"
+            remedy = "Use PPO, or the task with continuous or target actions"
+            raise ConfigError(rule, was=task.action.kind, remedy=remedy)
         super().__init__(task, view)
         self.config, n_inputs = config, view.width + task.n_private
         weights, n_components = make_generator(seed, "sac", "weights"), task.action.n_components

@@ -138,11 +138,8 @@ def _sharpe(returns: FloatArray) -> float:
 
 def _require(net_returns: FloatArray, agents: Sequence[str]) -> None:
     if net_returns.ndim != 2 or net_returns.shape[1] != len(agents):
-        raise DataError(
-            "returns must have a column for each agent",
-            was=net_returns.shape,
-            where=f"{len(agents)} agents",
-        )
+        rule = "returns must have a column for each agent"
+        raise DataError(rule, was=net_returns.shape, where=f"{len(agents)} agents")
     if len(net_returns) < 2 or not np.isfinite(net_returns).all():
         raise DataError(
             "returns must be numbers of two bars or more",

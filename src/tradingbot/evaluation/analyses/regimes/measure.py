@@ -109,11 +109,9 @@ def thresholds_of(
     rows = slice(train.start, train.stop)
     known = np.isfinite(trend[rows]) & np.isfinite(volatility[rows])
     if not known.any():
-        raise DataError(
-            "training must have a bar with a regime's past behind it",
-            was=f"{len(train)} training bars",
-            where=f"{max(settings.trend_bars, settings.volatility_bars)} bars are looked back on",
-        )
+        rule = "training must have a bar with a regime's past behind it"
+        where = f"{max(settings.trend_bars, settings.volatility_bars)} bars are looked back on"
+        raise DataError(rule, was=f"{len(train)} training bars", where=where)
     return RegimeThresholds(
         float(np.quantile(np.abs(trend[rows][known]), settings.sideways_frac)),
         float(np.quantile(volatility[rows][known], settings.calm_frac)),
@@ -170,11 +168,8 @@ def judge_regimes(
     """
     settings = settings or RegimeSettings()
     if not len(labels) == len(net_returns) == len(hold_returns):
-        raise DataError(
-            "every bar must have a regime",
-            was=f"{len(labels)} labels",
-            where=f"{len(net_returns)} and {len(hold_returns)} bars",
-        )
+        where = f"{len(net_returns)} and {len(hold_returns)} bars"
+        raise DataError("every bar must have a regime", was=f"{len(labels)} labels", where=where)
     rows = [
         _row(name, labels == place, net_returns, hold_returns, bars_per_year, settings)
         for place, name in enumerate(REGIMES)
