@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from tradingbot.configuration.pipeline import PipelineConfig
 from tradingbot.configuration.yaml_reader import Document, KeyPath, Place
 from tradingbot.domain.errors import ConfigError, UserError, suggest
-from tradingbot.domain.plain_values import read_record
+from tradingbot.domain.plain_values import read_number, read_record
 
 _TYPE_RULES: Mapping[str, tuple[str, str]] = {
     "bool_type": ("be true or false", "Write true or false, without quotes"),
@@ -180,17 +180,8 @@ def _option_value(value: object) -> object:
     if not isinstance(value, str):
         return value
     if value.startswith("[") and value.endswith("]"):
-        return [_number(item.strip()) for item in value[1:-1].split(",") if item.strip()]
+        return [read_number(item.strip()) for item in value[1:-1].split(",") if item.strip()]
     try:
         return date.fromisoformat(value)
     except ValueError:
         return None if value == "null" else value
-
-
-def _number(text: str) -> object:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tradingbot.domain.plain_values import read_number
+
 
 def read_values(pairs: dict[str, str]) -> dict[str, object]:
     """Read what looks like a number or a truth value as one; the market's model checks the rest."""
@@ -11,9 +13,4 @@ def read_values(pairs: dict[str, str]) -> dict[str, object]:
 def _value(text: str) -> object:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    return read_number(text)

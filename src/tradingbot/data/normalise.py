@@ -95,16 +95,15 @@ def to_bars(
         SchemaError, DataError: Naming the first cell that cannot be read.
     """
     # A day alone names a session, in no particular zone.
-    zone = "UTC" if _names_days(table, columns, rules) else rules.time_zone
+    is_label = rules.timeframe.is_daily and _are_days(table[columns["timestamp"]])
+    zone = "UTC" if is_label else rules.time_zone
     stamps = to_utc(table[columns["timestamp"]], time_zone=zone, where=where)
     symbols = _symbols(table[columns["symbol"]], where=where)
     stamp_checks.require_spacing(stamps, symbols, rules.timeframe, where=where)
     bars = pl.DataFrame(
         {
             "symbol": symbols,
-            "closed_at": _closes(
-                stamps, symbols, rules, where=where, is_label=_names_days(table, columns, rules)
-            ),
+            "closed_at": _closes(stamps, symbols, rules, where=where, is_label=is_label),
             **{name: to_float(table[columns[name]], where=where) for name in PRICE_COLUMNS},
             "volume": to_float(table[columns["volume"]], where=where),
         }
@@ -113,11 +112,9 @@ def to_bars(
         bars = bars.with_columns(to_float(table[columns["vwap"]], where=where).alias("vwap"))
     else:
         bars = bars.with_columns(vwap=(pl.col("high") + pl.col("low") + pl.col("close")) / 3)
-    known = (
-        to_utc(table[columns["known_at"]], time_zone=rules.time_zone, where=where)
-        if "known_at" in columns
-        else bars["closed_at"]
-    )
+    known = bars["closed_at"]
+    if "known_at" in columns:
+        known = to_utc(table[columns["known_at"]], time_zone=rules.time_zone, where=where)
     return bars.with_columns(known.alias("known_at")).select(list(BAR_COLUMNS))
 
 
@@ -158,10 +155,6 @@ def require_order(bars: pl.DataFrame, *, where: str) -> None:
             where=where,
             remedy="Sort the file, or say --sort if the order carries no meaning",
         )
-
-
-def _names_days(table: pl.DataFrame, columns: Mapping[str, str], rules: StampRules) -> bool:
-    return rules.timeframe.is_daily and _are_days(table[columns["timestamp"]])
 
 
 def _are_days(column: pl.Series) -> bool:

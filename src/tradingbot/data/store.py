@@ -84,9 +84,10 @@ class BarStore:
         require_bars(bars, where="bars to store")
         if bars.is_empty():
             raise DataError("a dataset must have a bar", was="0 rows")
+        empty = pl.DataFrame(schema=COVARIATE_COLUMNS)
         frames = {
             "bars.parquet": bars,
-            "covariates.parquet": _or_empty(covariates),
+            "covariates.parquet": empty if covariates is None else covariates,
             "quarantine.parquet": pl.DataFrame() if quarantine is None else quarantine,
         }
         require_covariates(frames["covariates.parquet"], where="covariates to store")
@@ -204,10 +205,6 @@ def _column_bytes(column: pl.Series) -> bytes:
         runs = column.rle().struct.unnest()
         return json.dumps([runs["value"].to_list(), runs["len"].to_list()]).encode()
     return np.ascontiguousarray(column.to_physical().to_numpy()).tobytes()
-
-
-def _or_empty(covariates: pl.DataFrame | None) -> pl.DataFrame:
-    return pl.DataFrame(schema=COVARIATE_COLUMNS) if covariates is None else covariates
 
 
 def _write(path: Path, frame: pl.DataFrame) -> StoredFile:

@@ -49,6 +49,21 @@ def read_record(
     return RecordDecoder(error).record(kind, values, name, base)
 
 
+def read_number(text: str) -> int | float | str:
+    """Read a text as a whole number, else as a number, else leave it as it is.
+
+    Example:
+        >>> [read_number(text) for text in ("3", "0.5", "word")]
+        [3, 0.5, 'word']
+    """
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
 def as_plain_values(value: object, *, keep_non_finite: bool = False) -> Any:
     """Return a record as what YAML and JSON can say.
 

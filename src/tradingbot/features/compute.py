@@ -49,7 +49,7 @@ def compute_features(
     """
     nodes = [spec.node(form) for spec in specs]
     symbol_plan, market_plan = split_by_clock(nodes)
-    fields = _fields(inputs, symbol_plan)
+    fields: dict[Node, FloatArray] = {node: _field(inputs, node) for node in symbol_plan.inputs}
     with np.errstate(all="ignore"):
         crossed = [n for (n, *_) in market_plan.steps if isinstance(n, CrossSection)]
         exact = {node.arguments[0] for node in crossed}
@@ -72,10 +72,6 @@ def weekdays(closed_at: TimeArray, time_zone: str) -> FloatArray:
     local = pl.Series(closed_at.astype("datetime64[us]")).dt.replace_time_zone("UTC")
     days = local.dt.convert_time_zone(time_zone).dt.weekday() - 1
     return np.asarray(days.cast(pl.Float64).to_numpy())
-
-
-def _fields(inputs: MarketInputs, plan: Plan) -> dict[Node, FloatArray]:
-    return {node: _field(inputs, node) for node in plan.inputs}
 
 
 def _field(inputs: MarketInputs, node: Input) -> FloatArray:

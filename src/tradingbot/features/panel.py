@@ -106,12 +106,8 @@ class Panel:
         manifest = _read_manifest(folder)
         certificate = None
         if require_certificate:
-            certificate = find_certificate(
-                folder,
-                manifest.dataset_sha256,
-                manifest.spec_sha256,
-                n_symbols=len(manifest.symbols),
-            )
+            content = (manifest.dataset_sha256, manifest.spec_sha256)
+            certificate = find_certificate(folder, *content, n_symbols=len(manifest.symbols))
             if certificate.panel_sha256 != manifest.sha256:
                 raise UncertifiedPanelError(
                     "certificate must be for this panel",
@@ -286,3 +282,16 @@ def _map_described(manifest: PanelManifest, path: Path, *, verify: bool) -> dict
             remedy="Delete that folder and run: tradingbot features build",
         )
     return arrays
+
+
+def formula_hashes(feature_ids: Sequence[str]) -> tuple[str | None, ...]:
+    """Return the hash of each column's formulae as this version has them, by name and version.
+
+    Returns:
+        None where it is no feature of this version: probabilities, or another version of one.
+    """
+    names = [each.rpartition("-v")[0] for each in feature_ids]
+    known = {spec.name for spec in panel_specs(())}
+    others = [name for name in names if name not in known and not name.startswith("probability_")]
+    specs = {spec.id: spec_hash([spec]) for spec in panel_specs(others)}
+    return tuple(specs.get(each) for each in feature_ids)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.domain.extension import extension_values
-from tradingbot.features import price, regimes, sentiment, session_time, trend, volatility
+from tradingbot.features import covariates, price, regimes, trend, volatility
 from tradingbot.features.inputs import BAR_FIELDS
 from tradingbot.features.spec import FeatureSpec
 
@@ -17,7 +17,7 @@ _TECHNICAL = (
     *(trend.rsi_14, trend.stochastic_k, trend.stochastic_d, trend.adx_14),
     *(volatility.atr_14, volatility.bollinger_bandwidth),
     *(price.on_balance_volume, price.volume_sma_20, price.simple_return),
-    *(sentiment.sentiment, session_time.weekday_sin, session_time.weekday_cos),
+    *(covariates.sentiment, covariates.weekday_sin, covariates.weekday_cos),
 )
 _REGIME = (
     *(regimes.realised_volatility, regimes.volatility_regime, regimes.trend_strength),
@@ -52,7 +52,7 @@ def covariate_features(names: Iterable[str]) -> tuple[FeatureSpec, ...]:
     Raises:
         ConfigError: If a name is that of a registered feature, a bar field or the weekday.
     """
-    taken = {*registered_features(), *BAR_FIELDS, session_time.WEEKDAY.name}
+    taken = {*registered_features(), *BAR_FIELDS, covariates.WEEKDAY.name}
     wanted = tuple(names)
     for name in wanted:
         if name in taken:
@@ -61,7 +61,7 @@ def covariate_features(names: Iterable[str]) -> tuple[FeatureSpec, ...]:
                 was=name,
                 remedy="Rename it in the dataset",
             )
-    return tuple(sentiment.covariate(name) for name in wanted)
+    return tuple(covariates.covariate(name) for name in wanted)
 
 
 def registered_features() -> Mapping[str, FeatureSpec]:

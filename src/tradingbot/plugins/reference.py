@@ -9,11 +9,12 @@ from typing import Any
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.extension import Origin, extensions
+from tradingbot.domain.plain_values import read_number
 from tradingbot.plugins.declaration import DeclaredStrategy
 from tradingbot.plugins.declaring import strategy_of
 from tradingbot.plugins.loading import import_object, loaded_plugins
 
-_WORDS = {"true": True, "false": False}
+_WORDS: dict[Any, bool] = {"true": True, "false": False}
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ def read_reference(text: str) -> PolicyReference:
             was=repr(text),
             remedy="Write e.g. sma_cross:fast=20,slow=100",
         )
-    return PolicyReference(name, {key.strip(): _value(value.strip()) for key, _, value in pairs})
+    values = {key.strip(): read_number(value.strip()) for key, _, value in pairs}
+    return PolicyReference(name, {key: _WORDS.get(value, value) for key, value in values.items()})
 
 
 def split_names(text: str) -> tuple[str, ...]:
@@ -110,12 +112,3 @@ def strategy_origin(text: str) -> Origin | None:
         if part is not None:
             return part.origin
     return None
-
-
-def _value(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return _WORDS.get(text, text)

@@ -116,7 +116,7 @@ def _formula_difference(acting: ActingRecord | None) -> str | None:
     """Say which feature this version computes by another formula under the same name."""
     if acting is None:
         return None
-    from tradingbot.features.formulas import formula_hashes  # reads tables: not to look a run up
+    from tradingbot.features.panel import formula_hashes  # reads tables: not to look a run up
 
     now = formula_hashes([feature.id for feature in acting.features])
     for feature, digest in zip(acting.features, now, strict=True):

@@ -14,7 +14,7 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.envs.population import PRIVATE_NAMES, PopulationTask
 from tradingbot.envs.population.layout import action_spec, market_table
 from tradingbot.envs.world import FEATURE_BOUND, World
-from tradingbot.features.formulas import formula_hashes
+from tradingbot.features.panel import formula_hashes
 from tradingbot.features.scaler_files import ScalerRecord
 from tradingbot.learning.shrinkage import Act
 from tradingbot.learning.task import Observation, Task

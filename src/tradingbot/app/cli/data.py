@@ -10,13 +10,7 @@ from typer import Option
 
 from tradingbot.app.cli import data_in
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
-from tradingbot.app.cli.options import (
-    ConfigOption,
-    DatasetArgument,
-    choose_workspace,
-    read_settings,
-    require_picture,
-)
+from tradingbot.app.cli.options import ConfigOption, DatasetArgument, read_settings, require_picture
 from tradingbot.app.console import print_note, print_table, print_text, show_json
 
 if TYPE_CHECKING:
@@ -132,8 +126,8 @@ def show_split(
     from tradingbot.data.store import BarStore
     from tradingbot.features.pipeline import read_inputs, split_rows
 
-    settings = read_settings(config)
-    found = BarStore(choose_workspace(invocation_of(context), settings)).open(dataset)
+    settings, workspace = read_settings(invocation_of(context), config)
+    found = BarStore(workspace).open(dataset)
     closed_at = read_inputs(found).closed_at
     split = split_rows(closed_at, settings.splits)
     rows = [
@@ -158,13 +152,8 @@ def show_split(
 
 def print_report(report: QualityReport, *, title: str) -> None:
     """Print a readiness report for people."""
-    rows = [
-        [
-            row[key]
-            for key in ("severity", "code", "symbols", "count", "action", "message", "example")
-        ]
-        for row in report.summary_rows()
-    ]
+    keys = ("severity", "code", "symbols", "count", "action", "message", "example")
+    rows = [[row[key] for key in keys] for row in report.summary_rows()]
     columns = ["severity", "code", "symbols", "count", "action", "what", "example"]
     kind = ", synthetic" if report.synthetic else ""
     print_table(f"Readiness of {title}{kind}", columns, rows)

@@ -130,17 +130,12 @@ def _command(
     gates: str,
     plugins: tuple[str, ...],
 ) -> str:
-    words = ["tradingbot"]
-    for plugin in plugins:
-        words += ["--plugin", plugin]
-    words += ["evaluate", reference, "--preset", preset]
-    for setting in settings or ():
-        words += ["--set", setting]
+    own = [word for plugin in plugins for word in ("--plugin", plugin)]
+    words = ["tradingbot", *own, "evaluate", reference, "--preset", preset]
+    words += [word for setting in settings or () for word in ("--set", setting)]
     if analyses is not None:
         words += ["--analyses", analyses]
-    if gates != _OWN_GATES:
-        words += ["--gates", gates]
-    return shlex.join(words)
+    return shlex.join(words + ([] if gates == _OWN_GATES else ["--gates", gates]))
 
 
 def _show(found: Evaluation, *, as_json: bool) -> None:

@@ -8,13 +8,8 @@ import typer
 from typer import Option
 
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
-from tradingbot.app.cli.options import (
-    ConfigOption,
-    DatasetArgument,
-    choose_workspace,
-    read_settings,
-)
-from tradingbot.app.console import print_json, print_note, print_table, progress_bar, show_json
+from tradingbot.app.cli.options import ConfigOption, DatasetArgument, read_settings
+from tradingbot.app.console import print_note, print_table, progress_bar, show_json
 
 app = typer.Typer(help="List features, build panels, prove them free of look-ahead.")
 
@@ -68,8 +63,7 @@ def build(
     from tradingbot.data.store import BarStore
     from tradingbot.features.pipeline import build_features, fit_and_store_scaler, split_rows
 
-    settings = read_settings(config)
-    workspace = choose_workspace(invocation_of(context), settings)
+    settings, workspace = read_settings(invocation_of(context), config)
     with progress_bar("features") as progress:
         progress(0, 2, "compute")
         built = build_features(BarStore(workspace).open(dataset), workspace, accept=accept or ())
@@ -79,15 +73,8 @@ def build(
         progress(2, 2, "stored")
     valid = float(built.panel.numpy("valid").mean())
     manifest = built.panel.manifest
-    if as_json:
-        print_json(
-            {
-                "folder": built.panel.folder,
-                "manifest": manifest,
-                "valid_frac": valid,
-                "scaler_sha256": scaler.sha256,
-            }
-        )
+    figures = {"valid_frac": valid, "scaler_sha256": scaler.sha256}
+    if show_json(as_json, {"folder": built.panel.folder, "manifest": manifest, **figures}):
         return
     rows = [
         ("panel", built.panel.folder.name),
@@ -119,24 +106,21 @@ def prove_causal(
     from tradingbot.features.pipeline import build_features, prove_features
     from tradingbot.supervised.registration import registered_models
 
-    settings = read_settings(config)
-    workspace = choose_workspace(invocation_of(context), settings)
+    settings, workspace = read_settings(invocation_of(context), config)
     built = build_features(BarStore(workspace).open(dataset), workspace)
     with registered_models(built.panel, workspace) as models, progress_bar("proof") as progress:
         report, certificate = prove_features(built, settings, progress=progress)
-    if as_json:
-        print_json({"causal": report.is_causal, "report": report, "certificate": certificate})
+    document = {"causal": report.is_causal, "report": report, "certificate": certificate}
+    if show_json(as_json, document):
         raise typer.Exit(0 if certificate else 1)
     for verdict in report.failures:
         print_note(
             f"{verdict.status}: {verdict.subject} {verdict.output}: "
             f"{verdict.offence or verdict.reason}"
         )
+    proved = sum(verdict.is_causal for verdict in report.verdicts)
     rows = [
-        (
-            "outputs proved",
-            f"{sum(v.is_causal for v in report.verdicts)} of {len(report.verdicts)}",
-        ),
+        ("outputs proved", f"{proved} of {len(report.verdicts)}"),
         ("past values compared bit for bit", f"{report.comparisons:,}"),
         ("recomputations with another future", f"{report.recomputations}"),
         ("common cuts", f"{len(report.common_cuts)}"),
@@ -164,11 +148,11 @@ def show_panel(
     workspace = invocation_of(context).workspace
     panel = Panel.open(panel_of(BarStore(workspace).open(dataset), workspace))
     manifest, certificate = panel.manifest, panel.certificate
-    if show_json(
-        as_json, {"folder": panel.folder, "manifest": manifest, "certificate": certificate}
-    ):
+    found = {"folder": panel.folder, "manifest": manifest, "certificate": certificate}
+    if show_json(as_json, found):
         return
     assert certificate is not None  # the gate above
+    pairs = sum(map(len, certificate.staggered_cuts))
     rows = [
         ("folder", str(panel.folder)),
         ("kind", "synthetic" if manifest.synthetic else "real"),
@@ -179,10 +163,6 @@ def show_panel(
         ("accepted errors", ", ".join(manifest.accepted_findings) or "none"),
         ("certificate", certificate.sha256[:16]),
         ("proved", f"{len(certificate.outputs)} outputs, {certificate.comparisons:,} comparisons"),
-        (
-            "cuts",
-            f"{len(certificate.common_cuts)} common, "
-            f"{sum(map(len, certificate.staggered_cuts)):,} (symbol, cut) pairs",
-        ),
+        ("cuts", f"{len(certificate.common_cuts)} common, {pairs:,} (symbol, cut) pairs"),
     ]
     print_table(f"Panel of {dataset}, certified causal", ["", ""], rows)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
@@ -11,6 +13,9 @@ from typer import Argument, Option
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.cli.options import look_up_run
 from tradingbot.app.console import print_json, print_table, print_text, show_json
+
+if TYPE_CHECKING:
+    from tradingbot.evaluation.gates.result import GateResult, Memo
 
 app = typer.Typer()
 
@@ -62,7 +67,6 @@ def judge_gates(
         )
     run = look_up_run(invocation_of(context), reference)
     # Behind the look-up, for it takes a while to import.
-    from tradingbot.app.gates_view import print_memo
     from tradingbot.evaluation.pipeline.stored_dossier import judge_run
 
     memo = judge_run(run, invocation_of(context).workspace, gates, bench or ())
@@ -84,3 +88,47 @@ def _print_metrics(*, as_json: bool) -> None:
     caption = "bench/NAME asks for a record of a benchmark: give its JSON with --bench"
     columns = ["metric", "unit", "section of the report", "not measured yet"]
     print_table("What a gate can ask for", columns, rows, caption=caption, unbroken=["metric"])
+
+
+def print_memo(memo: Memo, *, label: str) -> None:
+    """Write the memo for people: verdict first."""
+    print_text(f"{memo.verdict}: {memo.headline}")
+    print_text(f"Data: {label}.")
+    for title, lines in (
+        ("Why", memo.reasons),
+        ("What speaks against it", memo.counter_evidence),
+        ("What would change it", memo.would_change),
+    ):
+        if lines:
+            print_text(f"{title}:")
+        for line in lines:
+            print_text(f"  - {line}")
+    print_gates(memo.gates)
+
+
+def print_gates(gates: Sequence[GateResult]) -> None:
+    """Write every gate, and below why some were not measured."""
+    rows = [
+        (
+            f"{each.gate}{' *' if each.is_required else ''}\n{each.words}",
+            re.sub(r" at the (low|high) end$", r" (\1)", each.wanted),
+            each.found or "–",
+            f"{each.outcome}\n{each.evidence}",
+        )
+        for each in gates
+    ]
+    print_table(
+        "Gates",
+        ["gate", "target", "measured [95 %]", "outcome, evidence"],
+        rows,
+        caption="* required for GO; (low), (high): end of the interval; test part, net of costs",
+        unbroken=["target", "outcome, evidence"],
+    )
+    reasons: dict[str, list[str]] = {}
+    for each in gates:
+        if each.reason:
+            reasons.setdefault(each.reason, []).append(each.gate)
+    if reasons:
+        print_text("Not measured:")
+    for reason, names in reasons.items():
+        print_text(f"  - {', '.join(names)}: {reason}")

@@ -44,12 +44,13 @@ def look_up_run(invocation: Invocation, reference: str) -> RunDirectory:
     return find_run(runs_root(invocation), reference)
 
 
-def read_settings(reference: str | None) -> PipelineConfig:
-    """Return the configuration a preset or file describes; the defaults without one."""
+def read_settings(invocation: Invocation, reference: str | None) -> tuple[PipelineConfig, Path]:
+    """Return the configuration a preset or file describes, and the workspace under it."""
     from tradingbot.configuration.files import load_config
     from tradingbot.configuration.pipeline import PipelineConfig
 
-    return load_config(reference).config if reference else PipelineConfig()
+    settings = load_config(reference).config if reference else PipelineConfig()
+    return settings, choose_workspace(invocation, settings)
 
 
 def choose_workspace(invocation: Invocation, settings: PipelineConfig) -> Path:

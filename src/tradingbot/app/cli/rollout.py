@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -164,26 +165,22 @@ def _as_record(report: RolloutReport, out: Path | None) -> dict[str, object]:
     rollout = report.rollout
     total = rollout.equity[-1] / rollout.initial_cash_ccy - 1.0
     terms = rollout.reward_terms.mean(axis=2)
+
+    def by_policy(names: Sequence[str], rows: list[list[float]]) -> dict[str, dict[str, float]]:
+        figures = [dict(zip(names, row, strict=True)) for row in rows]
+        return dict(zip(rollout.policies, figures, strict=True))
+
     return {
         "synthetic": rollout.synthetic,
         "label": rollout.label,
         "terms": rollout_page.describe(report),
         "bars": rollout.n_bars,
-        "costs": report.costs,
-        "reward": report.reward,
-        "seed": report.seed,
-        "bars_per_year": report.bars_per_year,
+        **{key: getattr(report, key) for key in ("costs", "reward", "seed", "bars_per_year")},
         "statistics": [
             {**vars(each), **vars(account)}
             for each, account in zip(report.performance, report.accounts, strict=True)
         ],
-        "reward_terms": {
-            policy: dict(zip(rollout.reward_names, terms[:, index].tolist(), strict=True))
-            for index, policy in enumerate(rollout.policies)
-        },
-        "total_return_by_symbol": {
-            policy: dict(zip(rollout.symbols, total[index].tolist(), strict=True))
-            for index, policy in enumerate(rollout.policies)
-        },
+        "reward_terms": by_policy(rollout.reward_names, terms.T.tolist()),
+        "total_return_by_symbol": by_policy(rollout.symbols, total.tolist()),
         "page": out,
     }

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from tradingbot.evaluation.analyses.probability_thresholds import ThresholdTable
     from tradingbot.supervised.model_files import ModelManifest
     from tradingbot.training.config import TrainConfig
-    from tradingbot.training.supervised.fit import ModelRequest
 
 app = typer.Typer(help="Train, list, show and backtest classifiers of the next move.")
 
@@ -68,10 +67,14 @@ def train(  # noqa: PLR0913 - one option for each thing that identifies a model
     """
     invocation = invocation_of(context)
     config = _config(preset, dataset, market, data_settings)
-    fit = {"kind": labels, "horizon_bars": horizon, "barrier_vols": barrier}
-    request = _request(name, model, fit, blocks=blocks, seed=seed, settings=settings)
-    from tradingbot.training.supervised.fit import train_model
+    from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig, build_classifier
+    from tradingbot.training.supervised.fit import ModelRequest, train_model
 
+    given = read_options(settings, "--set")
+    build_classifier(model, given)  # refuse before any data is read
+    look_ahead = LabelConfig(labels, horizon, barrier)  # type: ignore[arg-type]
+    fit = FitConfig(look_ahead, FoldConfig(n_blocks=blocks), seed)
+    request = ModelRequest(name, model, given, fit)
     with progress_bar("supervised") as progress:
         manifest = train_model(config, request, invocation.workspace, progress=progress)
     if show_json(as_json, manifest):
@@ -183,24 +186,6 @@ def _config(
     if market is not None:
         options |= {"dataset": None, "market.name": market}
     return load_train_config(DEFAULT_PRESET if preset is None else preset, options)
-
-
-def _request(
-    name: str,
-    model: str,
-    labels: dict[str, object],
-    *,
-    blocks: int,
-    seed: int,
-    settings: list[str] | None,
-) -> ModelRequest:
-    from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig, build_classifier
-    from tradingbot.training.supervised.fit import ModelRequest
-
-    given = read_options(settings, "--set")
-    build_classifier(model, given)  # refuse before any data is read
-    made = LabelConfig(**labels)  # type: ignore[arg-type]
-    return ModelRequest(name, model, given, FitConfig(made, FoldConfig(n_blocks=blocks), seed))
 
 
 def _thresholds(text: str) -> list[float]:

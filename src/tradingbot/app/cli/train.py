@@ -92,11 +92,22 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
 
     Example: [bold]tradingbot train --resume 20260105-101500-ppo-1a2b3c[/bold]
     """
-    options = _options(dataset, market, symbols, learner, device, seed, settings)
+    require_one_market(dataset, market, "Leave one of them out")
+    names = None if symbols is None else split_commas(symbols, "--symbols", "symbols", "SPY,AAPL")
+    named = {
+        "dataset": dataset,
+        "market.name": market,
+        "symbols": names,
+        "learner.name": learner,
+        "device": device,
+        "seed": seed,
+    }
+    options = read_options(settings, "--set")
+    options |= {key: value for key, value in named.items() if value is not None}
+    options |= {} if market is None else {"dataset": None}
     invocation = invocation_of(context)
     workspace = invocation.workspace
-    _require_either(resume, preset, name)
-    _require_resume(resume, force=force)
+    _require_possible(resume, preset, name, force=force)
     _require_preset(preset)
     if resume is not None:
         look_up_run(invocation, resume)
@@ -119,41 +130,15 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
         raise typer.Exit(stop.exit_code)
 
 
-def _options(
-    dataset: str | None,
-    market: str | None,
-    symbols: str | None,
-    learner: str | None,
-    device: str | None,
-    seed: int | None,
-    settings: list[str] | None,
-) -> Options:
-    require_one_market(dataset, market, "Leave one of them out")
-    names = None if symbols is None else split_commas(symbols, "--symbols", "symbols", "SPY,AAPL")
-    named = {
-        "dataset": dataset,
-        "market.name": market,
-        "symbols": names,
-        "learner.name": learner,
-        "device": device,
-        "seed": seed,
-    }
-    chosen: Options = {key: value for key, value in named.items() if value is not None}
-    if market is not None:
-        chosen["dataset"] = None
-    return read_options(settings, "--set") | chosen
-
-
-def _require_either(resume: str | None, preset: str | None, name: str | None) -> None:
+def _require_possible(
+    resume: str | None, preset: str | None, name: str | None, *, force: bool
+) -> None:
     if resume is not None and (preset is not None or name is not None):
         raise ConfigError(
             "--resume must stand without --preset and --name: a run has its own",
             was="both",
             remedy="Leave --preset and --name out",
         )
-
-
-def _require_resume(resume: str | None, *, force: bool) -> None:
     if force and resume is None:
         raise ConfigError(
             "--force must stand with --resume: a new run differs from nothing",

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from tradingbot.data.quality import (
-    calendar_checks,
-    covariate_checks,
-    import_checks,
-    jump_checks,
-    series_checks,
-    universe_checks,
-)
+from tradingbot.data.quality import calendar_checks, dataset_checks, jump_checks, series_checks
 from tradingbot.data.quality.check import MarketCheck, QualityCheck, Severity
 from tradingbot.data.quality.quote_checks import QUOTE_CHECKS
 from tradingbot.data.quality.revision import REVISION_CHECKS
@@ -17,10 +10,7 @@ from tradingbot.data.quality.row_checks import ROW_CHECKS
 
 NO_BARS = QualityCheck("NO_BARS", "D23", Severity.ERROR, "no usable bar is left", is_fatal=True)
 
-_ABOUT_MARKETS = (
-    *(import_checks, calendar_checks, jump_checks, series_checks, covariate_checks),
-    universe_checks,
-)
+_ABOUT_MARKETS = (dataset_checks, calendar_checks, jump_checks, series_checks)
 MARKET_CHECKS: tuple[MarketCheck, ...] = tuple(
     each
     for module in _ABOUT_MARKETS

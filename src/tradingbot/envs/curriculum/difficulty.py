@@ -18,9 +18,9 @@ from tradingbot.domain.seeding import stream
 from tradingbot.envs.build_world import world_from_bars
 from tradingbot.envs.curriculum.stored_state import StoredState
 from tradingbot.envs.world import World
+from tradingbot.features.covariates import WEEKDAY
 from tradingbot.features.inputs import BAR_FIELDS
 from tradingbot.features.registry import technical_features
-from tradingbot.features.session_time import WEEKDAY
 from tradingbot.market.bars import VOLATILITY_BARS
 from tradingbot.market.costs import CostRates
 

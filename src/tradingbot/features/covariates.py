@@ -1,4 +1,4 @@
-"""Joined covariates: the sentiment score, and whatever else a dataset brings along."""
+"""What lies beside the bar: sentiment, other covariates, and the day of the week."""
 
 from __future__ import annotations
 
@@ -39,3 +39,25 @@ def covariate(name: str) -> FeatureSpec:
         nan_policy="NaN until the first value is available",
         description="Covariate of the dataset",
     )
+
+
+WEEKDAY = Input(name="weekday")  # Monday 0 … Sunday 6, of the bar's close in the exchange's zone
+
+
+def _weekday(name: str, function: str) -> FeatureSpec:
+    node = apply(f"day_{function}", WEEKDAY)
+    return technical(
+        name=name,
+        unit="none",
+        raw=node,
+        network=node,
+        formula=f"{function}(2π · weekday / 7), Monday 0, of the close in exchange time",
+        network_formula="as is",
+        network_range=(-1.0, 1.0),
+        nan_policy="defined at every bar",
+        description="Day of the week",
+    )
+
+
+weekday_sin = _weekday("weekday_sin", "sin")
+weekday_cos = _weekday("weekday_cos", "cos")

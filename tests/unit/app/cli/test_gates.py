@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.example_dossier import example_dossier
-from tradingbot.app.gates_view import print_memo
+from tradingbot.app.cli.gates import print_memo
 from tradingbot.domain.errors import StorageError
 from tradingbot.evaluation.gates.gates_file import load_gates
 from tradingbot.evaluation.gates.memo import write_memo
