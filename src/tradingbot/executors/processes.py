@@ -20,17 +20,9 @@ from multiprocessing.process import BaseProcess
 
 from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import UserError
+from tradingbot.executors import worker as messages
 from tradingbot.executors.executor import OpenWork, Outcome, Progress, WorkItem, cancelled
-from tradingbot.executors.worker import (
-    Beat,
-    Done,
-    Failed,
-    Gone,
-    Message,
-    ProgressReport,
-    deaf_to_interrupts,
-    serve_items,
-)
+from tradingbot.executors.worker import deaf_to_interrupts, serve_items
 
 _ENDING_S = 2.0  # a worker that is asked to end gets so long before it is killed
 _CAUSES = {"SIGKILL": " (the system does so when memory is short)"}
@@ -114,17 +106,17 @@ class _Worker:
         try:
             while (item := self._items.get()) is not None:
                 pipe.send(item.payload)
-                message: Message = Beat()
-                while not isinstance(message, Done | Failed):
+                message: messages.Message = messages.Beat()
+                while not isinstance(message, messages.Done | messages.Failed):
                     message = pipe.recv()
                     self._heard.put((self, message))
         except (EOFError, OSError):
-            self._heard.put((self, Gone()))
+            self._heard.put((self, messages.Gone()))
         finally:
             pipe.close()
 
 
-_Inbox = queue.SimpleQueue[tuple[_Worker, Message]]
+_Inbox = queue.SimpleQueue[tuple[_Worker, messages.Message]]
 
 
 class ProcessExecutor:
@@ -217,16 +209,16 @@ class ProcessExecutor:
                     worker = self._workers[place] = self._start(worker.number)
                 worker.give(self._waiting.popleft())
 
-    def _hear(self, worker: _Worker, message: Message, progress: Progress) -> None:
+    def _hear(self, worker: _Worker, message: messages.Message, progress: Progress) -> None:
         job = worker.job
         if job is None or worker not in self._workers:
             return  # the last words of one that was replaced
         worker.heard_at, worker.has_spoken = time.monotonic(), True
-        if isinstance(message, ProgressReport):
+        if isinstance(message, messages.ProgressReport):
             progress(*message)
-        elif isinstance(message, Gone):
+        elif isinstance(message, messages.Gone):
             self._lose(worker, worker.cause_of_end())
-        elif isinstance(message, Done | Failed):
+        elif isinstance(message, messages.Done | messages.Failed):
             worker.job = None
             self._finished.append(_outcome(job.item, message))
 
@@ -265,8 +257,8 @@ class ProcessExecutor:
         self._workers[self._workers.index(worker)] = self._start(worker.number)
 
 
-def _outcome(item: WorkItem, message: Done | Failed) -> Outcome:
-    if isinstance(message, Done):
+def _outcome(item: WorkItem, message: messages.Done | messages.Failed) -> Outcome:
+    if isinstance(message, messages.Done):
         return Outcome(item, message.value)
     if message.is_users:
         return Outcome(item, error=UserError(message.text.rstrip(".")))

@@ -12,24 +12,11 @@ import numpy as np
 
 from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.domain.errors import DataError
-from tradingbot.features.causality.certificate import (
-    Certificate,
-    PanelIdentity,
-    issue_certificate,
-    withdraw_certificate,
-    write_certificate,
-)
+from tradingbot.features.causality import certificate as certificates
+from tradingbot.features.causality import subject as claims
+from tradingbot.features.causality.certificate import Certificate
 from tradingbot.features.causality.prover import ProofPlan, prove_causal, prove_every_bar
-from tradingbot.features.causality.subject import (
-    CausalityReport,
-    Fitted,
-    Output,
-    ProofContext,
-    ProofSubject,
-    Rows,
-    Scope,
-    registered_subjects,
-)
+from tradingbot.features.causality.subject import CausalityReport, registered_subjects
 from tradingbot.features.causality.tally import differs
 from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import MarketInputs
@@ -38,18 +25,18 @@ from tradingbot.features.scaling import SCALER_KINDS, Scaler, ScalerOptions, fit
 from tradingbot.features.spec import FeatureSpec, spec_hash
 
 
-def default_subjects(context: ProofContext) -> tuple[ProofSubject, ...]:
+def default_subjects(context: claims.ProofContext) -> tuple[claims.ProofSubject, ...]:
     """The subjects a panel's certificate must cover (`certificate.PANEL_SUBJECTS`)."""
     return feature_subject(context), scaling_subject(context)
 
 
-def feature_subject(context: ProofContext) -> ProofSubject:
+def feature_subject(context: claims.ProofContext) -> claims.ProofSubject:
     """Every feature, regime and joined covariate in both forms, and the validity mask.
 
     Outputs: `<family>/<name>` as stored, `raw/<name>` where the raw form differs, `mask/valid`.
     """
 
-    def compute(inputs: MarketInputs) -> Mapping[str, Output]:
+    def compute(inputs: MarketInputs) -> Mapping[str, claims.Output]:
         raw_specs = [spec for spec in context.specs if spec.raw != spec.network]
         network = compute_features(inputs, context.specs)
         raw = compute_features(inputs, raw_specs, form="raw")
@@ -57,15 +44,18 @@ def feature_subject(context: ProofContext) -> ProofSubject:
         for values in network.values():
             valid &= stored_form(values)[1]
         return {
-            **{f"{s.family}/{s.name}": Rows(network[s.name], _scope(s)) for s in context.specs},
-            **{f"raw/{s.name}": Rows(raw[s.name], _scope(s)) for s in raw_specs},
-            "mask/valid": Rows(valid, "market"),
+            **{
+                f"{s.family}/{s.name}": claims.Rows(network[s.name], _scope(s))
+                for s in context.specs
+            },
+            **{f"raw/{s.name}": claims.Rows(raw[s.name], _scope(s)) for s in raw_specs},
+            "mask/valid": claims.Rows(valid, "market"),
         }
 
-    return ProofSubject("features", compute)
+    return claims.ProofSubject("features", compute)
 
 
-def scaling_subject(context: ProofContext) -> ProofSubject:
+def scaling_subject(context: claims.ProofContext) -> claims.ProofSubject:
     """Each kind of scaler fitted on the training rows, and the panel's tensors scaled with it.
 
     Outputs: `scaler/<kind>`, and per kind `scaled/<kind>`, known from the last training row on.
@@ -73,11 +63,11 @@ def scaling_subject(context: ProofContext) -> ProofSubject:
     last = context.train_rows - 1
     names = [spec.name for spec in context.specs if spec.family == "technical"]
 
-    def compute(inputs: MarketInputs) -> Mapping[str, Output]:
+    def compute(inputs: MarketInputs) -> Mapping[str, claims.Output]:
         tensors = panel_tensors(inputs, context.specs)
         features, valid = tensors["features"], tensors["valid"]
         tensors.clear()  # prices and regimes need not stay in memory meanwhile
-        outputs: dict[str, Output] = {}
+        outputs: dict[str, claims.Output] = {}
         for kind in SCALER_KINDS:
             scaler = fit_scaler(
                 kind,
@@ -88,11 +78,11 @@ def scaling_subject(context: ProofContext) -> ProofSubject:
                 symbols=inputs.symbols,
             )
             scaled = scaler.transform(features, valid, feature_names=names)
-            outputs[f"scaler/{kind}"] = Fitted(np.stack([scaler.centre, scaler.scale]), last)
-            outputs[f"scaled/{kind}"] = Rows(scaled.swapaxes(0, 1), known_from=last)
+            outputs[f"scaler/{kind}"] = claims.Fitted(np.stack([scaler.centre, scaler.scale]), last)
+            outputs[f"scaled/{kind}"] = claims.Rows(scaled.swapaxes(0, 1), known_from=last)
         return outputs
 
-    return ProofSubject("scaling", compute)
+    return claims.ProofSubject("scaling", compute)
 
 
 def certify_panel(
@@ -126,28 +116,28 @@ def certify_panel(
             not fitted on this panel's training rows.
         StorageError: Before the proof, if a certificate could not be written beside the panel.
     """
-    withdraw_certificate(panel.folder)
+    certificates.withdraw_certificate(panel.folder)
     _require_same_content(panel, inputs, specs)
     if scaler is not None:
         _require_train_scaler(scaler, panel, train_rows)
     plan = plan or ProofPlan()
     boundaries = tuple(sorted({*plan.boundaries, train_rows}))
-    context = ProofContext(tuple(specs), train_rows)
+    context = claims.ProofContext(tuple(specs), train_rows)
     subjects = (*default_subjects(context), *registered_subjects(context))
     report = prove_causal(inputs, subjects, replace(plan, boundaries=boundaries), progress=progress)
     fed = prove_every_bar(inputs, specs, progress=progress)
     report = replace(report, verdicts=(*report.verdicts, *fed))
     if not report.is_causal:
         return report, None
-    identity = PanelIdentity(
+    identity = certificates.PanelIdentity(
         dataset_sha256=panel.manifest.dataset_sha256,
         spec_sha256=panel.manifest.spec_sha256,
         panel_sha256=panel.manifest.sha256,
         scaler_sha256=None if scaler is None else scaler.sha256,
         scaler_fit=None if scaler is None else scaler.fitted_on,
     )
-    certificate = issue_certificate(report, identity)
-    write_certificate(panel.folder, certificate)
+    certificate = certificates.issue_certificate(report, identity)
+    certificates.write_certificate(panel.folder, certificate)
     return report, certificate
 
 
@@ -175,7 +165,7 @@ def _require_train_scaler(scaler: Scaler, panel: Panel, train_rows: int) -> None
         )
 
 
-def _scope(spec: FeatureSpec) -> Scope:
+def _scope(spec: FeatureSpec) -> claims.Scope:
     return "market" if "market" in (spec.raw.clock, spec.network.clock) else "symbol"
 
 

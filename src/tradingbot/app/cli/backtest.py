@@ -12,12 +12,8 @@ from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import chosen_by, read_options, require_one_market, runs_root
-from tradingbot.app.cli.performance_table import (
-    PERFORMANCE_COLUMNS,
-    PERFORMANCE_NOTE,
-    performance_row,
-)
-from tradingbot.app.console import print_note, print_table, progress_bar, show_json
+from tradingbot.app.cli.performance_table import PERFORMANCE_NOTE, print_performance
+from tradingbot.app.console import print_note, progress_bar, show_json
 from tradingbot.domain.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -217,11 +213,10 @@ def _print(figures: list[backtests.BacktestFigures]) -> None:
     plugins = sorted({each.plugin for each in figures if each.plugin})
     code = f" Code of plugins: {', '.join(plugins)}." if plugins else ""
     word = "synthetic" if any(each.synthetic for each in figures) else "observed bars"
-    print_table(
-        f"Backtests ({word}, net of costs)",
-        PERFORMANCE_COLUMNS,
-        [performance_row(each.performance) for each in figures],
-        caption=f"{first.label}; {first.bars:,} bars × {first.symbols} symbols; "
+    caption = (
+        f"{first.label}; {first.bars:,} bars × {first.symbols} symbols; "
         f"{1e4 * first.costs.one_way_frac:.1f} bp of each fill; delay {first.delay_bars}. "
-        f"{PERFORMANCE_NOTE}{code}",
+        f"{PERFORMANCE_NOTE}{code}"
     )
+    policies = [each.performance for each in figures]
+    print_performance(f"Backtests ({word}, net of costs)", policies, 10, caption)

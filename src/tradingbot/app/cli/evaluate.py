@@ -12,11 +12,7 @@ from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import chosen_by, look_up_run, read_options, split_commas
-from tradingbot.app.cli.performance_table import (
-    PERFORMANCE_COLUMNS,
-    performance_row,
-    write_interval,
-)
+from tradingbot.app.cli.performance_table import print_performance, write_interval
 from tradingbot.app.console import print_json, print_note, print_table, print_text, progress_bar
 from tradingbot.domain.errors import ConfigError
 
@@ -176,11 +172,8 @@ def _print_policies(dossier: Dossier) -> None:
     test = dossier.test
     word = "synthetic" if dossier.header.synthetic else "observed bars, simulated trading"
     days = f"{test.first_day} … {test.last_day}, {test.bars:,} bars"
-    print_table(
-        f"{test.part}: {days} ({word}, net of {dossier.header.costs})",
-        PERFORMANCE_COLUMNS[:6],
-        [performance_row(each)[:6] for each in test.policies],
-    )
+    title = f"{test.part}: {days} ({word}, net of {dossier.header.costs})"
+    print_performance(title, test.policies, 6)
 
 
 def _print_summary(dossier: Dossier) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
+
+from tradingbot.app.console import print_table
 
 if TYPE_CHECKING:
     from tradingbot.evaluation.performance.record import PolicyPerformance
@@ -32,6 +35,14 @@ def performance_row(row: PolicyPerformance) -> list[str]:
         _share(row.turnover_per_bar_frac, 2),
         _share(row.cost_share_frac, 0),
     ]
+
+
+def print_performance(
+    title: str, policies: Iterable[PolicyPerformance], n_columns: int, caption: str = ""
+) -> None:
+    """Print policies side by side, with the first so many columns."""
+    rows = [performance_row(each)[:n_columns] for each in policies]
+    print_table(title, PERFORMANCE_COLUMNS[:n_columns], rows, caption=caption)
 
 
 def write_interval(interval: tuple[float, float, float]) -> str:

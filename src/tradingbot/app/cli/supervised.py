@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.cli.options import MarketOption, read_options, require_one_market
-from tradingbot.app.cli.performance_table import PERFORMANCE_COLUMNS, performance_row
+from tradingbot.app.cli.performance_table import print_performance
 from tradingbot.app.console import print_table, print_text, progress_bar, show_json
 from tradingbot.domain.errors import ConfigError
 
@@ -244,14 +244,12 @@ def _print_model(manifest: ModelManifest) -> None:
 
 
 def _print_thresholds(table: ThresholdTable) -> None:
-    rows = [performance_row(line.performance)[:8] for line in table.lines]
     word = "synthetic" if table.synthetic else "observed bars, simulated trading"
-    print_table(
-        f"{table.model}, {table.part} ({word}, net of costs)",
-        PERFORMANCE_COLUMNS[:8],
-        rows,
-        caption=f"{table.label}; {table.n_symbols} symbols, {table.n_bars:,} bars, costs "
-        f"{table.costs}; highest P(up) {table.highest_up:.2f}",
+    caption = (
+        f"{table.label}; {table.n_symbols} symbols, {table.n_bars:,} bars, costs "
+        f"{table.costs}; highest P(up) {table.highest_up:.2f}"
     )
+    title = f"{table.model}, {table.part} ({word}, net of costs)"
+    print_performance(title, [line.performance for line in table.lines], 8, caption)
     if table.caveat:
         print_text(table.caveat)

@@ -18,12 +18,8 @@ from tradingbot.app.cli.options import (
     require_one_market,
     split_commas,
 )
-from tradingbot.app.cli.performance_table import (
-    PERFORMANCE_COLUMNS,
-    performance_row,
-    write_interval,
-)
-from tradingbot.app.console import print_note, print_table, print_text, progress_bar
+from tradingbot.app.cli.performance_table import print_performance, write_interval
+from tradingbot.app.console import print_note, print_text, progress_bar
 from tradingbot.domain.errors import ConfigError, join_choices
 from tradingbot.learning.catalogue import known_learners
 
@@ -246,9 +242,4 @@ def _print_part(part: PartPerformance, gate: ActionGate, result: TrainResult) ->
         caption += f" Share of the oracle's net return: {part.share_of_oracle.estimate:.0%}."
     caption += f" {gate.words[0].upper()}{gate.words[1:]}."
     days = f"{part.first_day} … {part.last_day}, {part.bars:,} bars"
-    print_table(
-        f"{part.part}: {days} ({word}, net of costs)",
-        PERFORMANCE_COLUMNS[:5],
-        [performance_row(each)[:5] for each in part.policies],
-        caption=caption,
-    )
+    print_performance(f"{part.part}: {days} ({word}, net of costs)", part.policies, 5, caption)

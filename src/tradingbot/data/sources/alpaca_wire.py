@@ -75,10 +75,8 @@ class AlpacaWire:
         self._client._session = self._session
         self._client._retry = 0
 
-    def __enter__(self) -> AlpacaWire:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Close the connection."""
         self._session.close()
 
     def fetch(self, chunk: DownloadChunk, until: datetime) -> pl.DataFrame:

@@ -110,6 +110,9 @@ class Wire(Protocol):
             SourceError: If the vendor refused, or failed more often than we are patient.
         """
 
+    def close(self) -> None:
+        """Close the connection."""
+
 
 def to_number(value: Any) -> float:
     """Read a number of a vendor's JSON; NaN where it is null.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -72,7 +72,7 @@ class VendorSource(ABC):
         bucket = TokenBucket(settings.requests_per_minute, clock)
         terms = {"timeframe": str(asked), "adjustment": request.adjustment}
         cache = ChunkCache(self._cache_folder, {"vendor": self.id, **terms, **self._terms()}, clock)
-        with self._installed_wire(asked, bucket, patience) as wire:
+        with closing(self._installed_wire(asked, bucket, patience)) as wire:
             calendar = TradingCalendar.load(request.calendar, request.start, request.end)
             chunks = plan(request, days=self._chunk_days(asked))
             rows = download(chunks, wire, cache, clock, progress)
@@ -91,9 +91,7 @@ class VendorSource(ABC):
         return RawBars(session.bars, provenance)
 
     @abstractmethod
-    def _open_wire(
-        self, asked: Timeframe, bucket: TokenBucket, patience: Patience
-    ) -> AbstractContextManager[Wire]:
+    def _open_wire(self, asked: Timeframe, bucket: TokenBucket, patience: Patience) -> Wire:
         """Open the vendor's client; its package is imported here."""
 
     @abstractmethod
@@ -113,9 +111,7 @@ class VendorSource(ABC):
         request = self._request
         return {"start": request.start.isoformat(), "end": request.end.isoformat()}
 
-    def _installed_wire(
-        self, asked: Timeframe, bucket: TokenBucket, patience: Patience
-    ) -> AbstractContextManager[Wire]:
+    def _installed_wire(self, asked: Timeframe, bucket: TokenBucket, patience: Patience) -> Wire:
         try:
             return self._open_wire(asked, bucket, patience)
         except ModuleNotFoundError as e:

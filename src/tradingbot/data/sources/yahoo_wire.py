@@ -52,10 +52,8 @@ class YahooWire:
         self._session = _YahooSession(settings, bucket, patience)
         self._transport = _transport(self._session)
 
-    def __enter__(self) -> YahooWire:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Close the connection."""
         self._session.close()
 
     def fetch(self, chunk: DownloadChunk, until: datetime) -> pl.DataFrame:

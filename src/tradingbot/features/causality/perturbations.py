@@ -66,7 +66,7 @@ def perturb_symbols(
 
 def truncate(inputs: MarketInputs, cut: int) -> MarketInputs:
     """Drop every row after the cut, as if the market had been stored then."""
-    return _copied(inputs.truncated(cut + 1))
+    return copy_inputs(inputs.truncated(cut + 1))
 
 
 def regrow(inputs: MarketInputs, cut: int, rng: np.random.Generator) -> MarketInputs:
@@ -80,7 +80,7 @@ def regrow(inputs: MarketInputs, cut: int, rng: np.random.Generator) -> MarketIn
     steps = rng.integers(1, 60 * 26, size=count)
     start = inputs.closed_at[max(cut, 0)]
     times = start + np.cumsum(steps).astype("timedelta64[m]")
-    past = _copied(inputs.truncated(cut + 1)) if cut >= 0 else None
+    past = copy_inputs(inputs.truncated(cut + 1)) if cut >= 0 else None
     present = rng.random((len(times), width)) < 0.8
     present[0] = rng.random(width) < 0.5
     walk = 100.0 * np.exp(np.cumsum(rng.normal(0.0, 0.02, size=present.shape), axis=0))
@@ -104,10 +104,6 @@ def regrow(inputs: MarketInputs, cut: int, rng: np.random.Generator) -> MarketIn
 
 def copy_inputs(inputs: MarketInputs) -> MarketInputs:
     """Copy every array, so that a subject that writes into its inputs harms only itself."""
-    return _copied(inputs)
-
-
-def _copied(inputs: MarketInputs) -> MarketInputs:
     return replace(
         inputs,
         closed_at=inputs.closed_at.copy(),

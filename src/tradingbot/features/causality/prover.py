@@ -20,14 +20,9 @@ from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.seeding import stream
 from tradingbot.features.causality import perturbations
+from tradingbot.features.causality import subject as claims
 from tradingbot.features.causality.cuts import common_cuts, staggered_cuts
-from tradingbot.features.causality.subject import (
-    CausalityReport,
-    Offence,
-    Output,
-    ProofSubject,
-    ProofVerdict,
-)
+from tradingbot.features.causality.subject import CausalityReport, Offence, ProofVerdict
 from tradingbot.features.causality.tally import Round, Tally, defined_count, differs
 from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import FloatArray, MarketInputs
@@ -59,7 +54,7 @@ class ProofPlan:
 
 def prove_causal(
     inputs: MarketInputs,
-    subjects: Sequence[ProofSubject],
+    subjects: Sequence[claims.ProofSubject],
     plan: ProofPlan | None = None,
     *,
     progress: Progress = ignore_progress,
@@ -141,7 +136,11 @@ class _Step:
 
 
 def _prove_subject(
-    inputs: MarketInputs, subject: ProofSubject, rounds: Sequence[Round], seed: int, step: _Step
+    inputs: MarketInputs,
+    subject: claims.ProofSubject,
+    rounds: Sequence[Round],
+    seed: int,
+    step: _Step,
 ) -> tuple[list[ProofVerdict], int]:
     """Examine one subject; everything it computed is let go on return.
 
@@ -158,7 +157,7 @@ def _prove_subject(
     return [tally.verdict(elsewhere) for tally in tallies], recomputations
 
 
-def _begin(inputs: MarketInputs, subject: ProofSubject) -> list[Tally]:
+def _begin(inputs: MarketInputs, subject: claims.ProofSubject) -> list[Tally]:
     """Compute what the subject claims for the market as it was."""
     expected = evaluate(subject, perturbations.copy_inputs(inputs))
     if isinstance(expected, str):
@@ -167,7 +166,11 @@ def _begin(inputs: MarketInputs, subject: ProofSubject) -> list[Tally]:
 
 
 def _examine(
-    inputs: MarketInputs, subject: ProofSubject, tallies: list[Tally], planned: Round, seed: int
+    inputs: MarketInputs,
+    subject: claims.ProofSubject,
+    tallies: list[Tally],
+    planned: Round,
+    seed: int,
 ) -> int:
     """Carry out one round; return how many recomputations it took."""
     if not any(tally.takes_part(planned) for tally in tallies):
@@ -179,7 +182,9 @@ def _examine(
     return 1
 
 
-def evaluate(subject: ProofSubject, inputs: MarketInputs) -> Mapping[str, Output] | str:
+def evaluate(
+    subject: claims.ProofSubject, inputs: MarketInputs
+) -> Mapping[str, claims.Output] | str:
     """Compute a subject's outputs; if that fails, say how (a future must not break the past)."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")

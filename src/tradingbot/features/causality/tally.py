@@ -10,17 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.domain.errors import DataError
+from tradingbot.features.causality import subject as claims
 from tradingbot.features.causality.perturbations import COVARIATE_KINDS, SYMBOL_KINDS
-from tradingbot.features.causality.subject import (
-    Fitted,
-    Offence,
-    Output,
-    ProofSubject,
-    ProofVerdict,
-    Rows,
-    Scope,
-    Status,
-)
+from tradingbot.features.causality.subject import Offence, ProofVerdict, Status
 from tradingbot.features.inputs import TimeArray
 
 _WORD = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -99,7 +91,7 @@ class Tally:
     subject: str
     output: str
     expected: NDArray[Any]
-    scope: Scope | Literal["fitted"]
+    scope: claims.Scope | Literal["fitted"]
     known_from: int
     symbols: tuple[str, ...]
     comparisons: int = 0
@@ -108,13 +100,17 @@ class Tally:
 
     @classmethod
     def of(
-        cls, subject: ProofSubject, name: str, output: Output, symbols: tuple[str, ...]
+        cls,
+        subject: claims.ProofSubject,
+        name: str,
+        output: claims.Output,
+        symbols: tuple[str, ...],
     ) -> Tally:
         """Begin the account of one output with its expected values."""
-        claim = output if isinstance(output, Rows | Fitted) else Rows(output)
-        scope: Scope | Literal["fitted"] = "fitted"
-        known_from = claim.as_of if isinstance(claim, Fitted) else claim.known_from
-        if isinstance(claim, Rows):
+        claim = output if isinstance(output, claims.Rows | claims.Fitted) else claims.Rows(output)
+        scope: claims.Scope | Literal["fitted"] = "fitted"
+        known_from = claim.as_of if isinstance(claim, claims.Fitted) else claim.known_from
+        if isinstance(claim, claims.Rows):
             scope = claim.scope or subject.scope
         values = np.asarray(claim.values)
         if scope == "symbol" and (values.ndim < 2 or values.shape[1] != len(symbols)):
@@ -130,7 +126,11 @@ class Tally:
         return planned.cut >= self.known_from and (planned.is_common or self.scope == "symbol")
 
     def compare(
-        self, planned: Round, got: Mapping[str, Output] | str, closed_at: TimeArray, length: int
+        self,
+        planned: Round,
+        got: Mapping[str, claims.Output] | str,
+        closed_at: TimeArray,
+        length: int,
     ) -> None:
         """Compare what was known by the cut with what came out now.
 
@@ -165,7 +165,7 @@ class Tally:
             self.differing += int(marked.sum())
             self.offence = self.offence or self._offence(planned, marked, values, closed_at)
 
-    def verdict(self, elsewhere: Mapping[str, Output] | str) -> ProofVerdict:
+    def verdict(self, elsewhere: Mapping[str, claims.Output] | str) -> ProofVerdict:
         """Close the account.
 
         Args:
@@ -188,13 +188,15 @@ class Tally:
             *(self.comparisons, self.differing, self.offence, reason),
         )
 
-    def _readable(self, got: Mapping[str, Output] | str, length: int) -> NDArray[Any] | str:
+    def _readable(self, got: Mapping[str, claims.Output] | str, length: int) -> NDArray[Any] | str:
         if isinstance(got, str):
             return got
         if self.output not in got:
             return "no such output"
         output = got[self.output]
-        values = np.asarray(output.values if isinstance(output, Rows | Fitted) else output)
+        values = np.asarray(
+            output.values if isinstance(output, claims.Rows | claims.Fitted) else output
+        )
         if values.dtype != self.expected.dtype:
             return f"dtype {values.dtype} instead of {self.expected.dtype}"
         shape = (
@@ -215,12 +217,14 @@ class Tally:
         steps = np.diff(self.expected.astype(np.float64), axis=0)
         return not (steps < 0).any() or not (steps > 0).any()
 
-    def _ignores_inputs(self, elsewhere: Mapping[str, Output] | str) -> bool:
+    def _ignores_inputs(self, elsewhere: Mapping[str, claims.Output] | str) -> bool:
         """Tell whether another market gives the same; a constant, which tells nothing, may."""
         if isinstance(elsewhere, str) or self.output not in elsewhere or is_constant(self.expected):
             return False
         output = elsewhere[self.output]
-        values = np.asarray(output.values if isinstance(output, Rows | Fitted) else output)
+        values = np.asarray(
+            output.values if isinstance(output, claims.Rows | claims.Fitted) else output
+        )
         if self.scope == "fitted":
             return values.shape == self.expected.shape and not differs(self.expected, values).any()
         rows = min(len(values), len(self.expected))

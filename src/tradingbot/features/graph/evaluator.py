@@ -12,15 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradingbot.features.graph.nodes import (
-    Constant,
-    Elementwise,
-    Lag,
-    Node,
-    Recursive,
-    Since,
-    Windowed,
-)
+from tradingbot.features.graph import nodes as kinds
+from tradingbot.features.graph.nodes import Node
 from tradingbot.features.graph.operations import ELEMENTWISE, SINGLE, WINDOWED, Array
 from tradingbot.features.graph.plan import Plan
 from tradingbot.features.graph.recursion import RecursionGroup
@@ -125,17 +118,17 @@ class Evaluator:
     def _compile(self, step: tuple[Node, ...], columns: int, rows: int) -> Compute:
         """Bind one step to its buffers: what can be looked up once is not looked up per bar."""
         node = step[0]
-        if isinstance(node, Recursive):
-            nodes = [node for node in step if isinstance(node, Recursive)]
+        if isinstance(node, kinds.Recursive):
+            nodes = [node for node in step if isinstance(node, kinds.Recursive)]
             self._groups.append(RecursionGroup(nodes, columns, rows=rows))
             return self._recursion(self._groups[-1])
-        if isinstance(node, Elementwise):
+        if isinstance(node, kinds.Elementwise):
             return self._elementwise(node)
-        if isinstance(node, Windowed):
+        if isinstance(node, kinds.Windowed):
             return self._windowed(node)
-        if isinstance(node, Since):
+        if isinstance(node, kinds.Since):
             return self._since(node)
-        return self._lag(node) if isinstance(node, Lag) else self._source(node)
+        return self._lag(node) if isinstance(node, kinds.Lag) else self._source(node)
 
     def _target(self, node: Node) -> Callable[[int], Array]:
         """Where a node's newest rows are written: the end of its past, or scratch."""
@@ -155,7 +148,7 @@ class Evaluator:
 
         return seen
 
-    def _elementwise(self, node: Elementwise) -> Compute:
+    def _elementwise(self, node: kinds.Elementwise) -> Compute:
         function, target, values = ELEMENTWISE[node.function], self._target(node), self._values
         arguments = node.arguments
         pair = arguments if len(arguments) == 2 else None  # the usual case, spelled out for speed
@@ -169,7 +162,7 @@ class Evaluator:
 
         return compute
 
-    def _windowed(self, node: Windowed) -> Compute:
+    def _windowed(self, node: kinds.Windowed) -> Compute:
         function, target, values = WINDOWED[node.function], self._target(node), self._values
         seen, bars = self._seen(node.arguments[0], node.bars - 1), node.bars
 
@@ -179,7 +172,7 @@ class Evaluator:
 
         return compute
 
-    def _since(self, node: Since) -> Compute:
+    def _since(self, node: kinds.Since) -> Compute:
         (x,), target, values, start = node.arguments, self._target(node), self._values, node.start
 
         def compute(rows: int) -> None:
@@ -191,7 +184,7 @@ class Evaluator:
 
         return compute
 
-    def _lag(self, node: Lag) -> Compute:
+    def _lag(self, node: kinds.Lag) -> Compute:
         seen, values = self._seen(node.arguments[0], node.bars), self._values
         keep = self._target(node) if node in self._past else None
 
@@ -232,11 +225,11 @@ class Evaluator:
 
 def _constants(plan: Plan) -> dict[Node, Any]:
     arguments = [a for step in plan.steps for node in step for a in node.arguments]
-    return {node: node.value for node in arguments if isinstance(node, Constant)}
+    return {node: node.value for node in arguments if isinstance(node, kinds.Constant)}
 
 
 def _dtype(node: Node) -> type[np.floating]:
-    single = isinstance(node, Elementwise) and node.function == SINGLE
+    single = isinstance(node, kinds.Elementwise) and node.function == SINGLE
     return np.float32 if single else np.float64
 
 
@@ -248,7 +241,9 @@ def _assign_scratch(
     free: list[Array] = []
     for index, step in enumerate(plan.steps):
         for node in step:
-            if node in exclude or not isinstance(node, Elementwise | Windowed | Since):
+            if node in exclude or not isinstance(
+                node, kinds.Elementwise | kinds.Windowed | kinds.Since
+            ):
                 continue
             if _dtype(node) is np.float32:
                 assigned[node] = np.empty(shape, dtype=np.float32)

@@ -10,15 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
-from tradingbot.features.graph.nodes import (
-    Constant,
-    CrossSection,
-    Input,
-    Lag,
-    Node,
-    Recursive,
-    Windowed,
-)
+from tradingbot.features.graph import nodes as kinds
+from tradingbot.features.graph.nodes import Node
 
 
 @dataclass(frozen=True)
@@ -41,9 +34,9 @@ class Plan:
     outputs: frozenset[Node]
 
     @property
-    def inputs(self) -> tuple[Input, ...]:
+    def inputs(self) -> tuple[kinds.Input, ...]:
         """The inputs that the plan reads."""
-        return tuple(node for (node, *_) in self.steps if isinstance(node, Input))
+        return tuple(node for (node, *_) in self.steps if isinstance(node, kinds.Input))
 
 
 def make_plan(outputs: Sequence[Node]) -> Plan:
@@ -67,23 +60,23 @@ def split_by_clock(outputs: Sequence[Node]) -> tuple[Plan, Plan]:
     The first also yields what the second takes cross-sections of.
     """
     market = make_plan([node for node in outputs if node.clock == "market"])
-    sections = [node for (node, *_) in market.steps if isinstance(node, CrossSection)]
+    sections = [node for (node, *_) in market.steps if isinstance(node, kinds.CrossSection)]
     own = [node for node in outputs if node.clock == "symbol"]
     return make_plan([*own, *(node.arguments[0] for node in sections)]), market
 
 
 def _read_by(node: Node) -> tuple[Node, ...]:
-    return () if isinstance(node, CrossSection) else node.arguments
+    return () if isinstance(node, kinds.CrossSection) else node.arguments
 
 
 def _variable(node: Node) -> tuple[Node, ...]:
-    return tuple(a for a in _read_by(node) if not isinstance(a, Constant))
+    return tuple(a for a in _read_by(node) if not isinstance(a, kinds.Constant))
 
 
 def _look_back(node: Node) -> int:
-    if isinstance(node, Lag):
+    if isinstance(node, kinds.Lag):
         return node.bars
-    return node.bars - 1 if isinstance(node, Windowed) else 0
+    return node.bars - 1 if isinstance(node, kinds.Windowed) else 0
 
 
 def _in_order(outputs: Sequence[Node]) -> list[Node]:
@@ -91,7 +84,7 @@ def _in_order(outputs: Sequence[Node]) -> list[Node]:
     ordered: dict[Node, None] = {}
 
     def visit(node: Node) -> None:
-        if node in ordered or isinstance(node, Constant):
+        if node in ordered or isinstance(node, kinds.Constant):
             return
         for argument in _read_by(node):
             visit(argument)
@@ -107,16 +100,16 @@ def _group(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], ...]:
     depth: dict[Node, int] = {}
     for node in nodes:
         below = max((depth.get(argument, 0) for argument in _read_by(node)), default=0)
-        depth[node] = below + isinstance(node, Recursive)
+        depth[node] = below + isinstance(node, kinds.Recursive)
     steps: list[tuple[Node, ...]] = []
     for level in range(max(depth.values(), default=0) + 1):
         here = [node for node in nodes if depth[node] == level]
-        recursions = [node for node in here if isinstance(node, Recursive)]
+        recursions = [node for node in here if isinstance(node, kinds.Recursive)]
         for sums in (False, True):
             group = tuple(node for node in recursions if (node.weight is None) == sums)
             if group:
                 steps.append(group)
-        steps.extend((node,) for node in here if not isinstance(node, Recursive))
+        steps.extend((node,) for node in here if not isinstance(node, kinds.Recursive))
     return tuple(steps)
 
 
@@ -125,9 +118,9 @@ def _needed_until(nodes: Sequence[Node], outputs: Sequence[Node]) -> dict[Node, 
     needed.update(dict.fromkeys(outputs, inf))
     for node in reversed(nodes):
         for position, argument in enumerate(_read_by(node)):
-            if isinstance(argument, Constant):
+            if isinstance(argument, kinds.Constant):
                 continue
-            is_seed = isinstance(node, Recursive) and position == 1
-            until = node.start if isinstance(node, Recursive) and is_seed else needed[node]
+            is_seed = isinstance(node, kinds.Recursive) and position == 1
+            until = node.start if isinstance(node, kinds.Recursive) and is_seed else needed[node]
             needed[argument] = max(needed[argument], until)
     return needed
