@@ -11,15 +11,7 @@ import numpy as np
 import polars as pl
 
 from tradingbot.data.quality import check
-from tradingbot.data.quality.check import (
-    HIT_COLUMNS,
-    SYMBOL_UNSAFE,
-    FindingAction,
-    as_text,
-    describe,
-    hit,
-    no_hits,
-)
+from tradingbot.data.quality.check import as_text, describe, hit, no_hits
 from tradingbot.data.quality.row_checks import DUPLICATE_ROW
 from tradingbot.data.quality.view import QualityView
 from tradingbot.data.stamp_checks import count_session_edges, is_early, is_endless
@@ -152,10 +144,10 @@ def _shown(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 @check.error(
-    SYMBOL_UNSAFE,
+    check.SYMBOL_UNSAFE,
     "D31",
     "symbol must not run as a formula or leave its folder",
-    FindingAction.REFUSED,
+    check.FindingAction.REFUSED,
 )
 def find_unsafe_symbols(view: QualityView) -> pl.DataFrame:
     """Names that a spreadsheet would run or that climb out of a folder."""
@@ -205,4 +197,4 @@ def find_survivorship(view: QualityView) -> pl.DataFrame:
 
 
 def _names(names: list[str], example: str) -> pl.DataFrame:
-    return pl.DataFrame([(name, None, example) for name in names], HIT_COLUMNS, orient="row")
+    return pl.DataFrame([(name, None, example) for name in names], check.HIT_COLUMNS, orient="row")

@@ -18,7 +18,6 @@ from tradingbot.data.synthetic import bar_shape, factors, regime_chain
 from tradingbot.data.synthetic.market import (
     FloatArray,
     GridSpec,
-    IntArray,
     MarketSpec,
     SyntheticMarket,
 )
@@ -89,7 +88,7 @@ class _Stage:
     """What all symbols share."""
 
     clock: bar_shape.SessionClock
-    regime: IntArray  # (T,)
+    regime: NDArray[np.int64]  # (T,)
     transition: FloatArray  # (4, 4)
     drifts: FloatArray  # (4,) per bar, for beta 1
     market: factors.Steps  # (T, 1)
@@ -157,7 +156,7 @@ def _set_stage(params: RegimesParams, grid: GridSpec, traits: SymbolTraits, seed
     )
 
 
-def _levels(levels: FloatArray, shares: FloatArray, regime: IntArray) -> FloatArray:
+def _levels(levels: FloatArray, shares: FloatArray, regime: NDArray[np.int64]) -> FloatArray:
     """(T, 1) volatility multipliers with long-run mean square 1."""
     normal = levels / np.sqrt(shares @ levels**2)
     column: FloatArray = normal[regime][:, None]
