@@ -61,6 +61,7 @@ class TradingVecEnv(VecEnv):
         self._actions: NDArray[Any] | None = None
         self._began_s = time.perf_counter()
         self._reward_sums = np.zeros(n_envs)
+        self._none = np.zeros(n_envs, dtype=np.bool_)
         actions = action_space(config.rules.action.space)
         super().__init__(n_envs, observation_space(world, config), actions)
 
@@ -99,7 +100,7 @@ class TradingVecEnv(VecEnv):
         made, self._actions = self.simulator.arrays, None
         rewards = made.reward.astype(np.float32)
         self._reward_sums += rewards
-        ended = made.flags[0] | made.flags[1]
+        ended = made.flags[0] | made.flags[1] if n_ended else self._none.copy()
         # One dict each, although most stay empty: wrappers write into them.
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         if n_ended:

@@ -53,7 +53,7 @@ class TradingVectorEnv(VectorEnv[Any, Any, Any]):
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}
         self.num_envs = num_envs
         self._every = np.ones(num_envs, dtype=np.bool_)
-        self._unended = np.zeros((3, num_envs), dtype=np.bool_)
+        self._none = np.zeros(num_envs, dtype=np.bool_)
         self.single_observation_space = observation_space(world, config)
         self.single_action_space = action_space(config.rules.action.space)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -85,7 +85,7 @@ class TradingVectorEnv(VectorEnv[Any, Any, Any]):
         simulator = self.simulator
         n_ended = simulator.step_arrays(actions)
         made, every = simulator.arrays, self._every.copy()
-        terminated, truncated, _ = made.flags.copy() if n_ended else self._unended.copy()
+        terminated, truncated = self._none.copy(), self._none.copy()
         infos: dict[str, Any] = {
             "equity": made.equity.copy(),
             "reward_terms": made.terms.copy().T,
@@ -93,6 +93,7 @@ class TradingVectorEnv(VectorEnv[Any, Any, Any]):
             "_reward_terms": every,
         }
         if n_ended:
+            terminated[:], truncated[:], _ = made.flags
             infos |= self._final_infos(terminated | truncated)
         reward = made.reward.astype(np.float64)
         return simulator.observe_array(), reward, terminated, truncated, infos

@@ -39,6 +39,7 @@ from tradingbot.rewards import reward_identity
 
 _FINAL_PLACES = [(name, COUNT_FIELDS.index(name)) for name in FINAL_COUNTS]
 _EQUITY = [FLOAT_FIELDS.index(name) for name in ("cash", "units", "mark")]
+_NOT_FOR_ADAPTERS = ("private", "final_private", "executed", "allowed", "details")
 _NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
 
 
@@ -81,7 +82,7 @@ class NativeEnvLanes:
         """What the lanes do next, int64 or in the accounts' format: written by the caller."""
         self.rates = np.zeros((N_RATES, n_lanes), real)
         self._tables = _tables(world)
-        self._call: NDArray[np.int64]
+        self._calls: tuple[NDArray[np.int64], NDArray[np.int64]]
         self._kept: list[Tensor]
         self.set_starts(None)
 
@@ -131,11 +132,16 @@ class NativeEnvLanes:
         numbers["window_floats"] = self.observation.shape[1] - own
         for name, number in numbers.items():
             call[PLACE[name]] = 0 if name in unwanted else number
-        self._call, self._address = call, ctypes.c_void_p(call.ctypes.data)
+        brief = call.copy()
+        brief[[PLACE[name] for name in _NOT_FOR_ADAPTERS]] = 0
+        brief[PLACE["final_of_ended"]] = 1
+        self._calls = (call, brief)
+        self._address, self._brief_address = (ctypes.c_void_p(c.ctypes.data) for c in self._calls)
 
     def set_threads(self, threads: int) -> None:
         """Say how many threads share the lanes."""
-        self._call[PLACE["threads"]] = threads
+        for call in self._calls:
+            call[PLACE["threads"]] = threads
 
     def load(self, account: Account) -> None:
         """Take accounts (B,) as they are; what lanes see must be written by the caller."""
@@ -149,6 +155,13 @@ class NativeEnvLanes:
             IndexError: If an account is at no bar that another follows; nothing has changed.
         """
         ended: int = self._function(self._address)
+        if ended < 0:
+            raise refuse_row()
+        return ended
+
+    def step_for_adapters(self) -> int:
+        """Do as `step`, and leave out of the results what `LaneArrays` does not have."""
+        ended: int = self._function(self._brief_address)
         if ended < 0:
             raise refuse_row()
         return ended

@@ -208,7 +208,7 @@ class BatchSimulator:
             self.arrays = TensorArrays(self.writer, made)
             return int((made.terminated | made.truncated).sum())
         native.action[:] = actions if actions.ndim == 1 else actions[:, 0]
-        n_ended = native.step()
+        n_ended = native.step_for_adapters()
         self._account = self._private = None
         self.arrays = native
         return n_ended

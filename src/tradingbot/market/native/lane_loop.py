@@ -150,16 +150,18 @@ LANE_BY_LANE(square_roots, sqrt{suffix})
 #endif
 """
 COPIES = """\
+/* A whole block by a loop of known length, fewer lanes vector by vector and then one by one. */
+#define COPY(target, source, n) do { \\
+    int l = 0; \\
+    if ((n) == BLOCK) for (; l < BLOCK; l++) (target)[l] = (source)[l]; \\
+    for (; l + WIDTH <= (n); l += WIDTH) \\
+      for (int k = 0; k < WIDTH; k++) (target)[l + k] = (source)[l + k]; \\
+    for (; l < (n); l++) (target)[l] = (source)[l]; } while (0)
 /* Lanes of a vector that the block does not fill repeat its last lane. */
 #define READ(row, source, n) do { \\
-    if ((n) == BLOCK) for (int l = 0; l < BLOCK; l++) (row)[l] = (source)[l]; \\
-    else { \\
-      for (int l = 0; l < (n); l++) (row)[l] = (source)[l]; \\
-      for (int l = (n); l % WIDTH; l++) (row)[l] = (row)[(n) - 1]; \\
-    } } while (0)
-#define WRITE(target, row, n) do { \\
-    if ((n) == BLOCK) for (int l = 0; l < BLOCK; l++) (target)[l] = (row)[l]; \\
-    else for (int l = 0; l < (n); l++) (target)[l] = (row)[l]; } while (0)
+    COPY(row, source, n); \\
+    for (int l = (n); l % WIDTH; l++) (row)[l] = (row)[(n) - 1]; } while (0)
+#define WRITE COPY
 #ifdef __AVX__ /* past the caches, which would fetch every line that is written */
 #define STREAM(target, row, n) do { \\
     if ((n) == BLOCK && sizeof(*(target)) == sizeof(*(row)) && (uintptr_t)(target) % 32 == 0) \\

@@ -91,6 +91,13 @@ static void begin_anew(const int64_t *call, const struct given *given, struct ma
   float *final = AT(float, AT_FINAL_OBSERVATION);
   for (int k = 0; final && k < m; k++)
     observe_lane(call, made, ended[k], final + (first + ended[k]) * call[AT_WIDTH]);
+  for (int k = 0; call[AT_FINAL_OF_ENDED] && k < m; k++) {
+    int l = ended[k];
+    for (int i = 0; i < MONEY; i++)
+      COLUMN(real, AT_FINAL_MONEY, i, AT_NEXT_STRIDE)[l] = made->money[i][l];
+    for (int i = 0; i < COUNTS; i++)
+      COLUMN(int32_t, AT_FINAL_COUNTS, i, AT_NEXT_STRIDE)[l] = (int32_t)made->counts[i][l];
+  }
   if (!call[AT_CHOICES]) return;
   struct start start;
   struct made begun;
@@ -138,6 +145,7 @@ static void write_ends(const int64_t *call, const struct made *made, int64_t fir
   WRITE_FLAG_ROWS(AT_TRUNCATED, made->flags + TRUNCATED_ROW, 1);
   WRITE_FLAG_ROWS(AT_TRADED, made->flags + TRADED_ROW, 1);
   WRITE_ROWS(real, AT_DETAILS, made->details, DETAILS);
+  if (call[AT_FINAL_OF_ENDED]) return;
   WRITE_ROWS(real, AT_FINAL_MONEY, made->money, MONEY);
   WRITE_ROWS(int32_t, AT_FINAL_COUNTS, made->counts, COUNTS);
 }
