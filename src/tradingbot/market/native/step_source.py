@@ -47,7 +47,8 @@ CALL_FIELDS = (
 """Whole numbers and addresses of one call, 64 bits each. `choices` of 0: nothing begins anew.
 Rows of accounts lie `stride` numbers apart, those of results `next_stride`; those of rates and of
 flags `lanes`. A result whose address is 0 is not written; of `final_observation`, and where
-`final_of_ended` is 1 of final accounts, the lanes that ended are. Accounts may be stepped in place. `ended` becomes the number of episodes that ended."""
+`final_of_ended` is 1 of final accounts, the lanes that ended are. Accounts may be
+stepped in place. `ended` becomes the number of episodes that ended."""
 ACTION_KINDS = {torch.float32: 0, torch.float64: 1, torch.int64: 2, torch.int32: 3}
 DETAILS = (
     *("code", "violation", "denial", "exit_reason"),
