@@ -9,7 +9,7 @@ With `smoothing_bars = 1` the fills are those of the discrete environment, step 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, SupportsFloat, get_args
+from typing import Any, Literal, SupportsFloat, Unpack, get_args
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from torch import Tensor
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.actions import read_action, read_actions
 from tradingbot.envs.batch import BatchSimulator
+from tradingbot.envs.batch.layout import EngineOptions
 from tradingbot.envs.batch.step import BatchStep
 from tradingbot.envs.config import EnvConfig, read_config
 from tradingbot.envs.registration import default_world
@@ -166,20 +167,11 @@ class HybridSimulator(BatchSimulator):
     """B lanes that trade continuously, stepped by discrete codes: `HybridEnv` for a batch."""
 
     def __init__(
-        self,
-        world: World,
-        config: EnvConfig,
-        n_environments: int,
-        *,
-        device: torch.device | str = "cpu",
-        dtype: torch.dtype = torch.float32,
-        compile: bool | Literal["auto"] = "auto",
+        self, world: World, config: EnvConfig, n_environments: int, **engine: Unpack[EngineOptions]
     ) -> None:
         """Bring a world to a device; see `BatchSimulator` for the arguments."""
         continuous = config.with_space("continuous")
-        super().__init__(
-            world, continuous, n_environments, device=device, dtype=dtype, compile=compile
-        )
+        super().__init__(world, continuous, n_environments, **engine)
         self._discrete_rules = config.with_space("discrete").rules
         self._action_kinds = ""  # codes are translated first
         self.translation: Translation | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Unpack
 
 import gymnasium as gym
 import numpy as np
@@ -12,6 +12,7 @@ import torch
 from tradingbot.domain.errors import MissingExtraError, UserError, require_known
 from tradingbot.envs.actions import read_action
 from tradingbot.envs.batch import BatchSimulator
+from tradingbot.envs.batch.layout import EngineOptions
 from tradingbot.envs.batch.observation import ArrayObservation, as_arrays, lane_of
 from tradingbot.envs.batch.step import BatchStep
 from tradingbot.envs.config import EnvConfig, read_config
@@ -43,19 +44,11 @@ class TradingParallelEnv(ParallelEnv):  # type: ignore[misc]
     metadata: dict[str, Any] = {"name": "trading_parallel_v0", "render_modes": []}  # noqa: RUF012
 
     def __init__(
-        self,
-        world: World,
-        config: EnvConfig | str | None = None,
-        *,
-        device: torch.device | str = "cpu",
-        dtype: torch.dtype = torch.float32,
-        compile: bool | Literal["auto"] = "auto",
+        self, world: World, config: EnvConfig | str | None = None, **engine: Unpack[EngineOptions]
     ) -> None:
         """Make one agent for each symbol; see `BatchSimulator` for the arguments."""
         config = read_config(config)
-        self.simulator = BatchSimulator(
-            world, config, 1, lanes="per_symbol", device=device, dtype=dtype, compile=compile
-        )
+        self.simulator = BatchSimulator(world, config, 1, lanes="per_symbol", **engine)
         self.render_mode = None
         self.possible_agents = list(world.symbols)
         self.agents: list[str] = []

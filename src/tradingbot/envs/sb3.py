@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any, Unpack
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from tradingbot.domain.errors import MissingExtraError, UserError
 from tradingbot.envs.batch import BatchSimulator
+from tradingbot.envs.batch.layout import EngineOptions
 from tradingbot.envs.batch.observation import as_arrays, lane_of
 from tradingbot.envs.config import EnvConfig, read_config
 from tradingbot.envs.spaces import action_space, observation_space
@@ -44,19 +44,14 @@ class TradingVecEnv(VecEnv):
         world: World,
         config: EnvConfig | str | None = None,
         n_envs: int = 1,
-        *,
-        device: torch.device | str = "cpu",
-        dtype: torch.dtype = torch.float32,
-        compile: bool | Literal["auto"] = "auto",
+        **engine: Unpack[EngineOptions],
     ) -> None:
         """Make the environments; see `BatchSimulator` for the arguments.
 
         Observations are flat unless a configuration says otherwise: `MlpPolicy` wants them so.
         """
         config = EnvConfig(observation="flat") if config is None else read_config(config)
-        self.simulator = BatchSimulator(
-            world, config, n_envs, device=device, dtype=dtype, compile=compile
-        )
+        self.simulator = BatchSimulator(world, config, n_envs, **engine)
         self.render_mode: str | None = None
         self._actions: NDArray[Any] | None = None
         self._began_s = time.perf_counter()

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypedDict
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.market.episodes import Starts, drawn_symbols, fixed_symbols
 
 Lanes = Literal["drawn", "per_symbol"]
+
+
+class EngineOptions(TypedDict, total=False):
+    """Options of `BatchSimulator` that its adapters hand on."""
+
+    device: torch.device | str
+    dtype: torch.dtype
+    compile: bool | Literal["auto"]
 
 
 def lay_out_starts(

@@ -20,18 +20,8 @@ from tradingbot.envs.actions import read_actions, readable_kinds
 from tradingbot.envs.batch.costs import read_costs
 from tradingbot.envs.batch.layout import Lanes, chance_seed, lay_out_starts, require_lanes
 from tradingbot.envs.batch.native import make_native_lanes
-from tradingbot.envs.batch.observation import (
-    ArrayObservation,
-    ObservationWriter,
-    TensorObservation,
-)
-from tradingbot.envs.batch.step import (
-    BatchStep,
-    LaneArrays,
-    TensorArrays,
-    is_compiled,
-    work_out,
-)
+from tradingbot.envs.batch.observation import ArrayObservation, ObservationWriter, TensorObservation
+from tradingbot.envs.batch.step import BatchStep, LaneArrays, TensorArrays, is_compiled, work_out
 from tradingbot.envs.batch.tensors import TensorEngine
 from tradingbot.envs.config import EnvConfig, read_config, start_mask
 from tradingbot.envs.world import World, require_world
@@ -190,8 +180,7 @@ class BatchSimulator:
         native.step()
         self._account = self._private = None
         return native.copy_step(
-            self.account,
-            lambda: work_out(self.config.rules, rates, before, self._market, actions),
+            self.account, lambda: work_out(self.config.rules, rates, before, self._market, actions)
         )
 
     def step_arrays(self, actions: NDArray[Any] | Tensor) -> int:

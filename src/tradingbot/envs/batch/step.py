@@ -121,11 +121,7 @@ class TensorArrays:
 
 
 def work_out(
-    rules: SimulatorParams,
-    rates: CostRates,
-    before: Account,
-    market: TensorMarket,
-    actions: Tensor,
+    rules: SimulatorParams, rates: CostRates, before: Account, market: TensorMarket, actions: Tensor
 ) -> Advanced:
     """Work out with tensors what one bar did to accounts (B,)."""
     with torch.no_grad():

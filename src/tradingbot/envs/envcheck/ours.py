@@ -21,7 +21,7 @@ from tradingbot.envs.build_world import world_from_bars
 from tradingbot.envs.config import EnvConfig, ObservationForm
 from tradingbot.envs.envcheck.bars import DictatedBars
 from tradingbot.envs.envcheck.lane import LaneEnv
-from tradingbot.envs.envcheck.probe import AnyEnv, EnvProbe, Info
+from tradingbot.envs.envcheck.probe import AnyEnv, EnvProbe, Info, told_in_info
 from tradingbot.envs.single import TradingEnv
 from tradingbot.envs.world import World
 from tradingbot.market.costs import CostProfile
@@ -83,9 +83,7 @@ def our_probe(
         build_varied=partial(build, varied=True),
         lead_bars=LEAD_BARS,
         **_ACTIONS[space],
-        cash=lambda env, info: info["cash"],
-        equity=lambda env, info: info["equity"],
-        units=lambda env, info: info["units"],
+        **told_in_info("cash", "equity", "units"),
         fill_price=_fill_price,
         reward_terms=lambda env, info: info.get("reward_terms"),
     )

@@ -63,6 +63,11 @@ class Build(Protocol):
         """
 
 
+def told_in_info(*names: str) -> dict[str, Any]:
+    """Return readers of what `info` holds, by the names it has there."""
+    return {name: lambda _env, info, name=name: info[name] for name in names}
+
+
 def cannot_be_told(_env: AnyEnv, _info: Info) -> None:
     """Read nothing: the environment does not say."""
     return

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tradingbot.domain.errors import UserError
 from tradingbot.envs.envcheck.bars import DictatedBars
-from tradingbot.envs.envcheck.probe import EnvProbe
+from tradingbot.envs.envcheck.probe import EnvProbe, told_in_info
 
 HOLD, BUY, SELL, SHORT = range(4)
 _ROUNDING = 1e-12  # relative; keeps a buy of all cash from costing a rounding more than there is
@@ -146,9 +146,6 @@ def reference_probe(environment: type[ReferenceEnv] = ReferenceEnv) -> EnvProbe:
         buy=BUY,
         sell=SELL,
         short=SHORT,
-        cash=lambda env, info: info["cash"],
-        equity=lambda env, info: info["equity"],
-        units=lambda env, info: info["units"],
-        fill_price=lambda env, info: info["fill_price"],
+        **told_in_info("cash", "equity", "units", "fill_price"),
         reward_terms=lambda env, info: info["terms"],
     )
