@@ -26,7 +26,7 @@ from reference.scalar_simulator.gate import judge_order
 from tradingbot.domain.action import Action
 from tradingbot.domain.denial import Denial
 from tradingbot.domain.seeding import stream
-from tradingbot.market.actions import action_mask, action_values
+from tradingbot.market.actions.discrete import action_mask, action_values
 from tradingbot.market.buying_power import buying_power_of
 from tradingbot.market.maths import FLOAT_MATHS
 from tradingbot.market.observation import observe_accounts, private_features

@@ -17,7 +17,7 @@ from tradingbot.domain.denial import Denial
 from tradingbot.domain.seeding import stream
 from tradingbot.market import AccountRules, EpisodeRules, SimulatorParams
 from tradingbot.market.account import COUNT_FIELDS, Account, open_accounts
-from tradingbot.market.actions import Decision
+from tradingbot.market.actions.decision import Decision
 from tradingbot.market.advance import advance_order
 from tradingbot.market.bars import tensor_market
 from tradingbot.market.costs import CostProfile, cost_profile

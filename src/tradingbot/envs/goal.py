@@ -19,12 +19,13 @@ from tradingbot.domain.seeding import stream
 from tradingbot.envs.config import EnvConfig, read_config
 from tradingbot.envs.registration import default_world
 from tradingbot.envs.single import RenderMode, TradingEnv
-from tradingbot.envs.spaces import flat_space
+from tradingbot.envs.spaces import Info, ResetOptions, flat_space
 from tradingbot.envs.world import World
 
 GoalReward = Literal["sparse", "dense"]
 GoalObservation = dict[str, Any]
-GoalStep = tuple[GoalObservation, SupportsFloat, bool, bool, dict[str, Any]]
+GoalReset = tuple[GoalObservation, Info]
+GoalStep = tuple[GoalObservation, SupportsFloat, bool, bool, Info]
 Goals = NDArray[np.floating[Any]]
 """(2,) or (…, 2): return and drawdown."""
 
@@ -162,9 +163,7 @@ class GoalEnv(gym.Env[GoalObservation, Any]):
         self._achieved = np.zeros(2, np.float32)
         self._desired = np.zeros(2, np.float32)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[GoalObservation, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: ResetOptions = None) -> GoalReset:
         """Begin an episode with a new goal.
 
         Args:
@@ -174,10 +173,10 @@ class GoalEnv(gym.Env[GoalObservation, Any]):
         Raises:
             UserError: If the goal is not two numbers within the bounds of its space.
         """
-        options = dict(options or {})
-        goal = options.pop("goal", None)
+        rest = dict(options or {})
+        goal = rest.pop("goal", None)
         wanted = None if goal is None else self._read_goal(goal)
-        row, info = self.trading.reset(seed=seed, options=options)
+        row, info = self.trading.reset(seed=seed, options=rest)
         super().reset(seed=seed)
         if wanted is None:
             wanted = draw_goal(self.goals, info["seed"], info["episode"])

@@ -19,6 +19,9 @@ from tradingbot.market.observation import PORTFOLIO_FEATURES, POSITION_FEATURES,
 from tradingbot.market.params import ActionSpace
 
 Observation = dict[str, NDArray[np.float32]]
+Info = dict[str, Any]
+ResetOptions = dict[str, Any] | None
+"""What `reset` takes besides a seed, as Gymnasium has it."""
 
 PARTS = ("technical", "probabilities", "position", "portfolio", "regime")
 

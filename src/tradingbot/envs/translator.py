@@ -20,7 +20,9 @@ import torch
 from torch import Tensor
 
 from tradingbot.market.account import Account
-from tradingbot.market.actions import Decision, decode_continuous, decode_discrete
+from tradingbot.market.actions.continuous import decode_continuous
+from tradingbot.market.actions.decision import Decision
+from tradingbot.market.actions.discrete import decode_discrete
 from tradingbot.market.buying_power import buying_power_of
 from tradingbot.market.costs import CostRates
 from tradingbot.market.maths import TENSOR_MATHS, Maths, T

@@ -10,7 +10,10 @@ from torch import Tensor
 from tradingbot.domain.action import Action
 from tradingbot.domain.denial import Denial, ExitReason
 from tradingbot.market.account import ACTION_MEMORY, Account
-from tradingbot.market.actions import Decision, decode_continuous, decode_discrete, decode_target
+from tradingbot.market.actions.continuous import decode_continuous
+from tradingbot.market.actions.decision import Decision
+from tradingbot.market.actions.discrete import decode_discrete
+from tradingbot.market.actions.target import decode_target
 from tradingbot.market.bars import Bar
 from tradingbot.market.buying_power import BuyingPower, buying_power_of
 from tradingbot.market.costs import CostRates

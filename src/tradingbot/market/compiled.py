@@ -21,7 +21,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.market.account import Account
-from tradingbot.market.actions import action_mask, action_values
+from tradingbot.market.actions.discrete import action_mask, action_values
 from tradingbot.market.advance import Advanced
 from tradingbot.market.bars import TensorMarket
 from tradingbot.market.buying_power import buying_power_of

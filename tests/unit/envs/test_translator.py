@@ -22,7 +22,7 @@ from tradingbot.envs.translator import (
 )
 from tradingbot.market import AccountRules, ActionRules, SimulatorParams
 from tradingbot.market.account import Account, open_accounts
-from tradingbot.market.actions import decode_continuous
+from tradingbot.market.actions.continuous import decode_continuous
 from tradingbot.market.advance import advance
 from tradingbot.market.bars import tensor_market
 from tradingbot.market.buying_power import buying_power_of

@@ -12,7 +12,8 @@ from tradingbot.domain.action import Action
 from tradingbot.domain.seeding import stream
 from tradingbot.market import ActionRules, SimulatorParams
 from tradingbot.market.account import Account
-from tradingbot.market.actions import Decision, action_mask, action_values
+from tradingbot.market.actions.decision import Decision
+from tradingbot.market.actions.discrete import action_mask, action_values
 from tradingbot.market.advance import decode
 from tradingbot.market.buying_power import buying_power_of
 from tradingbot.risk import RiskLimits

@@ -9,7 +9,7 @@ from fixtures.plain_accounts import accounts, bars, costs, money
 from tradingbot.domain.denial import ExitReason
 from tradingbot.market import AccountRules, SimulatorParams
 from tradingbot.market.account import Account
-from tradingbot.market.actions import Decision
+from tradingbot.market.actions.decision import Decision
 from tradingbot.market.advance import Advanced, advance_order
 from tradingbot.market.bars import Bar
 from tradingbot.market.exits import forced_exit, stop_within_bar

@@ -36,7 +36,7 @@ from tradingbot.envs.curriculum.stages import (
 )
 from tradingbot.envs.curriculum.stored_state import StoredState
 from tradingbot.envs.single import RenderMode, TradingEnv
-from tradingbot.envs.spaces import observation_space
+from tradingbot.envs.spaces import Info, ResetOptions, observation_space
 from tradingbot.envs.world import World
 from tradingbot.market.costs import CostProfile
 
@@ -174,9 +174,7 @@ class CurriculumEnv(gym.Env[Any, Any]):
         """The stage of the next episode."""
         return self.config.stages[self.progress.curriculum.stage]
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: ResetOptions = None) -> tuple[Any, Info]:
         """Begin an episode in the market of the current stage; arguments as `TradingEnv.reset`."""
         trading, key, root = self.trading, self._market_key(), seed
         if self._key != key:

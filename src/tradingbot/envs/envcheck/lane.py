@@ -18,7 +18,7 @@ from tradingbot.domain.seeding import stream
 from tradingbot.envs.batch import BatchSimulator
 from tradingbot.envs.batch.observation import as_arrays, lane_of
 from tradingbot.envs.config import EnvConfig
-from tradingbot.envs.spaces import action_space, observation_space
+from tradingbot.envs.spaces import Info, ResetOptions, action_space, observation_space
 from tradingbot.envs.world import World
 from tradingbot.market.account import Account
 
@@ -47,9 +47,7 @@ class LaneEnv(gymnasium.Env[Any, Any]):
         """Units this lane holds."""
         return _of_lane(self.simulator.account.units)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: ResetOptions = None) -> tuple[Any, Info]:
         """Begin an episode in every lane; the neighbours' actions go on from where they were."""
         super().reset(seed=seed)
         self.simulator.reset(seed)

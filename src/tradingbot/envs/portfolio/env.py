@@ -23,6 +23,7 @@ from tradingbot.envs.batch import chance_seed
 from tradingbot.envs.batch.observation import ObservationWriter
 from tradingbot.envs.config import EnvConfig, read_config, start_mask
 from tradingbot.envs.portfolio.accounting import rebalance, sleeve_moves
+from tradingbot.envs.spaces import Info, ResetOptions
 from tradingbot.envs.world import World, require_world
 from tradingbot.market.account import Account
 from tradingbot.market.advance import Advanced, advance
@@ -115,9 +116,7 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
         self._weights: NDArray[np.float64]
         self._initial = self.config.rules.account.initial_cash_ccy
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: ResetOptions = None) -> tuple[Info, Info]:
         """Begin an episode; without a seed the next one of the seed before."""
         if options:
             raise UserError("options must be empty", was=sorted(options), where="reset")
