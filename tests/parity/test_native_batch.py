@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -12,11 +12,17 @@ from torch import Tensor
 
 from fixtures.trading_worlds import small_world
 from tradingbot.envs.config import EnvConfig, start_mask
+from tradingbot.envs.population import exact_step
 from tradingbot.market.bars import tensor_market
-from tradingbot.market.compiled import PackedStep, missing_compiler, packed_step
+from tradingbot.market.compiled import (
+    PackedStep,
+    PackedStepFunction,
+    missing_compiler,
+    packed_step,
+)
 from tradingbot.market.costs import COST_PROFILES
 from tradingbot.market.episodes import Starts, begin, drawn_symbols, fixed_symbols, own_symbols
-from tradingbot.market.native.step import native_step
+from tradingbot.market.native.step import native_step, tensor_exact_step
 from tradingbot.market.packing import PackedAccount, pack, pack_rates
 from tradingbot.rewards import reward_identity
 
@@ -55,16 +61,19 @@ class Scene:
     """The same lanes, stepped natively and by tensors."""
 
     def __init__(
-        self, config: EnvConfig, dtype: torch.dtype, starts: Starts | None = None, n: int = LANES
+        self,
+        config: EnvConfig,
+        dtype: torch.dtype,
+        starts: Starts | None = None,
+        n: int = LANES,
+        make: Callable[..., PackedStepFunction | None] = native_step,
     ) -> None:
         world, config = small_world(), short(config)
         self.market = tensor_market(world.prices, world.present, dtype=dtype)
         self.starts = starts or drawn_symbols(start_mask(world, config), n, 7)
         rules, reward = config.rules, config.reward_stack
         self.rates = pack_rates(config.costs.rates(dtype=dtype))
-        made = native_step(
-            rules, reward, self.market, self.starts, identity=reward_identity(reward)
-        )
+        made = make(rules, reward, self.market, self.starts, identity=reward_identity(reward))
         assert made is not None
         self.native, self.tensors = made, packed_step(rules, reward, self.market, self.starts)
         episode = torch.zeros(len(self.starts.key), dtype=torch.int32)
@@ -114,6 +123,44 @@ def test_money_counts_and_resets_are_those_of_the_tensors_bit_for_bit(name: str)
         ends += int((expected.terminated | expected.truncated).sum())
 
     assert ends > 2 * LANES
+
+
+GROWTH = replace(EnvConfig().with_space("target"), reward="log_growth")
+EXACT_CASES = CASES | {
+    "growth, float32": (GROWTH, torch.float32),
+    "growth, float64": (GROWTH, torch.float64),
+}
+
+
+@pytest.mark.parametrize("name", EXACT_CASES)
+def test_exact_step_is_that_of_the_tensors_to_the_last_bit(name: str) -> None:
+    scene = Scene(*EXACT_CASES[name], make=tensor_exact_step)
+
+    for _ in range(STEPS):
+        found, expected = ((*made.account, *made[1:]) for made in scene.both())
+        for one, other in zip(found, expected, strict=True):
+            assert one.stride() == other.stride()
+            assert torch.equal(one, other)
+
+
+def test_exact_step_goes_on_natively_where_it_repays_compiling(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[bool] = []
+    scene = Scene(GROWTH, torch.float32)
+    monkeypatch.setattr(exact_step, "REPAYING_STEPS", 3)
+
+    def found(*_: object, if_there: bool, **__: object) -> object:
+        asked.append(if_there)
+        return None if if_there else scene.native
+
+    monkeypatch.setattr(exact_step, "tensor_exact_step", found)
+    config = short(GROWTH)
+    step = exact_step.exact_step(config.rules, config.reward_stack, scene.market, scene.starts)
+    for _ in range(5):
+        scene.account = step(scene.rates, scene.account, scene.actions()).account
+
+    assert asked == [True, False]  # looked for at first, compiled after three steps
 
 
 @pytest.mark.parametrize("lay_out", [fixed_symbols, own_symbols], ids=["one clock", "own starts"])

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from tradingbot.domain.action import Action
+from tradingbot.envs.population.exact_step import exact_step
 from tradingbot.envs.world import World
 from tradingbot.learning.task import ActionSpec
 from tradingbot.market.bars import TensorMarket
-from tradingbot.market.compiled import PackedStepFunction, missing_compiler, packed_step
+from tradingbot.market.compiled import PackedStepFunction, missing_compiler
 from tradingbot.market.native.step import native_step
 from tradingbot.market.params import SimulatorParams
 from tradingbot.rewards import PotentialShaping, RewardStack, reward_identity
@@ -63,4 +64,4 @@ def backtest_step(
     native = None
     if rules.episode.episode_bars >= _WORTH_COMPILING_BARS:
         native = native_step(rules, reward, market, None, identity=reward_identity(reward))
-    return native or packed_step(rules, reward, market, None)
+    return native or exact_step(rules, reward, market, None)

@@ -17,6 +17,7 @@ from torch import Tensor
 from tradingbot.domain.action import Action
 from tradingbot.domain.errors import ConfigError, DataError, require_known
 from tradingbot.envs.config import EnvConfig, start_mask
+from tradingbot.envs.population.exact_step import exact_step
 from tradingbot.envs.population.layout import action_spec, backtest_step, market_table, may_compile
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World, require_world
@@ -181,7 +182,9 @@ class PopulationTask:
         if self._compiled:
             self._plain_step = compiled_step(*place)
             self._smooth_step = compiled_step(*place, differentiable=True)
-        elif not self.resets:
+        elif self.resets:
+            self._plain_step = exact_step(*place)
+        else:
             self._plain_step = backtest_step(rules, reward, self._market)
 
     def _show(self, names: tuple[str, ...]) -> None:

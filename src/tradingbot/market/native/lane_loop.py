@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import torch
 
 from tradingbot.market.native.lane_program import LaneProgram, Value
+from tradingbot.market.native.tensor_functions import TENSOR_FUNCTIONS
 
 BLOCK_LANES = 64
 """Lanes of a block: its arrays stay in the first-level cache."""
@@ -74,11 +75,16 @@ def _of_vector(line: str, names: re.Pattern[str], place: int) -> str:
     return own.replace("[l]", f"[l + {place} * WIDTH]")
 
 
-def vector_types(dtype: torch.dtype) -> str:
-    """Write types and operations of the lanes of a vector, in one number format."""
+def vector_types(dtype: torch.dtype, *, as_tensors: bool = False) -> str:
+    """Write types and operations of the lanes of a vector, in one number format.
+
+    Args:
+        dtype: The format.
+        as_tensors: Roots and logarithms are those of the tensors to the last bit.
+    """
     single = dtype == torch.float32
     width = VECTOR_BYTES // (4 if single else 8)
-    return _TYPES.format(
+    return (_TYPES + ("" if as_tensors else _FUNCTIONS)).format(
         real="float" if single else "double",
         whole="int32_t" if single else "int64_t",
         largest="FLT_MAX" if single else "DBL_MAX",
@@ -88,7 +94,7 @@ def vector_types(dtype: torch.dtype) -> str:
         spread=", ".join(["(x)"] * width),
         block=BLOCK_LANES,
         reals_of=_REALS_OF_INT32 if single else _REALS_OF_INT64,
-    )
+    ) + (TENSOR_FUNCTIONS if as_tensors else "")
 
 
 _REALS_OF_INT32 = "#define REALS_OF(x) __builtin_convertvector((x), reals)"
@@ -133,6 +139,8 @@ typedef whole whole_row[BLOCK] __attribute__((aligned(32)));
 #define AT_LEAST_WHOLE(x, low) SELECT((x) < (low), low, x)
 #define AT_MOST_WHOLE(x, high) SELECT((x) > (high), high, x)
 #define FINITE(x) (ABSOLUTE(x) <= REAL({largest}))
+"""
+_FUNCTIONS = """\
 #define LANE_BY_LANE(name, function) \\
   static inline reals name(reals x) \\
   {{ \\

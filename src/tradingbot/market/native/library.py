@@ -32,7 +32,9 @@ def find_compiler() -> str | None:
     return next((found for name in _COMPILERS if name and (found := shutil.which(name))), None)
 
 
-def load_library(identity: str, write: Callable[[], str]) -> ctypes.CDLL | None:
+def load_library(
+    identity: str, write: Callable[[], str], *, if_there: bool = False
+) -> ctypes.CDLL | None:
     """Return a compiled program; None where there is no C compiler, or no C for it.
 
     The first call takes some seconds, others nothing; another process finds the program on disk,
@@ -42,6 +44,7 @@ def load_library(identity: str, write: Callable[[], str]) -> ctypes.CDLL | None:
         identity: What the source follows from, so that it need not be written to be found; empty
             where that cannot be told.
         write: Writes the C.
+        if_there: Nothing is compiled: there is none unless it is on disk.
     """
     compiler = find_compiler()
     if compiler is None:
@@ -52,6 +55,8 @@ def load_library(identity: str, write: Callable[[], str]) -> ctypes.CDLL | None:
         name = hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
         library = cache_folder() / f"lanes-{name}.so"
         if not _is_whole(library):
+            if if_there:
+                return None
             _compile(compiler, source or write(), library)
         return ctypes.CDLL(str(library))
     except (OSError, subprocess.SubprocessError, Unwritable):

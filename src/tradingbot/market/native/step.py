@@ -28,6 +28,7 @@ from tradingbot.market.native.step_source import (
     step_inputs,
     step_source,
 )
+from tradingbot.market.native.tensor_functions import bind_tensor_functions
 from tradingbot.market.packing import PackedAccount, unpack, unpack_rates
 from tradingbot.market.params import SimulatorParams, endless
 from tradingbot.market.simulation import Reward
@@ -103,6 +104,30 @@ def native_step(
     return _Bound(program, rules, reward, market, starts)
 
 
+def tensor_exact_step(
+    rules: SimulatorParams,
+    reward: Reward,
+    market: TensorMarket,
+    starts: Starts | None,
+    *,
+    identity: str,
+    if_there: bool = False,
+) -> PackedStepFunction | None:
+    """Return `native_step` with the results of the tensors to the last bit, roots included.
+
+    It calls the functions that PyTorch calls (`tensor_functions`), and its results lie side by side
+    as those of tensors do. With `if_there` nothing is compiled.
+    """
+    if market.rows.device.type != "cpu" or not identity:
+        return None
+    key = (endless(rules), reward, market.dtype, "as tensors")
+    program = _LOADED.get(key)
+    if program is None:
+        program = _load(*key[:3], identity, as_tensors=True, if_there=if_there)
+        _LOADED[key] = program
+    return None if program is None else _Bound(program, rules, reward, market, starts, apart=False)
+
+
 class _Bound:
     """A program in a market."""
 
@@ -113,8 +138,10 @@ class _Bound:
         reward: Reward,
         market: TensorMarket,
         starts: Starts | None,
+        *,
+        apart: bool = True,
     ) -> None:
-        self._program, self._dtype = program, market.dtype
+        self._program, self._dtype, self._apart = program, market.dtype, apart
         self._by_tensors = packed_step(rules, reward, market, starts)
         discrete = rules.action.space == "discrete"
         self._action_kinds = (
@@ -130,7 +157,7 @@ class _Bound:
         rates, action = rates.contiguous(), action.contiguous()
         money, counts, stride = _with_common_stride(account)
         n_lanes, real, program = len(action), self._dtype, self._program
-        apart = padded_stride(n_lanes)
+        apart = padded_stride(n_lanes) if self._apart else n_lanes
         empty, flags = torch.empty_strided, torch.bool
         results = (
             empty((N_MONEY, n_lanes), (apart, 1), dtype=real),
@@ -153,6 +180,8 @@ class _Bound:
         if program.function(call) < 0:
             raise refuse_row()
         money, counts, private, final, reward, terms, executed, *ends, allowed = results
+        if not self._apart:
+            reward = terms.sum(0)  # in which order tensors add depends on the place of a lane
         terminated, truncated, traded = ends
         return PackedStep(
             PackedAccount(money, counts),
@@ -219,11 +248,21 @@ def _with_common_stride(account: PackedAccount) -> tuple[Tensor, Tensor, int]:
 
 
 def _load(
-    rules: SimulatorParams, reward: Reward, dtype: torch.dtype, terms: str
+    rules: SimulatorParams,
+    reward: Reward,
+    dtype: torch.dtype,
+    terms: str,
+    *,
+    as_tensors: bool = False,
+    if_there: bool = False,
 ) -> NativeProgram | None:
-    identity = repr(("step", rules, terms, dtype, code_sha256(*_SOURCES))) if terms else ""
-    library = load_library(identity, lambda: step_source(rules, reward, dtype))
-    if library is None:
+    parts = ("step", rules, terms, dtype, as_tensors, code_sha256(*_SOURCES))
+    library = load_library(
+        repr(parts) if terms else "",
+        lambda: step_source(rules, reward, dtype, as_tensors=as_tensors),
+        if_there=if_there,
+    )
+    if library is None or (as_tensors and not bind_tensor_functions(library, dtype)):
         return None
     rates, money, counts, bar, action, _ = step_inputs(rules, dtype).values()
     account = unpack(PackedAccount(money, counts))

@@ -63,11 +63,14 @@ STREAMED_LANES = 32_768
 """From so many lanes on, no result is in a cache any more when it is read again."""
 
 
-def step_source(rules: SimulatorParams, reward: Reward, dtype: torch.dtype) -> str:
+def step_source(
+    rules: SimulatorParams, reward: Reward, dtype: torch.dtype, *, as_tensors: bool = False
+) -> str:
     """Write the step of some rules and reward as one C function, `int64_t step(int64_t *call)`.
 
     Arrays (k, L) hold one column per lane; the call's fields are `CALL_FIELDS`. It returns how many
-    episodes ended, or −1 if an account is at no bar that another follows.
+    episodes ended, or −1 if an account is at no bar that another follows. With `as_tensors` it
+    wants the functions of `tensor_functions`.
 
     Raises:
         Unwritable: If the simulator does something that there is no statement for.
@@ -98,7 +101,7 @@ def step_source(rules: SimulatorParams, reward: Reward, dtype: torch.dtype) -> s
     }
     return "\n".join(
         [
-            vector_types(dtype),
+            vector_types(dtype, as_tensors=as_tensors),
             f"enum {{ {names} }};",
             "enum {" + ", ".join(f"{name} = {size}" for name, size in sizes.items()) + "};",
             f"#define FIRST_FACTOR {FIRST_FACTOR}u\n#define SECOND_FACTOR {SECOND_FACTOR}u",
