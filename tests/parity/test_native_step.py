@@ -226,7 +226,7 @@ def test_program_is_named_by_all_sources_that_it_is_made_from(
 ) -> None:
     hashed: list[str] = []
     monkeypatch.setattr(native_step, "_LOADED", {})
-    monkeypatch.setattr(native_step, "load_library", lambda *_: None)
+    monkeypatch.setattr(native_step, "load_library", lambda *_, **__: None)
     monkeypatch.setattr(native_step, "code_sha256", lambda *parts: hashed.extend(parts) or "x")
 
     assert _program(CASES["long-only targets"]) is None
@@ -251,7 +251,7 @@ def test_length_of_a_backtest_is_no_part_of_the_program(
     monkeypatch.setenv(cache.CACHE_VARIABLE, str(tmp_path))
     monkeypatch.setattr(native_step, "_LOADED", {})
     monkeypatch.setattr(
-        native_step, "step_source", lambda *_: "long step(void *call) { return 0; }"
+        native_step, "step_source", lambda *_, **__: "long step(void *call) { return 0; }"
     )
     rules = CASES["long-only targets"].rules
 
