@@ -33,8 +33,6 @@ def upgraded(values: Any) -> Any:
 def _part(part: Any) -> Any:
     if not isinstance(part, dict) or not isinstance(part.get("agents"), list):
         return part
-    agents = [
-        {"trades_per_1000": "nan", **row} if isinstance(row, dict) else row
-        for row in part["agents"]
-    ]
+    added = {"trades_per_1000": "nan"}
+    agents = [added | row if isinstance(row, dict) else row for row in part["agents"]]
     return {**part, "agents": agents}

@@ -34,12 +34,10 @@ def load_gates(reference: str | Path = DEFAULT_GATES) -> tuple[Gate, ...]:
     unknown = [key for key in document.values if key != "gates"]
     entries = document.values.get("gates")
     if unknown or not isinstance(entries, list) or not entries:
-        raise ConfigError(
-            "a file of gates must hold a list under the key gates",
-            was=f"key {unknown[0]!r}" if unknown else "no list",
-            where=str(files[0]),
-            remedy="Begin with a copy of the product's own: tradingbot gates --print",
-        )
+        rule = "a file of gates must hold a list under the key gates"
+        was = f"key {unknown[0]!r}" if unknown else "no list"
+        remedy = "Begin with a copy of the product's own: tradingbot gates --print"
+        raise ConfigError(rule, was=was, where=str(files[0]), remedy=remedy)
     gates = tuple(_read(entry, index, document) for index, entry in enumerate(entries))
     if not any(gate.required and gate.phase == EDGE_PHASE for gate in gates):
         rule = "gates must ask for an edge: one of the phase edge must be required"

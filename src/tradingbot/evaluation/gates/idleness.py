@@ -5,12 +5,10 @@ from __future__ import annotations
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.result import GateResult
 
-_OF_TRADING = frozenset(
-    (
-        *("performance", "league", "regimes", "stress", "sensitivity"),
-        *("policy", "health", "statistics", "placebos", "leak-check"),
-    )
-)
+_OF_TRADING = {
+    *("performance", "league", "regimes", "stress", "sensitivity"),
+    *("policy", "health", "statistics", "placebos", "leak-check"),
+}
 """Sections whose figures are those of cash where no agent trades."""
 _WHOEVER_TRADES = frozenset(["causality_certificate"])
 """Metrics with evidence there that do not depend on trading."""

@@ -27,15 +27,10 @@ def raise_alarm(dossier: Dossier) -> Alarm | None:
         words.append(f"{share.estimate:.0%} of the oracle is more than can be earned")
     if not words:
         return None
-    explanation = _explain(dossier)
-    is_explained = (
-        dossier.leak_check.is_clean
-        and dossier.header.synthetic
-        and share is not None
-        and math.isfinite(share.estimate)
-        and not beats_oracle
-    )
-    return Alarm("; ".join(words), is_explained, explanation)
+    is_clean = dossier.leak_check.is_clean and not beats_oracle
+    has_oracle = share is not None and math.isfinite(share.estimate)
+    is_explained = is_clean and has_oracle and dossier.header.synthetic
+    return Alarm("; ".join(words), is_explained, _explain(dossier))
 
 
 def _explain(dossier: Dossier) -> str:

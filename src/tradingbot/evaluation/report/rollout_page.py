@@ -94,6 +94,7 @@ def render_rollout(report: RolloutReport) -> str:
         else "Observed bars, simulated trading. Past prices; a list of symbols drawn up later than "
         "the data flatters every long-only policy."
     )
+    sections = [_performance_section(report), _trades_section(rollout), _reward_section(report)]
     return render_page(
         Page(
             title="Policies side by side",
@@ -102,11 +103,7 @@ def render_rollout(report: RolloutReport) -> str:
             headline=f"Policies side by side, {first} … {last}",
             is_synthetic=rollout.synthetic,
             scope=f"{warning} {describe(report)}.",
-            sections=[
-                _performance_section(report),
-                _trades_section(rollout),
-                _reward_section(report),
-            ],
+            sections=sections,
             footer=f"tradingbot {__version__} · reward {report.reward} · costs {report.costs} · "
             f"seed of random {report.seed}",
         )

@@ -38,12 +38,9 @@ def expected_maximum(n_trials: float, *, exact: bool = False) -> float:
         return 0.0
     if exact:
         return _integrated_maximum(n_trials)
+    likely, rare = (NORMAL.inv_cdf(1.0 - 1.0 / count) for count in (n_trials, n_trials * math.e))
     # Between one and two trials the approximation would fall below zero.
-    return max(
-        0.0,
-        (1.0 - np.euler_gamma) * NORMAL.inv_cdf(1.0 - 1.0 / n_trials)
-        + np.euler_gamma * NORMAL.inv_cdf(1.0 - 1.0 / (n_trials * math.e)),
-    )
+    return max(0.0, (1.0 - np.euler_gamma) * likely + np.euler_gamma * rare)
 
 
 def deflated_target(*, trial_variance: float, n_trials: float) -> float:

@@ -66,8 +66,7 @@ def _training_facts(facts: TrainingFacts | None) -> tuple[tuple[str, str], ...]:
     if facts.is_scaler_of_train is not None:
         said.append(("Scaler fitted on train only", "yes" if facts.is_scaler_of_train else "no"))
     if facts.over_budget is not None:
-        broken = "; ".join(facts.over_budget) or "all kept"
-        said.append(("Budgets of parameters", broken))
+        said.append(("Budgets of parameters", "; ".join(facts.over_budget) or "all kept"))
     if facts.auxiliary_accuracy_frac is not None:
         accuracy = percent(facts.auxiliary_accuracy_frac)
         said.append(("Accuracy of auxiliary tasks, held out", accuracy))

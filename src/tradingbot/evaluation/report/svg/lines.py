@@ -100,10 +100,8 @@ def _draw_names(
     drawing: Drawing, lines: list[LineSeries], x: AxisScale, y: AxisScale, *, room: float
 ) -> None:
     """Write names at the ends of their lines, pushed apart where they would overlap."""
-    wanted = sorted(
-        ((y.at(finite(line.ys)[-1]), line) for line in lines if finite(line.ys)),
-        key=lambda pair: pair[0],
-    )
+    ends = [(y.at(finite(line.ys)[-1]), line) for line in lines if finite(line.ys)]
+    wanted = sorted(ends, key=lambda pair: pair[0])
     places: list[float] = []
     for height, _ in wanted:
         places.append(max(height, places[-1] + _LABEL_PX) if places else height)
