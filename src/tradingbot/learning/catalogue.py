@@ -14,11 +14,7 @@ from tradingbot.domain.extension import add_extension, extension_values, remove_
 from tradingbot.learning.learner_spec import LearnerSpec
 
 _BUILT_IN: Mapping[str, str] = MappingProxyType(
-    {
-        "ppo": "tradingbot.learning.ppo.spec",
-        "sac": "tradingbot.learning.sac.spec",
-        "direct": "tradingbot.learning.direct.spec",
-    }
+    {name: f"tradingbot.learning.{name}.spec" for name in ("ppo", "sac", "direct")}
 )
 """Name → module of its `SPEC`, imported when it is first asked for: names alone cost nothing."""
 

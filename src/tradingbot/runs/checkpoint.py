@@ -22,19 +22,10 @@ from tradingbot import __version__
 from tradingbot.data.atomic import atomic_directory, discard_directory, sweep_temporaries
 from tradingbot.domain.errors import DataError
 from tradingbot.features.tensor_files import write_tensors
+from tradingbot.runs import manifest as manifests
 from tradingbot.runs.acting import ActingRecord
 from tradingbot.runs.journal import JournalMark
-from tradingbot.runs.manifest import (
-    AGENT_FILE,
-    MANIFEST_FILE,
-    NORMALISER_FILE,
-    TRAINING_FILE,
-    CheckpointKind,
-    CheckpointManifest,
-    Label,
-    StoredTensors,
-    stored_shapes,
-)
+from tradingbot.runs.manifest import CheckpointKind, CheckpointManifest, Label, StoredTensors
 from tradingbot.runs.retention import thin_out
 from tradingbot.runs.tensors import arrays_sha256, to_arrays, weakness
 
@@ -104,13 +95,13 @@ def _write(
     run: RunDirectory, kind: CheckpointKind, update: int, content: CheckpointContent, folder: Path
 ) -> CheckpointManifest:
     parts: dict[str, Mapping[str, Tensor] | None] = {
-        AGENT_FILE: content.agent,
-        NORMALISER_FILE: content.normaliser or None,
-        TRAINING_FILE: content.training,
+        manifests.AGENT_FILE: content.agent,
+        manifests.NORMALISER_FILE: content.normaliser or None,
+        manifests.TRAINING_FILE: content.training,
     }
     arrays = {file: to_arrays(part) for file, part in parts.items() if part is not None}
     data = run.record.data
-    normaliser = arrays_sha256(arrays[NORMALISER_FILE]) if content.normaliser else None
+    normaliser = arrays_sha256(arrays[manifests.NORMALISER_FILE]) if content.normaliser else None
     if normaliser != data.normaliser_sha256:
         raise DataError(
             "normaliser must be the run's own",
@@ -131,15 +122,15 @@ def _write(
         feature_ids=data.feature_ids,
         agents=data.agents,
         normaliser_sha256=normaliser,
-        weights_sha256=arrays_sha256(arrays[AGENT_FILE]),
+        weights_sha256=arrays_sha256(arrays[manifests.AGENT_FILE]),
         files={file: _write_file(folder / file, tensors) for file, tensors in arrays.items()},
         metrics={name: _finite(value) for name, value in content.metrics.items()},
         journals=dict(content.journals),
         parent=content.parent,
-        acting=_with_hash(content.acting, arrays[AGENT_FILE]),
+        acting=_with_hash(content.acting, arrays[manifests.AGENT_FILE]),
     ).sealed()
     text = manifest.model_dump_json(indent=1) + "\n"
-    (folder / MANIFEST_FILE).write_text(text, encoding="utf-8")
+    (folder / manifests.MANIFEST_FILE).write_text(text, encoding="utf-8")
     return manifest
 
 
@@ -157,7 +148,9 @@ def _with_hash(acting: ActingRecord | None, agent: Mapping[str, Any]) -> ActingR
 
 def _write_file(path: Path, arrays: Mapping[str, Any]) -> StoredTensors:
     digest = write_tensors(path, arrays)
-    return StoredTensors(sha256=digest, n_bytes=path.stat().st_size, shapes=stored_shapes(path))
+    return StoredTensors(
+        sha256=digest, n_bytes=path.stat().st_size, shapes=manifests.stored_shapes(path)
+    )
 
 
 def _finite(value: float | None) -> float | None:

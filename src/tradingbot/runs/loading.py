@@ -13,21 +13,9 @@ from typing import TYPE_CHECKING
 from tradingbot.data.atomic import file_sha256
 from tradingbot.domain.errors import StorageError
 from tradingbot.features.tensor_files import map_tensors
+from tradingbot.runs import manifest as manifests
 from tradingbot.runs.foreign import refuse_foreign
-from tradingbot.runs.manifest import (
-    AGENT_FILE,
-    MANIFEST_FILE,
-    NORMALISER_FILE,
-    TENSOR_FILES,
-    TRAINING_FILE,
-    CheckpointManifest,
-    Label,
-    StoredTensors,
-    damage_error,
-    label_name,
-    read_manifest,
-    stored_shapes,
-)
+from tradingbot.runs.manifest import CheckpointManifest, Label, StoredTensors
 from tradingbot.runs.tensors import final_hash, to_tensors, weakness
 
 if TYPE_CHECKING:
@@ -62,9 +50,9 @@ def load_checkpoint(folder: Path) -> Checkpoint:
     checkpoint = Checkpoint(
         folder=folder,
         manifest=manifest,
-        agent=loaded[AGENT_FILE],
-        normaliser=loaded.get(NORMALISER_FILE, {}),
-        training=loaded.get(TRAINING_FILE, {}),
+        agent=loaded[manifests.AGENT_FILE],
+        normaliser=loaded.get(manifests.NORMALISER_FILE, {}),
+        training=loaded.get(manifests.TRAINING_FILE, {}),
     )
     _require_unit(checkpoint)
     return checkpoint
@@ -77,7 +65,7 @@ def verify_checkpoint(folder: Path) -> CheckpointManifest:
         StorageError: As `load_checkpoint`.
     """
     refuse_foreign(folder)
-    manifest = read_manifest(folder)
+    manifest = manifests.read_manifest(folder)
     _require_files(folder, manifest)
     for file, stored in manifest.files.items():
         _verify_file(folder / file, stored)
@@ -90,7 +78,7 @@ def hold_checkpoint(folder: Path) -> Iterator[None]:
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as e:
-        raise damage_error(folder, e.strerror or "unreadable") from e
+        raise manifests.damage_error(folder, e.strerror or "unreadable") from e
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         yield
@@ -178,9 +166,9 @@ def kind_of(folder: Path) -> str:
 def labels_of(folder: Path) -> tuple[str, ...]:
     """Return what a checkpoint is; where its manifest is damaged, what its name says."""
     try:
-        return read_manifest(folder).label_names
+        return manifests.read_manifest(folder).label_names
     except StorageError:
-        return (label_name(kind_of(folder)),)
+        return (manifests.label_name(kind_of(folder)),)
 
 
 def _is_checkpoint(entry: Path) -> bool:
@@ -195,38 +183,39 @@ def _reason(error: StorageError) -> str:
 
 def _require_files(folder: Path, manifest: CheckpointManifest) -> None:
     present = {entry.name for entry in folder.iterdir()}
-    wanted = {MANIFEST_FILE, *manifest.files}
+    wanted = {manifests.MANIFEST_FILE, *manifest.files}
     if present != wanted:
         odd = sorted(present ^ wanted)[0]
-        raise damage_error(folder, f"{odd} is {'missing' if odd in wanted else 'no part of it'}")
-    if not {AGENT_FILE} <= set(manifest.files) <= TENSOR_FILES:
-        raise damage_error(folder, "manifest names other files")
+        reason = "missing" if odd in wanted else "no part of it"
+        raise manifests.damage_error(folder, f"{odd} is {reason}")
+    if not {manifests.AGENT_FILE} <= set(manifest.files) <= manifests.TENSOR_FILES:
+        raise manifests.damage_error(folder, "manifest names other files")
 
 
 def _verify_file(path: Path, stored: StoredTensors) -> None:
     if path.is_symlink() or not path.is_file():
-        raise damage_error(path.parent, f"{path.name} is no plain file")
+        raise manifests.damage_error(path.parent, f"{path.name} is no plain file")
     if path.stat().st_size != stored.n_bytes:
-        raise damage_error(path.parent, f"{path.name} has {path.stat().st_size} bytes")
+        raise manifests.damage_error(path.parent, f"{path.name} has {path.stat().st_size} bytes")
     if file_sha256(path) != stored.sha256:
-        raise damage_error(path.parent, f"{path.name} has another hash")
-    if stored_shapes(path) != stored.shapes:
-        raise damage_error(path.parent, f"{path.name} holds other tensors")
+        raise manifests.damage_error(path.parent, f"{path.name} has another hash")
+    if manifests.stored_shapes(path) != stored.shapes:
+        raise manifests.damage_error(path.parent, f"{path.name} holds other tensors")
 
 
 def _require_run(run: RunDirectory, manifest: CheckpointManifest, folder: Path) -> None:
     if manifest.run_id != run.id:
-        raise damage_error(folder, f"a checkpoint of run {manifest.run_id}")
+        raise manifests.damage_error(folder, f"a checkpoint of run {manifest.run_id}")
 
 
 def _require_unit(checkpoint: Checkpoint) -> None:
     """Refuse weights or statistics that are not those the manifest was written for."""
     manifest, folder = checkpoint.manifest, checkpoint.folder
     if final_hash(checkpoint.agent) != manifest.weights_sha256:
-        raise damage_error(folder, "other weights")
+        raise manifests.damage_error(folder, "other weights")
     statistics = final_hash(checkpoint.normaliser) if checkpoint.normaliser else None
     if statistics != manifest.normaliser_sha256:
-        raise damage_error(folder, "normaliser is missing or another")
+        raise manifests.damage_error(folder, "normaliser is missing or another")
     reason = weakness(checkpoint.agent)
     if reason is not None:
-        raise damage_error(folder, reason)
+        raise manifests.damage_error(folder, reason)

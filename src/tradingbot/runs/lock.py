@@ -51,9 +51,8 @@ def is_locked(path: Path) -> bool:
 
 
 def _acquire(descriptor: int, path: Path, subject: str) -> None:
-    for _ in range(
-        _ATTEMPTS
-    ):  # a process that only asks whether it is free holds it for an instant
+    # A process that only asks whether it is free holds it for an instant.
+    for _ in range(_ATTEMPTS):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -16,8 +16,10 @@ from torch import Tensor
 
 from tradingbot.learning.guards.config import GuardConfig
 from tradingbot.learning.guards.measures import BOX_BINS
-from tradingbot.learning.playing import histogram_entropy
-from tradingbot.learning.task import ActionSpec, Task
+from tradingbot.learning.task import Task
+
+_ERRORS = 2.0
+"""Standard errors that count as a difference."""
 
 
 class Measure(NamedTuple):
@@ -116,77 +118,33 @@ class History:
         """Return the newest number of one agent."""
         return float(self.measures[name][-1, agent])
 
+    def is_stopped(self, config: GuardConfig) -> Tensor:
+        """Return where what agents select is mostly not carried out, (U, N) bool."""
+        return self["rollout/unexecuted_share"] > config.unexecuted
 
-def measure_counts(counts: Tensor, prefix: str) -> dict[str, Tensor]:
-    """Say of counts (N, bins) which bin is largest, its share and the entropy, (N,) each."""
-    total = counts.sum(1)
-    shares = counts / total.clamp_min(1.0)[:, None]
-    largest, which = shares.max(1)
-    unknown = total == 0.0
-    return {
-        f"{prefix}/largest_code": which.double().masked_fill(unknown, torch.nan),
-        f"{prefix}/largest_share": largest.masked_fill(unknown, torch.nan),
-        f"{prefix}/entropy": histogram_entropy(shares).masked_fill(unknown, torch.nan),
-    }
+    def policy_pays(self) -> Tensor:
+        """Return where the deterministic policy earns more than doing nothing, (U, N) bool."""
+        gain = self["eval/reward_mean"] - self["eval/idle_reward"]
+        return gain > _ERRORS * self["eval/reward_error"]
 
+    def noise_pays(self) -> Tensor:
+        """Return where exploring earns more than the policy without noise and doing nothing."""
+        earned = torch.maximum(self["eval/reward_mean"], self["eval/idle_reward"])
+        error = torch.hypot(self["rollout/reward_error"], self["eval/reward_error"])
+        return self["rollout/reward_mean"] - earned > _ERRORS * error
 
-def compare_counts(played: Tensor, sampled: Tensor, action: ActionSpec) -> dict[str, Tensor]:
-    """Compare the counts (N, bins) of deterministic and sampled actions, (N,) each.
+    def is_resting(self, config: GuardConfig, share: float) -> Tensor:
+        """Return where an agent does nothing, by choice and at no cost to itself, (U, N) bool.
 
-    A Gaussian always fills more bins than its mean does. Numbers are therefore compared by thirds:
-    low, middle, high.
-    """
-    shares, others = (counts / counts.sum(1, keepdim=True) for counts in (played, sampled))
-    which = shares.argmax(1, keepdim=True)
-    if action.kind == "box":
-        shares, others = _thirds(shares), _thirds(others)
-        which = (which * 3) // BOX_BINS
-    return {
-        "eval/share_in_sampling": others.gather(1, which).squeeze(1),
-        "eval/gap": 0.5 * (shares - others).abs().sum(1),
-    }
+        Its deterministic policy does nothing in at least `share` of the steps; what it selects is
+        carried out, so nothing keeps it from trading; and its own exploration finds nothing that
+        earns more. Without a deterministic play there is no excuse.
+        """
+        if not config.flat_is_allowed:
+            return torch.zeros_like(self["rollout/idle_share"], dtype=torch.bool)
+        idle = self["eval/idle_share"] >= share
+        return idle & ~self.is_stopped(config) & ~self.noise_pays()
 
-
-def _thirds(shares: Tensor) -> Tensor:
-    place = torch.arange(shares.shape[1]) * 3 // shares.shape[1]
-    return torch.zeros(len(shares), 3, dtype=shares.dtype).index_add_(1, place, shares)
-
-
-_ERRORS = 2.0
-"""Standard errors that count as a difference."""
-
-
-def is_stopped(history: History, config: GuardConfig) -> Tensor:
-    """Return where what agents select is mostly not carried out, (U, N) bool."""
-    return history["rollout/unexecuted_share"] > config.unexecuted
-
-
-def policy_pays(history: History) -> Tensor:
-    """Return where the deterministic policy earns more than doing nothing would, (U, N) bool."""
-    gain = history["eval/reward_mean"] - history["eval/idle_reward"]
-    return gain > _ERRORS * history["eval/reward_error"]
-
-
-def noise_pays(history: History) -> Tensor:
-    """Return where exploring earns more than the policy without noise, and than doing nothing."""
-    earned = torch.maximum(history["eval/reward_mean"], history["eval/idle_reward"])
-    error = torch.hypot(history["rollout/reward_error"], history["eval/reward_error"])
-    return history["rollout/reward_mean"] - earned > _ERRORS * error
-
-
-def is_resting(history: History, config: GuardConfig, share: float) -> Tensor:
-    """Return where an agent does nothing, by choice and at no cost to itself, (U, N) bool.
-
-    Its deterministic policy does nothing in at least `share` of the steps; what it selects is
-    carried out, so nothing keeps it from trading; and its own exploration finds nothing that earns
-    more. Without a deterministic play there is no excuse.
-    """
-    if not config.flat_is_allowed:
-        return torch.zeros_like(history["rollout/idle_share"], dtype=torch.bool)
-    idle = history["eval/idle_share"] >= share
-    return idle & ~is_stopped(history, config) & ~noise_pays(history)
-
-
-def is_decided(history: History, config: GuardConfig) -> Tensor:
-    """Return where deterministic actions differ from state to state, (U, N) bool."""
-    return history["eval/entropy"] >= config.varied
+    def is_decided(self, config: GuardConfig) -> Tensor:
+        """Return where deterministic actions differ from state to state, (U, N) bool."""
+        return self["eval/entropy"] >= config.varied

@@ -36,6 +36,16 @@ class Memory(NamedTuple):
     rolled_back_at: Tensor
     """() int64, environment steps at the last one."""
 
+    @classmethod
+    def begin(cls, n_agents: int) -> Memory:
+        """Return what is remembered before the first decision."""
+        return cls(
+            torch.ones(n_agents, dtype=torch.float64),
+            torch.full((n_agents,), _NEVER, dtype=torch.int64),
+            torch.tensor(1.0, dtype=torch.float64),
+            *(torch.tensor(number, dtype=torch.int64) for number in (0, _NEVER)),
+        )
+
 
 class Intervention(NamedTuple):
     """What the trainer is to do now."""
@@ -57,17 +67,6 @@ class Intervention(NamedTuple):
         After one, exploration is drawn from the stream of this number (`Learner.explore_anew`).
         """
         return int(self.memory.roll_backs)
-
-
-def new_memory(n_agents: int) -> Memory:
-    """Return what is remembered before the first decision."""
-    return Memory(
-        torch.ones(n_agents, dtype=torch.float64),
-        torch.full((n_agents,), _NEVER, dtype=torch.int64),
-        torch.tensor(1.0, dtype=torch.float64),
-        torch.tensor(0, dtype=torch.int64),
-        torch.tensor(_NEVER, dtype=torch.int64),
-    )
 
 
 def is_healthy(verdicts: Sequence[Diagnosis], n_agents: int, config: GuardConfig) -> bool:

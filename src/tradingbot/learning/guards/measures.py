@@ -1,7 +1,7 @@
 """What is measured of every agent at every update: pure functions of experience, on its device.
 
 A measure that cannot be known is NaN, and no rule takes NaN for a sign. What follows from several
-updates together (shares of the last selections) is worked out in `history.py`.
+updates together (shares of the last selections) is worked out by the recorder.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tradingbot.learning.learner import Experience, Metrics
-from tradingbot.learning.playing import PlayResult, bins_of
+from tradingbot.learning.playing import PlayResult, bins_of, histogram_entropy
 from tradingbot.learning.task import ActionSpec
 
 BOX_BINS = 11
@@ -220,3 +220,38 @@ def _ends_of_stays(inside: Tensor) -> Tensor:
 def _steps(marked: Tensor) -> Tensor:
     step = torch.arange(len(marked), device=marked.device)[:, None, None]
     return torch.where(marked, step, -1)
+
+
+def measure_counts(counts: Tensor, prefix: str) -> dict[str, Tensor]:
+    """Say of counts (N, bins) which bin is largest, its share and the entropy, (N,) each."""
+    total = counts.sum(1)
+    shares = counts / total.clamp_min(1.0)[:, None]
+    largest, which = shares.max(1)
+    unknown = total == 0.0
+    return {
+        f"{prefix}/largest_code": which.double().masked_fill(unknown, torch.nan),
+        f"{prefix}/largest_share": largest.masked_fill(unknown, torch.nan),
+        f"{prefix}/entropy": histogram_entropy(shares).masked_fill(unknown, torch.nan),
+    }
+
+
+def compare_counts(played: Tensor, sampled: Tensor, action: ActionSpec) -> dict[str, Tensor]:
+    """Compare the counts (N, bins) of deterministic and sampled actions, (N,) each.
+
+    A Gaussian always fills more bins than its mean does. Numbers are therefore compared by thirds:
+    low, middle, high.
+    """
+    shares, others = (counts / counts.sum(1, keepdim=True) for counts in (played, sampled))
+    which = shares.argmax(1, keepdim=True)
+    if action.kind == "box":
+        shares, others = _thirds(shares), _thirds(others)
+        which = (which * 3) // BOX_BINS
+    return {
+        "eval/share_in_sampling": others.gather(1, which).squeeze(1),
+        "eval/gap": 0.5 * (shares - others).abs().sum(1),
+    }
+
+
+def _thirds(shares: Tensor) -> Tensor:
+    place = torch.arange(shares.shape[1]) * 3 // shares.shape[1]
+    return torch.zeros(len(shares), 3, dtype=shares.dtype).index_add_(1, place, shares)

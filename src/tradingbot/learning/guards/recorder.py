@@ -17,21 +17,8 @@ from tradingbot.learning.guards import measures
 from tradingbot.learning.guards.catalogue import RULES
 from tradingbot.learning.guards.config import GuardConfig
 from tradingbot.learning.guards.detector import Diagnosis, plain_number, run_detector
-from tradingbot.learning.guards.history import (
-    MEASURE_NAMES,
-    PLAYED_NAMES,
-    History,
-    compare_counts,
-    measure_counts,
-    names_of,
-)
-from tradingbot.learning.guards.interventions import (
-    Intervention,
-    Memory,
-    decide,
-    is_healthy,
-    new_memory,
-)
+from tradingbot.learning.guards.history import MEASURE_NAMES, PLAYED_NAMES, History, names_of
+from tradingbot.learning.guards.interventions import Intervention, Memory, decide, is_healthy
 from tradingbot.learning.learner import Learner, Update
 from tradingbot.learning.learner_state import Resumable, name_parts
 from tradingbot.learning.playing import PlayResult, count_actions, play
@@ -103,7 +90,7 @@ class FlightRecorder(Resumable):
         self._clock = torch.zeros(kept, 2, dtype=torch.int64)
         self._recorded = self._lived = 0
         self._runs = measures.no_runs(n_agents, task.n_envs, task.table.device)
-        self.memory: Memory = new_memory(n_agents)
+        self.memory: Memory = Memory.begin(n_agents)
 
     def watch(self, learner: Learner, update: Update, *, sound: bool = True) -> RecorderReport:
         """Record what a learner just did; play deterministically when it is time for that.
@@ -209,11 +196,11 @@ class FlightRecorder(Resumable):
         self._counts[self._recorded % kept] = sampled
         needed = min(-(-self.config.window // int(per_update)), kept, self._recorded + 1)
         window = self._counts[[(self._recorded - i) % kept for i in range(needed)]].sum(0)
-        found = measure_counts(window, "rollout") | {"rollout/selections": window.sum(1)}
+        found = measures.measure_counts(window, "rollout") | {"rollout/selections": window.sum(1)}
         if played:
             fresh = {name: row[name] for name in PLAYED_NAMES if name in row}
-            fresh |= measure_counts(played[0], "eval")
-            fresh |= compare_counts(played[0], window, self.task.action)
+            fresh |= measures.measure_counts(played[0], "eval")
+            fresh |= measures.compare_counts(played[0], window, self.task.action)
             fresh["eval/idle_reward"] = self._idle_reward
             self._played = torch.stack([fresh[name] for name in PLAYED_NAMES])
         return found | dict(zip(PLAYED_NAMES, self._played, strict=True))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor, nn
@@ -27,22 +26,12 @@ from tradingbot.networks.embedding import Precision, autocast, embed_table, weig
 from tradingbot.networks.encoders.encoder import Encoder
 
 
-@dataclass
-class _Progress:
-    """Counters that decide when to stop; all of them are part of the state."""
-
-    updates: int = 0
-    best_loss: float = math.inf
-    best_update: int = 0
-    stale_looks: int = 0
-
-
 class Pretrainer(Resumable):
     """Learns auxiliary tasks; the same seed, table and targets give the same bits on a CPU."""
 
     _STATE = name_parts(
         *("_learning", "_best", "_optimiser", "_segments", "_noise"),
-        *(f"_progress.{each.name}" for each in fields(_Progress)),
+        *("updates", "_best_loss", "_best_update", "_stale_looks"),
     )
 
     def __init__(
@@ -90,23 +79,19 @@ class Pretrainer(Resumable):
         self._optimiser = torch.optim.AdamW(
             self._learning.parameters(), lr=0.0, weight_decay=config.weight_decay
         )
-        self._progress = _Progress()
-
-    @property
-    def updates(self) -> int:
-        """Updates so far."""
-        return self._progress.updates
+        self.updates = 0
+        self._best_loss, self._best_update, self._stale_looks = math.inf, 0, 0
 
     @property
     def finished(self) -> bool:
         """Whether all updates were made, or the held-out loss did not get better for too long."""
-        stale = self._progress.stale_looks >= self.config.patience
-        return stale or self._progress.updates >= self.config.updates
+        is_stale = self._stale_looks >= self.config.patience
+        return is_stale or self.updates >= self.config.updates
 
     def update(self) -> Metrics:
         """Learn from one batch of segments; look at the held-out part when it is time to."""
-        config, progress = self.config, self._progress
-        rate = learning_rate_at(config, progress.updates)
+        config = self.config
+        rate = learning_rate_at(config, self.updates)
         for group in self._optimiser.param_groups:
             group["lr"] = rate
         self._learning.train()
@@ -116,12 +101,12 @@ class Pretrainer(Resumable):
         total.backward()  # type: ignore[no-untyped-call]
         norm = nn.utils.clip_grad_norm_(self._learning.parameters(), config.max_gradient_norm)
         self._optimiser.step()
-        progress.updates += 1
+        self.updates += 1
         metrics = {f"pretrain/train/{name}/loss": loss.detach() for name, loss in losses.items()}
         metrics["pretrain/train/loss"] = total.detach()
         metrics["pretrain/gradient_norm"] = norm.detach()
         metrics["pretrain/learning_rate"] = torch.tensor(rate)
-        if progress.updates % config.evaluate_every == 0 or progress.updates == config.updates:
+        if self.updates % config.evaluate_every == 0 or self.updates == config.updates:
             metrics |= self._check_held_out()
         return metrics
 
@@ -215,17 +200,17 @@ class Pretrainer(Resumable):
         return torch.stack([weights[name] / total * loss for name, loss in losses.items()]).sum()
 
     def _check_held_out(self) -> Metrics:
-        metrics, progress = self.evaluate(), self._progress
+        metrics = self.evaluate()
         loss = float(metrics["pretrain/held_out/loss"])  # the one host sync, at looks only
-        if loss < progress.best_loss:
-            progress.best_loss, progress.best_update = loss, progress.updates
-            progress.stale_looks = 0
+        if loss < self._best_loss:
+            self._best_loss, self._best_update = loss, self.updates
+            self._stale_looks = 0
             self._best.load_state_dict(self._learning.state_dict())
         else:  # a loss that is not a number is never better
-            progress.stale_looks += 1
-        metrics["pretrain/best_loss"] = torch.tensor(progress.best_loss)
-        metrics["pretrain/best_update"] = torch.tensor(progress.best_update)
-        metrics["pretrain/stale_looks"] = torch.tensor(progress.stale_looks)
+            self._stale_looks += 1
+        metrics["pretrain/best_loss"] = torch.tensor(self._best_loss)
+        metrics["pretrain/best_update"] = torch.tensor(self._best_update)
+        metrics["pretrain/stale_looks"] = torch.tensor(self._stale_looks)
         return metrics
 
 

@@ -9,7 +9,7 @@ import pytest
 from tradingbot.learning.guards import AlarmLevel, Diagnosis, GuardConfig, Intervention
 from tradingbot.learning.guards.catalogue import RULES
 from tradingbot.learning.guards.config import InterventionConfig
-from tradingbot.learning.guards.interventions import Memory, decide, is_healthy, new_memory
+from tradingbot.learning.guards.interventions import Memory, decide, is_healthy
 
 AGENTS = tuple(f"S{i}" for i in range(10))
 CURES = {rule.code: rule.cure for rule in RULES}
@@ -25,7 +25,7 @@ def verdict(
 def choose(
     *verdicts: Diagnosis, memory: Memory | None = None, config: GuardConfig = CONFIG, steps: int = 0
 ) -> Intervention:
-    memory = memory or new_memory(len(AGENTS))
+    memory = memory or Memory.begin(len(AGENTS))
     return decide(verdicts, memory, config, agents=AGENTS, cures=CURES, steps=steps)
 
 
@@ -74,7 +74,7 @@ def test_boosts_wait_for_the_cooldown_and_end_at_the_most() -> None:
 
 
 def test_boosts_that_do_not_help_are_followed_by_a_roll_back_after_the_cooldown() -> None:
-    memory = new_memory(10)
+    memory = Memory.begin(10)
     memory.entropy_scale[3] = 3.0
     memory.boosted_at[3] = 12_000
 
@@ -98,7 +98,7 @@ def test_what_nobody_but_a_person_can_cure_is_told() -> None:
 
 
 def test_too_many_roll_backs_halt() -> None:
-    memory = new_memory(10)
+    memory = Memory.begin(10)
     for attempt in (1, 2):
         decision = choose(verdict("DEAD_CRITIC"), memory=memory, steps=attempt)
         assert decision.response == "roll_back"
@@ -162,7 +162,7 @@ def test_health_is_judged_by_the_share_that_a_roll_back_takes() -> None:
 
 
 def test_weight_that_is_no_number_goes_back_whatever_is_allowed() -> None:
-    onlooker, memory = limited(strongest="warn"), new_memory(len(AGENTS))
+    onlooker, memory = limited(strongest="warn"), Memory.begin(len(AGENTS))
     responses = []
     for _ in range(3):
         decision = decide((), memory, onlooker, agents=AGENTS, cures=CURES, steps=0, sound=False)
@@ -177,7 +177,7 @@ def test_weight_that_is_no_number_goes_back_whatever_is_allowed() -> None:
 
 
 def test_weight_and_reward_that_are_no_numbers_count_once() -> None:
-    found, memory = [verdict("NOT_FINITE", agent) for agent in AGENTS[:2]], new_memory(10)
+    found, memory = [verdict("NOT_FINITE", agent) for agent in AGENTS[:2]], Memory.begin(10)
 
     decision = decide(found, memory, CONFIG, agents=AGENTS, cures=CURES, steps=0, sound=False)
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from tradingbot.learning.guards.config import GuardConfig
 from tradingbot.learning.guards.detector import AlarmLevel, Detection, Detector, Scene, percent
-from tradingbot.learning.guards.history import History, is_resting, is_stopped, policy_pays
+from tradingbot.learning.guards.history import History
 
 
 class AllHold(Detector, code="ALL_HOLD", cure="entropy"):
@@ -22,9 +22,9 @@ class AllHold(Detector, code="ALL_HOLD", cure="entropy"):
         """Compare the share of steps without a deed; resting for a reason is only told."""
         share = _share(history)
         holds = share >= config.idle
-        excused = is_resting(history, config, config.idle) | policy_pays(history)
+        excused = history.is_resting(config, config.idle) | history.policy_pays()
         found = Detection.of(share, config.idle, holds, holds)
-        return found.excused(excused & ~is_stopped(history, config))
+        return found.excused(excused & ~history.is_stopped(config))
 
     def words(self, scene: Scene) -> str:
         """Tell the share, and why it is or is not in order."""
@@ -93,8 +93,8 @@ class FewTrades(Detector, code="FEW_TRADES", cure="entropy"):
     def check(self, history: History, config: GuardConfig) -> Detection:
         """Compare the share of steps with a trade; holding that earns is excused."""
         share = history["rollout/trade_share"]
-        excused = policy_pays(history) | is_resting(history, config, config.idle)
-        excused &= ~is_stopped(history, config)
+        excused = history.policy_pays() | history.is_resting(config, config.idle)
+        excused &= ~history.is_stopped(config)
         return Detection.of(share, config.trades, share < config.trades).excused(excused)
 
     def words(self, scene: Scene) -> str:

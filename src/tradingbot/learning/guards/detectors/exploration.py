@@ -6,13 +6,7 @@ import torch
 
 from tradingbot.learning.guards.config import GuardConfig
 from tradingbot.learning.guards.detector import AlarmLevel, Detection, Detector, Scene, percent
-from tradingbot.learning.guards.history import (
-    History,
-    is_decided,
-    is_resting,
-    is_stopped,
-    noise_pays,
-)
+from tradingbot.learning.guards.history import History
 
 _DECIDED = " although its actions still differ from state to state"
 
@@ -36,8 +30,8 @@ class OneAction(Detector, code="ONE_ACTION", cure="entropy"):
         full |= torch.tensor(len(history.steps) >= config.kept_updates)
         share = torch.where(full, history["rollout/largest_share"], torch.nan)
         limit, critical = config.one_action, config.one_action_critical
-        holds = (history["rollout/idle_share"] > config.one_action) & ~is_stopped(history, config)
-        excused = is_resting(history, config, config.one_action)
+        holds = (history["rollout/idle_share"] > config.one_action) & ~history.is_stopped(config)
+        excused = history.is_resting(config, config.one_action)
         excused |= holds & (share <= critical)
         return Detection.of(share, limit, share > limit, share > critical).excused(excused)
 
@@ -66,8 +60,8 @@ class LowEntropy(Detector, code="LOW_ENTROPY", cure="entropy"):
         limit, critical = config.low_entropy, config.low_entropy_critical
         found = Detection.of(entropy, limit, entropy < limit, entropy < critical)
         milder = (found.level - 1).clamp_min(0)
-        level = torch.where(is_decided(history, config), milder, found.level)
-        return found._replace(level=level).excused(is_resting(history, config, config.one_action))
+        level = torch.where(history.is_decided(config), milder, found.level)
+        return found._replace(level=level).excused(history.is_resting(config, config.one_action))
 
     def words(self, scene: Scene) -> str:
         """Tell the entropy, and whether actions still vary."""
@@ -96,9 +90,9 @@ class LivesOnNoise(Detector, code="LIVES_ON_NOISE", cure="restart"):
         share = history["eval/largest_share"]
         gap = share - history["eval/share_in_sampling"]
         lives = (share >= config.noise_largest) & (gap > config.noise_gap)
-        found = Detection.of(gap, config.noise_gap, lives, lives & noise_pays(history))
+        found = Detection.of(gap, config.noise_gap, lives, lives & history.noise_pays())
         undecided = history["policy/normalised_entropy"] >= config.undecided
-        return found.excused(undecided | is_resting(history, config, config.noise_largest))
+        return found.excused(undecided | history.is_resting(config, config.noise_largest))
 
     def words(self, scene: Scene) -> str:
         """Tell both shares and what they mean."""
@@ -131,11 +125,11 @@ class EntropyFalls(Detector, code="ENTROPY_FALLS", cure="entropy"):
         lost = 1.0 - entropy / before
         # Falling from anything-goes to the middle of the scale is learning.
         falls = (lost > config.entropy_fall) & (entropy < config.varied)
-        resting = is_resting(history, config, config.one_action)
+        resting = history.is_resting(config, config.one_action)
         # Told at once, so that luck of one update's exploration must not end the excuse.
         resting[1:] |= resting[:-1].clone()
         found = Detection.of(lost, config.entropy_fall, falls)
-        return found.excused(is_decided(history, config) | resting)
+        return found.excused(history.is_decided(config) | resting)
 
     def words(self, scene: Scene) -> str:
         """Tell both entropies and the time between."""
