@@ -50,23 +50,14 @@ class ActionSpec:
     def __post_init__(self) -> None:
         """Refuse a space without an action."""
         require_kinds(self)
-        require(
-            (self.n_actions >= 2) == (self.kind == "discrete"),
-            "n_actions must be 2 or more for discrete actions, and 0 for a box",
-            self,
-        )
+        fits = (self.n_actions >= 2) == (self.kind == "discrete")
+        require(fits, "n_actions must be 2 or more for discrete actions, and 0 for a box", self)
         require(self.low < self.high, "low must be below high", self)
-        require(
-            self.kind != "discrete" or not self.n_components,
-            "n_components must be 0 for discrete actions",
-            self,
-        )
-        require(
-            self.kind != "simplex"
-            or (self.n_components >= 2 and (self.low, self.high) == (0.0, 1.0)),
-            "a simplex must have 2 components or more, in [0, 1]",
-            self,
-        )
+        fits = self.kind != "discrete" or not self.n_components
+        require(fits, "n_components must be 0 for discrete actions", self)
+        fits = self.n_components >= 2 and (self.low, self.high) == (0.0, 1.0)
+        rule = "a simplex must have 2 components or more, in [0, 1]"
+        require(self.kind != "simplex" or fits, rule, self)
 
 
 def idle_action(action: ActionSpec, row: Tensor, dtype: torch.dtype) -> Tensor:

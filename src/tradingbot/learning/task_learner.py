@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tradingbot.learning.captured import CapturedStep
+from tradingbot.learning.device import CapturedStep
 from tradingbot.learning.generators import begin_another
 from tradingbot.learning.learner_state import Resumable
 from tradingbot.learning.task import Task

@@ -14,7 +14,7 @@ from torch import Tensor
 
 import tradingbot.domain.events.training as events
 from tradingbot.domain.errors import TrainingError
-from tradingbot.learning.device_memory import within_memory
+from tradingbot.learning.device import within_memory
 from tradingbot.learning.early_stopping import EarlyStopping
 from tradingbot.learning.guards import AlarmLevel, Diagnosis, FlightRecorder, Intervention
 from tradingbot.learning.learner import Learner

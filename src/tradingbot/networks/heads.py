@@ -55,9 +55,8 @@ class HeadConfig:
         """Refuse a head that cannot be."""
         require_kinds(self)
         require(bool(self.hidden), "hidden must have a layer", self)
-        require(
-            all(width >= 1 for width in self.hidden), "hidden must be widths of 1 or more", self
-        )
+        are_widths = all(width >= 1 for width in self.hidden)
+        require(are_widths, "hidden must be widths of 1 or more", self)
 
 
 class StackedHead(nn.Module):

@@ -12,8 +12,9 @@ import torch
 
 from tradingbot.domain.action import Action
 from tradingbot.domain.errors import ConfigError, StorageError
+from tradingbot.market.observation import PRIVATE_FEATURES
 from tradingbot.networks.actor_layout import ActorLayout, Squash
-from tradingbot.networks.encoders.catalogue import build_encoder
+from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
 from tradingbot.networks.encoders.encoder import Encoder, EncoderConfig
 from tradingbot.networks.heads import HeadConfig
 from tradingbot.runs import acting
@@ -81,7 +82,7 @@ def _built(kind: type[Any], values: dict[str, Any], word: str) -> Any:
         raise ConfigError(rule, was=str(e), remedy="Update tradingbot, or train again") from e
 
 
-def acting_of_version_1(record: RunRecord) -> acting.ActingRecord:
+def acting_of_version_1(record: RunRecord) -> ActingRecord:
     """Say how the checkpoints of a run act whose manifests do not.
 
     The scaler's own record was not kept then: `scalers` is empty, and the manifest's
@@ -101,13 +102,11 @@ def acting_of_version_1(record: RunRecord) -> acting.ActingRecord:
         ) from e
 
 
-def _read(config: Mapping[str, Any], feature_ids: Sequence[str]) -> acting.ActingRecord:
+def _read(config: Mapping[str, Any], feature_ids: Sequence[str]) -> ActingRecord:
     rules, encoder = config["task"]["rules"], config["encoder"]
     preset = encoder["preset"]
     seen = None
     if preset != "row":
-        from tradingbot.networks.encoders.catalogue import encoder_preset
-
         learned = bool(encoder["trainable"])
         seen = acting.EncoderRecord(
             preset=preset,
@@ -116,7 +115,7 @@ def _read(config: Mapping[str, Any], feature_ids: Sequence[str]) -> acting.Actin
             learned=learned,
             prefix=acting.LEARNING_ENCODER if learned else acting.FROZEN_ENCODER,
         )
-    return acting.ActingRecord(
+    return ActingRecord(
         actor=_actor(config["learner"], rules, tuple(config["task"]["private"])),
         action=acting.ActionRecord(rules=rules["action"], limits=rules["limits"]),
         encoder=seen,
@@ -148,11 +147,5 @@ def _actor(
         head=settings["actor"],
         n_outputs=len(Action) if is_discrete else n_outputs,
         squash=None if is_discrete else {**squash, **bounds},
-        private=private or _all_private(),
+        private=private or tuple(feature.name for feature in PRIVATE_FEATURES),
     )
-
-
-def _all_private() -> tuple[str, ...]:
-    from tradingbot.market.observation import PRIVATE_FEATURES
-
-    return tuple(feature.name for feature in PRIVATE_FEATURES)

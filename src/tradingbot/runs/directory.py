@@ -169,21 +169,16 @@ def _describe(plan: RunPlan, created_at: datetime, name: str) -> RunRecord:
         rule = "run name must be 1-80 of a-z 0-9 . _ - and start with a letter or digit"
         raise ConfigError(rule, was=repr(name[:90]), remedy="Choose e.g. us143-first")
     config: dict[str, Any] = dict(plan.config)
+    same = ("learner", "data", "environment", "git", "code_sha256", "parent", "parameters")
     return RunRecord(
+        **{field: getattr(plan, field) for field in same},
         id=name,
         created_at=created_at,
-        learner=plan.learner,
         config=config,
         config_sha256=content_sha256(config),
-        data=plan.data,
         seeds={"root": draw_seed() if plan.seed is None else plan.seed},
         seed_was_drawn=plan.seed is None or plan.seed_was_drawn,
-        environment=dict(plan.environment),
-        git=plan.git,
         code_version=__version__,
-        code_sha256=plan.code_sha256,
-        parent=plan.parent,
-        parameters=dict(plan.parameters),
     )
 
 

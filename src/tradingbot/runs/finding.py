@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NoReturn
 
 from tradingbot.domain.errors import ConfigError, StorageError, suggest
 from tradingbot.runs.directory import RECORD_FILE, STATUS_FILE, RunDirectory
@@ -33,7 +32,10 @@ def find_run_folder(root: Path, reference: str) -> Path:
     """Return the folder of a run as `find_run` does, whether or not the run is damaged."""
     path = Path(reference).expanduser()
     if path.is_file():
-        _refuse_file(path)
+        rule = "run must be a folder that tradingbot wrote"
+        remedy = "Files of other programs are never loaded: they can run code"
+        was = foreign_format(path) or "a file"
+        raise StorageError(rule, was=was, where=str(path), remedy=remedy)
     if "/" in reference and _is_run(path):
         return path
     folders = list_runs(root)
@@ -53,9 +55,3 @@ def find_run_folder(root: Path, reference: str) -> Path:
 
 def _is_run(path: Path) -> bool:
     return any((path / trace).exists() for trace in _TRACES_OF_A_RUN)
-
-
-def _refuse_file(path: Path) -> NoReturn:
-    rule = "run must be a folder that tradingbot wrote"
-    remedy = "Files of other programs are never loaded: they can run code"
-    raise StorageError(rule, was=foreign_format(path) or "a file", where=str(path), remedy=remedy)

@@ -17,14 +17,8 @@ _SUFFIXES = frozenset(
     (".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".bin", ".joblib", ".npy", ".npz", ".h5", ".onnx")
 )
 _ARCHIVES = frozenset((".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar"))
-_BEGINNINGS = {
-    b"PK": "an archive",
-    b"\x1f\x8b": "an archive",
-    b"BZh": "an archive",
-    b"\xfd7zXZ": "an archive",
-    b"\x28\xb5\x2f\xfd": "an archive",
-    b"\x80": "a pickle",
-}
+_PACKED = (b"PK", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
+_BEGINNINGS = {**dict.fromkeys(_PACKED, "an archive"), b"\x80": "a pickle"}
 
 
 def foreign_format(path: Path) -> str | None:

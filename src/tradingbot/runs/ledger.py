@@ -133,13 +133,7 @@ class Ledger:
         Raises:
             StorageError: If the ledger is not whole, or the disk refuses.
         """
-        return self._append(
-            at=at.isoformat(timespec="seconds"),
-            kind=kind,
-            data=data,
-            run=run,
-            config_hash=config_hash,
-        )
+        return self._append(at, kind=kind, data=data, run=run, config_hash=config_hash)
 
     def finish(self, trial: Entry, sharpe_per_bar: float, *, at: datetime) -> Entry:
         """Write down the result of a trial; NaN is none.
@@ -147,15 +141,9 @@ class Ledger:
         Raises:
             StorageError: If the ledger is not whole, or the disk refuses.
         """
-        return self._append(
-            at=at.isoformat(timespec="seconds"),
-            kind="result",
-            data=trial.data,
-            run=trial.run,
-            config_hash=trial.config_hash,
-            trial=trial.sequence,
-            sharpe_per_bar=sharpe_per_bar if math.isfinite(sharpe_per_bar) else None,
-        )
+        figure = sharpe_per_bar if math.isfinite(sharpe_per_bar) else None
+        own = trial.model_dump(include={"data", "run", "config_hash"})
+        return self._append(at, kind="result", **own, trial=trial.sequence, sharpe_per_bar=figure)
 
     def write_receipt(self, folder: Path, entry: Entry) -> None:
         """Keep in a folder of a run or model that it saw an entry, beside what it saw before.
@@ -187,7 +175,8 @@ class Ledger:
                     was = f"entry {receipt.sequence}, which {who} saw, is not there"
                     raise damaged_ledger(self.path, was)
 
-    def _append(self, **fields: Any) -> Entry:
+    def _append(self, at: datetime, **fields: Any) -> Entry:
+        fields["at"] = at.isoformat(timespec="seconds")
         with self._alone() as descriptor, storage_errors(self.path):
             lines = _whole_lines(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
             entries = list(_verified(lines, self.path))

@@ -84,15 +84,12 @@ def judge_actions(
     entropy, largest = action_entropy(histogram), float(histogram.max())
     lowest, highest = float(actions.min()), float(actions.max())
     room = _END_SHARE * (action.high - action.low)
-    uses_range = action.kind == "discrete" or (
-        lowest <= action.low + room and highest >= action.high - room
-    )
+    reaches = lowest <= action.low + room and highest >= action.high - room
+    uses_range = action.kind == "discrete" or reaches
+    trades = f"{trades_per_1000:.0f} trades per 1,000 steps must be above 20"
     limits = (
         (entropy > _MIN_ENTROPY, f"entropy {entropy:.2f} must be above {_MIN_ENTROPY}"),
-        (
-            trades_per_1000 > _MIN_TRADES,
-            f"{trades_per_1000:.0f} trades per 1,000 steps must be above 20",
-        ),
+        (trades_per_1000 > _MIN_TRADES, trades),
         (largest <= _MAX_BIN, f"largest bin {largest:.0%} must be at most {_MAX_BIN:.0%}"),
         (uses_range, f"range {lowest:.2f} … {highest:.2f} must be the whole one"),
     )

@@ -1,8 +1,9 @@
-"""What a run leaves on disk while it trains: checkpoints and journals, in step with each other."""
+"""What a run leaves on disk while it trains: checkpoints, journals in step, and why it failed."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 
 from tradingbot.agents.loading import TRADES
+from tradingbot.domain.errors import StorageError, TrainingError, UserError
 from tradingbot.domain.events.event import Event, event_values
 from tradingbot.domain.events.training import Ended, Evaluated, Updated
 from tradingbot.learning.learner import Metrics
@@ -21,6 +23,7 @@ from tradingbot.runs import CheckpointContent, Journal, RunDirectory, save_check
 from tradingbot.runs.acting import FROZEN_ENCODER, ActingRecord
 from tradingbot.runs.loading import require_checkpoint
 from tradingbot.runs.manifest import CheckpointKind, CheckpointManifest
+from tradingbot.runs.record import RunState
 from tradingbot.runs.resuming import ResumePoint
 
 JOURNALS = ("preparation", "metrics", "evaluations", "recorder")
@@ -148,3 +151,25 @@ def stored_encoder(point: ResumePoint | None) -> dict[str, Tensor] | None:
 def _kind_of(snapshot: Snapshot) -> CheckpointKind:
     kinds: tuple[CheckpointKind, ...] = ("final", "best", "start")
     return next((kind for kind in kinds if kind in snapshot.labels), "last")
+
+
+@contextmanager
+def failures_recorded(run: RunDirectory) -> Iterator[None]:
+    """Write into the status why the block could not be finished, and let the reason pass.
+
+    `halted` where a guard stopped training, `failed` for any other reason a user can do something
+    about. An interruption is no failure.
+    """
+    try:
+        yield
+    except UserError as e:
+        # A disk that refuses checkpoints may refuse this too; the first reason is the one to tell.
+        state: RunState = "halted" if isinstance(e, TrainingError) else "failed"
+        try:
+            status = run.status()
+            run.write_status(
+                state, at=datetime.now(UTC), update=status.update, steps=status.steps, reason=str(e)
+            )
+        except StorageError:
+            raise e from None
+        raise

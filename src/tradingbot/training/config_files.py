@@ -25,11 +25,6 @@ OLD_KEYS = {
 """Until entropies were called by their name; see `configuration.files`."""
 
 
-def known_train_presets() -> tuple[str, ...]:
-    """Names of the training presets that come with the package, sorted."""
-    return tuple(sorted(path.stem for path in preset_folder("training").glob("*.yaml")))
-
-
 def load_train_config(
     reference: str | Path = DEFAULT_PRESET, overrides: Mapping[str, object] | None = None
 ) -> TrainConfig:

@@ -6,6 +6,8 @@ They pay what the agents pay, and sell short where the agents may. The backteste
 
 from __future__ import annotations
 
+from typing import Any
+
 from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
@@ -59,28 +61,18 @@ def backtest_index(data: TrainingData, env: EnvConfig, bars: IndexRange) -> list
     """Buy and hold the reference index where the data have it."""
     if REFERENCE_INDEX not in data.whole.symbols:
         return []
-    return [
-        backtest(
-            select_symbols(data.whole, [REFERENCE_INDEX]),
-            opponents_config(env),
-            buy_and_hold,
-            name=REFERENCE_INDEX,
-            bars_per_year=data.bars_per_year,
-            first_bar=bars.start,
-            last_bar=bars.stop - 1,
-        )
-    ]
+    index, env = select_symbols(data.whole, [REFERENCE_INDEX]), opponents_config(env)
+    return [backtest(index, env, buy_and_hold, name=REFERENCE_INDEX, **span_of(data, bars))]
+
+
+def span_of(data: TrainingData, bars: IndexRange) -> dict[str, Any]:
+    """Say to the backtester which bars are traded, and how many a year has."""
+    last = bars.stop - 1
+    return {"bars_per_year": data.bars_per_year, "first_bar": bars.start, "last_bar": last}
 
 
 def backtest_opponents(
     data: TrainingData, env: EnvConfig, bars: IndexRange, policies: list[PolicyUnderTest]
 ) -> tuple[Backtest, ...]:
     """Backtest opponents on the symbols of a run."""
-    return backtest_all(
-        data.world,
-        opponents_config(env),
-        policies,
-        bars_per_year=data.bars_per_year,
-        first_bar=bars.start,
-        last_bar=bars.stop - 1,
-    )
+    return backtest_all(data.world, opponents_config(env), policies, **span_of(data, bars))

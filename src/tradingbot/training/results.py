@@ -26,6 +26,7 @@ from tradingbot.training.opponents import (
     backtest_opponents,
     holding,
     oracle_under_test,
+    span_of,
 )
 from tradingbot.training.result_file import TrainResult
 from tradingbot.training.run_policy import LearnerPolicy
@@ -132,15 +133,8 @@ def _judge(
     name: str, part: IndexRange, setup: TrainingSetup, data: TrainingData, selected: SelectedPolicy
 ) -> tuple[PartPerformance, ActionGate]:
     bars, env = ready_bars(data.world, part), setup.env
-    agents = backtest(
-        data.world,
-        env,
-        LearnerPolicy(setup.learner.task, selected.act),
-        name=AGENTS,
-        bars_per_year=data.bars_per_year,
-        first_bar=bars.start,
-        last_bar=bars.stop - 1,
-    )
+    policy = LearnerPolicy(setup.learner.task, selected.act)
+    agents = backtest(data.world, env, policy, name=AGENTS, **span_of(data, bars))
     oracle = oracle_under_test(data, env)
     others = backtest_opponents(data, env, bars, [holding(), *oracle, PolicyUnderTest(FLAT, flat)])
     index = backtest_index(data, env, bars)

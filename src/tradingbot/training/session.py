@@ -14,7 +14,7 @@ from torch import Tensor
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.events.event import CallbackList, EventCallback
 from tradingbot.domain.events.training import Ended
-from tradingbot.learning.device_memory import within_memory
+from tradingbot.learning.device import within_memory
 from tradingbot.learning.guards import FlightRecorder
 from tradingbot.learning.learner import Metrics
 from tradingbot.learning.trainer import Trainer
@@ -27,12 +27,15 @@ from tradingbot.runs.ledger import Ledger
 from tradingbot.runs.loading import labels_of
 from tradingbot.runs.record import draw_seed
 from tradingbot.runs.resuming import ResumePoint, resume_run
-from tradingbot.training.checkpoint_writer import CheckpointWriter, stored_encoder
+from tradingbot.training.checkpoint_writer import (
+    CheckpointWriter,
+    failures_recorded,
+    stored_encoder,
+)
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
 from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.encoder_transfer import open_transfer, transfer_words
-from tradingbot.training.failures import failures_recorded
 from tradingbot.training.plugins import require_plugins, with_plugins
 from tradingbot.training.preparation import prepare, restore, scores_on
 from tradingbot.training.result_file import TrainResult, store_result

@@ -21,7 +21,7 @@ from tradingbot.envs.population import PopulationTask, evaluation_task
 from tradingbot.evaluation.demonstrations import demonstrator
 from tradingbot.evaluation.expert_actions import expert_actions
 from tradingbot.learning.cloning.learner import Cloner
-from tradingbot.learning.device_memory import within_memory
+from tradingbot.learning.device import within_memory
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.learner import Learner
 from tradingbot.learning.pretraining.learner import Pretrainer

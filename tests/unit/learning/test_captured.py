@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tradingbot.learning.captured import CapturedStep
+from tradingbot.learning.device import CapturedStep
 
 pytestmark = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="CUDA graphs need a CUDA device"

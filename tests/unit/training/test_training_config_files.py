@@ -9,19 +9,21 @@ from pathlib import Path
 import pytest
 
 from tradingbot.app.demo.training import DEMO_PRESET
+from tradingbot.configuration.files import preset_folder
 from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.schedules import constant
 from tradingbot.networks.encoders.catalogue import encoder_preset
 from tradingbot.training.budget import check_budget
 from tradingbot.training.config_files import (
     config_of_mapping,
-    known_train_presets,
     load_train_config,
     override_config,
 )
 
+PRESETS = sorted(path.stem for path in preset_folder("training").glob("*.yaml"))
 
-@pytest.mark.parametrize("name", known_train_presets())
+
+@pytest.mark.parametrize("name", PRESETS)
 def test_preset_reads_back_from_what_a_run_keeps(name: str) -> None:
     config = load_train_config(name)
 
@@ -41,7 +43,7 @@ def test_first_day_of_training_reads_back_from_what_a_run_keeps() -> None:
 
 
 def test_presets_that_are_promised_exist() -> None:
-    assert {"quick", "prototype10", "us143"} <= set(known_train_presets())
+    assert {"quick", "prototype10", "us143"} <= set(PRESETS)
 
 
 def test_option_of_a_nested_setting_leaves_its_neighbours() -> None:

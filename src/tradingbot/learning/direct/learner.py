@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.action_policy import n_numbers, round_action
-from tradingbot.learning.captured import rate_holder, set_rate
+from tradingbot.learning.device import rate_holder, set_rate
 from tradingbot.learning.direct.config import DirectConfig
 from tradingbot.learning.direct.loss import log_growth, objective_of
 from tradingbot.learning.generators import make_generator

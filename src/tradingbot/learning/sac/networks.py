@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tradingbot.learning.captured import rate_holder, set_rate
+from tradingbot.learning.device import rate_holder, set_rate
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.critic import TwinCritic
 from tradingbot.learning.sac.loss import actor_loss, critic_loss, critic_target, temperature_loss

@@ -37,14 +37,10 @@ class EncoderConfig:
     def __post_init__(self) -> None:
         """Refuse an encoder that cannot be."""
         require_kinds(self)
-        require(
-            self.kind != "transformer" or self.width % self.n_heads == 0,
-            "width must be a multiple of n_heads",
-            self,
-        )
-        require(
-            not (self.skip and self.kind == "row"), "skip must be false where kind is row", self
-        )
+        divides = self.kind != "transformer" or self.width % self.n_heads == 0
+        require(divides, "width must be a multiple of n_heads", self)
+        has_more = self.kind != "row" or not self.skip
+        require(has_more, "skip must be false where kind is row", self)
 
 
 class Encoder(nn.Module, ABC):

@@ -7,11 +7,12 @@ import math
 import pytest
 import torch
 
-from tradingbot.learning.guards.history import compare_counts, measure_counts
 from tradingbot.learning.guards.measures import (
     BOX_BINS,
     Runs,
+    compare_counts,
     last_selections,
+    measure_counts,
     measure_experience,
     measure_metrics,
     measure_played,

@@ -1,4 +1,4 @@
-"""A step that is always the same work on the same tensors, recorded once and replayed on a GPU.
+"""Work on a device: steps that are recorded and replayed, and memory that does not suffice.
 
 A gradient step is hundreds of small kernels (SAC) to tens of thousands (the direct gradient), and
 starting them one by one takes longer than running them. A CUDA graph starts all of them at once.
@@ -6,11 +6,14 @@ starting them one by one takes longer than running them. A CUDA graph starts all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
+
+from tradingbot.domain.errors import UserError
 
 _FIRST_CALLS = 3
 """Calls that run as they are: libraries set themselves up, and what the step creates exists."""
@@ -20,6 +23,8 @@ Made = TypeVar("Made")
 
 class CapturedStep(Generic[Made]):
     """Calls a function, the first times as it is, from then on by replaying what it did.
+
+    Always the same work on the same tensors, recorded once and replayed on a GPU.
 
     The function may read and write tensors that stay where they are, and draw from the generators
     it was captured with; nothing else that changes is seen. The tensors of its result are written
@@ -98,3 +103,18 @@ def set_rate(group: dict[str, Any], rate: float) -> None:
         group["lr"].fill_(rate)
     else:
         group["lr"] = rate
+
+
+@contextmanager
+def within_memory(device: torch.device) -> Iterator[None]:
+    """Say what to do where the block takes more memory than the device has.
+
+    Raises:
+        UserError: If it does.
+    """
+    try:
+        yield
+    except torch.OutOfMemoryError as e:
+        rule = "training must fit into the device's memory"
+        remedy = "Lower budget.n_envs or the learner's batch, or take fewer symbols"
+        raise UserError(rule, was="out of memory", where=str(device), remedy=remedy) from e
