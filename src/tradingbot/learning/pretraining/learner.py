@@ -141,13 +141,9 @@ class Pretrainer(Resumable):
         answers = self.answers(period.held_out, period.stop)
         for name, target in self.targets.items():
             values = target.values[:, period.held_out : period.stop]
-            scores = score_task(
-                answers[name],
-                values,
-                period.scoring_mask(target),
-                self._constants[name],
-                self.config.score_blocks,
-            )
+            constant, blocks = self._constants[name], self.config.score_blocks
+            mask = period.scoring_mask(target)
+            scores = score_task(answers[name], values, mask, constant, blocks)
             losses[name] = 1.0 - scores["skill"]
             metrics |= {f"pretrain/held_out/{name}/{key}": score for key, score in scores.items()}
         metrics["pretrain/held_out/loss"] = self._weighted(losses)
@@ -171,12 +167,10 @@ class Pretrainer(Resumable):
         return "bfloat16" if self.config.mixed_precision else "float32"
 
     def _segment_losses(self) -> dict[str, Tensor]:
+        n_series, count = self.table.shape[0], self.config.segments
+        of, length = self._segments, self.config.segment_bars
         series, bars = draw_segments(
-            self.period,
-            n_series=self.table.shape[0],
-            count=self.config.segments,
-            length=self.config.segment_bars,
-            generator=self._segments,
+            self.period, n_series=n_series, count=count, length=length, generator=of
         )
         warm_up = self.encoder.lookback_bars - 1
         before = torch.arange(-warm_up, 0, device=bars.device) + bars[:, :1]

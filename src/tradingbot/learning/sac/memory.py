@@ -61,14 +61,10 @@ class TransitionMemory:
         self._config, self._transform = config, reward_transform
         self._extras = replace(extras_of(task), episode=False, n_goal=0, terms=False)
         n_agents, device = len(task.agent_names), task.table.device
+        sizes, n_components = (n_agents, task.n_envs, task.n_private), task.action.n_components
+        capacity, extras = config.buffer_size, self._extras
         self.replay = Replay(
-            n_agents,
-            task.n_envs,
-            task.n_private,
-            capacity=config.buffer_size,
-            n_components=task.action.n_components,
-            extras=self._extras,
-            device=device,
+            *sizes, capacity=capacity, n_components=n_components, extras=extras, device=device
         )
         self.reward_scale = RewardScale(n_agents, device)
         self._since: list[tuple[Observation, Tensor, TaskStep]] = []

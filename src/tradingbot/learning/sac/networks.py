@@ -143,14 +143,10 @@ class SoftNetworks(nn.Module):
     @torch.no_grad()
     def _target(self, batch: ReplayBatch, temperature: Tensor) -> Tensor:
         number, log_prob = self._draw(batch.final_x, batch.noise[1])
-        return critic_target(
-            batch.reward,
-            batch.continues,
-            self.target_critic(batch.final_x, number).float(),
-            log_prob,
-            temperature=temperature,
-            discount=self.discount if batch.discount is None else batch.discount,
-        )
+        value = self.target_critic(batch.final_x, number).float()
+        discount = self.discount if batch.discount is None else batch.discount
+        seen = (batch.reward, batch.continues, value, log_prob)
+        return critic_target(*seen, temperature=temperature, discount=discount)
 
     def _draw(self, x: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
         """Draw actions at observations (N, M, I).
