@@ -55,9 +55,8 @@ def require_resumable(record: RunRecord, plan: RunPlan, *, force: bool = False) 
     found = resume_differences(record, plan)
     if not found:
         return ()
-    fits = (record.data.agents, record.data.feature_ids, record.learner) == (
-        *(plan.data.agents, plan.data.feature_ids, plan.learner),
-    )
+    theirs = (plan.data.agents, plan.data.feature_ids, plan.learner)
+    fits = (record.data.agents, record.data.feature_ids, record.learner) == theirs
     if force and fits:
         return tuple(found)
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
