@@ -172,7 +172,7 @@ def overfitting(seed: int = 0) -> Pretrainer:
 
 def test_best_weights_before_a_stop_survive_it() -> None:
     straight = overfitting()
-    while straight._progress.stale_looks < 2:
+    while straight._stale_looks < 2:
         straight.update()
     kept = straight.state()
     resumed = overfitting(seed=4)
