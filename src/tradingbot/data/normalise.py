@@ -70,12 +70,9 @@ def resolve_columns(
         columns = [mapping[field]] if field in mapping else []
         columns = columns or [c for c in found if c.strip().lower() in names]
         if len(columns) > 1:
-            raise SchemaError(
-                f"{field} must be one column",
-                was=", ".join(columns),
-                where=where,
-                remedy=f"Say which with --map {field}=COLUMN",
-            )
+            rule = f"{field} must be one column"
+            remedy = f"Say which with --map {field}=COLUMN"
+            raise SchemaError(rule, was=", ".join(columns), where=where, remedy=remedy)
         if columns:
             chosen[field] = columns[0]
         elif field in REQUIRED:

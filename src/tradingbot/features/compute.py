@@ -84,11 +84,9 @@ def _field(inputs: MarketInputs, node: Input) -> FloatArray:
         return join_as_of(inputs.covariates[node.name], inputs.closed_at, inputs.shape[1])
     if node.optional:
         return np.broadcast_to(np.float64(np.nan), inputs.shape)
-    raise DataError(
-        "every covariate that a feature reads must be in the dataset",
-        was=f"no {node.name!r}",
-        remedy=f"It has: {', '.join(sorted(inputs.covariates)) or 'none'}",
-    )
+    rule = "every covariate that a feature reads must be in the dataset"
+    remedy = f"It has: {', '.join(sorted(inputs.covariates)) or 'none'}"
+    raise DataError(rule, was=f"no {node.name!r}", remedy=remedy)
 
 
 def _on_symbol_clocks(

@@ -275,12 +275,9 @@ def _map_described(manifest: PanelManifest, path: Path, *, verify: bool) -> dict
     )
     arrays = map_tensors(path) if is_same else {}
     if {name: values.shape for name, values in arrays.items()} != manifest.shapes:
-        raise StorageError(
-            "panel must match its manifest",
-            was="other content",
-            where=str(path),
-            remedy="Delete that folder and run: tradingbot features build",
-        )
+        rule = "panel must match its manifest"
+        remedy = "Delete that folder and run: tradingbot features build"
+        raise StorageError(rule, was="other content", where=str(path), remedy=remedy)
     return arrays
 
 

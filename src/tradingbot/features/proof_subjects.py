@@ -182,9 +182,6 @@ def _require_same_content(panel: Panel, inputs: MarketInputs, specs: Sequence[Fe
         )
     )
     if not is_same:
-        raise DataError(
-            "panel must hold what its dataset and specs give",
-            was="other values",
-            where=str(panel.folder),
-            remedy="Delete that folder and run: tradingbot features build",
-        )
+        rule = "panel must hold what its dataset and specs give"
+        remedy = "Delete that folder and run: tradingbot features build"
+        raise DataError(rule, was="other values", where=str(panel.folder), remedy=remedy)

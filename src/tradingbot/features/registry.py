@@ -56,11 +56,8 @@ def covariate_features(names: Iterable[str]) -> tuple[FeatureSpec, ...]:
     wanted = tuple(names)
     for name in wanted:
         if name in taken:
-            raise ConfigError(
-                "a covariate must not carry the name of a feature or input",
-                was=name,
-                remedy="Rename it in the dataset",
-            )
+            rule = "a covariate must not carry the name of a feature or input"
+            raise ConfigError(rule, was=name, remedy="Rename it in the dataset")
     return tuple(covariates.covariate(name) for name in wanted)
 
 

@@ -152,11 +152,8 @@ def compiled_step(
                 _PROGRAMS[key] = _compile(flat, everything, differentiable=differentiable)
             programs.append(_PROGRAMS[key])
         if kinds != expected:
-            raise ConfigError(
-                "a compiled step must be called with the batch it was compiled for",
-                was=kinds,
-                remedy="Compile another step for another batch size",
-            )
+            rule = "a compiled step must be called with the batch it was compiled for"
+            raise ConfigError(rule, was=kinds, remedy="Compile another step for another batch size")
         money, counts, *rest = programs[0](*constants, *arguments)
         return PackedStep(PackedAccount(money, counts), *rest)
 

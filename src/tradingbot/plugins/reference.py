@@ -48,11 +48,8 @@ def read_reference(text: str) -> PolicyReference:
         return PolicyReference(text)
     pairs = [pair.partition("=") for pair in last.split(",")]
     if not name or not all(key and value for key, _, value in pairs):
-        raise ConfigError(
-            "parameters of a policy must be NAME=VALUE with commas between them",
-            was=repr(text),
-            remedy="Write e.g. sma_cross:fast=20,slow=100",
-        )
+        rule = "parameters of a policy must be NAME=VALUE with commas between them"
+        raise ConfigError(rule, was=repr(text), remedy="Write e.g. sma_cross:fast=20,slow=100")
     values = {key.strip(): read_number(value.strip()) for key, _, value in pairs}
     return PolicyReference(name, {key: _WORDS.get(value, value) for key, value in values.items()})
 

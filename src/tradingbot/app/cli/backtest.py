@@ -132,35 +132,25 @@ def _flat(figures: backtests.BacktestFigures) -> dict[str, object]:
 
 def _require_period(part: str, start: datetime | None, end: datetime | None) -> None:
     if part not in ("train", "validation", "test"):
-        raise ConfigError(
-            "--part must be train, validation or test",
-            was=repr(part),
-            remedy="For other days, give --from and --to",
-        )
+        rule = "--part must be train, validation or test"
+        raise ConfigError(rule, was=repr(part), remedy="For other days, give --from and --to")
     if start is not None and end is not None and start > end:
-        raise ConfigError(
-            "--from must not be after --to",
-            was=f"{start:%Y-%m-%d} after {end:%Y-%m-%d}",
-            remedy="Exchange them",
-        )
+        rule = "--from must not be after --to"
+        remedy = "Exchange them"
+        raise ConfigError(rule, was=f"{start:%Y-%m-%d} after {end:%Y-%m-%d}", remedy=remedy)
 
 
 def _require_file(trades: Path | None) -> None:
     if trades is None:
         return
     if trades.is_dir():
-        raise ConfigError(
-            "--trades must name a file",
-            was="a folder",
-            where=str(trades),
-            remedy=f"Write e.g. --trades {trades / 'trades.csv'}",
-        )
+        rule = "--trades must name a file"
+        remedy = f"Write e.g. --trades {trades / 'trades.csv'}"
+        raise ConfigError(rule, was="a folder", where=str(trades), remedy=remedy)
     if not trades.absolute().parent.is_dir():
-        raise ConfigError(
-            "--trades must name a file in a folder that exists",
-            was=repr(str(trades)),
-            remedy=f"Make the folder {trades.absolute().parent}, or name another",
-        )
+        rule = "--trades must name a file in a folder that exists"
+        remedy = f"Make the folder {trades.absolute().parent}, or name another"
+        raise ConfigError(rule, was=repr(str(trades)), remedy=remedy)
 
 
 def _require_place(

@@ -91,11 +91,9 @@ def split_commas(text: str, option: str, what: str, example: str) -> list[str]:
     """
     words = [part.strip() for part in text.split(",")]
     if not all(words):
-        raise ConfigError(
-            f"{option} must be {what} with commas between them",
-            was=repr(text),
-            remedy=f"Write e.g. {option} {example}, or leave it out for all",
-        )
+        rule = f"{option} must be {what} with commas between them"
+        remedy = f"Write e.g. {option} {example}, or leave it out for all"
+        raise ConfigError(rule, was=repr(text), remedy=remedy)
     return words
 
 
@@ -118,11 +116,8 @@ def read_pairs(texts: list[str] | None, option: str) -> dict[str, str]:
     for text in texts or []:
         key, sign, value = text.partition("=")
         if not (key and sign and value):
-            raise ConfigError(
-                f"{option} must be NAME=VALUE",
-                was=repr(text),
-                remedy=f"Write e.g. {option} {key or 'NAME'}=1",
-            )
+            rule = f"{option} must be NAME=VALUE"
+            raise ConfigError(rule, was=repr(text), remedy=f"Write e.g. {option} {key or 'NAME'}=1")
         pairs[key] = value
     return pairs
 

@@ -130,17 +130,12 @@ def _require_possible(
     resume: str | None, preset: str | None, name: str | None, *, force: bool
 ) -> None:
     if resume is not None and (preset is not None or name is not None):
-        raise ConfigError(
-            "--resume must stand without --preset and --name: a run has its own",
-            was="both",
-            remedy="Leave --preset and --name out",
-        )
+        rule = "--resume must stand without --preset and --name: a run has its own"
+        raise ConfigError(rule, was="both", remedy="Leave --preset and --name out")
     if force and resume is None:
-        raise ConfigError(
-            "--force must stand with --resume: a new run differs from nothing",
-            was="--force alone",
-            remedy="Leave --force out, or name a run with --resume",
-        )
+        rule = "--force must stand with --resume: a new run differs from nothing"
+        remedy = "Leave --force out, or name a run with --resume"
+        raise ConfigError(rule, was="--force alone", remedy=remedy)
 
 
 def _require_preset(preset: str | None) -> None:

@@ -71,11 +71,9 @@ class DownloadRequest:
         if repeated:
             raise ConfigError("symbols must not repeat", was=", ".join(repeated))
         if self.end < self.start:
-            raise ConfigError(
-                "end must not be before start",
-                was=f"{self.start} … {self.end}",
-                remedy="Correct --start or --end",
-            )
+            rule = "end must not be before start"
+            remedy = "Correct --start or --end"
+            raise ConfigError(rule, was=f"{self.start} … {self.end}", remedy=remedy)
 
 
 @dataclass(frozen=True)
@@ -216,12 +214,10 @@ def download(
         frames.append(rows.select(pl.lit(chunk.symbol).alias("symbol"), pl.all()))
         is_last = finished + 1 == len(chunks) or chunks[finished + 1].symbol != chunk.symbol
         if is_last and not rows_by_symbol[chunk.symbol]:
-            raise SourceError(
-                "every symbol must have a bar in the range",
-                was=f"none of {chunk.symbol}",
-                where=f"{chunks[0].first} … {chunks[-1].last}",
-                remedy="Correct the symbol or the range; what was fetched is kept",
-            )
+            rule = "every symbol must have a bar in the range"
+            where = f"{chunks[0].first} … {chunks[-1].last}"
+            remedy = "Correct the symbol or the range; what was fetched is kept"
+            raise SourceError(rule, was=f"none of {chunk.symbol}", where=where, remedy=remedy)
     progress(len(chunks), len(chunks), "complete")
     return pl.concat(frames)
 

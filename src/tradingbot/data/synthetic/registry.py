@@ -71,16 +71,12 @@ def parse_params(spec: MarketSpec, params: Mapping[str, object]) -> MarketParams
         problem = e.errors()[0]
         key = ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
-            raise ConfigError(
-                f"parameter of market {spec.name!r} must be a known one",
-                was=repr(key),
-                remedy=suggest(key, spec.defaults.model_fields),
-            ) from e
-        raise ConfigError(
-            f"parameter {key or 'set'} of market {spec.name!r} is not allowed: {problem['msg']}",
-            was=repr(problem["input"])[:60],
-            remedy="Correct the parameter or leave it out for its default",
-        ) from e
+            rule = f"parameter of market {spec.name!r} must be a known one"
+            remedy = suggest(key, spec.defaults.model_fields)
+            raise ConfigError(rule, was=repr(key), remedy=remedy) from e
+        rule = f"parameter {key or 'set'} of market {spec.name!r} is not allowed: {problem['msg']}"
+        remedy = "Correct the parameter or leave it out for its default"
+        raise ConfigError(rule, was=repr(problem["input"])[:60], remedy=remedy) from e
 
 
 def lay_grid(
@@ -105,11 +101,9 @@ def lay_grid(
         )
     bars = calendar.bar_closes(timeframe, grid)
     if bars.is_empty():
-        raise DataError(
-            "the period must hold a trading session",
-            was=f"none from {calendar.start} to {calendar.end}",
-            remedy="Choose a longer period",
-        )
+        rule = "the period must hold a trading session"
+        remedy = "Choose a longer period"
+        raise DataError(rule, was=f"none from {calendar.start} to {calendar.end}", remedy=remedy)
     session = np.unique(bars["session"].to_numpy(), return_inverse=True)[1]
     return GridSpec(
         symbols=tuple(require_symbol(symbol) for symbol in symbols),

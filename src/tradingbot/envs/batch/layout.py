@@ -37,12 +37,8 @@ def lay_out_starts(
         ConfigError: If the seed is not one whole number.
     """
     if not is_whole(seed) or seed < 0:
-        raise ConfigError(
-            "seed must be one whole number, 0 or more",
-            was=repr(seed),
-            where="reset",
-            remedy="All lanes follow from it",
-        )
+        rule = "seed must be one whole number, 0 or more"
+        raise ConfigError(rule, was=repr(seed), where="reset", remedy="All lanes follow from it")
     lay_out = fixed_symbols if lanes == "per_symbol" else drawn_symbols
     return lay_out(possible, n_environments, seed)
 

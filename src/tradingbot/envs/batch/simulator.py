@@ -246,11 +246,9 @@ class BatchSimulator:
         """
         rules, account = self.config.rules, self.account
         if rules.action.space != "discrete":
-            raise UserError(
-                "action masks must be asked of discrete actions",
-                was=rules.action.space,
-                remedy='Use ActionRules(space="discrete")',
-            )
+            rule = "action masks must be asked of discrete actions"
+            remedy = 'Use ActionRules(space="discrete")'
+            raise UserError(rule, was=rules.action.space, remedy=remedy)
         return allowed_codes(rules, self._rates, account).T
 
     def set_costs(self, costs: CostProfile | CostRates | str) -> None:

@@ -114,11 +114,8 @@ class Tally:
             scope = claim.scope or subject.scope
         values = np.asarray(claim.values)
         if scope == "symbol" and (values.ndim < 2 or values.shape[1] != len(symbols)):
-            raise DataError(
-                "output of scope symbol must have shape (T, N, …)",
-                was=values.shape,
-                where=f"{subject.name}:{name}",
-            )
+            rule = "output of scope symbol must have shape (T, N, …)"
+            raise DataError(rule, was=values.shape, where=f"{subject.name}:{name}")
         return cls(subject.name, name, values, scope, known_from, symbols)
 
     def takes_part(self, planned: Round) -> bool:
