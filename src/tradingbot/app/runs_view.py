@@ -100,16 +100,6 @@ def describe_data(data: DataIdentity) -> str:
     return data.label if is_said else f"{data.label}, synthetic"
 
 
-def checkpoint_lines(run: RunDirectory, *, verify: bool = False) -> list[CheckpointLine]:
-    """Describe the checkpoints of a run, the oldest first.
-
-    Args:
-        run: The run.
-        verify: Read every byte, not only the manifests.
-    """
-    return folder_lines(run.path, verify=verify)
-
-
 def folder_lines(run_folder: Path, *, verify: bool = False) -> list[CheckpointLine]:
     """Describe the checkpoints below a run's folder, also where its record is damaged."""
     folders = checkpoint_folders(run_folder)
@@ -198,7 +188,7 @@ def _line(folder: Path) -> RunLine:
     try:
         run = RunDirectory.open(folder)
         status, record = run.status(), run.record
-        checkpoints = checkpoint_lines(run)
+        checkpoints = folder_lines(run.path)
     except StorageError:
         return RunLine(folder.name, "damaged", problem="; ".join(record_problems(folder)))
     newest = checkpoints[-1].metrics if checkpoints else None
@@ -260,5 +250,5 @@ def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _weights(run: RunDirectory) -> str | None:
-    hashes = [line.weights_sha256 for line in checkpoint_lines(run) if line.weights_sha256]
+    hashes = [line.weights_sha256 for line in folder_lines(run.path) if line.weights_sha256]
     return hashes[-1] if hashes else None

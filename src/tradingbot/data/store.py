@@ -59,7 +59,7 @@ class BarStore:
     """Saves, names, lists and opens datasets under one root folder."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self.root, self._datasets, self._names = root, root / "datasets", root / "names"
 
     def save(
         self,
@@ -146,14 +146,6 @@ class BarStore:
     def datasets(self) -> list[Dataset]:
         """Open every stored dataset, in order of id."""
         return [self._open_folder(folder) for folder in self._folders()]
-
-    @property
-    def _datasets(self) -> Path:
-        return self.root / "datasets"
-
-    @property
-    def _names(self) -> Path:
-        return self.root / "names"
 
     def _folders(self) -> list[Path]:
         if not self._datasets.is_dir():

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from tradingbot.domain.errors import ConfigError
 
 Kind = Literal["strategy", "baseline", "reward_term", "feature", "learner", "encoder"]
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(eq=False)

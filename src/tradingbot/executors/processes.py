@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
-from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.checks import CheckedFields, bounded, require
 from tradingbot.domain.errors import UserError
 from tradingbot.executors import worker as messages
 from tradingbot.executors.executor import OpenWork, Outcome, Progress, WorkItem, cancelled
@@ -29,23 +29,20 @@ _CAUSES = {"SIGKILL": " (the system does so when memory is short)"}
 
 
 @dataclass(frozen=True)
-class WorkerTimes:
+class WorkerTimes(CheckedFields):
     """How long is waited for a worker, in seconds."""
 
-    heartbeat_s: float = 1.0
+    heartbeat_s: float = bounded(1.0, "> 0")
     """Between signs of life."""
     silence_s: float = 120.0
     """Without one, after which a worker counts as stalled."""
-    start_s: float = 600.0
+    start_s: float = bounded(600.0, "> 0")
     """Until the first one, importing included."""
 
     def __post_init__(self) -> None:
-        require_kinds(self)
-        require(self.heartbeat_s > 0.0, "heartbeat_s must be above 0", self)
-        require(
-            self.silence_s >= 3.0 * self.heartbeat_s, "silence_s must be 3 heartbeats or more", self
-        )
-        require(self.start_s > 0.0, "start_s must be above 0", self)
+        super().__post_init__()
+        is_long = self.silence_s >= 3.0 * self.heartbeat_s
+        require(is_long, "silence_s must be 3 heartbeats or more", self)
 
 
 @dataclass(eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tradingbot.domain.errors import ConfigError, DataError, UserError
-from tradingbot.domain.extension import Extension, extensions
+from tradingbot.domain.extension import KINDS, Extension, extensions
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.synthetic_market import inputs_of_market, synthetic_market
@@ -82,14 +82,11 @@ def check_parts() -> list[CheckedPart]:
     their bounds in every action space. Features: streaming = batch bit for bit, proved causal,
     undefined in the warm-up only, within their range.
     """
-    return list(_checked())
-
-
-def _checked() -> Iterator[CheckedPart]:
-    for kind in ("strategy", "baseline", "reward_term", "feature", "learner", "encoder"):
-        for part in extensions(kind).values():
-            plugin = part.origin.id if part.origin else ""
-            yield CheckedPart(kind, part.name, plugin, _problem_of(part))
+    return [
+        CheckedPart(kind, part.name, part.origin.id if part.origin else "", _problem_of(part))
+        for kind in KINDS
+        for part in extensions(kind).values()
+    ]
 
 
 def _problem_of(part: Extension) -> str:

@@ -117,11 +117,8 @@ class _Acting:
     @property
     def identity(self) -> Any:
         """The run's, with the columns and agents of the world."""
-        covariates = [
-            name
-            for name in self.world.feature_names
-            if name not in {spec.name for spec in panel_specs(())}
-        ]
+        known = {spec.name for spec in panel_specs(())}
+        covariates = [name for name in self.world.feature_names if name not in known]
         ids = {spec.name: spec.id for spec in panel_specs(covariates)}
         own = self.run.record.data
         n_columns = len(self.world.feature_names) + len(self.world.regime_names)

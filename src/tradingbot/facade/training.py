@@ -81,12 +81,7 @@ class Run:
         )
 
 
-_SPLITS = {
-    "splits.by": RATIO.by,
-    "splits.train": RATIO.train,
-    "splits.validation": RATIO.validation,
-    "splits.test": RATIO.test,
-}
+_SPLITS = {f"splits.{key}": getattr(RATIO, key) for key in ("by", "train", "validation", "test")}
 
 
 def train(

@@ -194,17 +194,13 @@ def _hint(message: str, arguments: Sequence[str]) -> str:
 
 def _admit_bug(error: Exception, invocation: Invocation) -> int:
     _show_traceback(invocation)
-    print_error(_describe_bug(error))
-    return EXIT_BUG
-
-
-def _describe_bug(error: Exception) -> str:
     text = " ".join(str(error).split())[:200]
-    return (
+    print_error(
         f"this is a bug in tradingbot {__version__}: {type(error).__name__}: {text}. "
         "Please report it with the command you ran and the output of the same command with "
         "--debug after 'tradingbot' (or TRADINGBOT_DEBUG=1)."
     )
+    return EXIT_BUG
 
 
 def _forget_reader() -> None:

@@ -60,11 +60,7 @@ def show_dataset(
     rows: list[tuple[str, object]] = [
         ("folder", found.folder),
         ("content hash", manifest.content_sha256),
-        *(
-            (key, value)
-            for key, value in manifest.provenance.model_dump().items()
-            if key != "detail"
-        ),
+        *manifest.provenance.model_dump(exclude={"detail"}).items(),
         *((f"detail: {key}", value) for key, value in manifest.provenance.detail.items()),
         ("symbols", len(manifest.symbols)),
         ("bars", manifest.rows),

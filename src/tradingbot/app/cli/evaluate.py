@@ -140,16 +140,10 @@ def _show(found: Evaluation, *, as_json: bool) -> None:
     if as_json:
         from tradingbot.evaluation.dossier.codec import to_plain
 
-        print_json(
-            {
-                "verdict": found.memo.verdict,
-                "headline": found.memo.headline,
-                "folder": str(found.folder),
-                "page": str(found.page),
-                "memo": to_plain(found.memo),
-                "dossier": to_plain(found.dossier),
-            }
-        )
+        plain = {"memo": to_plain(found.memo), "dossier": to_plain(found.dossier)}
+        places = {"folder": str(found.folder), "page": str(found.page)}
+        verdict = {"verdict": found.memo.verdict, "headline": found.memo.headline}
+        print_json({**verdict, **places, **plain})
         return
     memo, dossier = found.memo, found.dossier
     print_text(f"{memo.verdict}: {memo.headline}")

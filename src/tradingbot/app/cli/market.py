@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from tradingbot.app.cli import rollout
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
-from tradingbot.app.console import print_json, print_note, print_table, progress_bar, show_json
+from tradingbot.app.console import print_note, print_table, progress_bar, show_json
 
 app = typer.Typer(help="List synthetic markets, compute oracles, measure facts, roll out policies.")
 app.add_typer(rollout.app)
@@ -23,19 +23,11 @@ def list_markets(as_json: JsonOption = False) -> None:
     """
     from tradingbot.data.synthetic.registry import known_markets
 
-    specs = known_markets()
-    if as_json:
-        print_json(
-            [
-                {"name": s.name, "summary": s.summary, "defaults": s.defaults().model_dump()}
-                for s in specs
-            ]
-        )
+    specs = [(spec.name, spec.summary, spec.defaults().model_dump()) for spec in known_markets()]
+    keys = ("name", "summary", "defaults")
+    if show_json(as_json, [dict(zip(keys, spec, strict=True)) for spec in specs]):
         return
-    rows = [
-        (s.name, s.summary, ", ".join(f"{k}={v}" for k, v in s.defaults().model_dump().items()))
-        for s in specs
-    ]
+    rows = [(*spec[:2], ", ".join(f"{k}={v}" for k, v in spec[2].items())) for spec in specs]
     print_table("Synthetic markets", ["name", "what it is", "parameters"], rows)
     print_note("Next: tradingbot data generate --name easy --market planted --set kappa=0.1")
 

@@ -6,11 +6,9 @@ import typer
 
 from tradingbot.app.cli.invocation import JsonOption
 from tradingbot.app.console import print_json, print_note, print_table, show_json
-from tradingbot.domain.extension import Kind, extensions
+from tradingbot.domain.extension import KINDS, extensions
 
 app = typer.Typer(help="Strategies, reward terms and features of your own.")
-
-_KINDS: tuple[Kind, ...] = ("strategy", "baseline", "reward_term", "feature", "learner", "encoder")
 
 
 @app.command("list")
@@ -26,7 +24,7 @@ def list_parts(as_json: JsonOption = False) -> None:
             "plugin": part.origin.id if part.origin else "",
             "place": part.origin.place if part.origin else "",
         }
-        for kind in _KINDS
+        for kind in KINDS
         for part in extensions(kind).values()
     ]
     if show_json(as_json, rows):

@@ -70,7 +70,7 @@ def show_run(context: typer.Context, reference: RunArgument, as_json: JsonOption
 
     run = look_up_run(invocation_of(context), reference)
     checkpoints, figures, result = (
-        runs_view.checkpoint_lines(run),
+        runs_view.folder_lines(run.path),
         runs_view.last_figures(run),
         runs_view.result_of(run),
     )
@@ -116,13 +116,12 @@ def compare_two(
     comparison = runs_view.compare_runs(
         look_up_run(invocation, first), look_up_run(invocation, second)
     )
-    if as_json:
-        derived = {
-            "note": comparison.note,
-            "remark": comparison.note,  # its name until version 1
-            "weights_are_equal": comparison.weights_are_equal,
-        }
-        print_json({**_fields(comparison), **derived})
+    derived = {
+        "note": comparison.note,
+        "remark": comparison.note,  # its name until version 1
+        "weights_are_equal": comparison.weights_are_equal,
+    }
+    if show_json(as_json, {**_fields(comparison), **derived}):
         return
     _print_comparison(comparison)
 
@@ -176,16 +175,8 @@ def migrate(
     from tradingbot.training.run_migration import migrate_run
 
     made = migrate_run(reference, invocation.workspace, at=datetime.now(UTC), name=name)
-    if as_json:
-        print_json(
-            {
-                "run": made.run.id,
-                "source": made.source,
-                "checkpoint": made.checkpoint,
-                "to": to,
-                "proof": made.proof,
-            }
-        )
+    document = {"run": made.run.id, "source": made.source, "checkpoint": made.checkpoint}
+    if show_json(as_json, {**document, "to": to, "proof": made.proof}):
         return
     print_text(f"{made.run.id} was made of {made.source}, checkpoint {made.checkpoint}")
     print_table("Proof", ["figure", "value"], list(_fields(made.proof).items()))

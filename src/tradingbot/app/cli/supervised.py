@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 from typer import Argument, Option
@@ -203,11 +203,9 @@ def _thresholds(text: str) -> list[float]:
 
 
 def _part(word: str) -> Literal["validation", "test"]:
-    if word == "validation":
-        return "validation"
-    if word == "test":
-        return "test"
-    raise ConfigError("--part must be validation or test", was=repr(word))
+    if word not in ("validation", "test"):
+        raise ConfigError("--part must be validation or test", was=repr(word))
+    return cast(Literal["validation", "test"], word)
 
 
 def _print_model(manifest: ModelManifest) -> None:

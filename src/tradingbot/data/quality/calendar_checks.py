@@ -43,7 +43,8 @@ def find_missing_sessions(view: QualityView) -> pl.DataFrame:
 def find_missing_bars(view: QualityView) -> pl.DataFrame:
     """Bars absent inside ordinary sessions that have others."""
     special = (view.grid["is_half_day"] | view.grid["is_dst"]).to_numpy()
-    whole = spread(_missing_sessions(view) | ~any_in_session(view.present, view)[:, None], view)
+    absent = _missing_sessions(view) | ~any_in_session(view.present, view)[:, None]
+    whole = absent[view.session_index]
     return absent_bars(view, view.missing & ~whole & ~special[:, None])
 
 
@@ -131,11 +132,6 @@ def _missing_sessions(view: QualityView) -> BoolArray:
         return np.zeros((0, len(view.symbols)), dtype=bool)
     absent = np.logical_and.reduceat(view.missing, view.session_starts, axis=0)
     return np.asarray(absent & any_in_session(view.present, view)[:, None])
-
-
-def spread(per_session: BoolArray, view: QualityView) -> BoolArray:
-    """(S, N) → (T, N)."""
-    return per_session[view.session_index]
 
 
 def _short_sessions(view: QualityView, kind: str) -> pl.DataFrame:
@@ -236,7 +232,7 @@ def find_thin_cross_sections(view: QualityView) -> pl.DataFrame:
     """Times at which too few of the living symbols have a bar."""
     alive = (view.lifetime & view.expected).sum(axis=1)
     present = view.present.sum(axis=1)
-    has_session = spread(any_in_session(view.present, view)[:, None], view)[:, 0]
+    has_session = any_in_session(view.present, view)[view.session_index]
     slots = np.flatnonzero((present < THIN_CROSS_SECTION_FRAC * alive) & has_session)
     hits = pl.DataFrame({"at": view.at(slots), "p": present[slots], "a": alive[slots]})
     hits = hits.with_columns(symbol=pl.lit(None, pl.String))

@@ -29,14 +29,12 @@ class DayShape:
 
     def between(self, start: FloatArray, end: FloatArray) -> FloatArray:
         """Share of the session's total between two positions."""
-        share: FloatArray = (self._until(end) - self._until(start)) / self._until(np.ones(1))
-        return share
+        return np.asarray((self._until(end) - self._until(start)) / self._until(np.ones(1)))
 
     def _until(self, x: FloatArray) -> FloatArray:
         rise = 1 - np.exp(-x / self.scale)
         fall = np.exp(-(1 - x) / self.scale) - np.exp(-1 / self.scale)
-        total: FloatArray = x + self.scale * (self.at_open * rise + self.at_close * fall)
-        return total
+        return np.asarray(x + self.scale * (self.at_open * rise + self.at_close * fall))
 
 
 @dataclass(frozen=True)

@@ -87,8 +87,7 @@ def volatility_paths(
         innovations = free * noise[1:] + model.leverage * shocks
         innovations *= (std * np.sqrt(1 - keep**2))[:, None]
         log_level += autoregression(std * noise[0], keep, innovations)
-    level: FloatArray = np.exp(log_level)
-    return level
+    return np.asarray(np.exp(log_level))
 
 
 def autoregression(start: FloatArray, keep: FloatArray, innovations: FloatArray) -> FloatArray:

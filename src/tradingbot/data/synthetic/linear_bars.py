@@ -103,5 +103,4 @@ def build_market(  # noqa: PLR0913 - everything a market consists of besides its
 def _draw_volumes(seed: int, name: str, shape: tuple[int, int]) -> FloatArray:
     mean = stream(seed, name, "mean_volume").uniform(np.log(2e4), np.log(2e6), shape[1])
     spread = stream(seed, name, "volume").standard_normal(shape)
-    volumes: FloatArray = np.rint(np.exp(mean + _VOLUME_SPREAD * spread))
-    return volumes
+    return np.asarray(np.rint(np.exp(mean + _VOLUME_SPREAD * spread)))

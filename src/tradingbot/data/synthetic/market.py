@@ -52,8 +52,7 @@ class GridSpec:
     @property
     def hours(self) -> FloatArray:
         """(T,) length of each bar in hours."""
-        hours: FloatArray = (self.closed_at - self.opened_at) / np.timedelta64(1, "h")
-        return hours
+        return np.asarray((self.closed_at - self.opened_at) / np.timedelta64(1, "h"))
 
     @property
     def bar_of_session(self) -> IntArray:
@@ -64,8 +63,7 @@ class GridSpec:
     @property
     def opens_session(self) -> NDArray[np.bool_]:
         """(T,) True where a bar is the first of its session; the very first bar is one."""
-        opens: NDArray[np.bool_] = self.bar_of_session == 0
-        return opens
+        return np.asarray(self.bar_of_session == 0)
 
     @property
     def bars_per_year(self) -> float:

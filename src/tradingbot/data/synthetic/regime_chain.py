@@ -41,16 +41,14 @@ def transition_matrix(durations_bars: FloatArray) -> FloatArray:
         (4, 4), entry [i, j] the probability that the next bar's regime is j if this bar's is i.
     """
     leave = 1 / np.maximum(durations_bars, 1)[:, None]
-    matrix: FloatArray = leave * _NEXT + np.diag(1 - leave[:, 0])
-    return matrix
+    return np.asarray(leave * _NEXT + np.diag(1 - leave[:, 0]))
 
 
 def stationary_shares(transition: FloatArray) -> FloatArray:
     """Long-run share of bars in each regime, (4,)."""
     count = len(transition)
     system = np.vstack([transition.T - np.eye(count), np.ones(count)])
-    shares: FloatArray = np.linalg.lstsq(system, np.append(np.zeros(count), 1), rcond=None)[0]
-    return shares
+    return np.asarray(np.linalg.lstsq(system, np.append(np.zeros(count), 1), rcond=None)[0])
 
 
 def sample_path(transition: FloatArray, start: int, uniforms: FloatArray) -> IntArray:

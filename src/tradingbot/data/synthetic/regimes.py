@@ -68,8 +68,7 @@ def sentiment_events(
 def _round_ups(clock: bar_shape.SessionClock) -> NDArray[np.bool_]:
     """(T,) bars at which every symbol is scored, so that none is silent for a week."""
     count = np.floor(np.cumsum(clock.elapsed) / _ROUND_UP_SESSIONS)
-    turns: NDArray[np.bool_] = np.diff(count, prepend=-1) > 0
-    return turns
+    return np.asarray(np.diff(count, prepend=-1) > 0)
 
 
 _BLOCK = 96  # symbols worked on at a time: bounds memory, changes no number
@@ -159,8 +158,7 @@ def _set_stage(params: RegimesParams, grid: GridSpec, traits: SymbolTraits, seed
 def _levels(levels: FloatArray, shares: FloatArray, regime: NDArray[np.int64]) -> FloatArray:
     """(T, 1) volatility multipliers with long-run mean square 1."""
     normal = levels / np.sqrt(shares @ levels**2)
-    column: FloatArray = normal[regime][:, None]
-    return column
+    return np.asarray(normal[regime][:, None])
 
 
 def _symbol_block(

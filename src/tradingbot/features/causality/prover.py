@@ -11,7 +11,7 @@ one, so equal bits at every bar leave no bar at which the batch could look ahead
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,10 +79,13 @@ def prove_causal(
         raise DataError("a proof must have at least 4 rows of bars", was=inputs.shape[0])
     rounds = plan_rounds(inputs, plan)
     verdicts: list[ProofVerdict] = []
-    recomputations = 0
+    recomputations, steps = 0, len(rounds) + 2
     for position, subject in enumerate(subjects):
-        step = _Step(position * (len(rounds) + 2), len(subjects) * (len(rounds) + 2), progress)
-        found, count = _prove_subject(inputs, subject, rounds, plan.seed, step)
+
+        def tell(count: int, label: str, first: int = position * steps) -> None:
+            progress(first + count, len(subjects) * steps, label)
+
+        found, count = _prove_subject(inputs, subject, rounds, plan.seed, tell)
         verdicts += found
         recomputations += count
     return CausalityReport(
@@ -123,24 +126,12 @@ def other_future(inputs: MarketInputs, planned: Round, seed: int) -> MarketInput
     return perturbations.perturb_symbols(inputs, planned.cuts, planned.number, rng)
 
 
-@dataclass(frozen=True)
-class _Step:
-    """Where one subject stands in the progress of all."""
-
-    finished: int
-    total: int
-    progress: Progress
-
-    def tell(self, count: int, label: str) -> None:
-        self.progress(self.finished + count, self.total, label)
-
-
 def _prove_subject(
     inputs: MarketInputs,
     subject: claims.ProofSubject,
     rounds: Sequence[Round],
     seed: int,
-    step: _Step,
+    tell: Callable[[int, str], None],
 ) -> tuple[list[ProofVerdict], int]:
     """Examine one subject; everything it computed is let go on return.
 
@@ -151,9 +142,9 @@ def _prove_subject(
     recomputations = 2  # the expected values, and those of another market
     for number, planned in enumerate(rounds):
         recomputations += _examine(inputs, subject, tallies, planned, seed)
-        step.tell(number + 1, subject.name)
+        tell(number + 1, subject.name)
     elsewhere = evaluate(subject, perturbations.regrow(inputs, -1, stream(seed, "elsewhere")))
-    step.tell(len(rounds) + 2, subject.name)
+    tell(len(rounds) + 2, subject.name)
     return [tally.verdict(elsewhere) for tally in tallies], recomputations
 
 
