@@ -13,9 +13,9 @@ from tradingbot.learning.value_targets import lambda_targets
 from tradingbot.market.params import EpisodeRules, SimulatorParams
 
 
-def rollout_of(extras: TransitionExtras) -> tuple[PopulationTask, Rollout]:
+def rollout_of(extras: TransitionExtras, *, n_steps: int = 160) -> tuple[PopulationTask, Rollout]:
     world = synthetic_world("noise", n_symbols=2, n_bars=800, seed=3)
-    rules = SimulatorParams(episode=EpisodeRules(episode_bars=64))
+    rules = SimulatorParams(episode=EpisodeRules(episode_bars=48))
     config = EnvConfig(rules=rules, reward="v31")
     task = PopulationTask(world, config, n_envs=3, seed=1)
     generator = torch.Generator().manual_seed(1)
@@ -24,7 +24,7 @@ def rollout_of(extras: TransitionExtras) -> tuple[PopulationTask, Rollout]:
         action = 2.0 * torch.rand(observation.row.shape, generator=generator) - 1.0
         return Choice(action, action, torch.zeros_like(action))
 
-    rollout = allocate_rollout(task, 300, extras)
+    rollout = allocate_rollout(task, n_steps, extras)
     collect_rollout(task, *task.begin(), choose, rollout)
     return task, rollout
 
@@ -34,7 +34,7 @@ def test_targets_of_each_objective_add_up_to_those_of_the_reward() -> None:
     terms = rollout.step_terms
 
     assert terms is not None
-    assert terms.shape == (300, len(task.term_names), 2, 3)
+    assert terms.shape == (160, len(task.term_names), 2, 3)
     assert int((terms.abs().sum((0, 2, 3)) > 0.0).sum()) >= 3  # several terms say something
     torch.testing.assert_close(terms.sum(1), rollout.reward, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(terms.sum(0), rollout.terms, rtol=1e-4, atol=1e-4)
@@ -63,6 +63,6 @@ def test_episode_numbers_rise_where_an_episode_ends() -> None:
 
 
 def test_nothing_is_kept_without_a_request() -> None:
-    _, rollout = rollout_of(TransitionExtras())
+    _, rollout = rollout_of(TransitionExtras(), n_steps=4)
     assert rollout.step_terms is None
     assert rollout.episode is None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,13 +16,18 @@ from tradingbot.app.cli.application import run
 from tradingbot.evaluation.policy_names import ORACLE_NAMES, RULE_NAMES
 from unit.app.cli.conftest import Answer
 
-WITHOUT_TORCH = """
-import sys
+IN_TURN = """
+import contextlib, io, json, sys
 from tradingbot.app.cli.application import run
-code = run(sys.argv[1:])
-heavy = [name for name in ("torch", "lightgbm", "matplotlib") if name in sys.modules]
-sys.exit(f"imported {heavy}" if heavy else code)
+
+for command in sys.argv[2:]:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run(["--workspace", sys.argv[1], *command.split()])
+    heavy = [name for name in ("torch", "lightgbm", "matplotlib") if name in sys.modules]
+    print(json.dumps((code, out.getvalue(), err.getvalue(), heavy)))
 """
+"""Commands one after the other: what one imported, those after it have imported too."""
 COMMANDS = (
     ("evaluate nope", "run must be the id of one run"),
     ("gates nope", "run must be the id of one run"),
@@ -44,22 +51,32 @@ def workspace(tmp_path: Path) -> Path:
     return tmp_path / "workspace"
 
 
-@pytest.mark.parametrize(("command", "rule"), COMMANDS, ids=[each for each, _ in COMMANDS])
-def test_mistake_is_refused_before_torch_is_imported(
-    command: str, rule: str, tmp_path: Path
-) -> None:
+@pytest.fixture(scope="module")
+def refusals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Command → exit code, stdout, stderr and the heavy packages that are imported by then."""
+    folder = tmp_path_factory.mktemp("refusals")
+    commands = [command for command, _ in COMMANDS]
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_TORCH, "--workspace", str(tmp_path), *command.split()],
+        [sys.executable, "-c", IN_TURN, str(folder), *commands],
         capture_output=True,
         text=True,
-        cwd=tmp_path,
-        check=False,
+        cwd=folder,
+        check=True,
     )
+    return dict(zip(commands, map(json.loads, done.stdout.splitlines()), strict=True))
 
-    assert done.returncode == 2, done.stderr
-    assert done.stderr.startswith(f"error: {rule}")
-    assert done.stderr.count("\n") == 1
-    assert done.stdout == ""
+
+@pytest.mark.parametrize(("command", "rule"), COMMANDS, ids=[each for each, _ in COMMANDS])
+def test_mistake_is_refused_before_torch_is_imported(
+    command: str, rule: str, refusals: dict[str, Any]
+) -> None:
+    code, out, err, heavy = refusals[command]
+
+    assert code == 2, err
+    assert heavy == []
+    assert err.startswith(f"error: {rule}")
+    assert err.count("\n") == 1
+    assert out == ""
 
 
 def test_names_that_are_told_without_torch_are_those_of_the_catalogues() -> None:
