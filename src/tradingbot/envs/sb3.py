@@ -94,7 +94,7 @@ class TradingVecEnv(VecEnv):
         n_ended = self.simulator.step_arrays(self._actions)
         made, self._actions = self.simulator.arrays, None
         rewards = made.reward.astype(np.float32)
-        self._reward_sums += rewards
+        self._reward_sums += rewards.astype(np.float64)  # faster than adding two formats
         ended = made.flags[0] | made.flags[1] if n_ended else self._none.copy()
         # One dict each, although most stay empty: wrappers write into them.
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
