@@ -23,13 +23,7 @@ from tradingbot.supervised.classifier import (
     Progress,
 )
 from tradingbot.supervised.forward_folds import FoldConfig, forward_folds, rows_to_learn
-from tradingbot.supervised.labels import (
-    UNKNOWN,
-    LabelArray,
-    LabelConfig,
-    label_moves,
-    purge_labels,
-)
+from tradingbot.supervised.labels import UNKNOWN, LabelArray, LabelConfig, label_moves, purge_labels
 from tradingbot.supervised.probability_model import ModelStage, ProbabilityModel
 from tradingbot.supervised.scores import Scores, base_rates, score
 from tradingbot.supervised.table import ModelTable

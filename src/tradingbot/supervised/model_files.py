@@ -203,10 +203,7 @@ def open_model(folder: Path, name: str) -> tuple[ProbabilityModel, ModelManifest
 
 def _calibration(figures: dict[str, float]) -> Calibration:
     return Calibration(
-        figures["inverse_temperature"],
-        figures["down_bias"],
-        figures["up_bias"],
-        int(figures["n"]),
+        figures["inverse_temperature"], figures["down_bias"], figures["up_bias"], int(figures["n"])
     )
 
 

@@ -9,12 +9,7 @@ from pathlib import Path
 from tradingbot.data.splits import Split
 from tradingbot.domain.errors import DataError, UserError
 from tradingbot.envs.world import World, with_probabilities
-from tradingbot.supervised.model_files import (
-    ModelManifest,
-    model_names,
-    open_model,
-    read_manifest,
-)
+from tradingbot.supervised.model_files import ModelManifest, model_names, open_model, read_manifest
 from tradingbot.supervised.table import ModelTable
 
 NO_MODEL = "none"

@@ -25,12 +25,7 @@ from tradingbot.features.tensor_files import map_tensors, write_tensors
 from tradingbot.networks.encoders.catalogue import build_encoder
 from tradingbot.networks.encoders.encoder import Encoder, EncoderConfig
 from tradingbot.networks.initialisation import drawn_linear
-from tradingbot.supervised.classifier import (
-    FitRows,
-    ProbabilityArray,
-    Progress,
-    samples,
-)
+from tradingbot.supervised.classifier import FitRows, ProbabilityArray, Progress, samples
 from tradingbot.supervised.gru import GatedEncoder
 from tradingbot.supervised.labels import CLASSES, LabelArray
 from tradingbot.supervised.network_prediction import NetworkStream, predict_segments

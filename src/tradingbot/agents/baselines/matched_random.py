@@ -18,12 +18,7 @@ FloatArray = NDArray[np.float64]
 
 
 def matched_random(
-    held: FloatArray,
-    turnover: FloatArray,
-    *,
-    n_bars: int,
-    first_bar: int,
-    seed: int,
+    held: FloatArray, turnover: FloatArray, *, n_bars: int, first_bar: int, seed: int
 ) -> TargetTable:
     """Return a policy that knows nothing and trades as much as another.
 

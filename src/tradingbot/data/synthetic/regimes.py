@@ -15,12 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.data.synthetic import bar_shape, factors, regime_chain
-from tradingbot.data.synthetic.market import (
-    FloatArray,
-    GridSpec,
-    MarketSpec,
-    SyntheticMarket,
-)
+from tradingbot.data.synthetic.market import FloatArray, GridSpec, MarketSpec, SyntheticMarket
 from tradingbot.data.synthetic.regime_params import RegimesParams, SymbolTraits, draw_traits
 from tradingbot.domain.seeding import stream
 

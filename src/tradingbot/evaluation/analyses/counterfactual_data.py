@@ -124,10 +124,7 @@ class CounterfactualData:
         # The run's own: fitted on its training bars, which no counterfactual changes.
         scaler, *more = data.whole.scalers
         return world_from_panel(
-            panel,
-            train=data.split.train,
-            scaler=scaler,
-            covariate_scaler=more[0] if more else None,
+            panel, train=data.split.train, scaler=scaler, covariate_scaler=more[0] if more else None
         )
 
 

@@ -66,10 +66,7 @@ class SimulationRecord:
         at_open, within = self.column("fill_units"), self.column("exit_units")
         # Without a stop the account's own units say what is left; a sum could miss 0 by a hair.
         between = np.where(within != 0.0, before + at_open, units)
-        parts = [
-            self._executed("fill", at_open, between),
-            self._executed("exit", within, units),
-        ]
+        parts = [self._executed("fill", at_open, between), self._executed("exit", within, units)]
         everything = Fills._make(np.concatenate(columns) for columns in zip(*parts, strict=True))
         order = np.lexsort((everything.step, everything.lane))
         return Fills._make(column[order] for column in everything)

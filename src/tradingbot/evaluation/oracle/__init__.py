@@ -3,11 +3,7 @@
 `oracle_for` is the way in; nothing here may be used by a learner, because it reads latent state.
 """
 
-from tradingbot.evaluation.oracle.action_rule import (
-    DEFAULT_COST_FRAC,
-    ActionRule,
-    Information,
-)
+from tradingbot.evaluation.oracle.action_rule import DEFAULT_COST_FRAC, ActionRule, Information
 from tradingbot.evaluation.oracle.known_answers import known_answers
 from tradingbot.evaluation.oracle.market_oracle import oracle_for
 from tradingbot.evaluation.oracle.result import OracleResult, Simulated, Terms

@@ -17,11 +17,7 @@ from tradingbot.evaluation.oracle.action_rule import Information
 from tradingbot.evaluation.oracle.regime_filter import filter_regimes
 from tradingbot.evaluation.oracle.result import Answer, OracleResult, Terms, play, report
 from tradingbot.evaluation.oracle.signal_model import SwitchThresholds
-from tradingbot.evaluation.oracle.switching import (
-    SwitchingProblem,
-    gain_per_bar,
-    solve_advantage,
-)
+from tradingbot.evaluation.oracle.switching import SwitchingProblem, gain_per_bar, solve_advantage
 
 FloatArray = NDArray[np.float64]
 

@@ -18,12 +18,7 @@ from tradingbot.market.compiled import allowed_codes, executed_code, has_traded
 from tradingbot.market.costs import CostRates
 from tradingbot.market.episodes import FIRST_FACTOR, SECOND_FACTOR
 from tradingbot.market.native.bar_rows import bar_rows
-from tradingbot.market.native.lane_loop import (
-    BLOCK_LANES,
-    COPIES,
-    vector_types,
-    write_lane_loop,
-)
+from tradingbot.market.native.lane_loop import BLOCK_LANES, COPIES, vector_types, write_lane_loop
 from tradingbot.market.native.lane_program import LaneProgram, Unwritable, write_lane_program
 from tradingbot.market.native.step_code import BLOCKS, CALL
 from tradingbot.market.native.threads import PARTS

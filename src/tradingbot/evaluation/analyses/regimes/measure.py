@@ -92,10 +92,7 @@ def trailing_moments(
     log_returns = np.log1p(np.maximum(returns, -0.999999))
     trend = _rolling(log_returns, settings.trend_bars).sum(axis=-1)
     spread = _rolling(log_returns, settings.volatility_bars).std(axis=-1)
-    return (
-        _after_warm_up(trend, len(returns)),
-        _after_warm_up(spread, len(returns)),
-    )
+    return (_after_warm_up(trend, len(returns)), _after_warm_up(spread, len(returns)))
 
 
 def thresholds_of(

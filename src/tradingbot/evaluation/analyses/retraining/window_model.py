@@ -13,13 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tradingbot.envs.world import select_symbols, with_probabilities
-from tradingbot.supervised import (
-    FitConfig,
-    FoldConfig,
-    LabelConfig,
-    build_classifier,
-    fit_model,
-)
+from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig, build_classifier, fit_model
 from tradingbot.supervised.model_files import read_manifest
 from tradingbot.supervised.model_store import NO_MODEL, models_folder
 from tradingbot.training.config import TrainConfig

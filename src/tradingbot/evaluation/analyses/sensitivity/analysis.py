@@ -14,10 +14,6 @@ def measure_sensitivity(subject: EvaluatedRun, settings: SensitivitySettings) ->
         DataError: If the test part has too few bars.
     """
     setting = Setting(
-        subject.data.world,
-        subject.env,
-        subject.policy,
-        subject.bars("test"),
-        subject.bars_per_year,
+        subject.data.world, subject.env, subject.policy, subject.bars("test"), subject.bars_per_year
     )
     return sweep(setting, settings)

@@ -176,12 +176,7 @@ def _rows(axis: Axis, values: Sequence[float], played: Sequence[Backtest]) -> li
 
 
 def _row(
-    axis: Axis,
-    value: float,
-    returns: FloatArray,
-    bars_per_year: float,
-    *,
-    portfolio: FloatArray,
+    axis: Axis, value: float, returns: FloatArray, bars_per_year: float, *, portfolio: FloatArray
 ) -> SensitivityRow:
     return SensitivityRow(
         axis=axis,

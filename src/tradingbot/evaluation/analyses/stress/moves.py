@@ -86,9 +86,7 @@ def _closes_before(bars: BarArrays, first_bar: int) -> FloatArray:
     """Return the last close before each bar from `first_bar` on; NaN where there was none."""
     if not 0 <= first_bar < len(bars.close):
         raise DataError(
-            "a bar to begin at must be on the grid",
-            was=first_bar,
-            where=f"{len(bars.close)} bars",
+            "a bar to begin at must be on the grid", was=first_bar, where=f"{len(bars.close)} bars"
         )
     place = np.where(np.isfinite(bars.close), np.arange(len(bars.close))[:, None], 0)
     np.maximum.accumulate(place, axis=0, out=place)
