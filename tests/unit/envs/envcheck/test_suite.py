@@ -54,6 +54,22 @@ def test_environment_without_probe_is_judged_only_where_prices_do_not_matter() -
     assert card.environment == "make_reference"
 
 
+def test_action_space_without_a_nan_is_not_judged_by_one() -> None:
+    class Switches(ReferenceEnv):
+        def __init__(self) -> None:
+            super().__init__(dictate(gap(20)))
+            self.action_space = gymnasium.spaces.MultiBinary(1)
+
+        def step(self, action: Any) -> Any:
+            return super().step(float(action[0]))
+
+    card = run_checks(Switches)
+
+    (finding,) = [each for each in card.findings if each.check == "nan_action_is_safe"]
+    assert finding.verdict is CheckVerdict.UNTESTABLE
+    assert "MultiBinary" in finding.says
+
+
 def test_factory_of_a_faulty_environment_fails_without_a_probe() -> None:
     class Forgetful(ReferenceEnv):
         def reset(self, **options: Any) -> Any:

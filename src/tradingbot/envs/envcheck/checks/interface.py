@@ -120,8 +120,9 @@ def nan_action_is_safe(probe: EnvProbe) -> CheckOutcome:
     """Buy, then send NaN: it must be refused, or leave position and numbers as they were."""
     env = build(probe, bars.flat())
     before = play(env, probe, (Intent.BUY, Intent.HOLD) if probe.dictates else ())
+    not_a_number = _not_a_number(env)
     try:
-        observation, reward, _, _, info = env.step(_not_a_number(env))
+        observation, reward, _, _, info = env.step(not_a_number)
     except Exception as e:
         return make_outcome(True, f"refused with {type(e).__name__}")
     held, units = before.last.account.units, probe.units(env, info)
