@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from tradingbot.networks.encoders.mlp import WindowMLP
 from tradingbot.networks.encoders.recurrent import RecurrentEncoder
-from tradingbot.supervised.gru import GatedEncoder
+from tradingbot.supervised.move_network import GatedEncoder
 from tradingbot.supervised.network_classifier import FittedNetwork
 
 Window = NDArray[np.float32]

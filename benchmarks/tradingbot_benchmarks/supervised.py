@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tradingbot.data.sources.source import Progress
+from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import DataError
 from tradingbot.envs.synthetic_market import inputs_of_market, synthetic_market
@@ -32,7 +32,7 @@ from tradingbot.supervised import (
     table_of_inputs,
 )
 from tradingbot.supervised.boosting import FittedTrees
-from tradingbot.supervised.forward_folds import FoldConfig, rows_to_learn
+from tradingbot.supervised.fitting import FoldConfig, rows_to_learn
 from tradingbot.supervised.network_classifier import FittedNetwork
 from tradingbot_benchmarks.network_reference import reference_network
 from tradingbot_benchmarks.record import BenchRecord
@@ -94,7 +94,9 @@ def _fit(name: str, table: ModelTable) -> FittedClassifier:
     """Fit as a user would, on the first 70 % of the bars."""
     labels = LabelConfig()
     rows = rows_to_learn(IndexRange(0, int(0.7 * table.n_bars)), FoldConfig(), labels)
-    return build_classifier(name).fit(table, label_moves(table.closes, labels), rows, seed=0)
+    return build_classifier(name).fit(
+        table, label_moves(table.closes, labels), rows, seed=0, progress=ignore_progress
+    )
 
 
 def _plain(model: FittedClassifier) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:

@@ -21,7 +21,7 @@ FACADE = """
 import sys
 import tradingbot as tb
 from tradingbot.configuration.files import preset_folder
-from tradingbot.evaluation.real_facts import load_real_facts
+from tradingbot.evaluation.dataset_facts import load_real_facts
 from importlib.resources import files
 
 assert {root!r} not in tb.__file__, tb.__file__

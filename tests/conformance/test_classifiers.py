@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from fixtures.supervised_tables import CONFIG, TRAIN, cut_table, market_table, quick_classifier
+from tradingbot.data.sources.source import ignore_progress
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import DataError
 from tradingbot.supervised import CLASSIFIERS, FitRows, FittedClassifier, label_moves
-from tradingbot.supervised.forward_folds import rows_to_learn
+from tradingbot.supervised.fitting import rows_to_learn
 
 NAMES = tuple(CLASSIFIERS)
 
@@ -20,7 +21,7 @@ def fit(name: str, *, seed: int = 0) -> FittedClassifier:
     table = market_table()
     rows = rows_to_learn(TRAIN, CONFIG.folds, CONFIG.labels)
     return quick_classifier(name).fit(
-        table, label_moves(table.closes, CONFIG.labels), rows, seed=seed
+        table, label_moves(table.closes, CONFIG.labels), rows, seed=seed, progress=ignore_progress
     )
 
 
@@ -118,8 +119,10 @@ def test_fit_reads_no_bar_outside_its_rows(name: str) -> None:
     other = type(table)(values, table.valid, table.closes, table.names, table.symbols)
     kind = quick_classifier(name)
 
-    plain = kind.fit(table, labels, rows, seed=0).probabilities(table)
-    changed = kind.fit(other, other_labels, rows, seed=0).probabilities(table)
+    plain = kind.fit(table, labels, rows, seed=0, progress=ignore_progress).probabilities(table)
+    changed = kind.fit(other, other_labels, rows, seed=0, progress=ignore_progress).probabilities(
+        table
+    )
 
     assert np.array_equal(plain, changed)
 
@@ -131,4 +134,4 @@ def test_nothing_to_learn_from_is_refused(name: str) -> None:
     before_features = FitRows(IndexRange(0, 50), IndexRange(50, 90))
 
     with pytest.raises(DataError):
-        quick_classifier(name).fit(table, labels, before_features, seed=0)
+        quick_classifier(name).fit(table, labels, before_features, seed=0, progress=ignore_progress)

@@ -13,8 +13,8 @@ from tradingbot.agents import rule_policy
 from tradingbot.data.synthetic.registry import generate
 from tradingbot.envs.build_world import world_from_bars
 from tradingbot.envs.world import World
+from tradingbot.evaluation.backtest.baselines import TargetTable, oracle_policy
 from tradingbot.evaluation.oracle.action_rule import DEFAULT_COST_FRAC, Information
-from tradingbot.evaluation.oracle_policy import TargetTable, oracle_policy
 from tradingbot.evaluation.rollout import roll_out, sleeve_config
 from tradingbot.rewards.presets import REWARD_PRESETS
 

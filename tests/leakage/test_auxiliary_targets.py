@@ -13,7 +13,7 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.domain.seeding import stream
 from tradingbot.envs import World, synthetic_world
 from tradingbot.envs.auxiliary import auxiliary_targets
-from tradingbot.evaluation.expert_actions import expert_actions
+from tradingbot.evaluation.demonstrations import expert_actions
 from tradingbot.learning.pretraining.targets import AuxiliaryTarget
 
 TRAIN = IndexRange(0, 450)

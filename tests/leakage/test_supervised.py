@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from fixtures.supervised_tables import CONFIG, TRAIN, market_inputs, market_table, quick_classifier
+from tradingbot.data.sources.source import ignore_progress
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import DataError
 from tradingbot.features.causality.prover import ProofPlan, prove_causal
 from tradingbot.features.causality.subject import (
     CausalityReport,
+    Output,
     ProofContext,
     ProofSubject,
     Rows,
@@ -22,15 +24,45 @@ from tradingbot.features.causality.subject import (
 )
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.panel import panel_specs
+from tradingbot.features.spec import FeatureSpec
 from tradingbot.supervised import LabelConfig, ModelTable, fit_model, label_moves, table_of_inputs
 from tradingbot.supervised.calibration import Calibration
-from tradingbot.supervised.causality import fitted_subject, refitted_subject, register_model
-from tradingbot.supervised.forward_folds import forward_folds, rows_to_learn
+from tradingbot.supervised.causality import fitted_subject, register_model
+from tradingbot.supervised.classifier import Classifier, ProbabilityArray
+from tradingbot.supervised.fitting import FitConfig, forward_folds, rows_to_learn
 from tradingbot.supervised.probability_model import ModelStage, ProbabilityModel
 
 SPECS = panel_specs(market_inputs().covariates)
 STARTS = tuple(fold.tests[0].start for fold in forward_folds(TRAIN, CONFIG.folds, CONFIG.labels))
 PLAN = ProofPlan((*STARTS, TRAIN.stop), common_rounds=4, staggered_rounds=0, seed=2)
+
+
+def refitted_subject(
+    name: str,
+    classifier: Classifier,
+    train: IndexRange,
+    config: FitConfig,
+    specs: Sequence[FeatureSpec],
+) -> ProofSubject:
+    """Claim the probabilities (T, N, 3) of a model that is fitted on the market it is given."""
+
+    def compute(inputs: MarketInputs) -> Mapping[str, Output]:
+        table = table_of_inputs(inputs, specs)
+        try:
+            model = fit_model(classifier, table, train, config).model
+        except DataError:  # too short, or a future without bars: nothing is known
+            return {
+                "probabilities": claimed_rows(
+                    np.full((*table.valid.shape, 3), 1.0 / 3.0, np.float32)
+                )
+            }
+        return {"probabilities": claimed_rows(model.probabilities(table))}
+
+    return ProofSubject(name, compute)
+
+
+def claimed_rows(chances: ProbabilityArray) -> Rows:
+    return Rows(np.ascontiguousarray(chances.swapaxes(0, 1)))
 
 
 def prove(subject: ProofSubject) -> CausalityReport:
@@ -93,7 +125,7 @@ def refit(
             rows = rows_to_learn(learn, CONFIG.folds, CONFIG.labels)
             part = IndexRange(asked.start, stop)
             try:
-                fitted = kind.fit(table, labels, rows, seed=0)
+                fitted = kind.fit(table, labels, rows, seed=0, progress=ignore_progress)
             except DataError:  # a future without bars
                 continue
             chances[:, asked.start : stop] = fitted.probabilities(table, part)

@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 
 from fixtures.trading_worlds import small_world
-from tradingbot.agents.baselines.random_targets import RandomTargets
+from tradingbot.agents.baselines.market_rules import RandomTargets
 from tradingbot.agents.policy import Policy, PolicyInputs
+from tradingbot.data.splits import IndexRange
 from tradingbot.envs.config import EnvConfig
 from tradingbot.evaluation.backtest import PolicyUnderTest, sleeve_config
-from tradingbot.evaluation.backtest import native as native_module
+from tradingbot.evaluation.backtest import native_lanes as native_module
 from tradingbot.evaluation.backtest.backtests import simulate_policies
 from tradingbot.evaluation.backtest.simulation_record import SimulationRecord
 from tradingbot.market import program_cache as cache
@@ -70,7 +71,9 @@ def tracks(config: EnvConfig, policies: list[Policy], **options: object) -> list
         for delay, costs in ((0, None), (1, COST_PROFILES["retail"]), (3, None))
     ]
     return [
-        simulate_policies(small_world(), config, policies, FIRST, LAST, native=native, **options)
+        simulate_policies(
+            small_world(), config, policies, IndexRange(FIRST, LAST + 1), native=native, **options
+        )
         for native in (False, True)
     ]
 

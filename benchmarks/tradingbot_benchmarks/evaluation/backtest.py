@@ -14,10 +14,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tradingbot.agents.baselines.sma_cross import cross_targets
-from tradingbot.agents.baselines.target_table import table_of
+from tradingbot.agents.baselines.market_rules import table_of
+from tradingbot.agents.baselines.price_rules import cross_targets
 from tradingbot.agents.network_policy import NetworkPolicy
 from tradingbot.agents.policy import Policy
+from tradingbot.data.splits import IndexRange
 from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population.layout import market_table
@@ -174,8 +175,7 @@ def _backtest(world: World, config: EnvConfig, policy: Policy, size: BenchSize) 
         policy,
         name="bench",
         bars_per_year=_BARS_PER_YEAR,
-        first_bar=size.first_bar,
-        last_bar=size.first_bar + size.n_bars,
+        bars=IndexRange(size.first_bar, size.first_bar + size.n_bars + 1),
     )
 
 

@@ -1,17 +1,22 @@
-"""A rule as an expert in the task of learners: sees what agents see, answers in their actions."""
+"""A rule as a teacher: an expert in the task of learners, or its actions as classes to learn."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from tradingbot.agents.policy import Policy, PolicyInputs, apply_no_trade_band
 from tradingbot.domain.action import Action
 from tradingbot.domain.errors import ConfigError
+from tradingbot.envs.batch.observation import rows_of
 from tradingbot.envs.population import PRIVATE_NAMES, PopulationTask
+from tradingbot.envs.world import World
 from tradingbot.learning.task import Observation
+from tradingbot.market.observation import PRIVATE_FEATURES
 
 _SIZE = "size"
 
@@ -68,3 +73,29 @@ def _codes(wanted: Tensor, held: Tensor, allowed: Tensor) -> Tensor:
     code = torch.where(wanted > held, buy, torch.where(wanted < held, sell, hold))
     possible = allowed.gather(-1, code[..., None]).squeeze(-1)
     return torch.where(possible, code, hold)
+
+
+_NAMES = tuple(feature.name for feature in PRIVATE_FEATURES)
+
+
+def expert_actions(world: World, policy: Policy) -> NDArray[np.int64]:
+    """Follow a rule through every symbol of a world, from the first bar to the last.
+
+    Positions begin flat and become what was asked for, at once and without costs; of its account
+    a rule sees the position only, all else is 0. Action t needs nothing after bar t.
+
+    Returns:
+        (N, T) 0 sell, 1 hold, 2 buy at the close of bar t: `envs.auxiliary.EXPERT_ACTIONS`.
+    """
+    features, regimes = rows_of(world.features), rows_of(world.regimes)
+    first_row = torch.arange(world.n_symbols) * world.n_bars
+    actions = torch.ones(world.n_symbols, world.n_bars, dtype=torch.int64)
+    private = torch.zeros(len(_NAMES), world.n_symbols, dtype=features.dtype)
+    for bar in range(world.n_bars):
+        row = first_row + bar
+        held = private[_NAMES.index("size")]
+        target = policy(PolicyInputs(row, features[row], regimes[row], private))
+        actions[:, bar] += (target > held).long() - (target < held).long()
+        private = private.clone()
+        private[_NAMES.index("size")] = target
+    return actions.numpy()

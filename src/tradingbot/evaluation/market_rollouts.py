@@ -21,8 +21,7 @@ from tradingbot.envs.price_world import world_of_prices
 from tradingbot.envs.synthetic_market import inputs_of_market
 from tradingbot.envs.world import World, cut_world
 from tradingbot.evaluation.backtest import bars_between, baseline, sleeve_config
-from tradingbot.evaluation.backtest.baselines import warm_up_bars
-from tradingbot.evaluation.oracle_policy import ORACLES, oracle_policy
+from tradingbot.evaluation.backtest.baselines import ORACLES, oracle_policy, warm_up_bars
 from tradingbot.evaluation.performance.measure import policy_performance
 from tradingbot.evaluation.performance.record import PolicyPerformance
 from tradingbot.evaluation.policy_names import is_run
@@ -93,13 +92,7 @@ def market_of_prices(dataset: Dataset, workspace: Path) -> RolloutMarket:
     word = "synthetic" if provenance.synthetic else "observed"
     label = f"dataset {dataset.id[:8]}, {word}"
     world = world_of_prices(read_inputs(dataset), label=label, synthetic=provenance.synthetic)
-    market = regenerate(provenance) if provenance.has_latent_state else None
-    return RolloutMarket(
-        world,
-        market,
-        _bars_per_year(world, provenance),
-        lambda: market_of_dataset(dataset, workspace).world,
-    )
+    return _stored_market(world, provenance, lambda: market_of_dataset(dataset, workspace).world)
 
 
 def market_of_dataset(
@@ -125,9 +118,11 @@ def market_of_panel(
     panel: Panel, provenance: Provenance, *, start: date | None = None, end: date | None = None
 ) -> RolloutMarket:
     """Make an opened panel a market to trade on; see `market_of_dataset`."""
-    world = _days(world_from_panel(panel), start, end)
-    market = regenerate(provenance) if provenance.has_latent_state else None
-    return RolloutMarket(world, market, _bars_per_year(world, provenance))
+    world = world_from_panel(panel)
+    if start is not None or end is not None:
+        bars = bars_between(world, start, end)
+        world = cut_world(world, bars.start, bars.stop - 1)
+    return _stored_market(world, provenance)
 
 
 def market_of_source(source: SyntheticSource, *, prices_alone: bool = False) -> RolloutMarket:
@@ -245,11 +240,11 @@ def default_policies(subject: RolloutMarket) -> Sequence[str]:
     return (*USUAL_RULES, "oracle") if subject.market is not None else USUAL_RULES
 
 
-def _days(world: World, start: date | None, end: date | None) -> World:
-    if start is None and end is None:
-        return world
-    bars = bars_between(world, start, end)
-    return cut_world(world, bars.start, bars.stop - 1)
+def _stored_market(
+    world: World, provenance: Provenance, scaled: Callable[[], World] | None = None
+) -> RolloutMarket:
+    market = regenerate(provenance) if provenance.has_latent_state else None
+    return RolloutMarket(world, market, _bars_per_year(world, provenance), scaled)
 
 
 def _bars_per_year(world: World, provenance: Provenance) -> float:

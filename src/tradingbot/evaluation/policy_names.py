@@ -15,7 +15,7 @@ RULE_NAMES = (
 )
 """Those of `agents.RULES`, which takes seconds to import."""
 ORACLE_NAMES = ("omniscient", "oracle")
-"""Those of `evaluation.oracle_policy.ORACLES`."""
+"""Those of `evaluation.backtest.baselines.ORACLES`."""
 
 
 def is_run(text: str) -> bool:

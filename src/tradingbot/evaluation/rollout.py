@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.agents.policy import Policy
+from tradingbot.data.sources.source import Progress, ignore_progress
+from tradingbot.data.splits import IndexRange
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, Trades, backtest_all
 from tradingbot.evaluation.backtest.backtests import as_one_episode
-from tradingbot.evaluation.backtest.simulation import Progress
-from tradingbot.evaluation.backtest.sleeves import sleeve_config
+from tradingbot.evaluation.backtest.terms import sleeve_config
 
 __all__ = ["AccountFigures", "PolicyRollout", "account_figures", "roll_out", "sleeve_config"]
 FloatArray = NDArray[np.float64]
@@ -117,7 +118,7 @@ def roll_out(
     policies: Mapping[str, Policy],
     *,
     bars_per_year: float = 1.0,
-    progress: Progress | None = None,
+    progress: Progress = ignore_progress,
 ) -> PolicyRollout:
     """Let every policy trade every symbol, from the first usable bar to the last.
 
@@ -138,7 +139,7 @@ def roll_out(
         config,
         [PolicyUnderTest(name, policy) for name, policy in policies.items()],
         bars_per_year=bars_per_year,
-        first_bar=first,
+        bars=IndexRange(first, world.n_bars),
         progress=progress,
     )
     closes = world.prices[:, first:, 3].T

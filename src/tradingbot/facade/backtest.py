@@ -21,7 +21,7 @@ from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest import Backtest, bars_between, baseline, sleeve_config
 from tradingbot.evaluation.backtest import backtest as backtest_one
 from tradingbot.evaluation.backtest.baselines import own_strategy, warm_up_bars
-from tradingbot.evaluation.backtest.period import ready_bars
+from tradingbot.evaluation.backtest.terms import ready_bars
 from tradingbot.evaluation.pipeline.backtests import BacktestFigures, figures_of
 from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.facade.bars import Bars
@@ -171,8 +171,7 @@ def backtest(  # noqa: PLR0913 - what identifies a backtest, by name
             each.make(world),
             name=name,
             bars_per_year=data.bars_per_year,
-            first_bar=period.start,
-            last_bar=period.stop - 1,
+            bars=period,
             delay_bars=delay_bars,
         )
         for name, each in zip(_unique([_name_of(each) for each in policies]), asked, strict=True)

@@ -15,7 +15,7 @@ from tradingbot.domain.seeding import stream
 from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.synthetic_market import inputs_of_market, synthetic_market
 from tradingbot.envs.world import World
-from tradingbot.evaluation.backtest.strategy_check import require_causal
+from tradingbot.evaluation.backtest.look_ahead import require_causal
 from tradingbot.facade.bars import Bars
 from tradingbot.facade.data import as_traded
 from tradingbot.facade.environments import make_env

@@ -19,8 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tradingbot.agents.loading import build_policy
-from tradingbot.agents.network_policy import NetworkPolicy
+from tradingbot.agents.network_policy import NetworkPolicy, build_policy
 from tradingbot.agents.policy import PolicyInputs
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.features.scaling import Scaler

@@ -12,48 +12,38 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tradingbot.data.sources.source import Progress
 from tradingbot.data.splits import IndexRange
-from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import MissingExtraError, StorageError
 from tradingbot.domain.seeding import stream
-from tradingbot.supervised.classifier import FitRows, ProbabilityArray, Progress, samples
+from tradingbot.supervised.classifier import FitRows, ProbabilityArray, labelled_rows
 from tradingbot.supervised.labels import CLASSES, LabelArray
 from tradingbot.supervised.table import ModelTable
 
 
 @dataclass(frozen=True)
-class BoostingConfig:
+class BoostingConfig(CheckedFields):
     """Size of the trees and how many are grown."""
 
-    n_leaves: int = 15
+    n_leaves: int = bounded(15, "[2, 4096]")
     """Leaves of a tree."""
-    min_leaf_bars: int = 200
+    min_leaf_bars: int = bounded(200, ">= 1")
     """Bars in a leaf, at least."""
-    learning_rate: float = 0.05
+    learning_rate: float = bounded(0.05, "(0, 1]")
     """Share of a tree that is added."""
-    max_rounds: int = 300
+    max_rounds: int = bounded(300, ">= 1")
     """Rounds of three trees, at most."""
-    patience: int = 20
+    patience: int = bounded(20, ">= 1")
     """Rounds without a better log loss on later bars after which growing stops."""
-    feature_frac: float = 0.8
+    feature_frac: float = bounded(0.8, "(0, 1]")
     """Share of the features a tree may use."""
-    ridge: float = 1.0
+    ridge: float = bounded(1.0, ">= 0")
     """Penalty on squared leaf values."""
-    max_bins: int = 63
+    max_bins: int = bounded(63, "[2, 255]")
     """Values a feature is rounded to."""
-    threads: int = 1
+    threads: int = bounded(1, ">= 1")
     """Processor threads; results do not depend on them."""
-
-    def __post_init__(self) -> None:
-        """Refuse settings that cannot be."""
-        require_kinds(self)
-        for name in ("min_leaf_bars", "max_rounds", "patience", "threads"):
-            require(getattr(self, name) >= 1, f"{name} must be 1 or more", self)
-        require(2 <= self.n_leaves <= 4_096, "n_leaves must be in [2, 4096]", self)
-        require(2 <= self.max_bins <= 255, "max_bins must be in [2, 255]", self)
-        require(0.0 < self.learning_rate <= 1.0, "learning_rate must be in (0, 1]", self)
-        require(0.0 < self.feature_frac <= 1.0, "feature_frac must be in (0, 1]", self)
-        require(self.ridge >= 0.0, "ridge must not be negative", self)
 
 
 @dataclass(frozen=True)
@@ -64,32 +54,27 @@ class BoostingClassifier:
     suffix: str = ".txt"
 
     def fit(
-        self,
-        table: ModelTable,
-        labels: LabelArray,
-        rows: FitRows,
-        *,
-        seed: int,
-        progress: Progress | None = None,
+        self, table: ModelTable, labels: LabelArray, rows: FitRows, *, seed: int, progress: Progress
     ) -> FittedTrees:
         """See `Classifier.fit`."""
         lightgbm = _lightgbm()
         config = self.config
-        seen, answers = _rows(table, labels, rows.fit)
-        later, later_answers = _rows(table, labels, rows.stop)
+        seen, answers = labelled_rows(table, labels, rows.fit)
+        later, later_answers = labelled_rows(table, labels, rows.stop)
         options = {"max_bin": config.max_bins, "verbosity": -1, "num_threads": config.threads}
         names = [f"f{index}" for index in range(len(table.names))]
         training = lightgbm.Dataset(seen, answers, feature_name=names, params=options)
         stopping = lightgbm.Dataset(later, later_answers, reference=training, params=options)
-        callbacks = [lightgbm.early_stopping(config.patience, verbose=False)]
-        if progress is not None:
-            callbacks.append(_reporter(progress, config.max_rounds))
+
+        def report(environment: Any) -> None:
+            progress(environment.iteration + 1, config.max_rounds, "trees")
+
         booster = lightgbm.train(
             _parameters(config, seed),
             training,
             num_boost_round=config.max_rounds,
             valid_sets=[stopping],
-            callbacks=callbacks,
+            callbacks=[lightgbm.early_stopping(config.patience, verbose=False), report],
         )
         text = booster.model_to_string(num_iteration=booster.best_iteration)
         return FittedTrees(config, text, table.names)
@@ -159,21 +144,6 @@ def _parameters(config: BoostingConfig, seed: int) -> dict[str, Any]:
         "force_row_wise": True,
         "verbosity": -1,
     }
-
-
-def _rows(
-    table: ModelTable, labels: LabelArray, part: IndexRange
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    places = samples(table, labels, part)
-    symbol, bar = places[:, 0], places[:, 1]
-    return table.values[symbol, bar], labels[symbol, bar].astype(np.int64)
-
-
-def _reporter(progress: Progress, total: int) -> Any:
-    def report(environment: Any) -> None:
-        progress(environment.iteration + 1, total, "trees")
-
-    return report
 
 
 def _lightgbm() -> Any:

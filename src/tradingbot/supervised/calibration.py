@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradingbot.supervised.labels import UNKNOWN, LabelArray
+from tradingbot.supervised.labels import UNKNOWN, FloatArray, LabelArray
 
-FloatArray = NDArray[np.float64]
 Real = NDArray[np.floating[Any]]
 
 _LEAST = 1e-9
@@ -120,5 +119,4 @@ def _loss(
 
 def _softmax(logits: FloatArray) -> FloatArray:
     powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    chance: FloatArray = powers / powers.sum(axis=-1, keepdims=True)
-    return chance
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))

@@ -7,10 +7,11 @@ from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
 
-from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.domain.errors import require_known
 from tradingbot.supervised.boosting import BoostingClassifier, BoostingConfig
 from tradingbot.supervised.classifier import Classifier
-from tradingbot.supervised.network_classifier import NetworkClassifier, NetworkConfig
+from tradingbot.supervised.move_network import NetworkConfig
+from tradingbot.supervised.network_classifier import NetworkClassifier
 
 _Maker = Callable[[Mapping[str, Any]], Classifier]
 
@@ -39,11 +40,8 @@ def build_classifier(name: str, settings: Mapping[str, Any] | None = None) -> Cl
         >>> build_classifier("gru", {"width": 16}).config.width
         16
     """
-    if name not in CLASSIFIERS:
-        raise ConfigError(
-            "model must be a known one", was=repr(name), remedy=suggest(name, CLASSIFIERS)
-        )
-    return CLASSIFIERS[name](settings or {})
+    make = CLASSIFIERS[require_known(name, CLASSIFIERS, "model must be a known one")]
+    return make(settings or {})
 
 
 def _recurrent(given: Mapping[str, Any], kind: str) -> NetworkConfig:
@@ -54,10 +52,6 @@ def _recurrent(given: Mapping[str, Any], kind: str) -> NetworkConfig:
 def _config(kind_of_config: type[Any], given: Mapping[str, Any], **fixed: str) -> Any:
     known = {field.name for field in fields(kind_of_config)} - set(fixed)
     for name in given:
-        if name not in known and (name not in fixed or given[name] != fixed[name]):
-            raise ConfigError(
-                "setting of a model must be a known one",
-                was=repr(name),
-                remedy=suggest(name, known),
-            )
+        if name not in fixed or given[name] != fixed[name]:
+            require_known(name, known, "setting of a model must be a known one")
     return kind_of_config(**{**given, **fixed})

@@ -1,31 +1,33 @@
 """The proof that probabilities know nothing of the future, as subjects of the causality prover.
 
 `fitted_subject` takes the fitted stages as they are: it proves that features and stages read no
-later bar. `refitted_subject` fits everything again inside, from the market it is given: it also
-proves that labels, folds, early stopping and calibration keep to the past.
+later bar. The leakage tests also fit everything again inside, from the market they are given: that
+proves that labels, folds, early stopping and calibration keep to the past. Stored models take part
+in the proof of the panel that they judge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 
-from tradingbot.data.splits import IndexRange
-from tradingbot.domain.errors import DataError
 from tradingbot.features.causality.subject import (
     Output,
     ProofContext,
     ProofSubject,
     Rows,
     register_subject,
+    unregister_subject,
 )
 from tradingbot.features.inputs import MarketInputs
+from tradingbot.features.panel import Panel
 from tradingbot.features.spec import FeatureSpec
-from tradingbot.supervised.classifier import Classifier, ProbabilityArray
-from tradingbot.supervised.fitting import FitConfig, fit_model
+from tradingbot.supervised.model_files import list_models, models_folder, open_model
 from tradingbot.supervised.probability_model import ProbabilityModel
-from tradingbot.supervised.table import table_of_inputs
+from tradingbot.supervised.table import table_of_inputs, table_of_panel
 
 OUTPUT = "probabilities"
 
@@ -36,31 +38,12 @@ def fitted_subject(
     """Claim the probabilities (T, N, 3) of a fitted model, whose weights are constants.
 
     That the weights themselves keep to the past is what `Stage` demands by its bars, and what
-    `refitted_subject` proves.
+    the leakage tests prove by fitting again inside.
     """
 
     def compute(inputs: MarketInputs) -> Mapping[str, Output]:
-        return {OUTPUT: _rows(model.probabilities(table_of_inputs(inputs, specs)))}
-
-    return ProofSubject(name, compute)
-
-
-def refitted_subject(
-    name: str,
-    classifier: Classifier,
-    train: IndexRange,
-    config: FitConfig,
-    specs: Sequence[FeatureSpec],
-) -> ProofSubject:
-    """Claim the probabilities (T, N, 3) of a model that is fitted on the market it is given."""
-
-    def compute(inputs: MarketInputs) -> Mapping[str, Output]:
-        table = table_of_inputs(inputs, specs)
-        try:
-            model = fit_model(classifier, table, train, config).model
-        except DataError:  # too short, or a future without bars: nothing is known
-            return {OUTPUT: _rows(np.full((*table.valid.shape, 3), 1.0 / 3.0, np.float32))}
-        return {OUTPUT: _rows(model.probabilities(table))}
+        chances = model.probabilities(table_of_inputs(inputs, specs))
+        return {OUTPUT: Rows(np.ascontiguousarray(chances.swapaxes(0, 1)))}
 
     return ProofSubject(name, compute)
 
@@ -76,5 +59,32 @@ def register_model(name: str, model: ProbabilityModel) -> str:
     return subject
 
 
-def _rows(chances: ProbabilityArray) -> Rows:
-    return Rows(np.ascontiguousarray(chances.swapaxes(0, 1)))
+@contextmanager
+def registered_models(panel: Panel, workspace: Path) -> Iterator[tuple[str, ...]]:
+    """Register the models of a workspace that were fitted on a panel, for as long as it is proved.
+
+    Models of other data cannot be joined to this panel, and one whose manifest cannot be read to
+    none at all: neither has anything to be proved here.
+
+    Args:
+        panel: Whose features they were fitted on; it needs no certificate yet.
+        workspace: Where models are stored.
+
+    Yields:
+        Names of the subjects.
+
+    Raises:
+        StorageError: If a model of this panel is damaged.
+    """
+    lines = [line for line in list_models(workspace) if line.manifest is not None]
+    sha256 = table_of_panel(panel).sha256 if lines else ""
+    subjects: list[str] = []
+    try:
+        for line in lines:
+            if line.manifest is not None and line.manifest.data.data_sha256 == sha256:
+                model, _ = open_model(models_folder(workspace), line.name)
+                subjects.append(register_model(line.name, model))
+        yield tuple(subjects)
+    finally:
+        for subject in subjects:
+            unregister_subject(subject)

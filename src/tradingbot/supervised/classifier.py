@@ -5,7 +5,6 @@ Each kind is a file of its own, named in `catalogue`; folds, calibration and fil
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,13 +12,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tradingbot.data.sources.source import Progress
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import DataError
 from tradingbot.supervised.labels import UNKNOWN, LabelArray
 from tradingbot.supervised.table import ModelTable
 
 ProbabilityArray = NDArray[np.float32]
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
@@ -68,13 +67,7 @@ class Classifier(Protocol):
         """End of the name of its files."""
 
     def fit(
-        self,
-        table: ModelTable,
-        labels: LabelArray,
-        rows: FitRows,
-        *,
-        seed: int,
-        progress: Progress | None = None,
+        self, table: ModelTable, labels: LabelArray, rows: FitRows, *, seed: int, progress: Progress
     ) -> FittedClassifier:
         """Learn from the bars of `rows` alone; the same arguments give the same model.
 
@@ -117,3 +110,15 @@ def samples(table: ModelTable, labels: LabelArray, part: IndexRange) -> NDArray[
         )
     found[:, 1] += part.start
     return found
+
+
+def labelled_rows(
+    table: ModelTable, labels: LabelArray, part: IndexRange
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return what is seen (K, F) and the classes (K,) of the labelled valid bars of a part.
+
+    Raises:
+        DataError: If there is none.
+    """
+    symbol, bar = samples(table, labels, part).T
+    return table.values[symbol, bar], labels[symbol, bar].astype(np.int64)

@@ -1,5 +1,9 @@
 """Fits a model of all stages: folds that look back, then the whole training part.
 
+Each block of the training part is judged by models of its past. Ordinary out-of-fold probabilities
+of an early block come from models fitted on later ones; they are out of sample and still know the
+future. Expanding folds lose the first block and nothing else.
+
 Each stage is calibrated on the blocks before it, which its classifiers had not seen when they were
 asked; the first stage, which has none, on the bars that said when to stop.
 """
@@ -8,25 +12,80 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tradingbot.data.splits import IndexRange
-from tradingbot.domain.errors import DataError
+from tradingbot.data.folds import Fold
+from tradingbot.data.sources.source import Progress, ignore_progress
+from tradingbot.data.splits import Gap, IndexRange
+from tradingbot.domain.checks import CheckedFields, bounded
+from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.supervised.calibration import Calibration, fit_calibration
-from tradingbot.supervised.classifier import (
-    Classifier,
-    FitRows,
-    FittedClassifier,
-    ProbabilityArray,
-    Progress,
-)
-from tradingbot.supervised.forward_folds import FoldConfig, forward_folds, rows_to_learn
+from tradingbot.supervised.classifier import Classifier, FitRows, FittedClassifier, ProbabilityArray
 from tradingbot.supervised.labels import UNKNOWN, LabelArray, LabelConfig, label_moves, purge_labels
 from tradingbot.supervised.probability_model import ModelStage, ProbabilityModel
 from tradingbot.supervised.scores import Scores, base_rates, score
 from tradingbot.supervised.table import ModelTable
+
+
+@dataclass(frozen=True)
+class FoldConfig(CheckedFields):
+    """How the training part is cut."""
+
+    n_blocks: int = bounded(6, "[2, 1000]")
+    """Equal blocks of the training part; the first has no past and gets thirds."""
+    embargo_bars: int = bounded(7, ">= 0")
+    """Bars left free before a block, on top of the labels' horizon."""
+    stop_frac: float = bounded(0.2, "(0, 1)")
+    """Later share of what a model learns from that only says when to stop."""
+
+
+def forward_folds(train: IndexRange, config: FoldConfig, labels: LabelConfig) -> tuple[Fold, ...]:
+    """Cut a training part into expanding folds.
+
+    Fold k learns from everything before block k but for purge (the labels' horizon) and embargo,
+    and is asked about block k.
+
+    Args:
+        train: The training part.
+        config: Blocks and embargo.
+        labels: Their horizon is the purge.
+
+    Raises:
+        ConfigError: If the blocks are not longer than purge and embargo.
+    """
+    apart = labels.horizon_bars + config.embargo_bars
+    size = len(train) // config.n_blocks
+    if size <= 2 * apart + 2:
+        raise ConfigError(
+            "blocks must be longer than twice purge and embargo",
+            was=f"{size} bars",
+            where=f"{len(train)} training bars, {config.n_blocks} blocks, {apart} bars apart",
+            remedy="Use fewer blocks, a shorter horizon or more data",
+        )
+    starts = [train.start + size * block for block in range(config.n_blocks)]
+    ends = [*starts[1:], train.stop]
+    gap = Gap(apart, 0, labels.horizon_bars)
+    return tuple(
+        Fold(train.stop, (IndexRange(train.start, start - apart),), (IndexRange(start, end),), gap)
+        for start, end in zip(starts[1:], ends[1:], strict=True)
+    )
+
+
+def rows_to_learn(part: IndexRange, config: FoldConfig, labels: LabelConfig) -> FitRows:
+    """Divide what a model may learn from: earlier bars to fit, later ones to stop by.
+
+    Labels of neither reach past the end of the part, and labels of the earlier bars do not reach
+    into the later ones.
+    """
+    middle = part.stop - max(labels.horizon_bars + 1, round(config.stop_frac * len(part)))
+    middle = max(part.start, middle)
+    return FitRows(
+        fit=purge_labels(IndexRange(part.start, middle), labels),
+        stop=purge_labels(IndexRange(middle, part.stop), labels),
+    )
 
 
 @dataclass(frozen=True)
@@ -58,7 +117,7 @@ def fit_model(
     train: IndexRange,
     config: FitConfig,
     *,
-    progress: Progress | None = None,
+    progress: Progress = ignore_progress,
 ) -> FittedModel:
     """Fit every stage that the table reaches.
 
@@ -85,10 +144,13 @@ def fit_model(
         if start >= table.n_bars:
             break
         rows = rows_to_learn(learn, config.folds, config.labels)
-        if not all(_is_labelled(labels, table, part) for part in (rows.fit, rows.stop)):
+        learned = (_within(labels, table, part) for part in (rows.fit, rows.stop))
+        if not all((each != UNKNOWN).any() for each in learned):
             continue
         block = IndexRange(start, min(stop, table.n_bars))
-        stages.append(fitted.stage(learn, block, rows, _labelled(progress, number, len(plans))))
+        stages.append(
+            fitted.stage(learn, block, rows, partial(_tell_stage, progress, number, len(plans)))
+        )
     if not stages:
         raise DataError(
             "training bars must hold valid, labelled ones",
@@ -120,7 +182,7 @@ class _Fitting:
     asked: list[tuple[IndexRange, ProbabilityArray]]
 
     def stage(
-        self, learn: IndexRange, block: IndexRange, rows: FitRows, progress: Progress | None
+        self, learn: IndexRange, block: IndexRange, rows: FitRows, progress: Progress
     ) -> ModelStage:
         model = self.classifier.fit(
             self.table, self.labels, rows, seed=self.config.seed, progress=progress
@@ -146,13 +208,8 @@ class _Fitting:
         )
 
     def _answers(self, blocks: Sequence[IndexRange]) -> LabelArray:
-        parts = [
-            np.where(
-                self.table.valid[:, b.start : b.stop], self.labels[:, b.start : b.stop], UNKNOWN
-            )
-            for b in blocks
-        ]
-        return np.concatenate(parts, axis=1).astype(np.int8)
+        parts = [_within(self.labels, self.table, block) for block in blocks]
+        return np.concatenate(parts, axis=1)
 
     def scores(
         self, model: ProbabilityModel, train: IndexRange
@@ -185,21 +242,13 @@ class _Fitting:
         )
 
 
-def _is_labelled(labels: LabelArray, table: ModelTable, part: IndexRange) -> bool:
-    return bool((_within(labels, table, part) != UNKNOWN).any())
-
-
 def _within(labels: LabelArray, table: ModelTable, part: IndexRange) -> LabelArray:
     cut = slice(part.start, part.stop)
     return np.where(table.valid[:, cut], labels[:, cut], UNKNOWN).astype(np.int8)
 
 
-def _labelled(progress: Progress | None, number: int, total: int) -> Progress | None:
-    if progress is None:
-        return None
-    told = progress
-
-    def report(finished: int, steps: int, label: str) -> None:
-        told(number * steps + finished, total * steps, f"model {number + 1} of {total}, {label}")
-
-    return report
+def _tell_stage(
+    progress: Progress, number: int, total: int, finished: int, steps: int, label: str
+) -> None:
+    told = f"model {number + 1} of {total}, {label}"
+    progress(number * steps + finished, total * steps, told)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.data.splits import IndexRange
-from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import DataError
 
 FloatArray = NDArray[np.float64]
@@ -25,31 +25,22 @@ DOWN, FLAT, UP = 0, 1, 2
 UNKNOWN = -1
 """No label: a bar is missing, volatility is not defined yet, or the horizon lies past the end."""
 LabelKind = Literal["horizon", "barriers"]
-_KINDS = ("horizon", "barriers")
 
 
 @dataclass(frozen=True)
-class LabelConfig:
+class LabelConfig(CheckedFields):
     """Which move counts as up, flat or down."""
 
     kind: LabelKind = "horizon"
     """`horizon`: the return over the horizon decides. `barriers`: the first of two barriers that a
     close passes within the horizon decides; flat where none is passed."""
-    horizon_bars: int = 7
+    horizon_bars: int = bounded(7, "[1, 10000]")
     """How many bars ahead; seven hourly bars are a trading day."""
-    barrier_vols: float = 0.43
+    barrier_vols: float = bounded(0.43, "[0, 100]")
     """Distance of the barriers, as a multiple of volatility per bar × √horizon; 0.43 makes three
     classes of equal frequency where returns are normal."""
-    volatility_bars: int = 24
+    volatility_bars: int = bounded(24, "[2, 10000]")
     """Past returns that volatility (root mean square) is measured over."""
-
-    def __post_init__(self) -> None:
-        """Refuse labels that cannot be."""
-        require_kinds(self)
-        require(self.kind in _KINDS, f"kind must be one of {', '.join(_KINDS)}", self)
-        require(1 <= self.horizon_bars <= 10_000, "horizon_bars must be in [1, 10000]", self)
-        require(0.0 <= self.barrier_vols <= 100.0, "barrier_vols must be in [0, 100]", self)
-        require(2 <= self.volatility_bars <= 10_000, "volatility_bars must be in [2, 10000]", self)
 
 
 def label_moves(closes: FloatArray, config: LabelConfig) -> LabelArray:

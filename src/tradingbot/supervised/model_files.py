@@ -10,17 +10,20 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tradingbot.data.atomic import atomic_directory, file_sha256, sweep_temporaries
-from tradingbot.domain.errors import ConfigError, StorageError, UserError, suggest
+from tradingbot.data.splits import Split
+from tradingbot.domain.errors import ConfigError, DataError, StorageError, UserError, suggest
+from tradingbot.envs.world import World, with_probabilities
 from tradingbot.supervised.calibration import Calibration
 from tradingbot.supervised.catalogue import build_classifier
 from tradingbot.supervised.probability_model import ModelStage, ProbabilityModel
+from tradingbot.supervised.table import ModelTable
 
 MANIFEST_FILE = "manifest.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -192,19 +195,14 @@ def open_model(folder: Path, name: str) -> tuple[ProbabilityModel, ModelManifest
                 _refuse("model must have every file its manifest names", "missing", path)
             if file_sha256(path) != record.file_sha256:
                 _refuse("file of a model must be as it was written", "other content", path)
-            calibration = _calibration(record.calibration)
+            figures: dict[str, Any] = {**record.calibration, "n": int(record.calibration["n"])}
             fitted = classifier.read(path, manifest.features)
+            calibration = Calibration(**figures)
             stages.append(ModelStage(record.from_bar, record.seen_until, fitted, calibration))
         return ProbabilityModel(tuple(stages), manifest.features), manifest
     except (KeyError, TypeError, ConfigError) as e:
         was = e.rule if isinstance(e, UserError) else type(e).__name__
         _refuse("model must be of a kind this version knows", was, place, e)
-
-
-def _calibration(figures: dict[str, float]) -> Calibration:
-    return Calibration(
-        figures["inverse_temperature"], figures["down_bias"], figures["up_bias"], int(figures["n"])
-    )
 
 
 def model_names(folder: Path) -> tuple[str, ...]:
@@ -216,3 +214,82 @@ def model_names(folder: Path) -> tuple[str, ...]:
 
 def _refuse(rule: str, was: object, path: Path, cause: Exception | None = None) -> NoReturn:
     raise StorageError(rule, was=was, where=str(path), remedy=_REMEDY) from cause
+
+
+NO_MODEL = "none"
+"""Instead of a model's name: observations show thirds."""
+
+
+@dataclass(frozen=True)
+class ModelLine:
+    """A model in a list; `problem` says why it cannot be read."""
+
+    name: str
+    manifest: ModelManifest | None
+    problem: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedWorld:
+    """A world that shows a model's probabilities."""
+
+    world: World
+    model_sha256: str
+
+    def data_sha256(self, data_sha256: str) -> str:
+        """Hash of the data and of the model they are seen through."""
+        return hashlib.sha256(f"{data_sha256} {self.model_sha256}".encode()).hexdigest()
+
+
+def models_folder(workspace: Path) -> Path:
+    """Where a workspace keeps its models."""
+    return workspace / "models"
+
+
+def list_models(workspace: Path) -> list[ModelLine]:
+    """Read the manifests of all models; damaged ones are named as such."""
+    folder = models_folder(workspace)
+    lines = []
+    for name in model_names(folder):
+        try:
+            lines.append(ModelLine(name, read_manifest(folder, name)))
+        except UserError as e:
+            lines.append(ModelLine(name, None, str(e)))
+    return lines
+
+
+def join_model(
+    world: World, table: ModelTable, split: Split, *, name: str, workspace: Path
+) -> JoinedWorld:
+    """Let a world show the probabilities of a stored model.
+
+    Args:
+        world: All symbols and bars of the data.
+        table: The same data as classifiers see it.
+        split: Of the agents that will learn or trade there.
+        name: Of a model of the workspace.
+        workspace: Where models are stored.
+
+    Raises:
+        ConfigError: If there is no such model.
+        DataError: If it was fitted on other data, or on bars that are now validated or tested on.
+        StorageError: If it is damaged.
+    """
+    model, manifest = open_model(models_folder(workspace), name)
+    fitted = manifest.data
+    if fitted.data_sha256 != table.sha256:
+        raise DataError(
+            "model must have been fitted on this data",
+            was=f"fitted on {fitted.label}",
+            where=f"model {name}, data {world.label}",
+            remedy="Train one with the same preset and options: tradingbot supervised train",
+        )
+    if fitted.train_stop > split.train.stop:
+        raise DataError(
+            "model must not have been fitted on bars that are validated or tested on",
+            was=f"fitted on bars up to {fitted.train_stop - 1}",
+            where=f"model {name}, training ends before bar {split.train.stop}",
+            remedy="Train one with the same splits: tradingbot supervised train",
+        )
+    joined = with_probabilities(world, model.probabilities(table), f"probabilities of {name}")
+    return JoinedWorld(joined, manifest.sha256)

@@ -6,9 +6,8 @@ of windows and stops when later bars are no longer predicted better.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
@@ -16,112 +15,35 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tradingbot.data.sources.source import Progress
 from tradingbot.data.splits import IndexRange
-from tradingbot.domain.checks import require, require_kinds
 from tradingbot.domain.errors import StorageError
 from tradingbot.domain.seeding import stream
 from tradingbot.features.scaling import Scaler, ScalerOptions, fit_scaler
 from tradingbot.features.tensor_files import map_tensors, write_tensors
-from tradingbot.networks.encoders.catalogue import build_encoder
-from tradingbot.networks.encoders.encoder import Encoder, EncoderConfig
-from tradingbot.networks.initialisation import drawn_linear
-from tradingbot.supervised.classifier import FitRows, ProbabilityArray, Progress, samples
-from tradingbot.supervised.gru import GatedEncoder
+from tradingbot.supervised.classifier import FitRows, ProbabilityArray, labelled_rows, samples
 from tradingbot.supervised.labels import CLASSES, LabelArray
-from tradingbot.supervised.network_prediction import NetworkStream, predict_segments
+from tradingbot.supervised.move_network import (
+    MoveNetwork,
+    NetworkConfig,
+    NetworkStream,
+    predict_segments,
+)
 from tradingbot.supervised.table import ModelTable
 
-NetworkKind = Literal["mlp", "lstm", "gru"]
-_KINDS = ("mlp", "lstm", "gru")
 FEATURE_BOUND = 10.0
 """Scaled features are cut here: beyond ten deviations only the sign matters."""
-
-
-@dataclass(frozen=True)
-class NetworkConfig:
-    """Size of a network and how it is fitted."""
-
-    kind: NetworkKind = "mlp"
-    """`mlp` sees the window flattened; `lstm` and `gru` bar by bar."""
-    width: int = 32
-    """Of every layer."""
-    n_layers: int = 2
-    """Hidden layers of the MLP, cells of the LSTM; the GRU has one."""
-    lookback_bars: int = 8
-    """W, bars a prediction depends on, its own included; features remember further back."""
-    learning_rate: float = 5e-4
-    """Of AdamW."""
-    weight_decay: float = 1e-2
-    """Of AdamW, per update ÷ learning rate."""
-    batch_windows: int = 512
-    """Windows per update."""
-    check_updates: int = 20
-    """Updates between two looks at the bars that say when to stop."""
-    max_updates: int = 1_500
-    """Updates at most."""
-    patience: int = 6
-    """Looks without a better log loss after which fitting stops; the best weights are kept."""
-    stop_windows: int = 5_000
-    """Windows per look, at most; evenly spread."""
-    device: str = "cpu"
-    """Where it is fitted and asked."""
-
-    def __post_init__(self) -> None:
-        """Refuse a network that cannot be."""
-        require_kinds(self)
-        require(self.kind in _KINDS, f"kind must be one of {', '.join(_KINDS)}", self)
-        for name in (
-            *("width", "n_layers", "lookback_bars", "batch_windows", "check_updates"),
-            *("max_updates", "patience", "stop_windows"),
-        ):
-            require(getattr(self, name) >= 1, f"{name} must be 1 or more", self)
-        require(0.0 < self.learning_rate <= 1.0, "learning_rate must be in (0, 1]", self)
-        require(0.0 <= self.weight_decay <= 10.0, "weight_decay must be in [0, 10]", self)
-
-
-class MoveNetwork(nn.Module):
-    """Encoder and head: windows in, logits of down, flat, up out."""
-
-    def __init__(self, config: NetworkConfig, n_features: int, generator: torch.Generator) -> None:
-        """Draw weights from a CPU generator."""
-        super().__init__()
-        size = EncoderConfig(
-            kind="lstm" if config.kind == "lstm" else "mlp",
-            n_layers=config.n_layers,
-            width=config.width,
-            n_heads=1,
-            lookback_bars=config.lookback_bars,
-        )
-        self.encoder: Encoder = (
-            GatedEncoder(size, n_features, generator)
-            if config.kind == "gru"
-            else build_encoder(size, n_features, generator)
-        )
-        self.head = drawn_linear(config.width, len(CLASSES), generator)
-        with torch.no_grad():
-            self.head.weight *= 0.1  # begin near the base rates
-
-    def forward(self, windows: Tensor, known: Tensor) -> Tensor:
-        """Map windows (B, W, F) of which the last `known` (B,) bars exist to logits (B, 3)."""
-        logits: Tensor = self.head(self.encoder.window(windows, known))
-        return logits
 
 
 @dataclass(frozen=True)
 class NetworkClassifier:
     """Fits a `MoveNetwork`."""
 
-    config: NetworkConfig = NetworkConfig()
+    config: NetworkConfig = field(default_factory=NetworkConfig)
     suffix: str = ".safetensors"
 
     def fit(
-        self,
-        table: ModelTable,
-        labels: LabelArray,
-        rows: FitRows,
-        *,
-        seed: int,
-        progress: Progress | None = None,
+        self, table: ModelTable, labels: LabelArray, rows: FitRows, *, seed: int, progress: Progress
     ) -> FittedNetwork:
         """See `Classifier.fit`; the scaler is fitted on the bars of `rows.fit` alone."""
         config = self.config
@@ -137,7 +59,8 @@ class NetworkClassifier:
         generator = torch.Generator()
         generator.manual_seed(int(stream(seed, "supervised", config.kind).integers(2**62)))
         network = MoveNetwork(config, len(table.names), generator)
-        rates = np.bincount(_known(labels, table, rows.fit), minlength=len(CLASSES)) + 1.0
+        _, answers = labelled_rows(table, labels, rows.fit)
+        rates = np.bincount(answers, minlength=len(CLASSES)) + 1.0
         with torch.no_grad():
             network.head.bias.copy_(torch.from_numpy(np.log(rates / rates.sum())))
         network.to(config.device)
@@ -160,7 +83,17 @@ class NetworkClassifier:
             )
         centre, scale = arrays.pop("scaler.centre"), arrays.pop("scaler.scale")
         network.load_state_dict({name: torch.from_numpy(each) for name, each in arrays.items()})
-        scaler = _scaler(table_names, centre, scale)
+        scaler = Scaler(
+            kind="standard",
+            feature_names=table_names,
+            symbols=None,
+            centre=centre,
+            scale=scale,
+            rows=np.zeros(len(table_names)),
+            train_first=0,
+            train_last=0,
+            clip=FEATURE_BOUND,
+        )
         return FittedNetwork(self.config, network.to(self.config.device).eval(), scaler)
 
 
@@ -219,7 +152,7 @@ def _train(
     windows: _Windows,
     rows: FitRows,
     generator: torch.Generator,
-    progress: Progress | None,
+    progress: Progress,
 ) -> None:
     """Fit in place, and leave the weights that predicted the later bars best."""
     config = windows.config
@@ -238,8 +171,7 @@ def _train(
         optimiser.step()
         if update % config.check_updates:
             continue
-        if progress is not None:
-            progress(update, config.max_updates, "updates")
+        progress(update, config.max_updates, "updates")
         now = _mean_loss(network, windows, later)
         if now < best_loss:
             best, best_loss, waited = _copy(network), now, 0
@@ -264,27 +196,6 @@ def _copy(network: nn.Module) -> dict[str, Tensor]:
     return {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
 
 
-def _known(labels: LabelArray, table: ModelTable, part: IndexRange) -> NDArray[np.int64]:
-    places = samples(table, labels, part)
-    return labels[places[:, 0], places[:, 1]].astype(np.int64)
-
-
 def _scaled(table: ModelTable, scaler: Scaler) -> NDArray[np.float32]:
     scaled = scaler.transform(table.values, table.valid, feature_names=table.names)
     return scaled.astype(np.float32)
-
-
-def _scaler(
-    names: tuple[str, ...], centre: NDArray[np.float64], scale: NDArray[np.float64]
-) -> Scaler:
-    return Scaler(
-        kind="standard",
-        feature_names=names,
-        symbols=None,
-        centre=centre,
-        scale=scale,
-        rows=np.zeros(len(names)),
-        train_first=0,
-        train_last=0,
-        clip=FEATURE_BOUND,
-    )

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.domain.errors import DataError
-from tradingbot.supervised.labels import CLASSES, DOWN, FLAT, UNKNOWN, UP, LabelArray
+from tradingbot.supervised.labels import CLASSES, DOWN, FLAT, UNKNOWN, UP, FloatArray, LabelArray
 
-FloatArray = NDArray[np.float64]
 Real = NDArray[np.floating[Any]]
 
 BINS = 15
@@ -55,8 +54,7 @@ def base_rates(labels: LabelArray) -> FloatArray:
     """
     known = labels[labels != UNKNOWN]
     counts = np.bincount(known.astype(np.int64), minlength=len(CLASSES)) + 1.0
-    rates: FloatArray = counts / counts.sum()
-    return rates
+    return np.asarray(counts / counts.sum())
 
 
 def bar_losses(probabilities: Real, labels: LabelArray) -> FloatArray:

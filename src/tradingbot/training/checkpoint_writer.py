@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tradingbot.agents.loading import TRADES
+from tradingbot.agents.network_policy import TRADES
 from tradingbot.domain.errors import StorageError, TrainingError, UserError
 from tradingbot.domain.events.event import Event, event_values
 from tradingbot.domain.events.training import Ended, Evaluated, Updated

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
+from tradingbot.agents.baselines.market_rules import buy_and_hold
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.config import EnvConfig
@@ -20,8 +20,8 @@ from tradingbot.evaluation.backtest import (
     backtest_all,
     sleeve_config,
 )
+from tradingbot.evaluation.backtest.baselines import oracle_policy
 from tradingbot.evaluation.oracle.action_rule import Information
-from tradingbot.evaluation.oracle_policy import oracle_policy
 from tradingbot.evaluation.performance.record import HOLD, ORACLE
 from tradingbot.training.data import REFERENCE_INDEX, TrainingData
 
@@ -67,8 +67,7 @@ def backtest_index(data: TrainingData, env: EnvConfig, bars: IndexRange) -> list
 
 def span_of(data: TrainingData, bars: IndexRange) -> dict[str, Any]:
     """Say to the backtester which bars are traded, and how many a year has."""
-    last = bars.stop - 1
-    return {"bars_per_year": data.bars_per_year, "first_bar": bars.start, "last_bar": last}
+    return {"bars_per_year": data.bars_per_year, "bars": bars}
 
 
 def backtest_opponents(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from tradingbot.agents.baselines.flat import flat
+from tradingbot.agents.baselines.market_rules import flat
 from tradingbot.data.splits import IndexRange
 from tradingbot.envs.population.layout import action_spec
 from tradingbot.evaluation.backtest import PolicyUnderTest, backtest, ready_bars

@@ -18,8 +18,7 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.auxiliary import auxiliary_targets
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population import PopulationTask, evaluation_task
-from tradingbot.evaluation.demonstrations import demonstrator
-from tradingbot.evaluation.expert_actions import expert_actions
+from tradingbot.evaluation.demonstrations import demonstrator, expert_actions
 from tradingbot.learning.cloning.learner import Cloner
 from tradingbot.learning.device import within_memory
 from tradingbot.learning.generators import make_generator

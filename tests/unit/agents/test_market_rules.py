@@ -8,13 +8,18 @@ import torch
 
 from tradingbot.agents.baselines.catalogue import RULES, rule_policy
 from tradingbot.agents.baselines.expert import USED_REGIMES
-from tradingbot.agents.baselines.flat import flat
-from tradingbot.agents.baselines.macd import MacdConfig, macd_targets
-from tradingbot.agents.baselines.matched_random import matched_random, redraw_share
-from tradingbot.agents.baselines.momentum import MomentumConfig, momentum_targets
-from tradingbot.agents.baselines.price_history import carry_forward, exponential_mean, moving_mean
-from tradingbot.agents.baselines.sma_cross import CrossConfig, cross_targets
-from tradingbot.agents.baselines.target_table import table_of
+from tradingbot.agents.baselines.market_rules import flat, matched_random, redraw_share, table_of
+from tradingbot.agents.baselines.price_rules import (
+    CrossConfig,
+    MacdConfig,
+    MomentumConfig,
+    carry_forward,
+    cross_targets,
+    exponential_mean,
+    macd_targets,
+    momentum_targets,
+    moving_mean,
+)
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.domain.seeding import stream
 

@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 
 from tradingbot.agents import RULES, PolicyInputs, rule_policy
-from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
-from tradingbot.agents.baselines.expert import USED_REGIMES, Expert, expert_of
-from tradingbot.agents.baselines.random_targets import LEVELS, RandomTargets
+from tradingbot.agents.baselines.expert import USED_REGIMES, Expert
+from tradingbot.agents.baselines.market_rules import LEVELS, RandomTargets, buy_and_hold
 from tradingbot.agents.policy import NO_TRADE_BAND_FRAC, apply_no_trade_band
 from tradingbot.domain.errors import ConfigError
 from tradingbot.market.observation import PRIVATE_FEATURES
@@ -95,14 +94,14 @@ def test_expert_enters_and_leaves_where_it_says(
 def test_expert_finds_its_regimes_by_name() -> None:
     names = ("other", *reversed(USED_REGIMES))
 
-    target = expert_of(names)(seen_by([0.0], regimes=[[9.0, 0.5, 0.1, 0.6]]))
+    target = Expert(tuple(names))(seen_by([0.0], regimes=[[9.0, 0.5, 0.1, 0.6]]))
 
     assert target.tolist() == [1.0]
 
 
 def test_expert_without_its_regimes_is_refused() -> None:
     with pytest.raises(ConfigError, match="no trend_regime"):
-        expert_of(["momentum_regime"])
+        Expert(("momentum_regime",))
 
 
 def test_rules_are_made_by_name_and_unknown_ones_suggested() -> None:

@@ -11,7 +11,7 @@ import torch
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.population import PopulationTask
 from tradingbot.envs.world import cut_world
-from tradingbot.evaluation.oracle_policy import TargetTable
+from tradingbot.evaluation.backtest.baselines import TargetTable
 from tradingbot.evaluation.rollout import roll_out, sleeve_config
 from tradingbot.learning.shrinkage import ShrinkageConfig
 from tradingbot.networks.view import TableView

@@ -9,7 +9,7 @@ from torch import Tensor
 from fixtures.trading_worlds import small_world
 from tradingbot.agents.baselines.catalogue import rule_policy
 from tradingbot.agents.policy import PolicyInputs
-from tradingbot.evaluation.expert_actions import expert_actions
+from tradingbot.evaluation.demonstrations import expert_actions
 
 
 def test_position_that_is_asked_for_is_bought_once_held_and_sold() -> None:

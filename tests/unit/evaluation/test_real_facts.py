@@ -13,8 +13,7 @@ import pytest
 from tradingbot.data.ingest import ingest
 from tradingbot.data.sources.files import FileImport, FileSource
 from tradingbot.data.store import BarStore
-from tradingbot.evaluation.dataset_facts import known_sectors
-from tradingbot.evaluation.real_facts import load_real_facts
+from tradingbot.evaluation.dataset_facts import known_sectors, load_real_facts
 from tradingbot.evaluation.stylised_facts import measure_facts
 from tradingbot.features.pipeline import read_inputs
 

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from tradingbot.agents import Policy, PolicyInputs, rule_policy
-from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
-from tradingbot.agents.baselines.random_targets import RandomTargets
+from tradingbot.agents.baselines.market_rules import RandomTargets, buy_and_hold
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.data.synthetic.registry import generate
 from tradingbot.domain.denial import ExitReason
@@ -22,11 +21,10 @@ from tradingbot.envs.batch import BatchSimulator
 from tradingbot.envs.build_world import world_from_bars
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World, cut_world, select_symbols
+from tradingbot.evaluation.backtest.baselines import oracle_policy
 from tradingbot.evaluation.oracle.action_rule import Information
-from tradingbot.evaluation.oracle.market_oracle import oracle_for
+from tradingbot.evaluation.oracle.market_oracle import oracle_for, oracle_targets
 from tradingbot.evaluation.oracle.simulation import simulate_targets
-from tradingbot.evaluation.oracle.targets import oracle_targets
-from tradingbot.evaluation.oracle_policy import oracle_policy
 from tradingbot.evaluation.performance.measure import policy_performance
 from tradingbot.evaluation.rollout import (
     PolicyRollout,

@@ -19,8 +19,8 @@ from tradingbot.supervised import (
     build_classifier,
     fit_model,
     label_moves,
-    score,
 )
+from tradingbot.supervised.scores import score
 
 
 def test_stages_speak_from_each_block_on_and_saw_nothing_of_it() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
-from tradingbot.supervised.forward_folds import FoldConfig, forward_folds, rows_to_learn
+from tradingbot.supervised.fitting import FoldConfig, forward_folds, rows_to_learn
 from tradingbot.supervised.labels import LabelConfig
 
 

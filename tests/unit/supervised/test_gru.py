@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from tradingbot.networks.encoders.encoder import EncoderConfig
-from tradingbot.supervised.gru import GatedEncoder
+from tradingbot.supervised.move_network import GatedEncoder
 
 SIZE = EncoderConfig(kind="lstm", n_layers=1, width=6, n_heads=1, lookback_bars=5)
 

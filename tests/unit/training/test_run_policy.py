@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from fixtures.tiny_training import tiny_config
-from tradingbot.agents.loading import TRADES
+from tradingbot.agents.network_policy import TRADES
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.envs.world import cut_world
 from tradingbot.evaluation.rollout import roll_out

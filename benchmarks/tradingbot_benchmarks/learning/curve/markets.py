@@ -15,8 +15,8 @@ from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.synthetic_market import synthetic_market
 from tradingbot.envs.world import World
+from tradingbot.evaluation.backtest.baselines import oracle_policy
 from tradingbot.evaluation.oracle.action_rule import Information
-from tradingbot.evaluation.oracle_policy import oracle_policy
 
 WARM_UP_BARS = 192
 """Bars before features are defined."""

@@ -22,7 +22,7 @@ from tradingbot.domain.seeding import stream
 from tradingbot.envs.auxiliary import auxiliary_targets
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population import PopulationTask, evaluation_task
-from tradingbot.evaluation.expert_actions import expert_actions
+from tradingbot.evaluation.demonstrations import expert_actions
 from tradingbot.evaluation.rollout import sleeve_config
 from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.learning.generators import make_generator

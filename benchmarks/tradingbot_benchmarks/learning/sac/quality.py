@@ -17,8 +17,8 @@ from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population import PopulationTask, evaluation_task
 from tradingbot.envs.synthetic_market import synthetic_market
 from tradingbot.envs.world import World
+from tradingbot.evaluation.backtest.baselines import oracle_policy
 from tradingbot.evaluation.oracle.action_rule import DEFAULT_COST_FRAC, Information
-from tradingbot.evaluation.oracle_policy import oracle_policy
 from tradingbot.learning.playing import play
 from tradingbot.learning.sac.config import SAC_PRESETS
 from tradingbot.learning.sac.learner import SAC

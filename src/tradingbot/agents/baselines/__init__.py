@@ -1,1 +1,1 @@
-"""Policies that learn nothing, one per file: the references every learner is put beside."""
+"""Policies that learn nothing: the references every learner is put beside."""

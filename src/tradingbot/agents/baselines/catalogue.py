@@ -6,22 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
-from tradingbot.agents.baselines.expert import ExpertLimits, expert_of
-from tradingbot.agents.baselines.flat import flat
-from tradingbot.agents.baselines.macd import MacdConfig, macd
-from tradingbot.agents.baselines.momentum import QUARTER, MomentumConfig, momentum
-from tradingbot.agents.baselines.random_targets import RandomTargets
-from tradingbot.agents.baselines.sma_cross import CrossConfig, sma_cross
+from tradingbot.agents.baselines import price_rules
+from tradingbot.agents.baselines.expert import Expert, ExpertLimits
+from tradingbot.agents.baselines.market_rules import RandomTargets, buy_and_hold, flat, table_of
 from tradingbot.agents.policy import Policy
-from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.domain.errors import ConfigError, require_known
 from tradingbot.plugins.declaration import read_parameters
 from tradingbot.plugins.reference import read_reference
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +23,11 @@ class RuleInputs:
     """Root of what a rule draws; only `random` does."""
     regime_names: Sequence[str]
     """R names, in the order of `PolicyInputs.regimes`."""
-    known_closes: FloatArray | None = None
+    known_closes: price_rules.FloatArray | None = None
     """(N, T) closes of the market, NaN where there is no bar; None where there are none to read."""
 
     @property
-    def closes(self) -> FloatArray:
+    def closes(self) -> price_rules.FloatArray:
         """(N, T) closes.
 
         Raises:
@@ -59,41 +50,44 @@ class Rule:
     warm_up: Callable[[Any], int] | None = lambda _: 0
     """From parameters to bars before the first decision; None: it reads regimes, which say."""
 
-    def __call__(self, inputs: RuleInputs) -> Policy:
-        """Make it with its usual parameters."""
-        return self.make(inputs, self.config)
+
+def _of_closes(
+    targets: Callable[[price_rules.FloatArray, Any], price_rules.FloatArray],
+) -> Callable[..., Policy]:
+    """Make a rule that tells targets (N, T) from closes one of rule inputs."""
+    return lambda inputs, config: table_of(targets(inputs.closes, config))
+
+
+def _slow_bars(config: price_rules.CrossConfig) -> int:
+    return config.slow_bars - 1
 
 
 RULES: Mapping[str, Rule] = {
     "random": Rule(lambda inputs, _: RandomTargets(inputs.seed)),
     "buy_and_hold": Rule(lambda *_: buy_and_hold),
     "expert": Rule(
-        lambda inputs, limits: expert_of(inputs.regime_names, limits), ExpertLimits(), None
+        lambda inputs, limits: Expert(tuple(inputs.regime_names), limits), ExpertLimits(), None
     ),
     "flat": Rule(lambda *_: flat),
-    "momentum": Rule(lambda inputs, config: momentum(inputs.closes, config), MomentumConfig()),
-    "momentum_quarter": Rule(lambda inputs, config: momentum(inputs.closes, config), QUARTER),
-    "macd": Rule(
-        lambda inputs, config: macd(inputs.closes, config),
-        MacdConfig(),
-        lambda config: int(config.slow_bars) - 1,
-    ),
-    "sma_cross": Rule(
-        lambda inputs, config: sma_cross(inputs.closes, config),
-        CrossConfig(),
-        lambda config: int(config.slow_bars) - 1,
-    ),
+    "momentum": Rule(_of_closes(price_rules.momentum_targets), price_rules.MomentumConfig()),
+    "momentum_quarter": Rule(_of_closes(price_rules.momentum_targets), price_rules.QUARTER),
+    "macd": Rule(_of_closes(price_rules.macd_targets), price_rules.MacdConfig(), _slow_bars),
+    "sma_cross": Rule(_of_closes(price_rules.cross_targets), price_rules.CrossConfig(), _slow_bars),
 }
 """Name → maker of a policy."""
 LOOKBACK_BARS: Mapping[str, int] = {
-    "momentum": MomentumConfig().lookback_bars,
-    "momentum_quarter": QUARTER.lookback_bars,
+    "momentum": price_rules.MomentumConfig().lookback_bars,
+    "momentum_quarter": price_rules.QUARTER.lookback_bars,
 }
 """Name → bars before the first that a rule has a target at, of rules that look back for long."""
 
 
 def rule_policy(
-    name: str, *, seed: int, regime_names: Sequence[str], closes: FloatArray | None = None
+    name: str,
+    *,
+    seed: int,
+    regime_names: Sequence[str],
+    closes: price_rules.FloatArray | None = None,
 ) -> Policy:
     """Make a rule.
 
@@ -124,9 +118,7 @@ def rule_warm_up(name: str) -> int | None:
 def _configured(text: str) -> tuple[Rule, Any]:
     reference = read_reference(text)
     name = reference.name
-    if name not in RULES:
-        raise ConfigError("policy must be a known one", was=repr(name), remedy=suggest(name, RULES))
-    rule = RULES[name]
+    rule = RULES[require_known(name, RULES, "policy must be a known one")]
     known = {} if rule.config is None else asdict(rule.config)
     chosen = read_parameters(reference.parameters, known, f"rule {name}")
     return rule, (type(rule.config)(**{**known, **chosen}) if chosen else rule.config)

@@ -6,7 +6,6 @@ Behaviour cloning may imitate it. That it earns anything is not claimed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -68,12 +67,3 @@ class Expert:
         is_long = seen.size > 0.0
         wants = torch.where(is_long, momentum > limits.exit_momentum, enters)
         return apply_no_trade_band(wants.to(seen.size.dtype), seen.size)
-
-
-def expert_of(regime_names: Sequence[str], limits: ExpertLimits | None = None) -> Expert:
-    """Return the expert for a market that shows these regimes, in this order.
-
-    Raises:
-        ConfigError: If one that it reads is not among them.
-    """
-    return Expert(tuple(regime_names), limits or ExpertLimits())

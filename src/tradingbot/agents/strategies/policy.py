@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tradingbot.agents.baselines.target_table import table_of
+from tradingbot.agents.baselines.market_rules import table_of
 from tradingbot.agents.policy import Policy, PolicyInputs, apply_no_trade_band
 from tradingbot.agents.strategies.view import FloatArray, MarketReel, MarketTables
 from tradingbot.domain.errors import ConfigError, DataError, UserError

@@ -20,17 +20,12 @@ BAR_NAMES = ("open", "high", "low", "close", "volume", "vwap")
 class MarketTables(Protocol):
     """The whole market by name, from which views are revealed bar by bar."""
 
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        """N names."""
-
-    @property
-    def closed_at(self) -> NDArray[np.int64]:
-        """(T,) microseconds since 1970 UTC."""
-
-    @property
-    def present(self) -> NDArray[np.bool_]:
-        """(N, T) there is a bar."""
+    symbols: tuple[str, ...]
+    """N names."""
+    closed_at: NDArray[np.int64]
+    """(T,) microseconds since 1970 UTC."""
+    present: NDArray[np.bool_]
+    """(N, T) there is a bar."""
 
     def names(self, kind: TableKind) -> tuple[str, ...]:
         """Return the names there are of a kind."""

@@ -104,7 +104,7 @@ def prove_causal(
     """
     from tradingbot.data.store import BarStore
     from tradingbot.features.pipeline import build_features, prove_features
-    from tradingbot.supervised.registration import registered_models
+    from tradingbot.supervised.causality import registered_models
 
     settings, workspace = read_settings(invocation_of(context), config)
     built = build_features(BarStore(workspace).open(dataset), workspace)

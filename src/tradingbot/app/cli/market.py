@@ -51,7 +51,7 @@ def show_oracle(
     Example: [bold]tradingbot market oracle easy --cost-bps 5[/bold]
     """
     from tradingbot.data.store import BarStore
-    from tradingbot.evaluation.oracle.answers import answer_all, answer_dataset, oracle_rows
+    from tradingbot.evaluation.oracle.known_answers import answer_all, answer_dataset, oracle_rows
 
     if dataset is None:
         with progress_bar("oracles") as progress:

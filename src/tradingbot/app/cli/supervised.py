@@ -89,7 +89,7 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
 
     Example: [bold]tradingbot supervised list[/bold]
     """
-    from tradingbot.supervised.model_store import list_models
+    from tradingbot.supervised.model_files import list_models
 
     invocation = invocation_of(context)
     lines = list_models(invocation.workspace)
@@ -118,8 +118,7 @@ def show_model(context: typer.Context, name: ModelArgument, as_json: JsonOption 
 
     Example: [bold]tradingbot supervised show trees[/bold]
     """
-    from tradingbot.supervised.model_files import open_model
-    from tradingbot.supervised.model_store import models_folder
+    from tradingbot.supervised.model_files import models_folder, open_model
 
     _, manifest = open_model(models_folder(invocation_of(context).workspace), name)
     if show_json(as_json, manifest):

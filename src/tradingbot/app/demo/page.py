@@ -9,8 +9,8 @@ from tradingbot import __version__
 from tradingbot.app.demo.data_sections import feature_section, market_section, quality_section
 from tradingbot.app.demo.story import DemoResult
 from tradingbot.app.demo.training import training_section
-from tradingbot.evaluation.oracle.answers import label_of, oracle_rows
-from tradingbot.evaluation.real_facts import load_real_facts
+from tradingbot.evaluation.dataset_facts import load_real_facts
+from tradingbot.evaluation.oracle.known_answers import label_of, oracle_rows
 from tradingbot.evaluation.report.blocks import Figure, Section
 from tradingbot.evaluation.report.chart import full_chart
 from tradingbot.evaluation.report.page import Page, render_page

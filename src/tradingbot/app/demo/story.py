@@ -23,7 +23,7 @@ from tradingbot.data.splits import Split
 from tradingbot.data.store import BarStore, Dataset
 from tradingbot.data.universes import load_universe
 from tradingbot.evaluation.dataset_facts import known_sectors
-from tradingbot.evaluation.oracle.answers import answer_all
+from tradingbot.evaluation.oracle.known_answers import answer_all
 from tradingbot.evaluation.oracle.result import OracleResult
 from tradingbot.evaluation.pipeline.config import load_evaluate_config
 from tradingbot.evaluation.pipeline.session import Evaluation, EvaluationRequest, evaluate_run

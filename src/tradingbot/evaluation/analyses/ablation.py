@@ -11,12 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradingbot.configuration.option_values import read_values
-from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs, CannotMeasureError
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec, Value, retraining_config
-from tradingbot.evaluation.analyses.retraining.training import RetrainingResult
+from tradingbot.evaluation.analyses.retraining.spec import (
+    RetrainingResult,
+    RetrainingSpec,
+    Value,
+    retraining_config,
+)
 from tradingbot.evaluation.analyses.seeds import other_seeds
 from tradingbot.evaluation.dossier.analysis import Ablation, AblationRow
 from tradingbot.evaluation.statistics.aggregates import aggregate_interval
@@ -30,24 +34,21 @@ _PART = "validation"
 
 
 @dataclass(frozen=True)
-class AblationSettings:
+class AblationSettings(CheckedFields):
     """Which settings, how often and how long."""
 
     variants: tuple[str, ...] = (AUTOMATIC,)
     """KEY=VALUE of the training configuration each; `automatic` stands for what fits the run."""
-    most_automatic: int = 3
+    most_automatic: int = bounded(3, ">= 0")
     """Of the automatic ones, so many are tried."""
-    seeds: int = 3
+    seeds: int = bounded(3, "[2, 1000]")
     """Trainings of each variant and of the base."""
-    steps_share_frac: float = 1.0
+    steps_share_frac: float = bounded(1.0, "(0, 1]")
     """Budget of each training ÷ that of the run."""
 
     def __post_init__(self) -> None:
         """Refuse variants that cannot be read, and intervals of one seed."""
-        require_kinds(self)
-        require(self.most_automatic >= 0, "most_automatic must be 0 or more", self)
-        require(2 <= self.seeds <= 1000, "seeds must lie in [2, 1000]", self)
-        require(0.0 < self.steps_share_frac <= 1.0, "steps_share_frac must lie in (0, 1]", self)
+        super().__post_init__()
         for variant in self.variants:
             key, sign, value = variant.partition("=")
             if variant != AUTOMATIC and not (key and sign and value):
@@ -105,10 +106,9 @@ def ablation_specs(
     return specs
 
 
-def measure_ablation(
-    inputs: AnalysisInputs, settings: AblationSettings, specs: dict[str, tuple[RetrainingSpec, ...]]
-) -> Ablation:
+def measure_ablation(inputs: AnalysisInputs, settings: AblationSettings) -> Ablation:
     """Compare every variant with the base, seed by seed."""
+    specs = ablation_specs(inputs.subject, settings)
     require_variant(specs)
     trained = {name: [inputs.need(spec.name) for spec in some] for name, some in specs.items()}
     base = _net(trained[""])

@@ -7,17 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.domain.errors import DataError
 
 if TYPE_CHECKING:
     from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-
-Progress = Callable[[int, int, str], None]
-"""Told (finished, total, label)."""
-
-
-def ignore_progress(_finished: int, _total: int, _label: str) -> None:
-    """Report nothing."""
 
 
 class CannotMeasureError(DataError):
@@ -55,13 +49,13 @@ class Analysis:
     name: str
     record: type[Any]
     """Dataclass of plain values that it returns."""
-    settings: object
+    settings: Any
     """Dataclass of everything that its result depends on besides run, data and needs."""
     measure: Callable[[AnalysisInputs], Any]
     needs: tuple[str, ...] = ()
     facts: Callable[[], Any] | None = None
     """Plain values from outside the run, read when its turn has come; part of its key."""
-    check: Callable[[], None] | None = None
+    check: Callable[[], object] | None = None
     """Raises what can be known before anything is counted or made."""
     is_required: bool = False
     """Without it there is no dossier: what others are left out for is an error here."""

@@ -18,15 +18,14 @@ from tradingbot.domain.errors import DataError
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.build_world import world_from_inputs, world_from_panel
 from tradingbot.envs.synthetic_market import inputs_of_market
-from tradingbot.envs.world import World, select_symbols, with_probabilities
+from tradingbot.envs.world import World, with_probabilities
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.analyses.stress import BarArrays
+from tradingbot.evaluation.analyses.stress.scenarios import BarArrays
 from tradingbot.features.causality.perturbations import perturb_symbols
 from tradingbot.features.inputs import BAR_FIELDS, MarketInputs
 from tradingbot.features.panel import Panel, panel_specs, panel_tensors
 from tradingbot.features.pipeline import panel_of, read_inputs
-from tradingbot.supervised.model_files import open_model
-from tradingbot.supervised.model_store import NO_MODEL, models_folder
+from tradingbot.supervised.model_files import NO_MODEL, models_folder, open_model
 from tradingbot.supervised.table import table_of_inputs
 
 
@@ -56,10 +55,7 @@ class CounterfactualData:
 
     def on(self, bars: BarArrays, *, first_bar: int, words: str) -> EvaluatedRun:
         """Return the run on other bars; see `world`."""
-        subject = self._subject
-        whole = self.world(bars, first_bar=first_bar, words=words)
-        world = select_symbols(whole, subject.data.world.symbols)
-        return subject.with_world(replace(subject.data, world=world, whole=whole))
+        return self._subject.on(self.world(bars, first_bar=first_bar, words=words))
 
     def world(self, bars: BarArrays, *, first_bar: int, words: str) -> World:
         """Return the world of other bars, with every symbol of the data.

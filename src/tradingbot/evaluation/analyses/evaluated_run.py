@@ -6,12 +6,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from tradingbot.agents.baselines.market_rules import buy_and_hold
 from tradingbot.agents.policy import Policy
+from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.config import EnvConfig
-from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest_all, ready_bars
-from tradingbot.evaluation.backtest.simulation import Progress
+from tradingbot.envs.world import World, select_symbols
+from tradingbot.evaluation.backtest import (
+    Backtest,
+    PolicyUnderTest,
+    backtest_all,
+    ready_bars,
+    sleeve_config,
+)
 from tradingbot.market.costs import CostProfile
 from tradingbot.runs import RunDirectory, find_run
 from tradingbot.training.config import TrainConfig
@@ -55,7 +63,7 @@ class EvaluatedRun:
         *,
         costs: CostProfile | None = None,
         delay_bars: int = 0,
-        progress: Progress | None = None,
+        progress: Progress = ignore_progress,
     ) -> Backtest:
         """Backtest the run's policy; its own costs by default.
 
@@ -72,7 +80,7 @@ class EvaluatedRun:
         part: Part | IndexRange = "test",
         *,
         env: EnvConfig | None = None,
-        progress: Progress | None = None,
+        progress: Progress = ignore_progress,
     ) -> tuple[Backtest, ...]:
         """Backtest policies on the run's symbols and bars, under its rules or others."""
         bars = self.bars(part)
@@ -81,10 +89,16 @@ class EvaluatedRun:
             env or self.env,
             policies,
             bars_per_year=self.bars_per_year,
-            first_bar=bars.start,
-            last_bar=bars.stop - 1,
+            bars=bars,
             progress=progress,
         )
+
+    def backtest_hold(
+        self, part: Part | IndexRange, *, costs: CostProfile | None = None
+    ) -> Backtest:
+        """Backtest buying and holding every symbol of the run's agents, equal sleeves."""
+        hold, env = [PolicyUnderTest("hold", buy_and_hold)], sleeve_config(costs or self.env.costs)
+        return self.backtest_all(hold, part, env=env)[0]
 
     def with_world(self, data: TrainingData) -> EvaluatedRun:
         """Return the same run on other data of its kind: stressed, shuffled or reversed bars.
@@ -93,6 +107,11 @@ class EvaluatedRun:
             ConfigError: If features, scale or agents are not the run's.
         """
         return replace(self, data=data, policy=open_policy(self.run, data))
+
+    def on(self, whole: World) -> EvaluatedRun:
+        """Return the same run on another world with every symbol of its data; see `with_world`."""
+        world = select_symbols(whole, self.data.world.symbols)
+        return self.with_world(replace(self.data, world=world, whole=whole))
 
 
 def open_evaluated_run(reference: str, workspace: Path) -> EvaluatedRun:

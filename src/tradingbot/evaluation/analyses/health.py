@@ -9,6 +9,7 @@ import numpy as np
 
 from tradingbot.envs.population.layout import action_spec
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
+from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.dossier.analysis import Health
 from tradingbot.evaluation.metrics.trading import action_entropy
 from tradingbot.evaluation.performance.measure import action_histograms
@@ -22,10 +23,19 @@ _NOT_A_WARNING = "info"
 _DONE_BY_TRAINER = ("boost_entropy", "roll_back", "halt")
 
 
+def recorded_updates(subject: EvaluatedRun) -> list[dict[str, Any]]:
+    """Read what the flight recorder said of every update.
+
+    Raises:
+        StorageError: Naming the line of the journal that is damaged.
+    """
+    return list(read_journal(subject.run.journal_path("recorder")))
+
+
 def measure_health(inputs: AnalysisInputs) -> Health:
     """Read the journal of the run, and look at the actions on the test part."""
     subject = inputs.subject
-    rows = list(read_journal(subject.run.journal_path("recorder")))
+    rows = recorded_updates(subject)
     trading = read_result(subject.run.path).trading_agents
     played = subject.backtest("test")
     histograms = action_histograms(played, action_spec(subject.env.rules))

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 
-import numpy as np
-import torch
-
-from tradingbot.agents.baselines.probability_threshold import THRESHOLDS, ProbabilityThreshold
+from tradingbot.agents.baselines.probability_threshold import THRESHOLDS
 from tradingbot.data.splits import IndexRange
-from tradingbot.domain.checks import require, require_kinds
-from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.checks import CheckedFields, bounded
+from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.domain.extension import extensions
 from tradingbot.envs.population.layout import action_spec
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, Part
+from tradingbot.evaluation.analyses.probability_thresholds import threshold_policies
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest
 from tradingbot.evaluation.backtest.baselines import baseline, is_silent, random_like
 from tradingbot.evaluation.performance.measure import (
@@ -31,6 +30,7 @@ from tradingbot.evaluation.performance.record import (
     PartPerformance,
     PolicyKind,
 )
+from tradingbot.evaluation.statistics import bootstrap, superior
 from tradingbot.training.data import REFERENCE_INDEX
 from tradingbot.training.opponents import (
     backtest_index,
@@ -45,23 +45,24 @@ BASELINES = ("momentum", "macd", "sma_cross", "expert", "random", "flat")
 """Rules that agents are compared with, where the data are long enough for them."""
 
 
+_FEWEST_STEPS: tuple[tuple[Part, int], ...] = (
+    ("validation", bootstrap.MIN_BARS),
+    ("test", superior.MIN_BARS),
+)
+"""Bars that intervals of every part need, and tests against baselines."""
+
+
 @dataclass(frozen=True)
-class PerformanceSettings:
+class PerformanceSettings(CheckedFields):
     """How sure the share of the oracle is to be, and what random baselines draw.
 
     Intervals of policies cannot be set: one policy has one interval.
     """
 
-    draws: int = 2000
+    draws: int = bounded(2000, ">= 100")
     """Resampled histories of the share of the oracle."""
-    seed: int = 0
+    seed: int = bounded(0, ">= 0")
     """Root of what random baselines draw."""
-
-    def __post_init__(self) -> None:
-        """Refuse intervals of too few draws."""
-        require_kinds(self)
-        require(self.draws >= 100, "draws must be 100 or more", self)
-        require(self.seed >= 0, "seed must be 0 or more", self)
 
 
 @dataclass(frozen=True)
@@ -89,13 +90,41 @@ class Performance:
         return next(each for each in self.test_series if each.policy == policy)
 
 
+def require_judgeable(subject: EvaluatedRun) -> None:
+    """Refuse a run whose parts are too short for the required analyses, or whose result is gone.
+
+    Raises:
+        DataError: If validation or test hold too few usable bars.
+        StorageError: If the result of the run cannot be read.
+    """
+    for part, least in _FEWEST_STEPS:
+        steps = len(subject.bars(part)) - 1
+        if steps < least:
+            raise DataError(
+                f"{part} must have {least + 1} usable bars or more to be judged",
+                was=steps + 1,
+                where=subject.data.identity.label,
+                remedy="Train on more bars, or give the part a larger share in splits",
+            )
+    read_result(subject.run.path)
+
+
 def measure_performance(inputs: AnalysisInputs, settings: PerformanceSettings) -> Performance:
     """Backtest everything on validation and test."""
-    figures, last = [], list[PlayedPolicy]()
+    subject, figures, last = inputs.subject, list[PartPerformance](), list[PlayedPolicy]()
     for number, part in enumerate(PARTS):
         inputs.progress(number, len(PARTS), f"backtests of {part}")
-        last = _play_all(inputs.subject, part, settings)
-        figures.append(_performance(inputs.subject, part, last, settings.draws))
+        last = _play_all(subject, part, settings)
+        is_indexed = any(each.backtest.policy == REFERENCE_INDEX for each in last)
+        played = part_performance(
+            part,
+            last,
+            action_histograms(last[0].backtest, action_spec(subject.env.rules)),
+            read_result(subject.run.path).trading_agents,
+            reference=REFERENCE_INDEX if is_indexed else HOLD,
+            share_draws=settings.draws,
+        )
+        figures.append(played)
     series = tuple(
         Series(
             each.backtest.policy,
@@ -113,17 +142,16 @@ def _play_all(
 ) -> list[PlayedPolicy]:
     data, env, bars = subject.data, subject.env, subject.bars(part)
     agents = require_finite(subject.backtest(part))
-    rules, models = _baselines(subject, agents, bars, settings.seed), _supervised(subject)
-    policies = [holding(), *rules, *models, *oracle_under_test(data, env)]
-    others = [require_finite(each) for each in backtest_opponents(data, env, bars, policies)]
-    # A generated index is no index.
-    index = [] if data.whole.synthetic else backtest_index(data, env, bars)
-    kinds: tuple[tuple[PolicyKind, list[Backtest]], ...] = (
-        ("baseline", [*others[: len(rules) + 1], *map(require_finite, index)]),
-        ("supervised", others[len(rules) + 1 : len(rules) + 1 + len(models)]),
-        ("oracle", others[len(rules) + 1 + len(models) :]),
-    )
-    opponents = [PlayedPolicy(kind, each) for kind, played in kinds for each in played]
+    asked: dict[PolicyKind, list[PolicyUnderTest]] = {
+        "baseline": [holding(), *_baselines(subject, agents, bars, settings.seed)],
+        "supervised": _supervised(subject),
+        "oracle": oracle_under_test(data, env),
+    }
+    played = iter(backtest_opponents(data, env, bars, [*chain(*asked.values())]))
+    found = {kind: [*islice(played, len(policies))] for kind, policies in asked.items()}
+    if not data.whole.synthetic:  # a generated index is no index
+        found["baseline"] += backtest_index(data, env, bars)
+    opponents = [PlayedPolicy(kind, require_finite(each)) for kind in found for each in found[kind]]
     return [PlayedPolicy("agents", replace(agents, policy=AGENTS)), *opponents]
 
 
@@ -150,22 +178,4 @@ def _supervised(subject: EvaluatedRun) -> list[PolicyUnderTest]:
     chances = subject.data.world.probabilities
     if (chances == chances[0, 0, 0]).all():  # no model: a third each
         return []
-    table = torch.from_numpy(np.ascontiguousarray(chances).reshape(-1, chances.shape[-1]))
-    return [
-        PolicyUnderTest(f"P(up) ≥ {threshold:.2f}", ProbabilityThreshold(table, threshold))
-        for threshold in THRESHOLDS
-    ]
-
-
-def _performance(
-    subject: EvaluatedRun, part: Part, played: list[PlayedPolicy], draws: int
-) -> PartPerformance:
-    names = {each.backtest.policy for each in played}
-    return part_performance(
-        part,
-        played,
-        action_histograms(played[0].backtest, action_spec(subject.env.rules)),
-        read_result(subject.run.path).trading_agents,
-        reference=REFERENCE_INDEX if REFERENCE_INDEX in names else HOLD,
-        share_draws=draws,
-    )
+    return threshold_policies(subject.data.world, THRESHOLDS)

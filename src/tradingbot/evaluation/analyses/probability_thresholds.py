@@ -11,19 +11,18 @@ from typing import Literal
 import numpy as np
 import torch
 
-from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
+from tradingbot.agents.baselines.market_rules import buy_and_hold
 from tradingbot.agents.baselines.probability_threshold import THRESHOLDS, ProbabilityThreshold
 from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest import PolicyUnderTest, backtest_all, sleeve_config
 from tradingbot.evaluation.performance.measure import policy_performance
 from tradingbot.evaluation.performance.record import PolicyKind, PolicyPerformance
-from tradingbot.market.costs import CostProfile, cost_profile
+from tradingbot.market.costs import cost_profile
 from tradingbot.runs.record import content_sha256
-from tradingbot.supervised.model_files import ModelManifest, read_manifest
-from tradingbot.supervised.model_store import models_folder
+from tradingbot.supervised.model_files import models_folder, read_manifest
 from tradingbot.training.config_files import config_of_mapping, override_config
-from tradingbot.training.data import TrainingData, open_data
+from tradingbot.training.data import open_data
 from tradingbot.training.trial_ledger import count_evaluation, data_key, model_key
 
 Part = Literal["validation", "test"]
@@ -92,15 +91,16 @@ def backtest_thresholds(
     results = backtest_all(
         world,
         sleeve_config(profile),
-        _policies(world, thresholds),
+        [*threshold_policies(world, thresholds), PolicyUnderTest(HOLD, buy_and_hold)],
         bars_per_year=data.bars_per_year,
-        first_bar=rows.start,
-        last_bar=rows.stop - 1,
+        bars=rows,
         progress=progress,
     )
     hold = results[-1].portfolio_returns
+    kinds: list[tuple[float | None, PolicyKind]] = [(each, "supervised") for each in thresholds]
+    kinds.append((None, "baseline"))
     table = ThresholdTable(
-        model=_describe(manifest),
+        model=f"{manifest.name} ({manifest.model})",
         part=part,
         label=results[0].label,
         synthetic=world.synthetic,
@@ -109,48 +109,29 @@ def backtest_thresholds(
         costs=costs,
         highest_up=float(world.probabilities[:, rows.start : rows.stop, 2].max()),
         lines=tuple(
-            ThresholdLine(threshold, policy_performance(result, _kind(threshold), hold))
-            for result, threshold in zip(results, [*thresholds, None], strict=True)
+            ThresholdLine(threshold, policy_performance(result, kind, hold))
+            for result, (threshold, kind) in zip(results, kinds, strict=True)
         ),
         caveat=data.caveat,
     )
-    if part == "test":  # what was refused above was not shown
-        _count(manifest, data, workspace, thresholds, profile)
-    return table
-
-
-def _count(
-    manifest: ModelManifest,
-    data: TrainingData,
-    workspace: Path,
-    thresholds: Sequence[float],
-    costs: CostProfile,
-) -> None:
-    """Count every threshold: they are shown side by side, and one may be chosen."""
-    for threshold in thresholds:
-        asked = {"model": manifest.sha256, "threshold": threshold, "costs": asdict(costs)}
+    # Every threshold counts: they are shown side by side, and one may be chosen.
+    for threshold in thresholds if part == "test" else ():  # what was refused above was not shown
+        asked = {"model": manifest.sha256, "threshold": threshold, "costs": asdict(profile)}
         count_evaluation(
-            model_key(manifest.name),
+            model_key(name),
             workspace,
-            models_folder(workspace) / manifest.name,
+            models_folder(workspace) / name,
             data=data_key(data.identity),
             config_hash=content_sha256(asked),
             at=datetime.now(UTC),
         )
+    return table
 
 
-def _policies(world: World, thresholds: Sequence[float]) -> list[PolicyUnderTest]:
+def threshold_policies(world: World, thresholds: Sequence[float]) -> list[PolicyUnderTest]:
+    """Return policies that hold while P(up) of a world reaches a threshold, one for each."""
     chances = torch.from_numpy(np.array(world.probabilities).reshape(-1, 3))
-    made = [
+    return [
         PolicyUnderTest(f"P(up) ≥ {threshold:.2f}", ProbabilityThreshold(chances, threshold))
         for threshold in thresholds
     ]
-    return [*made, PolicyUnderTest(HOLD, buy_and_hold)]
-
-
-def _kind(threshold: float | None) -> PolicyKind:
-    return "baseline" if threshold is None else "supervised"
-
-
-def _describe(manifest: ModelManifest) -> str:
-    return f"{manifest.name} ({manifest.model})"

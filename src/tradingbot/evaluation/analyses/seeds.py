@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.performance import Performance
-from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec
-from tradingbot.evaluation.analyses.retraining.training import RetrainingResult
+from tradingbot.evaluation.analyses.retraining.spec import RetrainingResult, RetrainingSpec
 from tradingbot.evaluation.dossier.analysis import SeedRow, Seeds
 from tradingbot.evaluation.metrics.returns import total_return
 from tradingbot.evaluation.performance.measure import annual_sharpe_or_zero
@@ -21,17 +20,17 @@ from tradingbot.evaluation.statistics.aggregates import aggregate_interval, impr
 
 
 @dataclass(frozen=True)
-class SeedsSettings:
+class SeedsSettings(CheckedFields):
     """How many trainings, and how long."""
 
     count: int = 5
     """Trainings with other seeds than the run's."""
-    steps_share_frac: float = 1.0
+    steps_share_frac: float = bounded(1.0, "(0, 1]")
     """Budget of each training ÷ that of the run."""
 
     def __post_init__(self) -> None:
         """Refuse what tells nothing about seeds."""
-        require_kinds(self)
+        super().__post_init__()
         if not 2 <= self.count <= 1000:
             raise ConfigError(
                 "count must lie in [2, 1000]",
@@ -39,7 +38,6 @@ class SeedsSettings:
                 where="SeedsSettings.count",
                 remedy="Give 2 or more to tell luck of the seed, e.g. --set seeds.count=5",
             )
-        require(0.0 < self.steps_share_frac <= 1.0, "steps_share_frac must lie in (0, 1]", self)
 
 
 def other_seeds(subject: EvaluatedRun, count: int) -> tuple[int, ...]:
@@ -54,9 +52,10 @@ def seed_specs(subject: EvaluatedRun, settings: SeedsSettings) -> tuple[Retraini
     return tuple(RetrainingSpec(seed, settings.steps_share_frac) for seed in seeds)
 
 
-def measure_seeds(inputs: AnalysisInputs, specs: tuple[RetrainingSpec, ...]) -> Seeds:
+def measure_seeds(inputs: AnalysisInputs, settings: SeedsSettings) -> Seeds:
     """Compare the trainings with each other and with equal weight, on the test part."""
     performance: Performance = inputs.results["performance"]
+    specs = seed_specs(inputs.subject, settings)
     trainings: list[RetrainingResult] = [inputs.need(spec.name) for spec in specs]
     rows = tuple(_row(each, inputs.subject.bars_per_year) for each in trainings)
     net = np.array([[row.net_bps_per_bar] for row in rows])

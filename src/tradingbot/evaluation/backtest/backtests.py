@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
+from functools import partial
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -11,17 +12,19 @@ import torch
 from numpy.typing import NDArray
 
 from tradingbot.agents.policy import MarketRule, Policy
-from tradingbot.domain.checks import require
+from tradingbot.data.sources.source import Progress, ignore_progress
+from tradingbot.data.splits import IndexRange
+from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import ConfigError
+from tradingbot.envs.batch.observation import rows_of
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World
-from tradingbot.evaluation.backtest.lanes import Group, Lanes, PolicyInputsTable
-from tradingbot.evaluation.backtest.period import require_period
-from tradingbot.evaluation.backtest.result import AccountTotals, Backtest
-from tradingbot.evaluation.backtest.simulation import Progress, simulate
+from tradingbot.evaluation.backtest.lanes import Group, Lanes
+from tradingbot.evaluation.backtest.result import AccountTotals, Backtest, trades_of
+from tradingbot.evaluation.backtest.simulation import simulate
 from tradingbot.evaluation.backtest.simulation_record import COLUMNS, SimulationRecord
-from tradingbot.evaluation.backtest.trades import trades_of
+from tradingbot.evaluation.backtest.terms import require_period
 from tradingbot.market.bars import TensorMarket, tensor_market
 from tradingbot.market.costs import CostProfile, CostRates
 
@@ -32,23 +35,15 @@ _MARKETS: WeakKeyDictionary[World, TensorMarket] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
-class PolicyUnderTest:
+class PolicyUnderTest(CheckedFields):
     """One policy, and how it is let trade."""
 
     name: str
     policy: Policy
     costs: CostProfile | None = None
     """Rates; those of the configuration by default."""
-    delay_bars: int = 0
+    delay_bars: int = bounded(0, f"[0, {MOST_DELAY_BARS}]")
     """Bars that its decisions wait beyond the next open."""
-
-    def __post_init__(self) -> None:
-        """Refuse a decision that is executed before it is made."""
-        require(
-            0 <= self.delay_bars <= MOST_DELAY_BARS,
-            f"delay_bars must lie in [0, {MOST_DELAY_BARS}]",
-            self,
-        )
 
 
 def backtest(  # noqa: PLR0913 - what identifies a backtest, by name
@@ -58,10 +53,9 @@ def backtest(  # noqa: PLR0913 - what identifies a backtest, by name
     *,
     name: str,
     bars_per_year: float,
-    first_bar: int | None = None,
-    last_bar: int | None = None,
+    bars: IndexRange | None = None,
     delay_bars: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = ignore_progress,
 ) -> Backtest:
     """Let one policy trade every symbol of a world; see `backtest_all`."""
     under_test = PolicyUnderTest(name, policy, delay_bars=delay_bars)
@@ -70,8 +64,7 @@ def backtest(  # noqa: PLR0913 - what identifies a backtest, by name
         config,
         [under_test],
         bars_per_year=bars_per_year,
-        first_bar=first_bar,
-        last_bar=last_bar,
+        bars=bars,
         progress=progress,
     )
     return only
@@ -83,9 +76,8 @@ def backtest_all(
     policies: Sequence[PolicyUnderTest],
     *,
     bars_per_year: float,
-    first_bar: int | None = None,
-    last_bar: int | None = None,
-    progress: Progress | None = None,
+    bars: IndexRange | None = None,
+    progress: Progress = ignore_progress,
 ) -> tuple[Backtest, ...]:
     """Let every policy trade every symbol, each with accounts of its own.
 
@@ -97,24 +89,24 @@ def backtest_all(
         config: Rules, costs and reward; length and starts of episodes are not read.
         policies: Policies to simulate; actions are in the space of the rules.
         bars_per_year: To annualise with.
-        first_bar: Bar of the first decision; by default the first at which most symbols are usable.
-        last_bar: Bar at whose close it ends; by default the world's last.
+        bars: From that of the first decision to that at whose close it ends; by default from the
+            first at which most symbols are usable to the world's last.
         progress: Told (finished, total, label) in bars.
 
     Raises:
         ConfigError: If there is no policy.
         DataError: If these are no bars of the world, or none follows the first.
     """
-    first = first_ready_bar(world) if first_bar is None else first_bar
-    last = world.n_bars - 1 if last_bar is None else last_bar
-    require_period(world, first, last)
+    if bars is None:
+        bars = IndexRange(first_ready_bar(world), world.n_bars)
+    require_period(world, bars)
     results: dict[int, Backtest] = {}
-    batches = _batches(policies, (last - first) * world.n_symbols)
+    batches = _batches(policies, (len(bars) - 1) * world.n_symbols)
     for number, batch in enumerate(batches):
         chosen = [policies[place] for place in batch]
-        told = _shared(progress, number, len(batches))
-        record = simulate_policies(world, config, chosen, first, last, progress=told)
-        closed_at = world.closed_at[first : last + 1]
+        told = partial(_tell_shared, progress, number, len(batches))
+        record = simulate_policies(world, config, chosen, bars, progress=told)
+        closed_at = world.closed_at[bars.start : bars.stop]
         made = _results(world, config, chosen, record, closed_at, bars_per_year)
         results |= dict(zip(batch, made, strict=True))
     return tuple(results[place] for place in range(len(policies)))
@@ -124,10 +116,9 @@ def simulate_policies(
     world: World,
     config: EnvConfig,
     policies: Sequence[PolicyUnderTest],
-    first_bar: int,
-    last_bar: int,
+    bars: IndexRange,
     *,
-    progress: Progress | None = None,
+    progress: Progress = ignore_progress,
     native: bool | None = None,
 ) -> SimulationRecord:
     """Simulate P policies with N sleeves each; lane = policy · N + symbol.
@@ -136,8 +127,7 @@ def simulate_policies(
         world: What is traded and seen.
         config: Rules, costs and reward.
         policies: Policies to simulate.
-        first_bar: Bar of the first decision.
-        last_bar: Bar at whose close it ends.
+        bars: From that of the first decision to that at whose close it ends.
         progress: Told how far it is.
         native: Compile; by default where it pays.
 
@@ -147,22 +137,9 @@ def simulate_policies(
     """
     if not policies:
         raise ConfigError("a backtest must have a policy", was="none")
-    require_period(world, first_bar, last_bar)
-    n_bars = last_bar - first_bar
-    rules = as_one_episode(config, n_bars).rules
-    market = _market_of(world)
-    lanes = _lay_out(world, config, policies, first_bar)
-    inputs_table = PolicyInputsTable(world)
-    return simulate(
-        market,
-        inputs_table,
-        rules,
-        config.reward_stack,
-        lanes,
-        n_bars=n_bars,
-        progress=progress,
-        native=native,
-    )
+    require_period(world, bars)
+    lanes = _lay_out(world, config, policies, bars)
+    return simulate(lanes, len(bars) - 1, progress=progress, native=native)
 
 
 def as_one_episode(config: EnvConfig, n_bars: int) -> EnvConfig:
@@ -196,11 +173,11 @@ def _batches(policies: Sequence[PolicyUnderTest], numbers_each: int) -> list[lis
     return batches
 
 
-def _shared(progress: Progress | None, number: int, count: int) -> Progress | None:
+def _tell_shared(
+    progress: Progress, number: int, count: int, done: int, total: int, label: str
+) -> None:
     """Tell the progress of one of several simulations as a part of all."""
-    if progress is None:
-        return None
-    return lambda done, total, label: progress(number * total + done, count * total, label)
+    progress(number * total + done, count * total, label)
 
 
 def _results(
@@ -212,7 +189,8 @@ def _results(
     bars_per_year: float,
 ) -> Iterator[Backtest]:
     n_symbols = world.n_symbols
-    trades = trades_of(record.fills(), record.last_mark, closed_at, n_symbols=n_symbols)
+    last_mark = record.column("mark")[-1]
+    trades = trades_of(record.fills(), last_mark, closed_at, n_symbols=n_symbols)
     for index, under_test in enumerate(policies):
         mine = trades.select(trades.policy == index)
         own = record.lanes(slice(index * n_symbols, (index + 1) * n_symbols))
@@ -247,7 +225,7 @@ def _market_of(world: World) -> TensorMarket:
 
 
 def _lay_out(
-    world: World, config: EnvConfig, policies: Sequence[PolicyUnderTest], first_bar: int
+    world: World, config: EnvConfig, policies: Sequence[PolicyUnderTest], bars: IndexRange
 ) -> Lanes:
     n_symbols = world.n_symbols
     symbols = torch.arange(n_symbols, dtype=torch.int32).repeat(len(policies))
@@ -255,8 +233,12 @@ def _lay_out(
     rates = torch.tensor(profiles, dtype=torch.float64).repeat_interleave(n_symbols, dim=0)
     delays = torch.tensor([under_test.delay_bars for under_test in policies])
     return Lanes(
+        market=_market_of(world),
+        tables=(rows_of(world.features), rows_of(world.regimes)),
+        rules=as_one_episode(config, len(bars) - 1).rules,
+        reward=config.reward_stack,
         groups=_groups(policies, n_symbols),
-        row=symbols * world.n_bars + first_bar,
+        row=symbols * world.n_bars + bars.start,
         rates=CostRates(*rates.T.contiguous()),
         delay_bars=delays.repeat_interleave(n_symbols),
     )

@@ -1,22 +1,28 @@
-"""Baselines on a world: rules made for its bars, and random policies that trade as much as one."""
+"""Baselines on a world: rules for its bars, random policies that trade as much as one, oracles.
+
+Oracles are for rollouts beside rules and learners; never for a learner to use.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradingbot.agents.baselines.catalogue import LOOKBACK_BARS, rule_policy, rule_warm_up
-from tradingbot.agents.baselines.matched_random import matched_random
-from tradingbot.agents.baselines.target_table import TargetTable
+from tradingbot.agents.baselines.market_rules import TargetTable, matched_random, table_of
 from tradingbot.agents.policy import Policy
-from tradingbot.agents.strategies import strategy_policy
+from tradingbot.agents.strategies.policy import strategy_policy
 from tradingbot.data.splits import IndexRange
+from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.domain.errors import DataError
 from tradingbot.envs.world import World
+from tradingbot.evaluation.backtest.look_ahead import require_causal
 from tradingbot.evaluation.backtest.result import Backtest
-from tradingbot.evaluation.backtest.strategy_check import require_causal
 from tradingbot.evaluation.backtest.world_tables import WorldTables
+from tradingbot.evaluation.oracle.action_rule import Information
+from tradingbot.evaluation.oracle.market_oracle import oracle_targets
 from tradingbot.plugins.declaration import DeclaredStrategy
 from tradingbot.plugins.reference import find_strategy
 
@@ -126,3 +132,43 @@ def random_like(
         first_bar=first,
         seed=seed,
     )
+
+
+ORACLES: Mapping[str, Information] = {
+    "oracle": Information.ATTAINABLE,
+    "omniscient": Information.OMNISCIENT,
+}
+"""Name of a policy → what it knows; the same on markets that hide nothing."""
+
+
+def oracle_policy(
+    market: SyntheticMarket, world: World, *, cost_frac: float, information: Information
+) -> TargetTable:
+    """Return the long-only policy of `oracle_for` on the bars of a world.
+
+    Args:
+        market: The generated market, latent state included.
+        world: The same market as it is traded; symbols and bars may be fewer.
+        cost_frac: Cost per unit of turnover.
+        information: What the policy may know.
+
+    Raises:
+        ConfigError: If no oracle is known for the market.
+        DataError: If the world has a symbol or a bar that the market does not have.
+    """
+    targets = oracle_targets(market, cost_frac=cost_frac, information=information)
+    return table_of(_on_world(market, world, targets))
+
+
+def _on_world(
+    market: SyntheticMarket, world: World, values: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Lay values (T, N) of a market on the axes (N, T) of a world."""
+    column = {symbol: index for index, symbol in enumerate(market.symbols)}
+    clock = market.closed_at.astype("datetime64[us]").astype(np.int64)
+    bar = np.searchsorted(clock, world.closed_at).clip(max=len(clock) - 1)
+    if set(world.symbols) - set(column) or (clock[bar] != world.closed_at).any():
+        rule = "an oracle must know every symbol and bar of the world"
+        raise DataError(rule, was="one that its market does not have", where=world.label)
+    columns = np.array([column[symbol] for symbol in world.symbols])
+    return np.ascontiguousarray(values[np.ix_(bar, columns)].T)

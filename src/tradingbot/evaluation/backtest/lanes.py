@@ -1,4 +1,4 @@
-"""Lanes: policy, symbol, first bar, costs and delay of every account; and policy inputs."""
+"""Lanes: market, rules and reward; policy, symbol, first bar, costs and delay of every account."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import torch
 from torch import Tensor
 
 from tradingbot.agents.policy import MarketRule, Policy, PolicyInputs
-from tradingbot.envs.batch.observation import rows_of
-from tradingbot.envs.world import World
 from tradingbot.market.account import Account, open_accounts
 from tradingbot.market.bars import TensorMarket
 from tradingbot.market.costs import CostRates
 from tradingbot.market.observation import PRIVATE_FEATURES
 from tradingbot.market.params import SimulatorParams
+from tradingbot.rewards import PotentialShaping, RewardStack
 
 SIZE = [feature.name for feature in PRIVATE_FEATURES].index("size")
 """Place of position ÷ largest position among the private numbers."""
@@ -33,6 +32,14 @@ class Group(NamedTuple):
 class Lanes:
     """L accounts side by side."""
 
+    market: TensorMarket
+    """Bars, float64."""
+    tables: tuple[Tensor, Tensor]
+    """Features and regimes by row, the market's part of what policies see."""
+    rules: SimulatorParams
+    """Of all lanes."""
+    reward: RewardStack | PotentialShaping
+    """Whose terms are added up."""
     groups: Sequence[Group]
     """Side by side; together all lanes."""
     row: Tensor
@@ -42,11 +49,11 @@ class Lanes:
     delay_bars: Tensor
     """(L,) int64, bars that each lane's decisions wait."""
 
-    def open(self, market: TensorMarket, rules: SimulatorParams) -> Account:
+    def open(self) -> Account:
         """Open the accounts."""
-        mark = market.rows[self.row.long(), 3]
-        account = open_accounts(rules.account.initial_cash_ccy, self.row, mark)
-        return account._replace(stale_bars=market.stale_bars(self.row))
+        mark = self.market.rows[self.row.long(), 3]
+        account = open_accounts(self.rules.account.initial_cash_ccy, self.row, mark)
+        return account._replace(stale_bars=self.market.stale_bars(self.row))
 
     def wanted(self, n_bars: int) -> Tensor | None:
         """Return what all lanes want at `n_bars` bars, (S, L); None where accounts matter."""
@@ -58,27 +65,19 @@ class Lanes:
             parts.append(policy.wants(rows[:, lanes]).double())
         return torch.cat(parts, dim=1)
 
-
-class PolicyInputsTable:
-    """The market's part of what policies see, as tensors."""
-
-    def __init__(self, world: World) -> None:
-        self._tables = (rows_of(world.features), rows_of(world.regimes))
-
-    def ask(self, lanes: Lanes, row: Tensor, private: Tensor, allowed: Tensor | None) -> Tensor:
+    def ask(self, row: Tensor, private: Tensor, allowed: Tensor | None) -> Tensor:
         """Ask all policies; return actions (L,) in the private numbers' format.
 
         Args:
-            lanes: Whom to ask.
             row: (L,) int64 row of the market at which each lane is.
             private: (18, L) what accounts know of themselves.
             allowed: (7, L) bool codes that may be executed; None unless actions are codes.
         """
         asked = []
-        for policy, part in lanes.groups:
+        for policy, part in self.groups:
             at = row[part]
             codes = None if allowed is None else allowed[:, part]
-            features, regimes = (table.index_select(0, at) for table in self._tables)
+            features, regimes = (table.index_select(0, at) for table in self.tables)
             wanted = policy(PolicyInputs(at, features, regimes, private[:, part], codes))
             asked.append(wanted.to(private.dtype))
         return torch.cat(asked)

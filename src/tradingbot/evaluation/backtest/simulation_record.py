@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.utils._pytree import tree_map
 
-from tradingbot.evaluation.backtest.trades import Fills
+from tradingbot.evaluation.backtest.result import Fills, FloatArray
 from tradingbot.market.advance import Advanced
-
-FloatArray = NDArray[np.float64]
 
 COLUMNS = (
     *("equity", "units", "mark", "turnover", "commission", "slippage", "borrow"),
@@ -43,11 +38,6 @@ class SimulationRecord:
         """Return one of `COLUMNS`, (S, L)."""
         column: FloatArray = self.bars[:, COLUMNS.index(name)]
         return column
-
-    @property
-    def last_mark(self) -> FloatArray:
-        """(L,) the last close."""
-        return np.asarray(self.column("mark")[-1])
 
     def lanes(self, lanes: slice) -> SimulationRecord:
         """Keep some lanes."""
@@ -93,9 +83,3 @@ def columns_of(advanced: Advanced) -> tuple[Tensor, ...]:
         *(stop.units, stop.price, stop.fee, stop.slippage),
         advanced.exit_reason.to(after.cash.dtype),
     )
-
-
-def join_lanes(steps: Sequence[Advanced]) -> Advanced:
-    """Lay the lanes of several bars side by side: (…, B) of each become (…, bars · B)."""
-    side_by_side: Advanced = tree_map(lambda *parts: torch.cat(parts, dim=-1), *steps)
-    return side_by_side

@@ -5,21 +5,18 @@ from __future__ import annotations
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map
 
 from tradingbot.evaluation.backtest.lanes import SIZE, Lanes
 from tradingbot.evaluation.backtest.simulation_record import (
     COLUMNS,
     SimulationRecord,
     columns_of,
-    join_lanes,
 )
 from tradingbot.market.account import Account
 from tradingbot.market.advance import Advanced, advance
-from tradingbot.market.bars import TensorMarket
 from tradingbot.market.compiled import allowed_codes
 from tradingbot.market.observation import observe_accounts
-from tradingbot.market.params import SimulatorParams
-from tradingbot.market.simulation import Reward
 
 _CHUNK_BARS = 64
 """Bars whose record and reward are worked out together: one call for many bars."""
@@ -28,19 +25,11 @@ _CHUNK_BARS = 64
 class TensorLanes:
     """The accounts of all lanes at a bar, and the record up to it."""
 
-    def __init__(
-        self,
-        market: TensorMarket,
-        rules: SimulatorParams,
-        reward: Reward,
-        lanes: Lanes,
-        n_bars: int,
-    ) -> None:
+    def __init__(self, lanes: Lanes, n_bars: int) -> None:
         """Open the accounts; `n_bars` bars will be traded."""
-        self._market, self._rules, self._lanes = market, rules, lanes
-        self._account = lanes.open(market, rules)
-        self._waiting = _Waiting(lanes.delay_bars, market.dtype)
-        self._recorder = _Recorder(rules, reward, n_bars, len(lanes.row))
+        self._lanes, self._rules, self._account = lanes, lanes.rules, lanes.open()
+        self._waiting = _Waiting(lanes.delay_bars, lanes.market.dtype)
+        self._recorder = _Recorder(lanes, n_bars)
         self._step = 0
 
     def see(self) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -57,7 +46,7 @@ class TensorLanes:
             wanted = self._waiting.turn(self._step, asked, self._size())
         action = wanted.long() if self._rules.action.space == "discrete" else wanted
         account = self._account
-        bar = self._market.bar(account.row + 1)
+        bar = self._lanes.market.bar(account.row + 1)
         advanced = advance(self._rules, self._lanes.rates, account, bar, action)
         self._account = advanced.after
         self._recorder.record(self._step, asked, advanced)
@@ -102,8 +91,8 @@ class _Waiting:
 class _Recorder:
     """Keeps what a simulation is asked for afterwards; works on many bars at a time."""
 
-    def __init__(self, rules: SimulatorParams, reward: Reward, n_bars: int, n_lanes: int) -> None:
-        self._rules, self._reward, self._n_lanes = rules, reward, n_lanes
+    def __init__(self, lanes: Lanes, n_bars: int) -> None:
+        self._lanes, n_lanes = lanes, len(lanes.row)
         self._bars = np.empty((n_bars, len(COLUMNS), n_lanes))
         self._asked = np.empty((n_bars, n_lanes))
         self._terms: Tensor | float = 0.0
@@ -130,9 +119,11 @@ class _Recorder:
         )
 
     def _write(self, stop: int) -> None:
-        count, many = len(self._steps), join_lanes(self._steps)
+        count = len(self._steps)
+        # Lanes of several bars side by side: (…, B) of each become (…, bars · B).
+        many: Advanced = tree_map(lambda *parts: torch.cat(parts, dim=-1), *self._steps)
         self._steps.clear()
-        rows = torch.stack(columns_of(many)).view(len(COLUMNS), count, self._n_lanes)
+        rows = torch.stack(columns_of(many)).view(len(COLUMNS), count, -1)
         self._bars[stop - count : stop] = rows.transpose(0, 1).numpy()
-        terms = self._reward(self._rules, many)
-        self._terms = self._terms + terms.view(len(terms), count, self._n_lanes).sum(1)
+        terms = self._lanes.reward(self._lanes.rules, many)
+        self._terms = self._terms + terms.view(len(terms), count, -1).sum(1)

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tradingbot.agents.baselines.price_history import carry_forward
+from tradingbot.agents.baselines.price_rules import carry_forward
 from tradingbot.agents.strategies.view import BAR_NAMES, FloatArray, TableKind
 from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.envs.world import World
@@ -30,22 +29,8 @@ class WorldTables:
             scaled: Returns the same bars with scaled features, where the world has none.
         """
         self._world, self._scaled = world, scaled
+        self.symbols, self.closed_at, self.present = world.symbols, world.closed_at, world.present
         self._tables: dict[tuple[TableKind, str], FloatArray] = {}
-
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        """N names."""
-        return self._world.symbols
-
-    @property
-    def closed_at(self) -> NDArray[np.int64]:
-        """(T,) microseconds since 1970 UTC."""
-        return self._world.closed_at
-
-    @property
-    def present(self) -> NDArray[np.bool_]:
-        """(N, T) there is a bar."""
-        return self._world.present
 
     def names(self, kind: TableKind) -> tuple[str, ...]:
         """Return the names there are of a kind."""

@@ -1,6 +1,7 @@
-"""The table of known answers: every synthetic market at its published strength, solved and played.
+"""Known answers: every synthetic market at its published strength, solved and played.
 
-`docs/concepts/oracles.md` prints this table and a test generates it again.
+`docs/concepts/oracles.md` prints the table, `tests/reference/known_answers_table.py` writes it, and
+a test generates it again. Commands and pages ask for one dataset or for every market.
 """
 
 from __future__ import annotations
@@ -10,21 +11,23 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 
 from tradingbot.data.calendar import TradingCalendar
+from tradingbot.data.sources.source import Progress, ignore_progress
+from tradingbot.data.sources.synthetic import regenerate
+from tradingbot.data.store import Dataset
 from tradingbot.data.synthetic import registry
 from tradingbot.data.synthetic.market import GridSpec, SyntheticMarket
+from tradingbot.domain.errors import DataError, require_known
 from tradingbot.domain.timeframe import Timeframe
 from tradingbot.evaluation.oracle.action_rule import DEFAULT_COST_FRAC, ActionRule, Information
-from tradingbot.evaluation.oracle.market_oracle import oracle_for
-from tradingbot.evaluation.oracle.result import OracleResult
-from tradingbot.evaluation.statistics.interval import Interval
+from tradingbot.evaluation.oracle.market_oracle import solve_market
+from tradingbot.evaluation.oracle.result import OracleResult, Terms
 
 SYMBOLS = 143
 BARS = 3528
 """Two years of hourly bars, as in the trial that the table is compared with."""
 SEED = 7
 _START = date(2023, 1, 3)
-TABLE_BEGIN, TABLE_END = "<!-- table: known answers -->\n", "\n<!-- end -->"
-"""Marks around the table in a page."""
+_HIDDEN = ("hidden_trend", "hidden_reversion", "regimes")
 
 
 @dataclass(frozen=True)
@@ -64,11 +67,9 @@ def known_answers(
     """Answer every question on markets of one size and seed; about ten seconds at full size."""
     grid = hourly_grid(symbols, bars)
     return tuple(
-        oracle_for(
+        solve_market(
             generate_on(grid, question, seed),
-            cost_frac=cost_frac,
-            action_rule=question.action_rule,
-            information=question.information,
+            Terms(cost_frac, question.action_rule, question.information),
         )
         for question in questions
     )
@@ -94,48 +95,75 @@ def generate_on(grid: GridSpec, question: KnownAnswerCase, seed: int) -> Synthet
     return spec.generate(registry.parse_params(spec, question.params), grid, seed)
 
 
-def format_table(results: Sequence[OracleResult]) -> str:
-    """Write results as a Markdown table, one row each, labelled synthetic."""
-    head = (
-        "| market (synthetic) | asked | rule | knows | enter / exit | expected net bp/bar "
-        "| simulated net bp/bar (95 %) | turnover per bar | Sharpe per year (95 %) |"
-    )
-    return "\n".join([head, "|---" * 9 + "|", *(_row(result) for result in results)])
+def answer_all(
+    *, cost_bps: float, rule: str, progress: Progress = ignore_progress
+) -> list[OracleResult]:
+    """Answer every standard question about the synthetic markets under one cost and rule."""
+    wanted = _parse_rule(rule)
+    questions, results = list[KnownAnswerCase](), list[OracleResult]()
+    for question in (replace(each, action_rule=wanted) for each in QUESTIONS):
+        if question not in questions:
+            questions.append(question)
+    for number, question in enumerate(questions):
+        progress(number, len(questions), question.market)
+        results += known_answers([question], cost_frac=cost_bps / 1e4)
+    progress(len(questions), len(questions), "answered")
+    return results
 
 
-def replace_table(page: str, results: Sequence[OracleResult]) -> str:
-    """Put a fresh table between the marks of a page, for when a market changes on purpose."""
-    before, rest = page.split(TABLE_BEGIN)
-    return before + TABLE_BEGIN + format_table(results) + TABLE_END + rest.split(TABLE_END, 1)[1]
+def answer_dataset(dataset: Dataset, *, cost_bps: float, rule: str) -> list[OracleResult]:
+    """Answer for the very bars of a synthetic dataset, with each kind of information.
+
+    Raises:
+        DataError: If the dataset is not synthetic: the answer for a real market is unknown.
+    """
+    provenance = dataset.manifest.provenance
+    if not provenance.synthetic:
+        raise DataError(
+            "an oracle needs a synthetic dataset",
+            was=provenance.provider,
+            where=dataset.id,
+            remedy="Generate one: tradingbot data generate --name easy --market planted",
+        )
+    market = regenerate(provenance)
+    kinds = (Information.ATTAINABLE, Information.OMNISCIENT)[: 2 if market.name in _HIDDEN else 1]
+    terms = [Terms(cost_bps / 1e4, _parse_rule(rule), information) for information in kinds]
+    return [solve_market(market, each) for each in terms]
 
 
-def _row(result: OracleResult) -> str:
-    simulated = result.simulated
-    cells = (
-        result.market,
-        ", ".join(
-            f"{name} {result.params[name]}"
-            for name in ("kappa", "share", "phi", "bull_drift", "bear_drift")
-            if name in result.params
-        ),
-        result.terms.action_rule.value,
-        result.terms.information.value,
-        _thresholds(result),
-        "–" if result.expected_net_bps is None else f"{result.expected_net_bps:.3f}",
-        _interval(simulated.net_bps_per_bar),
-        f"{simulated.turnover_frac:.4f}",
-        _interval(simulated.sharpe_annual),
-    )
-    return "| " + " | ".join(cells) + " |"
+def oracle_rows(results: Sequence[OracleResult]) -> tuple[list[str], list[list[object]]]:
+    """Lay results out as a table."""
+    columns = ["market", "knows", "enter / exit", "expected", "simulated", "Sharpe/yr", "turnover"]
+    rows: list[list[object]] = []
+    for result in results:
+        net, sharpe = result.simulated.net_bps_per_bar, result.simulated.sharpe_annual
+        rows.append(
+            [
+                label_of(result),
+                result.terms.information.value,
+                _thresholds(result),
+                f"{result.expected_net_bps:.2f}" if result.expected_net_bps is not None else "–",
+                f"{net.estimate:.2f} [{net.low:.2f}, {net.high:.2f}]",
+                f"{sharpe.estimate:.2f} [{sharpe.low:.2f}, {sharpe.high:.2f}]",
+                f"{result.simulated.turnover_frac:.3f}",
+            ]
+        )
+    return columns, rows
+
+
+def label_of(result: OracleResult) -> str:
+    """Name a market and the parameters that make it what it is."""
+    kappa = result.params.get("kappa")
+    return f"{result.market} κ={kappa:g}" if isinstance(kappa, float) else result.market
 
 
 def _thresholds(result: OracleResult) -> str:
-    if result.thresholds is None:
+    limits = result.thresholds
+    if limits is None:
         return "by regime"
-    if result.thresholds.is_flat:
-        return "never"
-    return f"{result.thresholds.enter:+.3f} / {result.thresholds.exit:+.3f}"
+    return "never" if limits.is_flat else f"{limits.enter:+.2f} / {limits.exit:+.2f}"
 
 
-def _interval(interval: Interval) -> str:
-    return f"{interval.estimate:.2f} ({interval.low:.2f} … {interval.high:.2f})"
+def _parse_rule(text: str) -> ActionRule:
+    known = [rule.value for rule in ActionRule]
+    return ActionRule(require_known(text, known, f"--rule must be one of {', '.join(known)}"))

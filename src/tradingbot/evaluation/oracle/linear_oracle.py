@@ -1,4 +1,11 @@
-"""Oracles of the six markets with a linear edge: each becomes a signal and a `SignalModel`."""
+"""Oracles of the six markets with a linear edge: each becomes a signal and a `SignalModel`.
+
+A hidden edge is estimated by the steady-state Kalman filter of a scalar AR(1) state that shows only
+in returns. State: s_{t+1} = φ s_t + w_{t+1}.  Observation: y_{t+1} = loading · s_t + v_{t+1}, where
+w and v may be correlated. In the steady state the posterior mean is itself an AR(1) with
+persistence φ and Gaussian steps, and a sufficient statistic: the problem with prices alone is the
+problem with a weaker signal.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +14,79 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tradingbot.data.synthetic.market import SyntheticMarket
+from tradingbot.data.synthetic.market import FloatArray, SyntheticMarket
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.oracle.action_rule import Information
-from tradingbot.evaluation.oracle.kalman import HiddenState
-from tradingbot.evaluation.oracle.result import Answer, OracleResult, Terms, play, report
-from tradingbot.evaluation.oracle.signal_model import SignalModel
-from tradingbot.evaluation.oracle.switching import solve_signal
+from tradingbot.evaluation.oracle.result import Answer, Terms
+from tradingbot.evaluation.oracle.switching import SignalModel, solve_signal
 from tradingbot.evaluation.oracle.threshold_value import evaluate_thresholds
 
-FloatArray = NDArray[np.float64]
+
+@dataclass(frozen=True)
+class HiddenState:
+    """A scalar AR(1) state and how returns show it; variances in squared units of each."""
+
+    phi: float
+    state_var: float
+    """Stationary variance of the state."""
+    loading: float
+    """Return expected per unit of state."""
+    noise_var: float
+    """Variance of v, the return around its expectation."""
+    cross_var: float = 0.0
+    """Covariance of w and v: the part of a return that is the state's own step."""
+
+    @property
+    def step_var(self) -> float:
+        """Variance of w."""
+        return (1.0 - self.phi**2) * self.state_var
+
+    @property
+    def error_var(self) -> float:
+        """Variance of the state given all returns so far.
+
+        The positive root of the Riccati equation P = φ² P + Q - (φ P h + S)² / (h² P + R).
+        """
+        q, r, s, h = self.step_var, self.noise_var, self.cross_var, self.loading
+        constant = q * r - s**2
+        if constant <= 1e-12 * q * r:  # returns are the state's steps: it becomes known exactly
+            return 0.0
+        linear = r * (1.0 - self.phi**2) - q * h**2 + 2.0 * self.phi * h * s
+        root = math.sqrt(linear**2 + 4.0 * h**2 * constant)
+        # Of the two ways to write the root, the one that does not subtract like from like.
+        return 2.0 * constant / (linear + root) if linear > 0.0 else (root - linear) / (2.0 * h**2)
+
+    @property
+    def gain(self) -> float:
+        """Move of the estimate per unit of surprise in the return."""
+        p = self.error_var
+        return (self.phi * p * self.loading + self.cross_var) / (
+            self.loading**2 * p + self.noise_var
+        )
+
+    @property
+    def estimate_var(self) -> float:
+        """Stationary variance of the posterior mean; what is known of the state."""
+        return max(0.0, self.state_var - self.error_var)
+
+    def estimate(self, returns: FloatArray) -> FloatArray:
+        """Filter returns.
+
+        Args:
+            returns: (T, N) return of bar t, less its unconditional mean.
+
+        Returns:
+            (T, N) posterior mean of the state at close t from returns up to bar t; the filter
+            starts from the unconditional mean with the steady gain.
+        """
+        estimates = np.empty_like(returns)
+        current = np.zeros(returns.shape[1])
+        gain = self.gain
+        for t, row in enumerate(returns):
+            current = self.phi * current + gain * (row - self.loading * current)
+            estimates[t] = current
+        return estimates
 
 
 @dataclass(frozen=True)
@@ -29,8 +97,8 @@ class SignalView:
     signal: FloatArray  # (T, N), unit variance, positive is good; known at close t
 
 
-def solve_linear(market: SyntheticMarket, terms: Terms) -> OracleResult:
-    """Solve a market with a linear edge and play the solution on it."""
+def solve_linear(market: SyntheticMarket, terms: Terms) -> Answer:
+    """Solve a market with a linear edge."""
     view = VIEWS[market.name](market, terms.information)
     thresholds, gain = solve_signal(
         view.model, cost_frac=terms.cost_frac, action_rule=terms.action_rule
@@ -38,17 +106,15 @@ def solve_linear(market: SyntheticMarket, terms: Terms) -> OracleResult:
     expected = evaluate_thresholds(
         view.model, thresholds, cost_frac=terms.cost_frac, action_rule=terms.action_rule
     )
-    targets = thresholds.positions(view.signal, lowest=terms.action_rule.lowest)
-    answer = Answer(
+    return Answer(
+        targets=thresholds.positions(view.signal, lowest=terms.action_rule.lowest),
         is_optimal=True,
+        is_independent=float(market.params["correlation"]) == 0.0,
         net_bps=gain * 1e4,
         turnover_frac=expected.turnover_frac,
         sharpe_per_bar=expected.sharpe_per_bar,
         thresholds=thresholds,
     )
-    independent = float(market.params["correlation"]) == 0.0
-    simulated = play(market, targets, cost_frac=terms.cost_frac, independent=independent)
-    return report(market, terms, answer, simulated)
 
 
 def view_planted(market: SyntheticMarket, information: Information) -> SignalView:
@@ -111,10 +177,7 @@ def _require_independent(market: SyntheticMarket) -> None:
 
 
 VIEWS: dict[str, Callable[[SyntheticMarket, Information], SignalView]] = {
-    "planted": view_planted,
-    "opposed": view_planted,
-    "cost_trap": view_planted,
-    "noise": view_planted,
+    **dict.fromkeys(("planted", "opposed", "cost_trap", "noise"), view_planted),
     "hidden_trend": view_hidden_trend,
     "hidden_reversion": view_hidden_reversion,
 }

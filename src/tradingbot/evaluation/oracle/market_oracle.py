@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tradingbot.data.synthetic.market import SyntheticMarket
-from tradingbot.domain.errors import ConfigError, suggest
-from tradingbot.evaluation.oracle.action_rule import (
-    DEFAULT_COST_FRAC,
-    ActionRule,
-    Information,
-    require_cost,
-)
+from tradingbot.data.synthetic.market import FloatArray, SyntheticMarket
+from tradingbot.domain.errors import require_known
+from tradingbot.evaluation.oracle.action_rule import DEFAULT_COST_FRAC, ActionRule, Information
 from tradingbot.evaluation.oracle.linear_oracle import VIEWS, solve_linear
 from tradingbot.evaluation.oracle.regime_oracle import solve_regimes
-from tradingbot.evaluation.oracle.result import OracleResult, Terms
+from tradingbot.evaluation.oracle.result import Answer, OracleResult, Terms, play
 
-_SOLVERS: dict[str, Callable[[SyntheticMarket, Terms], OracleResult]] = {
+_SOLVERS: dict[str, Callable[[SyntheticMarket, Terms], Answer]] = {
     **dict.fromkeys(VIEWS, solve_linear),
     "regimes": solve_regimes,
 }
@@ -41,11 +36,32 @@ def oracle_for(
         ConfigError: If the cost is not allowed or no oracle is known for the market.
         DataError: If the market is too small for an interval.
     """
-    if market.name not in _SOLVERS:
-        raise ConfigError(
-            "market must have an oracle",
-            was=repr(market.name),
-            remedy=suggest(market.name, _SOLVERS),
-        )
-    terms = Terms(require_cost(cost_frac), ActionRule(action_rule), Information(information))
-    return _SOLVERS[market.name](market, terms)
+    return solve_market(market, Terms(cost_frac, ActionRule(action_rule), Information(information)))
+
+
+def solve_market(market: SyntheticMarket, terms: Terms) -> OracleResult:
+    """Find the best policy known under some terms and play it; see `oracle_for`."""
+    return play(market, terms, _answer(market, terms))
+
+
+def oracle_targets(
+    market: SyntheticMarket,
+    *,
+    cost_frac: float,
+    information: Information = Information.ATTAINABLE,
+) -> FloatArray:
+    """Follow the long-only policy of `oracle_for` through a market.
+
+    Returns:
+        (T, N) position as a fraction of capital, decided at close t.
+
+    Raises:
+        ConfigError: If the cost is not allowed or no oracle is known for the market.
+    """
+    return _answer(market, Terms(cost_frac, ActionRule.LONG_ONLY, information)).targets
+
+
+def _answer(market: SyntheticMarket, terms: Terms) -> Answer:
+    return _SOLVERS[require_known(market.name, _SOLVERS, "market must have an oracle")](
+        market, terms
+    )

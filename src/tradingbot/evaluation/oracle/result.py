@@ -6,16 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tradingbot.data.synthetic.market import SyntheticMarket
-from tradingbot.evaluation.oracle.action_rule import ActionRule, Information
-from tradingbot.evaluation.oracle.intervals import intervals_over_symbols, intervals_over_time
-from tradingbot.evaluation.oracle.signal_model import SwitchThresholds
-from tradingbot.evaluation.oracle.simulation import mean_turnover, simulate_targets
+from tradingbot.data.synthetic.market import FloatArray, SyntheticMarket
+from tradingbot.evaluation.oracle import simulation
+from tradingbot.evaluation.oracle.action_rule import ActionRule, Information, require_cost
+from tradingbot.evaluation.oracle.switching import SwitchThresholds
 from tradingbot.evaluation.statistics.interval import Interval
-
-FloatArray = NDArray[np.float64]
 
 _YEAR = np.timedelta64(365 * 24 + 6, "h")
 
@@ -28,6 +24,10 @@ class Terms:
     """Cost per unit of turnover."""
     action_rule: ActionRule
     information: Information
+
+    def __post_init__(self) -> None:
+        """Refuse a cost that is none."""
+        require_cost(self.cost_frac)
 
 
 @dataclass(frozen=True)
@@ -68,21 +68,23 @@ class OracleResult:
     label: str = "synthetic"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Answer:
-    """What a solver found, before it is put beside the market it was found for."""
+    """What a solver found, before it is played on the market it was found for."""
 
+    targets: FloatArray
+    """(T, N) position decided at close t."""
     is_optimal: bool
+    is_independent: bool = False
+    """True where symbols share nothing, so that each is a replicate."""
     net_bps: float | None = None
     turnover_frac: float | None = None
     sharpe_per_bar: float | None = None
     thresholds: SwitchThresholds | None = None
 
 
-def report(
-    market: SyntheticMarket, terms: Terms, answer: Answer, simulated: Simulated
-) -> OracleResult:
-    """Put an answer and its simulation together with the market, period and terms they are for."""
+def play(market: SyntheticMarket, terms: Terms, answer: Answer) -> OracleResult:
+    """Play an answer on its market, and put both together with the period and terms."""
     return OracleResult(
         market=market.name,
         params=market.params,
@@ -97,27 +99,24 @@ def report(
         expected_sharpe_per_bar=answer.sharpe_per_bar,
         thresholds=answer.thresholds,
         is_optimal=answer.is_optimal,
-        simulated=simulated,
+        simulated=_simulate(market, answer, terms.cost_frac),
     )
 
 
-def play(
-    market: SyntheticMarket, targets: FloatArray, *, cost_frac: float, independent: bool
-) -> Simulated:
-    """Play targets on a market and measure them.
-
-    Args:
-        market: The generated market.
-        targets: (T, N) position decided at close t.
-        cost_frac: Cost per unit of turnover.
-        independent: True where symbols share nothing, so that each is a replicate.
-    """
-    net = simulate_targets(market.opens, market.closes, targets, cost_frac=cost_frac)[1:]
-    mean, sharpe = intervals_over_symbols(net) if independent else intervals_over_time(net)
+def _simulate(market: SyntheticMarket, answer: Answer, cost_frac: float) -> Simulated:
+    net = simulation.simulate_targets(
+        market.opens, market.closes, answer.targets, cost_frac=cost_frac
+    )[1:]
+    intervals = (
+        simulation.intervals_over_symbols
+        if answer.is_independent
+        else simulation.intervals_over_time
+    )
+    mean, sharpe = intervals(net)
     per_year = (len(market.closed_at) - 1) / ((market.closed_at[-1] - market.closed_at[0]) / _YEAR)
     return Simulated(
         net_bps_per_bar=mean.scaled(1e4),
         sharpe_per_bar=sharpe,
         sharpe_annual=sharpe.scaled(float(np.sqrt(per_year))),
-        turnover_frac=mean_turnover(targets),
+        turnover_frac=simulation.mean_turnover(answer.targets),
     )

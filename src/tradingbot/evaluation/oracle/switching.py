@@ -13,6 +13,8 @@ stationary mean of max(0, Δ - cost): what a policy that begins each bar *off* w
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -20,9 +22,59 @@ from numpy.typing import NDArray
 
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.oracle.action_rule import ActionRule
-from tradingbot.evaluation.oracle.signal_model import SignalModel, SwitchThresholds
 
 FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SignalModel:
+    """Next bar's expected simple return is `strength_frac` · x, x an AR(1) of unit variance."""
+
+    strength_frac: float
+    """Expected simple return of the next bar per unit of signal, ≥ 0."""
+    phi: float
+    """Persistence of the signal per bar, in [0, 1)."""
+    noise_frac: float
+    """Standard deviation of the return around its expectation."""
+
+    @property
+    def innovation(self) -> float:
+        """Standard deviation of the signal's step around φ · x."""
+        return math.sqrt(1.0 - self.phi**2)
+
+
+class SwitchThresholds(NamedTuple):
+    """Hold the largest position from x ≥ enter until x ≤ exit, then the smallest."""
+
+    enter: float
+    exit: float
+
+    @classmethod
+    def never(cls) -> SwitchThresholds:
+        """The policy that stays flat."""
+        return cls(math.inf, -math.inf)
+
+    @property
+    def is_flat(self) -> bool:
+        """True where the policy never takes a position."""
+        return math.isinf(self.enter)
+
+    def positions(self, signal: FloatArray, *, lowest: float) -> FloatArray:
+        """Follow the rule through time.
+
+        Args:
+            signal: (T, N) signal known at close t.
+            lowest: Position after an exit: 0 or -1.
+
+        Returns:
+            (T, N) target position decided at close t; 0 before the first threshold is met.
+        """
+        bar = np.arange(len(signal))[:, None]
+        last_enter = np.maximum.accumulate(np.where(signal >= self.enter, bar, -1), axis=0)
+        last_exit = np.maximum.accumulate(np.where(signal <= self.exit, bar, -1), axis=0)
+        held = np.where(last_enter >= last_exit, 1.0, lowest)
+        return np.where((last_enter < 0) & (last_exit < 0), 0.0, held)
+
 
 _REACH = 7.0  # standard deviations of the signal that the grid spans on either side
 _REMOTEST = 5.0  # an entry further out happens once in 3 million bars: the same as never
@@ -71,8 +123,7 @@ def gain_per_bar(
     layer = problem.stationary @ np.maximum(0.0, advantage - cost_frac)
     mean_return = problem.stationary @ problem.expected_return
     # A position p above `lowest` is width · layer; what is not on stands at `lowest`.
-    gain: FloatArray = np.asarray(action_rule.width * layer + action_rule.lowest * mean_return)
-    return gain
+    return np.asarray(action_rule.width * layer + action_rule.lowest * mean_return)
 
 
 def discretise(model: SignalModel, *, nodes: int = NODES) -> tuple[FloatArray, SwitchingProblem]:

@@ -1,4 +1,4 @@
-"""What a two-threshold policy is expected to earn on an AR(1) signal, and a search for the best.
+"""What a two-threshold policy is expected to earn on an AR(1) signal.
 
 Independent of `switching`: nothing is iterated over time and no grid of positions exists. Between
 the thresholds the chance q(x) of being on solves a Fredholm equation with a smooth kernel (the
@@ -16,16 +16,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tradingbot.evaluation.oracle.action_rule import ActionRule
-from tradingbot.evaluation.oracle.signal_model import SignalModel, SwitchThresholds
-
-FloatArray = NDArray[np.float64]
+from tradingbot.evaluation.oracle.switching import FloatArray, SignalModel, SwitchThresholds
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 _FAR = 9.0  # standard deviations beyond which the signal's density is nothing
-_REMOTEST = 5.0  # thresholds further out are not told from never trading
 _erfc: Callable[[FloatArray], FloatArray] = np.vectorize(math.erfc, otypes=[np.float64])
 
 
@@ -79,31 +75,6 @@ def evaluate_thresholds(
     )
 
 
-def search_thresholds(
-    model: SignalModel, *, cost_frac: float, tolerance: float = 1e-4
-) -> SwitchThresholds:
-    """Find the best pair of thresholds by pattern search on its expected value.
-
-    Walks in steps of one half of a standard deviation and halves them until `tolerance`. The pair
-    is not assumed to be symmetric.
-    """
-    best = SwitchThresholds(0.5, -0.5)
-    worth = _net(model, best, cost_frac)
-    step = 0.5
-    while step >= tolerance:
-        around = [
-            SwitchThresholds(best.enter + step * up, best.exit + step * down)
-            for up, down in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))
-        ]
-        allowed = [pair for pair in around if -_REMOTEST <= pair.exit <= pair.enter <= _REMOTEST]
-        found = max(allowed, key=lambda pair: _net(model, pair, cost_frac))
-        if (value := _net(model, found, cost_frac)) > worth:
-            best, worth = found, value
-        else:
-            step /= 2.0
-    return best if worth > 0.0 else SwitchThresholds.never()
-
-
 @dataclass(frozen=True)
 class _LayerMoments:
     on_rate: float  # P(on)
@@ -137,18 +108,13 @@ def _layer_moments(model: SignalModel, thresholds: SwitchThresholds) -> _LayerMo
     )
 
 
-def _net(model: SignalModel, thresholds: SwitchThresholds, cost_frac: float) -> float:
-    return evaluate_thresholds(model, thresholds, cost_frac=cost_frac).net_bps
-
-
 def _nodes_between(low: float, high: float) -> tuple[FloatArray, FloatArray]:
     half = 0.5 * (high - low)
     return low + half * (_NODES + 1.0), half * _WEIGHTS
 
 
 def _density(z: FloatArray) -> FloatArray:
-    density: FloatArray = np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
-    return density
+    return np.asarray(np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi))
 
 
 def _chance_above(model: SignalModel, x: FloatArray, bound: float) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.domain.errors import require_known
 
 REQUIRED = ("performance", "statistics", "health", "leak_check")
 """Analyses without which there is no dossier."""
@@ -25,10 +25,4 @@ def require_analyses(names: Iterable[str], *, where: str) -> None:
         ConfigError: Naming the first that is unknown, and the nearest known.
     """
     for name in names:
-        if name not in OPTIONAL and name not in REQUIRED:
-            raise ConfigError(
-                "analysis must be a known one",
-                was=repr(name),
-                where=where,
-                remedy=suggest(name, (*REQUIRED, *OPTIONAL)),
-            )
+        require_known(name, (*REQUIRED, *OPTIONAL), "analysis must be a known one", where=where)

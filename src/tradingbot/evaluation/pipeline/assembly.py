@@ -14,8 +14,7 @@ from tradingbot.evaluation.backtest.baselines import lookback_note
 from tradingbot.evaluation.dossier.dossier import Dossier, Header
 from tradingbot.evaluation.pipeline.analysis_names import OPTIONAL
 from tradingbot.evaluation.pipeline.config import EvaluateConfig
-from tradingbot.evaluation.pipeline.identity import weights_sha256
-from tradingbot.evaluation.pipeline.store import StoredAnalysis
+from tradingbot.evaluation.pipeline.store import StoredAnalysis, weights_sha256
 from tradingbot.market.costs import CostProfile
 from tradingbot.training.result_file import read_result
 
@@ -96,7 +95,7 @@ def _header(
         version=__version__,
         command=command,
         caveats=_caveats(subject, config),
-        decision=_decision(subject),
+        decision=read_result(run.path).decision,
     )
 
 
@@ -118,7 +117,3 @@ def _caveats(subject: EvaluatedRun, config: EvaluateConfig) -> tuple[str, ...]:
         found.append(f"Trainings were shorter than the run's own: {', '.join(short)} of its steps.")
     notes = (lookback_note(name, subject.bars(part), part) for part in PARTS for name in BASELINES)
     return (*found, *(note for note in notes if note))
-
-
-def _decision(subject: EvaluatedRun) -> str:
-    return read_result(subject.run.path).decision

@@ -10,9 +10,9 @@ from datetime import date
 from pathlib import Path
 from typing import Literal
 
+from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.denial import ExitReason
-from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.world import World
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_evaluated_run
 from tradingbot.evaluation.backtest import (
@@ -24,7 +24,6 @@ from tradingbot.evaluation.backtest import (
     ready_bars,
     sleeve_config,
 )
-from tradingbot.evaluation.backtest.simulation import Progress
 from tradingbot.evaluation.market_rollouts import RolloutMarket as Market
 from tradingbot.evaluation.market_rollouts import named_policy, read_prices_alone, warm_up_of
 from tradingbot.evaluation.performance.measure import policy_performance
@@ -43,9 +42,19 @@ from tradingbot.training.session import RUNS_FOLDER
 from tradingbot.training.trial_ledger import require_counted
 
 Part = Literal["train", "validation", "test"]
+_USES = {
+    "learned": " (in sample: learned from these bars)",
+    "chosen": " (chosen on these bars)",
+    "earlier": " (learned from later bars)",
+    "none": "",
+}
+"""How the name of a run ends, by what it has used the bars for."""
+_TRADE_NUMBERS = (
+    *("units", "entry_price", "exit_price", "commission_ccy", "slippage_ccy", "pnl_ccy"),
+)
 _TRADE_COLUMNS = (
-    *("policy", "symbol", "side", "entered_at", "left_at", "bars", "units", "entry_price"),
-    *("exit_price", "commission_ccy", "slippage_ccy", "pnl_ccy", "is_open", "ended_by"),
+    *("policy", "symbol", "side", "entered_at", "left_at", "bars"),
+    *(*_TRADE_NUMBERS, "is_open", "ended_by"),
 )
 
 
@@ -110,7 +119,7 @@ def backtest_named(
     terms: BacktestTerms,
     *,
     market: Market | None = None,
-    progress: Progress | None = None,
+    progress: Progress = ignore_progress,
 ) -> NamedBacktests:
     """Backtest runs and rules by name; looks of runs at their test bars are still to be counted.
 
@@ -132,18 +141,31 @@ def backtest_named(
     for subject in subjects.values():
         require_counted(subject.run, workspace)
     found, accesses = list[Backtest](), list[TestSetAccess]()
+    first = next(iter(subjects.values()), None)
+    place = market or _market_of(first)
+    rules = sleeve_config(terms.priced(first.env.costs if first else CostProfile()))
     with torch_threads(1):  # a few hundred lanes are too few to share out
         for name in names:
-            if name in subjects:
-                access = _test_set_access(subjects[name], terms)
-                found.append(_run(access, progress))
-                if access.bars.stop > access.subject.data.split.test.start:
-                    accesses.append(access)
+            if name not in subjects:
+                policy = named_policy(name, place, rules.costs, seed=terms.seed)
+                found += backtest_all(
+                    place.world,
+                    rules,
+                    [PolicyUnderTest(name, policy, delay_bars=terms.delay_bars)],
+                    bars_per_year=place.bars_per_year,
+                    bars=_rule_bars(place.world, terms, names, first),
+                    progress=progress,
+                )
                 continue
-            place = market or _market_of(next(iter(subjects.values())))
-            bars = _rule_bars(place.world, terms, names, next(iter(subjects.values()), None))
-            env = next((subject.env for subject in subjects.values()), None)
-            found.append(_rule(name, place, bars, terms, env, progress))
+            subject = subjects[name]
+            bars, costs = _bars(subject.data.world, terms, subject), terms.priced(subject.env.costs)
+            played = subject.backtest(
+                bars, costs=costs, delay_bars=terms.delay_bars, progress=progress
+            )
+            used = _USES[subject.data.split.use_of(bars)]
+            found.append(replace(played, policy=f"{played.policy}{used}"))
+            if bars.stop > subject.data.split.test.start:
+                accesses.append(TestSetAccess(subject, bars, costs, terms.delay_bars))
     return NamedBacktests(tuple(found), tuple(accesses))
 
 
@@ -182,16 +204,11 @@ def trades_csv(backtests: Sequence[Backtest]) -> str:
             for stamps in (trades.entered_at, trades.exited_at)
         )
         for place in range(len(trades)):
-            numbers = (
-                getattr(trades, name)[place]
-                for name in ("units", "entry_price", "exit_price", "commission_ccy")
-            )
             writer.writerow(
                 [
                     *(played.policy, played.symbols[trades.symbol[place]], trades.side[place]),
                     *(entered[place], left[place], trades.bars[place]),
-                    *(f"{number:.6f}" for number in numbers),
-                    *(f"{trades.slippage_ccy[place]:.6f}", f"{trades.pnl_ccy[place]:.6f}"),
+                    *(f"{getattr(trades, name)[place]:.6f}" for name in _TRADE_NUMBERS),
                     *(int(trades.is_open[place]), _ending(trades, place)),
                 ]
             )
@@ -203,50 +220,6 @@ def _ending(trades: Trades, place: int) -> str:
         return ""
     reason = int(trades.reason[place])
     return ExitReason(reason).name.lower() if reason else "policy"
-
-
-def _test_set_access(subject: EvaluatedRun, terms: BacktestTerms) -> TestSetAccess:
-    bars = _bars(subject.data.world, terms, subject)
-    return TestSetAccess(subject, bars, terms.priced(subject.env.costs), terms.delay_bars)
-
-
-def _run(access: TestSetAccess, progress: Progress | None) -> Backtest:
-    played = access.subject.backtest(
-        access.bars, costs=access.costs, delay_bars=access.delay_bars, progress=progress
-    )
-    return replace(played, policy=f"{played.policy}{_seen_before(access.subject, access.bars)}")
-
-
-def _seen_before(subject: EvaluatedRun, bars: IndexRange) -> str:
-    """Say by the name of a run what it has used the bars for."""
-    return {
-        "learned": " (in sample: learned from these bars)",
-        "chosen": " (chosen on these bars)",
-        "earlier": " (learned from later bars)",
-        "none": "",
-    }[subject.data.split.use_of(bars)]
-
-
-def _rule(
-    name: str,
-    place: Market,
-    bars: IndexRange,
-    terms: BacktestTerms,
-    env: EnvConfig | None,
-    progress: Progress | None,
-) -> Backtest:
-    config = sleeve_config(terms.priced(env.costs if env else CostProfile()))
-    policy = named_policy(name, place, config.costs, seed=terms.seed)
-    (played,) = backtest_all(
-        place.world,
-        config,
-        [PolicyUnderTest(name, policy, delay_bars=terms.delay_bars)],
-        bars_per_year=place.bars_per_year,
-        first_bar=bars.start,
-        last_bar=bars.stop - 1,
-        progress=progress,
-    )
-    return played
 
 
 def _rule_bars(
@@ -261,7 +234,8 @@ def _rule_bars(
     return IndexRange(min(max(bars.start, warm_up_of(names)), bars.stop - 1), bars.stop)
 
 
-def _market_of(subject: EvaluatedRun) -> Market:
+def _market_of(subject: EvaluatedRun | None) -> Market:
+    assert subject is not None  # without a market there is a run
     data = subject.data
     return Market(data.world, data.market, data.bars_per_year)
 

@@ -1,23 +1,151 @@
-"""Runs all analyses of a dossier in order of dependencies; stored ones are not made again."""
+"""Runs all analyses of a dossier in order of dependencies; stored ones are not made again.
+
+Every process that makes analyses opens a context of its own (the run, its analyses as a graph, and
+their store) from the same `EvaluationJob`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from tradingbot.evaluation.analyses.analysis import Analysis, Progress, ignore_progress
-from tradingbot.evaluation.pipeline.context import (
-    AnalysisTask,
-    EvaluationContext,
-    EvaluationJob,
-    open_context,
-)
-from tradingbot.evaluation.pipeline.store import StoredAnalysis
+from tradingbot.data.sources.source import Progress, ignore_progress
+from tradingbot.domain.errors import DataError, MissingExtraError
+from tradingbot.evaluation.analyses.analysis import Analysis, AnalysisInputs
+from tradingbot.evaluation.pipeline.config import EvaluateConfig
+from tradingbot.evaluation.pipeline.store import AnalysisStore, StoredAnalysis, key_of
 from tradingbot.executors.executor import Executor, InlineExecutor, Work, WorkItem
 from tradingbot.executors.processes import ProcessExecutor
 from tradingbot.networks.threads import torch_threads
 from tradingbot.plugins.loading import load_from_environment
+
+if TYPE_CHECKING:
+    from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+
+
+@dataclass(frozen=True)
+class EvaluationJob:
+    """What is to be evaluated, where and how; plain values that any process can be told."""
+
+    run: str
+    """Id of the run, the beginning of it, or its folder."""
+    workspace: Path
+    config: EvaluateConfig
+    folder: Path
+    """Where analyses go."""
+
+
+@dataclass(frozen=True)
+class AnalysisTask:
+    """One analysis to make now."""
+
+    name: str
+    key: str
+    needs: tuple[tuple[str, str], ...]
+    """Name and key of what it is made from; those that were left out as well."""
+    facts: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationContext:
+    """Everything that is needed to make any analysis."""
+
+    subject: EvaluatedRun
+    analyses: Mapping[str, Analysis]
+    """By name; every need comes before what needs it."""
+    store: AnalysisStore
+    identity: str
+    """Hash of run, data and sources."""
+
+    def require_possible(self, named: Sequence[str] = ()) -> None:
+        """Refuse now what would else be refused when it is counted and much is made.
+
+        Args:
+            named: Analyses that must be possible, besides the required ones.
+
+        Raises:
+            UserError: If one of them is known to be impossible.
+        """
+        for analysis in self.analyses.values():
+            if analysis.check is None or not (analysis.is_required or analysis.name in named):
+                continue
+            try:
+                analysis.check()
+            except (DataError, MissingExtraError) as e:
+                if analysis.is_required:
+                    raise
+                raise impossible(analysis.name, str(e)) from e
+
+    def task_of(self, analysis: Analysis, keys: Mapping[str, str]) -> AnalysisTask:
+        """Return what is to be done for an analysis; its needs must have keys."""
+        needs = tuple((name, keys[name]) for name in analysis.needs)
+        facts = analysis.facts() if analysis.facts is not None else None
+        key = key_of(self.identity, analysis.settings, facts, [key for _, key in needs])
+        return AnalysisTask(analysis.name, key, needs, facts)
+
+    def load(self, task: AnalysisTask) -> StoredAnalysis | None:
+        """Return an analysis that was made before."""
+        return self.store.load(task.name, task.key, self.analyses[task.name].record)
+
+    def make(self, task: AnalysisTask, progress: Progress = ignore_progress) -> None:
+        """Make an analysis and keep it on disk.
+
+        Raises:
+            UserError: If it cannot be made and there is no dossier without it.
+        """
+        analysis = self.analyses[task.name]
+        results, left_out = self._results(task.needs)
+        inputs = AnalysisInputs(self.subject, results, left_out, task.facts, progress)
+        try:
+            stored = StoredAnalysis(analysis.measure(inputs))
+        except (DataError, MissingExtraError) as e:
+            if analysis.is_required:
+                raise
+            stored = StoredAnalysis(None, str(e))
+        self.store.keep(task.name, task.key, stored)
+
+    def _results(self, needs: Sequence[tuple[str, str]]) -> tuple[dict[str, Any], dict[str, str]]:
+        results, left_out = dict[str, Any](), dict[str, str]()
+        for name, key in needs:
+            stored = self.store.load(name, key, self.analyses[name].record)
+            # It was there a moment ago: one evaluation at a time writes to a folder.
+            assert stored is not None, f"{name} is gone"
+            if stored.reason:
+                left_out[name] = stored.reason
+            else:
+                results[name] = stored.record
+        return results, left_out
+
+
+def impossible(name: str, reason: str) -> DataError:
+    """Return the refusal of an analysis that was asked for by name."""
+    return DataError(
+        f"analysis {name} must be possible where it is asked for by name", was=reason.rstrip(".")
+    )
+
+
+def open_context(job: EvaluationJob) -> EvaluationContext:
+    """Open the run and lay out its analyses.
+
+    Raises:
+        UserError: If the run cannot be evaluated, or a setting does not fit it.
+    """
+    from tradingbot.evaluation.analyses.evaluated_run import open_evaluated_run
+    from tradingbot.evaluation.pipeline.catalogue import lay_out_analyses
+    from tradingbot.evaluation.pipeline.store import receipts_of, run_identity
+
+    subject = open_evaluated_run(job.run, job.workspace)
+    analyses = lay_out_analyses(subject, job.config)
+    return EvaluationContext(
+        subject=subject,
+        analyses={analysis.name: analysis for analysis in analyses},
+        store=AnalysisStore(job.folder, receipts_of(subject.run, job.workspace)),
+        identity=run_identity(subject),
+    )
 
 
 def run_analyses(
@@ -48,7 +176,7 @@ def run_analyses(
     with ExitStack() as stack:
         if missing:
             stack.enter_context(torch_threads(1))
-            executor: Executor = InlineExecutor(_work_of(context))
+            executor: Executor = InlineExecutor(context.make)
             if min(jobs, missing) > 1:
                 workers = ProcessExecutor(partial(_open_work, job), min(jobs, missing))
                 executor = stack.enter_context(workers)
@@ -62,16 +190,7 @@ def _open_work(job: EvaluationJob) -> Work:
 
     torch.set_num_threads(1)
     load_from_environment()
-    return _work_of(open_context(job))
-
-
-def _work_of(context: EvaluationContext) -> Work:
-    """Return the function that makes analyses; they go to disk where they are made."""
-
-    def make(task: AnalysisTask, progress: Progress) -> None:
-        context.make(task, progress)
-
-    return make
+    return open_context(job).make
 
 
 class _StoredResults:
@@ -107,16 +226,14 @@ def _make_missing(
     context: EvaluationContext, made: _StoredResults, executor: Executor, progress: Progress
 ) -> None:
     total, begun = len(context.analyses), set[str]()
+    heaviest_first = sorted(context.analyses.values(), key=lambda analysis: -analysis.weight)
 
     def tell(finished: int, of: int, label: str) -> None:
         inside = f"{label} {finished}/{of}" if of else label
         progress(len(made.stored), total, inside)
 
     while len(made.stored) < total:
-        ready = [
-            analysis for analysis in _heaviest_first(context.analyses) if made.is_ready(analysis)
-        ]
-        for analysis in ready:
+        for analysis in [each for each in heaviest_first if made.is_ready(each)]:
             if analysis.name in begun or not executor.n_free:
                 continue
             task = context.task_of(analysis, made.keys)
@@ -132,7 +249,3 @@ def _make_missing(
             taken = made.take(task)
             assert taken, task.name
             tell(0, 0, task.name)
-
-
-def _heaviest_first(analyses: Mapping[str, Analysis]) -> list[Analysis]:
-    return sorted(analyses.values(), key=lambda analysis: -analysis.weight)

@@ -7,24 +7,28 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tradingbot.data.atomic import storage_errors
+from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.domain.errors import MissingExtraError
-from tradingbot.evaluation.analyses.analysis import Progress, ignore_progress
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.gates_file import foreign_source, load_gates
 from tradingbot.evaluation.gates.memo import write_memo
 from tradingbot.evaluation.gates.result import Memo
 from tradingbot.evaluation.pipeline.assembly import assemble_dossier
 from tradingbot.evaluation.pipeline.config import EvaluateConfig
-from tradingbot.evaluation.pipeline.context import (
+from tradingbot.evaluation.pipeline.engine import (
     EvaluationContext,
     EvaluationJob,
     impossible,
     open_context,
+    run_analyses,
 )
-from tradingbot.evaluation.pipeline.engine import run_analyses
-from tradingbot.evaluation.pipeline.publishing import note_dossier, store_page
 from tradingbot.evaluation.pipeline.store import StoredAnalysis
-from tradingbot.evaluation.pipeline.stored_dossier import DOSSIER_FILE, EVALUATION_FOLDER
+from tradingbot.evaluation.pipeline.stored_dossier import (
+    DOSSIER_FILE,
+    EVALUATION_FOLDER,
+    note_dossier,
+    store_page,
+)
 from tradingbot.evaluation.tables import write_tables
 from tradingbot.runs import find_run
 from tradingbot.runs.lock import hold_lock

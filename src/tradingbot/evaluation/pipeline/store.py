@@ -1,7 +1,8 @@
 """Analyses on disk: one JSON file each, whole or absent, and only read back for the same key.
 
 A key is the hash of everything that the content of an analysis depends on; the ledger holds the
-hash of every stored file. A killed process loses the analysis it was making and no other.
+hash of every stored file, and a file that no evaluation of the run wrote is not read. A killed
+process loses the analysis it was making and no other.
 """
 
 from __future__ import annotations
@@ -9,30 +10,94 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from tradingbot.data.atomic import storage_errors, sweep_temporaries, write_text
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.evaluation.dossier.codec import from_plain, to_plain
-from tradingbot.evaluation.pipeline.receipts import AnalysisReceipts
+from tradingbot.runs import RunDirectory
+from tradingbot.runs.ledger import Ledger
+from tradingbot.runs.policy import acting_checkpoint
+from tradingbot.runs.receipt import began_at
 from tradingbot.runs.requirement import installed_version
+from tradingbot.supervised.model_files import NO_MODEL
+from tradingbot.training.trial_ledger import data_key
 
-_Record = TypeVar("_Record")
+if TYPE_CHECKING:
+    from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+    from tradingbot.runs.ledger import Trial
+
+
 _PACKAGE = Path(__file__).resolve().parents[2]
 _SOURCES = (
     *("domain", "data", "configuration", "features", "risk", "market", "rewards", "networks"),
     *("learning", "envs", "agents", "plugins", "supervised", "runs", "training", "evaluation"),
 )
-"""Folders and files of the package."""
+"""Folders of the package."""
 _NOT_MEASURED_BY = ("evaluation/report", "evaluation/figures", "evaluation/gates")
 """What shows or judges analyses changes none of them."""
 _PACKAGES = ("numpy", "torch", "polars", "exchange_calendars", "skfolio")
 """What figures are computed with; another version may round, draw or divide otherwise."""
 _MODEL_PACKAGES = ("lightgbm",)
 """The same where agents see the probabilities of a model."""
+
+
+@dataclass(frozen=True)
+class AnalysisReceipts:
+    """Notes the hash of every analysis of one run; every process has its own."""
+
+    workspace: Path
+    """Whose ledger."""
+    run: str
+    """Id of the run."""
+    data: str
+    """Hash of the bars, as `data_key` has it."""
+    began_at: int = 0
+    """Entries before it are of another run that had the name."""
+    _known: set[str] = field(default_factory=set, repr=False)
+    """What the ledger was found to hold; no entry ever leaves it, so it is read for others only."""
+
+    def note(self, content: bytes) -> None:
+        """Write the hash of a kept file into the ledger; it is no trial.
+
+        Raises:
+            StorageError: If the ledger is not whole, or the disk refuses.
+        """
+        if self.knows(content):
+            return
+        sha256 = hashlib.sha256(content).hexdigest()
+        Ledger(self.workspace).begin(
+            "analysis", data=self.data, run=self.run, config_hash=sha256, at=datetime.now(UTC)
+        )
+        self._known.add(sha256)
+
+    def knows(self, content: bytes) -> bool:
+        """Tell whether a file is one that was noted for this run.
+
+        Raises:
+            StorageError: If the ledger is not whole.
+        """
+        sha256 = hashlib.sha256(content).hexdigest()
+        if sha256 not in self._known:
+            self._known.update(
+                each.config_hash
+                for each in Ledger(self.workspace).entries()[self.began_at :]
+                if (each.kind, each.run, each.data) == ("analysis", self.run, self.data)
+            )
+        return sha256 in self._known
+
+
+def receipts_of(run: RunDirectory, workspace: Path) -> AnalysisReceipts:
+    """Return the receipts of a run's analyses.
+
+    Raises:
+        StorageError: If what the run saw of the ledger is damaged.
+    """
+    return AnalysisReceipts(workspace, run.id, data_key(run.record.data), began_at(run.path))
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +202,7 @@ def measuring_sources_sha256(package: Path = _PACKAGE) -> str:
     """Hash the sources that can move an analysis."""
     digest = hashlib.sha256()
     for name in _SOURCES:
-        for path in _files(package / name):
+        for path in sorted((package / name).rglob("*.py")):
             relative = path.relative_to(package).as_posix()
             if not relative.startswith(_NOT_MEASURED_BY):
                 digest.update(f"{relative}\0".encode())
@@ -145,12 +210,43 @@ def measuring_sources_sha256(package: Path = _PACKAGE) -> str:
     return digest.hexdigest()
 
 
-def _files(source: Path) -> list[Path]:
-    if source.suffix == ".py":
-        return [source] if source.is_file() else []
-    return sorted(source.rglob("*.py"))
-
-
 def _sha256(content: object) -> str:
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def weights_sha256(subject: EvaluatedRun) -> str:
+    """Return the hash of the weights that act.
+
+    Raises:
+        StorageError: If the run has no whole checkpoint to act from.
+    """
+    return acting_checkpoint(subject.run).manifest.weights_sha256
+
+
+def run_identity(subject: EvaluatedRun) -> str:
+    """Return the hash of run, data, sources and packages that every analysis depends on."""
+    record = subject.run.record
+    return identity_of(
+        weights_sha256(subject),
+        subject.data.identity.data_sha256,
+        record.config_sha256,
+        has_model=subject.config.task.probabilities != NO_MODEL,
+    )
+
+
+def counted_sharpes(trials: Sequence[Trial]) -> list[float | None]:
+    """Return the Sharpe ratio per bar of every trial that counts; None where it came to none.
+
+    The first evaluation of a run belongs to its own training; every further one, under other
+    settings, is another trial.
+    """
+    evaluated: set[str] = set()
+    found = []
+    for trial in trials:
+        is_own_training = trial.kind == "evaluation" and trial.run not in evaluated
+        if trial.kind == "evaluation":
+            evaluated.add(trial.run)
+        if not is_own_training:
+            found.append(trial.sharpe_per_bar)
+    return found

@@ -1,13 +1,17 @@
-"""The dossier that an evaluation stored, read back and judged again by gates."""
+"""The dossier that an evaluation stored: its page and receipt, read back and judged again by gates.
+
+JSON and CSV beside the page are `evaluation.tables`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
-from tradingbot.data.atomic import storage_errors
+from tradingbot.data.atomic import storage_errors, write_text
 from tradingbot.data.json_files import json_problem
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.evaluation.dossier.codec import from_plain
@@ -20,6 +24,7 @@ from tradingbot.evaluation.performance.record import rename_old_policies
 from tradingbot.runs import RunDirectory
 from tradingbot.runs.ledger import LEDGER_FILE, Ledger
 from tradingbot.runs.receipt import began_at
+from tradingbot.training.trial_ledger import data_key
 
 EVALUATION_FOLDER, DOSSIER_FILE = "evaluation", "dossier.json"
 
@@ -109,3 +114,32 @@ def judge_run(
     return write_memo(
         dossier, load_gates(gates), read_benches(benches), source=foreign_source(gates)
     )
+
+
+REPORT_FILE = "report.html"
+
+
+def store_page(folder: Path, dossier: Dossier, memo: Memo) -> Path:
+    """Write the page, and return its path.
+
+    Raises:
+        MissingExtraError: If what draws pages is not installed.
+        StorageError: If the disk refuses.
+    """
+    from tradingbot.evaluation.report.dossier_page import render_dossier
+
+    path = folder / REPORT_FILE
+    write_text(path, render_dossier(dossier, memo))
+    return path
+
+
+def note_dossier(path: Path, run: RunDirectory, workspace: Path, *, at: datetime) -> None:
+    """Write the hash of a run's stored dossier into the ledger; it is no trial.
+
+    Raises:
+        StorageError: If the ledger is not whole, or the disk refuses.
+    """
+    with storage_errors(path):
+        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    data = data_key(run.record.data)
+    Ledger(workspace).begin("dossier", data=data, run=run.id, config_hash=sha256, at=at)

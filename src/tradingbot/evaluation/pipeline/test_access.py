@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from tradingbot.data.splits import IndexRange
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.pipeline.identity import weights_sha256
+from tradingbot.evaluation.pipeline.store import weights_sha256
 from tradingbot.market.costs import CostProfile
 from tradingbot.runs.record import content_sha256
 from tradingbot.training.trial_ledger import count_evaluation, data_key

@@ -26,10 +26,10 @@ from tradingbot.supervised.labels import UNKNOWN, LabelArray, label_moves, purge
 from tradingbot.supervised.model_files import (
     ModelManifest,
     ProofRecord,
+    models_folder,
     require_free_name,
     save_model,
 )
-from tradingbot.supervised.model_store import models_folder
 from tradingbot.supervised.probability_model import ProbabilityModel
 from tradingbot.supervised.scores import bar_losses, score
 from tradingbot.training.config import TrainConfig

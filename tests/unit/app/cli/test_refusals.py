@@ -81,7 +81,7 @@ def test_mistake_is_refused_before_torch_is_imported(
 
 def test_names_that_are_told_without_torch_are_those_of_the_catalogues() -> None:
     from tradingbot.agents import RULES
-    from tradingbot.evaluation.oracle_policy import ORACLES
+    from tradingbot.evaluation.backtest.baselines import ORACLES
 
     assert sorted(RULES) == list(RULE_NAMES)
     assert sorted(ORACLES) == list(ORACLE_NAMES)

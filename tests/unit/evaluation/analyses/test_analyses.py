@@ -8,22 +8,24 @@ import numpy as np
 import pytest
 
 from tradingbot.evaluation.analyses.counterfactual_data import CounterfactualData
-from tradingbot.evaluation.analyses.ensemble.analysis import EnsembleSettings, measure_ensemble
+from tradingbot.evaluation.analyses.ensemble import EnsembleSettings, measure_ensemble
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.analyses.placebos.analysis import measure_placebos, play_placebos
+from tradingbot.evaluation.analyses.placebos.analysis import (
+    PlaceboSettings,
+    measure_placebos,
+    play_placebos,
+)
 from tradingbot.evaluation.analyses.placebos.bars import shuffle_bars
-from tradingbot.evaluation.analyses.placebos.measure import PlaceboSettings
 from tradingbot.evaluation.analyses.policy_analysis.analysis import measure_policy_analysis
 from tradingbot.evaluation.analyses.policy_analysis.measure import PolicyAnalysisSettings
-from tradingbot.evaluation.analyses.regimes.analysis import measure_regimes
-from tradingbot.evaluation.analyses.regimes.measure import (
+from tradingbot.evaluation.analyses.regimes import (
     REGIMES,
     RegimeSettings,
     index_returns,
     label_regimes,
+    measure_regimes,
 )
-from tradingbot.evaluation.analyses.sensitivity import SensitivitySettings
-from tradingbot.evaluation.analyses.sensitivity.analysis import measure_sensitivity
+from tradingbot.evaluation.analyses.sensitivity import SensitivitySettings, measure_sensitivity
 
 
 def test_regimes_divide_the_decisions_of_the_test_part(ppo_subject: EvaluatedRun) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.seeding import stream
-from tradingbot.evaluation.analyses.ensemble.measure import (
+from tradingbot.evaluation.analyses.ensemble import (
     analyse_ensemble,
     clustered_order,
     correlation_of,

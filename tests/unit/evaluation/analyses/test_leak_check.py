@@ -17,11 +17,12 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import StorageError
 from tradingbot.envs.world import World
 from tradingbot.evaluation.analyses import evaluated_run as subject_module
+from tradingbot.evaluation.analyses import leak_check as leak_check_piece
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.counterfactual_data import CounterfactualData
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_evaluated_run
-from tradingbot.evaluation.analyses.leak_check import analysis as leak_check_piece
-from tradingbot.evaluation.analyses.leak_check.analysis import (
+from tradingbot.evaluation.analyses.leak_check import (
+    Compared,
     LeakCheckSettings,
     compare_features,
     compare_replays,
@@ -29,7 +30,6 @@ from tradingbot.evaluation.analyses.leak_check.analysis import (
     staggered_cuts,
     with_other_future,
 )
-from tradingbot.evaluation.analyses.leak_check.comparison import Compared
 from tradingbot.evaluation.analyses.performance import PerformanceSettings, measure_performance
 from tradingbot.evaluation.dossier.evidence import LeakCheck
 from tradingbot.evaluation.gates.measurements import MEASUREMENTS
@@ -39,8 +39,7 @@ from tradingbot.features import panel as panel_module
 from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig
-from tradingbot.supervised.model_files import open_model
-from tradingbot.supervised.model_store import models_folder
+from tradingbot.supervised.model_files import models_folder, open_model
 from tradingbot.supervised.table import ModelTable
 from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.session import begin_run

@@ -10,13 +10,7 @@ import pytest
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.seeding import stream
-from tradingbot.evaluation.analyses.placebos.bars import (
-    flip_bars,
-    flip_bars_at_random,
-    reverse_bars,
-    shuffle_bars,
-)
-from tradingbot.evaluation.analyses.placebos.measure import (
+from tradingbot.evaluation.analyses.placebos.analysis import (
     FEWEST_DRAWS,
     LEVEL,
     PlaceboSettings,
@@ -26,7 +20,13 @@ from tradingbot.evaluation.analyses.placebos.measure import (
     placebo_row,
     random_policies_row,
 )
-from tradingbot.evaluation.analyses.stress.moves import BarArrays
+from tradingbot.evaluation.analyses.placebos.bars import (
+    flip_bars,
+    flip_bars_at_random,
+    reverse_bars,
+    shuffle_bars,
+)
+from tradingbot.evaluation.analyses.stress.scenarios import BarArrays
 
 PART = IndexRange(40, 180)
 CHANGES = [

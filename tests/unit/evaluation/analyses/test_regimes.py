@@ -11,7 +11,7 @@ import pytest
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.domain.seeding import stream
-from tradingbot.evaluation.analyses.regimes.measure import (
+from tradingbot.evaluation.analyses.regimes import (
     REGIMES,
     UNKNOWN,
     RegimeSettings,

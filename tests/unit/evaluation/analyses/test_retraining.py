@@ -16,14 +16,13 @@ from tradingbot.data.calendar import closing_day
 from tradingbot.domain.errors import ConfigError, TrainingError
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.retraining import training as retraining
-from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec, retraining_config
-from tradingbot.evaluation.analyses.retraining.training import (
+from tradingbot.evaluation.analyses.retraining.spec import (
     RetrainingResult,
-    prepare_retraining,
-    retrain,
+    RetrainingSpec,
+    retraining_config,
 )
-from tradingbot.evaluation.analyses.walk_forward.analysis import walk_forward_specs
-from tradingbot.evaluation.analyses.walk_forward.measure import WalkForwardSettings
+from tradingbot.evaluation.analyses.retraining.training import prepare_retraining, retrain
+from tradingbot.evaluation.analyses.walk_forward import WalkForwardSettings, walk_forward_specs
 from tradingbot.learning.trainer import Trainer
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import override_config

@@ -16,9 +16,12 @@ from tradingbot.domain.seeding import stream
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.performance import Performance, Series
-from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec
-from tradingbot.evaluation.analyses.retraining.training import RetrainingResult, TradedPeriod
-from tradingbot.evaluation.analyses.statistics.analysis import (
+from tradingbot.evaluation.analyses.retraining.spec import (
+    RetrainingResult,
+    RetrainingSpec,
+    TradedPeriod,
+)
+from tradingbot.evaluation.analyses.statistics import (
     StatisticsSettings,
     measure_statistics,
 )

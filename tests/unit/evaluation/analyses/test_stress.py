@@ -9,10 +9,10 @@ import pytest
 
 from tradingbot.data.splits import IndexRange, Split
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.analyses.stress import HISTORY, StressSettings
 from tradingbot.evaluation.analyses.stress.analysis import (
+    HISTORY,
+    StressSettings,
     _held_share,
-    backtest_buy_and_hold,
     measure_stress,
 )
 from tradingbot.evaluation.dossier.robustness import Stress
@@ -110,7 +110,7 @@ def test_historical_window_says_what_holding_as_much_all_the_time_gives(
     ppo_subject: EvaluatedRun,
 ) -> None:
     """Whoever holds half falls by half: no skill is needed to lose less than equal weight."""
-    hold = backtest_buy_and_hold(ppo_subject, ppo_subject.bars("test"))
+    hold = ppo_subject.backtest_hold("test")
     half = replace(hold, position_frac=0.5 * hold.position_frac)
     words = _held_share(half, hold)
     share = 0.5 * hold.position_frac.mean()
@@ -122,5 +122,5 @@ def test_historical_window_says_what_holding_as_much_all_the_time_gives(
 def test_hold_is_equal_weight_of_the_agents_symbols(ppo_subject: EvaluatedRun) -> None:
     part = ppo_subject.bars("test")
     closes = ppo_subject.data.world.prices[:, [part.start + 1, part.stop - 1], 3]
-    played = backtest_buy_and_hold(ppo_subject, part)
+    played = ppo_subject.backtest_hold(part)
     assert played.portfolio[-1] == pytest.approx((closes[:, 1] / closes[:, 0]).mean(), rel=0.02)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tradingbot.domain.errors import ConfigError, DataError
-from tradingbot.evaluation.analyses.walk_forward.measure import (
+from tradingbot.evaluation.analyses.walk_forward import (
     WalkForwardSettings,
     plan_windows,
     positive_share,

@@ -10,13 +10,15 @@ import pytest
 from fixtures.tiny_training import tiny_config
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_evaluated_run
-from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec, retraining_config
+from tradingbot.evaluation.analyses.retraining.spec import (
+    RetrainingSpec,
+    open_with_own_model,
+    retraining_config,
+)
 from tradingbot.evaluation.analyses.retraining.training import prepare_retraining, retrain
-from tradingbot.evaluation.analyses.retraining.window_model import open_with_own_model
-from tradingbot.evaluation.analyses.walk_forward.analysis import walk_forward_specs
-from tradingbot.evaluation.analyses.walk_forward.measure import WalkForwardSettings
+from tradingbot.evaluation.analyses.walk_forward import WalkForwardSettings, walk_forward_specs
 from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig
-from tradingbot.supervised.model_store import list_models
+from tradingbot.supervised.model_files import list_models
 from tradingbot.training.config_files import override_config
 from tradingbot.training.data import open_data
 from tradingbot.training.session import begin_run

@@ -12,11 +12,15 @@ import torch
 from torch import Tensor
 
 from fixtures.trading_worlds import small_world
-from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
-from tradingbot.agents.baselines.flat import flat
-from tradingbot.agents.baselines.random_targets import RandomTargets
-from tradingbot.agents.baselines.target_table import TargetTable, table_of
+from tradingbot.agents.baselines.market_rules import (
+    RandomTargets,
+    TargetTable,
+    buy_and_hold,
+    flat,
+    table_of,
+)
 from tradingbot.agents.policy import Policy, PolicyInputs
+from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.envs.config import EnvConfig
 from tradingbot.evaluation.backtest import (
@@ -34,6 +38,7 @@ from tradingbot.evaluation.performance.measure import policy_performance
 from tradingbot.market.costs import COST_PROFILES, CostProfile
 
 FIRST, LAST = 200, 400
+BARS = IndexRange(FIRST, LAST + 1)
 BARS_PER_YEAR = 1_764.0
 WHOLE_BARS = sleeve_config(max_participation_frac=1.0)
 FREE = sleeve_config(COST_PROFILES["free"], max_participation_frac=1.0, allow_short=True)
@@ -48,7 +53,7 @@ def one_thread() -> Iterator[None]:
 
 
 def played_by(policy: Policy, config: EnvConfig = WHOLE_BARS, **options: object) -> Backtest:
-    chosen = {"first_bar": FIRST, "last_bar": LAST} | options
+    chosen = {"bars": BARS} | options
     return backtest(small_world(), config, policy, name="it", bars_per_year=BARS_PER_YEAR, **chosen)  # type: ignore[arg-type]
 
 
@@ -159,7 +164,7 @@ def test_what_comes_later_changes_nothing_before() -> None:
             for each in (world, other)
         ]
         first, second = (
-            backtest_all(place, WHOLE_BARS, who, bars_per_year=1.0, first_bar=FIRST, last_bar=LAST)
+            backtest_all(place, WHOLE_BARS, who, bars_per_year=1.0, bars=BARS)
             for place, who in zip((world, other), policies, strict=True)
         )
         for one, two in zip(first, second, strict=True):
@@ -176,9 +181,7 @@ def test_policies_of_one_simulation_are_what_they_are_alone() -> None:
         PolicyUnderTest("late", random, delay_bars=2),
         PolicyUnderTest("flat", flat),
     ]
-    together = backtest_all(
-        small_world(), WHOLE_BARS, policies, bars_per_year=1.0, first_bar=FIRST, last_bar=LAST
-    )
+    together = backtest_all(small_world(), WHOLE_BARS, policies, bars_per_year=1.0, bars=BARS)
 
     alone = [
         played_by(random),
@@ -210,8 +213,7 @@ def test_sweep_in_several_batches_is_the_same_in_the_same_order(
             WHOLE_BARS,
             policies,
             bars_per_year=12.0,
-            first_bar=FIRST,
-            last_bar=FIRST + 60,
+            bars=IndexRange(FIRST, FIRST + 61),
             progress=lambda done, total, _: told.append(done / total),
         )
 
@@ -252,7 +254,7 @@ def test_policy_sees_which_codes_are_allowed() -> None:
         asked.append(seen.allowed)
         return torch.zeros(len(seen.row), dtype=torch.int64)
 
-    played_by(hold, EnvConfig().with_space("discrete"), last_bar=FIRST + 3)
+    played_by(hold, EnvConfig().with_space("discrete"), bars=IndexRange(FIRST, FIRST + 4))
 
     assert asked[0].shape == (7, 3)
     assert asked[0][0].all()
@@ -275,9 +277,9 @@ def test_days_are_bars_and_too_little_is_refused() -> None:
     with pytest.raises(DataError, match="usable bar and one after it"):
         ready_bars(world, bars)
     with pytest.raises(DataError, match=r"one after it, both in the data, was bars 200 … 420"):
-        played_by(flat, last_bar=420)
+        played_by(flat, bars=IndexRange(FIRST, 421))
     with pytest.raises(DataError, match="bars 200 … 200"):
-        played_by(flat, last_bar=200)
+        played_by(flat, bars=IndexRange(FIRST, 201))
     with pytest.raises(ConfigError, match="must have a policy"):
         backtest_all(world, WHOLE_BARS, [], bars_per_year=1.0)
     with pytest.raises(ConfigError, match="delay_bars must lie"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tradingbot.agents.baselines.catalogue import LOOKBACK_BARS, RULES
-from tradingbot.agents.baselines.momentum import QUARTER, MomentumConfig, momentum_targets
+from tradingbot.agents.baselines.price_rules import QUARTER, MomentumConfig, momentum_targets
 from tradingbot.data.splits import IndexRange
 from tradingbot.evaluation.backtest.baselines import is_silent, lookback_note, silent_bars
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fixtures.trading_worlds import small_world
-from tradingbot.agents.baselines.random_targets import RandomTargets
+from tradingbot.agents.baselines.market_rules import RandomTargets
+from tradingbot.data.splits import IndexRange
 from tradingbot.evaluation.backtest import PolicyUnderTest, simulation, sleeve_config
 from tradingbot.evaluation.backtest.backtests import simulate_policies
 
@@ -22,7 +23,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def play(*, native: bool | None = None) -> None:
     policies = [PolicyUnderTest("random", RandomTargets(1))]
-    simulate_policies(small_world(), sleeve_config(), policies, FIRST, FIRST + BARS, native=native)
+    bars = IndexRange(FIRST, FIRST + BARS + 1)
+    simulate_policies(small_world(), sleeve_config(), policies, bars, native=native)
 
 
 @pytest.mark.parametrize(("many", "questions"), [(BARS + 1, 0), (BARS, 3)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tradingbot.domain.denial import ExitReason
-from tradingbot.evaluation.backtest.trades import Fills, Trades, trades_of
+from tradingbot.evaluation.backtest.result import Fills, Trades, trades_of
 
 CLOSED_AT = np.arange(10, dtype=np.int64) * 1_000
 Row = tuple[int, int, float, float, float]

@@ -11,8 +11,13 @@ from tradingbot.data.sources.files import FileImport, FileSource
 from tradingbot.data.store import BarStore
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.evaluation.oracle.action_rule import ActionRule, Information
-from tradingbot.evaluation.oracle.answers import answer_all, answer_dataset, label_of, oracle_rows
-from tradingbot.evaluation.oracle.known_answers import QUESTIONS
+from tradingbot.evaluation.oracle.known_answers import (
+    QUESTIONS,
+    answer_all,
+    answer_dataset,
+    label_of,
+    oracle_rows,
+)
 from tradingbot.evaluation.oracle.result import OracleResult
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tradingbot.data.synthetic.linear_bars import draw_ar1
 from tradingbot.domain.errors import DataError
-from tradingbot.evaluation.oracle.intervals import (
+from tradingbot.evaluation.oracle.simulation import (
     _student_point,
     intervals_over_symbols,
     intervals_over_time,

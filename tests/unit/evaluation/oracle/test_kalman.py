@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tradingbot.evaluation.oracle.kalman import HiddenState
+from tradingbot.evaluation.oracle.linear_oracle import HiddenState
 
 
 def trend(kappa: float, phi: float) -> HiddenState:

@@ -6,17 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from reference.known_answers_table import (
+    TABLE_BEGIN,
+    TABLE_END,
+    format_table,
+    replace_table,
+)
 from tradingbot.evaluation.oracle.known_answers import (
     BARS,
     QUESTIONS,
     SEED,
     SYMBOLS,
-    TABLE_BEGIN,
-    TABLE_END,
-    format_table,
     hourly_grid,
     known_answers,
-    replace_table,
 )
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "concepts" / "oracles.md"

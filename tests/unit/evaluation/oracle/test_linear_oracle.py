@@ -9,10 +9,10 @@ import pytest
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.oracle import ActionRule, Information, oracle_for, simulate_targets
-from tradingbot.evaluation.oracle.intervals import intervals_over_symbols
 from tradingbot.evaluation.oracle.known_answers import KnownAnswerCase, generate_on, hourly_grid
 from tradingbot.evaluation.oracle.linear_oracle import VIEWS
-from tradingbot.evaluation.oracle.signal_model import SwitchThresholds
+from tradingbot.evaluation.oracle.simulation import intervals_over_symbols
+from tradingbot.evaluation.oracle.switching import SwitchThresholds
 
 COST = 1.2e-4
 GRID = hourly_grid(143, 3528)

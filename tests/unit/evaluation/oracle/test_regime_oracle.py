@@ -8,11 +8,13 @@ import pytest
 from tradingbot.evaluation.oracle import ActionRule, Information, oracle_for
 from tradingbot.evaluation.oracle.action_rule import DEFAULT_COST_FRAC
 from tradingbot.evaluation.oracle.known_answers import KnownAnswerCase, generate_on, hourly_grid
-from tradingbot.evaluation.oracle.regime_filter import filter_regimes
-from tradingbot.evaluation.oracle.regime_oracle import regime_positions, regime_problem
+from tradingbot.evaluation.oracle.regime_oracle import (
+    filter_regimes,
+    regime_positions,
+    regime_problem,
+)
 from tradingbot.evaluation.oracle.result import Terms
-from tradingbot.evaluation.oracle.signal_model import SwitchThresholds
-from tradingbot.evaluation.oracle.switching import gain_per_bar, solve_advantage
+from tradingbot.evaluation.oracle.switching import SwitchThresholds, gain_per_bar, solve_advantage
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tradingbot.evaluation.oracle.action_rule import ActionRule
-from tradingbot.evaluation.oracle.signal_model import SignalModel
 from tradingbot.evaluation.oracle.switching import (
+    SignalModel,
     SwitchingProblem,
     discretise,
     gain_per_bar,

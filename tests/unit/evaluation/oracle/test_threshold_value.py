@@ -9,9 +9,8 @@ import pytest
 
 from tradingbot.data.synthetic.linear_bars import draw_ar1
 from tradingbot.evaluation.oracle.action_rule import ActionRule
-from tradingbot.evaluation.oracle.signal_model import SignalModel, SwitchThresholds
-from tradingbot.evaluation.oracle.switching import solve_signal
-from tradingbot.evaluation.oracle.threshold_value import evaluate_thresholds, search_thresholds
+from tradingbot.evaluation.oracle.switching import SignalModel, SwitchThresholds, solve_signal
+from tradingbot.evaluation.oracle.threshold_value import evaluate_thresholds
 
 COST = 1.2e-4
 MODELS = [
@@ -22,6 +21,36 @@ MODELS = [
     SignalModel(3e-4, 0.0, 0.006),
     SignalModel(6e-4, 0.999, 0.006),
 ]
+_REMOTEST = 5.0  # thresholds further out are not told from never trading
+
+
+def search_thresholds(
+    model: SignalModel, *, cost_frac: float, tolerance: float = 1e-4
+) -> SwitchThresholds:
+    """Find the best pair of thresholds by pattern search on its expected value.
+
+    Walks in steps of one half of a standard deviation and halves them until `tolerance`. The pair
+    is not assumed to be symmetric.
+    """
+    best = SwitchThresholds(0.5, -0.5)
+    worth = _net(model, best, cost_frac)
+    step = 0.5
+    while step >= tolerance:
+        around = [
+            SwitchThresholds(best.enter + step * up, best.exit + step * down)
+            for up, down in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, -1), (-1, 1))
+        ]
+        allowed = [pair for pair in around if -_REMOTEST <= pair.exit <= pair.enter <= _REMOTEST]
+        found = max(allowed, key=lambda pair: _net(model, pair, cost_frac))
+        if (value := _net(model, found, cost_frac)) > worth:
+            best, worth = found, value
+        else:
+            step /= 2.0
+    return best if worth > 0.0 else SwitchThresholds.never()
+
+
+def _net(model: SignalModel, thresholds: SwitchThresholds, cost_frac: float) -> float:
+    return evaluate_thresholds(model, thresholds, cost_frac=cost_frac).net_bps
 
 
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.9, 0.98, 0.999])

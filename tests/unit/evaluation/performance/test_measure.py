@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
-from tradingbot.agents.baselines.flat import flat
+from tradingbot.agents.baselines.market_rules import buy_and_hold, flat
 from tradingbot.domain.errors import DataError
 from tradingbot.envs.build_world import synthetic_world
 from tradingbot.evaluation.backtest import Backtest, backtest, sleeve_config

@@ -12,17 +12,20 @@ import pytest
 from fixtures.tiny_evaluation import tiny_evaluation
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.performance import Performance
-from tradingbot.evaluation.analyses.retraining.training import RetrainingResult
+from tradingbot.evaluation.analyses.retraining.spec import RetrainingResult
 from tradingbot.evaluation.dossier.analysis import Ablation, Health, Seeds
 from tradingbot.evaluation.dossier.codec import from_plain, to_plain
 from tradingbot.evaluation.dossier.evidence import LeakCheck, Statistics
 from tradingbot.evaluation.dossier.robustness import WalkForward
 from tradingbot.evaluation.performance.record import AGENTS, HOLD, ORACLE
-from tradingbot.evaluation.pipeline import identity
-from tradingbot.evaluation.pipeline.context import EvaluationContext, EvaluationJob, open_context
-from tradingbot.evaluation.pipeline.engine import run_analyses
-from tradingbot.evaluation.pipeline.identity import run_identity
-from tradingbot.evaluation.pipeline.store import StoredAnalysis
+from tradingbot.evaluation.pipeline import store as identity
+from tradingbot.evaluation.pipeline.engine import (
+    EvaluationContext,
+    EvaluationJob,
+    open_context,
+    run_analyses,
+)
+from tradingbot.evaluation.pipeline.store import StoredAnalysis, run_identity
 from tradingbot.runs.ledger import Ledger
 
 TRAINED = ("walk_forward", "seeds", "ablation")

@@ -13,10 +13,8 @@ import pytest
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.analyses.analysis import Analysis, AnalysisInputs, CannotMeasureError
 from tradingbot.evaluation.pipeline.config import EvaluateConfig
-from tradingbot.evaluation.pipeline.context import EvaluationContext, EvaluationJob
-from tradingbot.evaluation.pipeline.engine import run_analyses
-from tradingbot.evaluation.pipeline.receipts import AnalysisReceipts
-from tradingbot.evaluation.pipeline.store import AnalysisStore, StoredAnalysis
+from tradingbot.evaluation.pipeline.engine import EvaluationContext, EvaluationJob, run_analyses
+from tradingbot.evaluation.pipeline.store import AnalysisReceipts, AnalysisStore, StoredAnalysis
 
 
 @dataclass(frozen=True)

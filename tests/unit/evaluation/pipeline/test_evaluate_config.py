@@ -16,7 +16,7 @@ from tradingbot.evaluation.analyses.ablation import (
 )
 from tradingbot.evaluation.pipeline.analysis_names import OPTIONAL
 from tradingbot.evaluation.pipeline.config import EvaluateConfig, load_evaluate_config
-from tradingbot.evaluation.pipeline.identity import counted_sharpes
+from tradingbot.evaluation.pipeline.store import counted_sharpes
 from tradingbot.runs.ledger import Kind, Trial
 
 

@@ -18,8 +18,8 @@ from tradingbot.domain.errors import ConfigError, DataError, StorageError, UserE
 from tradingbot.evaluation.analyses import evaluated_run as subject_module
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.analyses.retraining.analysis import retraining_analysis
 from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec
+from tradingbot.evaluation.analyses.retraining.training import retraining_analysis
 from tradingbot.evaluation.pipeline.session import ANALYSES_FOLDER, EvaluationRequest, evaluate_run
 from tradingbot.runs import RunDirectory
 from tradingbot.runs.ledger import LEDGER_FILE
@@ -204,6 +204,6 @@ def test_training_that_is_refused_was_not_tried(workspace: Path, subject: Evalua
     )
 
     with pytest.raises(DataError, match="window must have two bars"):
-        retraining_analysis(order, workspace).measure(AnalysisInputs(subject))
+        retraining_analysis(order).measure(AnalysisInputs(subject))
 
     assert (workspace / LEDGER_FILE).read_bytes() == before

@@ -14,8 +14,8 @@ import tradingbot
 from tradingbot.domain.errors import StorageError
 from tradingbot.evaluation.analyses.seeds import SeedsSettings
 from tradingbot.evaluation.pipeline import store as piece_store
-from tradingbot.evaluation.pipeline.receipts import AnalysisReceipts
 from tradingbot.evaluation.pipeline.store import (
+    AnalysisReceipts,
     AnalysisStore,
     StoredAnalysis,
     identity_of,
@@ -29,7 +29,7 @@ from tradingbot.runs.requirement import installed_version
 
 PACKAGE = Path(tradingbot.__file__).parent
 ROOTS = (
-    *("pipeline/catalogue", "pipeline/identity"),
+    *("pipeline/catalogue", "pipeline/store"),
     *("analyses/evaluated_run", "analyses/retraining/training"),
 )
 NOT_SOURCES = {

@@ -1,39 +1,187 @@
-"""A run's policy where nothing can be earned: shuffled, flipped and reversed bars, and coins."""
+"""Does the pipeline find an edge where there is none? Its own test, on placebos of a run's bars.
+
+A run's policy trades shuffled, flipped and reversed bars, and coins trade the true ones. Placebos
+have no drift: each symbol's mean return over the part is 0, so that being invested earns nothing
+and what is found could only be timing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.data.splits import IndexRange
+from tradingbot.domain.checks import CheckedFields, bounded
+from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.world import World, cut_world, select_symbols
 from tradingbot.evaluation.analyses.counterfactual_data import CounterfactualData
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.placebos.bars import (
+    Change,
     flip_bars,
     flip_bars_at_random,
+    placebo_bars,
     reverse_bars,
     shuffle_bars,
 )
-from tradingbot.evaluation.analyses.placebos.measure import (
-    Change,
-    PlaceboSettings,
-    placebo_bars,
-    placebo_row,
-    random_policies_row,
-)
-from tradingbot.evaluation.analyses.sensitivity.sweep import one_way_bps
-from tradingbot.evaluation.backtest import Backtest
+from tradingbot.evaluation.analyses.placebos.random_policies import random_policy_returns
+from tradingbot.evaluation.analyses.sensitivity import FloatArray, one_way_bps
+from tradingbot.evaluation.analyses.side_by_side import side_by_side
 from tradingbot.evaluation.dossier.evidence import PlaceboRow, Placebos
 from tradingbot.evaluation.metrics.returns import simple_returns
+from tradingbot.evaluation.statistics.hac import mean_error
+from tradingbot.evaluation.statistics.inputs import NORMAL
+from tradingbot.evaluation.statistics.interval import Interval
+from tradingbot.evaluation.statistics.sharpe import measure_sharpe, probabilistic_sharpe
 from tradingbot.networks.encoders.catalogue import encoder_preset
 
-FloatArray = NDArray[np.float64]
+LEVEL = 0.05
+"""Rate at which noise may pass the pipeline's test."""
+FEWEST_DRAWS = 20
+"""Of each kind: among fewer, not one edge is expected at that rate."""
+_BASIS_POINTS = 1e4
+_EXPOSURES = (0.01, 0.99)
+_LEAST_TURNOVER = 1e-4
+_INSTEAD = (0.5, 0.05)
+"""Exposure and turnover of coins where agents stay out: the pipeline is tested all the same."""
+
+
+@dataclass(frozen=True)
+class PlaceboSettings(CheckedFields):
+    """How many placebos of each kind."""
+
+    draws: int = 20
+    """Shuffled histories, and histories with random signs; 20 or more."""
+    block_bars: int = bounded(7, ">= 1")
+    """Bars that stay together; a day of hourly bars, so that the time of day is kept."""
+    n_policies: int = bounded(1_000, ">= 1")
+    """Random policies."""
+    seed: int = bounded(0, ">= 0")
+    """Root of the streams that draw."""
+
+    def __post_init__(self) -> None:
+        """Refuse what says nothing."""
+        super().__post_init__()
+        if self.draws < FEWEST_DRAWS:
+            raise ConfigError(
+                f"draws must be {FEWEST_DRAWS} or more: fewer cannot tell a rate of {LEVEL:.0%}",
+                was=self.draws,
+                where="PlaceboSettings.draws",
+                remedy=f"Set placebos.draws to {FEWEST_DRAWS} or more, or leave placebos out of "
+                "analyses",
+            )
+
+
+def declares_edge(net_returns: FloatArray) -> bool:
+    """Tell whether the pipeline would call returns per bar (S,) an edge, at the 5 % level.
+
+    The mean must lie above 0 by Newey and West's error, one-sided, and the probabilistic Sharpe
+    ratio must reach 95 %: whichever is stricter decides. Returns that never move are no edge.
+    """
+    error = mean_error(net_returns)
+    if not error > 0.0 or net_returns.mean() <= NORMAL.inv_cdf(1.0 - LEVEL) * error:
+        return False
+    found = measure_sharpe(net_returns)
+    sure = probabilistic_sharpe(
+        found.sharpe, n_bars=found.n_bars, skew=found.skew, kurtosis=found.kurtosis
+    )
+    return sure >= 1.0 - LEVEL
+
+
+def allowed_frac(draws: int) -> float:
+    """Return the highest share of edges among draws that noise explains.
+
+    The smallest k ÷ draws with P[more than k edges] below 5 %, each draw having 5 %: of 20 draws 3,
+    of 1,000 draws 62. One draw proves nothing: both answers are allowed.
+    """
+    at_most, term = 0.0, (1.0 - LEVEL) ** draws
+    for count in range(draws + 1):
+        at_most += term
+        if 1.0 - at_most < LEVEL - 1e-12:
+            return count / draws
+        term *= (draws - count) / (count + 1) * LEVEL / (1.0 - LEVEL)
+    return 1.0
+
+
+def placebo_row(
+    name: str,
+    words: str,
+    net_returns: Sequence[FloatArray],
+    real_net_bps: float,
+    timing: Sequence[FloatArray] | None = None,
+) -> PlaceboRow:
+    """Judge what a policy earned on placebos.
+
+    Args:
+        name: Of the placebo.
+        words: What it keeps and what it destroys.
+        net_returns: (S,) of all sleeves together, one for each draw.
+        real_net_bps: What the policy earned in truth, per bar.
+        timing: Returns that edges are looked for in, where they are others.
+    """
+    net = np.array([1e4 * float(each.mean()) for each in net_returns])
+    found = [declares_edge(each) for each in (net_returns if timing is None else timing)]
+    low, high = np.percentile(net, [2.5, 97.5]) if len(net) > 1 else (math.nan, math.nan)
+    return PlaceboRow(
+        placebo=name,
+        words=words,
+        draws=len(net),
+        net_bps_per_bar=Interval(float(net.mean()), float(low), float(high)),
+        share_beaten_frac=float((net < real_net_bps).mean()),
+        edge_found_frac=float(np.mean(found)),
+        allowed_frac=allowed_frac(len(net)),
+    )
+
+
+def random_policies_row(
+    market_returns: FloatArray,
+    *,
+    turnover: float,
+    exposure: float,
+    cost_frac: float,
+    real_net_bps: float,
+    settings: PlaceboSettings,
+) -> PlaceboRow:
+    """Judge policies that toss coins on the true bars, and trade as much as the agents do.
+
+    What they earn includes the market's drift; whether they have an edge is asked without it.
+
+    Args:
+        market_returns: (S, N) simple returns of the symbols.
+        turnover: Mean |change of position| per bar and sleeve of the agents.
+        exposure: Their mean |position|; coins are in or out. Where agents stay out, coins hold half
+            and trade a twentieth.
+        cost_frac: One way.
+        real_net_bps: What the agents earned, per bar.
+        settings: How many policies.
+    """
+    if exposure <= 0.0 or turnover <= 0.0:
+        exposure, turnover = _INSTEAD
+    share = min(max(exposure, _EXPOSURES[0]), _EXPOSURES[1])
+    most = 2.0 * share * (1.0 - share)
+    traded = min(max(turnover, _LEAST_TURNOVER), most)
+
+    play = partial(
+        random_policy_returns,
+        turnover=traded,
+        exposure=share,
+        cost_frac=cost_frac,
+        n_policies=settings.n_policies,
+        seed=settings.seed,
+    )
+    words = (
+        f"coins that hold {share:.0%} and trade {traded:.3f} of a sleeve per bar on the true bars; "
+        "edges are looked for without the market's drift"
+    )
+    timing = [*play(market_returns - market_returns.mean(axis=0))]
+    return placebo_row("random policies", words, [*play(market_returns)], real_net_bps, timing)
+
+
 _LANES = 512
 """Sleeves that are simulated together at most; bounds memory."""
 _LEAD_BARS = 128
@@ -41,9 +189,7 @@ _LEAD_BARS = 128
 
 
 def measure_placebos(
-    subject: EvaluatedRun,
-    settings: PlaceboSettings,
-    progress: Callable[[int, int, str], None] | None = None,
+    subject: EvaluatedRun, settings: PlaceboSettings, progress: Progress = ignore_progress
 ) -> Placebos:
     """Let the run's policy trade placebos of its test part, and coins the part itself.
 
@@ -57,46 +203,37 @@ def measure_placebos(
     truth = subject.backtest(part)
     real_net_bps = 1e4 * float(truth.returns.mean())
     counterfactual = CounterfactualData(subject)
-    rows: list[PlaceboRow] = []
-    kinds = _kinds(settings)
+    rows, kinds = list[PlaceboRow](), _kinds(settings)
     total = sum(len(changes) for _, _, changes in kinds)
     for name, words, changes in kinds:
-        net = []
+        net = list[FloatArray]()
         for found in play_placebos(subject, counterfactual, part, changes):
             net.extend(found)
-            if progress:
-                progress(sum(row.draws for row in rows) + len(net), total, name)
+            progress(sum(row.draws for row in rows) + len(net), total, name)
         rows.append(placebo_row(name, words, net, real_net_bps))
-    rows.append(_coins(subject, truth, part, real_net_bps, settings))
-    return Placebos(tuple(rows))
+    coins = random_policies_row(
+        _market_returns(subject.data.world, part),
+        turnover=float(truth.turnover_frac.mean()),
+        exposure=float(np.abs(truth.position_frac).mean()),
+        cost_frac=one_way_bps(subject.env.costs) / 1e4,
+        real_net_bps=real_net_bps,
+        settings=settings,
+    )
+    return Placebos((*rows, coins))
 
 
 def _kinds(settings: PlaceboSettings) -> list[tuple[str, str, list[Change]]]:
-    blocks: dict[str, Any] = {"block_bars": settings.block_bars}
-    seeds = [settings.seed + draw for draw in range(settings.draws)]
+    """Return name, words and changes of every kind of placebo."""
+    size, seeds = settings.block_bars, range(settings.seed, settings.seed + settings.draws)
+    blocks = f"blocks of {size} bars"
+    shuffled = [partial(shuffle_bars, seed=seed, block_bars=size) for seed in seeds]
+    signed = [partial(flip_bars_at_random, seed=seed, block_bars=size) for seed in seeds]
+    once = "autocorrelation survives; one draw, which is shown and not judged"
     return [
-        (
-            "shuffled returns",
-            f"blocks of {settings.block_bars} bars in another order, without drift",
-            [partial(shuffle_bars, seed=seed, **blocks) for seed in seeds],
-        ),
-        (
-            "random signs",
-            f"blocks of {settings.block_bars} bars with the sign of a coin, without drift",
-            [partial(flip_bars_at_random, seed=seed, **blocks) for seed in seeds],
-        ),
-        (
-            "reversed time",
-            "bars backwards, without drift; symmetric autocorrelation survives; one draw, "
-            "which is shown and not judged",
-            [reverse_bars],
-        ),
-        (
-            "flipped signs",
-            "rises are falls, without drift; autocorrelation survives; one draw, which is shown "
-            "and not judged",
-            [flip_bars],
-        ),
+        ("shuffled returns", f"{blocks} in another order, without drift", [*shuffled]),
+        ("random signs", f"{blocks} with the sign of a coin, without drift", [*signed]),
+        ("reversed time", f"bars backwards, without drift; symmetric {once}", [reverse_bars]),
+        ("flipped signs", f"rises are falls, without drift; {once}", [flip_bars]),
     ]
 
 
@@ -124,41 +261,9 @@ def play_placebos(
         yield [simple_returns(each) for each in equity.mean(axis=2).T]
 
 
-def side_by_side(worlds: Sequence[World]) -> World:
-    """Join worlds of the same symbols and bars; symbol k · N + n is n's in world k."""
-    first = worlds[0]
-
-    def joined(name: str) -> np.ndarray:
-        return np.concatenate([getattr(world, name) for world in worlds])
-
-    return replace(
-        first,
-        symbols=tuple(f"{name} · {k}" for k, world in enumerate(worlds) for name in world.symbols),
-        prices=joined("prices"),
-        present=joined("present"),
-        features=joined("features"),
-        regimes=joined("regimes"),
-        probabilities=joined("probabilities"),
-        usable=joined("usable"),
-        vwap=None,
-    )
-
-
-def _coins(
-    subject: EvaluatedRun,
-    truth: Backtest,
-    part: IndexRange,
-    real_net_bps: float,
-    settings: PlaceboSettings,
-) -> PlaceboRow:
-    closes = subject.data.world.prices[:, part.start : part.stop, 3].T
+def _market_returns(world: World, part: IndexRange) -> FloatArray:
+    """Return (S, N) simple returns of the symbols; 0 where a bar is missing."""
+    closes = world.prices[:, part.start : part.stop, 3].T
     known = np.isfinite(closes[1:]) & np.isfinite(closes[:-1])
     ratio = np.divide(closes[1:], closes[:-1], out=np.ones_like(closes[1:]), where=known)
-    return random_policies_row(
-        ratio - 1.0,
-        turnover=float(truth.turnover_frac.mean()),
-        exposure=float(np.abs(truth.position_frac).mean()),
-        cost_frac=one_way_bps(subject.env.costs) / 1e4,
-        real_net_bps=real_net_bps,
-        settings=settings,
-    )
+    return np.asarray(ratio - 1.0)

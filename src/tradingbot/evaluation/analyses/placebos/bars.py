@@ -20,15 +20,21 @@ A bar that is absent moves like the others.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tradingbot.agents.baselines.price_rules import carry_forward
+from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.seeding import stream
+from tradingbot.evaluation.analyses.stress.scenarios import BarArrays, Moves, moves_from, rebuilt
 from tradingbot.evaluation.statistics.inputs import FloatArray, require_count
 
+Change = Callable[[FloatArray], FloatArray]
+"""(N, S, 5) bars → others."""
 _OPEN, _HIGH, _LOW, _CLOSE, _VOLUME = range(5)
 
 
@@ -132,26 +138,17 @@ def _blocks(n_bars: int, block_bars: int) -> list[NDArray[np.int64]]:
 
 def _moves_of(bars: FloatArray) -> _Moves:
     opened, high, low, close = (np.log(bars[..., part]) for part in range(4))
-    before = _last_close(close)
+    first = np.full((len(close), 1), np.nan)
+    before = np.concatenate([first, carry_forward(close)[:, :-1]], axis=1)
     gap = np.where(np.isnan(before), 0.0, opened - before)
     gap = np.where(np.isnan(opened), np.nan, gap)
     return _Moves(gap, high - opened, low - opened, close - opened, bars[..., _VOLUME])
 
 
-def _last_close(close: FloatArray) -> FloatArray:
-    """Log close (N, T) of the last bar there was before each bar; NaN before the first."""
-    place = np.where(np.isnan(close), -1, np.arange(close.shape[1]))
-    latest = np.maximum.accumulate(place, axis=1)
-    latest = np.concatenate([np.full((len(close), 1), -1), latest[:, :-1]], axis=1)
-    known = np.take_along_axis(close, np.maximum(latest, 0), axis=1)
-    return np.where(latest < 0, np.nan, known)
-
-
 def _first_open(bars: FloatArray) -> FloatArray:
     """Open (N, 1) of each symbol's first bar; NaN for one that has none."""
     first = np.isfinite(bars[..., _OPEN]).argmax(axis=1)
-    opened: FloatArray = bars[np.arange(len(bars)), first, _OPEN][:, None]
-    return opened
+    return np.asarray(bars[np.arange(len(bars)), first, _OPEN][:, None])
 
 
 def _flipped(moves: _Moves) -> _Moves:
@@ -167,3 +164,49 @@ def _bars_of(moves: _Moves, first_open: FloatArray) -> FloatArray:
     high = np.maximum(opened * np.exp(moves.high), np.maximum(opened, close))
     low = np.minimum(opened * np.exp(moves.low), np.minimum(opened, close))
     return np.stack([opened, high, low, close, moves.volume], axis=-1)
+
+
+def placebo_bars(bars: BarArrays, part: IndexRange, change: Change) -> BarArrays:
+    """Change the bars of a part, take the drift out of them, and fit them in where they were.
+
+    What lies before the part stays to the bit; moves after it stay, at another level of prices.
+    The vwap keeps its place between low and high.
+    """
+    rows = slice(part.start, part.stop)
+    columns = np.stack([column[rows].T for column in bars[:5]], axis=-1)
+    place = np.divide(
+        bars.vwap[rows] - bars.low[rows],
+        bars.high[rows] - bars.low[rows],
+        out=np.full_like(bars.vwap[rows], 0.5),
+        where=bars.high[rows] > bars.low[rows],
+    )
+    # The same change moves places as it moves volumes: both belong to their bar.
+    placed = columns.copy()
+    placed[..., 4] = np.where(np.isfinite(columns[..., 3]), place.T, np.nan)
+    changed, where = change(columns), change(placed)[..., 4].T
+    made = BarArrays(*(column.copy() for column in bars))
+    for column, values in zip(made[:5], np.moveaxis(changed, -1, 0), strict=True):
+        column[rows] = values.T
+    made.vwap[rows] = made.low[rows] + where * (made.high[rows] - made.low[rows])
+    moves = _joined(moves_from(made, part.start), moves_from(bars, part.start), len(part))
+    present = np.isfinite(made.close[part.start :])
+    return rebuilt(made, part.start, _without_drift(moves, present, len(part)))
+
+
+def _joined(moves: Moves, original: Moves, length: int) -> Moves:
+    """Take the gaps where a part begins and where it ends from the original."""
+    gaps = moves.gap.copy()
+    for seam in (0, length):
+        if seam < len(gaps):
+            gaps[seam] = original.gap[seam]
+    return moves._replace(gap=gaps)
+
+
+def _without_drift(moves: Moves, present: NDArray[np.bool_], length: int) -> Moves:
+    """Shift the gaps of a part so that each symbol's mean simple return over it is 0."""
+    inside = present[:length]
+    growth = np.where(inside, np.exp(moves.total()[:length]), 0.0).sum(axis=0)
+    drift = np.log(np.maximum(growth, 1e-300) / np.maximum(inside.sum(axis=0), 1))
+    gaps = moves.gap.copy()
+    gaps[:length] -= np.where(inside, drift, 0.0)
+    return moves._replace(gap=gaps)

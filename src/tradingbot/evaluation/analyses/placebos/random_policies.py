@@ -8,6 +8,7 @@ costs `cost_frac` of what is traded; the portfolio is the mean of the symbols.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,7 +40,12 @@ class ChanceSharpes:
         return float(1 + np.count_nonzero(self.sharpes >= sharpe)) / (len(self.sharpes) + 1)
 
 
-def random_policies_null(
+def random_policies_null(market_returns: ArrayLike, **coins: Any) -> ChanceSharpes:
+    """Return the Sharpe ratios of policies that toss coins; see `random_policy_returns`."""
+    return ChanceSharpes(np.nan_to_num(sharpe_of(random_policy_returns(market_returns, **coins))))
+
+
+def random_policy_returns(
     market_returns: ArrayLike,
     *,
     turnover: float,
@@ -48,12 +54,13 @@ def random_policies_null(
     n_policies: int = 1000,
     short: bool = False,
     seed: int = 0,
-) -> ChanceSharpes:
-    """Let policies toss coins that trade as much as one of interest.
+) -> FloatArray:
+    """Return the net returns per bar (K, T) of policies that toss coins and trade as much as one.
 
     Each symbol is in or out (or long or short) by a coin that is tossed anew now and then; how
     often follows from the turnover, at most at every bar: a policy that trades still more is held
-    against coins that pay less, which errs against the policy.
+    against coins that pay less, which errs against the policy. The same seed and shape give the
+    same coins, whatever the returns are.
 
     Args:
         market_returns: (T, N) simple returns per bar of the symbols; at least 8 bars.
@@ -69,47 +76,18 @@ def random_policies_null(
         ConfigError: If no coin trades that much at this exposure.
         DataError: If a return is not finite.
     """
-    net = random_policy_returns(
-        market_returns,
-        turnover=turnover,
-        exposure=exposure,
-        cost_frac=cost_frac,
-        n_policies=n_policies,
-        short=short,
-        seed=seed,
-    )
-    return ChanceSharpes(np.nan_to_num(sharpe_of(net)))
-
-
-def random_policy_returns(
-    market_returns: ArrayLike,
-    *,
-    turnover: float,
-    exposure: float = 0.5,
-    cost_frac: float = 0.0,
-    n_policies: int = 1000,
-    short: bool = False,
-    seed: int = 0,
-) -> FloatArray:
-    """Return the net returns per bar (K, T) of policies that toss coins.
-
-    Args and raises: see `random_policies_null`. The same seed and shape give the same coins,
-    whatever the returns are.
-    """
     market = finite_matrix(market_returns, "market_returns", at_least=MIN_BARS)
     require_count(n_policies, "n_policies")
     again = _toss_rate(turnover, exposure, cost_frac, short=short)
     generator = stream(seed, "placebo", "policies")
-    size, rise = (2.0 * exposure, 0.5) if short else (1.0, exposure)
-    base = -exposure if short else 0.0
+    size, rise, base = (2.0 * exposure, 0.5, -exposure) if short else (1.0, exposure, 0.0)
     by_symbol = np.ascontiguousarray(market.T)
     net = np.empty((n_policies, len(market)))
     for policy in range(n_policies):
         sides = _coins(by_symbol.shape, again, rise, generator)
         position = sides.astype(np.float64) * size + base
         changes = size * np.count_nonzero(sides[:, 1:] != sides[:, :-1], axis=0)
-        paid = cost_frac * np.concatenate([[np.abs(position[:, 0]).sum()], changes])
-        net[policy] = _earned(position, by_symbol) - paid / len(position)
+        net[policy] = _net(position, by_symbol, cost_frac, changes)
     return net
 
 
@@ -151,9 +129,8 @@ def shifted_positions_null(
     for policy, shift in enumerate(shifts):
         start = len(market) - shift
         position = twice[:, start : start + len(market)]
-        entry = np.abs(position[:, 0]).sum()
-        paid = cost_frac * np.concatenate([[entry], changes[start : start + len(market) - 1]])
-        net[policy] = _earned(position, by_symbol) - paid / len(position)
+        within = changes[start : start + len(market) - 1]
+        net[policy] = _net(position, by_symbol, cost_frac, within)
     return ChanceSharpes(np.nan_to_num(sharpe_of(net)))
 
 
@@ -189,7 +166,13 @@ def _coins(
     return np.repeat(sides, lasting).reshape(shape)
 
 
-def _earned(position: FloatArray, by_symbol: FloatArray) -> FloatArray:
-    """Return before costs per bar (T,) of the mean of N symbols at positions (N, T)."""
-    mean: FloatArray = np.einsum("nt,nt->t", position, by_symbol) / len(position)
-    return mean
+def _net(
+    position: FloatArray, by_symbol: FloatArray, cost_frac: float, changes: NDArray[Any]
+) -> FloatArray:
+    """Return the net return per bar (T,) of the mean of N symbols at positions (N, T).
+
+    Traded are all first positions, and Σ|change| (T − 1,) of the bars after.
+    """
+    earned = np.einsum("nt,nt->t", position, by_symbol) / len(position)
+    paid = cost_frac * np.concatenate([[np.abs(position[:, 0]).sum()], changes])
+    return np.asarray(earned - paid / len(position))

@@ -15,15 +15,7 @@ from tradingbot.domain.action import Action
 from tradingbot.envs.population import PRIVATE_NAMES
 from tradingbot.envs.population.layout import action_spec, market_table
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.analyses.policy_analysis.measure import (
-    PolicyAnalysisSettings,
-    action_histogram,
-    evenly_spaced,
-    head_deviations,
-    reward_shares,
-    state_action_maps,
-    value_landscape,
-)
+from tradingbot.evaluation.analyses.policy_analysis import measure
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest
 from tradingbot.evaluation.dossier.analysis import PolicyAnalysis, StateActionMap
 from tradingbot.learning.learner_state import tensors_below
@@ -41,7 +33,7 @@ _SIDES = {Action.SELL_PARTIAL: -1.0, Action.SELL_ALL: -1.0, Action.HOLD: 0.0}
 
 
 def measure_policy_analysis(
-    subject: EvaluatedRun, settings: PolicyAnalysisSettings
+    subject: EvaluatedRun, settings: measure.PolicyAnalysisSettings
 ) -> PolicyAnalysis:
     """Analyse the policy; agents that stay out are left out of maps and landscape.
 
@@ -54,7 +46,7 @@ def measure_policy_analysis(
     (played,) = subject.backtest_all([PolicyUnderTest(subject.run.id, watched)], "test")
     states = _states(subject, played, watched, settings.max_states)
     spec = action_spec(config.task.rules)
-    bins, shares = action_histogram(
+    bins, shares = measure.action_histogram(
         played.action, spec, [code.name for code in Action], n_bins=settings.n_bins
     )
     maps = states.maps(settings)
@@ -68,8 +60,8 @@ def measure_policy_analysis(
         value_axes=axes,
         attention_lags=lags,
         attention=attention,
-        reward_shares=reward_shares(played.reward_names, played.reward_terms),
-        deviations=head_deviations(_actor(subject, loaded), subject.data.world.symbols),
+        reward_shares=measure.reward_shares(played.reward_names, played.reward_terms),
+        deviations=measure.head_deviations(_actor(subject, loaded), subject.data.world.symbols),
     )
 
 
@@ -102,11 +94,11 @@ class _States:
     names: tuple[str, ...]
     """F."""
 
-    def maps(self, settings: PolicyAnalysisSettings) -> tuple[StateActionMap, ...]:
+    def maps(self, settings: measure.PolicyAnalysisSettings) -> tuple[StateActionMap, ...]:
         """Return the state–action maps; none where no agent trades."""
         if not len(self.action):
             return ()
-        return state_action_maps(self.inputs, self.names, self.action, settings)
+        return measure.state_action_maps(self.inputs, self.names, self.action, settings)
 
 
 def _states(
@@ -114,7 +106,8 @@ def _states(
 ) -> _States:
     world, first = subject.data.world, subject.bars("test").start
     trading = np.flatnonzero(np.abs(played.position_frac).max(axis=0) > 0.0)
-    step, place = np.divmod(evenly_spaced(played.n_bars * len(trading), most), max(1, len(trading)))
+    chosen = measure.evenly_spaced(played.n_bars * len(trading), most)
+    step, place = np.divmod(chosen, max(1, len(trading)))
     agent = trading[place] if len(trading) else np.zeros(0, dtype=np.int64)
     step, bar = step[: len(agent)], first + step[: len(agent)]
     private = torch.stack(watched.private).double().numpy()[step, :, agent]
@@ -144,7 +137,7 @@ def _landscape(
     loaded: StoredPolicy,
     states: _States,
     maps: Sequence[StateActionMap],
-    settings: PolicyAnalysisSettings,
+    settings: measure.PolicyAnalysisSettings,
 ) -> tuple[tuple[str, str] | None, tuple[tuple[float, ...], ...] | None]:
     """Ask the critic what states would be worth with other positions, by the first map's input.
 
@@ -161,8 +154,7 @@ def _landscape(
     private = torch.from_numpy(states.private[:, [PRIVATE_NAMES.index(name) for name in shown]])
     inputs = torch.cat([seen, private.float()], dim=-1)
     size = seen.shape[-1] + shown.index(_SIZE)
-    head = config.learner.settings.critic
-    critic = _head(subject, checkpoint, prefix, head, inputs.shape[-1], 1)
+    critic = _head(subject, checkpoint, prefix, config.learner.settings.critic, 1)
     low = 0.0 if not config.task.rules.limits.allow_short else -1.0
     positions = np.linspace(low, 1.0, settings.landscape_bins)
     columns = []
@@ -170,7 +162,7 @@ def _landscape(
         inputs[:, size] = float(position)
         columns.append(_values(critic, inputs, states.agent))
     column = states.inputs[:, states.names.index(signal)]
-    surface = value_landscape(column, np.stack(columns, axis=1), settings.landscape_bins)
+    surface = measure.value_landscape(column, np.stack(columns, axis=1), settings.landscape_bins)
     return (signal, f"position, {low:g} … 1 of the largest"), surface
 
 
@@ -211,21 +203,15 @@ def _attention(
 
 
 def _actor(subject: EvaluatedRun, loaded: StoredPolicy) -> StackedHead:
-    layout, checkpoint = loaded.layout, loaded.checkpoint
-    stored = tensors_below(checkpoint.agent, layout.prefix)
-    n_inputs = stored["weights.0"].shape[-2]
-    return _head(subject, checkpoint, layout.prefix, layout.head, n_inputs, layout.n_outputs)
+    layout = loaded.layout
+    return _head(subject, loaded.checkpoint, layout.prefix, layout.head, layout.n_outputs)
 
 
 def _head(
-    subject: EvaluatedRun,
-    checkpoint: Checkpoint,
-    prefix: str,
-    config: HeadConfig,
-    n_inputs: int,
-    n_outputs: int,
+    subject: EvaluatedRun, checkpoint: Checkpoint, prefix: str, config: HeadConfig, n_outputs: int
 ) -> StackedHead:
-    n_agents = len(subject.data.identity.agents)
+    stored, n_agents = tensors_below(checkpoint.agent, prefix), len(subject.data.identity.agents)
+    n_inputs = stored["weights.0"].shape[-2]
     head = StackedHead(n_agents, n_inputs, n_outputs, config, torch.Generator())
-    head.load_state_dict(tensors_below(checkpoint.agent, prefix))
+    head.load_state_dict(stored)
     return head.requires_grad_(False)

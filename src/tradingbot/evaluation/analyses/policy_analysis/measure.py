@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tradingbot.domain.checks import require, require_kinds
+from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.dossier.analysis import StateActionMap
 from tradingbot.learning.task import ActionSpec
@@ -24,30 +24,21 @@ IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class PolicyAnalysisSettings:
+class PolicyAnalysisSettings(CheckedFields):
     """How finely a policy is looked at."""
 
-    n_bins: int = 7
+    n_bins: int = bounded(7, ">= 2")
     """Bins of equal width of the histogram of numbers; codes have one each."""
-    map_bins: int = 10
+    map_bins: int = bounded(10, ">= 2")
     """Quantile bins of an input in a state–action map."""
-    n_maps: int = 6
+    n_maps: int = bounded(6, ">= 1")
     """Inputs that are shown: those the action follows most."""
-    landscape_bins: int = 9
+    landscape_bins: int = bounded(9, ">= 2")
     """Quantiles of the signal, and positions, of the value landscape."""
-    max_states: int = 50_000
+    max_states: int = bounded(50_000, ">= 100")
     """States that maps and landscape are made of at most, evenly taken from all."""
-    attention_bars: int = 256
+    attention_bars: int = bounded(256, ">= 1")
     """Last bars of the part whose attention is averaged."""
-
-    def __post_init__(self) -> None:
-        """Refuse what shows nothing."""
-        require_kinds(self)
-        for name in ("n_bins", "map_bins", "landscape_bins"):
-            require(getattr(self, name) >= 2, f"{name} must be 2 or more", self)
-        for name in ("n_maps", "attention_bars"):
-            require(getattr(self, name) >= 1, f"{name} must be 1 or more", self)
-        require(self.max_states >= 100, "max_states must be 100 or more", self)
 
 
 def action_histogram(

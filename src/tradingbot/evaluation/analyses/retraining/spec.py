@@ -1,16 +1,32 @@
-"""What is to be trained again for a dossier, and the configuration that says so."""
+"""What is to be trained again for a dossier, the configuration that says so, and the result.
+
+A run's supervised model is fitted anew for another period, the same kind on that training part: one
+that was fitted for the run has seen days that an earlier window validates or trades. Classifier,
+settings, labels, folds and seed are those of the run's model; only what it learned from is another.
+It is not stored, and not proved causal once more: that is a matter of its kind, which the run's own
+model has a proof of.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from tradingbot.envs.world import select_symbols, with_probabilities
+from tradingbot.evaluation.metrics.returns import simple_returns
+from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig, build_classifier, fit_model
+from tradingbot.supervised.model_files import NO_MODEL, models_folder, read_manifest
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import override_config
+from tradingbot.training.data import TrainingData, open_data
+from tradingbot.training.supervised.data import open_source
 
 Value = str | int | float | bool
 _FEWEST_UPDATES = 2
@@ -38,6 +54,49 @@ class RetrainingSpec:
         return f"training-{hashlib.sha256(repr(self).encode()).hexdigest()[:12]}"
 
 
+@dataclass(frozen=True)
+class TradedPeriod:
+    """What a policy earned over one period."""
+
+    part: str
+    first_day: str
+    last_day: str
+    portfolio: tuple[float, ...]
+    """(S + 1,) worth of all sleeves together, 1 at the start."""
+    sleeve_returns: tuple[float, ...]
+    """(S,) simple return per bar, mean of the sleeves."""
+
+    @property
+    def net_bps_per_bar(self) -> float:
+        """Mean of the sleeves' simple returns, basis points."""
+        return 1e4 * float(np.mean(self.sleeve_returns))
+
+    @property
+    def returns(self) -> tuple[float, ...]:
+        """(S,) simple returns of the portfolio."""
+        return tuple(simple_returns(np.array(self.portfolio)).tolist())
+
+
+@dataclass(frozen=True)
+class RetrainingResult:
+    """Result of a retraining."""
+
+    spec: RetrainingSpec
+    steps_per_agent: int
+    config_hash: str
+    data_sha256: str
+    trained_until: str
+    """Last day that weights or validation saw."""
+    trading_agents: int
+    parts: tuple[TradedPeriod, ...]
+    failed: str = ""
+    """Why it was halted; it stays out then."""
+
+    def part(self, name: str) -> TradedPeriod:
+        """Return a period by its name."""
+        return next(each for each in self.parts if each.part == name)
+
+
 def retraining_config(spec: RetrainingSpec, config: TrainConfig) -> TrainConfig:
     """Return the configuration of a training.
 
@@ -51,10 +110,8 @@ def retraining_config(spec: RetrainingSpec, config: TrainConfig) -> TrainConfig:
         options["encoder.transfer_from"] = None  # it may have seen the bars that are traded here
     if spec.last_days is not None:
         days = [date.fromisoformat(day) for day in spec.last_days]
-        options |= {"splits.by": "date"}
-        options |= dict(
-            zip(("splits.train", "splits.validation", "splits.test"), days, strict=True)
-        )
+        names = ("splits.train", "splits.validation", "splits.test")
+        options |= {"splits.by": "date", **dict(zip(names, days, strict=True))}
     changed_config = override_config(config, options)
     return override_config(changed_config, _shorter(changed_config, spec.steps_share_frac))
 
@@ -84,3 +141,32 @@ def _shorter_schedules(section: Mapping[str, Any], prefix: str, share: float) ->
         elif key in ("over", "hold") and "kind" in section:
             found[f"{prefix}.{key}"] = math.ceil(value * share)
     return found
+
+
+def open_with_own_model(config: TrainConfig, workspace: Path) -> TrainingData:
+    """Open data whose probabilities are of a model that was fitted on their own training part.
+
+    Args:
+        config: Its `task.probabilities` names the model to fit again; its splits say on what.
+        workspace: Where datasets and models are.
+
+    Raises:
+        ConfigError: If there is no such model.
+        DataError: If the training part holds too little to fit it on.
+        MissingExtraError: If the model's package is not installed.
+    """
+    name = config.task.probabilities
+    manifest = read_manifest(models_folder(workspace), name)
+    data = open_data(override_config(config, {"task.probabilities": NO_MODEL}), workspace)
+    table, train = open_source(config, workspace).table, data.split.train
+    fit = FitConfig(LabelConfig(**manifest.labels), FoldConfig(**manifest.folds), manifest.seed)
+    classifier = build_classifier(manifest.model, manifest.settings)
+    model = fit_model(classifier, table, train, fit).model
+    words = f"probabilities of {name}, fitted anew"
+    whole = with_probabilities(data.whole, model.probabilities(table), words)
+    world = select_symbols(whole, data.world.symbols)
+    seen = f"{data.identity.data_sha256} {manifest.sha256} {train.start} {train.stop}"
+    identity = data.identity.model_copy(
+        update={"label": world.label, "data_sha256": hashlib.sha256(seen.encode()).hexdigest()}
+    )
+    return replace(data, world=world, whole=whole, identity=identity)

@@ -8,6 +8,8 @@ counts as one that stays out, with the reason; it is never dropped.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +17,27 @@ import numpy as np
 from torch import Tensor
 
 from tradingbot.data.calendar import closing_day
+from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import DataError, TrainingError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.training import Updated
-from tradingbot.evaluation.analyses.analysis import Progress, ignore_progress
-from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec, retraining_config
-from tradingbot.evaluation.analyses.retraining.window_model import open_with_own_model
+from tradingbot.evaluation.analyses.analysis import Analysis, AnalysisInputs
+from tradingbot.evaluation.analyses.retraining.spec import (
+    RetrainingResult,
+    RetrainingSpec,
+    TradedPeriod,
+    open_with_own_model,
+    retraining_config,
+)
 from tradingbot.evaluation.backtest import backtest, ready_bars
-from tradingbot.evaluation.metrics.returns import simple_returns
+from tradingbot.evaluation.metrics.returns import annual_sharpe
 from tradingbot.features.pipeline import split_rows
 from tradingbot.learning.guards import FlightRecorder
 from tradingbot.learning.trainer import Trainer
 from tradingbot.learning.trainer_hooks import Hooks, Snapshot
-from tradingbot.supervised.model_store import NO_MODEL
+from tradingbot.runs.ledger import Ledger
+from tradingbot.supervised.model_files import NO_MODEL
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData, halves, open_data, require_parts
 from tradingbot.training.preparation import prepare, scores_on
@@ -40,52 +49,10 @@ from tradingbot.training.results import (
 )
 from tradingbot.training.run_policy import LearnerPolicy
 from tradingbot.training.setup import TrainingSetup, build_training_setup, part_task
+from tradingbot.training.trial_ledger import data_key
 
 _DATA_KEYS = ("dataset", "market", "symbols", "splits", "scaling")
 """Sections of a configuration that say what is learned from, besides `task.probabilities`."""
-
-
-@dataclass(frozen=True)
-class TradedPeriod:
-    """What a policy earned over one period."""
-
-    part: str
-    first_day: str
-    last_day: str
-    portfolio: tuple[float, ...]
-    """(S + 1,) worth of all sleeves together, 1 at the start."""
-    sleeve_returns: tuple[float, ...]
-    """(S,) simple return per bar, mean of the sleeves."""
-
-    @property
-    def net_bps_per_bar(self) -> float:
-        """Mean of the sleeves' simple returns, basis points."""
-        return 1e4 * float(np.mean(self.sleeve_returns))
-
-    @property
-    def returns(self) -> tuple[float, ...]:
-        """(S,) simple returns of the portfolio."""
-        return tuple(simple_returns(np.array(self.portfolio)).tolist())
-
-
-@dataclass(frozen=True)
-class RetrainingResult:
-    """Result of a retraining."""
-
-    spec: RetrainingSpec
-    steps_per_agent: int
-    config_hash: str
-    data_sha256: str
-    trained_until: str
-    """Last day that weights or validation saw."""
-    trading_agents: int
-    parts: tuple[TradedPeriod, ...]
-    failed: str = ""
-    """Why it was halted; it stays out then."""
-
-    def part(self, name: str) -> TradedPeriod:
-        """Return a period by its name."""
-        return next(each for each in self.parts if each.part == name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,10 +83,12 @@ def prepare_retraining(
         DataError: If a period has too few bars.
     """
     wanted = retraining_config(spec, config)
-    own_data = _data_of(spec, wanted, config, data, workspace)
-    periods = _periods(spec, own_data)
-    setup = build_training_setup(wanted, own_data, seed=spec.seed)
-    return PreparedRetraining(spec, wanted, own_data, setup, tuple(periods))
+    if _data_part(wanted) != _data_part(config):
+        own = spec.last_days is not None and wanted.task.probabilities != NO_MODEL
+        data = (open_with_own_model if own else open_data)(wanted, workspace)
+    periods = _periods(spec, data)
+    setup = build_training_setup(wanted, data, seed=spec.seed)
+    return PreparedRetraining(spec, wanted, data, setup, tuple(periods))
 
 
 def require_periods(spec: RetrainingSpec, config: TrainConfig, data: TrainingData) -> None:
@@ -148,34 +117,19 @@ def retrain(prepared: PreparedRetraining, progress: Progress = ignore_progress) 
         prepared: Used up by it.
         progress: Told of steps.
     """
-    spec, config, data, setup = prepared.spec, prepared.config, prepared.data, prepared.setup
-    prepare(setup)
-    selected, failed = _train(config, data, setup, progress)
+    config, data = prepared.config, prepared.data
+    prepare(prepared.setup)
+    selected, failed = _train(prepared, progress)
     return RetrainingResult(
-        spec=spec,
+        spec=prepared.spec,
         steps_per_agent=config.budget.steps_per_agent,
         config_hash=config.config_hash,
         data_sha256=data.identity.data_sha256,
         trained_until=_day(data, data.split.validation.stop - 1),
         trading_agents=sum(selected.trades) if selected is not None else 0,
-        parts=tuple(_play(name, part, setup, data, selected) for name, part in prepared.periods),
+        parts=tuple(_play(name, part, prepared, selected) for name, part in prepared.periods),
         failed=failed,
     )
-
-
-def _data_of(
-    spec: RetrainingSpec,
-    wanted: TrainConfig,
-    config: TrainConfig,
-    data: TrainingData,
-    workspace: Path,
-) -> TrainingData:
-    """Return what is learned from: the run's data, or others where the order changes them."""
-    if _data_part(wanted) == _data_part(config):
-        return data
-    if spec.last_days is not None and wanted.task.probabilities != NO_MODEL:
-        return open_with_own_model(wanted, workspace)
-    return open_data(wanted, workspace)
 
 
 def _data_part(config: TrainConfig) -> list[Any]:
@@ -183,10 +137,9 @@ def _data_part(config: TrainConfig) -> list[Any]:
     return [config.task.probabilities, *(mapping[key] for key in _DATA_KEYS)]
 
 
-def _train(
-    config: TrainConfig, data: TrainingData, setup: TrainingSetup, progress: Progress
-) -> tuple[SelectedPolicy | None, str]:
+def _train(prepared: PreparedRetraining, progress: Progress) -> tuple[SelectedPolicy | None, str]:
     """Return what is kept of the policy, or None and why training was halted."""
+    config, data, setup = prepared.config, prepared.data, prepared.setup
     learner, healthy = setup.learner, dict[str, Tensor]()
     validation = part_task(setup, data, halves(data.split.validation)[0])
 
@@ -244,16 +197,13 @@ def _bars(days: Any, first: str, last: str, earliest: int) -> IndexRange:
 
 
 def _play(
-    name: str,
-    part: IndexRange,
-    setup: TrainingSetup,
-    data: TrainingData,
-    selected: SelectedPolicy | None,
+    name: str, part: IndexRange, prepared: PreparedRetraining, selected: SelectedPolicy | None
 ) -> TradedPeriod:
-    begin = ready_bars(data.world, part).start
-    days = (_day(data, begin), _day(data, part.stop - 1))
+    data, setup = prepared.data, prepared.setup
+    bars = ready_bars(data.world, part)
+    days = (_day(data, bars.start), _day(data, bars.stop - 1))
     if selected is None:
-        n_bars = part.stop - 1 - begin
+        n_bars = len(bars) - 1
         return TradedPeriod(name, *days, (1.0,) * (n_bars + 1), (0.0,) * n_bars)
     played = backtest(
         data.world,
@@ -261,8 +211,7 @@ def _play(
         LearnerPolicy(setup.learner.task, selected.act),
         name=name,
         bars_per_year=data.bars_per_year,
-        first_bar=begin,
-        last_bar=part.stop - 1,
+        bars=bars,
     )
     sleeves = played.returns.mean(axis=1)
     return TradedPeriod(name, *days, tuple(played.portfolio.tolist()), tuple(sleeves.tolist()))
@@ -270,3 +219,37 @@ def _play(
 
 def _day(data: TrainingData, bar: int) -> str:
     return str(closing_day(data.world.closed_at[[bar]].astype("datetime64[us]"))[0])
+
+
+_HEAVY = 10.0
+
+
+def retraining_analysis(spec: RetrainingSpec) -> Analysis:
+    """Return the analysis that an order is."""
+    measure = partial(_train_counted, spec=spec)
+    return Analysis(spec.name, RetrainingResult, spec, measure, weight=_HEAVY)
+
+
+def _train_counted(inputs: AnalysisInputs, *, spec: RetrainingSpec) -> RetrainingResult:
+    """Train, and write down in the ledger that it was tried; what is refused was not tried.
+
+    Other settings are trials: a choice may be made among them. Other seeds and periods of the run's
+    own settings are checks, which the deflated Sharpe does not count.
+    """
+    subject = inputs.subject
+    prepared = prepare_retraining(spec, subject.config, subject.data, subject.workspace)
+    ledger = Ledger(subject.workspace)
+    entry = ledger.begin(
+        "tuning" if spec.changes else "check",
+        data=data_key(subject.run.record.data),
+        run=subject.run.id,
+        config_hash=prepared.config.config_hash,
+        at=datetime.now(UTC),
+    )
+    ledger.write_receipt(subject.run.path, entry)
+    trained = retrain(prepared, inputs.progress)
+    returns = np.array(trained.parts[-1].returns)
+    sharpe = annual_sharpe(returns, bars_per_year=1.0)
+    result = ledger.finish(entry, sharpe, at=datetime.now(UTC))
+    ledger.write_receipt(subject.run.path, result)
+    return trained

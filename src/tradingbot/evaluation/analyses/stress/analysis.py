@@ -4,32 +4,101 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import partial
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tradingbot.agents.baselines.buy_and_hold import buy_and_hold
 from tradingbot.data.calendar import closing_day
 from tradingbot.data.splits import IndexRange
+from tradingbot.domain.checks import CheckedFields, bounded, require
 from tradingbot.envs.world import World
 from tradingbot.evaluation.analyses.counterfactual_data import CounterfactualData
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.analyses.stress import (
-    HISTORY,
-    BarArrays,
-    HistoricalWindow,
-    StressSettings,
-    covered_bars,
-    crash,
-    gap,
-    shake,
-    thin_volume,
-)
-from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest_all, sleeve_config
+from tradingbot.evaluation.analyses.stress import scenarios
+from tradingbot.evaluation.backtest import Backtest
 from tradingbot.evaluation.dossier.robustness import Stress, StressRow
 from tradingbot.evaluation.metrics.returns import max_drawdown
 from tradingbot.market.costs import CostProfile
+
+
+@dataclass(frozen=True)
+class StressSettings(CheckedFields):
+    """Sizes of the disasters, and how long is looked at."""
+
+    crash_frac: float = bounded(0.20, "(0, 1)")
+    """What every symbol loses in the crash."""
+    crash_bars: int = bounded(5, ">= 1")
+    """Bars within which it is lost."""
+    gap_frac: float = bounded(0.08, "(0, 1)")
+    """Size of the overnight gaps, one down and one up."""
+    cost_factor: float = bounded(10.0, "[1, inf)")
+    """What spread and slippage are multiplied by where liquidity is lost."""
+    volume_divisor: float = bounded(20.0, "[1, inf)")
+    """What volume is divided by there."""
+    volatility_factor: float = bounded(3.0, "[1, inf)")
+    """What moves are multiplied by in the wild market."""
+    before_bars: int = bounded(35, ">= 1")
+    """Bars that are traded before a crash or gap, at most."""
+    after_bars: int = 140
+    """Bars that are traded from there on, at most."""
+
+    def __post_init__(self) -> None:
+        """Refuse disasters that are none."""
+        super().__post_init__()
+        require(self.after_bars > self.crash_bars, "after_bars must go beyond the crash", self)
+
+
+COVERED_FRAC = 0.8
+"""Share of the weekdays of a window on which most symbols must be usable; holidays have none."""
+
+
+@dataclass(frozen=True)
+class HistoricalWindow:
+    """Days between which something happened, both included."""
+
+    name: str
+    first_day: date
+    last_day: date
+    words: str
+
+
+HISTORY = (
+    HistoricalWindow(
+        "2018 Q4", date(2018, 10, 1), date(2018, 12, 31), "US shares fall by a fifth into Christmas"
+    ),
+    HistoricalWindow(
+        "2020 crash", date(2020, 2, 19), date(2020, 4, 30), "the pandemic: a third lost in weeks"
+    ),
+    HistoricalWindow(
+        "2022 bear market", date(2022, 1, 3), date(2022, 10, 14), "rates rise, shares fall all year"
+    ),
+    HistoricalWindow(
+        "April 2025", date(2025, 4, 1), date(2025, 4, 30), "tariffs: a tenth lost in two days"
+    ),
+)
+
+
+def covered_bars(
+    window: HistoricalWindow, closed_at: NDArray[np.int64], usable: NDArray[np.bool_]
+) -> IndexRange | None:
+    """Return the bars of a window; None where the data do not cover it.
+
+    Args:
+        window: Days.
+        closed_at: (T,) microseconds since 1970 UTC.
+        usable: (N, T) features are defined.
+    """
+    days = closing_day(closed_at.astype("datetime64[us]"))
+    first = int(np.searchsorted(days, np.datetime64(window.first_day, "D")))
+    after = int(np.searchsorted(days, np.datetime64(window.last_day, "D"), side="right"))
+    weekdays = int(np.busday_count(window.first_day, window.last_day)) + 1
+    ready = usable[:, first:after].mean(axis=0) >= 0.5
+    seen = len(np.unique(days[first:after][ready]))
+    return IndexRange(first, after) if seen >= COVERED_FRAC * weekdays else None
+
 
 _LARGEST_RATE = 0.5
 _USES = {
@@ -49,7 +118,7 @@ class _Scenario:
 
     name: str
     words: str
-    change: Callable[[BarArrays, int], BarArrays]
+    change: Callable[[scenarios.BarArrays, int], scenarios.BarArrays]
     first_bar: int
     """From which on bars are others."""
     traded: IndexRange
@@ -95,51 +164,31 @@ def _scenarios(subject: EvaluatedRun, settings: StressSettings) -> list[_Scenari
     around = IndexRange(
         max(test.start, at - settings.before_bars), min(test.stop, at + settings.after_bars)
     )
-    crash_frac, gap_frac, costs = settings.crash_frac, settings.gap_frac, subject.env.costs
-    factor, divisor = settings.cost_factor, settings.volume_divisor
+    crash, gap, costs = settings.crash_frac, settings.gap_frac, subject.env.costs
+    factor, divisor, wilder = (
+        settings.cost_factor,
+        settings.volume_divisor,
+        settings.volatility_factor,
+    )
     dear = replace(
         costs,
         slippage_frac=min(factor * costs.slippage_frac, _LARGEST_RATE),
         spread_frac=min(factor * costs.spread_frac, _LARGEST_RATE),
     )
-    return [
-        _Scenario(
-            "crash",
-            f"every symbol loses {crash_frac:.0%} within {settings.crash_bars} bars",
-            partial(crash, drop_frac=crash_frac, over_bars=settings.crash_bars),
-            at,
-            around,
-        ),
-        _Scenario(
-            "gap down",
-            f"every symbol opens {gap_frac:.0%} lower overnight",
-            partial(gap, move_frac=-gap_frac),
-            at,
-            around,
-        ),
-        _Scenario(
-            "gap up",
-            f"every symbol opens {gap_frac:.0%} higher overnight",
-            partial(gap, move_frac=gap_frac),
-            at,
-            around,
-        ),
-        _Scenario(
-            "liquidity loss",
-            f"spread and slippage × {factor:g}, volume ÷ {divisor:g}, over the whole test part",
-            partial(thin_volume, divisor=divisor),
-            test.start,
-            test,
-            dear,
-        ),
-        _Scenario(
-            f"volatility × {settings.volatility_factor:g}",
-            "all moves of the test part multiplied, mean log returns kept",
-            partial(shake, factor=settings.volatility_factor),
-            test.start,
-            test,
-        ),
-    ]
+    falls = partial(scenarios.crash, drop_frac=crash, over_bars=settings.crash_bars)
+    words = f"every symbol loses {crash:.0%} within {settings.crash_bars} bars"
+    made = [_Scenario("crash", words, falls, at, around)]
+    for name, move, side in (("gap down", -gap, "lower"), ("gap up", gap, "higher")):
+        words = f"every symbol opens {gap:.0%} {side} overnight"
+        change = partial(scenarios.gap, move_frac=move)
+        made.append(_Scenario(name, words, change, at, around))
+    words = f"spread and slippage × {factor:g}, volume ÷ {divisor:g}, over the whole test part"
+    thinned = partial(scenarios.thin_volume, divisor=divisor)
+    made.append(_Scenario("liquidity loss", words, thinned, test.start, test, dear))
+    words = "all moves of the test part multiplied, mean log returns kept"
+    shaken = partial(scenarios.shake, factor=wilder)
+    made.append(_Scenario(f"volatility × {wilder:g}", words, shaken, test.start, test))
+    return made
 
 
 def _session_open(world: World, test: IndexRange) -> int:
@@ -156,7 +205,7 @@ def _row(
 ) -> StressRow:
     name, kind, words = named
     agents = subject.backtest(traded, costs=costs)
-    hold = backtest_buy_and_hold(subject, traded, costs)
+    hold = subject.backtest_hold(traded, costs=costs)
     if kind == "historical":
         words += _held_share(agents, hold)
     return StressRow(
@@ -181,19 +230,3 @@ def _held_share(agents: Backtest, hold: Backtest) -> str:
         f"; agents held {share:.0%} on average, and as much of equal weight all the time gives "
         f"{gained}, drawdown {max_drawdown(alike):.1%}"
     )
-
-
-def backtest_buy_and_hold(
-    subject: EvaluatedRun, traded: IndexRange, costs: CostProfile | None = None
-) -> Backtest:
-    """Backtest buying and holding every symbol of a run's agents, equal sleeves."""
-    bars = subject.bars(traded)
-    (only,) = backtest_all(
-        subject.data.world,
-        sleeve_config(costs or subject.env.costs),
-        [PolicyUnderTest("hold", buy_and_hold)],
-        bars_per_year=subject.bars_per_year,
-        first_bar=bars.start,
-        last_bar=bars.stop - 1,
-    )
-    return only

@@ -10,8 +10,15 @@ import pytest
 
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.domain.seeding import stream
-from tradingbot.evaluation.analyses.stress.moves import BarArrays, moves_from, rebuilt
-from tradingbot.evaluation.analyses.stress.scenarios import crash, gap, shake, thin_volume
+from tradingbot.evaluation.analyses.stress.scenarios import (
+    BarArrays,
+    crash,
+    gap,
+    moves_from,
+    rebuilt,
+    shake,
+    thin_volume,
+)
 
 FIRST = 60
 ALL: list[Callable[[BarArrays, int], BarArrays]] = [

@@ -7,7 +7,7 @@ from datetime import date
 import numpy as np
 
 from tradingbot.data.splits import IndexRange
-from tradingbot.evaluation.analyses.stress.windows import HISTORY, HistoricalWindow, covered_bars
+from tradingbot.evaluation.analyses.stress.analysis import HISTORY, HistoricalWindow, covered_bars
 
 WINDOW = HistoricalWindow("x", date(2025, 4, 1), date(2025, 4, 30), "words")
 

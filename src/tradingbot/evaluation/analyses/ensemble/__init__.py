@@ -1,1 +1,0 @@
-"""How agents complement each other: correlation, diversification, redundancy."""

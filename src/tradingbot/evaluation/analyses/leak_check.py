@@ -1,0 +1,291 @@
+"""Could the policy have seen the future? Replays with another future, and decisions that come late.
+
+The proof is of the whole way from bars to actions. Bars after a cut are changed and every feature,
+regime and probability is computed anew from them; then everything later is replaced once more, and
+the policy is opened anew, encoder included. Whatever lies before the cut, numbers and actions, must
+be the same to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradingbot.data.splits import IndexRange
+from tradingbot.domain.checks import CheckedFields, bounded
+from tradingbot.domain.errors import StorageError
+from tradingbot.envs.world import World
+from tradingbot.evaluation.analyses.analysis import AnalysisInputs
+from tradingbot.evaluation.analyses.counterfactual_data import CounterfactualData
+from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.evaluation.analyses.performance import Performance
+from tradingbot.evaluation.backtest import PolicyUnderTest
+from tradingbot.evaluation.backtest.look_ahead import with_other_future
+from tradingbot.evaluation.dossier.evidence import LeakCheck
+from tradingbot.evaluation.performance.measure import is_better
+from tradingbot.evaluation.performance.record import AGENTS, ORACLE
+from tradingbot.features.causality.tally import differs
+
+SEEN = ("features", "regimes", "probabilities")
+"""What agents see that is computed from bars: (N, T, …) each."""
+_NAMED = 3
+"""Offenders that are named; the others are counted."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """How much was the same with another future, over all cuts."""
+
+    actions: int = 0
+    actions_changed: int = 0
+    features: int = 0
+    """Values of features, regimes and probabilities, and which bars are usable."""
+    features_changed: int = 0
+    offenders: tuple[str, ...] = ()
+    """Features, regimes or arrays of the world that changed."""
+
+    def __add__(self, other: Compared) -> Compared:
+        """Put the counts of another cut to these."""
+        return Compared(
+            self.actions + other.actions,
+            self.actions_changed + other.actions_changed,
+            self.features + other.features,
+            self.features_changed + other.features_changed,
+            tuple(dict.fromkeys((*self.offenders, *other.offenders))),
+        )
+
+    def words(self) -> tuple[str, ...]:
+        """Say what depends on the future; nothing where nothing does."""
+        found = []
+        late = "depend on bars that come after them"
+        if self.features_changed:
+            named = ", ".join(self.offenders[:_NAMED])
+            more = f" and {len(self.offenders) - _NAMED} more" if self.offenders[_NAMED:] else ""
+            values = f"{self.features_changed:,} of {self.features:,} feature values"
+            found.append(f"{values} {late} ({named}{more})")
+        if self.actions_changed:
+            found.append(f"{self.actions_changed:,} of {self.actions:,} actions {late}")
+        return tuple(found)
+
+
+def compare_past(old: World, new: World, cut: int) -> Compared:
+    """Compare every number that is computed from bars, up to a cut, bit for bit."""
+    past = slice(0, cut + 1)
+    changed = {
+        name: changed_bits(getattr(old, name)[:, past], getattr(new, name)[:, past])
+        for name in (*SEEN, "usable")
+    }
+    # A bar that is no longer usable shows 0 in every column: that accuses none of them.
+    comparable = ~changed["usable"][..., None]
+    offenders: list[str] = []
+    for name, names in (("features", old.feature_names), ("regimes", old.regime_names)):
+        columns = (changed[name] & comparable).any(axis=(0, 1))
+        offenders += [names[index] for index in np.flatnonzero(columns)]
+    offenders += [name for name in ("probabilities", "usable") if changed[name].any()]
+    return Compared(
+        features=sum(each.size for each in changed.values()),
+        features_changed=sum(int(each.sum()) for each in changed.values()),
+        offenders=tuple(offenders),
+    )
+
+
+def compare_own_past(old: World, new: World, cuts: NDArray[np.int64], own: set[str]) -> Compared:
+    """Compare, bit for bit, what lies between the earliest cut and each symbol's own.
+
+    What is made of several symbols may change there, so only columns of the symbol's own bars are
+    compared. A bar at which no symbol is usable any more is no evidence: what the market lacks
+    there, every symbol lacks.
+
+    Args:
+        old: The world as it was.
+        new: The world whose symbols have another future, each after its own cut.
+        cuts: (N,) last bar of each symbol that stayed as it was.
+        own: Names of features and regimes that are made of the bars of their symbol alone.
+    """
+    rows = slice(int(cuts.min()) + 1, int(cuts.max()) + 1)
+    past = np.arange(rows.start, rows.stop) <= cuts[:, None]
+    selected = old.usable[:, rows] & new.usable[:, rows]
+    past &= (selected & past).any(axis=0)
+    found = Compared()
+    for name, names in (("features", old.feature_names), ("regimes", old.regime_names)):
+        columns = np.array([each in own for each in names], dtype=bool)
+        changed = changed_bits(getattr(old, name)[:, rows], getattr(new, name)[:, rows])
+        changed &= past[..., None] & columns
+        guilty = np.flatnonzero((changed & selected[..., None]).any(axis=(0, 1)))
+        found += Compared(
+            features=int(past.sum()) * int(columns.sum()),
+            features_changed=int(changed.sum()),
+            offenders=tuple(names[index] for index in guilty),
+        )
+    lost = (old.usable[:, rows] != new.usable[:, rows]) & past
+    return found + Compared(
+        features=int(past.sum()),
+        features_changed=int(lost.sum()),
+        offenders=("usable",) if lost.any() else (),
+    )
+
+
+def changed_bits(before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.bool_]:
+    """Mark what is not the same to the last bit."""
+    return differs(np.ascontiguousarray(before), np.ascontiguousarray(after))
+
+
+_FEWEST_ROUNDS = 7
+"""However many symbols: one for each hourly bar of a day."""
+_SYMBOL_ROUNDS = 480
+"""Rounds times symbols above which rounds become fewer: 143 symbols take seconds each time."""
+
+
+@dataclass(frozen=True)
+class LeakCheckSettings(CheckedFields):
+    """How hard it is looked for."""
+
+    cuts: int = bounded(4, ">= 1")
+    """Bars of the test part after which everything is replaced and the policy is replayed."""
+    feature_rounds: int = bounded(12, ">= 1")
+    """Times that features are computed anew besides, with another cut for each symbol. Every phase
+    of a period of so many bars or fewer is looked at; many symbols get fewer rounds, but 7."""
+    most_delay_bars: int = bounded(3, "[0, 10]")
+    """Decisions are executed 0 … so many bars late."""
+
+
+def measure_leak_check(inputs: AnalysisInputs, settings: LeakCheckSettings) -> LeakCheck:
+    """Replay, delay, and compare with the oracle."""
+    subject = inputs.subject
+    performance: Performance = inputs.results["performance"]
+    counterfactual, unread = _counterfactual_data(subject)
+    compared = compare_replays(inputs, settings.cuts, counterfactual)
+    if counterfactual is not None:
+        compared += compare_features(inputs, settings, counterfactual)
+    better, words = _beats_oracle(performance), [*compared.words()]
+    certificate = subject.data.identity.certificate_sha256
+    if better:
+        words.append("the agents earn more than the oracle, which knows all that can be known")
+    if certificate is None and not subject.data.identity.synthetic:
+        words.append("nothing proves that the features of these bars do not look ahead")
+    return LeakCheck(
+        certificate_sha256=certificate,
+        actions_compared=compared.actions,
+        actions_changed=compared.actions_changed,
+        delayed_net_bps=_delayed(subject, settings.most_delay_bars),
+        better_than_oracle=better,
+        words=tuple(words),
+        features_compared=compared.features,
+        features_changed=compared.features_changed,
+        features_unread=unread,
+    )
+
+
+def _beats_oracle(performance: Performance) -> bool:
+    """Compare differences, not the share: an oracle that earns little has a share without end.
+
+    One that may do less than the agents is no bound on them.
+    """
+    oracle = [each for each in performance.test_series if each.policy == ORACLE]
+    mine = np.array(performance.series(AGENTS).sleeves)
+    return bool(oracle) and is_better(mine, np.array(oracle[0].sleeves))
+
+
+def compare_features(
+    inputs: AnalysisInputs, settings: LeakCheckSettings, counterfactual: CounterfactualData
+) -> Compared:
+    """Compute features anew with another future for each symbol, from its own bar on."""
+    subject, found = inputs.subject, Compared()
+    whole = subject.data.whole
+    rounds = min(settings.feature_rounds, max(_FEWEST_ROUNDS, _SYMBOL_ROUNDS // whole.n_symbols))
+    planned = staggered_cuts(subject.bars("test"), whole.n_symbols, rounds)
+    for index, cuts in enumerate(planned):
+        inputs.progress(index, len(planned), "features with another future")
+        remade = counterfactual.another_future(cuts, number=settings.cuts + index)
+        found += compare_past(whole, remade, int(cuts.min()))
+        found += compare_own_past(whole, remade, cuts, counterfactual.own_names)
+    return found
+
+
+def staggered_cuts(bars: IndexRange, n_symbols: int, rounds: int) -> NDArray[np.int64]:
+    """Choose the last bar that stays, of each round and symbol: (R, N) within `bars`.
+
+    Every other symbol of a round is cut at one bar, so that what is made of many symbols moves; the
+    others follow one bar apart, so that rounds meet more bars. Rounds lie a prime number of bars
+    apart, above R: it has no divisor in common with a period of R bars or fewer, so that R rounds
+    meet every phase of it, in every symbol. In too short a part they lie one bar apart.
+    """
+    last, width = bars.stop - 2, max(1, min(n_symbols // 2 + 1, len(bars) // 2))
+    room = last - bars.start - width + 1
+    farthest = room // max(1, rounds - 1)
+    step = next((each for each in range(farthest, rounds, -1) if _is_prime(each)), 1)
+    anchors = last - width + 1 - step * np.arange(min(rounds, room // step + 1))
+    symbols = np.arange(n_symbols)
+    later = np.where(symbols % 2, symbols // 2 + 1, 0) % width
+    return np.asarray(anchors[:, None] + later, dtype=np.int64)
+
+
+def _is_prime(number: int) -> bool:
+    return number > 1 and all(number % each for each in range(2, math.isqrt(number) + 1))
+
+
+def compare_replays(
+    inputs: AnalysisInputs, cuts: int, counterfactual: CounterfactualData | None
+) -> Compared:
+    """Compute features and replay the test part with other futures; count what changed.
+
+    Without counterfactual data features stay those that were stored, uncompared.
+    """
+    subject = inputs.subject
+    bars = subject.bars("test")
+    base = subject.backtest("test").action
+    # Spread over the part; a decision at the cut itself must not change either.
+    places = np.unique(np.linspace(0, len(bars) - 2, cuts + 1).astype(int)[1:])
+    found = Compared()
+    for number, place in enumerate(places):
+        inputs.progress(number, len(places), "replays with another future")
+        cut = bars.start + int(place)
+        whole = subject.data.whole
+        if counterfactual is not None:
+            everywhere = np.full(whole.n_symbols, cut, dtype=np.int64)
+            remade = counterfactual.another_future(everywhere, number=number)
+            found += compare_past(whole, remade, cut)
+            whole = _with_past(whole, remade, cut)
+        replayed = _replay(subject, with_other_future(whole, cut), cut)
+        n_rows = min(cut - bars.start + 1, len(replayed))
+        changed = changed_bits(base[:n_rows], replayed[:n_rows])
+        found += Compared(actions=changed.size, actions_changed=int(changed.sum()))
+    return found
+
+
+def _counterfactual_data(subject: EvaluatedRun) -> tuple[CounterfactualData | None, str]:
+    """Return what computes features anew, or why nothing does."""
+    try:
+        return CounterfactualData(subject), ""
+    except StorageError as e:  # the panel is there, the bars that it was made of are not
+        return None, str(e)
+
+
+def _with_past(world: World, past: World, cut: int) -> World:
+    """Take what agents see up to a cut from another world of the same symbols and bars."""
+
+    def joined(name: str) -> np.ndarray[Any, Any]:
+        before, after = getattr(past, name)[:, : cut + 1], getattr(world, name)[:, cut + 1 :]
+        return np.concatenate([before, after], axis=1)
+
+    seen: dict[str, Any] = {name: joined(name) for name in SEEN}
+    return replace(world, **seen)
+
+
+def _replay(subject: EvaluatedRun, whole: World, cut: int) -> np.ndarray[Any, Any]:
+    """Return the actions (S, N) of the policy, opened on another world, up to a cut."""
+    bars = subject.bars("test")
+    return subject.on(whole).backtest(IndexRange(bars.start, min(cut + 2, bars.stop))).action
+
+
+def _delayed(subject: EvaluatedRun, most: int) -> tuple[float, ...]:
+    policies = [
+        PolicyUnderTest(f"{delay} bars late", subject.policy, delay_bars=delay)
+        for delay in range(most + 1)
+    ]
+    played = subject.backtest_all(policies, "test")
+    return tuple(1e4 * float(each.returns.mean()) for each in played)

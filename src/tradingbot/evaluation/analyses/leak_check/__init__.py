@@ -1,1 +1,0 @@
-"""Could the future have been seen: features and actions under another future."""

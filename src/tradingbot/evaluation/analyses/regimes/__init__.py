@@ -1,1 +1,0 @@
-"""Results by market regime, told causally."""

@@ -1,0 +1,180 @@
+"""Is it luck? The test part's returns under every statistic, deflated by the ledger's count."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradingbot.data.folds import combinatorial_purged
+from tradingbot.domain.checks import CheckedFields, bounded, require
+from tradingbot.domain.errors import ConfigError, DataError, MissingExtraError
+from tradingbot.evaluation.analyses.analysis import AnalysisInputs
+from tradingbot.evaluation.analyses.performance import Performance
+from tradingbot.evaluation.analyses.retraining.spec import RetrainingResult
+from tradingbot.evaluation.dossier.evidence import Statistics
+from tradingbot.evaluation.performance.record import AGENTS
+from tradingbot.evaluation.statistics import deflation
+from tradingbot.evaluation.statistics.overfitting import backtest_overfitting
+from tradingbot.evaluation.statistics.paths import path_sharpes
+from tradingbot.evaluation.statistics.sharpe import (
+    measure_sharpe,
+    min_track_record,
+    probabilistic_sharpe,
+    sharpe_ratio,
+)
+from tradingbot.evaluation.statistics.superior import superior_ability
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class StatisticsSettings(CheckedFields):
+    """How fine the statistics are."""
+
+    draws: int = bounded(2000, ">= 100")
+    """Resampled histories of the test of superior ability."""
+    overfitting_blocks: int = 16
+    """S of the combinatorial test of overfitting, even."""
+    path_blocks: int = bounded(10, ">= 3")
+    """Blocks of the combinatorial purged paths, two of them tested at a time."""
+
+    def __post_init__(self) -> None:
+        """Refuse what has no meaning."""
+        super().__post_init__()
+        blocks = self.overfitting_blocks
+        holds = blocks % 2 == 0 and 2 <= blocks <= 16
+        require(holds, "overfitting_blocks must be even, from 2 to 16", self)
+
+
+def measure_statistics(inputs: AnalysisInputs, settings: StatisticsSettings) -> Statistics:
+    """Ask every statistic.
+
+    Args:
+        inputs: With `performance`, trainings of the same split, and as facts the Sharpe ratio per
+            bar of every trial in the ledger.
+        settings: How fine.
+    """
+    performance: Performance = inputs.results["performance"]
+    own = np.array(performance.series(AGENTS).portfolio)
+    baselines = {
+        each.policy: np.array(each.portfolio)
+        for each in performance.test_series
+        if each.kind == "baseline"
+    }
+    variants = _variants(inputs, own)
+    lower, consistent, upper = _superiority(own, list(baselines.values()), settings.draws)
+    return Statistics(
+        **_deflation(own, inputs.facts or [None]),
+        overfitting_probability=_overfitting(variants, settings.overfitting_blocks),
+        overfitting_variants=variants.shape[1],
+        path_sharpe_annual=_paths(variants, settings.path_blocks, inputs.subject.bars_per_year),
+        spa_p_lower=lower,
+        spa_p_consistent=consistent,
+        spa_p_upper=upper,
+        spa_against=tuple(baselines),
+    )
+
+
+def _deflation(own: FloatArray, trials: Sequence[float | None]) -> dict[str, Any]:
+    """Deflate the Sharpe ratio of returns (S,) by the ratios per bar of all trials.
+
+    A track that never moves is read as a ratio of 0 with the moments of a normal distribution.
+
+    Returns:
+        Fields of `Statistics` that follow from one track and the trials before it.
+    """
+    sample, n_bars, n_trials = measure_sharpe(own), len(own), len(trials)
+    defined = not math.isnan(sample.sharpe)
+    sharpe = sample.sharpe if defined else 0.0
+    moments: dict[str, Any] = {
+        "skew": sample.skew if defined else 0.0,
+        "kurtosis": sample.kurtosis if defined else 3.0,
+    }
+    variance = trial_variance(trials, bars=n_bars)
+    trialled: dict[str, Any] = {"trial_variance": variance, "n_trials": n_trials}
+    return {
+        "bars": n_bars,
+        "sharpe_per_bar": sharpe,
+        "skewness": moments["skew"],
+        "kurtosis": moments["kurtosis"],
+        "probabilistic_sharpe": probabilistic_sharpe(sharpe, n_bars=n_bars, **moments),
+        "n_trials": n_trials,
+        "trial_deviation": math.sqrt(variance),
+        "expected_best_sharpe": deflation.deflated_target(**trialled),
+        "deflated_sharpe": deflation.deflated_sharpe(sharpe, n_bars=n_bars, **moments, **trialled),
+        "min_track_record_bars": min_track_record(sharpe, **moments),
+        "min_backtest_years": deflation.min_backtest_years(n_trials),
+    }
+
+
+def _variants(inputs: AnalysisInputs, own: FloatArray) -> FloatArray:
+    """Return test returns (S, V) of the run and of every training that traded the same bars."""
+    columns = [own]
+    for trained in inputs.results.values():
+        if isinstance(trained, RetrainingResult) and not trained.spec.windows:
+            returns = np.array(trained.part("test").returns)
+            if len(returns) == len(own):
+                columns.append(returns)
+    return np.stack(columns, axis=1)
+
+
+def _overfitting(variants: FloatArray, blocks: int) -> float | None:
+    """Return the probability of overfitting; None for variants that do not differ, or few bars."""
+    if not (variants != variants[:, :1]).any():
+        return None
+    try:
+        return backtest_overfitting(variants, n_blocks=blocks).pbo
+    except DataError:
+        return None
+
+
+def _paths(variants: FloatArray, blocks: int, bars_per_year: float) -> tuple[float, ...]:
+    """Return annual Sharpe ratios of paths on which the variant was chosen in the other blocks."""
+    try:
+        folds = combinatorial_purged(len(variants), blocks=blocks)
+    except (ConfigError, DataError, MissingExtraError):
+        return ()
+    fold_returns = np.full((len(folds.folds), len(variants)), np.nan)
+    for index, fold in enumerate(folds.folds):
+        rows = fold.train_indices()
+        ratios = np.nan_to_num([sharpe_ratio(column[rows]) for column in variants.T])
+        fold_returns[index] = variants[:, int(np.argmax(ratios))]
+    found = path_sharpes(folds, fold_returns).sharpes
+    factor = math.sqrt(bars_per_year)
+    return tuple(0.0 if math.isnan(each) else each * factor for each in found)
+
+
+def _superiority(own: FloatArray, baselines: Sequence[FloatArray], draws: int) -> list[float]:
+    """Return p-values (lower, consistent, upper) of: the agents are no better than the best.
+
+    They are better than the best baseline if than every one.
+    """
+    worst = [0.0, 0.0, 0.0]
+    for baseline in baselines:
+        if (own == baseline).all():
+            return [1.0, 1.0, 1.0]
+        found = superior_ability(own[:, None], baseline, n_draws=draws)
+        pairs = zip(worst, (found.p_lower, found.p_consistent, found.p_upper), strict=True)
+        worst = [max(pair) for pair in pairs]
+    return worst
+
+
+def trial_variance(sharpes: Sequence[float | None], *, bars: int) -> float:
+    """Estimate the variance of Sharpe ratios per bar across trials.
+
+    It is their sample variance, and at least that of a Sharpe ratio that is all luck,
+    1 ÷ (bars − 1): trials that are nearly the same, or that never came to a result, must not make
+    a search look smaller than it was.
+
+    Args:
+        sharpes: One per trial; None where it never came to a result.
+        bars: Of the track that is judged, 2 or more.
+    """
+    known = np.array([each for each in sharpes if each is not None], dtype=np.float64)
+    luck = 1.0 / max(bars - 1, 1)
+    return max(float(known.var(ddof=1)), luck) if len(known) > 1 else luck

@@ -1,1 +1,0 @@
-"""Is it luck: the test part under every statistic."""

@@ -1,1 +1,0 @@
-"""Windows that move forward through time, with retraining."""
