@@ -17,7 +17,7 @@ import typer
 
 from acceptance.conftest import Outcome, listing
 from tradingbot.app.cli.application import build_application, run
-from tradingbot.app.cli.options import take_plugins
+from tradingbot.app.cli.invocation import take_plugins
 from tradingbot.data.store import BarStore
 from tradingbot.features.panel import Panel
 

@@ -100,7 +100,7 @@ class RecordDecoder:
     """Reads values by type hints; every message begins with the place of the value."""
 
     error: type[UserError]
-    not_finite: ClassVar[tuple[str, ...]] = ("inf", "-inf")
+    not_finite: ClassVar[Mapping[str, float]] = {"inf": math.inf, "-inf": -math.inf}
     """Texts that are read as numbers."""
 
     def record(self, kind: type[_Record], values: object, name: str, base: Any = None) -> _Record:
@@ -176,7 +176,7 @@ class RecordDecoder:
 
     def _float(self, value: Any, name: str) -> float:
         if isinstance(value, str) and value in self.not_finite:
-            return float(value)
+            return self.not_finite[value]
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         self._require(is_number, float, value, name)
         return float(value)

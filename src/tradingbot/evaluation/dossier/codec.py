@@ -10,7 +10,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, ClassVar, TypeVar, get_args, get_type_hints
 
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.plain_values import RecordDecoder
@@ -59,7 +59,8 @@ def from_plain(kind: type[_Record], value: object, *, name: str = "") -> _Record
 class _RecordReader(RecordDecoder):
     """Reads what `to_plain` wrote: every field is there, and intervals are records."""
 
-    not_finite = ("nan", "inf", "-inf")
+    # The one object `math.nan`: records that hold it are equal to themselves read again.
+    not_finite: ClassVar[Mapping[str, float]] = {**RecordDecoder.not_finite, "nan": math.nan}
 
     def record(self, kind: Any, values: object, name: str, base: Any = None) -> Any:
         if not isinstance(values, Mapping):
