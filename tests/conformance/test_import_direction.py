@@ -295,9 +295,16 @@ def units(root: Path) -> dict[str, set[str]]:
             continue
         unit = ".".join(parts[:2])
         for _, name in imported_modules(tree, ("tradingbot", *parts[:-1])):
+            if not name.startswith("tradingbot."):
+                continue
             target = name.removeprefix("tradingbot.")
-            if name.startswith("tradingbot.") and target in names and "." in target:
+            if target in names and "." in target:
                 arrows.setdefault(unit, set()).add(".".join(target.split(".")[:2]))
+            elif (
+                target not in names and target.partition(".")[0] in names and target.count(".") == 1
+            ):
+                # A name of the package itself: its `__init__` is a unit like any other.
+                arrows.setdefault(unit, set()).add(f"{target.partition('.')[0]}.__init__")
     return {unit: targets - {unit} for unit, targets in arrows.items()}
 
 
@@ -354,6 +361,19 @@ def test_planted_cycle_is_found(tmp_path: Path) -> None:
         file.write_text(code)
 
     assert cycles(units(tmp_path)) == ["app.a", "app.c", "app.cli", "app.d"]
+
+
+def test_planted_cycle_through_a_package_is_found(tmp_path: Path) -> None:
+    for path, code in (
+        ("rewards/__init__.py", "from tradingbot.rewards.stack import RewardStack"),
+        ("rewards/stack.py", "from tradingbot.rewards.term import Term"),
+        ("rewards/term.py", "def late():\n    from tradingbot.rewards import RewardStack"),
+    ):
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(code)
+
+    assert cycles(units(tmp_path)) == ["rewards.__init__", "rewards.stack", "rewards.term"]
 
 
 def test_every_clock_reader_exists_and_has_a_reason() -> None:

@@ -97,8 +97,10 @@ def _rule_of(
 
 
 def known_part(loc: tuple[int | str, ...], places: Mapping[KeyPath, Place]) -> KeyPath:
-    """Return the longest beginning of a path of keys whose place is known."""
-    """Cut off what pydantic appends for members of a union."""
+    """Return the longest beginning of a path of keys whose place is known.
+
+    That cuts off what pydantic appends for members of a union.
+    """
     for length in range(len(loc), 0, -1):
         if loc[:length] in places:
             return loc[:length]

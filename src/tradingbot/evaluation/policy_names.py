@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tradingbot.domain.errors import ConfigError, suggest
-from tradingbot.plugins.reference import declared_strategies, find_strategy, read_reference
-from tradingbot.runs import list_runs
-
-RULE_NAMES = (
-    *("buy_and_hold", "expert", "flat", "macd"),
-    *("momentum", "momentum_quarter", "random", "sma_cross"),
+from tradingbot.plugins.reference import (
+    ORACLE_NAMES,
+    RULE_NAMES,
+    declared_strategies,
+    find_strategy,
+    read_reference,
 )
-"""Those of `agents.RULES`, which takes seconds to import."""
-ORACLE_NAMES = ("omniscient", "oracle")
-"""Those of `evaluation.backtest.baselines.ORACLES`."""
+from tradingbot.runs import list_runs
 
 
 def is_run(text: str) -> bool:

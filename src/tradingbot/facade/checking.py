@@ -28,7 +28,7 @@ from tradingbot.features.spec import FeatureSpec
 from tradingbot.market.params import ActionSpace
 from tradingbot.plugins.declaration import DeclaredStrategy
 from tradingbot.plugins.declaring import strategy_of
-from tradingbot.plugins.reference import find_strategy
+from tradingbot.plugins.reference import declared_strategies, find_strategy
 from tradingbot.rewards import reward_preset
 
 _SYMBOLS, _BARS, _STEPS, _ENVS = 3, 500, 200, 16
@@ -92,6 +92,7 @@ def check_parts() -> list[CheckedPart]:
 def _problem_of(part: Extension) -> str:
     try:
         if isinstance(part.value, DeclaredStrategy):
+            declared_strategies()  # its name must be free
             world = synthetic_world("regimes", n_symbols=_SYMBOLS, n_bars=_BARS, seed=1)
             require_causal(part.value, world, first_bar=part.value.warm_up())
         elif part.kind == "reward_term":

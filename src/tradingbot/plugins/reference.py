@@ -8,12 +8,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tradingbot.domain.errors import ConfigError
-from tradingbot.domain.extension import Origin, extensions
+from tradingbot.domain.extension import Origin, extension_values, extensions
 from tradingbot.domain.plain_values import read_number
 from tradingbot.plugins.declaration import DeclaredStrategy
 from tradingbot.plugins.declaring import strategy_of
 from tradingbot.plugins.loading import import_object, loaded_plugins
 
+RULE_NAMES = (
+    *("buy_and_hold", "expert", "flat", "macd"),
+    *("momentum", "momentum_quarter", "random", "sma_cross"),
+)
+"""Those of `agents.RULES`, which takes seconds to import."""
+ORACLE_NAMES = ("omniscient", "oracle")
+"""Those of `evaluation.backtest.baselines.ORACLES`."""
 _WORDS: dict[Any, bool] = {"true": True, "false": False}
 
 
@@ -91,9 +98,13 @@ def find_strategy(text: str) -> DeclaredStrategy | None:
 
 
 def declared_strategies() -> dict[str, DeclaredStrategy]:
-    """Return every declared strategy and baseline by name."""
-    parts = (*extensions("strategy").values(), *extensions("baseline").values())
-    return {part.name: part.value for part in parts}
+    """Return every declared strategy and baseline by name.
+
+    Raises:
+        ConfigError: If one has the name of a rule or an oracle of the package.
+    """
+    taken = (*RULE_NAMES, *ORACLE_NAMES)
+    return extension_values("strategy", taken) | extension_values("baseline", taken)
 
 
 def strategy_origin(text: str) -> Origin | None:

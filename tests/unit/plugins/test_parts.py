@@ -91,6 +91,9 @@ def test_name_of_the_package_is_refused() -> None:
     tb.reward_term(name="pnl")(lambda step, xp: step.equity_return)
     with pytest.raises(ConfigError, match="name of a reward_term must be free, was pnl"):
         registered_terms()
+    tb.strategy(name="macd")(lambda view: 1.0)
+    with pytest.raises(ConfigError, match="name of a strategy must be free, was macd"):
+        find_strategy("buy_and_hold")
     with pytest.raises(ConfigError, match="must be letters, digits and underscores"):
         tb.strategy(name="my strategy")(lambda view: 0.0)
 

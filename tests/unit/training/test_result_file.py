@@ -64,7 +64,7 @@ def test_result_is_read_as_it_was_written(old: Path, tmp_path: Path) -> None:
         (None, "missing"),
         ("{", "no JSON in line 1: expecting property name enclosed in double quotes"),
         ("{}", "one without 'trading_agents'"),
-        ("[]", "result.json must be as a dossier has it"),
+        ("[]", "result.json must be a record, was []"),
         ('{"format": 3}', "result.json must have the fields of TrainResult"),
     ],
 )

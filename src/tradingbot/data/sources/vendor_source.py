@@ -20,7 +20,7 @@ from tradingbot.domain.seeding import stream
 from tradingbot.domain.timeframe import Timeframe
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class VendorSettings:
     """How to ask a vendor."""
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tradingbot.data.sources.download import DownloadRequest
 from tradingbot.data.sources.pacing import Clock, Patience, TokenBucket
+from tradingbot.data.sources.replies import require_base_url
 from tradingbot.data.sources.source import BarSource
 from tradingbot.data.sources.vendor_source import VendorSettings, VendorSource
 from tradingbot.domain.errors import ConfigError, require_known
@@ -61,7 +62,7 @@ class AlpacaCredentials:
         return cls(environment.get(KEY_VARIABLE, ""), environment.get(SECRET_VARIABLE, ""))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AlpacaSettings(VendorSettings):
     """How to ask Alpaca."""
 
@@ -76,6 +77,7 @@ class AlpacaSettings(VendorSettings):
         """Refuse an unknown feed, an endless wait, or an unsafe address."""
         if self.feed not in ("sip", "iex"):
             raise ConfigError("feed must be sip or iex", was=repr(self.feed))
+        require_base_url(self.base_url)
         super().__post_init__()
 
 
@@ -142,7 +144,7 @@ CHUNK_DAYS = {"1m": 7, "2m": 28, "5m": 28, "15m": 28, "60m": 364, "1h": 364, "90
 """Bar lengths Yahoo has, and days per request. 30m is absent: Yahoo answers it with other bars."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class YahooSettings(VendorSettings):
     """How to ask Yahoo, which publishes no limit; the timeout is for a whole request."""
 

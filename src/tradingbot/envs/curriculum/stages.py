@@ -115,6 +115,7 @@ class CurriculumState(StoredState, CheckedFields):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        require(isinstance(self.recent, tuple), "recent must be a tuple", self)
         rule = "recent must not hold more than the finished episodes"
         require(len(self.recent) <= self.episodes, rule, self)
 

@@ -29,15 +29,10 @@ from tradingbot.evaluation.market_rollouts import named_policy, read_prices_alon
 from tradingbot.evaluation.performance.measure import policy_performance
 from tradingbot.evaluation.performance.record import PolicyKind, PolicyPerformance
 from tradingbot.evaluation.pipeline.test_access import TestSetAccess
-from tradingbot.evaluation.policy_names import (
-    ORACLE_NAMES,
-    is_run,
-    require_known_policies,
-    runs_among,
-)
+from tradingbot.evaluation.policy_names import is_run, require_known_policies, runs_among
 from tradingbot.market.costs import CostProfile
 from tradingbot.networks.threads import torch_threads
-from tradingbot.plugins.reference import strategy_origin
+from tradingbot.plugins.reference import ORACLE_NAMES, strategy_origin
 from tradingbot.training.session import RUNS_FOLDER
 from tradingbot.training.trial_ledger import require_counted
 

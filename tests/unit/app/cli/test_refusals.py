@@ -13,7 +13,7 @@ import pytest
 
 from fixtures.small_runs import make_run
 from tradingbot.app.cli.application import run
-from tradingbot.evaluation.policy_names import ORACLE_NAMES, RULE_NAMES
+from tradingbot.plugins.reference import ORACLE_NAMES, RULE_NAMES
 from unit.app.cli.conftest import Answer
 
 IN_TURN = """
