@@ -145,7 +145,7 @@ def test_certificate_of_another_program_version_is_refused(folder: Path) -> None
 def test_certificate_of_other_scaler_code_is_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """FINDINGS R5: a proof made before the scaler's code changed says nothing of the new one."""
+    """A proof made before the scaler's code changed says nothing of the new one."""
     monkeypatch.setattr(certificate_module, "scaler_code_sha256", lambda: "e" * 64)
 
     said = refusal(folder)

@@ -218,7 +218,11 @@ def test_interrupt_signal_gives_130_without_traceback(tmp_path: Path) -> None:
     script = tmp_path / "planted.py"
     script.write_text(PLANTED)
     with subprocess.Popen(
-        [sys.executable, str(script), "wait"], stderr=subprocess.PIPE, text=True
+        [sys.executable, str(script), "wait"],
+        stderr=subprocess.PIPE,
+        text=True,
+        # A suite in the background of a shell ignores the signal, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "ready\n"
