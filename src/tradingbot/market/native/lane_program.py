@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -70,17 +70,6 @@ class LaneProgram:
             reads = tuple(value.text for value in operands)
             self.written[name] = Statement(name, kind, expression, reads)
         return Value(self.names[expression], kind)
-
-    def needed(self, wanted: Iterable[Value]) -> list[Statement]:
-        """Return the statements that some values follow from, in order."""
-        names: set[str] = set()
-        stack = [value.text for value in wanted]
-        while stack:
-            name = stack.pop()
-            if name in self.written and name not in names:
-                names.add(name)
-                stack += self.written[name].operands
-        return [statement for name, statement in self.written.items() if name in names]
 
 
 def write_lane_program(

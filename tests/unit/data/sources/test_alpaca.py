@@ -211,7 +211,11 @@ def test_credentials_no_header_can_carry_are_refused_without_showing_them(secret
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"feed": "otc"}, {"timeout_s": 0.0}, {"timeout_s": float("inf")}, {"base_url": "x"}]
+    "wrong",
+    [
+        *({"feed": "otc"}, {"timeout_s": 0.0}, {"timeout_s": float("inf")}),
+        *({"base_url": "x"}, {"base_url": None}),
+    ],
 )
 def test_settings_that_cannot_work_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ConfigError):
