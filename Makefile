@@ -4,8 +4,9 @@ PYTHON ?= $(firstword $(shell command -v python3.11 python3.12 python3.13 python
 VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
-# Workers fill the cores: threads inside them would wait for each other. Files as they are listed: the long ones come first.
-PYTEST := OMP_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
+# Workers fill the cores: threads inside them would wait for each other. Tests take few steps in many programs: those are
+# compiled soon rather than fast, but where a test says otherwise. Files as they are listed: the long ones come first.
+PYTEST := TRADINGBOT_OPTIMISATION=1 OMP_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: help install install-demo install-bench install-dev demo test test-slow bench lint type format coverage clean
 

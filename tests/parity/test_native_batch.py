@@ -30,6 +30,8 @@ pytestmark = pytest.mark.skipif(
     missing_compiler(torch.device("cpu")) is not None, reason="no C compiler on this machine"
 )
 LANES, STEPS, BARS = 83, 70, 23
+USERS = "every term"
+"""Beginning of cases that are compiled as for users, the others as soon as they can be."""
 ROOTS = {torch.float32: (2e-5, 1e-6), torch.float64: (1e-13, 1e-15)}
 """Tolerances of what contains a square root or a logarithm: tensors do not round those exactly."""
 CASES = {
@@ -118,7 +120,11 @@ def assert_same(found: PackedStep, expected: PackedStep, dtype: torch.dtype) -> 
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_money_counts_and_resets_are_those_of_the_tensors_bit_for_bit(name: str) -> None:
+def test_money_counts_and_resets_are_those_of_the_tensors_bit_for_bit(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    if name.startswith(USERS):
+        request.getfixturevalue("fastest_programs")
     config, dtype = CASES[name]
     scene, ends = Scene(config, dtype), 0
 
@@ -138,7 +144,11 @@ EXACT_CASES = CASES | {
 
 
 @pytest.mark.parametrize("name", EXACT_CASES)
-def test_exact_step_is_that_of_the_tensors_to_the_last_bit(name: str) -> None:
+def test_exact_step_is_that_of_the_tensors_to_the_last_bit(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    if name.startswith(USERS):
+        request.getfixturevalue("fastest_programs")
     differ = name.startswith("codes")  # what a lane pays decides which codes it may choose
     scene = Scene(*EXACT_CASES[name], make=tensor_exact_step, rates_differ=differ)
 

@@ -25,9 +25,12 @@ from tradingbot.market.compiled import missing_compiler
 from tradingbot.market.costs import COST_PROFILES
 from tradingbot.market.native import library as compiling
 
-pytestmark = pytest.mark.skipif(
-    missing_compiler(torch.device("cpu")) is not None, reason="no C compiler on this machine"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        missing_compiler(torch.device("cpu")) is not None, reason="no C compiler on this machine"
+    ),
+    pytest.mark.usefixtures("fastest_programs"),
+]
 FIRST, LAST = 200, 330
 
 

@@ -1,9 +1,9 @@
 """A function of tensors (…, 1) as straight-line C for one lane: the same operations in order.
 
 The simulator is written once, for tensors. A tensor operation of a few lanes costs far more in
-calling than in arithmetic, one of many lanes more in memory traffic. So the function is recorded as
-a graph of tensor operations, as for `market.compiled`, and every operation is written down as a
-statement on plain numbers: results are those of the tensors, bit for bit where the operation is
+calling than in arithmetic, one of many lanes more in memory traffic. So the function is called once
+on one lane, and every tensor operation that it calls is written down as a statement on plain
+numbers: results are those of the tensors, bit for bit where the operation is
 exact (all but logarithms and the like). `lane_loop` prints the statements as a loop over lanes.
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -19,10 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, fx
-from torch.fx.experimental.proxy_tensor import make_fx
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._pytree import tree_leaves, tree_map_only
 
-from tradingbot.market.native.operations import CASTS, FILLED, KINDS, SHAPES, TEXTS
+from tradingbot.market.native.operations import CASTS, KINDS, LIKE, SHAPES, TEXTS
 
 Values = NDArray[np.object_]
 """An array of `Value`, of the shape of the tensor that it stands for."""
@@ -86,21 +86,66 @@ def write_lane_program(
     Raises:
         Unwritable: If an operation is not known, or a number is of another format.
     """
-    graph = make_fx(function)(*inputs.values())
-    program, places = LaneProgram(), {}
-    arguments = iter(inputs.items())
-    for node in graph.graph.nodes:
-        if node.op == "placeholder":
-            name, example = next(arguments)
-            places[node] = _elements(name, example)
-        elif node.op == "get_attr":
-            places[node] = _constants(getattr(graph, node.target))
-        elif node.op == "call_function":
-            places[node] = _apply(program, node, places)
-        elif node.op == "output":
-            results = [places[each] for each in node.args[0]]
-            program.results = [[*_as_values(each).ravel()] for each in results]
+    program = LaneProgram()
+    with _Recorder(program) as recorder:
+        for name, example in inputs.items():
+            recorder.note(example, _elements(name, example))
+        results = function(*inputs.values())
+        program.results = [[*recorder.values_of(result).ravel()] for result in results]
     return program
+
+
+class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Write a statement for every operation on what follows from the inputs.
+
+    Operations are carried out as well: whatever follows from no input is a constant, and is read
+    from the tensor that holds it.
+    """
+
+    def __init__(self, program: LaneProgram) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._program = program
+        self._noted: dict[int, tuple[Tensor, Values]] = {}
+        """By identity; tensors are kept, so that no other takes their place in memory."""
+
+    def note(self, tensor: Tensor, values: Values) -> None:
+        """Say which numbers a tensor stands for."""
+        self._noted[id(tensor)] = tensor, values
+
+    def values_of(self, tensor: Tensor) -> Values:
+        """Return the numbers that a tensor stands for."""
+        if id(tensor) in self._noted:
+            return self._noted[id(tensor)][1]
+        with _disable_current_modes():
+            return _constants(tensor)
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # a guard against torch.compile that would import all of it: a second or two
+
+    def __torch_dispatch__(
+        self,
+        operation: torch._ops.OpOverload,
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        result = operation(*args, **kwargs)
+        name = operation.overloadpacket.__name__
+        leaves = tree_leaves((args, kwargs))
+        if name in LIKE or not any(id(leaf) in self._noted for leaf in leaves):
+            return result
+        if operation._schema.is_mutable:
+            raise Unwritable(f"{name}, which writes into a tensor")
+        arguments, options = tree_map_only(Tensor, self.values_of, (args, kwargs))
+        made = [result] if isinstance(result, Tensor) else result
+        if not isinstance(made, list | tuple):
+            raise Unwritable(f"{name}, which looks at numbers")
+        values = _apply(self._program, name, arguments, options, made[0])
+        for tensor, each in zip(made, values if made is result else [values], strict=True):
+            self.note(tensor, each)
+        return result
 
 
 def _elements(name: str, example: Tensor) -> Values:
@@ -138,25 +183,15 @@ def _kind(dtype: torch.dtype) -> str:
     return kinds[dtype]
 
 
-def _apply(program: LaneProgram, node: fx.Node, places: Mapping[fx.Node, Any]) -> Any:
-    arguments: Any = fx.map_arg(node.args, places.__getitem__)
-    if node.target is operator.getitem:
-        return arguments[0][arguments[1]]
-    name = str(node.target).split(".")[1]
+def _apply(
+    program: LaneProgram, name: str, arguments: Any, options: dict[str, Any], example: Tensor
+) -> Any:
     if name in SHAPES:
-        return SHAPES[name](*arguments, **node.kwargs)
-    example = node.meta.get("val")
-    if not isinstance(example, Tensor):
-        raise Unwritable(f"{node.target} without an example")
-    kind, shape = _kind(example.dtype), tuple(example.shape)
-    if name in FILLED:
-        number = FILLED[name](arguments)
-        return np.broadcast_to(_as_values(_constant(number, kind)), shape)
-    if name == "arange":
-        return _constants(torch.arange(*arguments, dtype=example.dtype))
+        return SHAPES[name](*arguments, **options)
+    kind = _kind(example.dtype)
     if name in ("sum", "any"):
         return _folded(program, arguments, kind, "({} + {})" if name == "sum" else "({} | {})")
-    return _elementwise(program, name, arguments, dict(node.kwargs), kind)
+    return _elementwise(program, name, arguments, options, kind)
 
 
 def _elementwise(

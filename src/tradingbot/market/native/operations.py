@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ SHAPES: Mapping[str, Callable[..., Any]] = {
     "unsqueeze": np.expand_dims,
     "alias": lambda values: values,
     "detach": lambda values: values,
-    "lift_fresh_copy": lambda values: values,
     "clone": lambda values, **_: values,
     "view": lambda values, shape: values.reshape(shape),
     "expand": lambda values, shape: np.broadcast_to(
@@ -26,16 +25,8 @@ SHAPES: Mapping[str, Callable[..., Any]] = {
     ),
 }
 """Operations that move numbers and compute none, on arrays of them."""
-FILLED: Mapping[str, Callable[[Sequence[Any]], float]] = {
-    "scalar_tensor": lambda arguments: float(arguments[0]),
-    "zeros_like": lambda _: 0.0,
-    "ones_like": lambda _: 1.0,
-    "full_like": lambda arguments: float(arguments[1]),
-    "zeros": lambda _: 0.0,
-    "ones": lambda _: 1.0,
-    "full": lambda arguments: float(arguments[1]),
-}
-"""Operations that make constants."""
+LIKE = frozenset({"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"})
+"""Operations that take a tensor and make constants, whatever numbers it holds."""
 CASTS = {
     "db": "({} != REAL(0))",
     "ib": "({} != WHOLE(0))",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tradingbot.domain.errors import ConfigError
 from tradingbot.market import program_cache as cache
 from tradingbot.market.native import library
 from tradingbot.market.program_cache import CACHE_VARIABLE, cache_folder, folder_fault
@@ -198,3 +199,18 @@ def test_folders_that_the_user_named_for_torch_stay(
     cache.keep_torch_programs()
 
     assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == "/somewhere"
+
+
+def test_level_of_the_compiler_is_the_users_and_part_of_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    for level in ("1", "3"):
+        monkeypatch.setenv(library.OPTIMISATION_VARIABLE, level)
+        assert answer_of(f"int answer(void) {{ return __OPTIMIZE__ ? {level} : 0; }}") == int(level)
+    assert len([*tmp_path.glob("*.so")]) == 2
+    monkeypatch.delenv(library.OPTIMISATION_VARIABLE)
+    assert answer_of("a program that need not be compiled: it is there at level 3") == 3
+    monkeypatch.setenv(library.OPTIMISATION_VARIABLE, "fast")
+    with pytest.raises(ConfigError, match=r"must be 0, 1, 2 or 3, was fast"):
+        answer_of()
