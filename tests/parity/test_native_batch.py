@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from threading import Event
+from threading import enumerate as enumerate_threads
 
 import numpy as np
 import pytest
@@ -162,21 +164,36 @@ def test_exact_step_is_that_of_the_tensors_to_the_last_bit(
 def test_exact_step_goes_on_natively_where_it_repays_compiling(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[bool] = []
+    asked, compiled = list[bool](), Event()
     scene = Scene(GROWTH, torch.float32)
     monkeypatch.setattr(exact_step, "REPAYING_STEPS", 3)
 
     def found(*_: object, if_there: bool, **__: object) -> object:
         asked.append(if_there)
-        return None if if_there else scene.native
+        return None if if_there or not compiled.wait(60) else counted
 
+    def counted(*given: object) -> PackedStep:
+        natively.append(1)
+        return scene.native(*given)  # type: ignore[arg-type]
+
+    natively = list[int]()
     monkeypatch.setattr(exact_step, "tensor_exact_step", found)
     config = short(GROWTH)
     step = exact_step.exact_step(config.rules, config.reward_stack, scene.market, scene.starts)
-    for _ in range(5):
-        scene.account = step(scene.rates, scene.account, scene.actions()).account
 
-    assert asked == [True, False]  # looked for at first, compiled after three steps
+    def take(steps: int) -> None:
+        for _ in range(steps):
+            scene.account = step(scene.rates, scene.account, scene.actions()).account
+
+    take(5)  # looked for at first, compiled from the fourth step on, by a thread
+    compiling = [thread for thread in enumerate_threads() if "look_for" in thread.name]
+    assert (len(compiling), natively) == (1, [])
+    compiled.set()
+    compiling[0].join(60)
+    take(2)
+
+    assert asked == [True, False]
+    assert len(natively) == 2
 
 
 @pytest.mark.parametrize("lay_out", [fixed_symbols, own_symbols], ids=["one clock", "own starts"])

@@ -87,7 +87,7 @@ def write_lane_program(
         Unwritable: If an operation is not known, or a number is of another format.
     """
     program = LaneProgram()
-    with _Recorder(program) as recorder:
+    with _OperationRecorder(program) as recorder:
         for name, example in inputs.items():
             recorder.note(example, _elements(name, example))
         results = function(*inputs.values())
@@ -95,7 +95,7 @@ def write_lane_program(
     return program
 
 
-class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _OperationRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Write a statement for every operation on what follows from the inputs.
 
     Operations are carried out as well: whatever follows from no input is a constant, and is read

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import hashlib
 import os
@@ -12,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from threading import Thread, current_thread
 
 import torch
 
@@ -28,6 +30,8 @@ _FLAGS = (
 )
 OPTIMISATION_VARIABLE = "TRADINGBOT_OPTIMISATION"
 _LEVELS = ("0", "1", "2", "3")
+_AT_WORK: dict[subprocess.Popen[bytes], Thread] = {}
+"""Compilers, and the threads that wait for them."""
 _COMPILERS = (os.environ.get("CC"), "cc", "gcc", "clang")
 
 
@@ -110,12 +114,7 @@ def _compile(command: Sequence[str], source: str, library: Path) -> None:
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         code, made = Path(folder) / "lanes.c", Path(folder) / "lanes.so"
         code.write_text(source, encoding="utf-8")
-        subprocess.run(
-            [*command, str(code), "-o", str(made), "-lm", "-lpthread"],
-            check=True,
-            capture_output=True,
-            timeout=300,
-        )
+        _run_compiler([*command, str(code), "-o", str(made), "-lm", "-lpthread"])
         made.chmod(0o700)
         checksum = hashlib.sha256(made.read_bytes()).hexdigest()
         made.replace(library)  # another process may compile the same
@@ -123,6 +122,27 @@ def _compile(command: Sequence[str], source: str, library: Path) -> None:
         noted.write_text(checksum, encoding="ascii")
         noted.chmod(0o600)
         noted.replace(_checksum_of(library))
+
+
+def _run_compiler(command: Sequence[str]) -> None:
+    nothing = subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing) as compiler:
+        _AT_WORK[compiler] = current_thread()
+        try:
+            if compiler.wait(timeout=300):
+                raise subprocess.CalledProcessError(compiler.returncode, command)
+        finally:
+            compiler.kill()
+            del _AT_WORK[compiler]
+
+
+@atexit.register
+def _stop_compilers() -> None:
+    """Leave no compiler, and nothing half made, behind a process that ends."""
+    for compiler, thread in [*_AT_WORK.items()]:
+        compiler.kill()
+        if thread is not current_thread():
+            thread.join(timeout=5)
 
 
 def _is_whole(library: Path) -> bool:

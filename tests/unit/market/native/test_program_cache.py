@@ -7,6 +7,7 @@ import os
 import subprocess
 import warnings
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -214,3 +215,26 @@ def test_level_of_the_compiler_is_the_users_and_part_of_the_program(
     monkeypatch.setenv(library.OPTIMISATION_VARIABLE, "fast")
     with pytest.raises(ConfigError, match=r"must be 0, 1, 2 or 3, was fast"):
         answer_of()
+
+
+def test_process_that_ends_leaves_no_compiler_and_nothing_half_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = tmp_path / "cc"
+    slow.write_text("#!/bin/sh\nexec sleep 600\n")
+    slow.chmod(0o700)
+    monkeypatch.setattr(library, "_COMPILERS", (str(slow),))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    made: list[object] = []
+    thread = Thread(target=lambda: made.append(library.load_library("slow", lambda: HONEST)))
+    thread.start()
+    while not library._AT_WORK and thread.is_alive():
+        pass
+    (compiler,) = library._AT_WORK
+
+    library._stop_compilers()
+
+    assert not thread.is_alive()
+    assert compiler.returncode is not None
+    assert made == [None]
+    assert [*(tmp_path / "cache").iterdir()] == []
