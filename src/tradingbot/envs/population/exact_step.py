@@ -19,7 +19,7 @@ from tradingbot.market.simulation import Reward
 from tradingbot.rewards import reward_identity
 
 REPAYING_STEPS = 100
-"""Whoever takes fewer steps is done before the program is compiled."""
+"""Tasks of fewer steps end before a program for them is compiled."""
 
 
 def exact_step(
