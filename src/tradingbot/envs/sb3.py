@@ -91,10 +91,15 @@ class TradingVecEnv(VecEnv):
         """Step every lane: observation, reward (B,) float32, ended (B,) and infos."""
         if self._actions is None:
             raise UserError("step_async must be called before step_wait", where="TradingVecEnv")
-        n_ended = self.simulator.step_arrays(self._actions)
-        made, self._actions = self.simulator.arrays, None
+        actions, self._actions = self._actions, None
+        return self.step(actions)
+
+    def step(self, actions: NDArray[Any]) -> VecEnvStepReturn:
+        """Do as `step_async` and `step_wait`."""
+        n_ended = self.simulator.step_arrays(actions)
+        made = self.simulator.arrays
         rewards = made.reward.astype(np.float32)
-        self._reward_sums += rewards.astype(np.float64)  # faster than adding two formats
+        self._reward_sums += rewards
         ended = made.flags[0] | made.flags[1] if n_ended else self._none.copy()
         # One dict each, although most stay empty: wrappers write into them.
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]

@@ -33,7 +33,13 @@ from tradingbot.market.native.step import (
     place_call,
     refuse_row,
 )
-from tradingbot.market.native.step_source import ACTION_KINDS, DETAILS, N_PRIVATE, N_RATES
+from tradingbot.market.native.step_source import (
+    ACTION_KINDS,
+    DETAILS,
+    FEW_LANES,
+    N_PRIVATE,
+    N_RATES,
+)
 from tradingbot.market.packing import PackedAccount, pack, unpack
 from tradingbot.rewards import reward_identity
 
@@ -206,7 +212,10 @@ def make_native_lanes(
     if market.device.type != "cpu":
         return None
     reward = config.reward_stack
-    program = native_program(config.rules, reward, market.dtype, reward_identity(reward))
+    few_lanes = n_lanes <= FEW_LANES and market.dtype == torch.float32  # the others have one
+    program = native_program(
+        config.rules, reward, market.dtype, reward_identity(reward), few_lanes=few_lanes
+    )
     return None if program is None else NativeEnvLanes(program, world, config, market, n_lanes)
 
 

@@ -96,7 +96,8 @@ class BatchSimulator:
         self._private: Tensor | None = None
         self.arrays: LaneArrays
         """What `step_arrays` made; overwritten by the next step."""
-        self._action_shapes = ((self.n_lanes,), (self.n_lanes, 1))
+        asked = np.empty(0) if self._native is None else self._native.action
+        self._asked_by_shape = {asked.shape: asked, (*asked.shape, 1): asked[:, None]}
         # Numbers of these kinds need no further look: none where strict.
         space = config.rules.action.space
         self._action_kinds = "" if config.strict else readable_kinds(space)
@@ -186,17 +187,14 @@ class BatchSimulator:
     def step_arrays(self, actions: NDArray[Any] | Tensor) -> int:
         """Step as `step` does, for adapters, who read `arrays` then; return how many ended."""
         native = self._native
-        if (
-            native is None
-            or type(actions) is not np.ndarray
-            or actions.shape not in self._action_shapes
-            or actions.dtype.kind not in self._action_kinds
-            or self._seed is None
-        ):
+        asked = None
+        if type(actions) is np.ndarray and actions.dtype.kind in self._action_kinds:
+            asked = self._asked_by_shape.get(actions.shape)
+        if native is None or asked is None or self._seed is None:
             made = self.step(actions)
             self.arrays = TensorArrays(self.writer, made)
             return int((made.terminated | made.truncated).sum())
-        native.action[:] = actions if actions.ndim == 1 else actions[:, 0]
+        asked[:] = actions
         n_ended = native.step_for_adapters()
         self._account = self._private = None
         self.arrays = native

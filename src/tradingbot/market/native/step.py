@@ -63,7 +63,12 @@ def refuse_row() -> IndexError:
 
 
 def native_program(
-    rules: SimulatorParams, reward: Reward, dtype: torch.dtype, identity: str = ""
+    rules: SimulatorParams,
+    reward: Reward,
+    dtype: torch.dtype,
+    identity: str = "",
+    *,
+    few_lanes: bool = False,
 ) -> NativeProgram | None:
     """Return the compiled step; None where there is no compiler, or no C for it.
 
@@ -72,10 +77,11 @@ def native_program(
         reward: Terms of a step.
         dtype: float32 or float64.
         identity: What the reward is made of (`rewards.reward_identity`).
+        few_lanes: It is for `FEW_LANES` at most.
     """
-    key = (endless(rules), reward, dtype)
+    key = (endless(rules), reward, dtype, few_lanes)
     if key not in _LOADED:
-        _LOADED[key] = _load(*key, identity)
+        _LOADED[key] = _load(*key[:3], identity, few_lanes=few_lanes)
     return _LOADED[key]
 
 
@@ -253,13 +259,14 @@ def _load(
     dtype: torch.dtype,
     terms: str,
     *,
-    as_tensors: bool = False,
     if_there: bool = False,
+    as_tensors: bool = False,
+    few_lanes: bool = False,
 ) -> NativeProgram | None:
-    parts = ("step", rules, terms, dtype, as_tensors, code_sha256(*_SOURCES))
+    parts = ("step", rules, terms, dtype, as_tensors, few_lanes, code_sha256(*_SOURCES))
     library = load_library(
         repr(parts) if terms else "",
-        lambda: step_source(rules, reward, dtype, as_tensors=as_tensors),
+        lambda: step_source(rules, reward, dtype, as_tensors=as_tensors, few_lanes=few_lanes),
         if_there=if_there,
     )
     if library is None or (as_tensors and not bind_tensor_functions(library, dtype)):

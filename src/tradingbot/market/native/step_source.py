@@ -50,8 +50,8 @@ DETAILS = (
     *("fill_units", "fill_price", "fill_fee", "exit_units", "exit_price", "exit_fee"),
 )
 """What a single environment tells of a step beside its account."""
-_ABREAST = {torch.float32: 2, torch.float64: 1}
-"""Vectors in one pass over lanes: batches are float32; in float64 lanes are few."""
+FEW_LANES = 8
+"""One vector of float32: a second one abreast would be computed for nothing."""
 PART_LANES = 4 * BLOCK_LANES
 """Lanes that a thread takes at a time."""
 STREAMED_LANES = 32_768
@@ -59,13 +59,18 @@ STREAMED_LANES = 32_768
 
 
 def step_source(
-    rules: SimulatorParams, reward: Reward, dtype: torch.dtype, *, as_tensors: bool = False
+    rules: SimulatorParams,
+    reward: Reward,
+    dtype: torch.dtype,
+    *,
+    as_tensors: bool = False,
+    few_lanes: bool = False,
 ) -> str:
     """Write the step of some rules and reward as one C function, `int64_t step(int64_t *call)`.
 
     Arrays (k, L) hold one column per lane; the call's fields are `CALL_FIELDS`. It returns how many
     episodes ended, or −1 if an account is at no bar that another follows. With `as_tensors` it
-    wants the functions of `tensor_functions`.
+    wants the functions of `tensor_functions`; with `few_lanes` it is the faster up to `FEW_LANES`.
 
     Raises:
         Unwritable: If the simulator does something that there is no statement for.
@@ -76,6 +81,7 @@ def step_source(
     opening = write_lane_program(_recorded_opening(rules), opening_inputs)
     names = ", ".join(f"AT_{name.upper()}" for name in CALL_FIELDS)
     parts = program.results
+    abreast = 2 if dtype == torch.float32 and not few_lanes else 1  # float64: lanes are few
     sizes = {
         "MONEY": len(FLOAT_FIELDS),
         "COUNTS": len(parts[1]),
@@ -107,7 +113,7 @@ def step_source(
             "static inline void advance_lanes(",
             "  const struct given *restrict given, struct made *restrict made, int n)",
             "{",
-            *_step_loop(program, inputs, abreast=_ABREAST[dtype]),
+            *_step_loop(program, inputs, abreast=abreast),
             "}",
             "static void open_lanes(const struct start *start, struct made *made, int n)",
             "{",
