@@ -55,7 +55,6 @@ class TradingVecEnv(VecEnv):
         self.render_mode: str | None = None
         self._actions: NDArray[Any] | None = None
         self._began_s = time.perf_counter()
-        self._reward_sums = np.zeros(n_envs)
         self._none = np.zeros(n_envs, dtype=np.bool_)
         actions = action_space(config.rules.action.space)
         super().__init__(n_envs, observation_space(world, config), actions)
@@ -65,7 +64,7 @@ class TradingVecEnv(VecEnv):
         self.simulator.reset(self._seeds[0])
         self._reset_seeds()
         self._reset_options()
-        self._reward_sums[:] = 0.0
+        self.simulator.reward_sums[:] = 0.0
         self._actions = None
         fill_at = self.simulator.config.rules.episode.fill_at
         self.reset_infos = [{"fill_at": fill_at} for _ in range(self.num_envs)]
@@ -99,7 +98,6 @@ class TradingVecEnv(VecEnv):
         n_ended = self.simulator.step_arrays(actions)
         made = self.simulator.arrays
         rewards = made.reward.astype(np.float32)
-        self._reward_sums += rewards
         ended = made.flags[0] | made.flags[1] if n_ended else self._none.copy()
         # One dict each, although most stay empty: wrappers write into them.
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
@@ -118,12 +116,12 @@ class TradingVecEnv(VecEnv):
                 "terminal_observation": lane_of(last, place),
                 "TimeLimit.truncated": bool(truncated[lane]),
                 "episode": {
-                    "r": float(self._reward_sums[lane]),
+                    "r": float(self.simulator.reward_sums[lane]),
                     "l": int(lengths[lane]),
                     "t": elapsed_s,
                 },
             }
-        self._reward_sums[lanes] = 0.0
+        self.simulator.reward_sums[lanes] = 0.0
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return which codes each lane is allowed, as `BatchSimulator`; (B, 7)."""

@@ -79,6 +79,8 @@ class NativeEnvLanes:
         self.final_money = _rows(N_MONEY, n_lanes, real)
         self.final_counts = _rows(N_COUNTS, n_lanes, np.int32)
         self.equity = np.zeros(n_lanes, real)
+        self.reward_sums = np.zeros(n_lanes)
+        """What `step_for_adapters` has added up."""
         self.details = _rows(len(DETAILS), n_lanes, real)
         layout = {part.name: part for part in flatten_layout(world, config)}
         self.observation = np.zeros((n_lanes, layout["regime"].stop), np.float32)
@@ -115,6 +117,7 @@ class NativeEnvLanes:
             "final_money": self.final_money,
             "final_counts": self.final_counts,
             "equity": self.equity,
+            "reward_sums": self.reward_sums,
             "details": self.details,
             "observation": self.observation,
             "final_observation": self.final_observation,
@@ -139,6 +142,7 @@ class NativeEnvLanes:
         for name, number in numbers.items():
             call[PLACE[name]] = 0 if name in unwanted else number
         brief = call.copy()
+        call[PLACE["reward_sums"]] = 0
         brief[[PLACE[name] for name in _NOT_FOR_ADAPTERS]] = 0
         brief[PLACE["final_of_ended"]] = 1
         self._calls = (call, brief)

@@ -96,6 +96,10 @@ class BatchSimulator:
         self._private: Tensor | None = None
         self.arrays: LaneArrays
         """What `step_arrays` made; overwritten by the next step."""
+        self.reward_sums = np.zeros(self.n_lanes)
+        """Rewards (B,) that `step_arrays` has added up; adapters set those of ended lanes to 0."""
+        if self._native is not None:
+            self.reward_sums = self._native.reward_sums
         asked = np.empty(0) if self._native is None else self._native.action
         self._asked_by_shape = {asked.shape: asked, (*asked.shape, 1): asked[:, None]}
         # Numbers of these kinds need no further look: none where strict.
@@ -193,6 +197,7 @@ class BatchSimulator:
         if native is None or asked is None or self._seed is None:
             made = self.step(actions)
             self.arrays = TensorArrays(self.writer, made)
+            self.reward_sums += self.arrays.reward
             return int((made.terminated | made.truncated).sum())
         asked[:] = actions
         n_ended = native.step_for_adapters()

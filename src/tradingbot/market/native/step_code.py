@@ -139,6 +139,8 @@ static void write_ends(const int64_t *call, const struct made *made, int64_t fir
 {
   WRITE_ROWS(real, AT_FINAL_PRIVATE, made->private, OWN);
   WRITE_ROWS(real, AT_REWARD, made->reward, 1);
+  for (int l = 0; call[AT_REWARD_SUMS] && l < n; l++)
+    AT(double, AT_REWARD_SUMS)[first + l] += made->reward[0][l];
   WRITE_ROWS(real, AT_TERMS, made->terms, TERMS);
   WRITE_ROWS(int32_t, AT_EXECUTED, made->executed, 1);
   WRITE_FLAG_ROWS(AT_TERMINATED, made->flags + TERMINATED_ROW, 1);

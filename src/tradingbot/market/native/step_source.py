@@ -33,7 +33,7 @@ CALL_FIELDS = (
     *("rates", "rates_differ", "money", "counts", "action", "action_kind"),
     *("next_money", "next_counts", "private", "final_private", "reward", "terms", "executed"),
     *("terminated", "truncated", "traded", "allowed"),
-    *("final_money", "final_counts", "final_of_ended", "equity", "details"),
+    *("final_money", "final_counts", "final_of_ended", "equity", "reward_sums", "details"),
     *("observation", "final_observation", "width", "features", "window_floats", "n_features"),
     *("probabilities", "n_probabilities", "regimes", "n_regimes"),
     *("market", "n_rows", "episode_bars", "ended"),
@@ -43,7 +43,8 @@ CALL_FIELDS = (
 Rows of accounts lie `stride` numbers apart, those of results `next_stride`; those of rates and of
 flags `lanes`. A result whose address is 0 is not written; of `final_observation`, and where
 `final_of_ended` is 1 of final accounts, the lanes that ended are. Accounts may be
-stepped in place. `ended` becomes the number of episodes that ended."""
+stepped in place. Rewards are added to `reward_sums`, float64. `ended` becomes the number of
+episodes that ended."""
 ACTION_KINDS = {torch.float32: 0, torch.float64: 1, torch.int64: 2, torch.int32: 3}
 DETAILS = (
     *("code", "violation", "denial", "exit_reason"),
