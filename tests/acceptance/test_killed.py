@@ -21,7 +21,7 @@ from tradingbot.domain.errors import UncertifiedPanelError
 from tradingbot.domain.seeding import stream
 from tradingbot.features.panel import Panel
 
-KILLS = 12
+KILLS = pytest.mark.parametrize("kills", [4, pytest.param(24, marks=pytest.mark.slow)])
 SYMBOLS, BARS = 8, 12_000
 
 
@@ -83,11 +83,11 @@ def kill_during(arguments: list[str], workspace: Path, instant: Instant) -> bool
     return process.returncode == -signal.SIGKILL
 
 
-def instants(seconds: float, name: str) -> list[Instant]:
+def instants(kills: int, seconds: float, name: str) -> list[Instant]:
     """Half of them anywhere in a run, half in the moment when something is being written."""
     draw = stream(5, "kill", name)
-    anywhere = draw.uniform(0.1, 0.8, KILLS // 2) * seconds
-    writing = draw.uniform(0.0, 0.05, KILLS - KILLS // 2)
+    anywhere = draw.uniform(0.1, 0.8, kills // 2) * seconds
+    writing = draw.uniform(0.0, 0.05, kills - kills // 2)
     return [Instant(float(s), while_writing=False) for s in anywhere] + [
         Instant(float(s), while_writing=True) for s in writing
     ]
@@ -121,8 +121,9 @@ def content(folder: Path) -> dict[str, str]:
     }
 
 
+@KILLS
 def test_import_killed_at_any_time_loses_nothing_and_completes_when_run_again(
-    bars_file: Path, tmp_path: Path, good_csv: Path, capsys: pytest.CaptureFixture[str]
+    kills: int, bars_file: Path, tmp_path: Path, good_csv: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calm, stormy = tmp_path / "calm", tmp_path / "stormy"
     expected, seconds = timed(import_arguments(bars_file), calm)
@@ -130,7 +131,7 @@ def test_import_killed_at_any_time_loses_nothing_and_completes_when_run_again(
     before = content(stormy / "datasets")
     killed = 0
 
-    for instant in instants(seconds, "import"):
+    for instant in instants(kills, seconds, "import"):
         killed += kill_during(import_arguments(bars_file), stormy, instant)
         assert_intact(stormy, capsys)
         assert BarStore(stormy).open("earlier").id == earlier["id"]
@@ -140,7 +141,7 @@ def test_import_killed_at_any_time_loses_nothing_and_completes_when_run_again(
         (stormy / "names" / "large").unlink(missing_ok=True)
 
     again = run_json(import_arguments(bars_file), stormy)
-    assert killed >= KILLS // 3
+    assert killed >= kills // 3
     assert (again["id"], again["manifest"]) == (expected["id"], expected["manifest"])
     assert temporaries(stormy) == []
     assert content(stormy / "datasets" / str(again["id"])) == content(
@@ -149,8 +150,9 @@ def test_import_killed_at_any_time_loses_nothing_and_completes_when_run_again(
     assert BarStore(stormy).names() == {"earlier": earlier["id"], "large": expected["id"]}
 
 
+@KILLS
 def test_feature_build_killed_at_any_time_loses_nothing_and_completes_when_run_again(
-    bars_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kills: int, bars_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calm, stormy = tmp_path / "calm", tmp_path / "stormy"
     for workspace in (calm, stormy):
@@ -160,7 +162,7 @@ def test_feature_build_killed_at_any_time_loses_nothing_and_completes_when_run_a
     before = content(stormy / "datasets")
     killed = 0
 
-    for instant in instants(seconds, "build"):
+    for instant in instants(kills, seconds, "build"):
         killed += kill_during(build, stormy, instant)
         assert_intact(stormy, capsys)
         assert content(stormy / "datasets") == before
@@ -170,7 +172,7 @@ def test_feature_build_killed_at_any_time_loses_nothing_and_completes_when_run_a
             shutil.rmtree(folder)
 
     again = run_json(build, stormy)
-    assert killed >= KILLS // 3
+    assert killed >= kills // 3
     for key in ("manifest", "scaler_sha256", "valid_frac"):
         assert again[key] == expected[key]
     assert temporaries(stormy) == []
