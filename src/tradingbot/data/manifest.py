@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from tradingbot.data.sealed_record import SealedRecord
 from tradingbot.domain.timeframe import BarGrid
 
 Adjustment = Literal["none", "split", "split_dividend"]
@@ -47,12 +48,11 @@ class StoredFile(BaseModel):
     rows: int
 
 
-class DatasetManifest(BaseModel):
+class DatasetManifest(SealedRecord):
     """Identity and description of a dataset; written last, as `manifest.json`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    version: Literal[1] = 1
+    version: Literal[1, 2] = 2
+    """Version 1 has no seal: what it says is compared with the files whenever it is opened."""
     content_sha256: str
     """Hash of the values and provenance, independent of how Parquet encodes them."""
     provenance: Provenance

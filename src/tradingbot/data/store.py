@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,8 @@ from tradingbot.data.manifest import DatasetManifest, Provenance, StoredFile
 from tradingbot.data.schema import COVARIATE_COLUMNS, require_bars, require_covariates
 from tradingbot.domain.errors import DataError, StorageError, suggest
 
+MANIFEST_FILE = "manifest.json"
+BARS, COVARIATES, QUARANTINE = "bars.parquet", "covariates.parquet", "quarantine.parquet"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 _DIGITS = 16
 
@@ -44,15 +47,15 @@ class Dataset:
 
     def load_bars(self) -> pl.DataFrame:
         """Read the bars (see `schema.BAR_COLUMNS`), sorted by symbol and close."""
-        return _read(self, "bars.parquet")
+        return _read(self, BARS)
 
     def load_covariates(self) -> pl.DataFrame:
         """Read the covariates (see `schema.COVARIATE_COLUMNS`); empty where there are none."""
-        return _read(self, "covariates.parquet")
+        return _read(self, COVARIATES)
 
     def load_quarantine(self) -> pl.DataFrame:
         """Read the rows that were set aside at import, with `code` and `reason`."""
-        return _read(self, "quarantine.parquet")
+        return _read(self, QUARANTINE)
 
 
 class BarStore:
@@ -86,21 +89,21 @@ class BarStore:
             raise DataError("a dataset must have a bar", was="0 rows")
         empty = pl.DataFrame(schema=COVARIATE_COLUMNS)
         frames = {
-            "bars.parquet": bars,
-            "covariates.parquet": empty if covariates is None else covariates,
-            "quarantine.parquet": pl.DataFrame() if quarantine is None else quarantine,
+            BARS: bars,
+            COVARIATES: empty if covariates is None else covariates,
+            QUARANTINE: pl.DataFrame() if quarantine is None else quarantine,
         }
-        require_covariates(frames["covariates.parquet"], where="covariates to store")
-        digest = content_hash(bars, frames["covariates.parquet"], provenance)
+        require_covariates(frames[COVARIATES], where="covariates to store")
+        digest = content_hash(bars, frames[COVARIATES], provenance)
         folder = self._datasets / digest[:_DIGITS]
         sweep_temporaries(self._datasets)
-        if not (folder / "manifest.json").exists():
+        if not (folder / MANIFEST_FILE).exists():
             with atomic_directory(folder) as temporary:
                 files = {file: _write(temporary / file, frame) for file, frame in frames.items()}
-                manifest = _describe(digest, provenance, frames, files)
+                manifest = _describe(digest, provenance, frames, files).sealed()
                 text = manifest.model_dump_json(indent=2)
-                (temporary / "manifest.json").write_text(text + "\n", encoding="utf-8")
-        dataset = self._open_folder(folder)
+                (temporary / MANIFEST_FILE).write_text(text + "\n", encoding="utf-8")
+        dataset = _open_folder(folder)
         if name is not None:
             self.point(name, dataset)
         return dataset
@@ -116,7 +119,15 @@ class BarStore:
 
         Raises:
             DataError: If no dataset, or more than one, answers to the reference.
-            StorageError: If its manifest is damaged.
+            StorageError: If its manifest is damaged or was edited.
+        """
+        return _open_folder(self.find(reference))
+
+    def find(self, reference: str) -> Path:
+        """Return the folder of a dataset as `open` does, whether or not it is damaged.
+
+        Raises:
+            DataError: If no dataset, or more than one, answers to the reference.
         """
         named = self._names / reference
         if _NAME.fullmatch(reference) and named.is_file():
@@ -131,7 +142,7 @@ class BarStore:
                 if self._folders()
                 else "Run: tradingbot data generate, or data import",
             )
-        return self._open_folder(found[0])
+        return found[0]
 
     def names(self) -> dict[str, str]:
         """Map each name to the dataset id it points to."""
@@ -145,7 +156,7 @@ class BarStore:
 
     def datasets(self) -> list[Dataset]:
         """Open every stored dataset, in order of id."""
-        return [self._open_folder(folder) for folder in self._folders()]
+        return [_open_folder(folder) for folder in self._folders()]
 
     def _folders(self) -> list[Path]:
         if not self._datasets.is_dir():
@@ -153,21 +164,64 @@ class BarStore:
         return sorted(
             f
             for f in self._datasets.iterdir()
-            if (f / "manifest.json").is_file() and not f.name.startswith(".")
+            if (f / MANIFEST_FILE).is_file() and not f.name.startswith(".")
         )
 
-    @staticmethod
-    def _open_folder(folder: Path) -> Dataset:
+
+def verify_dataset(folder: Path) -> dict[str, str]:
+    """Read every byte of a dataset and compare it with its manifest, and that with its name.
+
+    Args:
+        folder: As `BarStore.find` returns it.
+
+    Returns:
+        File → what is wrong with it, `whole` where nothing is.
+    """
+    found = dict.fromkeys((MANIFEST_FILE, BARS, COVARIATES, QUARANTINE), "whole")
+    try:
+        dataset = _open_folder(folder)
+    except StorageError as e:
+        return {MANIFEST_FILE: f"{e.rule}, was {e.was}"}
+    frames = {}
+    for file in (BARS, COVARIATES, QUARANTINE):
         try:
-            text = (folder / "manifest.json").read_text(encoding="utf-8")
-            return Dataset(folder, DatasetManifest.model_validate_json(text))
-        except (OSError, ValidationError, UnicodeDecodeError) as e:
-            raise StorageError(
-                "manifest must be readable",
-                was=str(e).splitlines()[0],
-                where=str(folder),
-                remedy="Delete that folder and import again",
-            ) from e
+            frames[file] = _read(dataset, file)
+        except StorageError as e:
+            found[file] = f"{e.rule}, was {e.was}"
+    if len(frames) == 3 and not _describes(dataset.manifest, frames):
+        found[MANIFEST_FILE] = "says something else than the files hold"
+    return found
+
+
+def _open_folder(folder: Path) -> Dataset:
+    path, remedy = folder / MANIFEST_FILE, "Delete that folder and import again"
+    try:
+        manifest = DatasetManifest.model_validate_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValidationError, UnicodeDecodeError) as e:
+        was, rule = str(e).splitlines()[0], "manifest must be readable"
+        raise StorageError(rule, was=was, where=str(folder), remedy=remedy) from e
+    dataset = Dataset(folder, manifest)
+    if manifest.version == 1:
+        frames = {file: _read(dataset, file) for file in (BARS, COVARIATES, QUARANTINE)}
+        is_own = _describes(manifest, frames)
+    else:
+        is_own = manifest.is_sealed()
+    if not is_own or folder.name != dataset.id:
+        was = "edited" if not is_own else f"that of {dataset.id}"
+        rule = "manifest must be as it was written"
+        raise StorageError(rule, was=was, where=str(path), remedy=remedy)
+    return dataset
+
+
+def _describes(manifest: DatasetManifest, frames: Mapping[str, pl.DataFrame]) -> bool:
+    """Tell whether everything that a manifest says follows from the files."""
+    digest = content_hash(frames[BARS], frames[COVARIATES], manifest.provenance)
+    own = _describe(digest, manifest.provenance, frames, manifest.files)
+    unlike = {"version", "sha256", "code_version"}
+    rows = {file: stored.rows for file, stored in manifest.files.items()}
+    return own.model_dump(exclude=unlike) == manifest.model_dump(exclude=unlike) and rows == {
+        file: frame.height for file, frame in frames.items()
+    }
 
 
 def require_name(name: str) -> str:
@@ -213,17 +267,17 @@ def _write(path: Path, frame: pl.DataFrame) -> StoredFile:
 def _describe(
     digest: str,
     provenance: Provenance,
-    frames: dict[str, pl.DataFrame],
+    frames: Mapping[str, pl.DataFrame],
     files: dict[str, StoredFile],
 ) -> DatasetManifest:
-    bars, covariates = frames["bars.parquet"], frames["covariates.parquet"]
+    bars, covariates = frames[BARS], frames[COVARIATES]
     return DatasetManifest(
         content_sha256=digest,
         provenance=provenance,
         symbols=tuple(bars["symbol"].unique(maintain_order=True)),
         covariates=tuple(covariates["name"].unique().sort()),
         rows=bars.height,
-        quarantined_rows=frames["quarantine.parquet"].height,
+        quarantined_rows=frames[QUARANTINE].height,
         first_closed_at=bars.select(pl.col("closed_at").min()).item(),
         last_closed_at=bars.select(pl.col("closed_at").max()).item(),
         files=files,

@@ -17,6 +17,7 @@ from typing import Any, Literal, NoReturn
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tradingbot.data.atomic import atomic_directory, file_sha256, sweep_temporaries
+from tradingbot.data.sealed_record import SealedRecord
 from tradingbot.data.splits import Split
 from tradingbot.domain.errors import ConfigError, DataError, StorageError, UserError, suggest
 from tradingbot.envs.world import World, with_probabilities
@@ -72,7 +73,7 @@ class ProofRecord(_Model):
     seed: int
 
 
-class ModelManifest(_Model):
+class ModelManifest(SealedRecord):
     """Everything about a stored model but its weights."""
 
     version: Literal[1] = 1
@@ -94,11 +95,7 @@ class ModelManifest(_Model):
     proof: ProofRecord
     versions: dict[str, str]
     stages: tuple[StageRecord, ...] = ()
-    sha256: str = ""
-
-    def content_sha256(self) -> str:
-        """Hash of everything but the hash itself; through the stages' hashes, of the weights."""
-        return hashlib.sha256(self.model_dump_json(exclude={"sha256"}).encode()).hexdigest()
+    """With the hash of each file: the seal is one of the weights as well."""
 
 
 def require_free_name(folder: Path, name: str) -> None:
@@ -144,8 +141,7 @@ def save_model(folder: Path, model: ProbabilityModel, manifest: ModelManifest) -
                     file_sha256=file_sha256(path),
                 )
             )
-        whole = manifest.model_copy(update={"stages": tuple(records), "sha256": ""})
-        whole = whole.model_copy(update={"sha256": whole.content_sha256()})
+        whole = manifest.model_copy(update={"stages": tuple(records)}).sealed()
         text = whole.model_dump_json(indent=2) + "\n"
         (temporary / MANIFEST_FILE).write_text(text, encoding="utf-8")
     return whole
@@ -172,7 +168,7 @@ def read_manifest(folder: Path, name: str) -> ModelManifest:
         manifest = ModelManifest.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValidationError) as e:
         _refuse("model must have a readable manifest", type(e).__name__, path, e)
-    if manifest.sha256 != manifest.content_sha256() or manifest.name != name:
+    if not manifest.is_sealed() or manifest.name != name:
         _refuse("manifest must be as it was written", "edited", path)
     return manifest
 

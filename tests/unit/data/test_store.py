@@ -17,9 +17,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tradingbot.data.atomic import file_sha256
 from tradingbot.data.manifest import Provenance
 from tradingbot.data.schema import BAR_COLUMNS, COVARIATE_COLUMNS
-from tradingbot.data.store import BarStore, content_hash
+from tradingbot.data.store import BarStore, content_hash, verify_dataset
 from tradingbot.domain.errors import DataError, SchemaError, StorageError
 from tradingbot.domain.seeding import stream
 
@@ -202,10 +203,80 @@ def test_load_damaged_file_is_a_storage_error(store, file):
 def test_open_damaged_manifest_is_a_storage_error(store):
     saved = store.save(make_bars(), PROVENANCE, name="mine")
     manifest = saved.folder / "manifest.json"
-    for text in ("", "{", json.dumps({"version": 2})):
+    for text in ("", "{", json.dumps({"version": 3})):
         manifest.write_text(text)
         with pytest.raises(StorageError, match="manifest must be readable"):
             store.open("mine")
+
+
+def edit_manifest(dataset, **changes: object) -> None:
+    path = dataset.folder / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def make_version_1(dataset) -> None:
+    """What older versions wrote: the same without a seal."""
+    path = dataset.folder / "manifest.json"
+    content = json.loads(path.read_text()) | {"version": 1}
+    del content["sha256"]
+    path.write_text(json.dumps(content))
+
+
+EDITS: dict[str, object] = {
+    "provenance": {**PROVENANCE.model_dump(mode="json"), "timeframe": "3h"},
+    "symbols": ["A"],
+    "rows": 79,
+    "quarantined_rows": 1,
+    "first_closed_at": "2020-01-01T00:00:00Z",
+    "files": {},
+    "content_sha256": "0" * 64,
+}
+
+
+@pytest.mark.parametrize("field", EDITS)
+@pytest.mark.parametrize("version", [1, 2])
+def test_open_refuses_a_manifest_of_which_one_field_was_edited(store, field, version):
+    saved = store.save(make_bars(), PROVENANCE, name="mine")
+    if version == 1:
+        make_version_1(saved)
+        assert store.open("mine").load_bars().equals(make_bars())
+    edit_manifest(saved, **{field: EDITS[field]})
+    with pytest.raises(StorageError, match=r"manifest must be|stored file must"):
+        store.open("mine")
+
+
+def test_open_refuses_a_manifest_that_is_whole_but_of_another_dataset(store):
+    mine, other = store.save(make_bars(), PROVENANCE), store.save(make_bars(seed=1), PROVENANCE)
+    shutil.copy(other.folder / "manifest.json", mine.folder / "manifest.json")
+    with pytest.raises(StorageError, match=f"as it was written, was that of {other.id}"):
+        store.open(mine.id)
+
+
+def test_verify_names_every_file_that_is_not_as_it_was_written(store):
+    saved = store.save(make_bars(), PROVENANCE, name="mine")
+    assert set(verify_dataset(store.find("mine")).values()) == {"whole"}
+    (saved.folder / "covariates.parquet").unlink()
+    (saved.folder / "quarantine.parquet").write_bytes(b"")
+    found = verify_dataset(store.find("mine"))
+    assert "must be readable" in found["covariates.parquet"]
+    assert "match its manifest" in found["quarantine.parquet"]
+    assert found["bars.parquet"] == found["manifest.json"] == "whole"
+    edit_manifest(saved, rows=1)
+    assert "edited" in verify_dataset(store.find("mine"))["manifest.json"]
+
+
+def test_verify_compares_bars_with_the_hash_that_names_them(store):
+    """Seal and file hashes are right, the content is another: an edit by a careful hand."""
+    saved = store.save(make_bars(), PROVENANCE, name="mine")
+    (saved.folder / "bars.parquet").unlink()
+    make_bars(seed=1).write_parquet(saved.folder / "bars.parquet")
+    stored = saved.manifest.files["bars.parquet"].model_copy(
+        update={"sha256": file_sha256(saved.folder / "bars.parquet")}
+    )
+    files = {**saved.manifest.files, "bars.parquet": stored}
+    forged = saved.manifest.model_copy(update={"files": files}).sealed()
+    (saved.folder / "manifest.json").write_text(forged.model_dump_json())
+    assert "something else" in verify_dataset(store.find("mine"))["manifest.json"]
 
 
 # Imports once, then forks a fresh writer for each line it is sent: start-up is what costs time.

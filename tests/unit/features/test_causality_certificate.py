@@ -137,7 +137,7 @@ def test_certificate_of_another_program_version_is_refused(folder: Path) -> None
     old = Certificate.model_validate_json(path.read_text()).model_copy(
         update={"code_version": "0.0.0"}
     )
-    write_certificate(folder, old.model_copy(update={"sha256": old.content_sha256()}))
+    write_certificate(folder, old.sealed())
 
     assert "must be of version" in refusal(folder)
 

@@ -145,7 +145,7 @@ def sealed(folder: Path, **changes: object) -> None:
     edit_manifest(folder, **changes)
     path = folder / "one" / "manifest.json"
     manifest = ModelManifest.model_validate_json(path.read_text())
-    whole = manifest.model_copy(update={"sha256": manifest.content_sha256()})
+    whole = manifest.sealed()
     path.write_text(whole.model_dump_json())
 
 

@@ -73,6 +73,26 @@ def show_dataset(
     print_table(f"Dataset {found.id}", ["", ""], [(key, str(value)) for key, value in rows])
 
 
+@app.command("verify")
+def verify_data(
+    context: typer.Context, dataset: DatasetArgument, as_json: JsonOption = False
+) -> None:
+    """Read every byte of a dataset and compare it with its hashes.
+
+    Leaves with 0 where all is whole, with 1 where a file is damaged, missing or edited.
+
+    Example: [bold]tradingbot data verify demo[/bold]
+    """
+    from tradingbot.data.store import BarStore, verify_dataset
+
+    folder = BarStore(invocation_of(context).workspace).find(dataset)
+    files = verify_dataset(folder)
+    whole = all(condition == "whole" for condition in files.values())
+    if not show_json(as_json, {"dataset": folder.name, "files": files, "whole": whole}):
+        print_table(f"Files of {folder.name}", ["file", "condition"], list(files.items()))
+    raise typer.Exit(0 if whole else 1)
+
+
 @app.command("validate")
 def validate_data(
     context: typer.Context,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from tradingbot import __version__
 from tradingbot.data.atomic import write_text
+from tradingbot.data.sealed_record import SealedRecord
 from tradingbot.domain.errors import UncertifiedPanelError
 from tradingbot.features.causality.subject import CausalityReport
 from tradingbot.features.scaling import scaler_code_sha256
@@ -39,13 +39,8 @@ class ProvedOutput(BaseModel):
     comparisons: int
 
 
-class Certificate(BaseModel):
-    """What was proved, for which content, and how.
-
-    `sha256` guards against damage and careless edits; it is no signature.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class Certificate(SealedRecord):
+    """What was proved, for which content, and how."""
 
     version: Literal[2] = 2
     """Version 1 did not name the scaler's code: it is refused, since that may have changed."""
@@ -67,7 +62,6 @@ class Certificate(BaseModel):
     comparisons: int
     recomputations: int
     code_version: str
-    sha256: str = ""
 
     @property
     def subjects(self) -> tuple[str, ...]:
@@ -78,10 +72,6 @@ class Certificate(BaseModel):
     def staggered_pairs(self) -> int:
         """Number of (symbol, cut) pairs of all staggered rounds together."""
         return sum(map(len, self.staggered_cuts))
-
-    def content_sha256(self) -> str:
-        """Hash of everything but the hash itself."""
-        return hashlib.sha256(self.model_dump_json(exclude={"sha256"}).encode()).hexdigest()
 
 
 class PanelIdentity(BaseModel):
@@ -109,7 +99,7 @@ def issue_certificate(report: CausalityReport, identity: PanelIdentity) -> Certi
             was=f"{worst.output}: {worst.offence or worst.reason}" if worst else "nothing examined",
             remedy="Mend the output or leave it out of the panel",
         )
-    certificate = Certificate(
+    return Certificate(
         **identity.model_dump(),
         scaler_code_sha256=scaler_code_sha256(),
         outputs=tuple(
@@ -118,8 +108,7 @@ def issue_certificate(report: CausalityReport, identity: PanelIdentity) -> Certi
         ),
         **{name: getattr(report, name) for name in _OF_THE_PROOF},
         code_version=__version__,
-    )
-    return certificate.model_copy(update={"sha256": certificate.content_sha256()})
+    ).sealed()
 
 
 def write_certificate(folder: Path, certificate: Certificate) -> Path:
@@ -168,7 +157,7 @@ def require_certificate(
     if not path.is_file():
         _refuse("panel must have a causality certificate", "none", path)
     certificate = _read_certificate(path)
-    if certificate.sha256 != certificate.content_sha256():
+    if not certificate.is_sealed():
         _refuse("certificate must be as it was issued", "edited", path)
     if certificate.dataset_sha256 != dataset_sha256:
         _refuse("certificate must be for this dataset", certificate.dataset_sha256[:16], path)

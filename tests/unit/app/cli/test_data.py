@@ -42,6 +42,21 @@ def test_show_tells_provenance_and_hash(call, workspace: Path) -> None:
     assert document["manifest"]["rows"] == dataset.manifest.rows
 
 
+def test_verify_means_every_byte(call, workspace: Path) -> None:
+    whole = call("data", "verify", "planted", "--json")
+    assert (whole.code, whole.document["whole"]) == (0, True)
+
+    path = BarStore(workspace).open("planted").folder / "manifest.json"
+    path.write_text(path.read_text().replace('"timeframe": "1h"', '"timeframe": "3h"'))
+
+    damaged = call("data", "verify", "planted", "--json")
+    assert (damaged.code, damaged.document["whole"]) == (1, False)
+    assert "edited" in damaged.document["files"]["manifest.json"]
+    assert "edited" in call("data", "verify", "planted").out
+    refused = call("data", "validate", "planted")
+    assert (refused.code, "manifest must be as it was written" in refused.err) == (2, True)
+
+
 def test_validate_clean_data_leaves_with_0(call) -> None:
     answer = call("data", "validate", "regimes", "--universe", "prototype10", "--json")
 
