@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradingbot.domain.errors import StorageError
-from tradingbot.runs import DataIdentity, RunDirectory, config_differences, list_runs, read_journal
+from tradingbot.runs import DataIdentity, RunDirectory, config_differences, list_runs
 from tradingbot.runs.directory import RECORD_FILE, STATUS_FILE
 from tradingbot.runs.loading import checkpoint_folders, load_checkpoint, update_of
 from tradingbot.runs.manifest import read_manifest
+from tradingbot.runs.recorded_files import file_problems
 from tradingbot.training.result_file import RESULT_FILE, TrainResult, read_result
 
 if TYPE_CHECKING:
@@ -107,21 +108,20 @@ def folder_lines(run_folder: Path, *, verify: bool = False) -> list[CheckpointLi
 
 
 def record_problems(run_folder: Path) -> tuple[str, ...]:
-    """Say which of the files that describe a run are missing or damaged, and how."""
+    """Say which files of a run besides its checkpoints are missing or not as they were, and how."""
     try:
         run = RunDirectory.open(run_folder)
     except StorageError as e:
         return (f"{RECORD_FILE}: {e.was}",)
     try:
-        run.status()
+        return file_problems(run)
     except StorageError as e:
         return (f"{STATUS_FILE}: {e.was}",)
-    return ()
 
 
 def last_row(run: RunDirectory, journal: str) -> dict[str, Any]:
     """Return the last whole row of a journal; nothing where there is none."""
-    rows = deque(read_journal(run.journal_path(journal)), maxlen=1)
+    rows = deque(run.read_journal(journal), maxlen=1)
     return rows[0] if rows else {}
 
 

@@ -1,8 +1,8 @@
 """Writes that are whole or absent: temporary name → fsync → rename → fsync of the folder.
 
 A process killed at any instant leaves the old content or the new content, never a mixture; what
-it leaves under a temporary name is swept by the next writer. A writer holds a lock on its temporary
-name, which dies with it, so that what is still being written is not swept.
+it leaves under a temporary name is swept by the next writer of the same name. A writer holds a lock
+on its temporary name, which dies with it, so that what is still being written is not swept.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
@@ -121,6 +122,10 @@ def _sweep(entry: Path) -> bool:
 def _temporary(path: Path, create: Callable[[Path], None]) -> Iterator[Path]:
     """Create a temporary name beside `path` and hold its lock."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    own = re.compile(rf"{re.escape(_TEMPORARY)}[0-9a-f]{{32}}-{re.escape(path.name)}")
+    for name in os.listdir(path.parent):  # the folder may be a user's: nothing but our own goes
+        if own.fullmatch(name):
+            _sweep(path.parent / name)
     while True:
         temporary = path.parent / f"{_TEMPORARY}{uuid.uuid4().hex}-{path.name}"
         create(temporary)

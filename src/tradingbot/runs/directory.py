@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,6 +21,7 @@ from pydantic import BaseModel, ValidationError
 from tradingbot import __version__
 from tradingbot.data.atomic import atomic_directory, storage_errors, sweep_temporaries, write_text
 from tradingbot.domain.errors import ConfigError, StorageError
+from tradingbot.runs.journal import read_journal
 from tradingbot.runs.lock import hold_lock, is_locked
 from tradingbot.runs.record import (
     Resumption,
@@ -31,10 +32,11 @@ from tradingbot.runs.record import (
     content_sha256,
     draw_seed,
 )
+from tradingbot.runs.recorded_files import record_file, require_recorded
 
 RECORD_FILE, STATUS_FILE, LOCK_FILE = "run.json", "status.json", "lock"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")
-_Stored = TypeVar("_Stored", bound=BaseModel)
+_Stored = TypeVar("_Stored", RunRecord, RunStatus)
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,10 @@ class RunDirectory:
                 raise ConfigError(rule, was=repr(name), where=str(root), remedy=remedy)
             with atomic_directory(path) as temporary:
                 sweep_temporaries(root)
+                status = RunStatus(state="running", changed_at=created_at)
+                record = record.sealed()
                 _dump(temporary / RECORD_FILE, record)
-                _dump(temporary / STATUS_FILE, RunStatus(state="running", changed_at=created_at))
+                _dump(temporary / STATUS_FILE, status.sealed())
         return cls(path, record)
 
     @classmethod
@@ -124,7 +128,17 @@ class RunDirectory:
         Raises:
             StorageError: If the file is damaged.
         """
-        return _load(self.path / STATUS_FILE, RunStatus)
+        return read_status(self.path)
+
+    def read_journal(self, name: str) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a journal; of a finished run only as they were when it finished.
+
+        Raises:
+            StorageError: If the file is missing, was changed since, or a line is damaged.
+        """
+        path = self.journal_path(name)
+        require_recorded(self.path, path.name, self.status())
+        yield from read_journal(path)
 
     def write_status(
         self,
@@ -141,25 +155,75 @@ class RunDirectory:
         Raises:
             StorageError: If the disk refuses; the old status stays.
         """
-        self._change_status(
-            state=state, reason=reason, update=update, steps=steps, changed_at=at, verdicts=verdicts
+        self.store_status(
+            self._changed_status(
+                state=state,
+                reason=reason,
+                update=update,
+                steps=steps,
+                changed_at=at,
+                verdicts=verdicts,
+            )
         )
+
+    def finished_status(
+        self, files: Sequence[str], *, at: datetime, update: int, steps: int
+    ) -> RunStatus:
+        """Return the status of a run that is finished, for `store_status`.
+
+        Args:
+            files: Paths below the run's folder of everything that results and verdicts read; they
+                are hashed now.
+            at: Now, UTC.
+            update: Updates made.
+            steps: Environment steps per agent.
+
+        Raises:
+            StorageError: If a file is missing.
+        """
+        recorded = {name: record_file(self.path / name) for name in files}
+        return self._changed_status(
+            state="finished",
+            reason=None,
+            update=update,
+            steps=steps,
+            changed_at=at,
+            verdicts=(),
+            files=recorded,
+        )
+
+    def store_status(self, status: RunStatus) -> None:
+        """Replace the status.
+
+        Raises:
+            StorageError: If the disk refuses; the old status stays.
+        """
+        write_text(self.path / STATUS_FILE, _text(status))
 
     def record_resumption(self, resumption: Resumption) -> None:
         """Write down that the run goes on, from where and against which objections."""
-        self._change_status(
-            state="running",
-            reason=None,
-            update=resumption.update,
-            changed_at=resumption.at,
-            resumptions=(*self.status().resumptions, resumption),
+        self.store_status(
+            self._changed_status(
+                state="running",
+                reason=None,
+                update=resumption.update,
+                changed_at=resumption.at,
+                resumptions=(*self.status().resumptions, resumption),
+            )
         )
 
-    def _change_status(self, **changes: Any) -> None:
-        path = self.path / STATUS_FILE
-        with storage_errors(path):
-            sweep_temporaries(self.path)
-        write_text(path, _text(self.status().model_copy(update=changes)))
+    def _changed_status(self, **changes: Any) -> RunStatus:
+        anew: dict[str, Any] = {"version": 2, "files": {}, **changes}
+        return self.status().model_copy(update=anew).sealed()
+
+
+def read_status(run: Path) -> RunStatus:
+    """Read how far the run of a folder is.
+
+    Raises:
+        StorageError: If the file is missing, damaged or was edited.
+    """
+    return _load(run / STATUS_FILE, RunStatus)
 
 
 def _describe(plan: RunPlan, created_at: datetime, name: str) -> RunRecord:
@@ -205,9 +269,12 @@ def _text(content: BaseModel) -> str:
 
 def _load(path: Path, kind: type[_Stored]) -> _Stored:
     try:
-        return kind.model_validate_json(path.read_text(encoding="utf-8"))
+        found = kind.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, ValidationError, UnicodeDecodeError) as e:
         raise _damaged(path, _problem(e)) from e
+    if found.version > 1 and not found.is_sealed():
+        raise _damaged(path, "edited")
+    return found
 
 
 def _problem(error: OSError | ValidationError | UnicodeDecodeError) -> str:

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from pydantic import ValidationError
 
@@ -55,7 +55,8 @@ class Entry(StoredModel):
     """Hash of the bars that were looked at."""
     run: str
     config_hash: str
-    """Of what was tried; of a dossier or analysis the SHA-256 of its file."""
+    """Of what was tried: configuration, or the record of the run; of a dossier or analysis the
+    SHA-256 of its file; of the result of a run the seal of its status."""
     trial: int | None = None
     """Sequence of the trial that a result belongs to."""
     sharpe_per_bar: float | None = None
@@ -93,17 +94,25 @@ class Ledger:
         """Name the workspace; the file is made by the first entry."""
         self.path = workspace / LEDGER_FILE
 
-    def entries(self) -> tuple[Entry, ...]:
-        """Read and verify every entry.
+    def require_whole(self) -> None:
+        """Verify that all entries follow from each other.
 
         Raises:
             StorageError: If one was changed, taken out or damaged.
         """
-        if not self.path.exists():
-            return ()
-        with storage_errors(self.path):
-            content = self.path.read_bytes()
-        return tuple(_verified(_whole_lines(content), self.path))
+        self._chain().entries(last=1)
+
+    def entries(self, *, run: str | None = None, data: str | None = None) -> tuple[Entry, ...]:
+        """Read entries, and verify that all of them follow from each other.
+
+        Args:
+            run: Only those of this run or model.
+            data: Only those of these bars.
+
+        Raises:
+            StorageError: If one was changed, taken out or damaged.
+        """
+        return self._chain().entries(run=run, data=data)
 
     def trials(self, data: str, *, kinds: tuple[Kind, ...] = COUNTED) -> tuple[Trial, ...]:
         """Return what was tried on some data, with the newest result of each.
@@ -115,7 +124,7 @@ class Ledger:
         Raises:
             StorageError: If the ledger is not whole.
         """
-        entries = self.entries()
+        entries = self.entries(data=data)
         results = {
             each.trial: each.sharpe_per_bar
             for each in entries
@@ -124,7 +133,7 @@ class Ledger:
         return tuple(
             Trial(each.sequence, each.kind, each.run, each.config_hash, results.get(each.sequence))
             for each in entries
-            if each.kind in kinds and each.data == data
+            if each.kind in kinds
         )
 
     def begin(self, kind: Kind, *, data: str, run: str, config_hash: str, at: datetime) -> Entry:
@@ -133,17 +142,44 @@ class Ledger:
         Raises:
             StorageError: If the ledger is not whole, or the disk refuses.
         """
-        return self._append(at, kind=kind, data=data, run=run, config_hash=config_hash)
+        with self._alone() as (descriptor, chain):
+            asked = {"kind": kind, "data": data, "run": run, "config_hash": config_hash}
+            return _append(descriptor, chain, at, **asked)
 
-    def finish(self, trial: Entry, sharpe_per_bar: float, *, at: datetime) -> Entry:
+    def begin_once(
+        self, kind: Kind, *, data: str, run: str, config_hash: str, at: datetime
+    ) -> Entry:
+        """Count a trial unless the same one is there already; return its entry.
+
+        Raises:
+            StorageError: If the ledger is not whole, or the disk refuses.
+        """
+        asked = {"kind": kind, "data": data, "run": run, "config_hash": config_hash}
+        with self._alone() as (descriptor, chain):
+            for entry in chain.entries(run=run, config_hash=config_hash):
+                if entry.model_dump(include=set(asked)) == asked:
+                    return entry
+            return _append(descriptor, chain, at, **asked)
+
+    def finish(
+        self, trial: Entry, sharpe_per_bar: float, *, at: datetime, record_sha256: str | None = None
+    ) -> Entry:
         """Write down the result of a trial; NaN is none.
+
+        Args:
+            trial: Its entry.
+            sharpe_per_bar: Of the portfolio, on the test part.
+            at: Now.
+            record_sha256: Seal of the status of the run, where a run is finished by it.
 
         Raises:
             StorageError: If the ledger is not whole, or the disk refuses.
         """
         figure = sharpe_per_bar if math.isfinite(sharpe_per_bar) else None
         own = trial.model_dump(include={"data", "run", "config_hash"})
-        return self._append(at, kind="result", **own, trial=trial.sequence, sharpe_per_bar=figure)
+        own |= {"config_hash": record_sha256 or trial.config_hash, "trial": trial.sequence}
+        with self._alone() as (descriptor, chain):
+            return _append(descriptor, chain, at, kind="result", **own, sharpe_per_bar=figure)
 
     def write_receipt(self, folder: Path, entry: Entry) -> None:
         """Keep in a folder of a run or model that it saw an entry, beside what it saw before.
@@ -166,29 +202,23 @@ class Ledger:
         Raises:
             StorageError: If one saw an entry that is not there any more.
         """
-        entries = self.entries()
+        hashes = self._chain().hashes
         own = self.path.parent.glob(f"*/*/{RECEIPT_FILE}")
         for file in sorted({*own, *(each for each in more if each.is_file())}):
             for receipt in read_receipts(file):
-                if not _is_among(entries, receipt):
+                place = receipt.sequence
+                if not 0 <= place < len(hashes) or hashes[place] != receipt.sha256:
                     who = f"{file.parent.parent.name}/{file.parent.name}"
-                    was = f"entry {receipt.sequence}, which {who} saw, is not there"
+                    was = f"entry {place}, which {who} saw, is not there"
                     raise damaged_ledger(self.path, was)
 
-    def _append(self, at: datetime, **fields: Any) -> Entry:
-        fields["at"] = at.isoformat(timespec="seconds")
-        with self._alone() as descriptor, storage_errors(self.path):
-            lines = _whole_lines(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
-            entries = list(_verified(lines, self.path))
-            previous = entries[-1].sha256 if entries else _FIRST
-            entry = Entry(sequence=len(entries), previous=previous, **fields)
-            end = sum(map(len, lines))
-            os.ftruncate(descriptor, end)  # what a kill left of a line there goes
-            write_at_end(descriptor, end, _line(entry), to_disk=True)
-        return entry
+    def _chain(self) -> _Chain:
+        with storage_errors(self.path):
+            content = self.path.read_bytes() if self.path.exists() else b""
+        return _Chain(content, self.path)
 
     @contextmanager
-    def _alone(self) -> Iterator[int]:
+    def _alone(self) -> Iterator[tuple[int, _Chain]]:
         """Let one process at a time in, with the file open; the lock dies with its process."""
         with storage_errors(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -196,34 +226,74 @@ class Ledger:
         try:
             with storage_errors(self.path):
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield descriptor
+                content = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+            yield descriptor, _Chain(content, self.path)
         finally:
             os.close(descriptor)
 
 
-def _is_among(entries: tuple[Entry, ...], receipt: LedgerReceipt) -> bool:
-    """Tell whether what was seen is still at its place."""
-    if not 0 <= receipt.sequence < len(entries):
-        return False
-    return entries[receipt.sequence].sha256 == receipt.sha256
+class _Chain:
+    """The whole lines of a ledger, each found to follow from the one before by its bytes alone.
 
+    A line begins with its number and ends with the hash of the line before it: 100,000 of them are
+    compared in a tenth of a second, and only those that are asked for are parsed.
+    """
 
-def _whole_lines(content: bytes) -> list[bytes]:
-    lines = content.splitlines(keepends=True)
-    return lines[:-1] if lines and not lines[-1].endswith(b"\n") else lines
+    def __init__(self, content: bytes, path: Path) -> None:
+        lines = content.splitlines(keepends=True)
+        self._lines = lines[:-1] if lines and not lines[-1].endswith(b"\n") else lines
+        self.path, self.hashes = path, list[str]()
+        previous = _FIRST
+        for number, line in enumerate(self._lines):
+            if not (
+                line.startswith(b'{"sequence":%d,' % number)
+                and line.endswith(b'"previous":"%b"}\n' % previous.encode())
+            ):
+                self._refuse(number)
+            previous = hashlib.sha256(line).hexdigest()
+            self.hashes.append(previous)
 
+    @property
+    def n_bytes(self) -> int:
+        """Length of all whole lines together."""
+        return sum(map(len, self._lines))
 
-def _verified(lines: list[bytes], path: Path) -> Iterator[Entry]:
-    previous = _FIRST
-    for sequence, line in enumerate(lines):
+    def entries(self, *, last: int = 0, **named: str | None) -> tuple[Entry, ...]:
+        """Parse all lines or the last ones, of these those that have certain texts by name."""
+        wanted = [f'"{key}":{json.dumps(text)},'.encode() for key, text in named.items() if text]
+        return tuple(
+            self._parse(number)
+            for number in range(len(self._lines))[-last:]
+            if all(each in self._lines[number] for each in wanted)
+        )
+
+    def _parse(self, number: int) -> Entry:
+        line = self._lines[number]
         try:
             entry = Entry.model_validate_json(line)
         except ValidationError as e:
-            raise damaged_ledger(path, f"line {sequence + 1} is no entry") from e
-        if entry.sequence != sequence or entry.previous != previous or _line(entry) != line:
-            raise damaged_ledger(path, f"line {sequence + 1} does not follow from the one before")
-        previous = entry.sha256
-        yield entry
+            raise damaged_ledger(self.path, f"line {number + 1} is no entry") from e
+        if _line(entry) != line:
+            self._refuse(number)
+        return entry
+
+    def _refuse(self, number: int) -> NoReturn:
+        was = f"line {number + 1} does not follow from the one before"
+        raise damaged_ledger(self.path, was)
+
+
+def _append(descriptor: int, chain: _Chain, at: datetime, **fields: Any) -> Entry:
+    chain.entries(last=1)  # the one that no other follows from is read whole
+    entry = Entry(
+        sequence=len(chain.hashes),
+        at=at.isoformat(timespec="seconds"),
+        previous=chain.hashes[-1] if chain.hashes else _FIRST,
+        **fields,
+    )
+    with storage_errors(chain.path):
+        os.ftruncate(descriptor, chain.n_bytes)  # what a kill left of a line there goes
+        write_at_end(descriptor, chain.n_bytes, _line(entry), to_disk=True)
+    return entry
 
 
 def _line(entry: Entry) -> bytes:

@@ -23,6 +23,11 @@ class LedgerReceipt(StoredModel):
     sequence: int
     sha256: str
 
+    @property
+    def line(self) -> str:
+        """What a receipt's file holds of it."""
+        return f"{self.model_dump_json()}\n"
+
 
 def write_receipts(folder: Path, receipts: tuple[LedgerReceipt, ...]) -> None:
     """Write what a folder saw, instead of what is there.
@@ -30,8 +35,7 @@ def write_receipts(folder: Path, receipts: tuple[LedgerReceipt, ...]) -> None:
     Raises:
         StorageError: If the disk refuses.
     """
-    text = "".join(f"{each.model_dump_json()}\n" for each in receipts)
-    write_text(folder / RECEIPT_FILE, text)
+    write_text(folder / RECEIPT_FILE, "".join(each.line for each in receipts))
 
 
 def read_receipts(path: Path) -> tuple[LedgerReceipt, ...]:

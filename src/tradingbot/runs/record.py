@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
+
+from tradingbot.data.sealed_record import SealedRecord
 
 RunState = Literal["running", "finished", "interrupted", "failed", "halted"]
 
@@ -51,10 +53,11 @@ class GitState(StoredModel):
     """Whether files differ from the commit."""
 
 
-class RunRecord(StoredModel):
+class RunRecord(SealedRecord):
     """`run.json`: everything that identifies a run; never changed."""
 
-    version: Literal[1] = 1
+    version: Literal[1, 2] = 2
+    """Version 1 has no seal; only its configuration is compared with a hash."""
     id: str
     created_at: datetime
     learner: str
@@ -72,7 +75,7 @@ class RunRecord(StoredModel):
     """Hash of the sources that can move a result."""
     parent: str | None = None
     """Run whose weights this one began with."""
-    parameters: dict[str, int] = {}
+    parameters: dict[str, int] = Field(default_factory=dict)
     """Counts of `networks.parameters.ParameterReport`; empty in runs of older versions."""
 
 
@@ -89,10 +92,18 @@ class Resumption(StoredModel):
     """What differed from the record and was accepted by --force."""
 
 
-class RunStatus(StoredModel):
+class RecordedFile(StoredModel):
+    """A file of a run as it was when the run finished."""
+
+    n_bytes: int
+    sha256: str
+
+
+class RunStatus(SealedRecord):
     """`status.json`: how far a run is; replaced whole."""
 
-    version: Literal[1] = 1
+    version: Literal[1, 2] = 2
+    """Version 1 has neither a seal nor `files`."""
     state: RunState
     reason: str | None = None
     """Why it ended, in words."""
@@ -103,6 +114,8 @@ class RunStatus(StoredModel):
     resumptions: tuple[Resumption, ...] = ()
     verdicts: tuple[str, ...] = ()
     """What the flight recorder found, in words."""
+    files: dict[str, RecordedFile] = Field(default_factory=dict)
+    """Of a finished run: path below its folder → every file that results and verdicts read."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -114,8 +115,20 @@ def require_free_name(folder: Path, name: str) -> None:
         raise ConfigError("name of a model must be free", was=repr(name), where=str(folder))
 
 
-def save_model(folder: Path, model: ProbabilityModel, manifest: ModelManifest) -> ModelManifest:
+def save_model(
+    folder: Path,
+    model: ProbabilityModel,
+    manifest: ModelManifest,
+    *,
+    beside: Mapping[str, str] | None = None,
+) -> ModelManifest:
     """Store a model as `<folder>/<manifest.name>/`, whole or not at all.
+
+    Args:
+        folder: Of all models.
+        model: To be stored.
+        manifest: Without stages and hash.
+        beside: File name → text of what lies beside the model from its first moment.
 
     Returns:
         The manifest with stages and hash filled in.
@@ -143,7 +156,8 @@ def save_model(folder: Path, model: ProbabilityModel, manifest: ModelManifest) -
             )
         whole = manifest.model_copy(update={"stages": tuple(records)}).sealed()
         text = whole.model_dump_json(indent=2) + "\n"
-        (temporary / MANIFEST_FILE).write_text(text, encoding="utf-8")
+        for name, content in {**(beside or {}), MANIFEST_FILE: text}.items():
+            (temporary / name).write_text(content, encoding="utf-8")
     return whole
 
 

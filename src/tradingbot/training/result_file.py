@@ -19,6 +19,8 @@ from tradingbot.domain.errors import DataError, StorageError
 from tradingbot.evaluation.dossier.codec import from_plain, to_plain
 from tradingbot.evaluation.performance import record as performance
 from tradingbot.evaluation.statistics.interval import Interval
+from tradingbot.runs.directory import STATUS_FILE, read_status
+from tradingbot.runs.recorded_files import require_recorded
 from tradingbot.training.action_gate import ActionGate
 
 RESULT_FILE, RESULT_FORMAT = "result.json", 2
@@ -72,9 +74,12 @@ def read_result(run: Path) -> TrainResult:
     """Read what a finished run is worth.
 
     Raises:
-        StorageError: If the file is missing, damaged or of another format.
+        StorageError: If the file is missing, damaged, of another format, or not the one that the
+            run recorded when it finished.
     """
     path = run / RESULT_FILE
+    if (run / STATUS_FILE).exists():
+        require_recorded(run, RESULT_FILE, read_status(run))
     try:
         values = performance.rename_old_policies(json.loads(path.read_bytes()))
         if isinstance(values, dict) and "format" not in values:

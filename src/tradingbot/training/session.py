@@ -25,6 +25,7 @@ from tradingbot.runs import RunDirectory, RunPlan, final_hash, find_run, list_ch
 from tradingbot.runs.environment import describe_environment, git_state, source_sha256
 from tradingbot.runs.ledger import Ledger
 from tradingbot.runs.loading import labels_of
+from tradingbot.runs.manifest import CheckpointManifest
 from tradingbot.runs.record import draw_seed
 from tradingbot.runs.resuming import ResumePoint, resume_run
 from tradingbot.training.checkpoint_writer import (
@@ -32,17 +33,18 @@ from tradingbot.training.checkpoint_writer import (
     failures_recorded,
     stored_encoder,
 )
+from tradingbot.training.conclusion import conclude_training
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
 from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.encoder_transfer import open_transfer, transfer_words
 from tradingbot.training.plugins import require_plugins, with_plugins
 from tradingbot.training.preparation import prepare, restore, scores_on
-from tradingbot.training.result_file import TrainResult, store_result
+from tradingbot.training.result_file import TrainResult
 from tradingbot.training.results import judge_result
 from tradingbot.training.run_policy import describe_acting
 from tradingbot.training.setup import TrainingSetup, build_training_setup, choose_device
-from tradingbot.training.trial_ledger import count_training, note_result
+from tradingbot.training.trial_ledger import count_training
 
 RUNS_FOLDER = "runs"
 
@@ -117,7 +119,7 @@ def begin_run(
             parent=transfer.source if transfer else None,
             parameters=asdict(setup.parameters),
         )
-        Ledger(workspace).entries()  # refused before the run has a name and a folder
+        Ledger(workspace).require_whole()  # refused before the run has a name and a folder
         run = RunDirectory.create(
             workspace / RUNS_FOLDER, plan, created_at=datetime.now(UTC), name=name
         )
@@ -228,9 +230,16 @@ def _train(run: RunDirectory, work: _Work, callbacks: SessionCallbacks) -> Sessi
         if ended.ending == "interrupted":
             return _interrupted(run, ended)
         callbacks.note("judge the best weights on validation and test")
-        result = _judge(work, trainer, writer, ended)
-    per_year = work.data.bars_per_year
-    note_result(trial, run, work.workspace, result, bars_per_year=per_year, at=datetime.now(UTC))
+        result, selected = _judge(work, trainer, writer, ended)
+    conclude_training(
+        trial,
+        run,
+        work.workspace,
+        result,
+        selected=selected,
+        bars_per_year=work.data.bars_per_year,
+        at=datetime.now(UTC),
+    )
     callbacks.note(f"what is kept: {result.decision}")
     return SessionResult(run, ended, result)
 
@@ -277,20 +286,19 @@ def _trainer(
     return Trainer(learner, work.config.plan, hooks, recorder)
 
 
-def _judge(work: _Work, trainer: Trainer, writer: CheckpointWriter, ended: Ended) -> TrainResult:
-    """Select from the best weights, and store the selected policy and its result."""
-    run, status = writer.run, writer.run.status()
+def _judge(
+    work: _Work, trainer: Trainer, writer: CheckpointWriter, ended: Ended
+) -> tuple[TrainResult, CheckpointManifest]:
+    """Select from the best weights, and store the selected policy; return its result with it."""
     final_sha256 = final_hash(copied_tensors(work.setup.learner.networks()))
     result = judge_result(
         work.setup,
         work.data,
         trainer,
-        run,
+        writer.run,
         final_sha256=final_sha256,
         shrinks=work.config.validation.shrink,
     )
-    manifest = writer.save_selected(result.trading_agents, ended)
-    result = replace(result, weights_sha256=manifest.weights_sha256, caveat=work.caveat)
-    store_result(run.path, result)
-    run.write_status("finished", at=datetime.now(UTC), update=status.update, steps=ended.steps)
-    return result
+    selected = writer.save_selected(result.trading_agents, ended)
+    result = replace(result, weights_sha256=selected.weights_sha256, caveat=work.caveat)
+    return result, selected

@@ -7,15 +7,17 @@ evaluation. What is counted keeps its receipts in its own folder.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
 from tradingbot.domain.errors import StorageError
 from tradingbot.evaluation.performance.record import AGENTS
 from tradingbot.runs import RunDirectory
+from tradingbot.runs.directory import STATUS_FILE
 from tradingbot.runs.ledger import LEDGER_FILE, Entry, Ledger
-from tradingbot.runs.receipt import RECEIPT_FILE, read_receipts
-from tradingbot.runs.record import DataIdentity, content_sha256
+from tradingbot.runs.receipt import RECEIPT_FILE, began_at, read_receipts
+from tradingbot.runs.record import DataIdentity
 from tradingbot.training.result_file import TrainResult
 
 
@@ -37,13 +39,11 @@ def count_training(run: RunDirectory, workspace: Path, *, at: datetime) -> Entry
     if receipt.is_file():
         ledger.require_receipts(receipt)
         return ledger.entries()[read_receipts(receipt)[0].sequence]
-    entry = ledger.begin(
-        "training",
-        data=data_key(run.record.data),
-        run=run.id,
-        config_hash=content_sha256(run.record.config),
-        at=at,
-    )
+    # A kill may have come between entry and receipt; the record's own hash tells this run from
+    # another that had its name, configuration and data.
+    own = run.record.sha256 or run.record.config_sha256
+    data = data_key(run.record.data)
+    entry = ledger.begin_once("training", data=data, run=run.id, config_hash=own, at=at)
     ledger.write_receipt(run.path, entry)
     return entry
 
@@ -51,7 +51,8 @@ def count_training(run: RunDirectory, workspace: Path, *, at: datetime) -> Entry
 def count_fit(model: str, workspace: Path, *, data: str, config_hash: str, at: datetime) -> Entry:
     """Count the fit of a supervised model: a choice may be made by its result.
 
-    The model has no folder yet; its receipt is written there when it has.
+    The same fit again, after a kill or of a model that was deleted, gives the same model and is no
+    further trial. The model has no folder yet; its receipt comes into being with that.
 
     Args:
         model: Name of the model.
@@ -64,7 +65,7 @@ def count_fit(model: str, workspace: Path, *, data: str, config_hash: str, at: d
         StorageError: If the ledger is not whole, or the disk refuses.
     """
     ledger, run = Ledger(workspace), model_key(model)
-    return ledger.begin("training", data=data, run=run, config_hash=config_hash, at=at)
+    return ledger.begin_once("training", data=data, run=run, config_hash=config_hash, at=at)
 
 
 def model_key(model: str) -> str:
@@ -89,15 +90,7 @@ def count_evaluation(
         StorageError: If the ledger is not whole, or the disk refuses.
     """
     ledger = Ledger(workspace)
-    wanted = ("evaluation", data, run, config_hash)
-    known = (
-        each
-        for each in ledger.entries()
-        if (each.kind, each.data, each.run, each.config_hash) == wanted
-    )
-    entry = next(known, None) or ledger.begin(
-        "evaluation", data=data, run=run, config_hash=config_hash, at=at
-    )
+    entry = ledger.begin_once("evaluation", data=data, run=run, config_hash=config_hash, at=at)
     ledger.write_receipt(folder, entry)  # of a known one too: a kill may have come before it
 
 
@@ -109,12 +102,13 @@ def require_counted(run: RunDirectory, workspace: Path) -> None:
             the ledger is not whole, or it lacks an entry that any run or model saw.
     """
     ledger, receipt = Ledger(workspace), run.path / RECEIPT_FILE
-    entries = ledger.entries()
     seen = read_receipts(receipt)[0] if receipt.is_file() else None
-    entry = entries[seen.sequence] if seen and seen.sequence < len(entries) else None
-    wanted = ("training", run.id, data_key(run.record.data))
-    is_own = entry is not None and (entry.kind, entry.run, entry.data) == wanted
-    if seen is None or entry is None or not is_own or entry.sha256 != seen.sha256:
+    own = ledger.entries(run=run.id)
+    wanted = ("training", data_key(run.record.data))
+    is_there = seen is not None and any(
+        (each.kind, each.data) == wanted and each.receipt == seen for each in own
+    )
+    if not is_there:
         raise StorageError(
             "a run must have its training in the ledger of trials to be evaluated",
             was=f"no {RECEIPT_FILE} in its folder" if seen is None else "another entry, or none",
@@ -123,6 +117,28 @@ def require_counted(run: RunDirectory, workspace: Path) -> None:
             f"version without a ledger is counted by: tradingbot train --resume {run.id}",
         )
     ledger.require_receipts(receipt)
+    _require_noted_status(run, own, workspace)
+
+
+def _require_noted_status(run: RunDirectory, entries: Sequence[Entry], workspace: Path) -> None:
+    """Refuse a finished run whose status is not the one that its newest result names.
+
+    Through the status that is every file that a verdict reads. Runs of version 1 have a result
+    that names none.
+    """
+    status, began = run.status(), began_at(run.path)
+    results = [e for e in entries if e.kind == "result" and e.trial == began]
+    noted = results[-1].config_hash if results else None
+    trial = next(each for each in entries if each.sequence == began)
+    is_old = status.version == 1 and noted in (None, trial.config_hash)
+    if status.state == "finished" and not is_old and noted != status.sha256:
+        raise StorageError(
+            "a finished run must have the status that its result in the ledger names",
+            was="another one",
+            where=f"{run.path / STATUS_FILE}, {workspace / LEDGER_FILE}",
+            remedy="Restore the run from a copy, or train again: the same seed gives the same "
+            "result",
+        )
 
 
 def note_result(
@@ -131,10 +147,20 @@ def note_result(
     workspace: Path,
     result: TrainResult,
     *,
+    record_sha256: str,
     bars_per_year: float,
     at: datetime,
 ) -> None:
     """Write a finished run's Sharpe ratio on the test part into the ledger.
+
+    Args:
+        trial: That the run is counted by.
+        run: Keeps the receipt.
+        workspace: Whose ledger.
+        result: Of the run.
+        record_sha256: Seal of the status that names every file of the finished run by its hash.
+        bars_per_year: Of the data.
+        at: Now, UTC.
 
     Raises:
         StorageError: If the ledger is not whole, or the disk refuses.
@@ -142,5 +168,6 @@ def note_result(
     agents = result.parts[-1].policy(AGENTS)
     sharpe = math.nan if agents is None else agents.sharpe_annual.estimate
     ledger = Ledger(workspace)
-    entry = ledger.finish(trial, sharpe / math.sqrt(bars_per_year), at=at)
+    figure = sharpe / math.sqrt(bars_per_year)
+    entry = ledger.finish(trial, figure, at=at, record_sha256=record_sha256)
     ledger.write_receipt(run.path, entry)

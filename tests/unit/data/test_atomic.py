@@ -108,6 +108,11 @@ def test_atomic_directory_keeps_what_another_writer_finished_first(tmp_path):
     assert names(tmp_path) == ["set"]
 
 
+def make_folder(path: Path) -> None:
+    with atomic_directory(path) as temporary:
+        (temporary / "a").write_text("x")
+
+
 def test_sweep_removes_leftovers_of_the_dead_only(tmp_path):
     (tmp_path / ".tmp-dead-set").mkdir()
     (tmp_path / ".tmp-dead-set" / "a").write_text("x")
@@ -119,6 +124,16 @@ def test_sweep_removes_leftovers_of_the_dead_only(tmp_path):
         (alive / "a").write_text("y")
     assert names(tmp_path) == ["kept", "name", "set"]
     assert sweep_temporaries(tmp_path / "absent") == 0
+
+
+@pytest.mark.parametrize("write", [lambda path: write_text(path, "new"), make_folder])
+def test_writer_removes_what_a_killed_writer_of_the_same_name_left(tmp_path, write):
+    own = [f".tmp-{digit * 32}-name" for digit in "0f"]
+    others = [".tmp-mine-name", f".tmp-{'0' * 32}-other", f".tmp-{'0' * 32}-name.txt"]
+    for leftover in (*own, *others):
+        (tmp_path / leftover).write_text("half")
+    write(tmp_path / "name")
+    assert names(tmp_path) == sorted([*others, "name"])  # in a user's folder nothing else goes
 
 
 def test_sweep_after_a_killed_writer_removes_what_it_left(tmp_path):

@@ -180,8 +180,15 @@ def test_no_run_at_all_says_how_to_make_one(tmp_path: Path) -> None:
     [
         (lambda text: text[: len(text) // 2], "JSON"),
         (lambda text: "", "JSON"),
-        (lambda text: text.replace('"version": 1', '"version": 2'), "version"),
-        (lambda text: text.replace('"epochs": 4', '"epochs": 5'), "does not match its hash"),
+        (lambda text: text.replace('"version": 2', '"version": 3'), "version"),
+        (lambda text: text.replace('"epochs": 4', '"epochs": 5'), "edited"),
+        (lambda text: text.replace('"root": 7', '"root": 8'), "edited"),
+        (
+            lambda text: text.replace('"version": 2', '"version": 1').replace(
+                '"epochs": 4', '"epochs": 5'
+            ),
+            "does not match its hash",
+        ),
         (lambda text: text.replace('"learner"', '"lerner"'), "learner"),
     ],
 )

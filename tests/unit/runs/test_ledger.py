@@ -83,6 +83,37 @@ def test_line_with_other_spelling_is_found(tmp_path: Path) -> None:
         ledger.entries()
 
 
+def test_append_parses_the_last_entry_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger(tmp_path)
+    for number in range(40):
+        begin(ledger, f"run-{number}")
+    parsed: list[bytes] = []
+    real = Entry.model_validate_json
+    monkeypatch.setattr(Entry, "model_validate_json", lambda s: parsed.append(s) or real(s))  # type: ignore[func-returns-value]
+
+    assert begin(ledger, "run-40").sequence == 40
+    assert len(parsed) == 1
+    assert [each.sequence for each in ledger.entries(run="run-7")] == [7]
+    assert len(parsed) == 2
+    lines = lines_of(ledger)
+    lines[3] = lines[3].replace("run-3", "run-x")
+    ledger.path.write_text("".join(lines))
+    with pytest.raises(StorageError, match="line 5 does not follow"):
+        begin(ledger)
+
+
+def test_trial_begun_once_is_found_again_by_all_it_is_named_by(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    asked = {"kind": "training", "data": "d", "run": "a", "config_hash": "c", "at": AT}
+    first = ledger.begin_once(**asked)  # type: ignore[arg-type]
+    assert ledger.begin_once(**asked) == first  # type: ignore[arg-type]
+    others = ({"kind": "tuning"}, {"data": "e"}, {"run": "b"}, {"config_hash": "d"})
+    for number, other in enumerate(others, start=1):
+        assert ledger.begin_once(**{**asked, **other}).sequence == number  # type: ignore[arg-type]
+
+
 def test_torn_line_of_a_kill_is_left_out_and_overwritten(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
     begin(ledger)

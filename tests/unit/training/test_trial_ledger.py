@@ -168,10 +168,10 @@ def test_generated_market_has_one_key_whatever_a_run_takes_of_it(
     assert (data_key(base) == data_key(other)) == is_same
 
 
-def test_every_fit_is_a_training_and_the_same_look_is_one_evaluation(tmp_path: Path) -> None:
+def test_same_fit_is_one_training_and_the_same_look_one_evaluation(tmp_path: Path) -> None:
     at = datetime.now(UTC)
-    for _ in range(2):
-        count_fit("trees", tmp_path, data="bars", config_hash="fit", at=at)
+    for fit in ("fit", "fit", "other"):
+        count_fit("trees", tmp_path, data="bars", config_hash=fit, at=at)
     for run, data, config_hash in (
         ("a", "bars", "x"),
         ("a", "bars", "x"),
@@ -182,7 +182,7 @@ def test_every_fit_is_a_training_and_the_same_look_is_one_evaluation(tmp_path: P
         count_evaluation(run, tmp_path, tmp_path / run, data=data, config_hash=config_hash, at=at)
 
     trials = [(t.kind, t.run, t.config_hash) for t in Ledger(tmp_path).trials("bars")]
-    fit = ("training", model_key("trees"), "fit")
+    fits = [("training", model_key("trees"), fit) for fit in ("fit", "other")]
     looks = [("evaluation", "a", "x"), ("evaluation", "a", "y"), ("evaluation", "b", "x")]
-    assert trials == [fit, fit, *looks]
+    assert trials == [*fits, *looks]
     assert len(Ledger(tmp_path).trials("others")) == 1

@@ -128,9 +128,10 @@ def compare_two(
 
 @app.command("verify")
 def verify_run(context: typer.Context, reference: RunArgument, as_json: JsonOption = False) -> None:
-    """Read every byte of a run's checkpoints and compare it with their hashes.
+    """Read every byte that results and verdicts read of a run, and compare it with its hash.
 
-    Leaves with 0 where all is whole, with 1 where a checkpoint or the run's record is damaged.
+    Checkpoints, record, status, result and journals. Leaves with 0 where all is whole, with 1
+    where something is missing, damaged or edited.
 
     Example: [bold]tradingbot runs verify us143-first[/bold]
     """

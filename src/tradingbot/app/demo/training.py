@@ -16,7 +16,7 @@ from tradingbot.evaluation.report.svg.bars import BarGroup, column_chart
 from tradingbot.evaluation.report.svg.forest import Estimate, forest_chart
 from tradingbot.evaluation.report.svg.lines import LineSeries, time_chart
 from tradingbot.evaluation.report.svg.scale import Axis
-from tradingbot.runs import RunDirectory, read_journal
+from tradingbot.runs import RunDirectory
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import load_train_config
 from tradingbot.training.result_file import TrainResult
@@ -97,7 +97,7 @@ class _TrainingProgress:
 
 def read_curves(run: RunDirectory) -> TrainingCurves:
     """Read what the evaluations of a run said."""
-    rows = list(read_journal(run.journal_path("evaluations")))
+    rows = list(run.read_journal("evaluations"))
     entropies = [row["scores"]["entropy"] for row in rows]
     return TrainingCurves(
         steps=[row["steps"] for row in rows],

@@ -22,6 +22,7 @@ from tradingbot.evaluation.backtest import (
 )
 from tradingbot.market.costs import CostProfile
 from tradingbot.runs import RunDirectory, find_run
+from tradingbot.runs.recorded_files import require_files
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
 from tradingbot.training.data import TrainingData, open_data
@@ -123,7 +124,7 @@ def open_evaluated_run(reference: str, workspace: Path) -> EvaluatedRun:
 
     Raises:
         ConfigError: If there is no such run, it is not finished, or its data are now others.
-        StorageError: If it is damaged.
+        StorageError: If it is damaged, or a file that a verdict reads is missing or was edited.
         UserError: If its data cannot be opened.
     """
     run = find_run(workspace / RUNS_FOLDER, reference)
@@ -135,6 +136,7 @@ def open_evaluated_run(reference: str, workspace: Path) -> EvaluatedRun:
             where=str(run.path),
             remedy=f"Go on with it: tradingbot train --resume {run.id}",
         )
+    require_files(run)
     config = config_of_mapping(run.record.config)
     require_plugins(config)
     data = open_data(config, workspace)

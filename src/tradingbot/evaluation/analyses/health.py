@@ -13,7 +13,6 @@ from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.dossier.analysis import Health
 from tradingbot.evaluation.metrics.trading import action_entropy
 from tradingbot.evaluation.performance.measure import action_histograms
-from tradingbot.runs import read_journal
 from tradingbot.training.result_file import read_result
 
 _COLLAPSED_FRAC = 0.95
@@ -27,9 +26,10 @@ def recorded_updates(subject: EvaluatedRun) -> list[dict[str, Any]]:
     """Read what the flight recorder said of every update.
 
     Raises:
-        StorageError: Naming the line of the journal that is damaged.
+        StorageError: If the journal is missing, was changed since the run finished, or a line of
+            it is damaged.
     """
-    return list(read_journal(subject.run.journal_path("recorder")))
+    return list(subject.run.read_journal("recorder"))
 
 
 def measure_health(inputs: AnalysisInputs) -> Health:
@@ -59,7 +59,7 @@ def measure_health(inputs: AnalysisInputs) -> Health:
         lowest_action=float(played.action.min()),
         highest_action=float(played.action.max()),
         collapsed_agents=collapsed,
-        is_healthy=not collapsed and (not rows or bool(rows[-1]["healthy"])),
+        is_healthy=not collapsed and bool(rows) and bool(rows[-1]["healthy"]),
     )
 
 

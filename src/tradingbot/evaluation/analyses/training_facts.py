@@ -13,7 +13,7 @@ from tradingbot.domain.errors import StorageError, UserError
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.dossier.training_facts import TrainingFacts
 from tradingbot.networks.parameters import ParameterReport
-from tradingbot.runs import RunDirectory, read_journal
+from tradingbot.runs import RunDirectory
 from tradingbot.runs.finding import list_runs
 from tradingbot.training.result_file import read_result
 from tradingbot.training.session import RUNS_FOLDER
@@ -82,13 +82,13 @@ def _over_budget(run: RunDirectory) -> tuple[str, ...] | None:
 
 def _finite_updates(run: RunDirectory) -> list[bool]:
     """Tell of every update in the journal whether all weights were finite after it."""
-    rows = read_journal(run.journal_path("metrics"))
+    rows = run.read_journal("metrics")
     return [bool(row["metrics"][_FINITE]) for row in rows if _FINITE in row.get("metrics", {})]
 
 
 def _auxiliary_accuracy(run: RunDirectory) -> float | None:
     newest: list[float] = []
-    for row in read_journal(run.journal_path("preparation")):
+    for row in run.read_journal("preparation"):
         newest = _accuracies(row) or newest
     return float(np.mean(newest)) if newest else None
 
@@ -99,15 +99,19 @@ def _accuracies(row: dict[str, Any]) -> list[float]:
 
 
 def _weights_of_equal_runs(subject: EvaluatedRun) -> list[str]:
-    """Return the final weights of other finished runs that asked for the same training."""
+    """Return the final weights of other finished runs that asked for the same training.
+
+    Of one whose result is missing or was changed since the weights are not known: empty, as no
+    weights are.
+    """
     found = []
     for folder in list_runs(subject.workspace / RUNS_FOLDER):
-        with suppress(UserError):  # a damaged neighbour says nothing
+        with suppress(UserError):  # what cannot be read is no run that asked for the same
             other = RunDirectory.open(folder)
-            weights = _final_weights(other)
             is_equal = _asked_for(other) == _asked_for(subject.run)
-            if is_equal and weights and other.id != subject.run.id:
-                found.append(weights)
+            is_finished = other.status().state == "finished"
+            if is_equal and is_finished and other.id != subject.run.id:
+                found.append(_final_weights(other))
     return found
 
 

@@ -85,8 +85,8 @@ class AnalysisReceipts:
         if sha256 not in self._known:
             self._known.update(
                 each.config_hash
-                for each in Ledger(self.workspace).entries()[self.began_at :]
-                if (each.kind, each.run, each.data) == ("analysis", self.run, self.data)
+                for each in Ledger(self.workspace).entries(run=self.run, data=self.data)
+                if each.kind == "analysis" and each.sequence >= self.began_at
             )
         return sha256 in self._known
 

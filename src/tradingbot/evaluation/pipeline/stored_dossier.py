@@ -64,10 +64,11 @@ def _noted_sha256(run: RunDirectory, workspace: Path) -> str | None:
 
     Entries before the run began are of another that had its name.
     """
+    began = began_at(run.path)
     noted = [
         each.config_hash
-        for each in Ledger(workspace).entries()[began_at(run.path) :]
-        if each.kind == "dossier" and each.run == run.id
+        for each in Ledger(workspace).entries(run=run.id)
+        if each.kind == "dossier" and each.sequence >= began
     ]
     return noted[-1] if noted else None
 

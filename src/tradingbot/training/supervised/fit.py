@@ -17,7 +17,7 @@ from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.evaluation.statistics.policy_intervals import interval_of
 from tradingbot.features.causality.prover import ProofPlan, prove_causal
 from tradingbot.features.causality.subject import CausalityReport
-from tradingbot.runs.ledger import Ledger
+from tradingbot.runs.receipt import RECEIPT_FILE
 from tradingbot.runs.record import content_sha256
 from tradingbot.runs.requirement import installed_version
 from tradingbot.supervised import Classifier, FitConfig, FittedModel, build_classifier, fit_model
@@ -103,9 +103,8 @@ def train_model(
         ),
         versions=_versions(),
     )
-    saved = save_model(folder, fitted.model, manifest)
-    Ledger(workspace).write_receipt(folder / request.name, counted)
-    return saved
+    receipt = {RECEIPT_FILE: counted.receipt.line}
+    return save_model(folder, fitted.model, manifest, beside=receipt)
 
 
 def prove_model(

@@ -103,6 +103,41 @@ def test_run_without_readable_record_is_listed_and_verify_says_what_is_wrong(
     assert "id of one run" not in shown.err
 
 
+@pytest.mark.parametrize("damage", ["edited", "missing"])
+def test_verify_reads_every_file_that_the_run_recorded(call, first, damage: str) -> None:
+    files = ("run.json", "metrics.jsonl", "evaluations.jsonl")
+    first.store_status(first.finished_status(files, at=NOW, update=2, steps=200))
+    assert call("runs", "verify", "first").code == 0
+    journal = first.journal_path("metrics")
+    if damage == "edited":
+        journal.write_text(journal.read_text().replace("9.0", "8.0"))
+    else:
+        journal.unlink()
+
+    answer = call("runs", "verify", "first", "--json")
+
+    assert (answer.code, answer.document["whole"]) == (1, False)
+    said = {"edited": "metrics.jsonl: other content", "missing": "metrics.jsonl: missing"}[damage]
+    assert answer.document["problems"] == [said]
+    assert f"run is damaged: {said}" in call("runs", "verify", "first").out
+    shown = call("runs", "show", "first")
+    assert (shown.code, "as training left them" in shown.err) == (2, True)
+
+
+def test_verify_compares_journals_of_an_unfinished_run_with_its_checkpoint(call, second) -> None:
+    with Journal(second.journal_path("metrics")) as journal:
+        journal.append({"update": 1})
+        save_checkpoint(second, "last", 3, content(3.0, journals={"metrics": journal.mark()}))
+        journal.append({"update": 2})  # after the checkpoint: cut off when the run is resumed
+    assert call("runs", "verify", "second").code == 0
+
+    second.journal_path("metrics").write_text("")
+
+    assert call("runs", "verify", "second", "--json").document["problems"] == [
+        "metrics.jsonl: 13 bytes short"
+    ]
+
+
 def test_list_breaks_no_run_id(call, workspace) -> None:
     name = "20260105-123000-direct-0123456789-with-a-long-name-of-many-words-in-it-1234"
     make_run(workspace / "runs", name)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fixtures.sealed_runs import edit_json, reseal
 from fixtures.tiny_training import tiny_config
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError, DataError, StorageError
@@ -19,9 +20,12 @@ from tradingbot.evaluation.backtest.baselines import baseline
 from tradingbot.learning.playing import play
 from tradingbot.market.costs import CostProfile
 from tradingbot.runs import RunDirectory, latest_good
+from tradingbot.runs.ledger import LEDGER_FILE
+from tradingbot.runs.recorded_files import file_problems
 from tradingbot.training.preparation import prepare_training_setup
 from tradingbot.training.session import begin_run
 from tradingbot.training.setup import part_task
+from tradingbot.training.trial_ledger import require_counted
 
 UNSHRUNK: dict[str, object] = {"validation__shrink": False}
 LEARNERS: dict[str, dict[str, object]] = {
@@ -124,9 +128,8 @@ def test_run_that_cannot_be_judged_is_refused(evaluated_workspace: Path, tmp_pat
     with pytest.raises(ConfigError, match=r"finished to be evaluated, was halted: NaN everywhere"):
         open_evaluated_run("halted", tmp_path)
 
-    record = json.loads((runs / "other" / "run.json").read_text())
-    record["data"]["data_sha256"] = "0" * 64
-    (runs / "other" / "run.json").write_text(json.dumps(record))
+    data = json.loads((runs / "other" / "run.json").read_text())["data"]
+    reseal(runs / "other", data={**data, "data_sha256": "0" * 64})
     with pytest.raises(ConfigError, match=r"data that it learned from.*0{12}"):
         open_evaluated_run("other", tmp_path)
 
@@ -138,3 +141,99 @@ def test_run_that_cannot_be_judged_is_refused(evaluated_workspace: Path, tmp_pat
     shutil.rmtree(runs / "bare" / "checkpoints")
     with pytest.raises(StorageError, match="checkpoint"):
         open_evaluated_run("bare", tmp_path)
+
+
+@pytest.fixture
+def copy(evaluated_workspace: Path, tmp_path: Path) -> Path:
+    """The finished run in a workspace of its own."""
+    return Path(shutil.copytree(evaluated_workspace / "runs" / "tiny", tmp_path / "runs" / "tiny"))
+
+
+READ_BY_VERDICTS = (
+    *("run.json", "result.json", "metrics.jsonl", "recorder.jsonl", "evaluations.jsonl"),
+    *("preparation.jsonl", "checkpoints/*-selected/manifest.json"),
+)
+
+
+def flip_bit(content: bytes) -> bytes:
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("file", "damage"),
+    [
+        (file, damage)
+        for file in READ_BY_VERDICTS
+        for damage in ("missing", "longer", "link", "empty", "cut", "bit")
+        if file != "preparation.jsonl" or damage in ("missing", "longer", "link")  # it is empty
+    ],
+)
+def test_every_file_that_a_verdict_reads_must_be_as_training_left_it(
+    copy: Path, file: str, damage: str
+) -> None:
+    """T05 and M05 of every file of a run."""
+    (path,) = copy.glob(file)
+    content = path.read_bytes()
+    damages = {
+        "empty": b"",
+        "cut": content[: len(content) // 2],
+        "bit": flip_bit(content) if content else b"",
+        "longer": content + b"{}\n",
+    }
+    path.unlink()
+    if damage == "link":
+        elsewhere = copy.parent / "elsewhere"
+        elsewhere.write_bytes(content)
+        path.symlink_to(elsewhere)
+    elif damage != "missing":
+        path.write_bytes(damages[damage])
+
+    if file == "run.json" and damage in ("missing", "empty", "cut", "bit", "longer"):
+        with pytest.raises(StorageError):
+            RunDirectory.open(copy)
+        return
+    problems = file_problems(RunDirectory.open(copy))
+    assert [each.split(":")[0] for each in problems] == [str(path.relative_to(copy))]
+    with pytest.raises(StorageError, match=f"as training left them, was {path.relative_to(copy)}"):
+        open_evaluated_run("tiny", copy.parents[1])
+
+
+def test_status_that_was_edited_is_refused(copy: Path) -> None:
+    edit_json(copy / "status.json", files={})
+    with pytest.raises(StorageError, match="edited"):
+        open_evaluated_run("tiny", copy.parents[1])
+
+
+def test_run_sealed_again_after_an_edit_is_refused_by_the_ledger(
+    copy: Path, evaluated_workspace: Path
+) -> None:
+    workspace = copy.parents[1]
+    shutil.copy(evaluated_workspace / LEDGER_FILE, workspace)
+    require_counted(RunDirectory.open(copy), workspace)
+
+    edit_json(copy / "result.json", trading_agents=[])
+    reseal(copy)
+
+    assert file_problems(RunDirectory.open(copy)) == ()
+    with pytest.raises(StorageError, match="status that its result in the ledger names"):
+        require_counted(RunDirectory.open(copy), workspace)
+
+    content = json.loads((copy / "status.json").read_text()) | {"version": 1, "files": {}}
+    (copy / "status.json").write_text(json.dumps({**content, "sha256": ""}))
+    with pytest.raises(StorageError, match="status that its result in the ledger names"):
+        require_counted(RunDirectory.open(copy), workspace)
+
+
+def test_journals_of_a_run_of_version_1_are_compared_with_its_checkpoint(copy: Path) -> None:
+    content = json.loads((copy / "status.json").read_text()) | {"version": 1}
+    del content["files"], content["sha256"]
+    (copy / "status.json").write_text(json.dumps(content))
+    assert open_evaluated_run("tiny", copy.parents[1]).run.id == "tiny"
+
+    journal = copy / "recorder.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    for damaged in (b"".join(lines[:-1]), b"".join(lines) + lines[-1]):
+        journal.write_bytes(damaged)
+        with pytest.raises(StorageError, match=r"recorder\.jsonl"):
+            open_evaluated_run("tiny", copy.parents[1])

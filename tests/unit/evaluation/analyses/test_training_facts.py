@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from fixtures.sealed_runs import edit_json, reseal
 from tradingbot.app.cli.application import run
 from tradingbot.data.universes import load_universe
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
@@ -121,6 +122,7 @@ def test_update_that_left_nan_is_counted(alone: EvaluatedRun) -> None:
     rows = [json.loads(line) for line in journal.read_text().splitlines()]
     rows[3]["metrics"]["guard/finite"] = 0.0
     journal.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    reseal(alone.run.path)
 
     facts = gather_training_facts(alone)
 
@@ -141,26 +143,43 @@ def test_accuracy_is_the_mean_over_tasks_at_the_last_score(alone: EvaluatedRun) 
     ]
     journal = alone.run.journal_path("preparation")
     journal.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    reseal(alone.run.path)
 
     assert gather_training_facts(alone).auxiliary_accuracy_frac == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize(
     ("weights", "seed", "found"),
-    [("same", 5, (1, 0)), ("other", 5, (1, 1)), ("other", 6, (0, 0)), (None, 5, (0, 0))],
+    [("same", 5, (1, 0)), ("other", 5, (1, 1)), ("other", 6, (0, 0)), ("none yet", 5, (0, 0))],
 )
 def test_runs_that_asked_for_the_same_training_are_compared_by_their_weights(
-    alone: EvaluatedRun, weights: str | None, seed: int, found: tuple[int, int]
+    alone: EvaluatedRun, weights: str, seed: int, found: tuple[int, int]
 ) -> None:
     path = Path(shutil.copytree(alone.run.path, alone.run.path.parent / "again"))
-    record = json.loads((path / "run.json").read_text())
-    (path / "run.json").write_text(json.dumps({**record, "id": "again", "seeds": {"root": seed}}))
-    result = json.loads((path / "result.json").read_text())
     if weights == "other":
-        (path / "result.json").write_text(json.dumps({**result, "final_weights_sha256": "f" * 64}))
-    if weights is None:
+        edit_json(path / "result.json", final_weights_sha256="f" * 64)
+    reseal(path, id="again", seeds={"root": seed})
+    if weights == "none yet":
         (path / "result.json").unlink()
+        again = RunDirectory.open(path)
+        again.write_status("interrupted", at=datetime.now(UTC), update=3, steps=9)
 
     facts = gather_training_facts(alone)
 
     assert (facts.equal_runs, facts.equal_runs_that_differ) == found
+
+
+@pytest.mark.parametrize("damage", ["edited", "missing"])
+def test_equal_run_whose_result_cannot_be_trusted_is_one_that_differs(
+    alone: EvaluatedRun, damage: str
+) -> None:
+    path = Path(shutil.copytree(alone.run.path, alone.run.path.parent / "again"))
+    reseal(path, id="again")
+    if damage == "edited":
+        edit_json(path / "result.json", decision="as it was learned, and more")
+    else:
+        (path / "result.json").unlink()
+
+    facts = gather_training_facts(alone)
+
+    assert (facts.equal_runs, facts.equal_runs_that_differ) == (1, 1)

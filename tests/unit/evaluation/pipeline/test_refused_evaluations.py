@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from fixtures.sealed_runs import reseal
 from fixtures.tiny_evaluation import tiny_evaluation
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError, DataError, StorageError, UserError
@@ -106,10 +107,8 @@ def test_run_that_is_not_finished_is_refused(workspace: Path) -> None:
 
 
 def test_run_on_other_data_is_refused(workspace: Path) -> None:
-    path = run_folder(workspace) / "run.json"
-    record = json.loads(path.read_text())
-    record["data"]["data_sha256"] = "0" * 64
-    path.write_text(json.dumps(record))
+    data = json.loads((run_folder(workspace) / "run.json").read_text())["data"]
+    reseal(run_folder(workspace), data={**data, "data_sha256": "0" * 64})
 
     refuse(workspace, ConfigError, "data that it learned from")
 
@@ -151,10 +150,13 @@ def test_damaged_result_and_journal_are_refused(workspace: Path) -> None:
     journal = RunDirectory.open(run_folder(workspace)).journal_path("recorder")
     whole = journal.read_bytes()
     journal.write_bytes(b"{\n" + whole)
+    refuse(workspace, StorageError, "recorder.jsonl")
+    reseal(run_folder(workspace))
     refuse(workspace, StorageError, "line 1 is no JSON")
     journal.write_bytes(whole)
 
     (run_folder(workspace) / "result.json").write_text("{")
+    reseal(run_folder(workspace))
     refuse(workspace, StorageError, "readable result")
 
 
