@@ -136,8 +136,8 @@ def _require_noted_status(run: RunDirectory, entries: Sequence[Entry], workspace
             "a finished run must have the status that its result in the ledger names",
             was="another one",
             where=f"{run.path / STATUS_FILE}, {workspace / LEDGER_FILE}",
-            remedy="Restore the run from a copy, or train again: the same seed gives the same "
-            "result",
+            remedy="Restore the run from a copy, or let training judge its weights again: "
+            f"tradingbot train --resume {run.id}",
         )
 
 
