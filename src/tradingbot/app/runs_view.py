@@ -14,7 +14,7 @@ from tradingbot.runs import DataIdentity, RunDirectory, config_differences, list
 from tradingbot.runs.directory import RECORD_FILE, STATUS_FILE
 from tradingbot.runs.loading import checkpoint_folders, load_checkpoint, update_of
 from tradingbot.runs.manifest import read_manifest
-from tradingbot.runs.recorded_files import file_problems
+from tradingbot.runs.verification import file_problems
 from tradingbot.training.result_file import RESULT_FILE, TrainResult, read_result
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from tradingbot.data.atomic import atomic_directory
 from tradingbot.runs import Journal, RunDirectory, save_checkpoint
 from tradingbot.runs.ledger import Ledger, Trial
 from tradingbot.runs.receipt import RECEIPT_FILE, read_receipts
-from tradingbot.runs.recorded_files import file_problems
+from tradingbot.runs.verification import file_problems
 from tradingbot.training.checkpoint_writer import JOURNALS
 from tradingbot.training.conclusion import conclude_training
 from tradingbot.training.result_file import TrainResult, read_result

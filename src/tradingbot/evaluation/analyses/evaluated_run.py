@@ -22,7 +22,7 @@ from tradingbot.evaluation.backtest import (
 )
 from tradingbot.market.costs import CostProfile
 from tradingbot.runs import RunDirectory, find_run
-from tradingbot.runs.recorded_files import require_files
+from tradingbot.runs.verification import require_files
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
 from tradingbot.training.data import TrainingData, open_data

@@ -21,7 +21,7 @@ from tradingbot.learning.playing import play
 from tradingbot.market.costs import CostProfile
 from tradingbot.runs import RunDirectory, latest_good
 from tradingbot.runs.ledger import LEDGER_FILE
-from tradingbot.runs.recorded_files import file_problems
+from tradingbot.runs.verification import file_problems
 from tradingbot.training.preparation import prepare_training_setup
 from tradingbot.training.session import begin_run
 from tradingbot.training.setup import part_task
