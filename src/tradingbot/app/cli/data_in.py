@@ -191,6 +191,7 @@ def _store(
 ) -> None:
     """Ingest what a source delivers and say what was stored; options are those of `ingest`."""
     from tradingbot.data.ingest import ingest
+    from tradingbot.data.sources.vendor_source import SYMBOLS_WITHOUT_BARS
     from tradingbot.data.store import BarStore
 
     with progress_bar("bars") as progress:
@@ -209,6 +210,9 @@ def _store(
         ("quarantined", f"{manifest.quarantined_rows:,} rows"),
     ]
     print_table("Stored", ["", ""], rows)
+    without = manifest.provenance.detail.get(SYMBOLS_WITHOUT_BARS)
+    if without:
+        print_note(f"warning: left out, since the vendor has no bar of them: {without}")
     for code, found in _by_code(ingested.findings).items():
         print_note(
             f"{found[0].severity.value}: {sum(f.count for f in found):,} × {code}: "

@@ -197,7 +197,7 @@ def download(
 
     Raises:
         ConfigError: If a piece reaches into the future.
-        SourceError: From the wire; or as soon as a symbol turns out to have no bar at all.
+        SourceError: From the wire; or if no symbol has a bar. One that has none is left out.
     """
     today = clock.now().date()
     late = [chunk for chunk in chunks if chunk.last > today]
@@ -206,20 +206,20 @@ def download(
             "end must not lie in the future", was=late[0].last, remedy=f"Use --end {today}"
         )
     frames: list[pl.DataFrame] = []
-    rows_by_symbol = dict.fromkeys((chunk.symbol for chunk in chunks), 0)
     for finished, chunk in enumerate(chunks):
         progress(finished, len(chunks), str(chunk))
         rows = _obtain(chunk, wire, cache, clock)
-        rows_by_symbol[chunk.symbol] += rows.height
         frames.append(rows.select(pl.lit(chunk.symbol).alias("symbol"), pl.all()))
-        is_last = finished + 1 == len(chunks) or chunks[finished + 1].symbol != chunk.symbol
-        if is_last and not rows_by_symbol[chunk.symbol]:
-            rule = "every symbol must have a bar in the range"
-            where = f"{chunks[0].first} … {chunks[-1].last}"
-            remedy = "Correct the symbol or the range; what was fetched is kept"
-            raise SourceError(rule, was=f"none of {chunk.symbol}", where=where, remedy=remedy)
     progress(len(chunks), len(chunks), "complete")
-    return pl.concat(frames)
+    found = pl.concat(frames)
+    if found.is_empty():
+        raise SourceError(
+            "a symbol must have a bar in the range",
+            was=f"none of {', '.join(sorted({chunk.symbol for chunk in chunks})[:5])}",
+            where=f"{chunks[0].first} … {chunks[-1].last}",
+            remedy="Correct the symbols or the range",
+        )
+    return found
 
 
 def _obtain(chunk: DownloadChunk, wire: Wire, cache: ChunkCache, clock: Clock) -> pl.DataFrame:

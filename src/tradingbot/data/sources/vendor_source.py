@@ -19,6 +19,9 @@ from tradingbot.domain.errors import ConfigError, MissingExtraError
 from tradingbot.domain.seeding import stream
 from tradingbot.domain.timeframe import Timeframe
 
+SYMBOLS_WITHOUT_BARS = "symbols_without_bars"
+"""What a provenance calls symbols that were asked for and have no bar."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class VendorSettings:
@@ -64,7 +67,8 @@ class VendorSource(ABC):
         Raises:
             ConfigError: If the range ends in the future.
             MissingExtraError: If the vendor's package is not installed.
-            SourceError: If the vendor refuses, keeps failing, or has no bar of a symbol.
+            SourceError: If the vendor refuses, keeps failing, or has no bar of any symbol; symbols
+                without bars are left out and named in the provenance.
         """
         request, settings, clock = self._request, self._own_settings, self._clock
         asked = self._vendor_timeframe()
@@ -79,9 +83,11 @@ class VendorSource(ABC):
         session = to_session_bars(
             rows, calendar, request.timeframe, request.grid, vendor_timeframe=asked
         )
+        without = sorted({*request.symbols} - {*rows["symbol"]})
+        left_out = {SYMBOLS_WITHOUT_BARS: ", ".join(without)} if without else {}
         provenance = Provenance(
             provider=self.id,
-            detail={**self._detail(), **session.left_out},
+            detail={**self._detail(), **session.left_out, **left_out},
             timeframe=str(request.timeframe),
             grid=request.grid,
             calendar=request.calendar,

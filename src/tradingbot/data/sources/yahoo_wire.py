@@ -30,6 +30,7 @@ _VENDOR = Vendor(
     refused_remedy="Run the command again later, or use --source alpaca",
     request_remedy="Correct the symbol or the range (hourly bars reach back 730 days)",
 )
+_NOT_FOUND = 404
 _CHART = "/v8/finance/chart/"
 _SAME_LENGTH = {"60m": {"60m", "1h"}, "1h": {"60m", "1h"}}
 
@@ -73,7 +74,8 @@ class YahooWire:
                 },
                 timeout=self._settings.timeout_s,
             )
-            require_success(reply, _VENDOR, where=where, now=self._patience.clock.now())
+            if reply.status_code != _NOT_FOUND:
+                require_success(reply, _VENDOR, where=where, now=self._patience.clock.now())
             return read_json(reply)
 
         body = self._patience.ask(send, vendor=_VENDOR.name, where=where)
@@ -85,8 +87,11 @@ class YahooWire:
         return rows.filter(pl.col("started_at").is_between(chunk.since, until, closed="left"))
 
     def _to_rows(self, chart: dict[str, Any], chunk: DownloadChunk) -> pl.DataFrame:
-        if chart.get("error"):
-            raise nonsense(_VENDOR, chart["error"]["description"], where=str(chunk))
+        error = chart.get("error")
+        if error and error.get("code") == "Not Found":  # unknown, delisted, or nothing in the range
+            return pl.DataFrame(schema=VENDOR_COLUMNS)
+        if error:
+            raise nonsense(_VENDOR, error["description"], where=str(chunk))
         result = chart["result"][0]
         self._require_asked_for(result["meta"], chunk)
         stamps = result.get("timestamp") or []
@@ -165,7 +170,7 @@ class _YahooSession(requests.Session[requests.Response]):
             is_slow = isinstance(e, requests.exceptions.Timeout)
             slow = f"no answer in {self._settings.timeout_s:g} s"
             raise TransientFailure(slow if is_slow else "the connection broke") from e
-        if is_chart and reply.status_code not in (401, 403):
+        if is_chart and reply.status_code not in (401, 403, _NOT_FOUND):
             require_success(reply, _VENDOR, where=self.where, now=self._patience.clock.now())
         return reply
 

@@ -143,18 +143,20 @@ def test_refusal_is_reported_at_once(
         assert "Set APCA_API_KEY_ID and APCA_API_SECRET_KEY" in str(caught.value)
 
 
-def test_unknown_symbol_is_named_and_ends_the_download_at_once(
+def test_symbol_without_bars_is_left_out_and_named(
     vendor: str, server: FaultyServer, tmp_path: Path
 ) -> None:
     request = DownloadRequest(("AAAA", "MSFT"), WEEK.start, WEEK.end)
-    with pytest.raises(SourceError, match="AAAA"):
-        make_source(vendor, server.url, tmp_path, request).fetch()
-    assert len(server.asked) == 1
+    fetched = make_source(vendor, server.url, tmp_path, request).fetch()
+    assert fetched.bars["symbol"].unique().to_list() == ["MSFT"]
+    assert fetched.provenance.detail["symbols_without_bars"] == "AAAA"
 
 
 def test_range_without_bars_is_refused(vendor: str, server: FaultyServer, tmp_path: Path) -> None:
     weekend = DownloadRequest(("AAPL",), date(2024, 12, 7), date(2024, 12, 8))
-    with pytest.raises(SourceError, match="every symbol must have a bar in the range"):
+    with pytest.raises(
+        SourceError, match="a symbol must have a bar in the range, was none of AAPL"
+    ):
         make_source(vendor, server.url, tmp_path, weekend).fetch()
 
 
