@@ -1,6 +1,6 @@
 """Where output goes: results to stdout (tables for people, JSON for machines), the rest to stderr.
 
-With `--json` stdout carries exactly one JSON document. Colour follows the terminal and `NO_COLOR`.
+With `--json` stdout carries exactly one JSON document, and an error is one on stderr. Colour follows the terminal and `NO_COLOR`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +23,22 @@ Progress = Callable[[int, int, str], None]
 
 _WIDTH_WITHOUT_TERMINAL = 120
 _SECONDS_BETWEEN_LINES = 15.0
+_SHORT_TEXT = 24
+"""Characters up to which a cell stays on one line."""
 
 
-def print_error(message: str) -> None:
-    """Say on stderr, in one line, what went wrong."""
-    _write_line(f"error: {message}")
+def print_error(message: str, *, details: Mapping[str, object] | None = None) -> None:
+    """Say on stderr, in one line, what went wrong.
+
+    Args:
+        message: In words.
+        details: The line is a JSON document `{"error": message, …}` with these keys; words alone
+            by default.
+    """
+    if details is None:
+        _write_line(f"error: {message}")
+    else:
+        _write_line(json.dumps({"error": message, **details}, ensure_ascii=False))
 
 
 def print_note(message: str) -> None:
@@ -62,6 +73,9 @@ def print_table(
 ) -> None:
     """Write a table for people to stdout; numbers are set to the right.
 
+    Where the screen is too narrow for all columns it goes on below, with the first column again:
+    no word is broken, and lines stay as they are read.
+
     Args:
         title: Stands above it.
         columns: Their names.
@@ -73,20 +87,60 @@ def print_table(
     from rich.text import Text
 
     body = [[_cell(value) for value in row] for row in rows]
-    table = Table(
-        title=Text(title), title_justify="left", caption=Text(caption) if caption else None
-    )
-    for index, name in enumerate(columns):
-        numeric = bool(body) and all(row[index][1] for row in body)
-        table.add_column(
-            Text(name),
-            justify="right" if numeric else "left",
-            overflow="fold",
-            no_wrap=name in unbroken,
+    screen = _console(sys.stdout)
+    widths = [
+        _needed_width([name, *(row[index][0] for row in body)], whole=name in unbroken)
+        for index, name in enumerate(columns)
+    ]
+    groups = _column_groups(widths, screen.width)
+    for number, group in enumerate(groups):
+        is_last = number == len(groups) - 1
+        table = Table(
+            title=None if number else Text(title),
+            title_justify="left",
+            caption=Text(caption) if caption and is_last else None,
         )
-    for row in body:
-        table.add_row(*(Text(text) for text, _ in row))
-    _console(sys.stdout).print(table)
+        for index in group:
+            numeric = bool(body) and all(row[index][1] for row in body)
+            table.add_column(
+                Text(columns[index]),
+                justify="right" if numeric else "left",
+                overflow="fold",
+                no_wrap=columns[index] in unbroken,
+            )
+        for row in body:
+            table.add_row(*(Text(row[index][0]) for index in group))
+        screen.print(table)
+
+
+def _needed_width(texts: Sequence[str], *, whole: bool) -> int:
+    """Return the columns of the screen that texts need: short ones whole, long ones their words."""
+    from rich.cells import cell_len
+
+    lines = max((cell_len(line) for text in texts for line in text.splitlines()), default=0)
+    if whole or lines <= _SHORT_TEXT:
+        return lines
+    words = max((cell_len(word) for text in texts for word in text.split()), default=0)
+    return max(words, _SHORT_TEXT)
+
+
+def _column_groups(widths: Sequence[int], screen: int) -> list[list[int]]:
+    """Share columns out to tables that fit the screen, each with the first column.
+
+    Example:
+        >>> _column_groups([10, 20, 20, 20], 60)
+        [[0, 1, 2], [0, 3]]
+    """
+    groups: list[list[int]] = [[0]]
+    for index in range(1, len(widths)):
+        taken = [widths[each] for each in (*groups[-1], index)]
+        # Three characters stand between two columns, two more at either end.
+        fits = sum(taken) + 3 * len(taken) + 1 <= screen
+        if fits or len(groups[-1]) == 1:
+            groups[-1].append(index)
+        else:
+            groups.append([0, index])
+    return groups
 
 
 @contextmanager
@@ -106,9 +160,11 @@ def progress_bar(label: str) -> Iterator[Progress]:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}", markup=False),
     )
+    time_left = _TimeLeft()
     with Progress(*columns, console=_console(sys.stderr), transient=True) as bars:
-        task = bars.add_task(label, total=None)
+        task = bars.add_task(label, total=None, left="")
 
         def report(finished: int, total: int, step: str) -> None:
             bars.update(
@@ -116,6 +172,7 @@ def progress_bar(label: str) -> Iterator[Progress]:
                 completed=finished,
                 total=total or None,
                 description=f"{label}: {step}" if step else label,
+                left=time_left.words(finished, total),
             )
 
         yield report
@@ -123,15 +180,34 @@ def progress_bar(label: str) -> Iterator[Progress]:
 
 def _occasional_lines(label: str) -> Progress:
     """Report to logs and pipes: nothing for quick work, then a line every so often."""
-    last = time.monotonic()
+    last, time_left = time.monotonic(), _TimeLeft()
 
     def report(finished: int, total: int, step: str) -> None:
         nonlocal last
+        left = time_left.words(finished, total)
         if time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
             last = time.monotonic()
-            print_note(f"{label}: {finished} of {total or '?'} {step}".rstrip())
+            words = f"{label}: {finished} of {total or '?'} {step}".rstrip()
+            print_note(f"{words}; {left}" if left else words)
 
     return report
+
+
+class _TimeLeft:
+    """Says how long work will still take, by what was finished since it was first asked."""
+
+    def __init__(self) -> None:
+        self._start: tuple[float, int] | None = None
+
+    def words(self, finished: int, total: int) -> str:
+        """Return `about 3 min left`; nothing before something was finished."""
+        if self._start is None:
+            self._start = (time.monotonic(), finished)
+        began, before = self._start
+        if finished <= before or finished >= total:
+            return ""
+        left = (time.monotonic() - began) / (finished - before) * (total - finished)
+        return f"about {left:.0f} s left" if left < 90.0 else f"about {left / 60.0:.0f} min left"
 
 
 def _cell(value: object) -> tuple[str, bool]:

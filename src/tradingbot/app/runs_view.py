@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tradingbot.domain.errors import StorageError
+from tradingbot.domain.errors import StorageError, UserError
 from tradingbot.runs import DataIdentity, RunDirectory, config_differences, list_runs
 from tradingbot.runs.directory import RECORD_FILE, STATUS_FILE
 from tradingbot.runs.loading import checkpoint_folders, load_checkpoint, update_of
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tradingbot.networks.parameters import ParameterReport
 
 METRICS, EVALUATIONS = "metrics", "evaluations"
+NOT_EVALUATED = "not evaluated yet"
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,10 @@ class RunLine:
     steps: int | None = None
     score: float | None = None
     """Of the newest checkpoint: mean of the single agents' Sharpe ratios on the first half of
-    validation."""
+    validation; None where validation lets no agent trade."""
+    agents: int | None = None
+    trading_agents: int | None = None
+    """Agents that validation lets trade; None where the run has not ended."""
     data: str = ""
     problem: str | None = None
     """Why it cannot be read."""
@@ -145,6 +150,23 @@ def result_of(run: RunDirectory) -> TrainResult | None:
     return read_result(run.path) if (run.path / RESULT_FILE).is_file() else None
 
 
+def verdict_of(run: RunDirectory, workspace: Path) -> str:
+    """Return the verdict of a run's dossier by the product's gates, and why there is none."""
+    from tradingbot.evaluation.pipeline.stored_dossier import (
+        DOSSIER_FILE,
+        EVALUATION_FOLDER,
+        judge_run,
+    )
+
+    if not (run.path / EVALUATION_FOLDER / DOSSIER_FILE).is_file():
+        return NOT_EVALUATED
+    try:
+        memo = judge_run(run, workspace, "product")
+    except UserError as e:
+        return f"none: {e}"
+    return f"{memo.verdict}: {memo.headline}"
+
+
 def parameters_of(run: RunDirectory) -> ParameterReport | None:
     """Return what a run's agents weigh; None where it was made by an older version."""
     from tradingbot.networks.parameters import ParameterReport  # brings torch: seconds
@@ -192,6 +214,7 @@ def _line(folder: Path) -> RunLine:
     except StorageError:
         return RunLine(folder.name, "damaged", problem="; ".join(record_problems(folder)))
     newest = checkpoints[-1].metrics if checkpoints else None
+    trading = _trading_agents(run)
     return RunLine(
         id=run.id,
         state=state_of(run),
@@ -199,9 +222,19 @@ def _line(folder: Path) -> RunLine:
         created_at=record.created_at,
         update=status.update,
         steps=status.steps,
-        score=(newest or {}).get("score"),
+        score=None if trading == 0 else (newest or {}).get("score"),
+        agents=len(record.data.agents),
+        trading_agents=trading,
         data=describe_data(record.data),
     )
+
+
+def _trading_agents(run: RunDirectory) -> int | None:
+    """Count the agents that trade; None where the run has no readable result."""
+    with suppress(StorageError):
+        result = result_of(run)
+        return None if result is None else len(result.trading_agents)
+    return None
 
 
 def _checkpoint_line(folder: Path, *, verify: bool) -> CheckpointLine:

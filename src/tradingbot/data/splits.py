@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tradingbot.data.calendar import closing_day
 from tradingbot.domain.errors import ConfigError, DataError
+from tradingbot.domain.period import Period
 
 TimeArray = NDArray[np.datetime64]
 
@@ -136,6 +137,22 @@ class Split:
             IndexRange(self.test.stop, self.length),
         )
         return tuple(cut for cut in cuts if len(cut))
+
+    def periods(self, closed_at: TimeArray) -> dict[str, Period]:
+        """Return the days of each part: train, validation, test.
+
+        Args:
+            closed_at: (T,) closing times of the grid, UTC.
+        """
+        parts = {"train": self.train, "validation": self.validation, "test": self.test}
+        days = {
+            name: closing_day(closed_at[[part.start, part.stop - 1]].astype("datetime64[us]"))
+            for name, part in parts.items()
+        }
+        return {
+            name: Period(str(first), str(last), len(parts[name]))
+            for name, (first, last) in days.items()
+        }
 
     def use_of(self, bars: IndexRange) -> Literal["learned", "chosen", "earlier", "none"]:
         """Say what the bars served for: the strongest use that any of them had.

@@ -40,7 +40,7 @@ class GoalRules(CheckedFields):
     return_range_frac: tuple[float, float] = (0.0, 0.02)
     """Desired return is drawn uniformly from here: at least that much."""
     drawdown_range_frac: tuple[float, float] = (0.005, 0.05)
-    """Desired largest drawdown is drawn uniformly from here: at most that much."""
+    """Desired max drawdown is drawn uniformly from here: at most that much."""
     reward: GoalReward = "sparse"
     """`sparse`: 0 where the goal is met now, else −1. `dense`: minus what is missing, each part in
     units of its range's upper end, −1 at the least."""
@@ -99,7 +99,7 @@ class GoalEnv(gym.Env[GoalObservation, Any]):
     ## Observation space
 
     A dict of float32: `observation`, the flat row of `TradingEnv`; `achieved_goal` (2,) and
-    `desired_goal` (2,): return since the episode began and largest drawdown so far, both fractions.
+    `desired_goal` (2,): return since the episode began and max drawdown so far, both fractions.
 
     ## Rewards
 

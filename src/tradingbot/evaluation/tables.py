@@ -78,11 +78,16 @@ def _of_part(part: PartPerformance, records: Iterable[Any]) -> list[Row]:
 
 
 def _worths(part: PartPerformance) -> list[Row]:
-    """Return a row per day: the worth of each policy; empty where a policy has no such day."""
+    """Return a row per day: the worth of each policy; empty where a policy has no such day.
+
+    Worths are at the end of the day; 1 at the start of the first, which has no row of its own.
+    """
+    begins_twice = part.days[:1] == part.days[1:2]
     return [
         {"part": part.part, "day": day}
         | {row.policy: row.equity[place] for row in part.policies if place < len(row.equity)}
         for place, day in enumerate(part.days)
+        if place or not begins_twice
     ]
 
 

@@ -14,6 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tradingbot.data.sealed_record import SealedRecord
 
+from tradingbot.domain.period import Period
+
 RunState = Literal["running", "finished", "interrupted", "failed", "halted"]
 
 
@@ -77,6 +79,8 @@ class RunRecord(SealedRecord):
     """Run whose weights this one began with."""
     parameters: dict[str, int] = Field(default_factory=dict)
     """Counts of `networks.parameters.ParameterReport`; empty in runs of older versions."""
+    periods: dict[str, Period] = {}
+    """Days of train, validation and test; empty in runs of older versions."""
 
 
 class Resumption(StoredModel):
@@ -136,6 +140,8 @@ class RunPlan:
     parent: str | None = None
     parameters: Mapping[str, int] = field(default_factory=dict)
     """What agents weigh; see `RunRecord.parameters`."""
+    periods: Mapping[str, Period] = field(default_factory=dict)
+    """See `RunRecord.periods`."""
 
 
 def content_sha256(content: object) -> str:

@@ -23,6 +23,8 @@ OLD_KEYS = {
     "learner.sac.target_spread": "target_normalised_entropy",
 }
 """Until entropies were called by their name; see `configuration.files`."""
+_DIVISION = ("by", "train", "validation", "test", "train_from")
+"""Keys of `splits` that say where parts end; the others say how far they are apart."""
 
 
 def load_train_config(
@@ -34,13 +36,17 @@ def load_train_config(
         reference: Name of a preset, or a .yaml file.
         overrides: Dotted key → value, e.g. `budget.n_envs` → 4; they go before what files say.
 
+    Dates in a preset are those of its own market. Where a dataset is named, they are left out and
+    its bars are divided by ratio, unless one of `splits.by`, `train`, `validation`, `test` or
+    `train_from` is said elsewhere: `splits.by=date` asks for the preset's dates.
+
     Raises:
         ConfigError: Naming file and line, rule, value and remedy of the first broken rule.
     """
     document, _ = read_merged(reference, preset_folder("training"), old_keys=OLD_KEYS)
     if overrides:
         document = merge(document, rename_old_keys(document_of_options(overrides), OLD_KEYS))
-    config = _checked(document)
+    config = _checked(_follow_dataset(document))
     check_budget(config, document.places)
     return config
 
@@ -61,6 +67,19 @@ def override_config(config: TrainConfig, overrides: Mapping[str, object]) -> Tra
     """
     base = Document(_with_dates(config.as_mapping()))
     return _checked(merge(base, rename_old_keys(document_of_options(overrides), OLD_KEYS)))
+
+
+def _follow_dataset(document: Document) -> Document:
+    """Leave out the dates of a packaged preset where a dataset is named."""
+    values, splits = document.values, document.values.get("splits")
+    if values.get("dataset") is None or not isinstance(splits, Mapping):
+        return document
+    said = [document.places[("splits", key)].file for key in _DIVISION if key in splits]
+    presets = preset_folder("training")
+    if splits.get("by") != "date" or any(file.parent != presets for file in said):
+        return document
+    kept = {key: value for key, value in splits.items() if key not in _DIVISION}
+    return Document({**values, "splits": kept}, document.places)
 
 
 def _checked(document: Document) -> TrainConfig:

@@ -19,6 +19,7 @@ from tradingbot.data.store import BarStore
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.data.universes import load_universe
 from tradingbot.domain.errors import DataError
+from tradingbot.domain.period import Period
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 from tradingbot.envs.build_world import world_from_market, world_from_panel
 from tradingbot.envs.synthetic_market import inputs_of_market
@@ -58,6 +59,11 @@ class TrainingData:
     identity: DataIdentity
     normaliser: dict[str, Tensor] = field(default_factory=dict)
     """Statistics of the scaler; empty where the market was generated in memory."""
+
+    @property
+    def periods(self) -> dict[str, Period]:
+        """Days of train, validation and test."""
+        return self.split.periods(self.whole.closed_at)
 
     @property
     def caveat(self) -> str:

@@ -203,6 +203,7 @@ def plan_run(config: TrainConfig, data: TrainingData) -> RunPlan:
         seed=config.seed,
         environment=describe_environment(str(choose_device(config.device))),
         git=git_state(),
+        periods=data.periods,
     )
 
 
@@ -246,6 +247,8 @@ def _train(run: RunDirectory, work: _Work, callbacks: SessionCallbacks) -> Sessi
 
 def _introduce(run: RunDirectory, work: _Work, callbacks: SessionCallbacks) -> None:
     callbacks.note(f"run {run.id}, seed {run.record.seeds['root']}")
+    for part, period in work.data.periods.items():
+        callbacks.note(f"{part}: {period}")
     parameters = work.setup.parameters
     callbacks.note(parameters.words)
     for complaint in parameters.complaints():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
+from tradingbot.app import console
 from tradingbot.app.console import as_json, print_json, print_table, progress_bar
 from tradingbot.domain.timeframe import BarGrid
 
@@ -73,6 +74,35 @@ def test_print_table_off_terminal_is_plain_and_literal(capsys: pytest.CaptureFix
     assert "–" in text
 
 
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_print_table_breaks_no_cell_on_a_narrow_screen(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setattr(console, "_WIDTH_WITHOUT_TERMINAL", width)
+    columns = [f"figure {number}" for number in range(8)]
+    cells = [f"{number}.25 [-{number}.50, {number}.75]" for number in range(8)]
+
+    print_table("T", ["policy", *columns], [("buy & hold", *cells)], caption="C")
+
+    lines = capsys.readouterr().out.splitlines()
+    text = "\n".join(lines)
+    assert max(map(len, lines)) <= width
+    assert all(each in text for each in (*columns, *cells))  # on one line each
+    assert text.count("buy & hold") == text.count("policy") > 1
+    assert (text.count("T\n"), lines[-1].strip()) == (1, "C")
+
+
+def test_progress_says_how_long_it_will_still_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter([0.0, 10.0, 300.0])
+    monkeypatch.setattr(console.time, "monotonic", lambda: next(now))
+    left = console._TimeLeft()
+
+    assert left.words(4, 10) == ""  # four were there before
+    assert left.words(5, 10) == "about 50 s left"
+    assert left.words(6, 10) == "about 10 min left"
+    assert left.words(10, 10) == ""
+
+
 def test_print_table_without_rows_shows_the_head(capsys: pytest.CaptureFixture[str]) -> None:
     print_table("T", ["name"], [])
 
@@ -107,7 +137,6 @@ def test_progress_bar_on_terminal_writes_to_stderr(
 
 
 def test_progress_shape_is_that_of_sources() -> None:
-    from tradingbot.app import console
     from tradingbot.data.sources import source
 
     assert console.Progress == source.Progress == Callable[[int, int, str], None]

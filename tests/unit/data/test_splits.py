@@ -37,6 +37,18 @@ def test_split_by_ratio_without_gap_is_70_15_15():
     assert split.dropped == ()
 
 
+def test_periods_name_the_days_of_each_part_by_the_close_of_their_bars():
+    hours = grid(24 * 20 + 1)[1:]  # the bar that closes at midnight belongs to the day before
+
+    periods = split_by_ratio(hours, ratios=(0.5, 0.25, 0.25), gap=NO_GAP).periods(hours)
+
+    assert {name: str(period) for name, period in periods.items()} == {
+        "train": "2024-01-01 … 2024-01-10, 240 bars",
+        "validation": "2024-01-11 … 2024-01-15, 120 bars",
+        "test": "2024-01-16 … 2024-01-20, 120 bars",
+    }
+
+
 def test_split_by_ratio_takes_purge_before_and_embargo_after_each_boundary():
     split = split_by_ratio(grid(200), gap=Gap(purge_bars=3, embargo_bars=2))
     assert (split.train, split.validation, split.test) == (

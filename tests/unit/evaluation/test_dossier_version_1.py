@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from fixtures.example_dossier import example_dossier
 from tradingbot.domain.errors import DataError
+from tradingbot.evaluation.dossier.codec import to_plain
 from tradingbot.evaluation.dossier.dossier import DOSSIER_FORMAT
 from tradingbot.evaluation.gates.gates_file import load_gates
 from tradingbot.evaluation.gates.memo import write_memo
@@ -38,6 +41,17 @@ def test_dossier_of_version_1_is_read_and_judged(tmp_path: Path) -> None:
     assert memo.verdict == "NO-GO"
     edge = next(each for each in memo.gates if each.gate == "edge/net")
     assert edge.interval == agents.net_bps_per_bar  # the one interval, not Newey and West's
+
+
+def test_dossier_of_format_2_is_read(tmp_path: Path) -> None:
+    content = to_plain(example_dossier())
+    del content["header"]["actions"]
+
+    dossier = read_dossier(run_with(tmp_path, json.dumps({**content, "format": 2})))
+
+    assert dossier == replace(
+        example_dossier(), header=replace(example_dossier().header, actions="")
+    )
 
 
 def test_policies_of_older_dossiers_have_the_names_of_today(tmp_path: Path) -> None:

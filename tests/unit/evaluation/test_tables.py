@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 from fixtures.example_dossier import bare_dossier, example_dossier, example_memo, strange_dossier
@@ -55,6 +56,21 @@ def test_equity_has_a_row_per_day_and_a_column_per_policy(tmp_path: Path) -> Non
     rows = rows_of(tmp_path / "tables" / "equity.csv")
     assert len(rows) == sum(len(part.days) for part in dossier.parts)
     assert float(rows[-1]["agents"]) == dossier.test.policies[0].equity[-1]
+
+
+def test_equity_has_no_day_twice(tmp_path: Path) -> None:
+    dossier = example_dossier()
+    test = dossier.test
+    twice = replace(
+        test,
+        days=(test.days[0], *test.days),
+        policies=tuple(replace(row, equity=(1.0, *row.equity)) for row in test.policies),
+    )
+    write_tables(replace(dossier, parts=(twice,)), example_memo(), tmp_path)
+
+    rows = rows_of(tmp_path / "tables" / "equity.csv")
+    assert [row["day"] for row in rows] == list(test.days)
+    assert float(rows[0]["agents"]) == test.policies[0].equity[0]
 
 
 def test_gates_that_were_not_measured_have_an_empty_figure(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tradingbot.app.demo.training import DEMO_PRESET
 from tradingbot.configuration.files import preset_folder
+from tradingbot.configuration.pipeline import SplitsConfig
 from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.schedules import constant
 from tradingbot.networks.encoders.catalogue import encoder_preset
@@ -40,6 +41,38 @@ def test_first_day_of_training_reads_back_from_what_a_run_keeps() -> None:
 
     assert again.splits.train_from == date(2020, 3, 1)
     assert again.config_hash == config.config_hash != load_train_config("prototype10").config_hash
+
+
+@pytest.mark.parametrize("preset", ["prototype10", "us143"])
+def test_dataset_is_divided_by_ratio_whatever_dates_a_preset_has(preset: str) -> None:
+    own = load_train_config(preset)
+
+    config = load_train_config(preset, {"dataset": "mine", "splits.purge_bars": 9})
+
+    assert own.splits.by == "date"
+    assert config.splits == SplitsConfig(purge_bars=9)
+
+
+@pytest.mark.parametrize(
+    "options", [{"splits.by": "date"}, {"splits.test": "2025-11-03"}, {"market.name": "noise"}]
+)
+def test_dates_of_a_preset_stay_where_they_are_asked_for(options: dict[str, object]) -> None:
+    dataset = {} if "market.name" in options else {"dataset": "mine"}
+
+    splits = load_train_config("prototype10", {**dataset, **options}).splits
+
+    assert (splits.by, splits.train) == ("date", date(2023, 12, 31))
+
+
+def test_dates_of_a_file_of_ones_own_hold_for_its_dataset(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("extends: prototype10\ndataset: mine\n")
+    assert load_train_config(path).splits == SplitsConfig()
+
+    path.write_text("extends: prototype10\ndataset: mine\nsplits: {train: 2023-06-30}\n")
+    assert load_train_config(path).splits.train == date(2023, 6, 30)
+    path.write_text("extends: prototype10\nsplits: {by: date}\n")
+    assert load_train_config(path, {"dataset": "mine"}).splits.train == date(2023, 12, 31)
 
 
 def test_presets_that_are_promised_exist() -> None:

@@ -22,12 +22,12 @@ from typer.main import get_command
 from tradingbot import __version__
 from tradingbot.app.cli.invocation import (
     Invocation,
+    bring_forward,
     find_workspace,
     invocation_of,
     is_debugging,
     take_plugins,
 )
-from tradingbot.app.console import print_error
 from tradingbot.domain.errors import TradingBotError
 from tradingbot.plugins.loading import load_installed, load_plugin
 
@@ -59,6 +59,7 @@ def build_application() -> typer.Typer:
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,
         add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
     application.callback()(_read_global_options)
     for noun, module in COMMAND_MODULES:
@@ -80,10 +81,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code. No exception leaves this function."""
-    invocation = Invocation(debug=is_debugging())
+    invocation = Invocation(debug=is_debugging(), as_json=_wants_json(arguments))
     try:
         rest, invocation.plugins = take_plugins(arguments)
-        code = _invoke(rest, invocation)
+        code = _invoke(bring_forward(rest), invocation)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
@@ -93,18 +94,18 @@ def run(arguments: Sequence[str]) -> int:
         # Files of ours are written through `data.atomic`, so a full disk here is stdout's.
         if e.errno == errno.ENOSPC:
             _forget_reader()
-            print_error("output must fit on its disk, was full. Free space or write elsewhere.")
+            invocation.print_error("output must fit on its disk, was full. Free space or write elsewhere.")
             return EXIT_USAGE
         return _admit_bug(e, invocation)
     except TradingBotError as e:
         _show_traceback(invocation)
-        print_error(invocation.with_workspace(str(e)))
+        invocation.print_error(invocation.with_workspace(str(e)), e)
     except typer.TyperException as e:
         message = " ".join(e.format_message().split())
         if message:  # empty where no arguments were given and the help has been shown
-            print_error(message + _hint(message, arguments))
+            invocation.print_error(message + _hint(message, arguments))
     except (KeyboardInterrupt, typer.Abort):
-        print_error("interrupted")
+        invocation.print_error("interrupted")
         return EXIT_INTERRUPTED
     except Exception as e:
         return _admit_bug(e, invocation)
@@ -174,14 +175,17 @@ def _read_global_options(
         load_installed()
 
 
+def _wants_json(arguments: Sequence[str]) -> bool:
+    words = list(arguments)
+    return "--json" in (words[: words.index("--")] if "--" in words else words)
+
+
 def _show_traceback(invocation: Invocation) -> None:
     if invocation.debug:
         traceback.print_exc(file=sys.stderr)
 
 
 def _hint(message: str, arguments: Sequence[str]) -> str:
-    if "No such option: --workspace" in message or "No such option: --debug" in message:
-        return " It goes before the noun: tradingbot --workspace FOLDER data list"
     if "does not match the formats '%Y-%m-%d'" in message:
         return " Write a day as e.g. 2025-01-31"
     # No comparison holds for it, so Typer names whichever end of the range it looks at first.
@@ -195,10 +199,10 @@ def _hint(message: str, arguments: Sequence[str]) -> str:
 def _admit_bug(error: Exception, invocation: Invocation) -> int:
     _show_traceback(invocation)
     text = " ".join(str(error).split())[:200]
-    print_error(
+    invocation.print_error(
         f"this is a bug in tradingbot {__version__}: {type(error).__name__}: {text}. "
         "Please report it with the command you ran and the output of the same command with "
-        "--debug after 'tradingbot' (or TRADINGBOT_DEBUG=1)."
+        "--debug (or TRADINGBOT_DEBUG=1)."
     )
     return EXIT_BUG
 

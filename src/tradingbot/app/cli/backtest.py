@@ -40,10 +40,16 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
         str | None, Option(help="Dataset with a proved panel, for rules without a run.")
     ] = None,
     market: Annotated[str | None, Option(help="Synthetic market, for rules without a run.")] = None,
-    part: Annotated[str, Option(help="Part of a run's split: train, validation or test.")] = "test",
+    part: Annotated[
+        str | None,
+        Option(
+            help="train, validation or test: of a run's split (test if left out), for rules alone "
+            "of the split that data split shows (all bars if left out)."
+        ),
+    ] = None,
     start: Annotated[
         datetime | None,
-        Option("--from", formats=["%Y-%m-%d"], help="First day, instead of --part."),
+        Option("--from", formats=["%Y-%m-%d"], help="First day, instead of a --part."),
     ] = None,
     end: Annotated[
         datetime | None, Option("--to", formats=["%Y-%m-%d"], help="Last day, included.")
@@ -130,8 +136,11 @@ def _flat(figures: backtests.BacktestFigures) -> dict[str, object]:
     return {**vars(figures.performance), **held_for}
 
 
-def _require_period(part: str, start: datetime | None, end: datetime | None) -> None:
-    if part not in ("train", "validation", "test"):
+def _require_period(part: str | None, start: datetime | None, end: datetime | None) -> None:
+    if part is not None and (start is not None or end is not None):
+        rule = "--part must stand without --from and --to"
+        raise ConfigError(rule, was="both", remedy="Leave the part or the days out")
+    if part not in (None, "train", "validation", "test"):
         rule = "--part must be train, validation or test"
         raise ConfigError(rule, was=repr(part), remedy="For other days, give --from and --to")
     if start is not None and end is not None and start > end:
@@ -204,7 +213,8 @@ def _print(figures: list[backtests.BacktestFigures]) -> None:
     code = f" Code of plugins: {', '.join(plugins)}." if plugins else ""
     word = "synthetic" if any(each.synthetic for each in figures) else "observed bars"
     caption = (
-        f"{first.label}; {first.bars:,} bars × {first.symbols} symbols; "
+        f"{first.label}; {first.first_day} … {first.last_day}, {first.bars:,} bars × "
+        f"{first.symbols} symbols; "
         f"{1e4 * first.costs.one_way_frac:.1f} bp of each fill; delay {first.delay_bars}. "
         f"{PERFORMANCE_NOTE}{code}"
     )

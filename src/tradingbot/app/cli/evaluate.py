@@ -18,6 +18,7 @@ from tradingbot.domain.errors import ConfigError
 
 if TYPE_CHECKING:
     from tradingbot.evaluation.dossier.dossier import Dossier
+    from tradingbot.evaluation.dossier.robustness import WalkForward
     from tradingbot.evaluation.pipeline.session import Evaluation
 
 app = typer.Typer()
@@ -162,6 +163,12 @@ def _show(found: Evaluation, *, as_json: bool) -> None:
     print_text(f"Report: {found.page}")
 
 
+def _windows(found: WalkForward) -> str:
+    traded, out = len(found.traded), len(found.windows) - len(found.traded)
+    more = f"; stayed out of {out} more" if out else ""
+    return f"{found.share_positive.estimate:.0%} of {traded} traded{more}"
+
+
 def _print_policies(dossier: Dossier) -> None:
     test = dossier.test
     word = "synthetic" if dossier.header.synthetic else "observed bars, simulated trading"
@@ -184,9 +191,7 @@ def _print_summary(dossier: Dossier) -> None:
         share = statistics.overfitting_probability
         rows.append(("probability of overfitting", f"{share:.0%}", "≤ 20 %"))
     if dossier.walk_forward is not None:
-        share = dossier.walk_forward.share_positive.estimate
-        count = len(dossier.walk_forward.windows)
-        rows.append(("profitable walk-forward windows", f"{share:.0%} of {count}", "≥ 70 %"))
+        rows.append(("profitable walk-forward windows", _windows(dossier.walk_forward), "≥ 70 %"))
     if dossier.regimes is not None:
         count = len(dossier.regimes.rows)
         rows.append(("regimes with a profit", f"{dossier.regimes.profitable} of {count}", "≥ 3"))

@@ -33,6 +33,9 @@ def judge_gates(
         list[Path] | None,
         Option(metavar="FILE", help="JSON of tradingbot bench; may be given again."),
     ] = None,
+    show_all: Annotated[
+        bool, Option("--all", help="Show every gate, not only required and failed ones.")
+    ] = False,
     show_metrics: Annotated[
         bool, Option("--metrics", help="List what a gate can ask for, and leave.")
     ] = False,
@@ -43,9 +46,12 @@ def judge_gates(
 ) -> None:
     """Judge an evaluated run by the gates and write the memo: GO, CONDITIONAL or NO-GO.
 
-    Nothing is measured again. Gates are data: print them, edit the copy, judge by it.
+    Verdict and reasons come first, then required gates and failed ones. Nothing is measured again.
+    Gates are data: print them, edit the copy, judge by it.
 
     Example: [bold]tradingbot gates 20260105[/bold]
+
+    Example: [bold]tradingbot gates 20260105 --all[/bold]
 
     Example: [bold]tradingbot gates --print[/bold]
 
@@ -57,9 +63,10 @@ def judge_gates(
         _print_metrics(as_json=as_json)
         return
     if show_file:
-        from tradingbot.evaluation.gates.gates_file import gates_text
+        from tradingbot.evaluation.gates.gates_file import gates_text, load_gates
 
-        print_text(gates_text(gates).rstrip("\n"))
+        if not show_json(as_json, {"gates": load_gates(gates)}):
+            print_text(gates_text(gates).rstrip("\n"))
         return
     if reference is None:
         raise ConfigError(
@@ -72,7 +79,7 @@ def judge_gates(
     memo = judge_run(run, invocation_of(context).workspace, gates, bench or ())
     if show_json(as_json, memo):
         return
-    print_memo(memo, label=run.record.data.label)
+    print_memo(memo, label=run.record.data.label, show_all=show_all)
 
 
 def _print_metrics(*, as_json: bool) -> None:
@@ -90,24 +97,41 @@ def _print_metrics(*, as_json: bool) -> None:
     print_table("What a gate can ask for", columns, rows, caption=caption, unbroken=["metric"])
 
 
-def print_memo(memo: Memo, *, label: str) -> None:
-    """Write the memo for people: verdict first."""
+def print_memo(memo: Memo, *, label: str, show_all: bool = False) -> None:
+    """Write the memo for people: verdict and reasons, then the gates that matter, or all."""
     print_text(f"{memo.verdict}: {memo.headline}")
     print_text(f"Data: {label}.")
+    if memo.alarm is not None:
+        print_text(f"Alarm: {memo.alarm.words}. {memo.alarm.explanation}")
     for title, lines in (
         ("Why", memo.reasons),
-        ("What speaks against it", memo.counter_evidence),
+        ("Weaknesses of the strategy", memo.counter_evidence),
         ("What would change it", memo.would_change),
     ):
         if lines:
             print_text(f"{title}:")
         for line in lines:
             print_text(f"  - {line}")
-    print_gates(memo.gates)
+    matter = [each for each in memo.gates if each.is_required or each.outcome == "fail"]
+    shown = sorted(memo.gates if show_all else matter, key=_place)
+    _print_gates(shown, "Gates" if show_all else "Required and failed gates")
+    rest = [each for each in memo.gates if each not in shown]
+    if rest:
+        passed = sum(each.outcome == "pass" for each in rest)
+        words = f"{passed} other gates pass, {len(rest) - passed} were not measured"
+        print_text(f"{words}: --all shows them")
 
 
-def print_gates(gates: Sequence[GateResult]) -> None:
-    """Write every gate, and below why some were not measured."""
+_ORDER = ("fail", "not measured", "pass")
+
+
+def _place(gate: GateResult) -> tuple[bool, int]:
+    """Order gates: required ones first, of these failures first."""
+    return not gate.is_required, _ORDER.index(gate.outcome)
+
+
+def _print_gates(gates: Sequence[GateResult], title: str) -> None:
+    """Write gates as a table, and below why some were not measured."""
     rows = [
         (
             f"{each.gate}{' *' if each.is_required else ''}\n{each.words}",
@@ -118,7 +142,7 @@ def print_gates(gates: Sequence[GateResult]) -> None:
         for each in gates
     ]
     print_table(
-        "Gates",
+        title,
         ["gate", "target", "measured [95 %]", "outcome, evidence"],
         rows,
         caption="* required for GO; (low), (high): end of the interval; test part, net of costs",

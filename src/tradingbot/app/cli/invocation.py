@@ -1,4 +1,4 @@
-"""What the options before the noun say, `--plugin` wherever it stands, and `--json`."""
+"""What the options of every command say, wherever they stand: workspace, plugins, `--json`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from tradingbot.app.console import print_note
+from tradingbot.app.console import print_error, print_note
 from tradingbot.domain.errors import ConfigError
 
 WORKSPACE_VARIABLE = "TRADINGBOT_WORKSPACE"
@@ -43,6 +43,8 @@ class Invocation:
     """Show tracebacks."""
     plugins: tuple[str, ...] = ()
     """Files and modules that were given with `--plugin`."""
+    as_json: bool = False
+    """Errors are JSON documents."""
 
     def with_workspace(self, text: str) -> str:
         """Write the commands that a text names so that they find the user's workspace, plugins."""
@@ -53,6 +55,20 @@ class Invocation:
             return text
         words = f"tradingbot {' '.join(options)} "
         return _OF_A_WORKSPACE.sub(lambda _: words, text)
+
+    def print_error(self, message: str, error: Exception | None = None) -> None:
+        """Say on stderr what went wrong: in words, or as JSON with rule, value, place, remedy.
+
+        Args:
+            message: In one line.
+            error: What was raised, if it is the user's to mend.
+        """
+        if not self.as_json:
+            print_error(message)
+            return
+        found = {name: getattr(error, name, None) for name in ("rule", "was", "where", "remedy")}
+        said = {name: None if value is None else str(value) for name, value in found.items()}
+        print_error(message, details=said if error is not None else {})
 
     def print_hint(self, text: str) -> None:
         """Say on stderr which command comes next, with the user's workspace and plugins."""
@@ -95,6 +111,33 @@ def find_workspace(option: str | None, environment: Mapping[str, str] = os.envir
 def is_debugging(environment: Mapping[str, str] = os.environ) -> bool:
     """Tell whether the environment asks for tracebacks."""
     return environment.get(DEBUG_VARIABLE, "") not in ("", "0")
+
+
+_ANYWHERE = ("--workspace", "--debug")
+
+
+def bring_forward(arguments: Sequence[str]) -> list[str]:
+    """Put options of every command before the noun; what follows `--` is left alone.
+
+    Example:
+        >>> bring_forward(["data", "list", "--workspace", "w", "--json"])
+        ['--workspace', 'w', 'data', 'list', '--json']
+    """
+    first: list[str] = []
+    rest: list[str] = []
+    waiting = iter(arguments)
+    for argument in waiting:
+        if argument == "--":
+            rest += [argument, *waiting]
+            break
+        name, sign, _ = argument.partition("=")
+        if name not in _ANYWHERE:
+            rest.append(argument)
+            continue
+        first.append(argument)
+        if name == "--workspace" and not sign:
+            first += [each for each in [next(waiting, None)] if each is not None]
+    return [*first, *rest]
 
 
 OPTION = "--plugin"

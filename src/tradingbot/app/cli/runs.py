@@ -41,15 +41,15 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
     lines = runs_view.list_lines(root)
     if show_json(as_json, lines):
         return
-    columns = ["run", "state", "learner", "created (UTC)", "updates", "steps", "score", "data"]
+    columns = ["run", "state", "learner", "created (UTC)", "steps", "trade", "score", "data"]
     caption = (
-        "score: mean of the single agents' Sharpe ratios on the first half of validation, "
-        "newest checkpoint"
+        "trade: agents that validation lets trade; score: mean of the single agents' Sharpe ratios "
+        "on the first half of validation, newest checkpoint, – where no agent trades"
     )
     rows = [
         (
             *(line.id, line.state, line.learner, _minute(line.created_at)),
-            *(line.update, line.steps, line.score, line.problem or line.data),
+            *(line.steps, _trading(line), _score(line), line.problem or line.data),
         )
         for line in lines
     ]
@@ -60,7 +60,7 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
 
 @app.command("show")
 def show_run(context: typer.Context, reference: RunArgument, as_json: JsonOption = False) -> None:
-    """Show a run: state, data, certificate, parameters, figures, checkpoints and verdicts.
+    """Show a run: state, verdict, periods, figures of validation and test, checkpoints.
 
     Example: [bold]tradingbot runs show 20260105[/bold]
 
@@ -68,12 +68,14 @@ def show_run(context: typer.Context, reference: RunArgument, as_json: JsonOption
     """
     from tradingbot.app import runs_view
 
-    run = look_up_run(invocation_of(context), reference)
+    invocation = invocation_of(context)
+    run = look_up_run(invocation, reference)
     checkpoints, figures, result = (
         runs_view.folder_lines(run.path),
         runs_view.last_figures(run),
         runs_view.result_of(run),
     )
+    verdict = runs_view.verdict_of(run, invocation.workspace)
     if as_json:
         from tradingbot.evaluation.dossier.codec import to_plain
 
@@ -86,17 +88,20 @@ def show_run(context: typer.Context, reference: RunArgument, as_json: JsonOption
                 "metrics": figures,
                 "checkpoints": checkpoints,
                 "result": None if result is None else to_plain(result),
+                "verdict": verdict,
                 "folder": run.path,
             }
         )
         return
-    _print_record(run)
-    _print_figures(figures)
+    _print_record(run, verdict)
     if result is not None:
         _print_result(result)
+    _print_figures(figures)
     _print_checkpoints(checkpoints)
-    for verdict in run.status().verdicts:
-        print_text(f"verdict: {verdict}")
+    for finding in run.status().verdicts:
+        print_text(f"flight recorder: {finding}")
+    if verdict == runs_view.NOT_EVALUATED and result is not None:
+        invocation.print_hint(f"evaluate it with: tradingbot evaluate {run.id}")
 
 
 @app.command("compare")
@@ -184,13 +189,21 @@ def migrate(
     invocation.print_hint(f"go on with: tradingbot train --resume {made.run.id}")
 
 
+def _trading(line: runs_view.RunLine) -> str:
+    return "" if line.trading_agents is None else f"{line.trading_agents} of {line.agents}"
+
+
+def _score(line: runs_view.RunLine) -> float | str | None:
+    return "–" if line.trading_agents == 0 else line.score
+
+
 def _fields(record: Any) -> dict[str, Any]:
     import dataclasses
 
     return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
 
 
-def _print_record(run: RunDirectory) -> None:
+def _print_record(run: RunDirectory, verdict: str) -> None:
     from tradingbot.app import runs_view
 
     record, status, parameters = run.record, run.status(), runs_view.parameters_of(run)
@@ -199,6 +212,7 @@ def _print_record(run: RunDirectory) -> None:
     dirty = ", with changes" if record.git.dirty else ""
     facts = {
         "state": runs_view.state_of(run) + (f": {status.reason}" if status.reason else ""),
+        "verdict": verdict,
         "learner": record.learner,
         "created": f"{_minute(record.created_at)} UTC",
         "updates": f"{status.update:,}",
@@ -206,9 +220,10 @@ def _print_record(run: RunDirectory) -> None:
         "seed": f"{record.seeds['root']}{drawn}",
         "config hash": record.config_sha256[:_DIGITS],
         "data": runs_view.describe_data(data),
+        **{name: str(period) for name, period in record.periods.items()},
         "data hash": data.data_sha256[:_DIGITS],
         "certificate": (data.certificate_sha256 or "none")[:_DIGITS],
-        "agents": f"{len(data.agents)}: {', '.join(data.agents[:8])}",
+        "agents": f"{len(data.agents)}: {_some(data.agents)}",
         "inputs": f"{len(data.feature_ids)}",
         "parameters": parameters.words if parameters else "not counted",
         "code": f"{record.code_version}, {record.code_sha256[:_DIGITS]}",
@@ -278,6 +293,12 @@ def _print_unless_empty(
 
 def _cut(value: object) -> object:
     return value[:_DIGITS] if isinstance(value, str) and len(value) >= 40 else value
+
+
+def _some(names: Sequence[str], most: int = 20) -> str:
+    """List names; where there are many, say how many are left out."""
+    more = f" … and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _minute(moment: datetime | None) -> str:

@@ -3,6 +3,9 @@
 Windows follow each other by `step_days` and overlap where that is less than their length. Every
 `retrain_every` windows agents are trained anew on all days before; they trade the windows until
 the next training. Days are trading days of the data.
+
+A window in which the agents held nothing, because validation kept them out, was neither won nor
+lost: it is shown as "stayed out" and the share of profitable windows is that of the others.
 """
 
 from __future__ import annotations
@@ -113,7 +116,7 @@ def separate_windows(n_windows: int, settings: WalkForwardSettings) -> int:
 
 
 def positive_share(positive: int, n_windows: int, settings: WalkForwardSettings) -> Interval:
-    """Return the share of windows above 0 with a 95 % interval that knows that they overlap.
+    """Return the share of traded windows above 0 with a 95 % interval that knows that they overlap.
 
     Windows with days in common are won or lost together: ten windows of 60 days every 20 days hold
     240 days, as much as four. The interval is Wilson's with `separate_windows` in place of the
@@ -122,9 +125,14 @@ def positive_share(positive: int, n_windows: int, settings: WalkForwardSettings)
 
     Args:
         positive: Windows with a Sharpe ratio above 0.
-        n_windows: Windows in all, 1 or more.
+        n_windows: Windows that were traded.
         settings: How they lie.
+
+    Returns:
+        0 in [0, 1] where none was traded: nothing is known.
     """
+    if not n_windows:
+        return Interval(0.0, 0.0, 1.0)
     share, separate = positive / n_windows, separate_windows(n_windows, settings)
     _, low, high = wilson_interval(share * separate, separate)
     return Interval(share, min(low, share), max(high, share))
@@ -177,14 +185,15 @@ def measure_walk_forward(inputs: AnalysisInputs, settings: WalkForwardSettings) 
         for trained in trainings
         for part in trained.parts
     )
-    positive = sum(window.sharpe_annual > 0.0 for window in windows)
+    traded = [window for window in windows if not window.stayed_out]
+    positive = sum(window.sharpe_annual > 0.0 for window in traded)
     return WalkForward(
         window_days=settings.window_days,
         step_days=settings.step_days,
         retrain_every=settings.retrain_every,
         steps_per_agent=trainings[0].steps_per_agent,
         windows=windows,
-        share_positive=positive_share(positive, len(windows), settings),
+        share_positive=positive_share(positive, len(traded), settings),
     )
 
 

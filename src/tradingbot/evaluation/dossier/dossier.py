@@ -10,8 +10,8 @@ from tradingbot.evaluation.dossier.robustness import Regimes, Sensitivity, Stres
 from tradingbot.evaluation.dossier.training_facts import TrainingFacts
 from tradingbot.evaluation.performance.record import PartPerformance
 
-DOSSIER_FORMAT = 2
-"""Of `dossier.json`; `version_1` reads the one before."""
+DOSSIER_FORMAT = 3
+"""Of `dossier.json`; `version_1` reads those before."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,8 @@ class Header:
     """What every figure is to be read with."""
     decision: str
     """What validation kept of the policy, in words."""
+    actions: str = ""
+    """What the size of an action means, in words; empty in files of format 2."""
 
 
 @dataclass(frozen=True)

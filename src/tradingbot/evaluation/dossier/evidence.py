@@ -85,7 +85,7 @@ class LeakCheck:
     delayed_net_bps: tuple[float, ...]
     """Net return with the decision executed 0, 1, 2, 3 bars late."""
     better_than_oracle: bool
-    """The lower end of the share of the oracle lies above 1."""
+    """The agents earn something, and more than the oracle, each beyond 97.5 % of chance."""
     words: tuple[str, ...]
     """What is suspicious; empty where nothing is."""
     features_compared: int = 0

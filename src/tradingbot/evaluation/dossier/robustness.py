@@ -21,6 +21,11 @@ class Window:
     hold_return_frac: float
     max_drawdown_frac: float
 
+    @property
+    def stayed_out(self) -> bool:
+        """Its agents held nothing at any bar: neither a profit nor a loss."""
+        return self.total_return_frac == 0.0 == self.max_drawdown_frac
+
 
 @dataclass(frozen=True)
 class WalkForward:
@@ -34,8 +39,14 @@ class WalkForward:
     """Budget of each training."""
     windows: tuple[Window, ...]
     share_positive: Interval
-    """Share of windows with a Sharpe ratio above 0; 95 %, Wilson with as many windows as fit side
-    by side, since those that overlap are won or lost together."""
+    """Share of the traded windows with a Sharpe ratio above 0; 95 %, Wilson with as many windows as
+    fit side by side, since those that overlap are won or lost together. Windows in which the agents
+    stayed out are counted on neither side; 0 in [0, 1] where all are such."""
+
+    @property
+    def traded(self) -> tuple[Window, ...]:
+        """Windows in which the agents held something."""
+        return tuple(window for window in self.windows if not window.stayed_out)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""Reads `dossier.json` of format 1, which had no format number.
+"""Reads `dossier.json` of format 1, which had no format number, and of format 2.
 
 There the net return of the agents had a second interval, by Newey and West's error, beside the one
 of the stationary bootstrap. The latter is the interval of a policy; the former is dropped. Agents
-had no count of steps with a trade.
+had no count of steps with a trade. Before format 3 nothing said what an action means.
 """
 
 from __future__ import annotations
@@ -15,10 +15,14 @@ _SECOND_INTERVALS = ("edge_hac_bps", "excess_hac_bps")
 
 
 def upgraded(values: Any) -> Any:
-    """Return the content of a dossier as format 2 has it; anything else as it is."""
-    if not isinstance(values, dict) or "format" in values:
+    """Return the content of a dossier as this version has it; anything else as it is."""
+    if not isinstance(values, dict) or values.get("format", 1) not in (1, 2):
         return values
     upgrade = {**values, "format": DOSSIER_FORMAT}
+    if isinstance(values.get("header"), dict):
+        upgrade["header"] = {"actions": "", **values["header"]}
+    if "format" in values:
+        return upgrade
     if isinstance(values.get("statistics"), dict):
         upgrade["statistics"] = {
             name: value

@@ -21,7 +21,11 @@ def no_agent_trades(dossier: Dossier) -> bool:
     return kept_out or (whole.n_trades == 0 and whole.turnover_per_bar_frac == 0)
 
 
+def depends_on_trading(gate: GateResult) -> bool:
+    """Tell whether a gate reads a figure that is that of cash where no agent trades."""
+    return gate.evidence in _OF_TRADING and gate.metric not in _WHOEVER_TRADES
+
+
 def passes_idly(gate: GateResult) -> bool:
     """Tell whether a gate passes for no other reason than that no agent trades."""
-    of_trading = gate.evidence in _OF_TRADING and gate.metric not in _WHOEVER_TRADES
-    return gate.outcome == "pass" and of_trading
+    return gate.outcome == "pass" and depends_on_trading(gate)

@@ -1,4 +1,4 @@
-"""The memo: GO, CONDITIONAL or NO-GO, why, what speaks against it, what would change it.
+"""The memo: GO, CONDITIONAL or NO-GO, why, the weaknesses of the strategy, what would change it.
 
 GO needs every required gate and no alarm that stands unexplained. A gate of the phase `edge` that
 fails means NO-GO: there is nothing to deploy; and so does a run in which no agent trades, whatever
@@ -12,13 +12,18 @@ from collections.abc import Mapping, Sequence
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.gate import COMPARISONS, EDGE_PHASE, FALLBACK_PHASE, Gate
-from tradingbot.evaluation.gates.idleness import no_agent_trades, passes_idly
+from tradingbot.evaluation.gates.idleness import depends_on_trading, no_agent_trades
 from tradingbot.evaluation.gates.judging import judge_gates
 from tradingbot.evaluation.gates.measurements import MEASUREMENTS
+from tradingbot.evaluation.gates.pending import PENDING
 from tradingbot.evaluation.gates.plausibility import raise_alarm
 from tradingbot.evaluation.gates.result import Alarm, GateResult, Memo, Verdict
 
 _LISTED = 5
+_NOT_OF_STRATEGY = frozenset(["origin", "benchmarks", ""])
+"""Evidence of gates that ask about data, size, software or speed, not about what is traded."""
+_NEEDED_PHASES = frozenset([EDGE_PHASE, "validation", "final"])
+"""Phases in which a figure that was not measured is a weakness."""
 _INDICES = ("SPY",)
 _IDLE_REASON = ("No agent trades: there is nothing to deploy, whatever gates pass.",)
 _IDLE_EVIDENCE = ("No agent trades, so no figure of the agents speaks for them.",)
@@ -34,6 +39,9 @@ def write_memo(
 ) -> Memo:
     """Judge a dossier by gates.
 
+    Gates that ask for what is not built yet are left out, unless they are required: those make GO
+    impossible.
+
     Args:
         dossier: Of the run.
         gates: What is asked.
@@ -43,10 +51,10 @@ def write_memo(
     Raises:
         ConfigError: If the gates cannot be judged.
     """
-    results, alarm = judge_gates(dossier, gates, benches or {}), raise_alarm(dossier)
+    asked = [gate for gate in gates if gate.required or gate.metric not in PENDING]
+    results, alarm = judge_gates(dossier, asked, benches or {}), raise_alarm(dossier)
     is_idle = no_agent_trades(dossier)
     verdict = decide(results, alarm, is_idle=is_idle)
-    against = _idle_evidence(results) if is_idle else _counter_evidence(verdict, results)
     headline = _headline(dossier, verdict, results, alarm)
     if source:
         headline += f" Judged by {source}, not by the product's own gates."
@@ -54,7 +62,7 @@ def write_memo(
         verdict=verdict,
         headline=headline,
         reasons=(*_IDLE_REASON * is_idle, *_reasons(verdict, results, alarm)),
-        counter_evidence=against,
+        counter_evidence=_weaknesses(verdict, results, is_idle=is_idle),
         would_change=(*_IDLE_CHANGE * is_idle, *_would_change(verdict, results, alarm)),
         alarm=alarm,
         gates=results,
@@ -103,41 +111,49 @@ def _headline(
 def _reasons(
     verdict: Verdict, results: Sequence[GateResult], alarm: Alarm | None
 ) -> tuple[str, ...]:
+    said = [describe(each) for each in _deciding(verdict, results)]
     if verdict == "GO":
-        chosen = [each for each in results if each.is_required and each.outcome == "pass"]
-    elif verdict == "NO-GO":
-        chosen = [each for each in results if each.phase == EDGE_PHASE and each.outcome == "fail"]
-    else:
-        chosen = _missing(results)
-    said = [describe(each) for each in chosen]
-    if alarm is not None:
-        said.insert(0, f"Plausibility alarm: {alarm.words}. {alarm.explanation}")
+        required = sum(each.is_required for each in results)
+        said.append(f"All {required} required gates hold.")
+    if alarm is not None and not alarm.is_explained:
+        said.insert(0, f"Plausibility alarm: {alarm.words}.")
     return tuple(said)
 
 
-def _counter_evidence(verdict: Verdict, results: Sequence[GateResult]) -> tuple[str, ...]:
-    """Say what speaks against the verdict: what failed against GO, what held against the others."""
-    if verdict == "GO":
-        asked = [each for each in results if each.phase != FALLBACK_PHASE]
-        against = [each for each in asked if each.outcome == "fail"]
-        against += [each for each in asked if each.outcome == "pass" and not _is_sure(each)]
-        unknown = [each for each in asked if each.outcome == "not measured"]
-        # What a dossier could have measured: not a benchmark, not a part to come.
-        against += [each for each in unknown if each.metric in MEASUREMENTS]
-    else:
-        against = _held(results)
-    return tuple(describe(each) for each in against[:_LISTED])
+def _deciding(verdict: Verdict, results: Sequence[GateResult]) -> list[GateResult]:
+    """Return the gates that a verdict rests on: an edge, none, or what is missing beside one."""
+    if verdict == "CONDITIONAL":
+        return _missing(results)
+    outcome = "pass" if verdict == "GO" else "fail"
+    edge = [each for each in results if each.phase == EDGE_PHASE and each.outcome == outcome]
+    return [each for each in edge if each.is_required or verdict == "NO-GO"]
 
 
-def _idle_evidence(results: Sequence[GateResult]) -> tuple[str, ...]:
-    """Leave out what cash reaches; windows and seeds that trade speak for the agents still."""
-    against = [each for each in _held(results) if not passes_idly(each)]
-    return (*_IDLE_EVIDENCE, *(describe(each) for each in against[:_LISTED]))
+def _weaknesses(
+    verdict: Verdict, results: Sequence[GateResult], *, is_idle: bool
+) -> tuple[str, ...]:
+    """Say what speaks against the strategy beside the reasons, one line for each metric.
 
-
-def _held(results: Sequence[GateResult]) -> list[GateResult]:
-    asked = [each for each in results if each.is_required or each.phase == EDGE_PHASE]
-    return [each for each in asked if each.outcome == "pass"]
+    First what failed, then what holds at one end of its interval only, then what was not measured
+    though a verdict needs it. Figures of cash are left out where no agent trades.
+    """
+    said = set() if verdict == "GO" else {each.metric for each in _deciding(verdict, results)}
+    asked = [
+        each
+        for each in results
+        if each.evidence not in _NOT_OF_STRATEGY
+        and each.phase != FALLBACK_PHASE
+        and each.metric not in said
+        and not (is_idle and depends_on_trading(each))
+    ]
+    asked.sort(key=lambda each: not each.is_required)
+    found = [each for each in asked if each.outcome == "fail"]
+    found += [each for each in asked if each.outcome == "pass" and not _is_sure(each)]
+    unknown = [each for each in asked if each.outcome == "not measured"]
+    found += [each for each in unknown if each.phase in _NEEDED_PHASES]
+    first = {each.metric: each for each in reversed(found)}
+    lines = [describe(each) for each in found if first[each.metric] is each]
+    return (*_IDLE_EVIDENCE * is_idle, *lines[:_LISTED])
 
 
 def _is_sure(result: GateResult) -> bool:

@@ -16,6 +16,7 @@ _PURE = frozenset(["fraction", "probability", "ratio", "0 or 1", "0 … 1"])
 _IN_WORDS = {
     ("spa_p", 0.0): "< 0.001 (no draw was as good)",
     ("cost_reserve", math.inf): "no cost in the range took it away",
+    ("backtest_length_frac", math.inf): "one trial needs no minimum",
 }
 """(Metric, figure) at the edge of what can be measured → what it means."""
 
@@ -94,7 +95,7 @@ class Memo:
     reasons: tuple[str, ...]
     """Strongest first."""
     counter_evidence: tuple[str, ...]
-    """What speaks against the verdict most."""
+    """Weaknesses of the strategy beside the reasons, strongest first; never what speaks for it."""
     would_change: tuple[str, ...]
     """What would change it."""
     alarm: Alarm | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Literal
 
 from tradingbot.evaluation.statistics.interval import Interval
@@ -103,6 +104,12 @@ class PartPerformance:
     """Steps in which the policy asked for a trade and got it ÷ steps."""
     trades_per_1000: float
     """Of the mean agent, steps with a trade per thousand."""
+
+    @property
+    def years(self) -> float:
+        """Calendar years from the first to the last day."""
+        first, last = date.fromisoformat(self.first_day[:10]), date.fromisoformat(self.last_day[:10])
+        return (last - first).days / 365.25
 
     def policy(self, name: str) -> PolicyPerformance | None:
         """Return the row of a policy; None where it is not there."""

@@ -16,6 +16,7 @@ from tradingbot.evaluation.pipeline.analysis_names import OPTIONAL
 from tradingbot.evaluation.pipeline.config import EvaluateConfig
 from tradingbot.evaluation.pipeline.store import StoredAnalysis, weights_sha256
 from tradingbot.market.costs import CostProfile
+from tradingbot.market.params import SimulatorParams
 from tradingbot.training.result_file import read_result
 
 _NOT_ASKED_FOR = "not asked for"
@@ -74,6 +75,18 @@ def cost_words(name: str, costs: CostProfile) -> str:
     return f"{name}: {', '.join(parts)}, one way"
 
 
+def action_words(rules: SimulatorParams) -> str:
+    """Say what the size of an action means."""
+    short = rules.limits.allow_short
+    if rules.action.space == "discrete":
+        return "codes of orders"
+    if rules.action.space == "target":
+        lowest = "−1 all short, " if short else ""
+        return f"target position: {lowest}0 out, 1 all in"
+    sells = "sells the position and goes short" if short else "sells that share of the position"
+    return f"order: above 0 buys that share of what may be bought, below 0 {sells}"
+
+
 def _header(
     subject: EvaluatedRun, config: EvaluateConfig, command: str, evaluated_at: datetime
 ) -> Header:
@@ -96,11 +109,16 @@ def _header(
         command=command,
         caveats=_caveats(subject, config),
         decision=read_result(run.path).decision,
+        actions=action_words(subject.env.rules),
     )
 
 
 def _caveats(subject: EvaluatedRun, config: EvaluateConfig) -> tuple[str, ...]:
-    found = [_SYNTHETIC if subject.data.identity.synthetic else _SIMULATED]
+    train, validation, test = (str(each) for each in subject.data.periods.values())
+    found = [
+        _SYNTHETIC if subject.data.identity.synthetic else _SIMULATED,
+        f"Learned from {train}; chosen and decided on {validation}; tested on {test}.",
+    ]
     if subject.data.caveat:
         found.append(subject.data.caveat)
     shares = {

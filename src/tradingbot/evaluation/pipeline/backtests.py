@@ -10,6 +10,9 @@ from datetime import date
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
+from tradingbot.configuration.pipeline import SplitsConfig
 from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.denial import ExitReason
@@ -30,6 +33,7 @@ from tradingbot.evaluation.performance.measure import policy_performance
 from tradingbot.evaluation.performance.record import PolicyKind, PolicyPerformance
 from tradingbot.evaluation.pipeline.test_access import TestSetAccess
 from tradingbot.evaluation.policy_names import is_run, require_known_policies, runs_among
+from tradingbot.features.pipeline import split_rows
 from tradingbot.market.costs import CostProfile
 from tradingbot.networks.threads import torch_threads
 from tradingbot.plugins.reference import ORACLE_NAMES, strategy_origin
@@ -48,7 +52,7 @@ _TRADE_NUMBERS = (
     *("units", "entry_price", "exit_price", "commission_ccy", "slippage_ccy", "pnl_ccy"),
 )
 _TRADE_COLUMNS = (
-    *("policy", "symbol", "side", "entered_at", "left_at", "bars"),
+    *("policy", "symbol", "side", "entered_at", "exited_at", "bars"),
     *(*_TRADE_NUMBERS, "is_open", "ended_by"),
 )
 
@@ -57,8 +61,9 @@ _TRADE_COLUMNS = (
 class BacktestTerms:
     """What is asked of a backtest."""
 
-    part: Part = "test"
-    """Of a run's split, where no days are given."""
+    part: Part | None = None
+    """Of a run's split; for rules alone of the split that `tradingbot data split` shows. Without a
+    part or days a run trades its test part, rules alone all bars."""
     start: date | None = None
     end: date | None = None
     """Last day, included."""
@@ -188,14 +193,14 @@ def figures_of(played: Backtest) -> BacktestFigures:
 
 
 def trades_csv(backtests: Sequence[Backtest]) -> str:
-    """Write every trade of every policy as CSV; money in account currency, times UTC."""
+    """Write every trade of every policy as CSV; money in account currency, times UTC with a Z."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_TRADE_COLUMNS)
     for played in backtests:
         trades = played.trades
         entered, left = (
-            stamps.astype("datetime64[us]").astype("datetime64[s]").astype(str)
+            np.datetime_as_string(stamps.astype("datetime64[us]"), unit="s", timezone="UTC")
             for stamps in (trades.entered_at, trades.exited_at)
         )
         for place in range(len(trades)):
@@ -236,6 +241,11 @@ def _market_of(subject: EvaluatedRun | None) -> Market:
 
 
 def _bars(world: World, terms: BacktestTerms, subject: EvaluatedRun | None) -> IndexRange:
-    if subject is not None and terms.start is None and terms.end is None:
-        return subject.bars(terms.part)
-    return ready_bars(world, bars_between(world, terms.start, terms.end))
+    has_days = terms.start is not None or terms.end is not None
+    if subject is not None and not has_days:
+        return subject.bars(terms.part or "test")
+    if terms.part is None or has_days:
+        return ready_bars(world, bars_between(world, terms.start, terms.end))
+    split = split_rows(world.closed_at.astype("datetime64[us]"), SplitsConfig())
+    part: IndexRange = getattr(split, terms.part)
+    return ready_bars(world, part)

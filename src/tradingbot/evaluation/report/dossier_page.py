@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.dossier.robustness import WalkForward
 from tradingbot.evaluation.gates.idleness import no_agent_trades
 from tradingbot.evaluation.gates.result import Memo
 from tradingbot.evaluation.report.blocks import Figure
@@ -57,7 +58,7 @@ def render_dossier(dossier: Dossier, memo: Memo) -> str:
     header, origin = dossier.header, origin_section(dossier)
     titles = {section.id: section.title for section in (*evidence, origin)}
     gates = gates_section(memo, titles, is_idle=is_idle)
-    against = "Nothing measured speaks against it."
+    against = "None was found beside the reasons."
     word = " (synthetic data)" if header.synthetic else ""
     label = header.label.removeprefix("synthetic ")  # a badge beside it says so
     hashes = (
@@ -73,8 +74,8 @@ def render_dossier(dossier: Dossier, memo: Memo) -> str:
         notices=_notices(memo, is_idle=is_idle),
         key_figures=_idle_figures(dossier) if is_idle else _key_figures(dossier),
         lists=(
-            PointList("Reasons", memo.reasons, "None were given."),
-            PointList("Strongest counter-evidence", memo.counter_evidence, against),
+            PointList(f"Reasons for {memo.verdict}", memo.reasons, "None were given."),
+            PointList("Weaknesses of the strategy", memo.counter_evidence, against),
             PointList("What would change the verdict", memo.would_change, "Nothing that is known."),
         ),
         scope=f"{sentence(header.decision)} Costs: {header.costs}. Seed {header.seed}, "
@@ -108,7 +109,7 @@ def _key_figures(dossier: Dossier) -> list[Figure]:
     figures = [
         Figure("Return, test part", percent(agents.total_return_frac, signed=True), held),
         Figure("Sharpe, annual", plain(agents.sharpe_annual.estimate), ends and f"95 % {ends}"),
-        Figure("Largest drawdown", percent(agents.max_drawdown_frac), fell),
+        Figure("Max drawdown", percent(agents.max_drawdown_frac), fell),
         Figure("Deflated Sharpe", percent(found.deflated_sharpe), trials),
     ]
     costs = dossier.sensitivity
@@ -117,9 +118,7 @@ def _key_figures(dossier: Dossier) -> list[Figure]:
         assumed = f"one way; {plain(costs.assumed_cost_bps, 1)} bp assumed"
         figures.append(Figure("Break-even cost", even, assumed))
     if dossier.walk_forward is not None and dossier.walk_forward.windows:
-        windows = len(dossier.walk_forward.windows)
-        positive = percent(dossier.walk_forward.share_positive.estimate, 0)
-        figures.append(Figure("Profitable windows", positive, f"of {windows}"))
+        figures.append(_profitable_windows(dossier.walk_forward))
     return figures
 
 
@@ -137,6 +136,13 @@ def _idle_figures(dossier: Dossier) -> list[Figure]:
     trials = f"{count(found.n_trials)} trial{'s' if found.n_trials != 1 else ''} counted"
     figures.append(Figure("Sharpe, drawdown, luck", "–", f"cash has none; {trials}"))
     return figures
+
+
+def _profitable_windows(found: WalkForward) -> Figure:
+    traded, out = len(found.traded), len(found.windows) - len(found.traded)
+    more = f", {out} stayed out" if out else ""
+    positive = percent(found.share_positive.estimate, 0) if traded else "–"
+    return Figure("Profitable windows", positive, f"of {traded} traded{more}")
 
 
 def _break_even(cost: float | None, highest: float) -> str:

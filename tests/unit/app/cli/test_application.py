@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import typer
 
 from tradingbot import __version__
 from tradingbot.app.cli import application
-from tradingbot.app.cli.invocation import invocation_of
+from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.domain.errors import DataError
 
 ENTRY_POINT = Path(sys.executable).parent / "tradingbot"
@@ -63,7 +64,7 @@ def plant(monkeypatch: pytest.MonkeyPatch):
         commands = typer.Typer()
 
         @commands.command("fail")
-        def fail(context: typer.Context) -> None:
+        def fail(context: typer.Context, as_json: JsonOption = False) -> None:
             """Raise."""
             invocation_of(context)
             raise error
@@ -84,6 +85,44 @@ def test_user_error_gives_one_line_and_2(plant, capsys: pytest.CaptureFixture[st
     captured = capsys.readouterr()
     assert captured.err == "error: price must be positive, was -1 (a.csv:3). Mend it.\n"
     assert captured.out == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (
+            DataError("price must be positive", was=-1, where="a.csv:3", remedy="Mend it"),
+            2,
+            {"rule": "price must be positive", "was": "-1", "where": "a.csv:3", "remedy": "Mend it"},
+        ),
+        (KeyError("oops"), 70, {}),
+        (KeyboardInterrupt(), 130, {}),
+    ],
+)
+def test_error_is_a_json_document_where_that_is_asked_for(
+    plant, capsys: pytest.CaptureFixture[str], error: BaseException, code: int, said: object
+) -> None:
+    plant(error)
+
+    assert application.run(["fail", "--json"]) == code
+
+    captured = capsys.readouterr()
+    document = json.loads(captured.err)
+    assert isinstance(document.pop("error"), str)
+    assert (document, captured.out) == (said, "")
+
+
+def test_usage_error_is_a_json_document_where_that_is_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert application.run(["doctr", "--json"]) == 2
+    assert "Did you mean 'doctor'?" in json.loads(capsys.readouterr().err)["error"]
+
+
+@pytest.mark.parametrize("words", [["-h"], ["data", "-h"], ["data", "list", "-h"]])
+def test_short_option_shows_help(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert application.run(words) == 0
+    assert "Usage: tradingbot" in capsys.readouterr().out
 
 
 def test_bug_gives_70_and_how_to_report(plant, capsys: pytest.CaptureFixture[str]) -> None:
@@ -241,13 +280,15 @@ def test_installed_entry_point_answers() -> None:
     assert (done.returncode, done.stdout) == (0, f"tradingbot {__version__}\n")
 
 
-@pytest.mark.parametrize("option", ["--workspace", "--debug"])
-def test_global_option_after_the_noun_says_where_it_goes(
-    option: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("form", [["--workspace", "{}"], ["--workspace={}"]])
+def test_workspace_may_stand_after_the_noun(
+    form: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert application.run(["universe", "list", option, "x"]) == 2
+    words = [each.format(tmp_path / "mine") for each in form]
 
-    assert "before the noun" in capsys.readouterr().err
+    assert application.run(["runs", "list", *words, "--debug"]) == 0
+
+    assert f"no run in {tmp_path / 'mine' / 'runs'}" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")

@@ -57,6 +57,7 @@ def test_run_and_rules_trade_the_same_bars_and_trades_are_written(
     assert len(closed) == run["n_trades"] > 5
     assert {row["ended_by"] for row in closed} == {"policy"}
     assert {row["side"] for row in rows} == {"1"}
+    assert {row[name][-1] for row in rows for name in ("entered_at", "exited_at")} == {"Z"}
 
 
 def test_costs_and_delay_move_the_figures(call, trained: Path) -> None:
@@ -84,15 +85,30 @@ def test_rules_alone_trade_a_market(call) -> None:
     assert "sma_cross" in said
 
 
+def test_rules_alone_trade_the_part_that_is_asked_for(call) -> None:
+    def days(*options: str) -> tuple[str, str]:
+        market = ("--market", "planted", "--seed", "5", "--json", *options)
+        (document,) = call("backtest", "sma_cross", *market).document
+        return document["first_day"], document["last_day"]
+
+    (first, end), validation, (test, last) = (
+        days("--part", part) for part in ("train", "validation", "test")
+    )
+
+    assert first < end < validation[0] < validation[1] < test < last
+    assert days() == (first, last)  # all bars
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (("macd", *PLANTED, "--part", "test"), "--part must stand without --from and --to"),
         (("nope",), "a run or a known rule, was 'nope'"),
         (("macd",), "a rule and a market to trade on, was rules alone"),
         (("sma_cros", *PLANTED), "Did you mean 'sma_cross'"),
         (("macd", "--market", "planted", "--dataset", "x"), "either --dataset or --market"),
         (("macd", "--market", "planted", "--from", "2031-01-01"), "must hold a bar"),
-        (("macd", *PLANTED, "--part", "all"), "--part must be train, validation or test"),
+        (("macd", *PLANTED[:2], "--part", "all"), "--part must be train, validation or test"),
         (("macd", *PLANTED, "--trades", "/no/such/folder/t.csv"), "folder that exists"),
         (("macd", "--set", "kappa=1"), "--set must come with --market"),
     ],

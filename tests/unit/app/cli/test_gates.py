@@ -18,7 +18,7 @@ def test_gates_are_told_one_by_one_and_reasons_once(
     monkeypatch.setenv("COLUMNS", "120")
     memo = write_memo(example_dossier(), load_gates())
 
-    print_memo(memo, label="made-up numbers")
+    print_memo(memo, label="made-up numbers", show_all=True)
 
     said = capsys.readouterr().out
     table, _, reasons = said.partition("Not measured:\n")
@@ -31,7 +31,37 @@ def test_gates_are_told_one_by_one_and_reasons_once(
         "  - environment/speed, environment/step, environment/parallel, environment/memory"
         in reasons
     )
-    assert "  - F production/onnx: there is no export to ONNX yet" in reasons
+    assert "ONNX" not in said  # what is not built is no gate
+
+
+def test_required_and_failed_gates_come_first_and_the_others_on_request(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    memo = write_memo(example_dossier(), load_gates())
+
+    print_memo(memo, label="made-up numbers")
+
+    said = capsys.readouterr().out
+    assert said.startswith(f"{memo.verdict}: ")
+    table = said[said.index("Required and failed gates") :]
+    named = [each.gate for each in memo.gates if f" {each.gate}" in table]
+    assert set(named) == {
+        each.gate for each in memo.gates if each.is_required or each.outcome == "fail"
+    }
+    places = {name: table.index(f" {name}") for name in named}
+    required = [each for each in memo.gates if each.is_required]
+    failed = [places[each.gate] for each in required if each.outcome == "fail"]
+    passed = [places[each.gate] for each in required if each.outcome == "pass"]
+    assert max(failed) < min(passed)
+    assert "--all shows them" in said
+    assert len(said.splitlines()) < 130
+
+
+def test_file_of_gates_is_json_where_that_is_asked_for(call) -> None:
+    gates = call("gates", "--print", "--json").document["gates"]
+
+    assert [each["name"] for each in gates] == [each.name for each in load_gates()]
+    assert {"metric", "comparison", "target", "required", "judged_by"} <= set(gates[0])
 
 
 def test_dossier_that_is_no_json_is_told_with_its_line(tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from fixtures.small_runs import NOW, content, make_run
+from tradingbot.app import runs_view
 from tradingbot.app.cli.application import run as run_command
 from tradingbot.runs import Journal, RunDirectory, save_checkpoint
 
@@ -55,6 +57,33 @@ def test_list_names_state_and_score_of_every_run(call, first, second) -> None:
     table = call("runs", "list").out
     assert "first" in table
     assert "toy, synthetic" in table
+
+
+def test_list_scores_no_run_whose_agents_all_stay_out(
+    call, first, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def result_with(*trading: str) -> None:
+        result = SimpleNamespace(trading_agents=trading)
+        monkeypatch.setattr(runs_view, "result_of", lambda _: result)
+
+    result_with("AAA")
+    (row,) = call("runs", "list", "--json").document
+    assert (row["score"], row["trading_agents"], row["agents"]) == (1.0, 1, 2)
+    assert "1 of 2" in call("runs", "list").out
+
+    result_with()
+    (row,) = call("runs", "list", "--json").document
+    assert (row["score"], row["trading_agents"], row["agents"]) == (None, 0, 2)
+    assert "0 of 2" in call("runs", "list").out
+
+
+def test_show_names_every_agent_or_says_how_many_are_left_out(call, workspace) -> None:
+    many = tuple(f"S{number:03}" for number in range(30))
+    make_run(workspace / "runs", "ten", data={"agents": many[:10]})
+    make_run(workspace / "runs", "thirty", data={"agents": many})
+
+    assert all(name in call("runs", "show", "ten").out for name in many[:10])
+    assert "… and 10 more" in " ".join(call("runs", "show", "thirty").out.split())
 
 
 def test_list_of_nothing_says_how_to_begin(call, workspace: Path) -> None:
@@ -158,7 +187,7 @@ def test_show_tells_everything_for_people_and_machines(call, first) -> None:
 
     for text in ("finished", first.record.config_sha256[:12], "d" * 12, "none", "00000002-final"):
         assert text in answer.out
-    for text in ("loss/policy", "1.5", "eval/sharpe", "verdict: agent AAA: 97 % HOLD"):
+    for text in ("loss/policy", "1.5", "eval/sharpe", "flight recorder: agent AAA: 97 % HOLD"):
         assert text in answer.out
     document = call("runs", "show", "first", "--json").document
     assert document["record"]["config"]["ppo"]["epochs"] == 4

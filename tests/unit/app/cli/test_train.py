@@ -143,7 +143,8 @@ def test_events_and_result_are_lines_of_json(
 ) -> None:
     assert run([*tiny_arguments(tmp_path, "--name", "said", "--json")]) == 0
 
-    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    captured = capsys.readouterr()
+    events = [json.loads(line) for line in captured.out.splitlines()]
     kinds = [event["event"] for event in events]
     assert kinds[0] == "Began"
     assert kinds[-2:] == ["Ended", "Result"]
@@ -152,6 +153,15 @@ def test_events_and_result_are_lines_of_json(
     assert result == json.loads((tmp_path / "runs" / "said" / "result.json").read_text())
     assert {part["part"] for part in result["parts"]} == {"validation", "test"}
     assert result["synthetic"] is True
+    periods = RunDirectory.open(tmp_path / "runs" / "said").record.periods
+    assert list(periods) == ["train", "validation", "test"]
+    for part, period in periods.items():  # told before training, and kept
+        assert f"• {part}: {period}\n" in captured.err
+    assert result["parts"][1]["last_day"] == periods["test"].last_day
+    assert run(["--workspace", str(tmp_path), "runs", "show", "said"]) == 0
+    shown = capsys.readouterr().out
+    assert all(str(period) in shown for period in periods.values())
+    assert "not evaluated yet" in shown
 
 
 @pytest.mark.parametrize("is_synthetic", [True, False])

@@ -24,15 +24,22 @@ from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_eval
 from tradingbot.evaluation.analyses.leak_check import (
     Compared,
     LeakCheckSettings,
+    beats_oracle,
     compare_features,
     compare_replays,
     measure_leak_check,
     staggered_cuts,
     with_other_future,
 )
-from tradingbot.evaluation.analyses.performance import PerformanceSettings, measure_performance
+from tradingbot.evaluation.analyses.performance import (
+    Performance,
+    PerformanceSettings,
+    Series,
+    measure_performance,
+)
 from tradingbot.evaluation.dossier.evidence import LeakCheck
 from tradingbot.evaluation.gates.measurements import MEASUREMENTS
+from tradingbot.evaluation.performance.record import AGENTS, ORACLE
 from tradingbot.evaluation.pipeline.config import load_evaluate_config
 from tradingbot.evaluation.report.sections.placebos import leak_section
 from tradingbot.features import panel as panel_module
@@ -324,3 +331,26 @@ def test_run_whose_bars_are_gone_is_replayed_but_its_gate_is_not_measured(
     suspicious = replace(found, words=("something",))
     worse = MEASUREMENTS["suspicious_findings"].read(replace(dossier, leak_check=suspicious))
     assert worse.value == 1.0  # what was found counts, whatever was not looked at
+
+
+@pytest.mark.parametrize(
+    ("mine", "oracle", "suspicious"),
+    [
+        pytest.param(0.0, -2e-3, False, id="idle while the oracle loses"),
+        pytest.param(-1e-3, -3e-3, False, id="loses less than the oracle"),
+        pytest.param(3e-3, 1e-3, True, id="earns more than the oracle"),
+        pytest.param(1e-3, 1e-3, False, id="earns as much"),
+    ],
+)
+def test_only_agents_that_earn_more_than_the_oracle_are_suspicious(
+    mine: float, oracle: float, suspicious: bool
+) -> None:
+    noise = np.random.default_rng(3).normal(0.0, 1e-3, 200) * (mine != 0.0)
+
+    def series(policy: str, mean: float) -> Series:
+        returns = tuple((mean + noise - noise.mean()).tolist())
+        return Series(policy, "oracle" if policy == ORACLE else "agents", returns, returns)
+
+    measured = Performance((), (series(AGENTS, mine), series(ORACLE, oracle)))
+
+    assert beats_oracle(measured) is suspicious

@@ -8,9 +8,11 @@ import pytest
 from fixtures.example_dossier import around, bare_dossier, example_dossier
 from fixtures.idle_dossier import idle_dossier
 from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.dossier.robustness import Window
 from tradingbot.evaluation.gates.gate import Gate
 from tradingbot.evaluation.gates.gates_file import load_gates
 from tradingbot.evaluation.gates.memo import write_memo
+from tradingbot.evaluation.gates.pending import PENDING
 from tradingbot.evaluation.gates.plausibility import raise_alarm
 from tradingbot.evaluation.gates.result import Memo
 from tradingbot.evaluation.statistics.interval import Interval
@@ -131,7 +133,7 @@ def test_edge_with_a_required_gate_missing_is_conditional() -> None:
         assert words in " ".join(memo.reasons)
 
 
-def test_advisory_gate_that_fails_is_counter_evidence_of_go() -> None:
+def test_advisory_gate_that_fails_is_a_weakness_of_go() -> None:
     strong = strong_dossier()
     memo = memo_of(replace(strong, health=replace(strong.health, entropy=0.1)))
     assert memo.verdict == "GO"
@@ -221,7 +223,7 @@ def test_agents_that_may_trade_and_never_do_are_no_go() -> None:
     assert memo.headline.endswith("No agent traded.")
 
 
-def test_figures_of_cash_are_no_counter_evidence() -> None:
+def test_figures_of_cash_are_no_weakness() -> None:
     idle = idle_dossier()
     falling = replace(idle.test.policies[1], policy=idle.test.reference, annual_return_frac=-0.2)
     part = replace(idle.test, policies=(idle.test.policies[0], falling))
@@ -234,10 +236,78 @@ def test_figures_of_cash_are_no_counter_evidence() -> None:
         assert not any(words in line for line in rest)
 
 
-def test_windows_that_trade_are_counter_evidence_though_the_run_stays_out() -> None:
-    idle, strong = idle_dossier(), strong_dossier()
-    memo = memo_of(replace(idle, walk_forward=strong.walk_forward))
-    assert any("Walk-forward windows" in line for line in memo.counter_evidence)
+@pytest.mark.parametrize("weak", [True, False])
+def test_windows_that_trade_and_lose_are_a_weakness_though_the_run_stays_out(weak: bool) -> None:
+    walk_forward = strong_dossier().walk_forward
+    assert walk_forward is not None
+    share = around(0.2 if weak else 0.95, 0.02)
+    memo = memo_of(
+        replace(idle_dossier(), walk_forward=replace(walk_forward, share_positive=share))
+    )
+    said = any("Walk-forward windows" in line for line in memo.counter_evidence)
+    assert said is weak
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        ({}, "GO"),
+        ({"min_track_record_bars": 1e9}, "CONDITIONAL"),
+        ({"deflated_sharpe": 0.5}, "NO-GO"),
+    ],
+)
+def test_page_argues_in_one_direction(change: dict[str, float], verdict: str) -> None:
+    short = _with_statistics(strong_dossier(), min_backtest_years=7.0, **change)
+    memo = memo_of(replace(short, header=replace(short.header, agents=10)))
+
+    assert memo.verdict == verdict
+    weak = memo.counter_evidence
+    assert any("FAIL: Minimum backtest length: " in line for line in weak)
+    assert not any("Agents of the run" in line for line in weak)  # its size, not the strategy
+    held = {each.words for each in memo.gates if each.outcome == "pass" and each.interval is None}
+    assert not any(line.startswith(words) for words in held for line in weak)
+    if verdict != "GO":  # what is a reason is not said again
+        assert not set(weak) & set(memo.reasons)
+
+
+def test_explained_alarm_is_no_reason_and_go_has_few() -> None:
+    memo = memo_of(strong_dossier(sharpe=6.0))
+
+    assert memo.alarm is not None
+    assert not any("alarm" in line for line in memo.reasons)
+    assert len(memo.reasons) <= 7
+    required = sum(each.is_required for each in memo.gates)
+    assert memo.reasons[-1] == f"All {required} required gates hold."
+
+
+def test_gates_of_what_is_not_built_are_left_out_unless_they_are_required() -> None:
+    pending = {gate.name for gate in load_gates() if gate.metric in PENDING}
+    assert pending
+    assert not pending & {each.gate for each in memo_of(strong_dossier()).gates}
+    needed = Gate("F production/onnx", "ONNX", "onnx_largest_difference", "<=", 0.0, True)
+    required = [gate for gate in load_gates() if gate.required]
+    assert write_memo(strong_dossier(), [*required, needed]).verdict == "CONDITIONAL"
+
+
+def test_windows_that_agents_stayed_out_of_count_on_neither_side() -> None:
+    strong = strong_dossier()
+    walk_forward = strong.walk_forward
+    assert walk_forward is not None
+    traded = replace(
+        walk_forward.windows[0], sharpe_annual=1.0, total_return_frac=0.1, max_drawdown_frac=0.1
+    )
+    out = replace(traded, sharpe_annual=0.0, total_return_frac=0.0, max_drawdown_frac=0.0)
+
+    def outcome(*windows: Window) -> tuple[str, str]:
+        found = replace(walk_forward, windows=windows, share_positive=around(1.0, 0.0))
+        gates = memo_of(replace(strong, walk_forward=found)).gates
+        gate = next(each for each in gates if each.gate == "validation/windows")
+        return gate.outcome, gate.reason
+
+    assert outcome(traded, out, out) == ("pass", "")
+    few = "retrained agents stayed out of 3 of 4 windows"
+    assert outcome(traded, out, out, out) == ("not measured", few)
+    assert outcome(out)[0] == "not measured"
 
 
 def test_what_would_change_go_says_what_is_needed_by_the_comparison() -> None:
@@ -257,7 +327,7 @@ def test_what_would_change_no_go_says_figure_and_need() -> None:
     assert memo.would_change == ("SPA p-value against the best baseline: 1, needed < 0.05.",)
 
 
-def test_gate_that_one_end_of_its_interval_misses_is_counter_evidence_of_go() -> None:
+def test_gate_that_one_end_of_its_interval_misses_is_a_weakness_of_go() -> None:
     strong = strong_dossier(sharpe=1.2)  # ± 0.5, and more than 1 is asked for
     memo = memo_of(strong)
     assert memo.verdict == "GO"

@@ -55,8 +55,9 @@ def _histogram(dossier: Dossier, found: PolicyAnalysis) -> Chart:
         BarGroup(name, size, f"{name}: {percent(size)}", style="pos")
         for name, size in zip(found.bins, found.histogram, strict=False)
     ]
-    caption = f"Deterministic actions of all agents; {scope(dossier)}."
-    drawing = _shares_chart(bars, "share of decisions", "target position")
+    meaning = dossier.header.actions
+    caption = f"Deterministic actions of all agents{meaning and f' ({meaning})'}; {scope(dossier)}."
+    drawing = _shares_chart(bars, "share of decisions", "action")
     return Chart("How often each action is chosen", drawing, caption)
 
 

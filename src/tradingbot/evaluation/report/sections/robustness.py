@@ -24,10 +24,16 @@ def _days(row: Window | StressRow) -> Cell:
     return Cell(f"{row.first_day} to {row.last_day}", row.first_day)
 
 
+def _sharpe(row: Window) -> Cell:
+    if row.stayed_out:
+        return Cell("stayed out", 0.0, tone="soft")
+    return Cell(plain(row.sharpe_annual), row.sharpe_annual)
+
+
 _WINDOW_COLUMNS = (
     text_column("Window", _days),
     text_column("Trained until", "trained_until", "last day its agents learned from"),
-    column("Sharpe", "sharpe_annual", "annual"),
+    column("Sharpe", _sharpe, "annual"),
     column("Return", "total_return_frac", "after costs", percent, signed=True),
     _HOLD,
     column("Drawdown", "max_drawdown_frac", "largest fall from a peak", percent),
@@ -60,13 +66,14 @@ def walk_forward_section(dossier: Dossier, found: WalkForward) -> Answer:
     caption = "Windows in order of time, after costs."
     table = record_table(_WINDOW_COLUMNS, found.windows, caption, folded="windows")
     positive = sum(window.sharpe_annual > 0 for window in found.windows)
+    out = len(found.windows) - len(found.traded)
     finding = (
-        f"With a Sharpe ratio above 0: {positive} of {format_count(len(found.windows), 'windows')} "
-        f"({share(found.share_positive)}). Each window of {found.window_days} days was traded by "
+        f"Profitable: {positive} of {format_count(len(found.traded), 'traded windows')} "
+        f"({share(found.share_positive)}). {_stayed_out(out)}Each window of {found.window_days} days was traded by "
         f"agents that learned from earlier days only; they were trained again every "
         f"{found.retrain_every} windows, with {count(found.steps_per_agent)} steps per agent."
     )
-    if all(each.total_return_frac == 0 == each.max_drawdown_frac for each in found.windows):
+    if not found.traded:
         finding = (
             f"No agent trades in any of {format_count(len(found.windows), 'windows')}: agents that "
             f"learned anew from earlier days were kept out, {count(found.steps_per_agent)} "
@@ -74,6 +81,13 @@ def walk_forward_section(dossier: Dossier, found: WalkForward) -> Answer:
         )
         return finding, (table,)
     return finding, (_window_charts(dossier, found), table)
+
+
+def _stayed_out(count: int) -> str:
+    if not count:
+        return ""
+    words = f"{format_count(count, 'windows')} more, which count on neither side"
+    return f"Validation kept the agents out of {words}. "
 
 
 @section_of("regimes", "Regimes")
@@ -133,7 +147,8 @@ def _window_charts(dossier: Dossier, found: WalkForward) -> Charts:
 
 def _hint(window: Window) -> str:
     return (
-        f"{window.first_day} to {window.last_day}\nSharpe {plain(window.sharpe_annual)}\n"
+        f"{window.first_day} to {window.last_day}\n"
+        f"{'stayed out' if window.stayed_out else f'Sharpe {plain(window.sharpe_annual)}'}\n"
         f"return {percent(window.total_return_frac, signed=True)}, hold "
         f"{percent(window.hold_return_frac, signed=True)}\ntrained until {window.trained_until}"
     )

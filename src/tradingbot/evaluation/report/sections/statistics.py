@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from dataclasses import replace
 from functools import partial
@@ -170,7 +169,7 @@ def _track_record(found: Statistics) -> Figure:
 
 
 def _backtest_length(dossier: Dossier) -> Figure:
-    found, years, name = dossier.statistics, _years(dossier), "Minimum backtest length"
+    found, years, name = dossier.statistics, dossier.test.years, "Minimum backtest length"
     if found.n_trials <= 1:
         words = "It asks for at least two trials: one cannot be the luckiest of many."
         return Figure(name, plain(math.nan), words, "soft")
@@ -181,12 +180,6 @@ def _backtest_length(dossier: Dossier) -> Figure:
     )
     tone: Tone = "" if math.isnan(needed) else "good" if years >= needed else "bad"
     return Figure(name, f"{plain(needed, 1)} years", words, tone)
-
-
-def _years(dossier: Dossier) -> float:
-    first, last = dossier.test.first_day[:10], dossier.test.last_day[:10]
-    days = datetime.date.fromisoformat(last) - datetime.date.fromisoformat(first)
-    return days.days / 365.25
 
 
 def _overfitting(found: Statistics) -> Figure:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from tradingbot.evaluation.dossier.analysis import Ablation, AblationRow, Health, Seeds
+from tradingbot.evaluation.dossier.analysis import Ablation, AblationRow, Seeds
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.idleness import no_agent_trades
 from tradingbot.evaluation.report.blocks import Block, Figure, Figures, Points, Section
@@ -99,7 +99,7 @@ def health_section(dossier: Dossier) -> Section:
         finding = "No agent trades, so no actions can be judged: neither collapsed nor healthy."
     elif not health.is_healthy:
         finding = "The policy is not healthy: see below before believing any figure above."
-    blocks: list[Block] = [] if is_idle else [_health_figures(health)]
+    blocks: list[Block] = [] if is_idle else [_health_figures(dossier)]
     if health.verdicts:
         signs = [f"{sign}: in {count(updates)} updates" for sign, updates in health.verdicts]
         blocks.append(Points("Warning signs during training", signs))
@@ -143,7 +143,8 @@ def _ablation_table(found: Ablation) -> Table:
     return record_table(_ABLATION_COLUMNS, found.rows, earns)
 
 
-def _health_figures(health: Health) -> Figures:
+def _health_figures(dossier: Dossier) -> Figures:
+    health = dossier.health
     largest = percent(health.largest_bin_frac, 0)
     reach = f"{plain(health.lowest_action)} to {plain(health.highest_action)}"
     collapsed = count(len(health.collapsed_agents))
@@ -152,7 +153,7 @@ def _health_figures(health: Health) -> Figures:
         (
             Figure("Entropy of actions", plain(health.entropy), "0 one action, 1 all as often"),
             Figure("Largest bin", largest, "share of the most frequent action, all agents"),
-            Figure("Range of actions", reach, "1 is all long, 0 out, −1 all short"),
+            Figure("Range of actions", reach, dossier.header.actions or "lowest and highest"),
             Figure("Collapsed agents", collapsed, "more than 95 % of actions in one bin", tone),
         )
     )
