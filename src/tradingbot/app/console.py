@@ -1,6 +1,7 @@
 """Where output goes: results to stdout (tables for people, JSON for machines), the rest to stderr.
 
-With `--json` stdout carries exactly one JSON document, and an error is one on stderr. Colour follows the terminal and `NO_COLOR`.
+With `--json` stdout carries exactly one JSON document, and an error is one on stderr. Colour
+follows the terminal and `NO_COLOR`.
 """
 
 from __future__ import annotations

@@ -82,14 +82,14 @@ def test_print_table_breaks_no_cell_on_a_narrow_screen(
     columns = [f"figure {number}" for number in range(8)]
     cells = [f"{number}.25 [-{number}.50, {number}.75]" for number in range(8)]
 
-    print_table("T", ["policy", *columns], [("buy & hold", *cells)], caption="C")
+    print_table("Title", ["policy", *columns], [("buy & hold", *cells)], caption="C")
 
     lines = capsys.readouterr().out.splitlines()
     text = "\n".join(lines)
     assert max(map(len, lines)) <= width
     assert all(each in text for each in (*columns, *cells))  # on one line each
     assert text.count("buy & hold") == text.count("policy") > 1
-    assert (text.count("T\n"), lines[-1].strip()) == (1, "C")
+    assert (text.count("Title"), lines[-1].strip()) == (1, "C")
 
 
 def test_progress_says_how_long_it_will_still_take(monkeypatch: pytest.MonkeyPatch) -> None:

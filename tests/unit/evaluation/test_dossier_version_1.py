@@ -49,9 +49,9 @@ def test_dossier_of_format_2_is_read(tmp_path: Path) -> None:
 
     dossier = read_dossier(run_with(tmp_path, json.dumps({**content, "format": 2})))
 
-    assert dossier == replace(
-        example_dossier(), header=replace(example_dossier().header, actions="")
-    )
+    assert dossier.format == DOSSIER_FORMAT
+    assert dossier.header == replace(example_dossier().header, actions="")
+    assert dossier.statistics == example_dossier().statistics
 
 
 def test_policies_of_older_dossiers_have_the_names_of_today(tmp_path: Path) -> None:

@@ -94,7 +94,9 @@ def run(arguments: Sequence[str]) -> int:
         # Files of ours are written through `data.atomic`, so a full disk here is stdout's.
         if e.errno == errno.ENOSPC:
             _forget_reader()
-            invocation.print_error("output must fit on its disk, was full. Free space or write elsewhere.")
+            invocation.print_error(
+                "output must fit on its disk, was full. Free space or write elsewhere."
+            )
             return EXIT_USAGE
         return _admit_bug(e, invocation)
     except TradingBotError as e:

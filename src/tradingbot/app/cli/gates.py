@@ -21,7 +21,7 @@ app = typer.Typer()
 
 
 @app.command("gates")
-def judge_gates(
+def judge_gates(  # noqa: PLR0913 - one option for each thing to show or judge by
     context: typer.Context,
     reference: Annotated[
         str | None, Argument(metavar="RUN", help="Id of a run, the beginning of it, or its folder.")

@@ -17,10 +17,10 @@ BENCH_PREFIX = "bench/"
 
 
 LEAST_TRADED_SHARE = 1.0 / 3.0
-"""Of the walk-forward windows: with fewer traded ones their share of profitable ones says nothing."""
+"""Of the walk-forward windows; where fewer were traded, their profitable share says nothing."""
 SUPERVISED_RETURN_FRAC, SUPERVISED_SHARPE = 0.12, 0.50
-"""Targets of the plan for agents beside a supervised model; its period is not told. No model reached
-them: the supervised baseline of the plan had −10.9 % and −0.05."""
+"""Targets of the plan for agents beside a supervised model; its period is not told. No model
+reached them: the supervised baseline of the plan had −10.9 % and −0.05."""
 
 
 def _agents(dossier: Dossier) -> PolicyPerformance:

@@ -14,7 +14,6 @@ from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.gate import COMPARISONS, EDGE_PHASE, FALLBACK_PHASE, Gate
 from tradingbot.evaluation.gates.idleness import depends_on_trading, no_agent_trades
 from tradingbot.evaluation.gates.judging import judge_gates
-from tradingbot.evaluation.gates.measurements import MEASUREMENTS
 from tradingbot.evaluation.gates.pending import PENDING
 from tradingbot.evaluation.gates.plausibility import raise_alarm
 from tradingbot.evaluation.gates.result import Alarm, GateResult, Memo, Verdict

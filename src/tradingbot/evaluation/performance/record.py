@@ -108,8 +108,8 @@ class PartPerformance:
     @property
     def years(self) -> float:
         """Calendar years from the first to the last day."""
-        first, last = date.fromisoformat(self.first_day[:10]), date.fromisoformat(self.last_day[:10])
-        return (last - first).days / 365.25
+        days = (date.fromisoformat(day[:10]) for day in (self.last_day, self.first_day))
+        return (next(days) - next(days)).days / 365.25
 
     def policy(self, name: str) -> PolicyPerformance | None:
         """Return the row of a policy; None where it is not there."""

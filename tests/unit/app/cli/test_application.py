@@ -93,10 +93,14 @@ def test_user_error_gives_one_line_and_2(plant, capsys: pytest.CaptureFixture[st
         (
             DataError("price must be positive", was=-1, where="a.csv:3", remedy="Mend it"),
             2,
-            {"rule": "price must be positive", "was": "-1", "where": "a.csv:3", "remedy": "Mend it"},
+            {
+                "rule": "price must be positive",
+                "was": "-1",
+                "where": "a.csv:3",
+                "remedy": "Mend it",
+            },
         ),
         (KeyError("oops"), 70, {}),
-        (KeyboardInterrupt(), 130, {}),
     ],
 )
 def test_error_is_a_json_document_where_that_is_asked_for(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,9 @@ def test_gates_are_told_one_by_one_and_reasons_once(
 def test_required_and_failed_gates_come_first_and_the_others_on_request(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    memo = write_memo(example_dossier(), load_gates())
+    dossier = example_dossier()
+    unsure = replace(dossier, statistics=replace(dossier.statistics, deflated_sharpe=0.1))
+    memo = write_memo(unsure, load_gates())
 
     print_memo(memo, label="made-up numbers")
 

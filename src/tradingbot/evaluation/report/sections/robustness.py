@@ -69,9 +69,9 @@ def walk_forward_section(dossier: Dossier, found: WalkForward) -> Answer:
     out = len(found.windows) - len(found.traded)
     finding = (
         f"Profitable: {positive} of {format_count(len(found.traded), 'traded windows')} "
-        f"({share(found.share_positive)}). {_stayed_out(out)}Each window of {found.window_days} days was traded by "
-        f"agents that learned from earlier days only; they were trained again every "
-        f"{found.retrain_every} windows, with {count(found.steps_per_agent)} steps per agent."
+        f"({share(found.share_positive)}). {_stayed_out(out)}Each window of {found.window_days} "
+        f"days was traded by agents that learned from earlier days only; they were trained again "
+        f"every {found.retrain_every} windows, with {count(found.steps_per_agent)} steps per agent."
     )
     if not found.traded:
         finding = (
