@@ -27,7 +27,7 @@ _INTRODUCTION = f"""\
 
 <!-- Generated from the application. Do not edit; run: {REGENERATE} -->
 
-`tradingbot [GLOBAL OPTIONS] NOUN VERB [OPTIONS]`. Global options stand before the noun. With
+`tradingbot [GLOBAL OPTIONS] NOUN VERB [OPTIONS]`. Global options may stand anywhere. With
 `--json` a command prints one JSON document on standard output and nothing else there; notes,
 progress and errors go to standard error. Exit codes are in [errors](errors.md).
 """
