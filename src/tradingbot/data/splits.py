@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.data.calendar import closing_day
+from tradingbot.domain.day_range import DayRange
 from tradingbot.domain.errors import ConfigError, DataError
-from tradingbot.domain.period import Period
 
 TimeArray = NDArray[np.datetime64]
 
@@ -138,7 +138,7 @@ class Split:
         )
         return tuple(cut for cut in cuts if len(cut))
 
-    def periods(self, closed_at: TimeArray) -> dict[str, Period]:
+    def periods(self, closed_at: TimeArray) -> dict[str, DayRange]:
         """Return the days of each part: train, validation, test.
 
         Args:
@@ -150,7 +150,7 @@ class Split:
             for name, part in parts.items()
         }
         return {
-            name: Period(str(first), str(last), len(parts[name]))
+            name: DayRange(str(first), str(last), len(parts[name]))
             for name, (first, last) in days.items()
         }
 

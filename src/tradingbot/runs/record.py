@@ -13,8 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from tradingbot.data.sealed_record import SealedRecord
-
-from tradingbot.domain.period import Period
+from tradingbot.domain.day_range import DayRange
 
 RunState = Literal["running", "finished", "interrupted", "failed", "halted"]
 
@@ -79,7 +78,7 @@ class RunRecord(SealedRecord):
     """Run whose weights this one began with."""
     parameters: dict[str, int] = Field(default_factory=dict)
     """Counts of `networks.parameters.ParameterReport`; empty in runs of older versions."""
-    periods: dict[str, Period] = {}
+    periods: dict[str, DayRange] = Field(default_factory=dict)
     """Days of train, validation and test; empty in runs of older versions."""
 
 
@@ -140,7 +139,7 @@ class RunPlan:
     parent: str | None = None
     parameters: Mapping[str, int] = field(default_factory=dict)
     """What agents weigh; see `RunRecord.parameters`."""
-    periods: Mapping[str, Period] = field(default_factory=dict)
+    periods: Mapping[str, DayRange] = field(default_factory=dict)
     """See `RunRecord.periods`."""
 
 

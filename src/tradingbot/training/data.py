@@ -18,8 +18,8 @@ from tradingbot.data.splits import IndexRange, Split
 from tradingbot.data.store import BarStore
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.data.universes import load_universe
+from tradingbot.domain.day_range import DayRange
 from tradingbot.domain.errors import DataError
-from tradingbot.domain.period import Period
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 from tradingbot.envs.build_world import world_from_market, world_from_panel
 from tradingbot.envs.synthetic_market import inputs_of_market
@@ -61,7 +61,7 @@ class TrainingData:
     """Statistics of the scaler; empty where the market was generated in memory."""
 
     @property
-    def periods(self) -> dict[str, Period]:
+    def periods(self) -> dict[str, DayRange]:
         """Days of train, validation and test."""
         return self.split.periods(self.whole.closed_at)
 

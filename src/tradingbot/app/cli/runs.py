@@ -44,12 +44,12 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
     columns = ["run", "state", "learner", "created (UTC)", "steps", "trade", "score", "data"]
     caption = (
         "trade: agents that validation lets trade; score: mean of the single agents' Sharpe ratios "
-        "on the first half of validation, newest checkpoint, – where no agent trades"
+        "on the first half of validation, newest checkpoint; none where no agent trades"
     )
     rows = [
         (
             *(line.id, line.state, line.learner, _minute(line.created_at)),
-            *(line.steps, _trading(line), _score(line), line.problem or line.data),
+            *(line.steps, _trading(line), line.score, line.problem or line.data),
         )
         for line in lines
     ]
@@ -193,10 +193,6 @@ def _trading(line: runs_view.RunLine) -> str:
     return "" if line.trading_agents is None else f"{line.trading_agents} of {line.agents}"
 
 
-def _score(line: runs_view.RunLine) -> float | str | None:
-    return "–" if line.trading_agents == 0 else line.score
-
-
 def _fields(record: Any) -> dict[str, Any]:
     import dataclasses
 
@@ -223,7 +219,7 @@ def _print_record(run: RunDirectory, verdict: str) -> None:
         **{name: str(period) for name, period in record.periods.items()},
         "data hash": data.data_sha256[:_DIGITS],
         "certificate": (data.certificate_sha256 or "none")[:_DIGITS],
-        "agents": f"{len(data.agents)}: {_some(data.agents)}",
+        "agents": f"{len(data.agents)}: {', '.join(data.agents)}",
         "inputs": f"{len(data.feature_ids)}",
         "parameters": parameters.words if parameters else "not counted",
         "code": f"{record.code_version}, {record.code_sha256[:_DIGITS]}",
@@ -293,12 +289,6 @@ def _print_unless_empty(
 
 def _cut(value: object) -> object:
     return value[:_DIGITS] if isinstance(value, str) and len(value) >= 40 else value
-
-
-def _some(names: Sequence[str], most: int = 20) -> str:
-    """List names; where there are many, say how many are left out."""
-    more = f" … and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def _minute(moment: datetime | None) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Period(NamedTuple):
+class DayRange(NamedTuple):
     """First and last day of some bars, and their number.
 
     Example:
-        >>> str(Period("2025-01-02", "2025-07-31", 1008))
+        >>> str(DayRange("2025-01-02", "2025-07-31", 1008))
         '2025-01-02 … 2025-07-31, 1,008 bars'
     """
 
