@@ -146,7 +146,7 @@ class Split:
         """
         parts = {"train": self.train, "validation": self.validation, "test": self.test}
         days = {
-            name: closing_day(closed_at[[part.start, part.stop - 1]].astype("datetime64[us]"))
+            name: closing_day(closed_at[[part.start, part.stop - 1]])
             for name, part in parts.items()
         }
         return {

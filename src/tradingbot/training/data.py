@@ -63,7 +63,7 @@ class TrainingData:
     @property
     def periods(self) -> dict[str, DayRange]:
         """Days of train, validation and test."""
-        return self.split.periods(self.whole.closed_at)
+        return self.split.periods(self.whole.closed_at.astype("datetime64[us]"))
 
     @property
     def caveat(self) -> str:
