@@ -26,9 +26,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tradingbot.networks.embedding import Precision, autocast, embed_table
+from tradingbot.networks.embedding import autocast, embed_table
 from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
 from tradingbot.networks.encoders.encoder import Encoder
+from tradingbot.networks.precision import Precision
 from tradingbot.networks.view import EncoderView
 
 SEED = 7

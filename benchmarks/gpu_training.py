@@ -46,7 +46,7 @@ from tradingbot.market.params import AccountRules, ActionRules, EpisodeRules, Si
 from tradingbot.networks.embedding import embed_table
 from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
 from tradingbot.networks.encoders.encoder import Encoder
-from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.view import EncoderView, TableView, View
 from tradingbot.risk.limits import RiskLimits
 

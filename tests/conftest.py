@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from fixtures.call_trap import CALLED, called_by_processes, set_trap, trap_processes
+
 pytest_plugins = ["fixtures.own_parts"]
+set_trap()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _trapped_processes(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Set the trap for calls to other machines in every process that a test starts."""
+    trap_processes(tmp_path_factory.mktemp("call_trap"))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_calls_out(_trapped_processes: None) -> Iterator[None]:
+    """Fail a test in which another machine was looked up or connected to."""
+    yield
+    called = {*CALLED, *called_by_processes()}
+    CALLED.clear()
+    assert not called, f"called: {', '.join(sorted(called))}"
 
 
 @pytest.fixture(scope="session")

@@ -270,6 +270,9 @@ CASES: dict[str, Case] = {
     "map_unknown_field": importing(csv_text(ROWS), "--map", "clse=close", fragments=("'clse'",)),
     "map_unknown_column": importing(csv_text(ROWS), "--map", "close=adj", fragments=("'adj'",)),
     "bad_zone": importing(NAIVE, "--time-zone", "Mars/Base", fragments=("Mars/Base",)),
+    "bad_zone_beside_stamps_with_one": importing(
+        csv_text(ROWS), "--time-zone", "Amerca/New_York", fragments=("'America/New_York'?",)
+    ),
     "bad_calendar": importing(csv_text(ROWS), "--calendar", "XNYX", fragments=("XNYX",)),
     "wrong_grid": importing(
         csv_text(ROWS), "--grid", "clock", fragments=("clock grid", "--grid session")

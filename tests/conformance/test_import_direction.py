@@ -170,7 +170,7 @@ FORBIDDEN_IN_DOMAIN = frozenset(
 # Learning does not know that it trades: of our vocabulary it may use these modules only.
 # Events of training are told in the words of learning: agents, updates, scores.
 NEUTRAL_VOCABULARY = (
-    *("domain.errors", "domain.checks", "domain.seeding", "domain.extension"),
+    *("domain.errors", "domain.checks", "domain.seeding", "domain.extension", "domain.lazy_names"),
     *("domain.events.event", "domain.events.training"),
 )
 # The tensor core runs on any machine with torch: it may import these and the standard library.

@@ -20,7 +20,7 @@ from tradingbot.learning.catalogue import (
     unregister_learner,
 )
 from tradingbot.learning.learner import Learner
-from tradingbot.networks.heads import HeadConfig, Pooling
+from tradingbot.networks.head_config import HeadConfig, Pooling
 from tradingbot.networks.view import TableView
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import math
+import re
 import sys
 import textwrap
 import types
@@ -22,10 +24,12 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel
 
 from tradingbot.domain import checks
+from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.pipeline.config import EvaluateConfig
 from tradingbot.learning.catalogue import known_learners
 from tradingbot.learning.schedules import Schedule, constant
 from tradingbot.training.config import TrainConfig
+from tradingbot.training.config_files import load_train_config, override_config
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "settings.md"
@@ -290,6 +294,40 @@ def _missing(values: dict[str, Any], keys: set[str], prefix: str) -> list[str]:
             continue
         found += _missing(value, keys, f"{key}.") if isinstance(value, dict) else [key]
     return found
+
+
+CHECKED_ELSEWHERE = ("seed", "seeds.count", "placebos.draws", "splits.")
+"""Numbers whose range is no bound of the field, but a rule with a remedy of its own."""
+
+
+def test_every_number_says_its_range() -> None:
+    """C03: a number without bounds takes -1, NaN and infinity."""
+    rows = [*training_settings(), *evaluation_settings()]
+    numbers = [row for row in rows if row.type in ("number", "whole number")]
+
+    assert len(numbers) > 150
+    bare = [row.key for row in numbers if not row.range]
+    assert [key for key in bare if not key.startswith(CHECKED_ELSEWHERE)] == []
+
+
+def test_no_number_of_training_may_be_nan_and_no_rate_negative_or_infinite() -> None:
+    """F7: rates, weights and scales below 0 were trained with."""
+    base = load_train_config("quick")
+    kinds = ("number", "whole number", "number or [schedule](#schedule)")
+    keys = [row.key for row in training_settings() if row.type in kinds]
+    rates = [key for key in keys if re.search(r"rate$|scale$|weight|floor$|clip$|decay|penal", key)]
+    assert len(rates) > 25
+
+    values = [(key, math.nan) for key in keys] + [(key, -1.0) for key in rates]
+    values += [(key, math.inf) for key in rates if "clip" not in key]
+    accepted = []
+    for key, value in values:
+        try:
+            override_config(base, {key: value})
+            accepted.append((key, value))
+        except ConfigError:
+            pass
+    assert accepted == []
 
 
 def test_ranges_are_the_rules_that_are_checked() -> None:

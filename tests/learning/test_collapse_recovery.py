@@ -15,8 +15,9 @@ from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.training import Intervened
 from tradingbot.learning.guards import FlightRecorder
 from tradingbot.learning.ppo.learner import PPO
+from tradingbot.learning.train_plan import TrainPlan
 from tradingbot.learning.trainer import Trainer
-from tradingbot.learning.trainer_hooks import Hooks, Snapshot, TrainPlan
+from tradingbot.learning.trainer_hooks import Hooks, Snapshot
 from tradingbot.networks.view import TableView
 
 ONSET = 4

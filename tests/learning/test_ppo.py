@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from fixtures.toy_tasks import ClockTask, SignalTask
-from tradingbot.learning.entropy import EntropyConfig
+from tradingbot.learning.entropy_config import EntropyConfig
 from tradingbot.learning.playing import play
 from tradingbot.learning.ppo import PPO, PPOConfig
 from tradingbot.learning.schedules import Schedule, constant
 from tradingbot.learning.task import Observation
-from tradingbot.networks.heads import HeadConfig, Pooling
+from tradingbot.networks.head_config import HeadConfig, Pooling
 from tradingbot.networks.view import TableView
 
 N_AGENTS, COST = 8, 0.02

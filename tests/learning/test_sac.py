@@ -12,7 +12,7 @@ from tradingbot.learning.playing import play
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.learner import SAC
 from tradingbot.learning.schedules import constant
-from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.view import TableView
 
 HEAD = HeadConfig(hidden=(16,), activation="relu")

@@ -26,7 +26,8 @@ from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest import Backtest, backtest, sleeve_config
 from tradingbot.market.costs import CostProfile
 from tradingbot.networks.actor_layout import Squash
-from tradingbot.networks.heads import HeadConfig, StackedHead
+from tradingbot.networks.head_config import HeadConfig
+from tradingbot.networks.heads import StackedHead
 from tradingbot.networks.threads import torch_threads
 from tradingbot.networks.view import TableView
 from tradingbot_benchmarks.evaluation.backtest_peer import PeerResult, run_peer

@@ -8,7 +8,7 @@ from statistics import mean
 from types import MappingProxyType
 
 from tradingbot.domain.errors import ConfigError, suggest
-from tradingbot.networks.heads import Pooling
+from tradingbot.networks.head_config import Pooling
 from tradingbot_benchmarks.learning.curve.markets import QUESTIONS, require_question
 from tradingbot_benchmarks.learning.curve.measure import (
     LearningResult,

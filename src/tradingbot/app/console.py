@@ -1,13 +1,15 @@
 """Where output goes: results to stdout (tables for people, JSON for machines), the rest to stderr.
 
 With `--json` stdout carries exactly one JSON document, and an error is one on stderr. Colour
-follows the terminal and `NO_COLOR`.
+follows the terminal and `NO_COLOR`. What goes to stderr shows no secret of the environment and no
+password of an address.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,6 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tradingbot.data.json_files import as_json
+from tradingbot.domain.redaction import redact, secrets_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -239,5 +242,5 @@ def _console(file: Any) -> Console:
 
 
 def _write_line(message: str) -> None:
-    sys.stderr.write(message.rstrip() + "\n")
+    sys.stderr.write(redact(message.rstrip(), secrets_of(os.environ)) + "\n")
     sys.stderr.flush()

@@ -16,17 +16,17 @@ from typing import Any
 
 import yaml
 
+from tradingbot.data.regular_files import read_regular_file
 from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.redaction import is_secret_name
 
 KeyPath = tuple[str | int, ...]
 
 _MAX_BYTES = 1_000_000
 _MAX_DEPTH = 20
-_SECRET_KEY = re.compile(
-    r"(^|[_-])(api[_-]?)?(key|keys|secret|secrets|token|tokens|passw(or)?d|credentials?)($|[_-])",
-    re.IGNORECASE,
-)
+_BITS = 63
 _TAG = "tag:yaml.org,2002:"
+_KINDS: dict[type, str] = {yaml.SequenceNode: "a list", yaml.ScalarNode: "a single value"}
 _SCALARS: tuple[tuple[str, str], ...] = (
     ("bool", r"true|false"),
     ("int", r"[-+]?(0|[1-9][0-9_]*)"),
@@ -69,7 +69,7 @@ def read_document(path: Path) -> Document:
         if not isinstance(root, yaml.MappingNode):
             raise ConfigError(
                 "configuration must be a mapping of keys to values",
-                was="nothing" if root is None else "something else",
+                was=_KINDS.get(type(root), "nothing"),
                 where=f"{path}:1",
                 remedy="Write e.g. extends: demo",
             )
@@ -81,14 +81,11 @@ def read_document(path: Path) -> Document:
 
 def _read_text(path: Path) -> str:
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            rule = f"configuration file must be at most {_MAX_BYTES:,} bytes"
-            raise ConfigError(rule, was=f"{path.stat().st_size:,}", where=str(path))
-        return path.read_bytes().decode("utf-8-sig")
+        return read_regular_file(path, most_bytes=_MAX_BYTES).decode("utf-8-sig")
     except OSError as e:
         missing = isinstance(e, FileNotFoundError)
         raise ConfigError(
-            "configuration file must exist and be readable",
+            f"configuration file must exist, be readable and of at most {_MAX_BYTES:,} bytes",
             was="missing" if missing else e.strerror,
             where=str(path),
             remedy="Give an existing file, or the name of a preset without .yaml",
@@ -121,7 +118,8 @@ def _refuse_bombs(text: str, path: Path) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > _MAX_DEPTH:
-            raise ConfigError(f"values must be nested at most {_MAX_DEPTH} deep", where=where)
+            rule = f"values must be nested at most {_MAX_DEPTH} deep"
+            raise ConfigError(rule, was="deeper", where=where, remedy="Write it flatter")
 
 
 def _construct(node: yaml.Node, at: KeyPath, path: Path, places: dict[KeyPath, Place]) -> Any:
@@ -145,7 +143,7 @@ def _construct_mapping(
         if not isinstance(key_node, yaml.ScalarNode):
             raise ConfigError("keys must be words", where=str(place), remedy="Write key: value")
         key = str(key_node.value)
-        if _SECRET_KEY.search(key):
+        if is_secret_name(key):
             rule = "secrets must not stand in a configuration file"
             remedy = "Set it as an environment variable and delete the line"
             raise ConfigError(rule, was=f"key {key!r}", where=str(place), remedy=remedy)
@@ -185,11 +183,20 @@ def _construct_number_or_date(kind: str, text: str, place: Place) -> int | float
             return date.fromisoformat(text)
         plain = text.replace("_", "")
         if kind == "int":
-            return int(plain)
+            return _whole(plain, place)
         return float(plain.replace(".inf", "inf").replace(".nan", "nan"))
     except ValueError as e:
         rule = "a date must exist" if kind == "timestamp" else f"must be a {kind}"
-        raise ConfigError(rule, was=repr(text[:40]), where=str(place)) from e
+        remedy = "Write e.g. 2024-02-29" if kind == "timestamp" else "Write fewer digits"
+        raise ConfigError(rule, was=repr(text[:40]), where=str(place), remedy=remedy) from e
+
+
+def _whole(text: str, place: Place) -> int:
+    number = int(text)
+    if abs(number) >= 2**_BITS:
+        rule, was = f"a whole number must be below 2^{_BITS}", f"{text[:12]}…"
+        raise ConfigError(rule, was=was, where=str(place), remedy="Give a smaller one")
+    return number
 
 
 def _refuse_tag(tag: str, place: Place) -> ConfigError:

@@ -15,7 +15,7 @@ import polars as pl
 from tradingbot.data import stamp_checks
 from tradingbot.data.calendar import TradingCalendar
 from tradingbot.data.schema import BAR_COLUMNS, PRICE_COLUMNS
-from tradingbot.data.stamps import require_all, to_utc
+from tradingbot.data.stamps import require_all, require_zone, to_utc
 from tradingbot.domain.errors import DataError, SchemaError, require_known
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 
@@ -37,6 +37,11 @@ class StampRules:
     timeframe: Timeframe = _HOUR
     grid: BarGrid = BarGrid.SESSION
     calendar: str = "XNYS"
+
+    def __post_init__(self) -> None:
+        """Refuse a zone that is not known, also where every stamp carries its own."""
+        if self.time_zone is not None:
+            require_zone(self.time_zone)
 
 
 def resolve_columns(

@@ -44,6 +44,24 @@ def to_utc(column: pl.Series, *, time_zone: str | None, where: str) -> pl.Series
     raise SchemaError(rule, was=str(column.dtype), where=where, remedy=remedy)
 
 
+def require_zone(name: str) -> None:
+    """Refuse a time zone that is not known.
+
+    Raises:
+        ConfigError: Naming the closest one.
+    """
+    if name not in zoneinfo.available_timezones():
+        raise ConfigError(
+            "time zone must be an IANA name", was=repr(name), remedy=suggest(name, _zone_names())
+        )
+
+
+def _zone_names() -> list[str]:
+    common = ("UTC", "America/New_York", "Europe/London", "Asia/Tokyo")
+    by_place = (each for each in zoneinfo.available_timezones() if "/" in each)
+    return [*common, *by_place]
+
+
 def require_all(column: pl.Series, good: pl.Series, kind: str, where: str) -> None:
     """Refuse a column with a cell that is not `good`, naming the first such row and its value.
 
@@ -95,12 +113,7 @@ def _localise(naive: pl.Series, raw: pl.Series, time_zone: str | None, where: st
         rule = "stamps must carry a time zone, or one must be given"
         remedy = "Say where they were written, e.g. --time-zone America/New_York"
         raise SchemaError(rule, was=f"naive, first {raw[0]}", where=where, remedy=remedy)
-    if time_zone not in zoneinfo.available_timezones():
-        raise ConfigError(
-            "time zone must be an IANA name",
-            was=repr(time_zone),
-            remedy=suggest(time_zone, ["UTC", "America/New_York", "Europe/London", "Asia/Tokyo"]),
-        )
+    require_zone(time_zone)
     local = naive.dt.replace_time_zone(time_zone, ambiguous="null", non_existent="null")
     require_all(raw, local.is_not_null(), f"a time that exists once in {time_zone}", where)
     return local.dt.convert_time_zone("UTC")

@@ -24,6 +24,7 @@ from pydantic import ValidationError
 from tradingbot import __version__
 from tradingbot.data.atomic import atomic_directory, file_sha256, sweep_temporaries, write_text
 from tradingbot.data.manifest import DatasetManifest, Provenance, StoredFile
+from tradingbot.data.regular_files import read_regular_file
 from tradingbot.data.schema import COVARIATE_COLUMNS, require_bars, require_covariates
 from tradingbot.domain.errors import DataError, StorageError, suggest
 
@@ -31,6 +32,8 @@ MANIFEST_FILE = "manifest.json"
 BARS, COVARIATES, QUARANTINE = "bars.parquet", "covariates.parquet", "quarantine.parquet"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 _DIGITS = 16
+_MOST_POINTER_BYTES = 1_000
+_LONGEST_SHOWN = 100
 
 
 @dataclass(frozen=True)
@@ -131,12 +134,12 @@ class BarStore:
         """
         named = self._names / reference
         if _NAME.fullmatch(reference) and named.is_file():
-            reference = named.read_text(encoding="utf-8").strip()[:_DIGITS]
+            reference = _pointed_at(named)
         found = [folder for folder in self._folders() if folder.name.startswith(reference)]
         if len(found) != 1 or not reference:
             raise DataError(
                 "dataset must be a stored name or a hash prefix of one",
-                was=repr(reference),
+                was=repr(reference[:_LONGEST_SHOWN]),
                 where=str(self.root),
                 remedy=suggest(reference, [*self.names(), *(f.name for f in self._folders())])
                 if self._folders()
@@ -149,9 +152,9 @@ class BarStore:
         if not self._names.is_dir():
             return {}
         return {
-            file.name: file.read_text(encoding="utf-8").strip()[:_DIGITS]
+            file.name: _pointed_at(file)
             for file in sorted(self._names.iterdir())
-            if _NAME.fullmatch(file.name)
+            if _NAME.fullmatch(file.name) and file.is_file()
         }
 
     def datasets(self) -> list[Dataset]:
@@ -222,6 +225,17 @@ def _describes(manifest: DatasetManifest, frames: Mapping[str, pl.DataFrame]) ->
     return own.model_dump(exclude=unlike) == manifest.model_dump(exclude=unlike) and rows == {
         file: frame.height for file, frame in frames.items()
     }
+
+
+def _pointed_at(named: Path) -> str:
+    """Return the id that a name points to."""
+    try:
+        text = read_regular_file(named, most_bytes=_MOST_POINTER_BYTES)
+        return text.decode("ascii").strip()[:_DIGITS]
+    except (OSError, UnicodeDecodeError) as e:
+        was = "no text" if isinstance(e, UnicodeDecodeError) else e.strerror
+        rule, remedy = "name of a dataset must hold its hash", "Delete that file and import again"
+        raise StorageError(rule, was=was, where=str(named), remedy=remedy) from e
 
 
 def require_name(name: str) -> str:

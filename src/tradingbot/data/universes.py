@@ -16,11 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.data.calendar import closing_day
+from tradingbot.data.regular_files import describe_path, read_regular_file
 from tradingbot.domain.errors import DataError, SchemaError, suggest
 from tradingbot.domain.universe import Member, Universe
 
 COLUMNS = ("symbol", "kind", "sector", "joined_on", "left_on")
 _SUFFIX = ".csv"
+_MAX_BYTES = 10_000_000
+_LONGEST_SHOWN = 80
 
 
 def known_universes() -> tuple[str, ...]:
@@ -44,15 +47,17 @@ def load_universe(name_or_path: str) -> Universe:
         file = resources.files("tradingbot.data").joinpath("universe_files", name_or_path + _SUFFIX)
         return parse_universe(file.read_text("utf-8"), where=file.name)
     path = Path(name_or_path)
-    if path.suffix != _SUFFIX and not path.is_file():
+    if path.suffix != _SUFFIX and describe_path(path) != "a file":
         rule = "universe must be a known name or a CSV file"
         remedy = suggest(name_or_path, known_universes())
-        raise DataError(rule, was=repr(name_or_path), remedy=remedy)
+        raise DataError(rule, was=repr(name_or_path[:_LONGEST_SHOWN]), remedy=remedy)
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_regular_file(path, most_bytes=_MAX_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as e:
         reason = "not UTF-8 text" if isinstance(e, UnicodeDecodeError) else e.strerror
-        raise DataError("universe file must be readable", was=reason, where=str(path)) from e
+        remedy = f"Give a CSV file, or one of: {', '.join(known_universes())}"
+        rule = "universe file must be readable"
+        raise DataError(rule, was=reason, where=str(path), remedy=remedy) from e
     return parse_universe(text, where=str(path))
 
 
@@ -67,15 +72,19 @@ def parse_universe(text: str, *, where: str) -> Universe:
     ]
     if not numbered:
         raise SchemaError(
-            "universe file must have a header and a member", was="nothing", where=where
+            "universe file must have a header and a member",
+            was="nothing",
+            where=where,
+            remedy=f"Write {','.join(COLUMNS)} and a line per member",
         )
     header = [cell.strip() for cell in next(csv.reader([numbered[0][1]]))]
     missing = [column for column in COLUMNS if column not in header]
     if missing:
         raise SchemaError(
             f"universe file must have the columns {', '.join(COLUMNS)}",
-            was=f"{', '.join(header)} (without {', '.join(missing)})",
+            was=f"{', '.join(header)[:200]} (without {', '.join(missing)})",
             where=where,
+            remedy="Add them to the header; cells below may be empty, but for the symbol",
         )
     members = tuple(_member(line, header, f"{where}:{number}") for number, line in numbered[1:])
     name = notes.get("name", Path(where).stem)
@@ -121,7 +130,10 @@ def _member(line: str, header: Sequence[str], where: str) -> Member:
     cells = next(csv.reader([line]))
     if len(cells) != len(header):
         raise SchemaError(
-            f"line must have {len(header)} cells", was=f"{len(cells)}: {line[:60]!r}", where=where
+            f"line must have {len(header)} cells",
+            was=f"{len(cells)}: {line[:60]!r}",
+            where=where,
+            remedy="Write a comma for an empty cell",
         )
     row = {column: cell.strip() for column, cell in zip(header, cells, strict=True)}
     try:
@@ -145,5 +157,8 @@ def _day(row: dict[str, str], column: str, where: str) -> date | None:
         return date.fromisoformat(row[column])
     except ValueError as e:
         raise DataError(
-            f"{column} must be a date YYYY-MM-DD or empty", was=repr(row[column]), where=where
+            f"{column} must be a date YYYY-MM-DD or empty",
+            was=repr(row[column][:_LONGEST_SHOWN]),
+            where=where,
+            remedy="Write e.g. 2024-01-31",
         ) from e

@@ -64,7 +64,7 @@ def read_bounds(text: str) -> NumberBounds:
     if high == "inf":
         words = f"be {low} or more" if opening == "[" else f"be above {low}"
     return NumberBounds(
-        "be a finite number" if low == "-inf" else words,
+        "be a finite number" if (low, high) == ("-inf", "inf") else words,
         lambda number: above(number, float(low)) and below(number, float(high)),
     )
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
+_LONGEST = 400  # characters of a value or a place in a message
 _LISTED = 12  # names in a suggestion: more would bury the message
 
 
@@ -39,13 +40,18 @@ class UserError(TradingBotError):
         self.rule, self.was, self.where, self.remedy = rule, was, where, remedy
         message = rule
         if was is not None:
-            message += f", was {was}"
+            message += f", was {_cut(str(was))}"
         if where:
-            message += f" ({where})"
+            message += f" ({_cut(where)})"
         message += "."
         if remedy:
             message += f" {remedy}" if remedy.endswith(("?", ".")) else f" {remedy}."
         super().__init__(" ".join(message.split()))
+
+
+def _cut(text: str) -> str:
+    """Shorten what someone wrote, so that it does not bury rule and remedy."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
 
 
 class ConfigError(UserError):

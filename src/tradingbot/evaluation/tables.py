@@ -10,6 +10,7 @@ import csv
 import dataclasses
 import io
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,9 @@ Row = dict[str, Any]
 TABLES_FOLDER = "tables"
 _WITH_ROWS = ("regimes", "stress", "sensitivity", "seeds", "ablation", "placebos")
 """Analyses whose rows are a table."""
+_FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_FIGURES = re.compile(r"[-+]?[0-9.,;%\s\[\]–…-]*")
+"""Numbers and intervals, which may begin with a sign."""
 
 
 def write_tables(dossier: Dossier, memo: Memo, folder: Path) -> tuple[Path, ...]:
@@ -63,9 +67,21 @@ def as_csv(rows: Sequence[Row]) -> str:
     names = list(dict.fromkeys(name for row in rows for name in row))
     content = io.StringIO()
     writer = csv.DictWriter(content, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    writer.writerow({name: inert_cell(name) for name in names})
+    writer.writerows({name: inert_cell(value) for name, value in row.items()} for row in rows)
     return content.getvalue()
+
+
+def inert_cell(value: Any) -> Any:
+    """Return a value that no spreadsheet takes for a formula: such a text gets a `'` in front.
+
+    Example:
+        >>> [inert_cell(value) for value in ("=cmd()", "-0.5 [-1, 2]", "GO", -0.5)]
+        ["'=cmd()", '-0.5 [-1, 2]', 'GO', -0.5]
+    """
+    if not isinstance(value, str) or not value.lstrip(" ").startswith(_FORMULA_BEGINS):
+        return value
+    return value if _FIGURES.fullmatch(value) else f"'{value}"
 
 
 def as_json(record: Dossier | Memo) -> str:

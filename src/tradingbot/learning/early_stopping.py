@@ -9,26 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.learning.learner_state import Resumable, name_parts
+from tradingbot.learning.train_plan import StoppingConfig
 from tradingbot.networks.heads import StackedHead, per_agent
-
-
-@dataclass(frozen=True)
-class StoppingConfig(CheckedFields):
-    """When an agent has had enough."""
-
-    patience: int = bounded(0, ">= 0")
-    """Evaluations in a row without a better score after which an agent stops; 0: never."""
-    min_gain: float = bounded(0.0, "[0, inf)")
-    """Rise of the score that counts as better."""
-    first_updates: int = bounded(0, ">= 0")
-    """Updates before the first score that counts: early scores are luck."""
 
 
 class EarlyStopping(Resumable):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tradingbot.domain.errors import ConfigError
@@ -14,21 +13,12 @@ if TYPE_CHECKING:
     from tradingbot.learning.learner import Learner
     from tradingbot.learning.task import ActionKind, ActionSpec
     from tradingbot.networks.actor_layout import ActorLayout
-    from tradingbot.networks.heads import Pooling
+    from tradingbot.networks.head_config import Pooling
 
+ACTOR_LAYOUT = "tradingbot.learning.action_policy:squashed_layout"
+"""What says how most learners' actors are stored; imports torch, so it is named."""
 _RESERVED = ("name",)
 """Keys of the section `learner` that are no learner."""
-
-
-def import_learner(path: str) -> Callable[..., Learner]:
-    """Return what builds a learner, `module:Class`, and imports it when it is first called."""
-
-    def build(*args: Any, **options: Any) -> Learner:
-        module, _, name = path.partition(":")
-        made: Learner = getattr(import_module(module), name)(*args, **options)
-        return made
-
-    return build
 
 
 @dataclass(frozen=True)

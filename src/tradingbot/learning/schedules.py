@@ -21,9 +21,9 @@ class Schedule(CheckedFields):
 
     kind: Literal["constant", "linear", "cosine"] = "constant"
     """How the number moves: not at all, evenly, or by half a cosine."""
-    first: float = bounded(0.0, "(-inf, inf)")
-    """The number at the beginning."""
-    last: float = bounded(0.0, "(-inf, inf)")
+    first: float = bounded(0.0, "[0, inf)")
+    """The number at the beginning: a rate, a weight or a width, so never below 0."""
+    last: float = bounded(0.0, "[0, inf)")
     """The number at the end; a constant never gets there."""
     hold: int = bounded(0, ">= 0")
     """Steps per agent during which nothing changes."""

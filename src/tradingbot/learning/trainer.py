@@ -19,7 +19,8 @@ from tradingbot.learning.early_stopping import EarlyStopping
 from tradingbot.learning.guards import AlarmLevel, Diagnosis, FlightRecorder, Intervention
 from tradingbot.learning.learner import Learner
 from tradingbot.learning.learner_state import Resumable, name_parts, tensors_below
-from tradingbot.learning.trainer_hooks import Hooks, Snapshot, TrainPlan
+from tradingbot.learning.train_plan import TrainPlan
+from tradingbot.learning.trainer_hooks import Hooks, Snapshot
 from tradingbot.learning.trainer_tensors import all_finite, as_lists, copied_tensors, to_host
 
 _LEARNER, _TRAINER = "learner/", "trainer/"

@@ -1,4 +1,4 @@
-"""What the trainer is told, and what it asks of its surroundings: a plan, checkpoints, callbacks.
+"""What the trainer asks of its surroundings: checkpoints and callbacks.
 
 The trainer touches no file and no clock but a stopwatch. What it says are the events of
 `domain.events.training`.
@@ -7,33 +7,16 @@ The trainer touches no file and no clock but a stopwatch. What it says are the e
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
-from torch import Tensor
-
-from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.training import Label
-from tradingbot.learning.early_stopping import StoppingConfig
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
-@dataclass(frozen=True)
-class TrainPlan(CheckedFields):
-    """How long to train, and what happens on the way. Counted in updates, never in seconds."""
-
-    steps_per_agent: int = bounded(100_000, ">= 1")
-    """Environment steps of each agent, over all its environments, after which training ends."""
-    evaluate_every: int = bounded(10, ">= 1")
-    """Updates between evaluations on the validation part."""
-    save_every: int = bounded(10, ">= 1")
-    """Updates between checkpoints."""
-    score: str = "sharpe"
-    """Figure of the evaluation, (N,), by which agents stop and the best weights are chosen."""
-    stopping: StoppingConfig = field(default_factory=StoppingConfig)
-
-
-Figures = Mapping[str, Tensor]
+Figures = Mapping[str, "Tensor"]
 """Name → (N,), () or (N, bins), on the CPU."""
 
 

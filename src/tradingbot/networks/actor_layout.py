@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tradingbot.domain.checks import bounded, require, require_kinds
 from tradingbot.networks.distributions import round_to_levels, round_weights, to_simplex
-from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.head_config import HeadConfig
 
 SquashKind = Literal["sigmoid", "tanh", "softmax"]
 

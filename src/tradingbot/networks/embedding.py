@@ -8,16 +8,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from tradingbot.networks.encoders.encoder import Encoder
+from tradingbot.networks.precision import Precision
 
-Precision = Literal["float32", "bfloat16"]
-"""Of matrix products: that of the weights, or bfloat16 by autocast. Results keep their type."""
 CHUNK_BARS = {"cpu": 2**12, "cuda": 2**18}
 """Bars encoded at once where nothing else is said: within a processor's caches; some 4 GB."""
 

@@ -13,50 +13,20 @@ This is a random-effects model (Laird & Ware 1982) on learned features.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tradingbot.domain.checks import bounded, require, require_kinds
-from tradingbot.networks.initialisation import Initialisation, draw_weight
+from tradingbot.networks.head_config import HeadConfig
+from tradingbot.networks.initialisation import draw_weight
 
-Pooling = Literal["partial", "pooled", "independent"]
 _ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh,
     "relu": functional.relu,
     "gelu": functional.gelu,
 }
 _HIDDEN_GAIN = 2.0**0.5
-
-
-@dataclass(frozen=True)
-class HeadConfig:
-    """Size of a head, and how agents share it."""
-
-    hidden: tuple[int, ...] = (128,)
-    """Width of each hidden layer."""
-    activation: Literal["tanh", "relu", "gelu"] = "tanh"
-    """Nonlinearity of hidden layers."""
-    pooling: Pooling = "partial"
-    """How agents share the head: one for all, one each, or one with deviations."""
-    n_directions: int = bounded(4, ">= 1")
-    """K, in which partially pooled agents may differ."""
-    deviation_scale: float = bounded(0.1, "> 0")
-    """Standard deviation of the z at first; at 0 symmetric agents could never begin to differ."""
-    initialisation: Initialisation = "orthogonal"
-    """Distribution of the first weights."""
-    output_gain: float = bounded(0.1, "> 0")
-    """Scale of the last layer at first: small, so that policies begin undecided."""
-
-    def __post_init__(self) -> None:
-        """Refuse a head that cannot be."""
-        require_kinds(self)
-        require(bool(self.hidden), "hidden must have a layer", self)
-        are_widths = all(width >= 1 for width in self.hidden)
-        require(are_widths, "hidden must be widths of 1 or more", self)
 
 
 class StackedHead(nn.Module):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-Initialisation = Literal["orthogonal", "xavier", "he"]
+from tradingbot.networks.head_config import Initialisation
 
 
 def draw_weight(

@@ -9,8 +9,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tradingbot.domain.errors import ConfigError
-from tradingbot.networks.embedding import CHUNK_BARS, Precision, autocast, embed_table
+from tradingbot.networks.embedding import CHUNK_BARS, autocast, embed_table
 from tradingbot.networks.encoders.encoder import Encoder, Memory
+from tradingbot.networks.precision import Precision
 
 
 class View(nn.Module, ABC):

@@ -87,7 +87,11 @@ def load_plugin(reference: str) -> Origin:
         name = path.stem
         if not path.is_file():
             rule = "a plugin must be a Python file that exists, or a module"
-            raise ConfigError(rule, was="a folder" if path.is_dir() else "nothing", where=reference)
+            was = "a folder" if path.is_dir() else "a pipe or a device"
+            remedy = "Name a .py file, or a module that Python finds"
+            raise ConfigError(
+                rule, was=was if path.exists() else "nothing", where=reference, remedy=remedy
+            )
     else:
         name = reference
     if name in _LOADED:

@@ -16,7 +16,7 @@ from tradingbot.market.observation import PRIVATE_FEATURES
 from tradingbot.networks.actor_layout import ActorLayout, Squash
 from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
 from tradingbot.networks.encoders.encoder import Encoder, EncoderConfig
-from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.head_config import HeadConfig
 from tradingbot.runs import acting
 from tradingbot.runs.acting import ActingRecord
 from tradingbot.runs.loading import Checkpoint

@@ -233,7 +233,7 @@ def _describe(plan: RunPlan, created_at: datetime, name: str) -> RunRecord:
         rule = "run name must be 1-80 of a-z 0-9 . _ - and start with a letter or digit"
         raise ConfigError(rule, was=repr(name[:90]), remedy="Choose e.g. us143-first")
     config: dict[str, Any] = dict(plan.config)
-    names = "learner data environment git code_sha256 parent parameters periods"
+    names = "learner data environment git code_sha256 parent parameters periods tracking"
     return RunRecord(
         **{field: getattr(plan, field) for field in names.split()},
         id=name,

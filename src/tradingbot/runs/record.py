@@ -80,6 +80,9 @@ class RunRecord(SealedRecord):
     """Counts of `networks.parameters.ParameterReport`; empty in runs of older versions."""
     periods: dict[str, DayRange] = Field(default_factory=dict)
     """Days of train, validation and test; empty in runs of older versions."""
+    tracking: dict[str, str] = Field(default_factory=dict)
+    """Where figures go besides this folder, so that a resumed run does not call elsewhere; no
+    password; empty in runs of older versions."""
 
 
 class Resumption(StoredModel):
@@ -141,6 +144,8 @@ class RunPlan:
     """What agents weigh; see `RunRecord.parameters`."""
     periods: Mapping[str, DayRange] = field(default_factory=dict)
     """See `RunRecord.periods`."""
+    tracking: Mapping[str, str] = field(default_factory=dict)
+    """Where figures go; see `RunRecord.tracking`."""
 
 
 def content_sha256(content: object) -> str:

@@ -38,7 +38,7 @@ class BoostingConfig(CheckedFields):
     """Rounds without a better log loss on later bars after which growing stops."""
     feature_frac: float = bounded(0.8, "(0, 1]")
     """Share of the features a tree may use."""
-    ridge: float = bounded(1.0, ">= 0")
+    ridge: float = bounded(1.0, "[0, inf)")
     """Penalty on squared leaf values."""
     max_bins: int = bounded(63, "[2, 255]")
     """Values a feature is rounded to."""

@@ -91,6 +91,11 @@ def _check_rate(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:
     rate = getattr(config.learner.settings, _RATE, None)
     if not isinstance(rate, Schedule):
         return
+    if max(rate.first, 0.0 if rate.kind == "constant" else rate.last) == 0.0:
+        key = f"learner.{name}.{_RATE}"
+        where = place_of(places, tuple(key.split(".")))
+        remedy = f"Set e.g. {key}.first=0.0003"
+        raise ConfigError("a learning rate must be above 0", was="0", where=where, remedy=remedy)
     end = rate.hold + rate.over
     if rate.kind != "constant" and rate.last == 0.0 and end < steps:
         key = f"learner.{name}.{_RATE}.over"

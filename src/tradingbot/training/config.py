@@ -24,12 +24,12 @@ from tradingbot.configuration.pipeline import (
 )
 from tradingbot.domain.errors import UserError, join_choices
 from tradingbot.domain.plain_values import as_plain_values, read_record
+from tradingbot.domain.redaction import split_credentials
 from tradingbot.learning.catalogue import known_learners, learner_spec
 from tradingbot.learning.cloning.config import CloningConfig
-from tradingbot.learning.early_stopping import StoppingConfig
 from tradingbot.learning.guards.config import GuardConfig
 from tradingbot.learning.pretraining.config import PretrainingConfig
-from tradingbot.learning.trainer_hooks import TrainPlan
+from tradingbot.learning.train_plan import StoppingConfig, TrainPlan
 from tradingbot.market.params import SimulatorParams
 from tradingbot.training.learner_section import LearnerSection
 
@@ -128,7 +128,7 @@ class TrackingSection(ConfigSection):
 
     mlflow: Name = "auto"
     """`auto` (a local store in the workspace where MLflow is installed), `off`, or the URL of a
-    server."""
+    server; user and password stand in `MLFLOW_TRACKING_USERNAME` and `MLFLOW_TRACKING_PASSWORD`."""
     tensorboard: Literal["auto", "on", "off"] = "auto"
     """Event files in the run directory; `auto`: where TensorBoard is installed."""
 
@@ -225,6 +225,11 @@ class TrainConfig(ConfigSection):
                 validation.patience, validation.min_gain, validation.first_updates
             ),
         )
+
+    def tracking_mapping(self) -> dict[str, str]:
+        """Return where figures go, as a run remembers it: without user and password."""
+        told: dict[str, str] = self.tracking.model_dump(mode="json")
+        return {key: split_credentials(value)[0] for key, value in told.items()}
 
     def as_mapping(self) -> dict[str, Any]:
         """Everything that can move a result, as plain values; written as YAML it reads back."""

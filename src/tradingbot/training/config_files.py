@@ -51,13 +51,20 @@ def load_train_config(
     return config
 
 
-def config_of_mapping(values: Mapping[str, Any]) -> TrainConfig:
+def config_of_mapping(
+    values: Mapping[str, Any], tracking: Mapping[str, str] | None = None
+) -> TrainConfig:
     """Read what `TrainConfig.as_mapping` wrote, as a run directory keeps it.
+
+    Args:
+        values: Everything that can move a result.
+        tracking: What `TrainConfig.tracking_mapping` wrote; nothing in runs of older versions.
 
     Raises:
         ConfigError: If a later version of the configuration does not take it.
     """
-    return _checked(rename_old_keys(Document(_with_dates(dict(values))), OLD_KEYS))
+    told = {"tracking": dict(tracking)} if tracking else {}
+    return _checked(rename_old_keys(Document(_with_dates({**values, **told})), OLD_KEYS))
 
 
 def override_config(config: TrainConfig, overrides: Mapping[str, object]) -> TrainConfig:
@@ -65,7 +72,8 @@ def override_config(config: TrainConfig, overrides: Mapping[str, object]) -> Tra
 
     Whether a learner can learn in the budget is not asked: not every use is training.
     """
-    base = Document(_with_dates(config.as_mapping()))
+    told = {"tracking": config.tracking.model_dump(mode="json")}
+    base = Document(_with_dates({**config.as_mapping(), **told}))
     return _checked(merge(base, rename_old_keys(document_of_options(overrides), OLD_KEYS)))
 
 

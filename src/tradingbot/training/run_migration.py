@@ -73,7 +73,7 @@ def migrate_run(
         StorageError: If no checkpoint is whole, or the disk refuses.
     """
     source = find_run(workspace / "runs", reference)
-    config = config_of_mapping(source.record.config)
+    config = config_of_mapping(source.record.config, source.record.tracking)
     _require_discrete(source, config)
     rule = "run must have a whole checkpoint to be migrated"
     checkpoint = require_checkpoint(source, "best", None, rule=rule, remedy="Train it first")

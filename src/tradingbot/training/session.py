@@ -151,7 +151,7 @@ def resume_session(
     """
     callbacks = callbacks or SessionCallbacks()
     run = find_run(workspace / RUNS_FOLDER, reference)
-    own = config_of_mapping(run.record.config)
+    own = config_of_mapping(run.record.config, run.record.tracking)
     config = change(own)
     require_plugins(config)
     choose_device(config.device)
@@ -204,6 +204,7 @@ def plan_run(config: TrainConfig, data: TrainingData) -> RunPlan:
         environment=describe_environment(str(choose_device(config.device))),
         git=git_state(),
         periods=data.periods,
+        tracking=config.tracking_mapping(),
     )
 
 

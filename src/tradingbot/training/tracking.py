@@ -1,6 +1,7 @@
 """MLflow and TensorBoard as listeners, on a thread of their own.
 
 Training never waits for them: what they cannot take is dropped and counted. Both are optional.
+Neither calls any host but the server that a configuration names.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
-
-import torch
+from urllib.parse import unquote
 
 from tradingbot.domain.errors import MissingExtraError
 from tradingbot.domain.events.event import Event, EventCallback
 from tradingbot.domain.events.training import Evaluated, Updated
+from tradingbot.domain.redaction import redact, split_credentials
 from tradingbot.runs import RunDirectory
 from tradingbot.training.config import TrainConfig
 
@@ -27,6 +28,7 @@ _WAITING_EVENTS = 1_000
 _PATIENCE_S = 10.0
 _REQUEST_SECONDS, _REQUEST_TRIES = "5", "1"
 _MAX_PARAM_LENGTH = 500
+_CREDENTIALS = ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")
 
 
 class Tracker(Protocol):
@@ -86,19 +88,20 @@ class ThreadedCallback:
                 self._tracker.write(event)
             except Exception as e:  # whatever a tracker raises, training goes on
                 self.dropped += 1
-                self._problem = " ".join(f"{type(e).__name__}: {e}".split())[:160]
+                self._problem = _describe(e)
         if is_open:
             try:
                 self._tracker.close()
             except Exception as e:
-                self._problem = " ".join(f"{type(e).__name__}: {e}".split())[:160]
+                self._problem = _describe(e)
 
 
 class MlflowTracker:
     """Means over the agents as metrics of an MLflow run, with the configuration as parameters."""
 
     def __init__(self, uri: str, run: RunDirectory) -> None:
-        self._uri, self._run = uri, run
+        """Keep where to write to; a password is kept apart, so that no message can quote it."""
+        (self._uri, *self._credentials), self._run = split_credentials(uri), run
         self._client: Any = None
         self._id = ""
 
@@ -106,6 +109,12 @@ class MlflowTracker:
         """Make or continue the MLflow run of the same name."""
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", _REQUEST_SECONDS)
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", _REQUEST_TRIES)
+        # Its makers are told of every use, with an id that it keeps, unless this is said before
+        # it is imported.
+        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+        for variable, value in zip(_CREDENTIALS, self._credentials, strict=True):
+            if value:
+                os.environ[variable] = unquote(value)
         if self._uri.startswith("file:"):
             # MLflow advises a database; files need no server and no migration.
             os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
@@ -161,6 +170,8 @@ class TensorboardTracker:
         self._writer.close()
 
     def _add_actions(self, event: Evaluated) -> None:
+        import torch
+
         share = torch.tensor(event.scores["histogram"], dtype=torch.float64).mean(0)
         counts = (share * 1_000.0).round()
         edges = list(range(len(share) + 1))
@@ -218,6 +229,10 @@ def _wanted(choice: str, package: str) -> bool:
     return is_there
 
 
+def _describe(error: Exception) -> str:
+    return redact(" ".join(f"{type(error).__name__}: {error}".split()))[:160]
+
+
 def _means(event: Updated | Evaluated) -> dict[str, float]:
     if isinstance(event, Updated):
         return {name: _mean(figure) for name, figure in event.metrics.items()}
@@ -229,6 +244,8 @@ def _means(event: Updated | Evaluated) -> dict[str, float]:
 
 
 def _mean(figure: Any) -> float:
+    import torch
+
     return float(torch.tensor(figure, dtype=torch.float64).mean())
 
 

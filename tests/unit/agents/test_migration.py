@@ -17,7 +17,8 @@ from tradingbot.agents.migration import (
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.market.params import ActionRules
 from tradingbot.networks.distributions import SquashedGaussian
-from tradingbot.networks.heads import HeadConfig, StackedHead
+from tradingbot.networks.head_config import HeadConfig
+from tradingbot.networks.heads import StackedHead
 
 AGENTS, STATES, INPUTS = 3, 600, 10
 RULES = ActionRules(space="discrete")

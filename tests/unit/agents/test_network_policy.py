@@ -18,7 +18,8 @@ from tradingbot.learning.direct.config import DirectConfig
 from tradingbot.learning.direct.learner import Direct
 from tradingbot.learning.playing import play
 from tradingbot.networks.actor_layout import Squash
-from tradingbot.networks.heads import HeadConfig, StackedHead
+from tradingbot.networks.head_config import HeadConfig
+from tradingbot.networks.heads import StackedHead
 from tradingbot.networks.view import TableView
 
 

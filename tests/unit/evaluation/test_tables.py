@@ -9,6 +9,8 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from fixtures.example_dossier import bare_dossier, example_dossier, example_memo, strange_dossier
 from tradingbot.evaluation.dossier.codec import from_plain, to_plain
 from tradingbot.evaluation.dossier.dossier import Dossier
@@ -114,3 +116,21 @@ def test_csv_quotes_what_would_break_it() -> None:
     table = tables_of(strange_dossier(), example_memo())["ablation"]
 
     assert next(csv.DictReader(io.StringIO(as_csv(table))))["axis"] == table[0]["axis"]
+
+
+@pytest.mark.parametrize(
+    "text", ["=cmd|' /C calc'!A0", "+1+cmd()", "-2+3+cmd|x", "@SUM(A1)", "\t=1", " =1+1", "＝1"]
+)
+def test_text_that_a_spreadsheet_would_run_is_kept_from_it(tmp_path: Path, text: str) -> None:
+    memo = example_memo()
+    hostile = replace(memo, gates=(replace(memo.gates[0], words=text), *memo.gates[1:]))
+
+    write_tables(example_dossier(), hostile, tmp_path)
+
+    assert rows_of(tmp_path / "tables" / "gates.csv")[0]["words"] == f"'{text}"
+
+
+def test_figures_of_cells_stay_as_they_are() -> None:
+    text = as_csv([{"a": -1.5, "b": "-0.13 [-4.72, 2.31]", "c": "≥ 0.95", "=d": None}])
+
+    assert text == 'a,b,c,\'=d\n-1.5,"-0.13 [-4.72, 2.31]",≥ 0.95,\n'

@@ -6,9 +6,11 @@ import pytest
 import torch
 
 from tradingbot.domain.errors import ConfigError
-from tradingbot.learning.early_stopping import EarlyStopping, StoppingConfig, own_parameters
+from tradingbot.learning.early_stopping import EarlyStopping, own_parameters
 from tradingbot.learning.generators import make_generator
-from tradingbot.networks.heads import HeadConfig, StackedHead
+from tradingbot.learning.train_plan import StoppingConfig
+from tradingbot.networks.head_config import HeadConfig
+from tradingbot.networks.heads import StackedHead
 
 
 def make_head(pooling: str = "partial") -> StackedHead:

@@ -4,12 +4,8 @@ import pytest
 import torch
 
 from tradingbot.domain.errors import ConfigError
-from tradingbot.learning.entropy import (
-    EntropyConfig,
-    begin_entropy,
-    entropy_coefficient,
-    watch_entropy,
-)
+from tradingbot.learning.entropy import begin_entropy, entropy_coefficient, watch_entropy
+from tradingbot.learning.entropy_config import EntropyConfig
 
 CONFIG = EntropyConfig()
 

@@ -22,7 +22,7 @@ from tradingbot.learning.reward_transform import (
 )
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.value_targets import n_step_targets
-from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.view import TableView
 
 HEAD = HeadConfig(hidden=(8,))

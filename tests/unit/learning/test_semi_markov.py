@@ -14,7 +14,7 @@ from reference.value_targets import (
     n_step_targets_by_loop,
 )
 from tradingbot.domain.errors import ConfigError
-from tradingbot.learning.entropy import EntropyConfig
+from tradingbot.learning.entropy_config import EntropyConfig
 from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.learning.ppo.learner import PPO
 from tradingbot.learning.replay import Replay, transitions_of
@@ -29,7 +29,7 @@ from tradingbot.learning.task import (
     transition_discount,
 )
 from tradingbot.learning.value_targets import generalized_advantage, lambda_targets, n_step_targets
-from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.view import TableView
 
 GAMMA = 0.9

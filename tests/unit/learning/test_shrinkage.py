@@ -18,7 +18,8 @@ from tradingbot.learning.shrinkage import (
     staying_out,
 )
 from tradingbot.learning.task import ActionSpec, Observation
-from tradingbot.networks.heads import HeadConfig, StackedHead
+from tradingbot.networks.head_config import HeadConfig
+from tradingbot.networks.heads import StackedHead
 
 BARS, AGENTS, BP = 480, 143, 1e-4
 CONFIG = ShrinkageConfig()

@@ -13,7 +13,6 @@ from fixtures.toy_learner import ToyLearner
 from tradingbot.domain.errors import TrainingError, UserError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.training import Evaluated, Intervened, Updated, Warned
-from tradingbot.learning.early_stopping import StoppingConfig
 from tradingbot.learning.guards import (
     AlarmLevel,
     Diagnosis,
@@ -25,8 +24,9 @@ from tradingbot.learning.guards.config import Response
 from tradingbot.learning.guards.recorder import RecorderReport
 from tradingbot.learning.learner import Learner, Update
 from tradingbot.learning.task import Task
+from tradingbot.learning.train_plan import StoppingConfig, TrainPlan
 from tradingbot.learning.trainer import Trainer
-from tradingbot.learning.trainer_hooks import Hooks, Snapshot, TrainPlan
+from tradingbot.learning.trainer_hooks import Hooks, Snapshot
 from tradingbot.learning.trainer_tensors import to_host
 
 Script = Mapping[int, tuple[Response | None, bool]]

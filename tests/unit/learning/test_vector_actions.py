@@ -13,7 +13,7 @@ from fixtures.toy_tasks import AllocationTask
 from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.catalogue import learner_spec
 from tradingbot.learning.direct.config import DirectConfig
-from tradingbot.learning.entropy import EntropyConfig
+from tradingbot.learning.entropy_config import EntropyConfig
 from tradingbot.learning.guards import FlightRecorder, GuardConfig
 from tradingbot.learning.learner import Learner
 from tradingbot.learning.playing import play, score
@@ -25,7 +25,7 @@ from tradingbot.learning.sac.learner import SAC
 from tradingbot.learning.schedules import Schedule, constant
 from tradingbot.learning.shrinkage import staying_out
 from tradingbot.learning.task import ActionSpec, idle_action
-from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.view import TableView
 
 BOX, SIMPLEX = ActionSpec("box", 0, -1.0, 1.0, 3), ActionSpec.simplex(3)

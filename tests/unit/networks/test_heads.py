@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError
-from tradingbot.networks.heads import HeadConfig, Pooling, StackedHead
+from tradingbot.networks.head_config import HeadConfig, Pooling
+from tradingbot.networks.heads import StackedHead
 
 N, B, N_IN, N_OUT, H, K = 5, 7, 6, 3, 8, 4
 

@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 from tradingbot.networks.encoders.catalogue import ENCODER_PRESETS, build_encoder
-from tradingbot.networks.heads import HeadConfig, Pooling, StackedHead
+from tradingbot.networks.head_config import HeadConfig, Pooling
+from tradingbot.networks.heads import StackedHead
 from tradingbot.networks.parameters import one_storage, report_parameters
 
 N = 143

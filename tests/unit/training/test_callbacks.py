@@ -12,6 +12,7 @@ import pytest
 import torch
 from rich.console import Console
 
+from fixtures.small_runs import make_run
 from fixtures.tiny_training import tiny_config
 from tradingbot.app.event_lines import describe_event
 from tradingbot.app.live_dashboard import Dashboard, heat_colours
@@ -19,7 +20,7 @@ from tradingbot.app.signals import stop_on_signals
 from tradingbot.domain.events.event import event_values
 from tradingbot.domain.events.training import AgentsStopped, Began, Evaluated, Updated, Warned
 from tradingbot.training.session import SessionCallbacks, begin_run
-from tradingbot.training.tracking import ThreadedCallback, tracking_callbacks
+from tradingbot.training.tracking import MlflowTracker, ThreadedCallback, tracking_callbacks
 
 UPDATED = Updated(3, 3, 600, {"policy/entropy": [0.5, 0.7]}, 0.1)
 EVALUATED = Evaluated(3, 600, {"sharpe": [1.0, -1.0]}, 0.0, True)
@@ -86,6 +87,42 @@ def test_tracker_that_is_down_drops_counts_and_tells() -> None:
     assert said == [
         "MLflow missed 5 records: ConnectionError: server is down; the run directory has all"
     ]
+
+
+class Quoting(Broken):
+    def open(self) -> None:
+        raise ConnectionError("GET https://me:pa55@host/api failed")
+
+
+def test_tracker_that_is_down_does_not_tell_its_password() -> None:
+    said: list[str] = []
+    sink = ThreadedCallback(Quoting(), "MLflow", said.append)
+    sink.take(UPDATED)
+    sink.close()
+
+    assert "GET https://***@host/api failed" in said[0]
+
+
+def test_password_of_a_server_is_used_apart_from_its_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mlflow = pytest.importorskip("mlflow")
+    for variable in ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD"):
+        monkeypatch.setenv(variable, "")
+    asked: list[str] = []
+
+    def client(*, tracking_uri: str) -> None:
+        asked.append(tracking_uri)
+        raise ConnectionError
+
+    monkeypatch.setattr(mlflow.tracking, "MlflowClient", client)
+    tracker = MlflowTracker("https://me:pa%3A55@host:1/x", make_run(tmp_path, "one"))
+    with pytest.raises(ConnectionError):
+        tracker.open()
+
+    assert asked == ["https://host:1/x"]
+    assert os.environ["MLFLOW_TRACKING_USERNAME"] == "me"
+    assert os.environ["MLFLOW_TRACKING_PASSWORD"] == "pa:55"
 
 
 def test_tracker_that_hangs_does_not_hold_the_training_up(

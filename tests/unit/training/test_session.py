@@ -15,6 +15,7 @@ from tradingbot.app.cli.application import run as call
 from tradingbot.domain.errors import ConfigError, DataError, TrainingError, UserError
 from tradingbot.runs import RunDirectory
 from tradingbot.training import session as sessions
+from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import override_config
 from tradingbot.training.result_file import read_result
 from tradingbot.training.session import SessionResult, begin_run, resume_session
@@ -32,7 +33,26 @@ REFUSED: dict[str, dict[str, object]] = {
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> SessionResult:
-    return begin_run(tiny_config(), tmp_path_factory.mktemp("done"), name="run")
+    config = tiny_config(tracking__mlflow="https://me:pa55@host:1/x", tracking__tensorboard="off")
+    return begin_run(config, tmp_path_factory.mktemp("done"), name="run")
+
+
+def test_resumed_run_tracks_where_it_did_and_its_record_holds_no_password(
+    done: SessionResult,
+) -> None:
+    """F2, F5: one with tracking off is not tracked because it is resumed."""
+
+    def stop(config: TrainConfig) -> TrainConfig:
+        changed = override_config(config, {"budget.n_envs": 4})
+        assert config.tracking == changed.tracking
+        raise InterruptedError(config.tracking.model_dump_json())
+
+    with pytest.raises(InterruptedError) as seen:
+        resume_session("run", done.run.path.parent.parent, change=stop)
+
+    assert json.loads(str(seen.value)) == {"mlflow": "https://host:1/x", "tensorboard": "off"}
+    written = [path.read_bytes() for path in done.run.path.rglob("*") if path.is_file()]
+    assert not [content for content in written if b"pa55" in content]
 
 
 @pytest.mark.parametrize("options", REFUSED.values(), ids=REFUSED)

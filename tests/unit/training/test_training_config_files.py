@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import date
 from pathlib import Path
 
@@ -91,6 +92,23 @@ def test_tracking_moves_no_result_and_budget_does() -> None:
 
     assert override_config(config, {"tracking.mlflow": "auto"}).config_hash == config.config_hash
     assert override_config(config, {"budget.n_envs": 2}).config_hash != config.config_hash
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("learner.direct.learning_rate", -0.001, "first must be 0 or more, was -0.001"),
+        ("learner.direct.learning_rate.last", -1.0, "last must be 0 or more, was -1.0"),
+        ("learner.direct.learning_rate", 0, "a learning rate must be above 0, was 0"),
+        ("learner.ppo.entropy.coefficient", -0.1, "first must be 0 or more"),
+        ("cloning.learning_rate", math.inf, "learning_rate must be above 0, was inf"),
+        ("guards.reward_scale", -1.0, "reward_scale must be above 0, was -1.0"),
+        ("guards.gradient_floor", -1.0, "gradient_floor must be 0 or more"),
+    ],
+)
+def test_rate_that_learns_backwards_is_refused(key: str, value: float, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_train_config("quick", {key: value})
 
 
 def test_settings_of_a_learner_that_does_not_train_move_no_result() -> None:

@@ -33,7 +33,7 @@ from tradingbot.learning.pretraining.learner import Pretrainer
 from tradingbot.learning.shrinkage import Act, ShrinkageConfig, apply, decide, staying_out
 from tradingbot.learning.task import Observation
 from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
-from tradingbot.networks.heads import Pooling
+from tradingbot.networks.head_config import Pooling
 from tradingbot.networks.view import TableView, View, frozen_view
 from tradingbot_benchmarks.learning.curve.markets import Periods, PosedMarket, generate_problem
 from tradingbot_benchmarks.learning.curve.settings import LearnerSettings, learner_settings

@@ -10,7 +10,7 @@ from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.learning.catalogue import known_learners, learner_spec
 from tradingbot.learning.learner import Learner
 from tradingbot.learning.task import Task
-from tradingbot.networks.heads import Pooling
+from tradingbot.networks.head_config import Pooling
 from tradingbot.networks.view import View
 
 Build = Callable[[Task, View, int], Learner]

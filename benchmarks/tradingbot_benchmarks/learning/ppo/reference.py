@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from tradingbot.domain.errors import MissingExtraError
-from tradingbot.learning.entropy import EntropyConfig
+from tradingbot.learning.entropy_config import EntropyConfig
 from tradingbot.learning.playing import play
 from tradingbot.learning.ppo import PPO, PPOConfig
 from tradingbot.learning.schedules import constant
 from tradingbot.learning.task import Observation, Task
-from tradingbot.networks.heads import HeadConfig, Pooling
+from tradingbot.networks.head_config import HeadConfig, Pooling
 from tradingbot.networks.view import TableView
 from tradingbot_benchmarks.learning.sac.reference import Curves
 from tradingbot_benchmarks.learning.task_vec_env import TaskVecEnv, flat_observation

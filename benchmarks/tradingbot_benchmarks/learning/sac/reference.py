@@ -22,7 +22,7 @@ from tradingbot.learning.sac.config import PAPER_NORMALISED_ENTROPY, SACConfig
 from tradingbot.learning.sac.learner import SAC
 from tradingbot.learning.schedules import constant
 from tradingbot.learning.task import Observation, Task
-from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.view import TableView
 from tradingbot_benchmarks.learning.task_vec_env import TaskVecEnv, flat_observation
 

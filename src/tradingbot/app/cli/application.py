@@ -20,14 +20,17 @@ from typer import Option
 from typer.main import get_command
 
 from tradingbot import __version__
+from tradingbot.app.cli.exhaustion import describe_exhaustion
 from tradingbot.app.cli.invocation import (
     Invocation,
     bring_forward,
     find_workspace,
     invocation_of,
     is_debugging,
+    require_sane_arguments,
     take_plugins,
 )
+from tradingbot.app.console import print_note
 from tradingbot.domain.errors import TradingBotError
 from tradingbot.plugins.loading import load_installed, load_plugin
 
@@ -83,6 +86,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code. No exception leaves this function."""
     invocation = Invocation(debug=is_debugging(), as_json=_wants_json(arguments))
     try:
+        require_sane_arguments(arguments)
         rest, invocation.plugins = take_plugins(arguments)
         code = _invoke(bring_forward(rest), invocation)
         sys.stdout.flush()
@@ -98,7 +102,7 @@ def run(arguments: Sequence[str]) -> int:
                 "output must fit on its disk, was full. Free space or write elsewhere."
             )
             return EXIT_USAGE
-        return _admit_bug(e, invocation)
+        return _explain(e, invocation)
     except TradingBotError as e:
         _show_traceback(invocation)
         invocation.print_error(invocation.with_workspace(str(e)), e)
@@ -110,7 +114,7 @@ def run(arguments: Sequence[str]) -> int:
         invocation.print_error("interrupted")
         return EXIT_INTERRUPTED
     except Exception as e:
-        return _admit_bug(e, invocation)
+        return _explain(e, invocation)
     return EXIT_USAGE
 
 
@@ -184,7 +188,7 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 
 def _show_traceback(invocation: Invocation) -> None:
     if invocation.debug:
-        traceback.print_exc(file=sys.stderr)
+        print_note(traceback.format_exc())
 
 
 def _hint(message: str, arguments: Sequence[str]) -> str:
@@ -196,6 +200,16 @@ def _hint(message: str, arguments: Sequence[str]) -> str:
     ):
         return ". It must be a number, was nan"
     return ""
+
+
+def _explain(error: Exception, invocation: Invocation) -> int:
+    """Say in one line what the machine or the input is to blame for; admit a bug otherwise."""
+    told = describe_exhaustion(error)
+    if told is None:
+        return _admit_bug(error, invocation)
+    _show_traceback(invocation)
+    invocation.print_error(invocation.with_workspace(str(told)), told)
+    return EXIT_USAGE
 
 
 def _admit_bug(error: Exception, invocation: Invocation) -> int:

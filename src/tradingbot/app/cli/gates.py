@@ -73,7 +73,11 @@ def judge_gates(  # noqa: PLR0913 - one option for each thing to show or judge b
             "a run must be given", was="none", remedy="List them with: tradingbot runs list"
         )
     run = look_up_run(invocation_of(context), reference)
-    # Behind the look-up, for it takes a while to import.
+    # Torch takes seconds to import: what can be refused without it is refused by now.
+    from tradingbot.evaluation.gates.gates_file import load_gates, read_benches
+
+    load_gates(gates)
+    read_benches(bench or ())
     from tradingbot.evaluation.pipeline.stored_dossier import judge_run
 
     memo = judge_run(run, invocation_of(context).workspace, gates, bench or ())

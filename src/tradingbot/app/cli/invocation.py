@@ -25,6 +25,8 @@ _OF_A_WORKSPACE = re.compile(
 )
 """Where a text names a command that reads or writes the workspace."""
 
+_LONGEST_SHOWN = 80
+
 JsonOption = Annotated[bool, Option("--json", help="Print one JSON document instead of tables.")]
 
 
@@ -138,6 +140,34 @@ def bring_forward(arguments: Sequence[str]) -> list[str]:
         if name == "--workspace" and not sign:
             first += [each for each in [next(waiting, None)] if each is not None]
     return [*first, *rest]
+
+
+_BITS = 63
+_MOST_DIGITS = 19  # no number below 2^63 has more
+_WHOLE_NUMBER = re.compile(r"[-+]?0*(\d+)")
+
+
+def require_sane_arguments(arguments: Sequence[str]) -> None:
+    """Refuse what no command can take: bytes that are no text, whole numbers beyond 64 bits.
+
+    Raises:
+        ConfigError: Naming the argument.
+    """
+    for before, argument in zip(("", *arguments), arguments, strict=False):
+        try:
+            argument.encode("utf-8")
+        except UnicodeEncodeError:
+            shown = ascii(argument)
+            remedy = "Write it in UTF-8; rename a file whose name is not"
+            raise ConfigError(
+                "an argument must be text", was=shown[:_LONGEST_SHOWN], remedy=remedy
+            ) from None
+        name, sign, value = argument.rpartition("=")
+        number = _WHOLE_NUMBER.fullmatch(value) if sign or before.startswith("-") else None
+        if number and (len(number[1]) > _MOST_DIGITS or int(number[1]) >= 2**_BITS):
+            where = (name or before)[:_LONGEST_SHOWN]
+            rule, was = f"a whole number must be below 2^{_BITS}", f"{value[:12]}…"
+            raise ConfigError(rule, was=was, where=where, remedy="Give a smaller one")
 
 
 OPTION = "--plugin"

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from tradingbot.data.atomic import file_sha256
 from tradingbot.data.manifest import Adjustment, Provenance
 from tradingbot.data.normalise import StampRules, require_order, resolve_columns, to_bars
+from tradingbot.data.regular_files import describe_path
 from tradingbot.data.schema import BAR_KEY
 from tradingbot.data.sources.source import Progress, RawBars, ignore_progress
 from tradingbot.data.sources.tables import FORMATS, read_table
@@ -23,6 +24,7 @@ from tradingbot.domain.symbol import require_symbol
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 
 _GIB = 1024**3
+_LONGEST_SHOWN = 200
 
 
 class FileImport(BaseModel):
@@ -75,11 +77,11 @@ class FileSource:
         Raises:
             SchemaError, DataError, ConfigError: Naming file, rule and remedy.
         """
-        files = self._files()
+        files, rules = self._files(), self._stamp_rules()
         parts, ignored, origins = [], set(), set()
         for number, file in enumerate(files):
             progress(number, len(files), file.name)
-            bars, unused, vwap = self._read(file)
+            bars, unused, vwap = self._read(file, rules)
             parts.append(bars)
             ignored |= unused
             origins.add(vwap)
@@ -94,12 +96,18 @@ class FileSource:
 
     def _files(self) -> list[Path]:
         path = self.config.path
-        if path.is_dir():
+        kind = describe_path(path)
+        if kind == "a folder":
             files = sorted(f for f in path.iterdir() if _suffix(f) and not f.name.startswith("."))
-        elif path.is_file():
+        elif kind == "a file":
             files = [path] if _suffix(path) else []
         else:
-            raise DataError("file to import must exist", was="nothing", where=str(path))
+            raise DataError(
+                "file to import must exist and be a regular file, or a folder of such",
+                was=describe_path(path),
+                where=str(path)[:_LONGEST_SHOWN],
+                remedy=f"Name a {', '.join(FORMATS)} file that exists",
+            )
         if not files or len({FORMATS[_suffix(file)] for file in files}) > 1:
             raise DataError(
                 f"import must be of one kind: {' '.join(FORMATS)}",
@@ -109,7 +117,12 @@ class FileSource:
             )
         return files
 
-    def _read(self, file: Path) -> tuple[pl.DataFrame, set[str], bool]:
+    def _stamp_rules(self) -> StampRules:
+        config = self.config
+        timeframe = Timeframe.parse(config.timeframe)
+        return StampRules(config.time_zone, config.stamps, timeframe, config.grid, config.calendar)
+
+    def _read(self, file: Path, rules: StampRules) -> tuple[pl.DataFrame, set[str], bool]:
         """Bars of one file, its unused columns, and whether it brings a vwap."""
         config, where = self.config, file.name
         table = read_table(file, delimiter=config.delimiter, max_bytes=config.max_bytes)
@@ -119,13 +132,6 @@ class FileSource:
             columns["symbol"] = "symbol"
             stem = unquote(file.name.removesuffix(_suffix(file)))
             table = table.with_columns(pl.lit(stem).alias("symbol"))
-        rules = StampRules(
-            config.time_zone,
-            config.stamps,
-            Timeframe.parse(config.timeframe),
-            config.grid,
-            config.calendar,
-        )
         bars = to_bars(table, columns, rules, where=where)
         symbols = bars["symbol"].replace(dict(config.renames))
         for symbol in symbols.unique():

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from tradingbot.data.sources.pacing import TransientFailure
 from tradingbot.domain.errors import ConfigError, SourceError
+from tradingbot.domain.redaction import redact
 
 _LONGEST_MESSAGE = 160  # characters of a vendor's own words that reach an error line
 _SECONDS_NOT_EPOCH = 1e8  # X-RateLimit-Reset above this is a time, not a wait
@@ -49,11 +50,8 @@ class Vendor:
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     def quote(self, message: object) -> str:
-        """Return a vendor's words on one line, short, and without any secret."""
-        text = " ".join(str(message).split())
-        for secret in self.secrets:
-            text = text.replace(secret, "***")
-        return text[:_LONGEST_MESSAGE]
+        """Return a vendor's words on one line, short, without any secret in any encoding."""
+        return redact(" ".join(str(message).split()), self.secrets)[:_LONGEST_MESSAGE]
 
 
 def require_success(reply: Reply, vendor: Vendor, *, where: str, now: datetime) -> None:

@@ -6,10 +6,11 @@ import codecs
 import gzip
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import polars as pl
 
+from tradingbot.data.regular_files import describe_path
 from tradingbot.domain.errors import ConfigError, DataError, SchemaError
 
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv.gz": "csv", ".csv": "csv"}
@@ -17,6 +18,7 @@ FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv.gz": "csv", ".csv": "c
 _TABS = ("\\t", "tab")  # what a shell lets people type for a tab
 _MIN_ROWS = 2
 _CHUNK = 1 << 20
+_LONGEST_LINE = _CHUNK
 
 
 def read_table(file: Path, *, delimiter: str = ",", max_bytes: int) -> pl.DataFrame:
@@ -33,13 +35,17 @@ def read_table(file: Path, *, delimiter: str = ",", max_bytes: int) -> pl.DataFr
     """
     delimiter = "\t" if delimiter.lower() in _TABS else delimiter
     if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise ConfigError("delimiter must be one character, or tab", was=repr(delimiter))
-    if not file.is_file():
-        was = "a folder" if file.is_dir() else "nothing"
-        raise DataError("file to read must exist", was=was, where=str(file))
+        remedy = "Write e.g. --delimiter ';'"
+        raise ConfigError(
+            "delimiter must be one character, or tab", was=repr(delimiter[:40]), remedy=remedy
+        )
+    if (kind := describe_path(file)) != "a file":
+        remedy = f"Name a {', '.join(FORMATS)} file that exists"
+        raise DataError("file to read must exist", was=kind, where=str(file), remedy=remedy)
     try:
         if not file.stat().st_size:
-            raise DataError("file must not be empty", was="0 bytes", where=file.name)
+            remedy = "Fetch or write it again"
+            raise DataError("file must not be empty", was="0 bytes", where=file.name, remedy=remedy)
         if file.name.lower().endswith((".parquet", ".pq")):
             table = _read_parquet(file, max_bytes)
         else:
@@ -53,7 +59,8 @@ def read_table(file: Path, *, delimiter: str = ",", max_bytes: int) -> pl.DataFr
         ) from e
     if table.height < _MIN_ROWS:
         rule = f"file must have at least {_MIN_ROWS} rows"
-        raise DataError(rule, was=f"{table.height} after the header", where=file.name)
+        was, remedy = f"{table.height} after the header", "Fetch a longer period"
+        raise DataError(rule, was=was, where=file.name, remedy=remedy)
     return table
 
 
@@ -79,10 +86,7 @@ def _read_csv(file: Path, delimiter: str, max_bytes: int) -> pl.DataFrame:
 
     opener = gzip.open if file.name.lower().endswith(".gz") else open
     with opener(file, "rb") as stream:
-        size = 0
-        while chunk := stream.read(_CHUNK):
-            size += len(chunk)
-            _require_size(size, max_bytes, file)
+        _require_readable(stream, max_bytes, file)
     with opener(file, "rb") as stream:
         header = _header(stream.readline(), file)
         names = [cell.strip().strip('"') for cell in header.split(delimiter)]
@@ -142,7 +146,23 @@ def _to_polars(table: Any) -> pl.DataFrame:
 
 def _require_unique(names: list[str], file: Path) -> None:
     if len(set(names)) != len(names):
-        raise SchemaError("column names must differ", was=", ".join(names)[:200], where=file.name)
+        was, remedy = ", ".join(names)[:200], "Rename or drop one of those that repeat"
+        raise SchemaError("column names must differ", was=was, where=file.name, remedy=remedy)
+
+
+def _require_readable(stream: IO[bytes], max_bytes: int, file: Path) -> None:
+    """Refuse what a parser would need absurd memory for: too many bytes, or a line without end."""
+    size = line = 0
+    while chunk := stream.read(_CHUNK):
+        size += len(chunk)
+        _require_size(size, max_bytes, file)
+        begin, end = chunk.find(b"\n"), chunk.rfind(b"\n")
+        longest = line + (len(chunk) if begin < 0 else begin)
+        if longest > _LONGEST_LINE:
+            rule = f"lines must be at most {_LONGEST_LINE:,} bytes"
+            remedy = "This is no table of bars, or its lines end in something else than newlines"
+            raise DataError(rule, was="longer", where=file.name, remedy=remedy)
+        line = longest if begin < 0 else len(chunk) - end - 1
 
 
 def _require_size(size: int, max_bytes: int, file: Path) -> None:

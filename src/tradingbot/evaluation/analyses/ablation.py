@@ -25,7 +25,7 @@ from tradingbot.evaluation.analyses.seeds import other_seeds
 from tradingbot.evaluation.dossier.analysis import Ablation, AblationRow
 from tradingbot.evaluation.statistics.aggregates import aggregate_interval
 from tradingbot.networks.encoders.catalogue import encoder_preset
-from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.head_config import HeadConfig
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.setup import env_config
 

@@ -11,10 +11,12 @@ from typing import Any, NoReturn
 from tradingbot.configuration.files import place_of, preset_folder, read_merged
 from tradingbot.configuration.yaml_reader import Document
 from tradingbot.data.json_files import json_problem
+from tradingbot.data.regular_files import read_regular_file
 from tradingbot.domain.errors import ConfigError, DataError, suggest
 from tradingbot.evaluation.gates.gate import EDGE_PHASE, Gate
 
 DEFAULT_GATES = "product"
+_MAX_BENCH_BYTES = 10_000_000
 _FIELDS = tuple(field.name for field in dataclasses.fields(Gate))
 _NEEDED = tuple(
     field.name for field in dataclasses.fields(Gate) if field.default is dataclasses.MISSING
@@ -70,7 +72,9 @@ def read_benches(files: Sequence[Path]) -> dict[str, float]:
     found: dict[str, float] = {}
     for file in files:
         try:
-            content = json.loads(file.read_text(encoding="utf-8"))
+            content = json.loads(read_regular_file(file, most_bytes=_MAX_BENCH_BYTES))
+        except RecursionError:
+            _refuse_bench(file, "nested too deeply")
         except (OSError, ValueError) as e:
             _refuse_bench(file, json_problem(e))
         records = content.get("records") if isinstance(content, Mapping) else content
@@ -88,9 +92,12 @@ def _bench_value(record: Any, number: int, file: Path) -> dict[str, float]:
     name, value = str(record["name"]), record["value"]
     if value is None:
         return {}
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        _refuse_bench(file, f"{repr(value)[:40]} as the value of {name!r}")
-    return {name: float(value)}
+    try:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TypeError
+        return {name: float(value)}
+    except (TypeError, OverflowError):
+        _refuse_bench(file, f"{repr(value)[:40]} as the value of {name[:80]!r}")
 
 
 def _refuse_bench(file: Path, was: str) -> NoReturn:

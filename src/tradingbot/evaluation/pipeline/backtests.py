@@ -33,6 +33,7 @@ from tradingbot.evaluation.performance.measure import policy_performance
 from tradingbot.evaluation.performance.record import PolicyKind, PolicyPerformance
 from tradingbot.evaluation.pipeline.test_access import TestSetAccess
 from tradingbot.evaluation.policy_names import is_run, require_known_policies, runs_among
+from tradingbot.evaluation.tables import inert_cell
 from tradingbot.features.pipeline import split_rows
 from tradingbot.market.costs import CostProfile
 from tradingbot.networks.threads import torch_threads
@@ -206,7 +207,8 @@ def trades_csv(backtests: Sequence[Backtest]) -> str:
         for place in range(len(trades)):
             writer.writerow(
                 [
-                    *(played.policy, played.symbols[trades.symbol[place]], trades.side[place]),
+                    *(inert_cell(played.policy), inert_cell(played.symbols[trades.symbol[place]])),
+                    trades.side[place],
                     *(entered[place], left[place], trades.bars[place]),
                     *(f"{getattr(trades, name)[place]:.6f}" for name in _TRADE_NUMBERS),
                     *(int(trades.is_open[place]), _ending(trades, place)),

@@ -20,13 +20,13 @@ class CloningConfig(CheckedFields):
     """Passes over what was watched, per update."""
     minibatches: int = bounded(4, ">= 1")
     """Optimiser steps per pass."""
-    learning_rate: float = bounded(3e-3, "> 0")
+    learning_rate: float = bounded(3e-3, "(0, inf)")
     """Highest rate of AdamW; cosine to 0."""
-    weight_decay: float = bounded(0.01, ">= 0")
+    weight_decay: float = bounded(0.01, "[0, inf)")
     """Decoupled weight decay of AdamW."""
     max_gradient_norm: float = bounded(1.0, "> 0")
     """Norm that gradients are clipped to."""
-    deviation_penalty: float = bounded(0.01, ">= 0")
+    deviation_penalty: float = bounded(0.01, "[0, inf)")
     """Weight of Σ z² of partially pooled agents: they differ only where the expert does."""
     balance: float = bounded(0.0, "[0, 1]")
     """Codes count by frequency to the power of minus this, per agent: 0 as they come, 1 all alike.
@@ -34,9 +34,9 @@ class CloningConfig(CheckedFields):
     number_loss: Literal["huber", "log_prob"] = "huber"
     """`huber` moves the mean and leaves the deviation as it is, so that exploration survives;
     `log_prob` is the likelihood of the expert's numbers and needs an actor with a deviation."""
-    huber_width: float = bounded(0.1, "> 0")
+    huber_width: float = bounded(0.1, "(0, inf)")
     """Difference, as a share of the range, up to which the loss is quadratic."""
-    squash_gain: float = bounded(4.0, "> 0")
+    squash_gain: float = bounded(4.0, "(0, inf)")
     """Of actors with one output: action = low + range · sigmoid(gain · output)."""
     tolerance_frac: float = bounded(0.1, "[0, 1]")
     """Numbers that differ by no more than this share of the range are alike."""

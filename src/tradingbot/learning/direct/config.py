@@ -7,7 +7,7 @@ from typing import Literal
 
 from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.learning.schedules import Schedule
-from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.head_config import HeadConfig
 
 Objective = Literal["log_growth", "sharpe", "reward"]
 
@@ -27,18 +27,18 @@ class DirectConfig(CheckedFields):
         default_factory=lambda: Schedule("cosine", 3e-3, 0.0, over=153_600)
     )
     """Of Adam, by steps per agent; by default 150 updates of 64 bars in 16 environments."""
-    weight_decay: float = bounded(0.01, ">= 0")
+    weight_decay: float = bounded(0.01, "[0, inf)")
     """Of all weights but the agents' deviations; L2, as Adam adds it to the gradient."""
-    deviation_penalty: float = bounded(0.1, ">= 0")
+    deviation_penalty: float = bounded(0.1, "[0, inf)")
     """Weight of Σ z², mean over agents, where the actor is partially pooled; in units of the
     objective."""
     max_gradient_norm: float = bounded(1.0, ">= 0")
     """Of the whole gradient; 0 does not clip."""
-    squash_gain: float = bounded(4.0, "> 0")
+    squash_gain: float = bounded(4.0, "(0, inf)")
     """Action = low + (high − low) · sigmoid(gain · output)."""
     act_levels: int = bounded(2, "0 or >= 2")
     """Deterministic actions are rounded to so many levels from low to high, 2 being the two ends;
     0 does not round. Small changes cost more than they earn."""
-    noise: float = bounded(0.0, ">= 0")
+    noise: float = bounded(0.0, "[0, inf)")
     """Standard deviation of what `sample` adds to the output before it is squashed, times the gain.
     Learning itself draws nothing: the gradient needs no exploration."""

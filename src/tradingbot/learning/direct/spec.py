@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from tradingbot.learning.action_policy import squashed_layout
+from tradingbot.domain.lazy_names import import_on_call
 from tradingbot.learning.direct.config import DirectConfig
-from tradingbot.learning.learner_spec import LearnerSpec, MeasuredSettings, import_learner
+from tradingbot.learning.learner_spec import ACTOR_LAYOUT, LearnerSpec, MeasuredSettings
 from tradingbot.learning.schedules import Schedule
-from tradingbot.networks.heads import HeadConfig, Pooling
+from tradingbot.networks.head_config import HeadConfig, Pooling
 
 
 def _measured(pooling: Pooling) -> MeasuredSettings:
@@ -24,8 +24,8 @@ def _measured(pooling: Pooling) -> MeasuredSettings:
 SPEC = LearnerSpec(
     name="direct",
     config=DirectConfig,
-    build=import_learner("tradingbot.learning.direct.learner:Direct"),
-    actor_layout=partial(squashed_layout, prefix="actor.", kind="sigmoid"),
+    build=import_on_call("tradingbot.learning.direct.learner:Direct"),
+    actor_layout=partial(import_on_call(ACTOR_LAYOUT), prefix="actor.", kind="sigmoid"),
     action_kinds=("box", "simplex"),
     steps_per_update="chunk_bars",
     measured=_measured,

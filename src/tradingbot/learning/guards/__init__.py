@@ -4,9 +4,25 @@ Measures are pure functions (`measures.py`), warning signs a class each (`detect
 pure as well (`interventions.py`). Nothing here changes a learner or writes a file.
 """
 
-from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.guards.detector import AlarmLevel, Diagnosis
-from tradingbot.learning.guards.interventions import Intervention
-from tradingbot.learning.guards.recorder import FlightRecorder
+from typing import TYPE_CHECKING
+
+from tradingbot.domain.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from tradingbot.learning.guards.config import GuardConfig
+    from tradingbot.learning.guards.detector import AlarmLevel, Diagnosis
+    from tradingbot.learning.guards.interventions import Intervention
+    from tradingbot.learning.guards.recorder import FlightRecorder
 
 __all__ = ["AlarmLevel", "Diagnosis", "FlightRecorder", "GuardConfig", "Intervention"]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "AlarmLevel": "detector",
+        "Diagnosis": "detector",
+        "FlightRecorder": "recorder",
+        "GuardConfig": "config",
+        "Intervention": "interventions",
+    },
+)

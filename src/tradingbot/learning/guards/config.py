@@ -28,7 +28,7 @@ class InterventionConfig:
     by_rule: tuple[tuple[str, Response], ...] = ()
     """(code, response): first response to a critical verdict of this rule, instead; codes of older
     versions are read as those of today."""
-    boost_factor: float = bounded(1.7, ">= 1")
+    boost_factor: float = bounded(1.7, "[1, inf)")
     """Factor on the entropy bonus of an agent per boost."""
     max_boost: float = bounded(3.0, ">= 1")
     """Largest factor that boosts come to."""
@@ -39,7 +39,7 @@ class InterventionConfig:
     Agents share a trunk, so that one alone cannot go back. NaN takes a single agent."""
     max_roll_backs: int = bounded(2, ">= 0")
     """Roll-backs before halting."""
-    roll_back_entropy: float = bounded(2.0, ">= 1")
+    roll_back_entropy: float = bounded(2.0, "[1, inf)")
     """Factor on the entropy bonus of the agents concerned, per roll-back."""
     roll_back_learning_rate: float = bounded(0.5, "(0, 1]")
     """Factor on everyone's learning rate, per roll-back."""
@@ -112,25 +112,25 @@ class GuardConfig:
     """… and critical."""
     reward_growth: float = bounded(10.0, "(1, inf)")
     """Factor of the rewards' scale over its lower quartile in the ring buffer."""
-    reward_floor: float = bounded(1.0, "(-inf, inf)")
+    reward_floor: float = bounded(1.0, "[0, inf)")
     """Root mean square of rewards below which growth does not matter: an agent that begins to
     trade earns and loses more than one that did not."""
-    reward_scale: float = bounded(1.0e4, "(-inf, inf)")
+    reward_scale: float = bounded(1.0e4, "(0, inf)")
     """Root mean square of rewards that no learner is made for."""
     one_term: float = bounded(0.90, "[0, 1]")
     """Share of one term of the reward …"""
     term_patience: int = bounded(10, ">= 1")
     """… and updates in a row above it."""
-    explained_variance: float = bounded(0.0, "(-inf, inf)")
+    explained_variance: float = bounded(0.0, "(-inf, 1]")
     """Explained variance below which a critic is worse than a constant …"""
-    explained_variance_critical: float = bounded(-0.5, "(-inf, inf)")
+    explained_variance_critical: float = bounded(-0.5, "(-inf, 1]")
     """… and does harm."""
     critic_patience: int = bounded(10, ">= 1")
     """Updates in a row below it."""
     gradient_growth: float = bounded(20.0, "(1, inf)")
     """Factor of the gradient norm over its lower quartile in the ring buffer that is a warning; its
     square is critical."""
-    gradient_floor: float = bounded(1.0, "(-inf, inf)")
+    gradient_floor: float = bounded(1.0, "[0, inf)")
     """Gradient norm below which growth does not matter."""
     interventions: InterventionConfig = field(default_factory=InterventionConfig)
 
@@ -140,8 +140,10 @@ class GuardConfig:
         looks_back = (self.patience, self.critic_patience, self.term_patience, self.probe_every + 1)
         enough = self.kept_updates > max(*looks_back, self.entropy_fall_updates)
         require(enough, "kept_updates must be more than any rule looks back", self)
-        in_order = self.low_entropy_critical <= self.low_entropy
-        require(in_order, "low_entropy must not lie below low_entropy_critical", self)
+        for name in ("low_entropy", "explained_variance"):
+            critical = f"{name}_critical"
+            in_order = getattr(self, critical) <= getattr(self, name)
+            require(in_order, f"{name} must not lie below {critical}", self)
         for name in ("one_action", "unexecuted"):
             critical = f"{name}_critical"
             in_order = getattr(self, name) <= getattr(self, critical)

@@ -1,6 +1,13 @@
 """Proximal policy optimisation of N agents at once; see docs/algorithms/ppo.md."""
 
-from tradingbot.learning.ppo.config import PPOConfig
-from tradingbot.learning.ppo.learner import PPO
+from typing import TYPE_CHECKING
+
+from tradingbot.domain.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from tradingbot.learning.ppo.config import PPOConfig
+    from tradingbot.learning.ppo.learner import PPO
 
 __all__ = ["PPO", "PPOConfig"]
+
+__getattr__ = lazy_names(__name__, {"PPO": "learner", "PPOConfig": "config"})

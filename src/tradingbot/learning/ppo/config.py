@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import Literal
 
 from tradingbot.domain.checks import CheckedFields, bounded
-from tradingbot.learning.entropy import EntropyConfig
+from tradingbot.learning.entropy_config import EntropyConfig
 from tradingbot.learning.schedules import Schedule, constant
-from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.head_config import HeadConfig
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class PPOConfig(CheckedFields):
     """λ of the advantage."""
     clip: Schedule = field(default_factory=lambda: constant(0.2))
     """How far the ratio of probabilities may move before its gradient is cut."""
-    value_weight: float = bounded(0.5, ">= 0")
+    value_weight: float = bounded(0.5, "[0, inf)")
     """Weight of the value loss."""
     gradient_clip: float = bounded(0.5, "> 0")
     """Largest norm of a gradient: of each agent where it has its own weights, else of all."""
@@ -41,17 +41,17 @@ class PPOConfig(CheckedFields):
         default_factory=lambda: Schedule("linear", 3e-4, 1e-5, over=100_000)
     )
     """Rate of Adam, over steps per agent."""
-    encoder_rate: float = bounded(0.1, "> 0")
+    encoder_rate: float = bounded(0.1, "(0, inf)")
     """What the learning rate of a learning encoder is multiplied by."""
-    adam_epsilon: float = bounded(1e-5, "> 0")
+    adam_epsilon: float = bounded(1e-5, "(0, inf)")
     """Epsilon of Adam."""
-    weight_decay: float = bounded(0.0, ">= 0")
+    weight_decay: float = bounded(0.0, "[0, inf)")
     """Weight of ½ Σ weights² in the loss; biases and deviations are not decayed."""
-    deviation_penalty: float = bounded(1e-3, ">= 0")
+    deviation_penalty: float = bounded(1e-3, "[0, inf)")
     """Weight of Σ z² of partially pooled agents in the loss; small beside advantages of deviation
     1, or agents never begin to differ."""
     entropy: EntropyConfig = field(default_factory=EntropyConfig)
-    initial_std: float = bounded(1.0, "> 0")
+    initial_std: float = bounded(1.0, "(0, inf)")
     """Of numeric actions before squashing, at first."""
     normalise_advantages: Literal["minibatch", "rollout", "none"] = "minibatch"
     """Over what each agent's advantages get mean 0 and deviation 1."""

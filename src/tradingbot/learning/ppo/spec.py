@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from tradingbot.learning.action_policy import squashed_layout
-from tradingbot.learning.learner_spec import LearnerSpec, MeasuredSettings, import_learner
+from tradingbot.domain.lazy_names import import_on_call
+from tradingbot.learning.learner_spec import ACTOR_LAYOUT, LearnerSpec, MeasuredSettings
 from tradingbot.learning.ppo.config import PPO_PRESETS, PPOConfig
-from tradingbot.networks.heads import Pooling
+from tradingbot.networks.head_config import Pooling
 
 
 def _measured(pooling: Pooling) -> MeasuredSettings:
@@ -20,8 +20,8 @@ def _measured(pooling: Pooling) -> MeasuredSettings:
 SPEC = LearnerSpec(
     name="ppo",
     config=PPOConfig,
-    build=import_learner("tradingbot.learning.ppo.learner:PPO"),
-    actor_layout=partial(squashed_layout, prefix="heads.actor.", kind="tanh"),
+    build=import_on_call("tradingbot.learning.ppo.learner:PPO"),
+    actor_layout=partial(import_on_call(ACTOR_LAYOUT), prefix="heads.actor.", kind="tanh"),
     action_kinds=("discrete", "box", "simplex"),
     steps_per_update="rollout_steps",
     segment_bars="segment_bars",

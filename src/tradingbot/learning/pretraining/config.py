@@ -17,15 +17,15 @@ class AuxiliaryWeights:
     like: 1 means that nothing is known, whatever the task.
     """
 
-    next_return: float = bounded(0.2, ">= 0")
+    next_return: float = bounded(0.2, "[0, inf)")
     """Return of the next bar, in units of past volatility."""
-    volatility: float = bounded(0.15, ">= 0")
+    volatility: float = bounded(0.15, "[0, inf)")
     """Volatility of the next bars relative to the past."""
-    volume_class: float = bounded(0.1, ">= 0")
+    volume_class: float = bounded(0.1, "[0, inf)")
     """Volume of the next bar: low, usual or high."""
-    expert_action: float = bounded(0.3, ">= 0")
+    expert_action: float = bounded(0.3, "[0, inf)")
     """What the rule expert does at this bar: sell, hold or buy."""
-    regime: float = bounded(0.25, ">= 0")
+    regime: float = bounded(0.25, "[0, inf)")
     """Trend and volatility class of the next bars."""
 
     def __post_init__(self) -> None:
@@ -51,15 +51,15 @@ class PretrainingConfig(CheckedFields):
     """Runs of consecutive bars per update."""
     segment_bars: int = bounded(256, ">= 1")
     """Bars per run that are learned from; the encoder's lookback comes before them."""
-    learning_rate: float = bounded(1e-3, "> 0")
+    learning_rate: float = bounded(1e-3, "(0, inf)")
     """Highest rate of AdamW; cosine to 0."""
     warm_up_updates: int = bounded(20, ">= 0")
     """Updates in which the rate rises from 0."""
-    weight_decay: float = bounded(0.05, ">= 0")
+    weight_decay: float = bounded(0.05, "[0, inf)")
     """Decoupled weight decay of AdamW (Loshchilov & Hutter 2019)."""
     max_gradient_norm: float = bounded(1.0, "> 0")
     """Norm that gradients are clipped to."""
-    input_noise: float = bounded(0.0, ">= 0")
+    input_noise: float = bounded(0.0, "[0, inf)")
     """Standard deviation of noise added to the inputs in training, in units of scaled features."""
     held_out_frac: float = bounded(0.15, "(0, 1)")
     """Last part of the training period, kept for early stopping; never learned from."""

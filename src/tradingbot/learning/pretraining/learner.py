@@ -22,8 +22,9 @@ from tradingbot.learning.pretraining.config import PretrainingConfig
 from tradingbot.learning.pretraining.loss import TaskHeads, constant_of, point_losses, relative_loss
 from tradingbot.learning.pretraining.scores import score_task
 from tradingbot.learning.pretraining.targets import Period, Targets, draw_segments
-from tradingbot.networks.embedding import Precision, autocast, embed_table, weights_hash
+from tradingbot.networks.embedding import autocast, embed_table, weights_hash
 from tradingbot.networks.encoders.encoder import Encoder
+from tradingbot.networks.precision import Precision
 
 
 class Pretrainer(Resumable):

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.learning.schedules import Schedule, constant
-from tradingbot.networks.embedding import Precision
-from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.head_config import HeadConfig
+from tradingbot.networks.precision import Precision
 
 PAPER_NORMALISED_ENTROPY = math.exp(-1.0) / 2.0
 """Entropy of −1 nat on [−1, 1], the paper's target for one number, as a share of the range."""
@@ -28,9 +28,9 @@ class SACConfig(CheckedFields):
     """Of each of the two critics."""
     learning_rate: Schedule = field(default_factory=lambda: constant(3e-4))
     """Of actor and critics, by steps per agent."""
-    encoder_rate: float = bounded(0.1, "> 0")
+    encoder_rate: float = bounded(0.1, "(0, inf)")
     """What the learning rate of a learning encoder is multiplied by; it learns with the critics."""
-    temperature_rate: float = bounded(3e-4, "> 0")
+    temperature_rate: float = bounded(3e-4, "(0, inf)")
     """Learning rate of the logarithm of the temperature."""
     buffer_size: int = bounded(100_000, ">= 1")
     """Transitions of each agent that are kept."""
@@ -46,7 +46,7 @@ class SACConfig(CheckedFields):
     """Steps of all environments that one update makes."""
     gradient_steps: int = bounded(1, ">= 1")
     """After each step of all environments."""
-    temperature: float = bounded(1.0, "> 0")
+    temperature: float = bounded(1.0, "(0, inf)")
     """α at the beginning, or for good; in units of the (scaled) reward per nat."""
     tune_temperature: bool = True
     """Each agent's temperature follows its target entropy; else it stays."""
@@ -57,9 +57,9 @@ class SACConfig(CheckedFields):
     scale_rewards: bool = True
     """Divide each agent's rewards by their running standard deviation; a return of 1 bp is else
     too small for critics, temperature and Adam to see."""
-    deviation_penalty: float = bounded(0.1, ">= 0")
+    deviation_penalty: float = bounded(0.1, "[0, inf)")
     """Weight of Σ z² of each agent, actor and critics, where heads are partially pooled."""
-    weight_decay: float = bounded(0.0, ">= 0")
+    weight_decay: float = bounded(0.0, "[0, inf)")
     """Of actor and critics; L2, as Adam adds it to the gradient."""
     gradient_clip: float = bounded(0.0, ">= 0")
     """Largest norm of the gradients of actor and of critics, of all agents; 0 does not clip."""

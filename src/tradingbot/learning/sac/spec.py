@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from tradingbot.learning.action_policy import squashed_layout
-from tradingbot.learning.learner_spec import LearnerSpec, MeasuredSettings, import_learner
+from tradingbot.domain.lazy_names import import_on_call
+from tradingbot.learning.learner_spec import ACTOR_LAYOUT, LearnerSpec, MeasuredSettings
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.schedules import Schedule
-from tradingbot.networks.heads import HeadConfig, Pooling
+from tradingbot.networks.head_config import HeadConfig, Pooling
 
 
 def _measured(pooling: Pooling) -> MeasuredSettings:
@@ -30,8 +30,8 @@ def _measured(pooling: Pooling) -> MeasuredSettings:
 SPEC = LearnerSpec(
     name="sac",
     config=SACConfig,
-    build=import_learner("tradingbot.learning.sac.learner:SAC"),
-    actor_layout=partial(squashed_layout, prefix="actor.", kind="tanh"),
+    build=import_on_call("tradingbot.learning.sac.learner:SAC"),
+    actor_layout=partial(import_on_call(ACTOR_LAYOUT), prefix="actor.", kind="tanh"),
     action_kinds=("box",),
     steps_per_update="steps_per_update",
     warm_up="warm_up",

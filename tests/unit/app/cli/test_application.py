@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import errno
 import json
 import os
 import signal
@@ -139,6 +141,65 @@ def test_bug_gives_70_and_how_to_report(plant, capsys: pytest.CaptureFixture[str
     assert "--debug" in error
     assert error.count("\n") == 1
     assert "Traceback" not in error
+
+
+EXHAUSTED = {
+    "memory": (MemoryError(), "the work must fit into memory, was more."),
+    "array": (MemoryError("Unable to allocate 7 TiB"), "was Unable to allocate 7 TiB. Take fewer"),
+    "tensor": (
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: 8 bytes"),
+        "the work must fit into memory",
+    ),
+    "shape": (RuntimeError("Storage size calculation overflowed"), "must fit into memory"),
+    "depth": (RecursionError("maximum recursion depth"), "must not be nested so deeply"),
+    "number": (OverflowError("int too large to convert"), "a number must be of a size"),
+    "long name": (
+        OSError(errno.ENAMETOOLONG, "File name too long", "x" * 300),
+        "a name must be short enough for the disk, was 300 characters (xxxx",
+    ),
+    "permission": (
+        PermissionError(errno.EACCES, "Permission denied", "/etc/shadow"),
+        "a file must be usable, was permission denied (/etc/shadow). See that",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXHAUSTED)
+def test_machine_that_has_no_more_to_give_is_one_line_and_2(
+    name: str, plant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error, message = EXHAUSTED[name]
+    plant(error)
+
+    assert application.run(["fail"]) == 2
+
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+    assert "this is a bug" not in said
+
+
+def test_error_without_a_file_is_still_a_bug(plant) -> None:
+    plant(ConnectionResetError("peer"))
+
+    assert application.run(["fail"]) == 70
+
+
+@pytest.mark.parametrize("options", [[], ["--debug"]])
+def test_secret_of_the_environment_is_in_no_error_and_no_traceback(
+    options: list[str], plant, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C11: whatever raises, in whatever encoding."""
+    monkeypatch.setenv("APCA_API_SECRET_KEY", "s3cr3t-KEY/0987")
+    encoded = base64.b64encode(b"me:s3cr3t-KEY/0987").decode()
+    plant(KeyError(f"s3cr3t-KEY/0987 S3CR3T-key%2F0987 {encoded} http://me:pa55@host"))
+
+    assert application.run([*options, "fail"]) == 70
+
+    said = capsys.readouterr().err
+    assert said.count("***") >= 4
+    for shown in ("0987", "s3cr3t", encoded[:12], "pa55"):
+        assert shown not in said
 
 
 @pytest.mark.parametrize("way", ["option", "variable"])

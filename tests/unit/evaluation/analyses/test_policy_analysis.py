@@ -19,7 +19,8 @@ from tradingbot.evaluation.analyses.policy_analysis.measure import (
     value_landscape,
 )
 from tradingbot.learning.task import ActionSpec
-from tradingbot.networks.heads import HeadConfig, StackedHead
+from tradingbot.networks.head_config import HeadConfig
+from tradingbot.networks.heads import StackedHead
 
 SETTINGS = PolicyAnalysisSettings(map_bins=5, n_maps=2)
 

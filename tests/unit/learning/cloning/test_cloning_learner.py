@@ -17,7 +17,8 @@ from tradingbot.learning.cloning.learner import Cloner
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.playing import play
 from tradingbot.learning.task import Observation
-from tradingbot.networks.heads import HeadConfig, StackedHead
+from tradingbot.networks.head_config import HeadConfig
+from tradingbot.networks.heads import StackedHead
 from tradingbot.networks.view import TableView
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "algorithms" / "cloning.md"

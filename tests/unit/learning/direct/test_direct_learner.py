@@ -15,7 +15,7 @@ from tradingbot.evaluation.rollout import sleeve_config
 from tradingbot.learning.direct.config import DirectConfig
 from tradingbot.learning.direct.learner import Direct
 from tradingbot.learning.schedules import Schedule
-from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.view import TableView
 
 N, B, BARS = 3, 2, 5

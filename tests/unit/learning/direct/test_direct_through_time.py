@@ -11,7 +11,7 @@ from tradingbot.learning.direct.config import DirectConfig
 from tradingbot.learning.direct.learner import Direct
 from tradingbot.learning.schedules import constant
 from tradingbot.learning.task import TaskState, TaskStep
-from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.view import TableView
 
 BARS = 4

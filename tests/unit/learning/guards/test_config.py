@@ -24,7 +24,12 @@ from tradingbot.learning.guards.config import InterventionConfig
         ({"flat_is_allowed": "no"}, "flat_is_allowed must be of type bool"),
         ({"reward_growth": 1.0}, "reward_growth must be above 1"),
         ({"gradient_growth": 0.5}, "gradient_growth must be above 1"),
-        ({"reward_scale": math.nan}, "reward_scale must be a finite number"),
+        ({"reward_scale": math.nan}, "reward_scale must be above 0"),
+        ({"reward_scale": -1.0}, "reward_scale must be above 0, was -1.0"),
+        ({"reward_floor": -1.0}, "reward_floor must be 0 or more, was -1.0"),
+        ({"gradient_floor": -0.5}, "gradient_floor must be 0 or more, was -0.5"),
+        ({"explained_variance": 1.5}, r"explained_variance must lie in \(-inf, 1\]"),
+        ({"explained_variance": -0.9}, "explained_variance must not lie below"),
     ],
 )
 def test_guard_that_makes_no_sense_is_refused(changes: dict[str, object], message: str) -> None:

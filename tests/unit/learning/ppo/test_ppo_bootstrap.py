@@ -11,7 +11,7 @@ from torch import Tensor
 from fixtures.toy_tasks import ClockTask
 from tradingbot.learning.ppo import PPO, PPOConfig
 from tradingbot.learning.task import Observation, TaskState, TaskStep
-from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.view import TableView
 
 DISCOUNT = 0.5

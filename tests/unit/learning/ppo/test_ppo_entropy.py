@@ -13,7 +13,7 @@ from tradingbot.learning.generators import make_generator
 from tradingbot.learning.ppo import PPO, PPOConfig
 from tradingbot.learning.schedules import constant
 from tradingbot.networks.distributions import SquashedGaussian
-from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.view import TableView
 
 _DRAWS = 200_000

@@ -12,7 +12,7 @@ from tradingbot.learning.learner import Learner
 from tradingbot.learning.ppo import PPO, PPOConfig
 from tradingbot.learning.schedules import constant
 from tradingbot.networks.encoders.catalogue import ENCODER_PRESETS, build_encoder
-from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.view import EncoderView, TableView
 
 HEAD = HeadConfig(hidden=(8,))

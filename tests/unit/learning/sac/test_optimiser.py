@@ -6,7 +6,7 @@ import torch
 
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.networks import SoftNetworks, make_optimiser, set_rates, weights_of
-from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.view import TableView
 
 

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.sac.critic import TwinCritic
-from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.head_config import HeadConfig
 
 N, M, WIDTH = 3, 5, 4
 POOLINGS = ("partial", "pooled", "independent")

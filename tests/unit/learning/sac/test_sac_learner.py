@@ -14,7 +14,7 @@ from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.learner import SAC
 from tradingbot.learning.sac.networks import weights_of
 from tradingbot.learning.schedules import Schedule, constant
-from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.view import TableView, View
 
 HEAD = HeadConfig(hidden=(8, 8), activation="relu")

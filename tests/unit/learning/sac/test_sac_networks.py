@@ -9,7 +9,7 @@ from torch import Tensor
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.networks import Aim, Losses, ReplayBatch, SoftNetworks
-from tradingbot.networks.heads import HeadConfig
+from tradingbot.networks.head_config import HeadConfig
 
 N, M, WIDTH = 2, 16, 4
 HEAD = HeadConfig(hidden=(8, 6), activation="relu", output_gain=1.0)

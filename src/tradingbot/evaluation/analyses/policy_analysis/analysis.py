@@ -21,7 +21,8 @@ from tradingbot.evaluation.dossier.analysis import PolicyAnalysis, StateActionMa
 from tradingbot.learning.learner_state import tensors_below
 from tradingbot.networks.embedding import embed_table
 from tradingbot.networks.encoders.transformer import TransformerEncoder
-from tradingbot.networks.heads import HeadConfig, StackedHead
+from tradingbot.networks.head_config import HeadConfig
+from tradingbot.networks.heads import StackedHead
 from tradingbot.runs import Checkpoint
 from tradingbot.runs.policy import StoredPolicy, load_policy
 from tradingbot.training.config import TrainConfig
