@@ -5,8 +5,9 @@ from __future__ import annotations
 import codecs
 import gzip
 import zlib
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import polars as pl
 
@@ -150,7 +151,7 @@ def _require_unique(names: list[str], file: Path) -> None:
         raise SchemaError("column names must differ", was=was, where=file.name, remedy=remedy)
 
 
-def _require_readable(stream: IO[bytes], max_bytes: int, file: Path) -> None:
+def _require_readable(stream: BufferedIOBase, max_bytes: int, file: Path) -> None:
     """Refuse what a parser would need absurd memory for: too many bytes, or a line without end."""
     size = line = 0
     while chunk := stream.read(_CHUNK):
