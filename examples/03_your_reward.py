@@ -4,9 +4,9 @@ import tradingbot as tb
 
 
 @tb.reward_term(low=-1.0, high=0.0, objective="risk")
-def large_position(step, xp, *, scale: float = 0.01):
+def large_position(step, xp, *, scale: float = 1e4):
     """Cost of a position that moved much: the square of what it made equity move."""
-    return -scale * xp.minimum(1e4 * step.equity_return * step.equity_return, 100.0)
+    return -xp.minimum(scale * step.equity_return * step.equity_return, 1.0)
 
 
 bars = tb.generate_bars("planted", symbols=["SPY"], start="2025-04-01", kappa=0.3)  # synthetic
