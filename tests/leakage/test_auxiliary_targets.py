@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from tradingbot.agents.baselines.catalogue import rule_policy
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.seeding import stream
 from tradingbot.envs import World, synthetic_world
 from tradingbot.envs.auxiliary import auxiliary_targets
+from tradingbot.evaluation.backtest.baselines import baseline
 from tradingbot.evaluation.demonstrations import expert_actions
 from tradingbot.learning.pretraining.targets import AuxiliaryTarget
 
@@ -36,7 +36,7 @@ def changed_from(world: World, bar: int) -> World:
 
 
 def targets_of(world: World) -> dict[str, AuxiliaryTarget]:
-    rule = rule_policy("expert", seed=0, regime_names=world.regime_names)
+    rule = baseline("expert", world)
     return auxiliary_targets(world, train=TRAIN, expert=expert_actions(world, rule))
 
 

@@ -31,6 +31,10 @@ _SHOWN = (
 )
 
 
+_TERM = "reward/"
+"""What the names of weighted reward terms begin with, means per step."""
+
+
 class Dashboard:
     """Draws at most four times a second; a slow terminal does not slow the training."""
 
@@ -48,6 +52,7 @@ class Dashboard:
         self._best_score: float | None = None
         self._stopped: set[str] = set()
         self._figures: dict[str, float] = {}
+        self._terms: dict[str, float] = {}
         self._said: deque[str] = deque(maxlen=_KEPT_WARNINGS)
         self._live = Live(
             get_renderable=self.draw, console=console, refresh_per_second=4, transient=False
@@ -66,6 +71,11 @@ class Dashboard:
                 label: float(_tensor(event.metrics[name]).mean())
                 for name, label in _SHOWN
                 if name in event.metrics
+            }
+            self._terms = {
+                name.removeprefix(_TERM): float(_tensor(figure).mean())
+                for name, figure in event.metrics.items()
+                if name.startswith(_TERM)
             }
         elif isinstance(event, training.Evaluated):
             sharpe = event.scores.get("sharpe")
@@ -99,6 +109,9 @@ class Dashboard:
             Text("  ".join(f"{label} {value:.3g}" for label, value in self._figures.items())),
             self._heat_line(),
         ]
+        if len(self._terms) > 1:
+            parts = "  ".join(f"{name} {value:+.2g}" for name, value in self._terms.items())
+            lines.insert(-1, Text(f"reward by term: {parts}", overflow="ellipsis", no_wrap=True))
         lines += [Text(f"! {text}", overflow="ellipsis", no_wrap=True) for text in self._said]
         return Panel(Group(*lines), title=Text(self._title), title_align="left")
 

@@ -127,7 +127,8 @@ def model_at(keys: KeyPath, root: type[BaseModel] = PipelineConfig) -> type[Base
 
 
 _Config = TypeVar("_Config")
-_COMMAND_LINE = Path("command line")
+COMMAND_LINE = Path("command line")
+"""Stands for the file where a value comes from an option."""
 
 
 def decode(kind: type[_Config], document: Document, *, name: str = "", where: str = "") -> _Config:
@@ -171,9 +172,9 @@ def document_of_options(overrides: Mapping[str, object]) -> Document:
             section = section.setdefault(key, {})
             if not isinstance(section, dict):
                 raise ConfigError("a key must be set once", was=repr(dotted))
-            places.setdefault(keys[:depth], Place(_COMMAND_LINE, number))
+            places.setdefault(keys[:depth], Place(COMMAND_LINE, number))
         section[keys[-1]] = _option_value(value)
-        places[keys] = Place(_COMMAND_LINE, number)
+        places[keys] = Place(COMMAND_LINE, number)
     return Document(values, places)
 
 

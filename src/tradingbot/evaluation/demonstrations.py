@@ -24,10 +24,10 @@ _SIZE = "size"
 def demonstrator(task: PopulationTask, policy: Policy) -> Callable[[Observation], Tensor]:
     """Return an expert (N, B) for behaviour cloning.
 
-    A rule asks for a position. Target actions are that position. Other actions say in which
-    direction it lies: numbers are 1, −1 or 0; codes are BUY_LARGE (ADD_POSITION where something
-    is held), SELL_ALL (SELL_PARTIAL if the rule keeps some) or HOLD, and HOLD where that code is
-    forbidden.
+    A rule asks for a position. Target actions are that position. Numbers say which share of the
+    room to buy, or of the position to sell; codes are the BUY_* of the nearest size (ADD_POSITION
+    where something is held), SELL_ALL (SELL_PARTIAL if the rule keeps some) or HOLD, and HOLD where
+    that code is forbidden.
 
     Args:
         task: Where it acts; the position must be among what agents see of themselves.
@@ -60,14 +60,27 @@ def demonstrator(task: PopulationTask, policy: Policy) -> Callable[[Observation]
             wanted, held
         )  # a direction has no size: drift must not sell all
         if space == "continuous":
-            return torch.sign(wanted - held)
-        return _codes(wanted, held, observation.allowed)
+            return _numbers(wanted, held, task.config.rules.action.hold_zone)
+        entries = torch.tensor(task.config.rules.action.entry_fracs, device=held.device)
+        return _codes(wanted, held, observation.allowed, entries)
 
     return act
 
 
-def _codes(wanted: Tensor, held: Tensor, allowed: Tensor) -> Tensor:
-    buy = torch.where(held > 0.0, int(Action.ADD_POSITION), int(Action.BUY_LARGE))
+def _numbers(wanted: Tensor, held: Tensor, hold_zone: float) -> Tensor:
+    """Return continuous actions, beyond the hold zone, that lead from one position to another.
+
+    A position of the other sign is left first.
+    """
+    leaves = (wanted - held) * held < 0.0
+    room = torch.where(leaves, held.abs(), (1.0 - held.abs()).clamp_min(0.0))
+    share = ((wanted - held).abs() / room.clamp_min(1e-6)).clamp(0.0, 1.0)
+    return torch.sign(wanted - held) * (hold_zone + (1.0 - hold_zone) * share)
+
+
+def _codes(wanted: Tensor, held: Tensor, allowed: Tensor, entries: Tensor) -> Tensor:
+    nearest = (wanted[..., None] - entries.to(wanted.dtype)).abs().argmin(-1)
+    buy = torch.where(held > 0.0, int(Action.ADD_POSITION), int(Action.BUY_SMALL) + nearest)
     sell = torch.where(wanted > 0.0, int(Action.SELL_PARTIAL), int(Action.SELL_ALL))
     hold = torch.full_like(buy, int(Action.HOLD))
     code = torch.where(wanted > held, buy, torch.where(wanted < held, sell, hold))

@@ -1,6 +1,9 @@
 """How much undecidedness is paid for: schedule, adaptive bonus and guard, per agent.
 
-Spreads are on the scale from 0 (decided) to 1 (anything goes) of `networks/distributions.py`.
+Entropies that are compared with limits are normalised: from 0 (decided) to 1 (anything goes), as
+`networks/distributions.py` defines them, so that one limit serves seven codes and numbers alike.
+The specification's 0.55 and 0.22 are read on this scale: of seven codes, 1.07 and 0.43 nats. In the
+loss the entropy counts in nats.
 Everything is a pure function of (N,) tensors and the number of steps; `EntropyState` is part of a
 learner's state.
 """
@@ -19,7 +22,8 @@ class EntropyState(NamedTuple):
     """What the guard remembers of N agents."""
 
     normalised_entropy: Tensor
-    """(N,) as last measured; 1 before."""
+    """(N,) that the bonus adapts by: as last measured, or on the way there where it rose and
+    `decay` is below 1; 1 before the first."""
     boost: Tensor
     """(N,) what the guard multiplies the bonus by, 1 or more."""
     low_updates: Tensor
@@ -45,10 +49,10 @@ def entropy_coefficient(config: EntropyConfig, state: EntropyState, steps: int) 
     """Return the weight of the entropy of each agent, (N,): schedule × adapting × guard.
 
     Below the target the bonus grows by one times itself per `scale`, above it shrinks alike,
-    within [floor, max_factor × schedule].
+    within [floor, max_factor × schedule]; not before `warm_up`.
     """
     scheduled = config.coefficient.at(steps)
-    if config.target > 0.0:
+    if config.target > 0.0 and steps >= config.warm_up:
         factor = 1.0 + (config.target - state.normalised_entropy) / config.scale
         adapted = scheduled * factor.clamp(0.0, config.max_factor)
         adapted = adapted.clamp_min(min(config.floor, scheduled))
@@ -66,6 +70,9 @@ def watch_entropy(
     cooldown. A boost ends when the entropy has come back to the target and the cooldown is over. An
     entropy that is not a number counts as fallen.
     """
+    before = state.normalised_entropy
+    rises = normalised_entropy > before
+    eased = torch.lerp(before, normalised_entropy, config.decay)
     falls = ~(normalised_entropy >= config.guard_entropy) & (steps >= config.guard_warm_up)
     falls &= config.guard_entropy > 0.0
     low_updates = torch.where(falls, state.low_updates + 1, 0)
@@ -76,7 +83,7 @@ def watch_entropy(
     recovered = (normalised_entropy >= config.target) & rested & (state.boost > 1.0)
     boost = torch.where(acts, boosted, torch.where(recovered, 1.0, state.boost))
     return EntropyState(
-        normalised_entropy,
+        torch.where(rises, eased, normalised_entropy),
         boost,
         torch.where(acts, 0, low_updates),
         torch.where(acts | recovered, steps, state.last_change),

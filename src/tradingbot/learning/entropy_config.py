@@ -17,13 +17,18 @@ class EntropyConfig(CheckedFields):
     )
     """Weight of the entropy, in nats, in the loss."""
     target: float = bounded(0.55, "[0, 1]")
-    """Spread toward which the bonus adapts; 0 turns adapting off."""
+    """Normalised entropy toward which the bonus adapts; 0 turns adapting off."""
     scale: float = bounded(0.35, "(0, inf)")
     """How far below the target the normalised entropy must fall to double the bonus."""
     max_factor: float = bounded(3.0, ">= 1")
     """The most that adapting multiplies the bonus by."""
     floor: float = bounded(0.02, "[0, inf)")
     """The least coefficient after adapting; not above the schedule's own."""
+    warm_up: int = bounded(0, ">= 0")
+    """Steps per agent before the bonus adapts; until then it is the schedule's."""
+    decay: float = bounded(1.0, "(0, 1]")
+    """Share by which the bonus comes down per update towards what a risen entropy asks for; 1: at
+    once. It always goes up at once."""
     guard_entropy: float = bounded(0.22, "[0, 1]")
     """The guard acts below this normalised entropy; 0 turns it off."""
     guard_warm_up: int = bounded(4_000, ">= 0")
@@ -37,4 +42,5 @@ class EntropyConfig(CheckedFields):
     guard_patience: int = bounded(2, ">= 1")
     """Updates in a row below it before the guard acts."""
     guard_halts: bool = False
-    """Whether an agent that stays below it at full boost asks to halt."""
+    """Whether training halts where an agent stays below it at full boost, for `guard_patience`
+    updates more and a cooldown after the last boost."""

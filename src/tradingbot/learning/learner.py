@@ -29,6 +29,26 @@ class Experience(NamedTuple):
     """(S, N, B)"""
     terms: Tensor
     """(K, N, B) reward terms, summed over the steps."""
+    turnover: Tensor | None = None
+    """(S, N, B) value that changed hands, of what environments were worth; NaN where an episode
+    ended. None where the task does not tell."""
+
+    def copy(self) -> Experience:
+        """Return tensors that nothing else writes."""
+        return Experience(*(part if part is None else part.clone() for part in self))
+
+
+def mean_terms(names: Sequence[str], experience: Experience) -> Metrics:
+    """Return what each reward term paid per step, weighted, with exploration: `reward/<term>`.
+
+    Their sum is the mean reward.
+
+    Args:
+        names: K names, `Task.term_names`.
+        experience: Of one update.
+    """
+    means = experience.terms.mean(-1) / len(experience.reward)
+    return {f"reward/{name}": mean for name, mean in zip(names, means, strict=True)}
 
 
 def experience_of(made: Sequence[tuple[Tensor, TaskStep]]) -> Experience:
@@ -40,7 +60,9 @@ def experience_of(made: Sequence[tuple[Tensor, TaskStep]]) -> Experience:
     selected, executed, traded, reward, terms = (
         torch.stack(column) for column in zip(*columns, strict=True)
     )
-    return Experience(selected, executed, traded, reward, terms.sum(0))
+    told = [step.turnover for _, step in made if step.turnover is not None]
+    turnover = torch.stack(told).detach() if told else None
+    return Experience(selected, executed, traded, reward, terms.sum(0), turnover)
 
 
 class Update(NamedTuple):

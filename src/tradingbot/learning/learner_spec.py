@@ -59,6 +59,8 @@ class LearnerSpec:
     critic_prefix: str = ""
     """What the names of the critic's tensors begin with where checkpoints keep one with the actor;
     its head is the field `critic` of `config`. Empty: they keep none."""
+    learns_reward: Callable[[Any], bool] = lambda _: True
+    """(config) → whether it learns from the task's reward; false where another objective is set."""
     measured: Callable[[Pooling], MeasuredSettings] | None = None
     """How heads are shared → settings for markets with known answers; None: not measured there."""
 

@@ -61,6 +61,8 @@ class Rollout(NamedTuple):
     """(S, N, B) int64, where it was asked for."""
     goal: Tensor | None = None
     """(S, N, B, G), where it was asked for."""
+    turnover: Tensor | None = None
+    """(S, N, B), where it was asked for."""
     step_terms: Tensor | None = None
     """(S, K, N, B) reward terms of every step, where they were asked for."""
 
@@ -103,6 +105,7 @@ def allocate_rollout(task: Task, n_steps: int, extras: TransitionExtras = _NOTHI
         discount=reserve(torch.float32) if extras.discount else None,
         episode=reserve(torch.int64) if extras.episode else None,
         goal=reserve(torch.float32, extras.n_goal) if extras.n_goal else None,
+        turnover=reserve(torch.float32) if extras.turnover else None,
         step_terms=torch.zeros(n_steps, *terms, device=device) if extras.terms else None,
     )
 
@@ -140,6 +143,7 @@ def collect_rollout(
 
 def _kept_extras(rollout: Rollout) -> dict[str, Tensor]:
     """Return what is kept besides, by its name in a `TaskStep`."""
-    parts = {name: getattr(rollout, name) for name in ("duration", "discount", "episode", "goal")}
+    names = ("duration", "discount", "episode", "goal", "turnover")
+    parts = {name: getattr(rollout, name) for name in names}
     parts["terms"] = rollout.step_terms
     return {name: kept for name, kept in parts.items() if kept is not None}

@@ -121,6 +121,9 @@ class TaskStep(NamedTuple):
     """(N, B) int64, number of the environment's episode that the step belongs to, rising."""
     goal: Tensor | None = None
     """(N, B, G) what was aimed for."""
+    turnover: Tensor | None = None
+    """(N, B) value that changed hands, of what the environment was worth before; NaN in the step
+    that ends an episode."""
 
 
 class Task(Protocol):
@@ -175,6 +178,8 @@ class TransitionExtras(CheckedFields):
     """What the value of what followed counts for."""
     episode: bool = False
     """Number of the environment's episode."""
+    turnover: bool = False
+    """Value that changed hands."""
     n_goal: int = bounded(0, ">= 0")
     """G, numbers of a goal; 0: there is none."""
     terms: bool = False

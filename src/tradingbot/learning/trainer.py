@@ -17,10 +17,10 @@ from tradingbot.domain.errors import TrainingError
 from tradingbot.learning.device import within_memory
 from tradingbot.learning.early_stopping import EarlyStopping
 from tradingbot.learning.guards import AlarmLevel, Diagnosis, FlightRecorder, Intervention
-from tradingbot.learning.learner import Learner
+from tradingbot.learning.learner import Learner, mean_terms
 from tradingbot.learning.learner_state import Resumable, name_parts, tensors_below
 from tradingbot.learning.train_plan import TrainPlan
-from tradingbot.learning.trainer_hooks import Hooks, Snapshot
+from tradingbot.learning.trainer_hooks import Figures, Hooks, Snapshot
 from tradingbot.learning.trainer_tensors import all_finite, as_lists, copied_tensors, to_host
 
 _LEARNER, _TRAINER = "learner/", "trainer/"
@@ -124,7 +124,8 @@ class Trainer(Resumable):
         self.stopping.hold()
         self._sequence += 1
         finite = all_finite(learner.networks())
-        metrics = to_host({**update.metrics, "guard/finite": finite})
+        terms = mean_terms(learner.task.term_names, update.experience)
+        metrics = to_host({**update.metrics, **terms, "guard/finite": finite})
         place, took_s = (
             (self._sequence, learner.updates, learner.steps),
             time.perf_counter() - began,
@@ -134,6 +135,7 @@ class Trainer(Resumable):
         report = self._recorder.watch(learner, update, sound=sound)
         self._tell(report.verdicts)
         self._is_healthy = report.healthy
+        self._obey_guard(metrics)
         return self._obey(report.decision)
 
     def _tell(self, verdicts: tuple[Diagnosis, ...]) -> None:
@@ -162,6 +164,27 @@ class Trainer(Resumable):
             self._set_scales()
             self._hooks.emit(events.Intervened(self._sequence, "boost_entropy", decision.words))
         return True
+
+    def _obey_guard(self, metrics: Figures) -> None:
+        """Halt where a learner's own guard of entropy asks for it, for an agent that still learns.
+
+        Raises:
+            TrainingError: Naming the agents.
+        """
+        asks = metrics.get("policy/halt")
+        if asks is None:
+            return
+        asking = (asks > 0.0).expand(len(self._names)) & ~self.stopping.stopped
+        named = [name for name, halts in zip(self._names, asking, strict=True) if halts]
+        if named:
+            raise TrainingError(
+                "the entropy of a policy must recover when its bonus is boosted to the full",
+                was=f"below the guard's limit for {', '.join(named[:5])}"
+                + (f" and {len(named) - 5} more" if named[5:] else ""),
+                where=f"update {self.learner.updates}",
+                remedy="Raise entropy.coefficient, lower the learning rate, or set "
+                "entropy.guard_halts=false",
+            )
 
     def _roll_back(self, decision: Intervention) -> None:
         tensors = self._hooks.load_healthy()

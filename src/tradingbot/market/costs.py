@@ -6,7 +6,9 @@ and a curriculum can raise them without compiling anew.
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
@@ -84,13 +86,20 @@ COST_PROFILES: dict[str, CostProfile] = {
 }
 
 
-def cost_profile(name: str) -> CostProfile:
-    """Find a profile by name.
+def cost_profile(name: str, rates: Mapping[str, float] = MappingProxyType({})) -> CostProfile:
+    """Find a profile by name, and change some of its rates.
+
+    Args:
+        name: free, alpaca, retail or impact.
+        rates: Field of `CostProfile` → rate that replaces the profile's.
 
     Raises:
-        ConfigError: If there is none.
+        ConfigError: If there is no such profile or rate, or a rate is out of its range.
     """
-    return COST_PROFILES[require_known(name, COST_PROFILES, "cost profile must be known")]
+    profile = COST_PROFILES[require_known(name, COST_PROFILES, "cost profile must be known")]
+    for each in rates:
+        require_known(each, profile.__dict__, "cost rate must be known")
+    return replace(profile, **rates)
 
 
 def fill_price(

@@ -16,7 +16,7 @@ from tradingbot.plugins.loading import import_object, loaded_plugins
 
 RULE_NAMES = (
     *("buy_and_hold", "expert", "flat", "macd"),
-    *("momentum", "momentum_quarter", "random", "sma_cross"),
+    *("momentum", "momentum_quarter", "random", "sma_cross", "trend_follower"),
 )
 """Those of `agents.RULES`, which takes seconds to import."""
 ORACLE_NAMES = ("omniscient", "oracle")

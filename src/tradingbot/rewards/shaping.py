@@ -66,11 +66,6 @@ class PotentialShaping:
         return (*self.reward.names, SHAPING)
 
     @property
-    def metrics(self) -> tuple[str, ...]:
-        """K + 1 names under which the weighted terms are logged."""
-        return (*self.reward.metrics, f"reward/{SHAPING}")
-
-    @property
     def bounds(self) -> Bounds:
         """Unbounded: a potential may be anything."""
         return Bounds(-math.inf, math.inf)

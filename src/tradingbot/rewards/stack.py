@@ -84,11 +84,6 @@ class RewardStack:
         return tuple(layer.term.name for layer in self.layers)
 
     @property
-    def metrics(self) -> tuple[str, ...]:
-        """K names under which the weighted terms are logged."""
-        return tuple(layer.term.metric for layer in self.layers)
-
-    @property
     def weights(self) -> dict[str, float]:
         """Weight by name of term."""
         return {layer.term.name: layer.weight for layer in self.layers}

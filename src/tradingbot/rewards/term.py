@@ -57,11 +57,6 @@ class RewardTerm:
         """Name and version, such as `pnl-v1`."""
         return f"{self.name}-v{self.version}"
 
-    @property
-    def metric(self) -> str:
-        """Name under which the weighted term is logged."""
-        return f"reward/{self.name}"
-
     def make_options(self, changed: Mapping[str, object]) -> TermOptions:
         """Return the term's options with some of them changed.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
@@ -50,6 +51,18 @@ def _library(kind: type[_Kind], name: str) -> Any:
     return (BeforeValidator(partial(_build, kind, name)), PlainSerializer(as_plain_values))
 
 
+_LATER_SETTINGS: Mapping[str, object] = {
+    "plugins": {},
+    "task.cost_rates": {},
+    "task.reward_weights": {},
+    "task.reward_options": {},
+    "learner.ppo.entropy.warm_up": 0,
+    "learner.ppo.entropy.decay": 1.0,
+}
+"""Dotted key → default of settings that came later. They are left out of what is hashed where they
+are as before, so that older runs keep the hash that they had."""
+
+
 class TaskSection(ConfigSection):
     """What agents trade by: rules, costs, reward, and what they see of themselves."""
 
@@ -59,6 +72,9 @@ class TaskSection(ConfigSection):
     """Capital, limits, action space and episodes; the fields of `market.params.SimulatorParams`."""
     costs: Name = "alpaca"
     """Cost profile: free, alpaca, retail or impact."""
+    cost_rates: dict[Name, Annotated[float, Field(ge=0.0, le=10.0)]] = Field(default={})
+    """Rates that replace those of the profile: commission_frac, slippage_frac, spread_frac,
+    impact_coef, borrow_frac_per_bar; 1 bp is 0.0001."""
     reward: Name = "log_growth"
     """Reward preset (v31, prototype, sharpe, log_growth or differential_sharpe), or one term by
     name, such as a plugin's."""
@@ -236,13 +252,12 @@ class TrainConfig(ConfigSection):
         content: dict[str, Any] = self.model_dump(mode="json", exclude={"tracking"})
         name = self.learner.name
         content["learner"] = {"name": name, name: content["learner"][name]}
-        # Left out where nothing is said, so that runs of before have the hash that they had.
-        for section, key in (
-            (content, "plugins"),
-            (content["task"], "reward_weights"),
-            (content["task"], "reward_options"),
-        ):
-            if not section[key]:
+        for dotted, usual in _LATER_SETTINGS.items():
+            *above, key = dotted.split(".")
+            section = content
+            for word in above:
+                section = section.get(word, {})
+            if section.get(key) == usual:
                 del section[key]
         return content
 

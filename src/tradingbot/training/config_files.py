@@ -12,6 +12,7 @@ from tradingbot.configuration.files import merge, preset_folder, read_merged, re
 from tradingbot.configuration.yaml_reader import Document
 from tradingbot.training.budget import check_budget, resolve_schedules
 from tradingbot.training.config import TrainConfig
+from tradingbot.training.inert_settings import check_effects
 
 DEFAULT_PRESET = "prototype10"
 OLD_KEYS = {
@@ -48,6 +49,7 @@ def load_train_config(
         document = merge(document, rename_old_keys(document_of_options(overrides), OLD_KEYS))
     config = _checked(_follow_dataset(document))
     check_budget(config, document.places)
+    check_effects(config, document.places)
     return config
 
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 import torch
 from torch import nn
 
-from tradingbot.agents.baselines.catalogue import rule_policy
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.auxiliary import auxiliary_targets
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population import PopulationTask, evaluation_task
+from tradingbot.evaluation.backtest.baselines import baseline
 from tradingbot.evaluation.demonstrations import demonstrator, expert_actions
 from tradingbot.learning.cloning.learner import Cloner
 from tradingbot.learning.device import within_memory
@@ -96,7 +96,8 @@ def env_config(config: TrainConfig) -> EnvConfig:
     reward: str | RewardConfig = task.reward
     if task.reward_weights or task.reward_options:
         reward = RewardConfig(task.reward, task.reward_weights, task.reward_options)
-    return EnvConfig(rules=task.rules, costs=cost_profile(task.costs), reward=reward)
+    costs = cost_profile(task.costs, task.cost_rates)
+    return EnvConfig(rules=task.rules, costs=costs, reward=reward)
 
 
 def build_training_setup(
@@ -202,7 +203,7 @@ def _pretrainer(
     if setup.encoder is None or not config.encoder.pretrain:
         return None
     world, table = data.world, setup.learner.task.table
-    rule = rule_policy(EXPERT, seed=seed, regime_names=world.regime_names)
+    rule = baseline(EXPERT, world, seed=seed)
     targets = auxiliary_targets(
         world, train=data.split.train, expert=expert_actions(world, rule), device=table.device
     )
@@ -220,8 +221,7 @@ def _cloner(config: TrainConfig, setup: TrainingSetup, seed: int) -> Cloner | No
     if layout.squash is not None and layout.squash.kind == "sigmoid":
         # What is imitated must be what will act.
         settings = replace(settings, squash_gain=layout.squash.gain)
-    rule = rule_policy(EXPERT, seed=seed, regime_names=task.world.regime_names)
-    expert = demonstrator(task, rule)
+    expert = demonstrator(task, baseline(EXPERT, task.world, seed=seed))
     return Cloner(task, setup.view, stored_actor(learner, layout), expert, settings, seed=seed)
 
 

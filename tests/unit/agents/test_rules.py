@@ -8,8 +8,14 @@ import torch
 from torch import Tensor
 
 from tradingbot.agents import RULES, PolicyInputs, rule_policy
-from tradingbot.agents.baselines.expert import USED_REGIMES, Expert
+from tradingbot.agents.baselines.expert import (
+    Expert,
+    ExpertIndicators,
+    ExpertLimits,
+    score_signals,
+)
 from tradingbot.agents.baselines.market_rules import LEVELS, RandomTargets, buy_and_hold
+from tradingbot.agents.baselines.trend_follower import USED_REGIMES, TrendFollower
 from tradingbot.agents.policy import NO_TRADE_BAND_FRAC, apply_no_trade_band
 from tradingbot.domain.errors import ConfigError
 from tradingbot.market.observation import PRIVATE_FEATURES
@@ -81,34 +87,92 @@ def test_random_targets_of_following_bars_are_uncorrelated() -> None:
         (0.3, 0.1, 0.1, 0.5, 1.0),  # a cut fill is completed
     ],
 )
-def test_expert_enters_and_leaves_where_it_says(
+def test_trend_follower_enters_and_leaves_where_it_says(
     size: float, momentum: float, trend: float, volatility: float, wanted: float
 ) -> None:
-    expert = Expert(USED_REGIMES)
+    follower = TrendFollower(USED_REGIMES)
 
-    target = expert(seen_by([size], regimes=[[momentum, trend, volatility]]))
+    target = follower(seen_by([size], regimes=[[momentum, trend, volatility]]))
 
     assert target.tolist() == pytest.approx([wanted])
 
 
-def test_expert_finds_its_regimes_by_name() -> None:
+def test_trend_follower_finds_its_regimes_by_name() -> None:
     names = ("other", *reversed(USED_REGIMES))
 
-    target = Expert(tuple(names))(seen_by([0.0], regimes=[[9.0, 0.5, 0.1, 0.6]]))
+    target = TrendFollower(tuple(names))(seen_by([0.0], regimes=[[9.0, 0.5, 0.1, 0.6]]))
 
     assert target.tolist() == [1.0]
 
 
-def test_expert_without_its_regimes_is_refused() -> None:
+def test_trend_follower_without_its_regimes_is_refused() -> None:
     with pytest.raises(ConfigError, match="no trend_regime"):
-        Expert(("momentum_regime",))
+        TrendFollower(("momentum_regime",))
 
 
 def test_rules_are_made_by_name_and_unknown_ones_suggested() -> None:
     for name in RULES:
         assert callable(
-            rule_policy(name, seed=1, regime_names=USED_REGIMES, closes=np.ones((1, 9)))
+            rule_policy(
+                name,
+                seed=1,
+                regime_names=USED_REGIMES,
+                closes=np.ones((1, 9)),
+                indicators=lambda: ExpertIndicators(*np.ones((5, 1, 9))),
+            )
         )
     assert rule_policy("random", seed=8, regime_names=()) == RandomTargets(8)
     with pytest.raises(ConfigError, match="Did you mean 'expert'"):
         rule_policy("exprt", seed=0, regime_names=())
+
+
+def score(*, rsi: float = 50.0, macd: float = 0.0, band: float = 0.5, **more: float) -> int:
+    """Votes of one bar; neutral unless said."""
+    named = {"rsi": rsi, "macd": macd, "band": band, "volume": 1.0, "adx": 10.0} | more
+    shown = ExpertIndicators(**{name: np.array([[value]]) for name, value in named.items()})
+    return int(score_signals(shown, ExpertLimits())[0, 0])
+
+
+@pytest.mark.parametrize(
+    ("seen", "votes"),
+    [
+        ({}, 0),
+        ({"rsi": 30.0}, 1),
+        ({"rsi": 70.0}, -1),
+        ({"band": 0.2}, 1),
+        ({"band": 0.8}, -1),
+        ({"macd": 1.0}, 0),  # no trend: crossings are noise
+        ({"macd": 1.0, "adx": 25.0}, 1),
+        ({"macd": -1.0, "adx": 25.0}, -1),
+        ({"volume": 1.5}, 0),  # it confirms, it says nothing by itself
+        ({"volume": 1.5, "rsi": 25.0}, 2),
+        ({"volume": 1.49, "rsi": 25.0}, 1),
+        ({"volume": 2.0, "rsi": 75.0, "band": 0.9}, -3),
+        ({"rsi": 20.0, "band": 0.1, "macd": 1.0, "adx": 40.0, "volume": 3.0}, 4),
+        ({"rsi": float("nan"), "band": float("nan"), "volume": float("nan")}, 0),
+        ({"macd": float("nan"), "adx": 40.0}, 0),
+    ],
+)
+def test_expert_adds_up_the_votes_of_its_indicators(seen: dict[str, float], votes: int) -> None:
+    assert score(**seen) == votes
+
+
+def test_expert_grades_positions_by_the_score_and_keeps_what_is_held_otherwise() -> None:
+    scores = [0, 1, 2, 3, 4, -1, -2, -4]
+    expert = Expert(torch.tensor(scores))
+
+    flat = expert(seen_by([0.0] * len(scores)))
+    full = expert(seen_by([1.0] * len(scores)))
+
+    assert flat.tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1, 1, 0, 0, 0])
+    assert full.tolist() == pytest.approx([1, 1, 1, 1, 1, 1 / 3, 0, 0])
+
+
+def test_limits_to_buy_lie_below_those_to_sell() -> None:
+    with pytest.raises(ConfigError, match="below those to sell"):
+        ExpertLimits(oversold=70.0, overbought=30.0)
+
+
+def test_expert_without_indicators_is_refused() -> None:
+    with pytest.raises(ConfigError, match="indicators of the market"):
+        rule_policy("expert", seed=0, regime_names=USED_REGIMES)

@@ -14,9 +14,17 @@ from tradingbot.app.cli.application import run
 from tradingbot.app.demo import story as demo
 from tradingbot.app.demo.page import render_demo
 from tradingbot.app.demo.story import DemoResult, run_demo
-from tradingbot.configuration.pipeline import MarketConfig, PipelineConfig, ProofConfig
+from tradingbot.configuration.pipeline import (
+    CostsConfig,
+    MarketConfig,
+    PipelineConfig,
+    ProofConfig,
+    ScalingConfig,
+)
 from tradingbot.data.sources.source import ignore_progress
 from tradingbot.training.config import EncoderSection
+from tradingbot.training.config_files import load_train_config
+from tradingbot.training.setup import env_config
 
 CONFIG = PipelineConfig(
     market=MarketConfig(
@@ -27,6 +35,8 @@ CONFIG = PipelineConfig(
         params={"kappa": 0.1},
     ),
     proof=ProofConfig(common_rounds=1, staggered_rounds=1),
+    scaling=ScalingConfig(kind="minmax", pooling="per_symbol"),
+    costs=CostsConfig(slippage_frac=0.0005),
 )
 STEPS = [
     *("generate", "validate", "features", "prove causal"),
@@ -53,6 +63,18 @@ def test_demo_announces_and_times_every_step(result: DemoResult, announced: list
     assert announced == STEPS
     assert list(result.seconds) == STEPS
     assert all(seconds > 0 for seconds in result.seconds.values())
+
+
+def test_scaling_and_costs_of_the_demonstration_reach_its_training(result: DemoResult) -> None:
+    assert result.training is not None
+    config = result.training.config
+
+    assert config.scaling == CONFIG.scaling
+    assert result.scaler.fitted_on.kind == "minmax"
+    assert env_config(config).costs.slippage_frac == 0.0005
+    assert result.training.run.record.data.normaliser_sha256 is not None
+    usual = demo.training_options(PipelineConfig(), load_train_config("quick"))
+    assert not [key for key in usual if key.startswith("task.")]  # the same as before
 
 
 def test_demo_result_hangs_together(result: DemoResult) -> None:

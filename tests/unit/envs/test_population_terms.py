@@ -7,6 +7,8 @@ import torch
 from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population.task import PopulationTask
+from tradingbot.learning.guards import FlightRecorder
+from tradingbot.learning.learner import Experience, Update
 from tradingbot.learning.rollout import Choice, Rollout, allocate_rollout, collect_rollout
 from tradingbot.learning.task import Observation, TransitionExtras
 from tradingbot.learning.value_targets import lambda_targets
@@ -66,3 +68,35 @@ def test_nothing_is_kept_without_a_request() -> None:
     _, rollout = rollout_of(TransitionExtras(), n_steps=4)
     assert rollout.step_terms is None
     assert rollout.episode is None
+    assert rollout.turnover is None
+
+
+def test_turnover_is_what_changed_hands_of_what_the_account_was_worth() -> None:
+    world = synthetic_world("noise", n_symbols=2, n_bars=800, seed=3)
+    rules = SimulatorParams(episode=EpisodeRules(episode_bars=4))
+    task = PopulationTask(world, EnvConfig(rules=rules, costs="free"), n_envs=3, seed=1)  # type: ignore[arg-type]
+    state, seen = task.begin()
+    told = []
+    for _ in range(5):
+        made = task.step(state, torch.ones(seen.row.shape))
+        state, seen = made.state, made.observation
+        assert made.turnover is not None
+        told.append(made.turnover)
+
+    first, *_, last, again = told
+    # Smoothed over three bars, the first order is for a part of the 15 % that are allowed.
+    assert ((first > 0.0) & (first < 0.15)).all()
+    assert last.isnan().all()  # the account that traded is gone
+    assert torch.isfinite(again).all()
+    assert (torch.stack(told).nansum(0) <= 0.32).all()
+
+
+def test_recorder_knows_the_turnover_of_a_market_task() -> None:
+    task, rollout = rollout_of(TransitionExtras(turnover=True))
+    told = ("action", "executed", "traded", "reward", "terms", "turnover")
+    experience = Experience(*(getattr(rollout, name) for name in told))
+
+    report = FlightRecorder(task).record(Update({}, experience), updates=1, steps=480)
+
+    found = report.to_row()["measures"]["market/turnover"]
+    assert all(number is not None and 0.0 < number < 1.0 for number in found)

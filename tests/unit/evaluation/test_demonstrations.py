@@ -12,6 +12,7 @@ from tradingbot.agents.policy import PolicyInputs
 from tradingbot.domain.action import Action
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.population import PopulationTask
+from tradingbot.evaluation.backtest.baselines import baseline
 from tradingbot.evaluation.demonstrations import demonstrator
 from tradingbot.market.params import ActionSpace
 
@@ -96,7 +97,7 @@ def test_codes_are_always_allowed() -> None:
 
 def test_task_that_shows_less_is_fine_as_long_as_the_position_is_there() -> None:
     task = task_of("target")
-    rule = rule_policy("expert", seed=0, regime_names=task.world.regime_names)
+    rule = baseline("expert", task.world)
     less = task.showing("drawdown", "size")
     _, seen = task.begin()
     _, seen_less = less.begin()
@@ -104,3 +105,30 @@ def test_task_that_shows_less_is_fine_as_long_as_the_position_is_there() -> None
     assert torch.equal(demonstrator(task, rule)(seen), demonstrator(less, rule)(seen_less))
     with pytest.raises(ConfigError, match="show the position"):
         demonstrator(task.showing("drawdown"), rule)
+
+
+@pytest.mark.parametrize(("wanted", "code"), [(1 / 3, 1), (0.6, 2), (1.0, 3)])
+def test_codes_are_graded_by_the_size_that_is_wanted(wanted: float, code: int) -> None:
+    task = task_of("discrete")
+    _, seen = task.begin()
+
+    assert (demonstrator(task, always(wanted))(seen) == code).all()  # type: ignore[arg-type]
+
+
+def test_numbers_say_which_share_is_bought_or_sold() -> None:
+    task = task_of("continuous")
+    _, seen = task.begin()
+    place = task.private_names.index("size")
+
+    def number(held: float, wanted: float) -> float:
+        private = seen.private.clone()
+        private[..., place] = held
+        act = demonstrator(task, always(wanted))  # type: ignore[arg-type]
+        return float(act(seen._replace(private=private))[0, 0])
+
+    # Beyond the hold zone of 0.1: half of the room, all of it, a third and all of what is held.
+    assert number(0.0, 0.5) == pytest.approx(0.55)
+    assert number(0.5, 0.75) == pytest.approx(0.55)
+    assert number(0.0, 1.0) == 1.0
+    assert number(0.9, 0.6) == pytest.approx(-0.4)
+    assert number(0.9, 0.0) == -1.0

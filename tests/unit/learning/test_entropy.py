@@ -87,6 +87,32 @@ def test_spread_that_is_no_number_counts_as_fallen() -> None:
     assert boosts == [1.0, 1.7]
 
 
+def test_bonus_adapts_after_its_warm_up() -> None:
+    state = begin_entropy(1)._replace(normalised_entropy=torch.tensor([0.2]))
+    config = EntropyConfig(warm_up=4_000)
+
+    got = [entropy_coefficient(config, state, steps).item() for steps in (3_999, 4_000)]
+
+    assert got == pytest.approx([0.08, 0.16])
+
+
+def test_bonus_comes_down_by_its_decay_and_goes_up_at_once() -> None:
+    config, state = EntropyConfig(decay=0.12), begin_entropy(1)
+    adapts_by = []
+    for entropy in (0.2, 0.6, 0.6, 0.1):
+        state = watch_entropy(config, state, torch.tensor([entropy]), steps=0)
+        adapts_by.append(state.normalised_entropy.item())
+
+    assert adapts_by == pytest.approx([0.2, 0.248, 0.29024, 0.1])
+
+
+def test_bonus_follows_at_once_where_no_decay_is_set() -> None:
+    state = begin_entropy(2)._replace(normalised_entropy=torch.tensor([0.1, float("nan")]))
+    seen = torch.tensor([0.7001, 0.3])
+
+    assert watch_entropy(CONFIG, state, seen, 0).normalised_entropy.equal(seen)
+
+
 def test_agents_are_guarded_one_by_one() -> None:
     state = begin_entropy(2)
     for steps in (4_000, 6_000):

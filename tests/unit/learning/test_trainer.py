@@ -22,7 +22,7 @@ from tradingbot.learning.guards import (
 )
 from tradingbot.learning.guards.config import Response
 from tradingbot.learning.guards.recorder import RecorderReport
-from tradingbot.learning.learner import Learner, Update
+from tradingbot.learning.learner import Experience, Learner, Update, mean_terms
 from tradingbot.learning.task import Task
 from tradingbot.learning.train_plan import StoppingConfig, TrainPlan
 from tradingbot.learning.trainer import Trainer
@@ -372,6 +372,62 @@ def test_halt_ends_in_one_error_with_the_reason() -> None:
 
     with pytest.raises(TrainingError, match="A1 does one thing only"):
         trainer.run()
+
+
+def asking_at(update: int) -> Callable[[ToyLearner], None]:
+    """Let the second agent's guard of entropy ask to halt from an update on."""
+
+    def ask(learner: ToyLearner) -> None:
+        if learner.updates == update:
+            report = learner.update
+
+            def and_ask() -> Update:
+                made = report()
+                return made._replace(metrics={**made.metrics, "policy/halt": halts})
+
+            halts = torch.tensor([0.0, 1.0, 0.0])
+            learner.update = and_ask  # type: ignore[method-assign]
+
+    return ask
+
+
+def test_learner_whose_guard_asks_to_halt_is_halted() -> None:
+    trainer, around = build(spoil=asking_at(4))
+
+    with pytest.raises(TrainingError, match=r"below the guard's limit for A1 \(update 5\)"):
+        trainer.run()
+
+    assert [event.updates for event in around.of_kind(Updated)] == [1, 2, 3, 4, 5]
+
+
+def test_agent_that_stopped_early_does_not_halt_the_others() -> None:
+    plan = TrainPlan(steps_per_agent=100, evaluate_every=1, stopping=StoppingConfig(patience=2))
+    scores = torch.zeros(3).double()
+
+    def rising_but_for_one(_: ToyLearner) -> Tensor:
+        scores[[0, 2]] += 1.0
+        return scores.clone()
+
+    trainer, _ = build(plan, scores=rising_but_for_one, spoil=asking_at(4))
+
+    assert trainer.run().ending == "budget"
+
+
+def test_reward_terms_are_told_per_step_and_add_up_to_the_reward() -> None:
+    reward = torch.tensor([[[1.0, 2.0]], [[3.0, 6.0]]])
+    terms = torch.stack([0.75 * reward.sum(0), 0.25 * reward.sum(0)])
+    nothing = torch.zeros_like(reward)
+    made = Experience(nothing, nothing.long(), nothing.bool(), reward, terms)
+
+    told = mean_terms(("pnl", "cost"), made)
+
+    assert {name: mean.tolist() for name, mean in told.items()} == {
+        "reward/pnl": [2.25],
+        "reward/cost": [0.75],
+    }
+    trainer, around = build()
+    trainer.run()
+    assert around.of_kind(Updated)[0].metrics["reward/earned"] == [0.0, 0.0, 0.0]
 
 
 def test_lasting_sign_is_told_once() -> None:

@@ -62,13 +62,14 @@ def test_own_reward_is_what_environments_pay() -> None:
 
 def test_reward_of_training_is_set_by_name_weight_and_option() -> None:
     tb.reward_term(name="own_term")(lambda step, xp, *, scale=1.0: scale * step.equity_return)
+    learns = {"learner.direct.objective": "reward"}
     overrides = {
         "task.reward_weights.own_term": 0.25,
         "task.reward_options.own_term.scale": 3.0,
     }
 
-    alone = load_train_config("quick", {"task.reward": "own_term"})
-    mixed = load_train_config("quick", overrides)
+    alone = load_train_config("quick", {"task.reward": "own_term", **learns})
+    mixed = load_train_config("quick", overrides | learns)
 
     assert env_config(alone).reward_stack.names == ("own_term",)
     stack = env_config(mixed).reward_stack
@@ -76,7 +77,7 @@ def test_reward_of_training_is_set_by_name_weight_and_option() -> None:
     assert config_of_mapping(mixed.as_mapping()).as_mapping() == mixed.as_mapping()
     assert with_plugins(mixed).plugins == {}  # a program's own part has no file to name
     with pytest.raises(ConfigError, match="reward"):
-        env_config(load_train_config("quick", {"task.reward": "no_term"}))
+        env_config(load_train_config("quick", {"task.reward": "no_term", **learns}))
 
 
 def test_mistakes_in_a_reward_term_are_told() -> None:

@@ -40,7 +40,6 @@ def test_shaping_is_discounted_potential_less_potential() -> None:
     torch.testing.assert_close(terms[-1], torch.tensor([-0.02, -1.0, -0.34]).double())
     assert torch.equal(terms[:-1], reward(rules, step))
     assert shaped.names == ("log_growth", "shaping")
-    assert shaped.metrics == ("reward/log_growth", "reward/shaping")
 
 
 def test_discounted_sum_depends_on_the_ends_alone() -> None:

@@ -21,7 +21,6 @@ def test_stack_orders_terms_by_catalogue_and_leaves_out_zeros() -> None:
 
     assert stack.names == ("pnl", "cost", "repeat")
     assert stack.weights == {"pnl": 1.0, "cost": 0.25, "repeat": 0.5}
-    assert stack.metrics == ("reward/pnl", "reward/cost", "reward/repeat")
 
 
 def test_bounds_are_the_weighted_bounds_of_the_terms() -> None:

@@ -77,14 +77,15 @@ def test_dates_of_a_file_of_ones_own_hold_for_its_dataset(tmp_path: Path) -> Non
 
 
 def test_presets_that_are_promised_exist() -> None:
-    assert {"quick", "prototype10", "us143"} <= set(PRESETS)
+    assert {"quick", "prototype10", "us143", "spec_discrete", "spec_sac"} <= set(PRESETS)
 
 
 def test_option_of_a_nested_setting_leaves_its_neighbours() -> None:
-    config = load_train_config("us143", {"learner.direct.learning_rate.over": 5})
+    options = {"learner.name": "direct", "learner.direct.learning_rate.over": 122_880}
+    config = load_train_config("us143", options)
 
     rate = config.learner.direct.learning_rate
-    assert (rate.kind, rate.first, rate.over) == ("cosine", 3e-3, 5)
+    assert (rate.kind, rate.first, rate.over) == ("cosine", 3e-3, 122_880)
 
 
 def test_tracking_moves_no_result_and_budget_does() -> None:
@@ -249,12 +250,13 @@ def test_keys_of_older_versions_are_read_from_files_options_and_runs(tmp_path: P
         "guards: {spread: 0.2, spread_critical: 0.05}\n"
     )
 
-    config = load_train_config(old, {"guards.spread_fall": 0.4, "learner.sac.target_spread": 0.3})
+    config = load_train_config(old, {"guards.spread_fall": 0.4})
+    other = {"learner.name": "sac", "learner.sac.target_spread": 0.3}
 
     assert config.learner.ppo.entropy.guard_entropy == 0.1
     assert (config.guards.low_entropy, config.guards.low_entropy_critical) == (0.2, 0.05)
     assert config.guards.entropy_fall == 0.4
-    assert config.learner.sac.target_normalised_entropy == 0.3
+    assert load_train_config(old, other).learner.sac.target_normalised_entropy == 0.3
     stored = config.as_mapping()
     stored["guards"]["spread_fall_updates"] = stored["guards"].pop("entropy_fall_updates") + 1
     assert config_of_mapping(stored).guards.entropy_fall_updates == 6

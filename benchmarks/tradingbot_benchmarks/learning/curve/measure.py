@@ -15,13 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tradingbot.agents.baselines.catalogue import rule_policy
 from tradingbot.agents.policy import apply_no_trade_band
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.auxiliary import auxiliary_targets
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population import PopulationTask, evaluation_task
+from tradingbot.evaluation.backtest.baselines import baseline
 from tradingbot.evaluation.demonstrations import expert_actions
 from tradingbot.evaluation.rollout import sleeve_config
 from tradingbot.evaluation.statistics.interval import Interval
@@ -202,9 +202,7 @@ def _view(posed: PosedMarket, task: PopulationTask, seed: int) -> View:
     settings = replace(encoder_preset("full" if on_gpu else "tiny"), lookback_bars=_LOOKBACK_BARS)
     weights = make_generator(seed, "encoder", "weights")
     encoder = build_encoder(settings, returns.shape[-1], weights).to(device)
-    expert = expert_actions(
-        world, rule_policy("expert", seed=seed, regime_names=world.regime_names)
-    )
+    expert = expert_actions(world, baseline("expert", world, seed=seed))
     targets = auxiliary_targets(world, train=posed.periods.train, expert=expert, device=device)
     config = PRETRAINING_PRESETS["gpu" if on_gpu else "cpu"]
     Pretrainer(encoder, returns, targets, config, seed=seed).complete()

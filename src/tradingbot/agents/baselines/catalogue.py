@@ -7,8 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tradingbot.agents.baselines import price_rules
-from tradingbot.agents.baselines.expert import Expert, ExpertLimits
+from tradingbot.agents.baselines.expert import (
+    INDICATOR_BARS,
+    ExpertIndicators,
+    ExpertLimits,
+    make_expert,
+)
 from tradingbot.agents.baselines.market_rules import RandomTargets, buy_and_hold, flat, table_of
+from tradingbot.agents.baselines.trend_follower import TrendFollower, TrendLimits
 from tradingbot.agents.policy import Policy
 from tradingbot.domain.errors import ConfigError, require_known
 from tradingbot.plugins.declaration import read_parameters
@@ -25,6 +31,8 @@ class RuleInputs:
     """R names, in the order of `PolicyInputs.regimes`."""
     known_closes: price_rules.FloatArray | None = None
     """(N, T) closes of the market, NaN where there is no bar; None where there are none to read."""
+    read_indicators: Callable[[], ExpertIndicators] | None = None
+    """Computes what the expert reads; None where there are no bars to read."""
 
     @property
     def closes(self) -> price_rules.FloatArray:
@@ -38,6 +46,19 @@ class RuleInputs:
                 "a rule that reads prices must be given closes", was="none", where="rule_policy"
             )
         return self.known_closes
+
+    @property
+    def indicators(self) -> ExpertIndicators:
+        """What the expert reads.
+
+        Raises:
+            ConfigError: If there are no bars.
+        """
+        if self.read_indicators is None:
+            rule = "the expert must be given the indicators of the market"
+            remedy = "Make it with evaluation.backtest.baselines.baseline"
+            raise ConfigError(rule, was="none", where="rule_policy", remedy=remedy)
+        return self.read_indicators()
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +87,20 @@ RULES: Mapping[str, Rule] = {
     "random": Rule(lambda inputs, _: RandomTargets(inputs.seed)),
     "buy_and_hold": Rule(lambda *_: buy_and_hold),
     "expert": Rule(
-        lambda inputs, limits: Expert(tuple(inputs.regime_names), limits), ExpertLimits(), None
+        lambda inputs, limits: make_expert(inputs.indicators, limits),
+        ExpertLimits(),
+        lambda _: INDICATOR_BARS,
     ),
     "flat": Rule(lambda *_: flat),
     "momentum": Rule(_of_closes(price_rules.momentum_targets), price_rules.MomentumConfig()),
     "momentum_quarter": Rule(_of_closes(price_rules.momentum_targets), price_rules.QUARTER),
     "macd": Rule(_of_closes(price_rules.macd_targets), price_rules.MacdConfig(), _slow_bars),
     "sma_cross": Rule(_of_closes(price_rules.cross_targets), price_rules.CrossConfig(), _slow_bars),
+    "trend_follower": Rule(
+        lambda inputs, limits: TrendFollower(tuple(inputs.regime_names), limits),
+        TrendLimits(),
+        None,
+    ),
 }
 """Name → maker of a policy."""
 LOOKBACK_BARS: Mapping[str, int] = {
@@ -88,6 +116,7 @@ def rule_policy(
     seed: int,
     regime_names: Sequence[str],
     closes: price_rules.FloatArray | None = None,
+    indicators: Callable[[], ExpertIndicators] | None = None,
 ) -> Policy:
     """Make a rule.
 
@@ -96,13 +125,14 @@ def rule_policy(
         seed: Root of what a rule draws; only `random` does.
         regime_names: R names, in the order of `PolicyInputs.regimes`.
         closes: (N, T) closes of the market that will be traded, NaN where there is no bar.
+        indicators: Computes what `expert` reads of that market.
 
     Raises:
         ConfigError: If there is no rule or parameter of that name, or it reads a regime or prices
             that are not shown.
     """
     rule, config = _configured(name)
-    return rule.make(RuleInputs(seed, regime_names, closes), config)
+    return rule.make(RuleInputs(seed, regime_names, closes, indicators), config)
 
 
 def rule_warm_up(name: str) -> int | None:

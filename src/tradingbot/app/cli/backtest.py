@@ -74,11 +74,11 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
 ) -> None:
     """Backtest runs, rules and strategies of your own: net of costs, with intervals and trades.
 
-    Rules: flat, buy_and_hold, momentum, momentum_quarter, macd, sma_cross, expert, random; on a
-    synthetic market also oracle and omniscient. Rules beside a run trade its symbols and bars;
-    alone they begin as soon as all have the past they need. Parameters: name:key=value,key=value.
-    A run on its test bars is counted in the ledger of trials, once for the same days, costs and
-    delay.
+    Rules: flat, buy_and_hold, momentum, momentum_quarter, macd, sma_cross, expert, trend_follower,
+    random; on a synthetic market also oracle and omniscient. Rules beside a run trade its symbols
+    and bars; alone they begin as soon as all have the past they need. Parameters:
+    name:key=value,key=value. A run on its test bars is counted in the ledger of trials, once for
+    the same days, costs and delay.
 
     Example: [bold]tradingbot backtest my-run buy_and_hold --trades trades.csv[/bold]
 

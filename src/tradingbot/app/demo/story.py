@@ -40,7 +40,9 @@ from tradingbot.features.pipeline import (
     validate_dataset,
 )
 from tradingbot.features.scaling import Scaler
-from tradingbot.market.costs import CostProfile
+from tradingbot.market.costs import CostProfile, cost_profile
+from tradingbot.training.config import TrainConfig
+from tradingbot.training.config_files import load_train_config
 
 Result = TypeVar("Result")
 Announce = Callable[[str], Progress]
@@ -133,12 +135,23 @@ def _generate(config: PipelineConfig, workspace: Path, name: str, progress: Prog
 def _train(
     config: PipelineConfig, workspace: Path, dataset: str, preset: str, progress: Progress
 ) -> TrainingDemo:
-    """Train on the dataset, divided as the rest of the demonstration divides it."""
-    splits = config.splits.model_dump(exclude_none=True)
-    overrides = {"dataset": dataset} | {f"splits.{key}": value for key, value in splits.items()}
+    """Train on the dataset, divided, scaled and charged as the rest of the demonstration is."""
+    overrides = {"dataset": dataset} | training_options(config, load_train_config(preset))
     return run_training_demo(
         workspace, progress_listeners(progress), preset=preset, overrides=overrides
     )
+
+
+def training_options(config: PipelineConfig, training: TrainConfig) -> dict[str, object]:
+    """Return what the demonstration's configuration changes of a training's, by dotted key."""
+    splits = config.splits.model_dump(exclude_none=True)
+    own: dict[str, object] = {f"splits.{key}": value for key, value in splits.items()}
+    own |= {f"scaling.{key}": value for key, value in config.scaling.model_dump().items()}
+    usual = cost_profile(training.task.costs, training.task.cost_rates)
+    rates = config.costs.model_dump().items()
+    return own | {
+        f"task.cost_rates.{key}": rate for key, rate in rates if getattr(usual, key) != rate
+    }
 
 
 def _evaluate(run: str, workspace: Path, preset: str, progress: Progress) -> Evaluation:

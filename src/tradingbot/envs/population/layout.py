@@ -12,14 +12,18 @@ from tradingbot.domain.action import Action
 from tradingbot.envs.population.exact_step import exact_step
 from tradingbot.envs.world import World
 from tradingbot.learning.task import ActionSpec
+from tradingbot.market.account import FLOAT_FIELDS
 from tradingbot.market.bars import TensorMarket
-from tradingbot.market.compiled import PackedStepFunction, missing_compiler
+from tradingbot.market.compiled import PackedStep, PackedStepFunction, missing_compiler
 from tradingbot.market.native.step import native_step
 from tradingbot.market.params import SimulatorParams
 from tradingbot.rewards import PotentialShaping, RewardStack, reward_identity
 
 _WORTH_COMPILING_BARS = 500
 """Of a backtest: a second or two of tensors, as long as its C takes to compile once."""
+
+
+_CASH, _UNITS, _MARK, _TURNOVER = map(FLOAT_FIELDS.index, ("cash", "units", "mark", "turnover"))
 
 
 def action_spec(rules: SimulatorParams) -> ActionSpec:
@@ -65,3 +69,16 @@ def backtest_step(
     if rules.episode.episode_bars >= _WORTH_COMPILING_BARS:
         native = native_step(rules, reward, market, None, identity=reward_identity(reward))
     return native or exact_step(rules, reward, market, None)
+
+
+@torch.no_grad()
+def turnover_of(money: Tensor, made: PackedStep) -> Tensor:
+    """Return traded notional ÷ equity before a step, (N · B,); NaN where an episode ended.
+
+    Args:
+        money: (19, N · B) of the packed accounts before.
+        made: The step; accounts of episodes that ended may be new ones.
+    """
+    equity = torch.addcmul(money[_CASH], money[_UNITS], money[_MARK])
+    traded = (made.account.money[_TURNOVER] - money[_TURNOVER]) / equity
+    return traded.masked_fill(made.terminated | made.truncated, torch.nan)

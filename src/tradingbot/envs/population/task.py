@@ -18,7 +18,13 @@ from tradingbot.domain.action import Action
 from tradingbot.domain.errors import ConfigError, DataError, require_known
 from tradingbot.envs.config import EnvConfig, start_mask
 from tradingbot.envs.population.exact_step import exact_step
-from tradingbot.envs.population.layout import action_spec, backtest_step, market_table, may_compile
+from tradingbot.envs.population.layout import (
+    action_spec,
+    backtest_step,
+    market_table,
+    may_compile,
+    turnover_of,
+)
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World, require_world
 from tradingbot.learning.task import Observation, TaskState, TaskStep, TransitionExtras
@@ -53,7 +59,7 @@ class PopulationTask:
     """
 
     resets = True
-    carries = TransitionExtras(episode=True, terms=True)
+    carries = TransitionExtras(episode=True, terms=True, turnover=True)
 
     def __init__(
         self,
@@ -85,9 +91,8 @@ class PopulationTask:
         require_world(world)
         if isinstance(n_envs, bool) or not isinstance(n_envs, int) or n_envs < 1:
             raise ConfigError("n_envs must be a whole number, 1 or more", was=repr(n_envs))
-        self.world, self.config, self.seed = world, config, seed
-        self.agent_names, self.n_envs = world.symbols, n_envs
-        self.action = action_spec(config.rules)
+        self.world, self.config, self.seed, self.n_envs = world, config, seed, n_envs
+        self.agent_names, self.action = world.symbols, action_spec(config.rules)
         self.term_names = config.reward_stack.names
         self.code_names = tuple(action.name for action in Action)
         self.table = market_table(world, device)
@@ -212,6 +217,7 @@ class PopulationTask:
             executed=self._by_agent(made.executed.long()),
             traded=self._by_agent(made.traded),
             episode=self._by_agent(PackedAccount(*before).episode),
+            turnover=self._by_agent(turnover_of(before[0], made)),
         )
 
     def _by_agent(self, lanes: Tensor) -> Tensor:

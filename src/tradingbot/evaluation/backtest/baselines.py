@@ -18,6 +18,7 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.domain.errors import DataError
 from tradingbot.envs.world import World
+from tradingbot.evaluation.backtest.expert_indicators import expert_indicators
 from tradingbot.evaluation.backtest.look_ahead import require_causal
 from tradingbot.evaluation.backtest.result import Backtest
 from tradingbot.evaluation.backtest.world_tables import WorldTables
@@ -48,7 +49,13 @@ def baseline(
     if strategy is not None:
         return own_strategy(strategy, world, scaled)
     closes = np.where(world.present, world.prices[..., 3], np.nan)
-    return rule_policy(name, seed=seed, regime_names=world.regime_names, closes=closes)
+    return rule_policy(
+        name,
+        seed=seed,
+        regime_names=world.regime_names,
+        closes=closes,
+        indicators=lambda: expert_indicators(world),
+    )
 
 
 def own_strategy(

@@ -190,4 +190,4 @@ class Direct(TaskLearner):
 def _copied(made: Update) -> Update:
     """Return a report that the next update does not write over."""
     metrics = {name: value.clone() for name, value in made.metrics.items()}
-    return Update(metrics, Experience(*(part.clone() for part in made.experience)))
+    return Update(metrics, made.experience.copy())

@@ -28,5 +28,6 @@ SPEC = LearnerSpec(
     actor_layout=partial(import_on_call(ACTOR_LAYOUT), prefix="actor.", kind="sigmoid"),
     action_kinds=("box", "simplex"),
     steps_per_update="chunk_bars",
+    learns_reward=lambda config: config.objective == "reward",
     measured=_measured,
 )

@@ -70,7 +70,9 @@ _REPORTED = (
     Measure("loss/value", "loss", "loss of the critic"),
     Measure("loss/bad_losses", "count", "losses and norms that are NaN or infinite"),
     Measure("update/skipped", "count", "steps of the optimiser that the learner refused"),
-    Measure("market/turnover", "of equity per bar", "traded value, where the task tells it"),
+    Measure(
+        "market/turnover", "of equity per bar", "traded value, mean over steps within episodes"
+    ),
 )
 MEASURES: tuple[Measure, ...] = (*_ROLLOUT, *_PLAYED, *_REPORTED)
 MEASURE_NAMES: tuple[str, ...] = tuple(measure.name for measure in MEASURES)

@@ -101,6 +101,7 @@ def measure_experience(
         "rollout/longest_run": lengths.amax((0, 2)).double(),
         "rollout/repeat_share": (lengths > repeats).double().mean((0, 2)),
         "rollout/trade_share": experience.traded.double().mean((0, 2)),
+        "market/turnover": _mean_turnover(experience),
         "rollout/reward_mean": mean,
         "rollout/reward_error": ((square - mean.square()).clamp_min(0.0) / count).sqrt(),
         "rollout/reward_scale": square.sqrt(),
@@ -111,6 +112,13 @@ def measure_experience(
         "rollout/bad_rewards": (~finite).double().sum((0, 2)),
         "rollout/bad_actions": (~experience.selected.flatten(2).isfinite()).double().sum((0, 2)),
     }
+
+
+def _mean_turnover(experience: Experience) -> Tensor:
+    """Return the mean turnover of steps within an episode, (N,); NaN where the task tells none."""
+    if experience.turnover is None:
+        return torch.full_like(experience.reward[0, :, 0], torch.nan, dtype=torch.float64)
+    return experience.turnover.double().transpose(0, 1).flatten(1).nanmean(1)
 
 
 def measure_played(played: PlayResult) -> dict[str, Tensor]:
@@ -148,7 +156,6 @@ def measure_metrics(metrics: Metrics, n_agents: int, device: torch.device) -> di
         "loss/value": taken("loss/value"),
         "loss/bad_losses": bad,
         "update/skipped": taken("update/skipped").nan_to_num(0.0),
-        "market/turnover": taken("market/turnover"),
     }
 
 

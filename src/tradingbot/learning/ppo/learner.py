@@ -90,10 +90,9 @@ class PPO(TaskLearner):
         metrics |= figures | self._learn(rollout, advantage, target)
         self.view.refresh()
         self.updates += 1
-        experience = Experience(
-            rollout.action, rollout.executed, rollout.traded, rollout.reward, rollout.terms
-        )
-        return Update(metrics, Experience(*(part.clone() for part in experience)))
+        told = ("action", "executed", "traded", "reward", "terms", "turnover")
+        experience = Experience(*(getattr(rollout, name) for name in told))
+        return Update(metrics, experience.copy())
 
     @torch.no_grad()
     def act(self, observation: Observation) -> Tensor:

@@ -1,0 +1,178 @@
+"""Settings that are accepted act: what was asked for and cannot act is refused, with the reason.
+
+A setting may depend on another one: hold penalties on a learner that learns from the reward,
+pre-training on an encoder. Files of the package describe alternatives, so only what the user wrote
+is asked about: options, and a file of one's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from tradingbot.configuration.decoding import COMMAND_LINE
+from tradingbot.configuration.files import place_of, preset_folder
+from tradingbot.configuration.yaml_reader import KeyPath, Place
+from tradingbot.domain.errors import ConfigError
+from tradingbot.learning.ppo.config import PPOConfig
+from tradingbot.training.config import TrainConfig
+
+
+class Condition(NamedTuple):
+    """Where settings act."""
+
+    keys: tuple[str, ...]
+    """Dotted keys, or beginnings of them that end at a dot."""
+    acts: Callable[[TrainConfig], bool]
+    needs: Callable[[TrainConfig], str]
+    """(configuration) → what must be so for them to act."""
+    is_alternative: bool = False
+    """Files may hold it beside what acts instead: sections of several learners, a market to use
+    without a dataset. Then options alone are asked about."""
+
+
+def _has_encoder(config: TrainConfig) -> bool:
+    return config.encoder.preset != "row"
+
+
+def _pretrains(config: TrainConfig) -> bool:
+    encoder = config.encoder
+    return _has_encoder(config) and encoder.pretrain and encoder.transfer_from is None
+
+
+def _space(config: TrainConfig) -> str:
+    return config.task.rules.action.space
+
+
+def _ppo(config: TrainConfig) -> PPOConfig:
+    found: PPOConfig = getattr(config.learner, "ppo")  # noqa: B009 - sections are no fields
+    return found
+
+
+def _of_learner(name: str) -> Condition:
+    return Condition(
+        (f"learner.{name}.",),
+        lambda config: config.learner.name == name,
+        lambda config: f"learner.name must be {name}, is {config.learner.name}",
+        is_alternative=True,
+    )
+
+
+def _says(words: str) -> Callable[[TrainConfig], str]:
+    return lambda _: words
+
+
+_ACTION = "task.rules.action."
+_CODES = ("entry_fracs", "sell_partial_frac", "add_frac", "max_adds")
+_CODES += ("add_min_profit_frac", "max_repeats")
+_GUARD = ("warm_up", "boost", "max_boost", "cooldown", "patience", "halts")
+CONDITIONS: tuple[Condition, ...] = (
+    Condition(
+        ("task.reward", "task.reward_weights.", "task.reward_options."),
+        lambda config: config.learner.spec.learns_reward(config.learner.settings),
+        lambda config: (
+            f"learner.{config.learner.name}.objective must be reward for the learner to learn from "
+            f"it, is {config.learner.settings.objective}"
+        ),
+    ),
+    Condition(
+        ("pretraining.",), _pretrains, _says("an encoder must be pre-trained: see encoder.preset")
+    ),
+    Condition(
+        ("encoder.trainable",), _has_encoder, _says("encoder.preset must have weights, is row")
+    ),
+    Condition(
+        ("cloning.",),
+        lambda config: config.cloning.enabled,
+        _says("cloning.enabled must be true"),
+    ),
+    Condition(
+        ("scaling.",),
+        lambda config: config.dataset is not None,
+        _says("a dataset must be learned from: generated markets have a scaler of their own"),
+    ),
+    Condition(
+        ("market.",),
+        lambda config: config.dataset is None,
+        _says("no dataset must be named: its bars are learned from"),
+        is_alternative=True,
+    ),
+    Condition(
+        (
+            "task.cost_rates.borrow_frac_per_bar",
+            "task.rules.limits.margin_frac",
+            "task.rules.account.maintenance_frac",
+        ),
+        lambda config: config.task.rules.limits.allow_short,
+        _says("task.rules.limits.allow_short must be true"),
+    ),
+    Condition(
+        (f"{_ACTION}hold_zone",),
+        lambda config: _space(config) == "continuous",
+        _says(f"{_ACTION}space must be continuous"),
+    ),
+    Condition(
+        (f"{_ACTION}smoothing_bars",),
+        lambda config: _space(config) != "discrete",
+        _says(f"{_ACTION}space must be continuous or target"),
+    ),
+    Condition(
+        tuple(f"{_ACTION}{key}" for key in _CODES),
+        lambda config: _space(config) == "discrete",
+        _says(f"{_ACTION}space must be discrete"),
+    ),
+    Condition(
+        tuple(f"learner.ppo.entropy.guard_{key}" for key in _GUARD),
+        lambda config: _ppo(config).entropy.guard_entropy > 0.0,
+        _says("learner.ppo.entropy.guard_entropy must be above 0"),
+    ),
+    Condition(
+        tuple(f"learner.ppo.entropy.{key}" for key in ("scale", "max_factor", "floor")),
+        lambda config: _ppo(config).entropy.target > 0.0,
+        _says("learner.ppo.entropy.target must be above 0"),
+    ),
+    *(_of_learner(name) for name in ("ppo", "sac", "direct")),
+)
+"""What depends on what; see docs/reference/settings.md."""
+
+
+def check_effects(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:
+    """Refuse what the user asked for and what cannot act with the rest of a configuration.
+
+    A value that equals its default passes: it asks for nothing.
+
+    Args:
+        config: Checked otherwise.
+        places: Where values were written; those of the package's presets are not asked about.
+
+    Raises:
+        ConfigError: Naming the setting, and what must be so for it to act.
+    """
+    own = preset_folder("training")
+    values, defaults = (each.model_dump(mode="json") for each in (config, TrainConfig()))
+    asked = {keys: place for keys, place in places.items() if place.file.parent != own}
+    for keys, place in asked.items():
+        is_section = any(other[: len(keys)] == keys and other != keys for other in asked)
+        if is_section or _at(values, keys) == _at(defaults, keys):
+            continue
+        dotted = ".".join(map(str, keys))
+        for condition in CONDITIONS:
+            is_spared = condition.is_alternative and place.file != COMMAND_LINE
+            if is_spared or not _covers(condition, dotted) or condition.acts(config):
+                continue
+            raise ConfigError(
+                f"{dotted} must act; {condition.needs(config)}",
+                was=repr(_at(values, keys))[:60],
+                where=place_of(places, keys),
+                remedy="Change that too, or leave the setting out",
+            )
+
+
+def _covers(condition: Condition, dotted: str) -> bool:
+    return any(f"{dotted}.".startswith(f"{key.removesuffix('.')}.") for key in condition.keys)
+
+
+def _at(values: Any, keys: KeyPath) -> Any:
+    for key in keys:
+        values = values.get(key) if isinstance(values, Mapping) else None
+    return values

@@ -1,0 +1,133 @@
+"""Settings that cannot act with the rest of a configuration are refused, with what they need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tradingbot.domain.errors import ConfigError
+from tradingbot.training.config_files import load_train_config
+from tradingbot.training.setup import env_config
+
+INERT: list[tuple[dict[str, object], str]] = [
+    ({"task.reward": "v31"}, "learner.direct.objective must be reward"),
+    ({"task.reward_weights.hold": 0.1}, "learner.direct.objective must be reward"),
+    ({"task.reward_weights": {"hold": 0.1}}, "task.reward_weights must act"),
+    ({"task.reward_options.pnl.realised_only": True}, "learner.direct.objective must be reward"),
+    ({"pretraining.updates": 5}, "an encoder must be pre-trained"),
+    ({"encoder.preset": "skip", "encoder.pretrain": False, "pretraining.updates": 5}, "pre-train"),
+    ({"encoder.trainable": True}, "encoder.preset must have weights"),
+    ({"cloning.updates": 3}, "cloning.enabled must be true"),
+    ({"scaling.kind": "minmax"}, "a dataset must be learned from"),
+    ({"dataset": "mine", "market.seed": 9}, "no dataset must be named"),
+    ({"task.cost_rates.borrow_frac_per_bar": 1e-5}, "allow_short must be true"),
+    ({"task.rules.limits.margin_frac": 2.0}, "allow_short must be true"),
+    ({"task.rules.action.hold_zone": 0.2}, "space must be continuous"),
+    ({"task.rules.action.max_adds": 1}, "space must be discrete"),
+    ({"learner.sac.batch_size": 8}, "learner.name must be sac, is direct"),
+    (
+        {
+            "learner.name": "ppo",
+            "learner.ppo.entropy.target": 0.0,
+            "learner.ppo.entropy.scale": 1.0,
+        },
+        "entropy.target must be above 0",
+    ),
+    (
+        {
+            "learner.name": "ppo",
+            "learner.ppo.entropy.guard_entropy": 0.0,
+            "learner.ppo.entropy.guard_halts": True,
+        },
+        "guard_entropy must be above 0",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), INERT, ids=lambda each: str(each)[:50])
+def test_option_that_cannot_act_is_refused_with_what_it_needs(
+    options: dict[str, object], words: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_train_config("quick", options)
+
+    assert words in str(caught.value)
+    assert "must act" in str(caught.value)
+
+
+ACTING: list[dict[str, object]] = [
+    {"task.reward": "v31", "learner.direct.objective": "reward"},
+    {"task.reward": "v31", "learner.name": "ppo"},
+    {"task.reward": "log_growth"},  # as it is anyway
+    {"encoder.preset": "skip", "pretraining.updates": 5},
+    {"cloning.enabled": True, "cloning.updates": 3},
+    {"dataset": "mine", "scaling.kind": "minmax"},
+    {"task.rules.limits.allow_short": True, "task.cost_rates.borrow_frac_per_bar": 1e-5},
+    {"learner.name": "sac", "learner.sac.batch_size": 8},
+]
+
+
+@pytest.mark.parametrize("options", ACTING, ids=lambda each: str(each)[:50])
+def test_option_beside_what_it_needs_is_accepted(options: dict[str, object]) -> None:
+    load_train_config("quick", options)
+
+
+def test_file_of_ones_own_is_asked_about_and_names_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("extends: quick\ntask:\n  reward: v31\n")
+    with pytest.raises(ConfigError, match=r"task.reward must act.*mine.yaml:3"):
+        load_train_config(path)
+
+    # Sections of several learners are alternatives, to be chosen among by an option.
+    path.write_text("extends: quick\nlearner:\n  sac: {batch_size: 8}\n")
+    assert load_train_config(path).learner.name == "direct"
+
+
+def test_weights_options_and_cost_rates_reach_the_environment_from_yaml_and_options(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        "extends: quick\n"
+        "learner: {direct: {objective: reward}}\n"
+        "task:\n"
+        "  reward: v31\n"
+        "  reward_weights: {hold: 0.5, diversity: 0.0}\n"
+        "  reward_options: {hold: {winner: -0.02}, pnl: {realised_only: true}}\n"
+        "  costs: retail\n"
+        "  cost_rates: {slippage_frac: 0.0003}\n"
+    )
+
+    env = env_config(load_train_config(path, {"task.reward_options.pnl.pyramiding": 2.0}))
+
+    layers = {layer.term.name: layer for layer in env.reward_stack.layers}
+    assert layers["hold"].weight == 0.5
+    assert "diversity" not in layers
+    assert layers["hold"].options.winner == -0.02
+    assert (layers["pnl"].options.realised_only, layers["pnl"].options.pyramiding) == (True, 2.0)
+    assert (env.costs.slippage_frac, env.costs.commission_frac) == (0.0003, 10e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"task.cost_rates.comission_frac": 0.1}, "Did you mean 'commission_frac'"),
+        ({"task.cost_rates.slippage_frac": 1.0}, r"slippage_frac must lie in [0, 1)"),
+        ({"task.cost_rates.slippage_frac": -1.0}, "must be at least 0"),
+    ],
+)
+def test_rate_that_is_unknown_or_out_of_range_is_refused(
+    options: dict[str, object], words: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        env_config(load_train_config("quick", options))
+
+    assert words in str(caught.value)
+
+
+def test_older_runs_keep_the_hash_that_they_had() -> None:
+    mapping = load_train_config("quick", {"learner.name": "ppo"}).as_mapping()
+
+    assert "cost_rates" not in mapping["task"]
+    assert not {"warm_up", "decay"} & set(mapping["learner"]["ppo"]["entropy"])
