@@ -29,13 +29,13 @@ class Experience(NamedTuple):
     """(S, N, B)"""
     terms: Tensor
     """(K, N, B) reward terms, summed over the steps."""
-    turnover: Tensor | None = None
-    """(S, N, B) value that changed hands, of what environments were worth; NaN where an episode
-    ended. None where the task does not tell."""
+    turnover: Tensor = torch.empty(0)
+    """(S, N, B) value that changed hands, of what environments were worth; −1 where an episode
+    ended. Empty where the task does not tell."""
 
     def copy(self) -> Experience:
         """Return tensors that nothing else writes."""
-        return Experience(*(part if part is None else part.clone() for part in self))
+        return Experience(*(part.clone() for part in self))
 
 
 def mean_terms(names: Sequence[str], experience: Experience) -> Metrics:
@@ -61,8 +61,8 @@ def experience_of(made: Sequence[tuple[Tensor, TaskStep]]) -> Experience:
         torch.stack(column) for column in zip(*columns, strict=True)
     )
     told = [step.turnover for _, step in made if step.turnover is not None]
-    turnover = torch.stack(told).detach() if told else None
-    return Experience(selected, executed, traded, reward, terms.sum(0), turnover)
+    turnover = (torch.stack(told).detach(),) if told else ()
+    return Experience(selected, executed, traded, reward, terms.sum(0), *turnover)
 
 
 class Update(NamedTuple):

@@ -122,7 +122,7 @@ class TaskStep(NamedTuple):
     goal: Tensor | None = None
     """(N, B, G) what was aimed for."""
     turnover: Tensor | None = None
-    """(N, B) value that changed hands, of what the environment was worth before; NaN in the step
+    """(N, B) value that changed hands, of what the environment was worth before; −1 in the step
     that ends an episode."""
 
 

@@ -73,7 +73,7 @@ def backtest_step(
 
 @torch.no_grad()
 def turnover_of(money: Tensor, made: PackedStep) -> Tensor:
-    """Return traded notional ÷ equity before a step, (N · B,); NaN where an episode ended.
+    """Return traded notional ÷ equity before a step, (N · B,); −1 where an episode ended.
 
     Args:
         money: (19, N · B) of the packed accounts before.
@@ -81,4 +81,4 @@ def turnover_of(money: Tensor, made: PackedStep) -> Tensor:
     """
     equity = torch.addcmul(money[_CASH], money[_UNITS], money[_MARK])
     traded = (made.account.money[_TURNOVER] - money[_TURNOVER]) / equity
-    return traded.masked_fill(made.terminated | made.truncated, torch.nan)
+    return traded.masked_fill(made.terminated | made.truncated, -1.0)

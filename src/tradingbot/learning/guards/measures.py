@@ -116,9 +116,11 @@ def measure_experience(
 
 def _mean_turnover(experience: Experience) -> Tensor:
     """Return the mean turnover of steps within an episode, (N,); NaN where the task tells none."""
-    if experience.turnover is None:
+    if not experience.turnover.numel():
         return torch.full_like(experience.reward[0, :, 0], torch.nan, dtype=torch.float64)
-    return experience.turnover.double().transpose(0, 1).flatten(1).nanmean(1)
+    turnover = experience.turnover.double()
+    within = turnover >= 0.0
+    return torch.where(within, turnover, 0.0).sum((0, 2)) / within.sum((0, 2))
 
 
 def measure_played(played: PlayResult) -> dict[str, Tensor]:

@@ -91,7 +91,8 @@ class PPO(TaskLearner):
         self.view.refresh()
         self.updates += 1
         told = ("action", "executed", "traded", "reward", "terms", "turnover")
-        experience = Experience(*(getattr(rollout, name) for name in told))
+        parts = (getattr(rollout, name) for name in told)
+        experience = Experience(*(part for part in parts if part is not None))
         return Update(metrics, experience.copy())
 
     @torch.no_grad()
