@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from tradingbot.agents import rule_policy
 from tradingbot.data.synthetic.registry import generate
 from tradingbot.envs.build_world import world_from_bars
 from tradingbot.envs.world import World
-from tradingbot.evaluation.backtest.baselines import TargetTable, oracle_policy
+from tradingbot.evaluation.backtest.baselines import TargetTable, baseline, oracle_policy
 from tradingbot.evaluation.oracle.action_rule import DEFAULT_COST_FRAC, Information
 from tradingbot.evaluation.rollout import roll_out, sleeve_config
 from tradingbot.rewards.presets import REWARD_PRESETS
@@ -50,7 +49,7 @@ def rewards_of(
     scene: tuple[World, TargetTable], rivals: Sequence[str], preset: str
 ) -> dict[str, float]:
     world, oracle = scene
-    rules = {name: rule_policy(name, seed=3, regime_names=world.regime_names) for name in rivals}
+    rules = {name: baseline(name, world, seed=3) for name in rivals}
     rollout = roll_out(world, sleeve_config(reward=preset), {**rules, "oracle": oracle})
     return dict(zip(rollout.policies, rollout.reward_terms.sum(0).mean(-1).tolist(), strict=True))
 

@@ -70,7 +70,7 @@ def test_scaling_and_costs_of_the_demonstration_reach_its_training(result: DemoR
     config = result.training.config
 
     assert config.scaling == CONFIG.scaling
-    assert result.scaler.fitted_on.kind == "minmax"
+    assert result.scaler.kind == "minmax"
     assert env_config(config).costs.slippage_frac == 0.0005
     assert result.training.run.record.data.normaliser_sha256 is not None
     usual = demo.training_options(PipelineConfig(), load_train_config("quick"))

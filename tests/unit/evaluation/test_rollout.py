@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tradingbot.agents import Policy, PolicyInputs, rule_policy
+from tradingbot.agents import Policy, PolicyInputs
 from tradingbot.agents.baselines.market_rules import RandomTargets, buy_and_hold
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.data.synthetic.registry import generate
@@ -21,7 +21,7 @@ from tradingbot.envs.batch import BatchSimulator
 from tradingbot.envs.build_world import world_from_bars
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World, cut_world, select_symbols
-from tradingbot.evaluation.backtest.baselines import oracle_policy
+from tradingbot.evaluation.backtest.baselines import baseline, oracle_policy
 from tradingbot.evaluation.oracle.action_rule import Information
 from tradingbot.evaluation.oracle.market_oracle import oracle_for, oracle_targets
 from tradingbot.evaluation.oracle.simulation import simulate_targets
@@ -68,10 +68,7 @@ def world_of(market: SyntheticMarket) -> World:
 
 
 def rules_of(world: World) -> dict[str, Policy]:
-    return {
-        name: rule_policy(name, seed=3, regime_names=world.regime_names)
-        for name in ("random", "buy_and_hold", "expert")
-    }
+    return {name: baseline(name, world, seed=3) for name in ("random", "buy_and_hold", "expert")}
 
 
 @pytest.fixture(scope="module")
@@ -257,9 +254,10 @@ def test_rollout_is_the_same_simulation_as_the_environments(world: World) -> Non
 
 
 def test_what_comes_later_changes_nothing_before(world: World, rollout: PolicyRollout) -> None:
-    followed = {name: policy for name, policy in rules_of(world).items() if name != "random"}
+    past = cut_world(world, 0, 700)  # whose rules have never seen what is later
+    followed = {name: policy for name, policy in rules_of(past).items() if name != "random"}
 
-    shorter = roll_out(cut_world(world, 0, 700), WHOLE_BARS, followed)
+    shorter = roll_out(past, WHOLE_BARS, followed)
 
     assert shorter.policies == rollout.policies[1:3]
     assert np.array_equal(shorter.equity, rollout.equity[: len(shorter.equity), 1:3])

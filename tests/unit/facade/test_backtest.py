@@ -56,7 +56,7 @@ def test_a_rule_loses_only_the_bars_it_needs(daily: tb.Bars) -> None:
     assert tb.backtest("buy_and_hold", daily).figures.bars == bars - 1
     assert tb.backtest("sma_cross:fast=5,slow=30", daily).figures.bars == bars - 30
     assert tb.backtest("trend_follower", daily).figures.bars == bars - 192
-    assert tb.backtest("expert", daily).figures.bars == bars - 33
+    assert tb.backtest("expert", daily).figures.bars == bars - 34
     together = tb.backtest("buy_and_hold", daily, against=["sma_cross:fast=5,slow=30"])
     assert {each.figures.bars for each in (together, *together.against)} == {bars - 30}
 
