@@ -63,8 +63,10 @@ def _says(words: str) -> Callable[[TrainConfig], str]:
 
 
 _ACTION = "task.rules.action."
-_CODES = ("entry_fracs", "sell_partial_frac", "add_frac", "max_adds")
-_CODES += ("add_min_profit_frac", "max_repeats")
+_CODES = (
+    *("entry_fracs", "sell_partial_frac", "add_frac", "max_adds"),
+    *("add_min_profit_frac", "max_repeats"),
+)
 _GUARD = ("warm_up", "boost", "max_boost", "cooldown", "patience", "halts")
 CONDITIONS: tuple[Condition, ...] = (
     Condition(
