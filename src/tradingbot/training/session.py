@@ -61,6 +61,8 @@ class SessionCallbacks:
     preparing: Callable[[str, int, int], None] = lambda _stage, _done, _total: None
     """Told (stage, updates so far, of how many) of pre-training and cloning."""
     interrupted: Callable[[], bool] = lambda: False
+    finished: Callable[[RunDirectory, TrainConfig], None] = lambda _run, _config: None
+    """Told when everything of a finished run is on disk."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,6 +245,7 @@ def _train(run: RunDirectory, work: _Work, callbacks: SessionCallbacks) -> Sessi
         at=datetime.now(UTC),
     )
     callbacks.note(f"what is kept: {result.decision}")
+    callbacks.finished(run, work.config)
     return SessionResult(run, ended, result)
 
 

@@ -28,6 +28,7 @@ _WAITING_EVENTS = 1_000
 _PATIENCE_S = 10.0
 _REQUEST_SECONDS, _REQUEST_TRIES = "5", "1"
 _MAX_PARAM_LENGTH = 500
+_ARTIFACTS = (".json", ".jsonl")
 _CREDENTIALS = ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")
 
 
@@ -125,12 +126,17 @@ class MlflowTracker:
         name = "tradingbot"
         known = client.get_experiment_by_name(name)
         experiment = known.experiment_id if known else client.create_experiment(name)
-        made = client.create_run(experiment, run_name=self._run.id)
+        same = f"attributes.run_name = '{self._run.id}'"
+        self._client, begun = client, client.search_runs([experiment], same, max_results=1)
+        if begun:
+            self._id = begun[0].info.run_id
+            client.update_run(self._id, status="RUNNING")
+            return
+        self._id = client.create_run(experiment, run_name=self._run.id).info.run_id
         flat = _flatten(self._run.record.config)
         params = [Param(key, str(value)[:_MAX_PARAM_LENGTH]) for key, value in flat.items()]
         for first in range(0, len(params), 100):
-            client.log_batch(made.info.run_id, params=params[first : first + 100])
-        self._client, self._id = client, made.info.run_id
+            client.log_batch(self._id, params=params[first : first + 100])
 
     def write(self, event: Updated | Evaluated) -> None:
         """Log means."""
@@ -143,6 +149,14 @@ class MlflowTracker:
     def close(self) -> None:
         """End the MLflow run."""
         self._client.set_terminated(self._id)
+
+    def keep_files(self) -> None:
+        """Hand over what the run directory says of the run, as artifacts of the MLflow run."""
+        self.open()
+        for file in sorted(self._run.path.iterdir()):
+            if file.suffix in _ARTIFACTS:
+                self._client.log_artifact(self._id, str(file))
+        self.close()
 
 
 class TensorboardTracker:
@@ -210,14 +224,37 @@ def tracking_callbacks(
     section = config.tracking
     event_callbacks: list[EventCallback] = []
     if _wanted(section.mlflow, "mlflow"):
-        local = (run.path.parent.parent / "mlflow").absolute().as_uri()
-        uri = local if section.mlflow in ("auto", "on") else section.mlflow
-        event_callbacks.append(ThreadedCallback(MlflowTracker(uri, run), "MLflow", note))
+        event_callbacks.append(ThreadedCallback(_mlflow_of(run, section.mlflow), "MLflow", note))
     if _wanted(section.tensorboard, "tensorboard"):
         event_callbacks.append(
             ThreadedCallback(TensorboardTracker(run.path / "tensorboard"), "TensorBoard", note)
         )
     return event_callbacks
+
+
+def track_files(run: RunDirectory, config: TrainConfig, *, note: Callable[[str], None]) -> None:
+    """Hand the files of a finished run to MLflow, where a configuration asks for it."""
+    if not _wanted(config.tracking.mlflow, "mlflow"):
+        return
+    problems = ["no answer"]
+
+    def keep() -> None:
+        try:
+            _mlflow_of(run, config.tracking.mlflow).keep_files()
+            problems.clear()
+        except Exception as e:  # whatever a tracker raises, the run is finished
+            problems[:] = [_describe(e)]
+
+    thread = threading.Thread(target=keep, daemon=True, name="MLflow files")
+    thread.start()
+    thread.join(_PATIENCE_S)
+    for problem in problems:
+        note(f"MLflow has not all files of the run: {problem}; the run directory has them")
+
+
+def _mlflow_of(run: RunDirectory, choice: str) -> MlflowTracker:
+    local = (run.path.parent.parent / "mlflow").absolute().as_uri()
+    return MlflowTracker(local if choice in ("auto", "on") else choice, run)
 
 
 def _wanted(choice: str, package: str) -> bool:

@@ -19,8 +19,13 @@ from tradingbot.app.live_dashboard import Dashboard, heat_colours
 from tradingbot.app.signals import stop_on_signals
 from tradingbot.domain.events.event import event_values
 from tradingbot.domain.events.training import AgentsStopped, Began, Evaluated, Updated, Warned
-from tradingbot.training.session import SessionCallbacks, begin_run
-from tradingbot.training.tracking import MlflowTracker, ThreadedCallback, tracking_callbacks
+from tradingbot.training.session import SessionCallbacks, begin_run, resume_session
+from tradingbot.training.tracking import (
+    MlflowTracker,
+    ThreadedCallback,
+    track_files,
+    tracking_callbacks,
+)
 
 UPDATED = Updated(3, 3, 600, {"policy/entropy": [0.5, 0.7]}, 0.1)
 EVALUATED = Evaluated(3, 600, {"sharpe": [1.0, -1.0]}, 0.0, True)
@@ -150,12 +155,16 @@ def test_run_is_the_same_with_trackers_and_they_have_its_figures(tmp_path: Path)
     mlflow = pytest.importorskip("mlflow")
     pytest.importorskip("tensorboard")
     said: list[str] = []
+    halfway = iter([False] * 6 + [True] + [False] * 100)
     callbacks = SessionCallbacks(
-        event_callbacks=lambda run, config: tracking_callbacks(run, config, note=said.append)
+        event_callbacks=lambda run, config: tracking_callbacks(run, config, note=said.append),
+        interrupted=lambda: next(halfway),
+        finished=lambda run, config: track_files(run, config, note=said.append),
     )
     config = tiny_config(tracking__mlflow="auto", tracking__tensorboard="on")
 
-    tracked = begin_run(config, tmp_path / "tracked", callbacks).result
+    assert begin_run(config, tmp_path / "tracked", callbacks, name="one").result is None
+    tracked = resume_session("one", tmp_path / "tracked", callbacks).result
     alone = begin_run(tiny_config(), tmp_path / "alone").result
 
     assert tracked is not None
@@ -164,7 +173,10 @@ def test_run_is_the_same_with_trackers_and_they_have_its_figures(tmp_path: Path)
     assert said == []
     assert list((tmp_path / "tracked").rglob("events.out.tfevents.*"))
     client = mlflow.tracking.MlflowClient((tmp_path / "tracked" / "mlflow").as_uri())
-    (run,) = client.search_runs(["0", *_experiments(client)])
+    (run,) = client.search_runs(["0", *_experiments(client)])  # one, although it was resumed
+    assert run.info.status == "FINISHED"
+    kept = {each.path for each in client.list_artifacts(run.info.run_id)}
+    assert {"run.json", "result.json", "metrics.jsonl"} <= kept
     assert run.data.params["learner.name"] == "direct"
     assert "eval/sharpe" in run.data.metrics
 

@@ -172,6 +172,7 @@ def _changed_by(options: Options) -> Callable[[TrainConfig], TrainConfig]:
 
 def _listeners(stack: ExitStack, stop: StopRequest, *, as_json: bool) -> SessionCallbacks:
     from tradingbot.training.session import SessionCallbacks
+    from tradingbot.training.tracking import track_files
 
     bar = ExitStack()
     stack.enter_context(bar)
@@ -192,6 +193,7 @@ def _listeners(stack: ExitStack, stop: StopRequest, *, as_json: bool) -> Session
         note=lambda text: print_note(f"• {text}"),
         preparing=preparing,
         interrupted=stop,
+        finished=lambda run, config: track_files(run, config, note=print_note),
     )
 
 
