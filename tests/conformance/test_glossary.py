@@ -46,6 +46,23 @@ RETIRED_NAMES = {
     *("Kept", "Wired", "Look", "Looks", "Crew", "Alone", "Processes", "Witness", "Keeper", "Wish"),
     *("Remaker", "Hearers", "Listeners", "looks", "count_looks", "leave_witness", "carry_out"),
 }
+# What programs say to people: phrase in any case → what the field says.
+RETIRED_PHRASES = {
+    "equal weight, held": "buy & hold, equal weight",
+    "random, as much": "turnover-matched random",
+    "largest drawdown": "max drawdown",
+    "worth of 1 invested": "equity",
+    "not so:": "FAIL",
+    "windows above 0": "profitable windows",
+    "leaves with 0": "exits with 0",
+    "goes on to the same bits": "bit-identical",
+    "bars late": "delay",
+    "make it again": "reproduce",
+    "makes it again": "reproduces",
+    "trades per 1,000 steps": "steps with a fill per 1,000",
+}
+# Files that read what older versions wrote.
+READS_OLD_WORDS = {"evaluation/performance/record.py"}
 # Functions are verbs with an object: bare participles and prepositions say neither.
 BARE_FUNCTIONS = {
     *("held", "against", "pose", "judged", "softened", "graded", "joined", "lasting", "changed"),
@@ -237,3 +254,16 @@ def test_planted_second_class_and_planted_use_are_counted(tmp_path: Path) -> Non
     assert defined_classes(root)["Thing"] == ["tradingbot.a.one", "tradingbot.b.two"]
     assert files_in_use(root)["tradingbot.a.one", "Thing"] == 3
     assert files_in_use(root)["tradingbot.b.two", "Thing"] == 1
+
+
+def test_no_text_speaks_of_retired_phrases() -> None:
+    found = [
+        f"{path.relative_to(SOURCE)}:{node.lineno}: {phrase!r}, say {instead!r}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        if path.relative_to(SOURCE).as_posix() not in READS_OLD_WORDS
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for phrase, instead in RETIRED_PHRASES.items()
+        if re.search(rf"(?<![\w]){re.escape(phrase)}(?![\w])", node.value.lower())
+    ]
+    assert found == []

@@ -273,7 +273,7 @@ def summary_table(results: Sequence[BacktestResult]) -> str:
             f"{each.max_drawdown:.1%}",
             f"{each.figures.performance.turnover_per_bar_frac:.2%}",
             f"{each.figures.performance.n_trades:,}",
-            f"{1e4 * float(each.played.cost_frac.mean()):.2f} bp/bar",
+            _share(each.figures.performance.cost_share_frac),
         )
         for each in results
     ]
@@ -285,7 +285,13 @@ def summary_table(results: Sequence[BacktestResult]) -> str:
         ).rstrip()
         for row in (header, *rows)
     ]
-    return "\n".join([*lines, f"{first.label}; {first.bars:,} bars × {first.symbols} symbols"])
+    note = "trades: closed round trips; costs: of the result before costs"
+    scope = f"{first.label}; {first.bars:,} bars × {first.symbols} symbols"
+    return "\n".join([*lines, f"{scope}; {note}"])
+
+
+def _share(number: float) -> str:
+    return "–" if number != number else f"{number:.0%}"
 
 
 def _interval(interval: Interval) -> str:

@@ -77,7 +77,7 @@ def judge_actions(
     Args:
         actions: (S, N) as the policy asked for them.
         histograms: (N, bins) share of each bin of each agent.
-        trades_per_1000: Steps with a trade of the mean agent.
+        trades_per_1000: Steps with a fill per thousand, of the mean agent.
         action: What actions are.
     """
     histogram = histograms.mean(axis=0)
@@ -86,7 +86,7 @@ def judge_actions(
     room = _END_SHARE * (action.high - action.low)
     reaches = lowest <= action.low + room and highest >= action.high - room
     uses_range = action.kind == "discrete" or reaches
-    trades = f"{trades_per_1000:.0f} trades per 1,000 steps must be above 20"
+    trades = f"{trades_per_1000:.0f} of 1,000 steps with a fill must be above 20"
     limits = (
         (entropy > _MIN_ENTROPY, f"entropy {entropy:.2f} must be above {_MIN_ENTROPY}"),
         (trades_per_1000 > _MIN_TRADES, trades),

@@ -83,7 +83,8 @@ def select_by_validation(setup: TrainingSetup, data: TrainingData) -> SelectedPo
 
 
 FIGURES_NOTE = (
-    "Return, Sharpe and drawdown: all sleeves together, never rebalanced. bp/bar: mean of sleeves. "
+    "Return, Sharpe and drawdown: all per-symbol accounts together, never rebalanced; bp/bar: "
+    "their mean. "
     "Not the score of training, which is the mean of the single agents' Sharpe on the first half "
     "of validation. That half chose the weights, the second decided what is kept of them; test "
     "decided nothing."

@@ -235,14 +235,9 @@ def _train(run: RunDirectory, work: _Work, callbacks: SessionCallbacks) -> Sessi
             return _interrupted(run, ended)
         callbacks.note("judge the best weights on validation and test")
         result, selected = _judge(work, trainer, writer, ended)
+    per_year, now = work.data.bars_per_year, datetime.now(UTC)
     conclude_training(
-        trial,
-        run,
-        work.workspace,
-        result,
-        selected=selected,
-        bars_per_year=work.data.bars_per_year,
-        at=datetime.now(UTC),
+        trial, run, work.workspace, result, selected=selected, bars_per_year=per_year, at=now
     )
     callbacks.note(f"what is kept: {result.decision}")
     callbacks.finished(run, work.config)
@@ -297,14 +292,9 @@ def _judge(
     work: _Work, trainer: Trainer, writer: CheckpointWriter, ended: Ended
 ) -> tuple[TrainResult, CheckpointManifest]:
     """Select from the best weights, and store the selected policy; return its result with it."""
-    final_sha256 = final_hash(copied_tensors(work.setup.learner.networks()))
+    final, shrinks = copied_tensors(work.setup.learner.networks()), work.config.validation.shrink
     result = judge_result(
-        work.setup,
-        work.data,
-        trainer,
-        writer.run,
-        final_sha256=final_sha256,
-        shrinks=work.config.validation.shrink,
+        work.setup, work.data, trainer, writer.run, final_sha256=final_hash(final), shrinks=shrinks
     )
     selected = writer.save_selected(result.trading_agents, ended)
     result = replace(result, weights_sha256=selected.weights_sha256, caveat=work.caveat)

@@ -35,7 +35,7 @@ def test_living_policy_passes() -> None:
     [
         (scores([0.5, 0, 0, 0, 0, 0, 0.5]), "entropy 0.36"),
         (scores([0.61, 0.1, 0.1, 0.1, 0.05, 0.02, 0.02]), "largest bin 61%"),
-        (scores(EVEN, trades=20.0), "20 trades"),
+        (scores(EVEN, trades=20.0), "20 of 1,000 steps with a fill"),
         (scores(EVEN, lowest=-0.9), "range -0.90 … 1.00"),
         (scores(EVEN, highest=0.9), "range -1.00 … 0.90"),
     ],
@@ -59,7 +59,8 @@ def test_words_name_the_gate_and_its_outcome() -> None:
     )
 
     assert passed.words == "gate A (actions are diverse): passed"
-    assert failed.words.startswith("gate A (actions are diverse): not passed: 0 trades per 1,000")
+    start = "gate A (actions are diverse): not passed: 0 of 1,000 steps with a fill"
+    assert failed.words.startswith(start)
 
 
 def test_agents_that_stay_out_neither_pass_nor_fail() -> None:

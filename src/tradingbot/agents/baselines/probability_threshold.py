@@ -11,7 +11,22 @@ from tradingbot.domain.errors import ConfigError
 
 UP = 2  # last of down, flat, up
 THRESHOLDS = (0.60, 0.65, 0.70, 0.75, 0.80)
-"""Where classifiers are backtested."""
+"""Levels of the plan; calibrated probabilities of three classes seldom reach them."""
+LIFTS = (1.0, 1.1, 1.2, 1.35, 1.5)
+"""Default levels ÷ the base rate of a rise."""
+
+
+def relative_thresholds(base_rate: float) -> tuple[float, ...]:
+    """Return levels of P(up) that a classifier reaches, by how often rises are.
+
+    Args:
+        base_rate: Share of rises in the training part, in (0, 1).
+
+    Example:
+        >>> relative_thresholds(0.34)
+        (0.34, 0.374, 0.408, 0.459, 0.51)
+    """
+    return tuple(round(min(base_rate * lift, 1.0), 3) for lift in LIFTS)
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,7 +46,7 @@ def check_config(
 ) -> None:
     """Check a configuration, and that its market, universe and calendar exist.
 
-    Leaves with 0 where all is well, with 2 and one line where a rule is broken.
+    Exits with 0 where all is well, with 2 and one line where a rule is broken.
 
     Example: [bold]tradingbot config check us143[/bold]
     """

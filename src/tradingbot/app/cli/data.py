@@ -79,7 +79,7 @@ def verify_data(
 ) -> None:
     """Read every byte of a dataset and compare it with its hashes.
 
-    Leaves with 0 where all is whole, with 1 where a file is damaged, missing or edited.
+    Exits with 0 where all is whole, with 1 where a file is damaged, missing or edited.
 
     Example: [bold]tradingbot data verify demo[/bold]
     """

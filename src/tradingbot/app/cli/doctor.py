@@ -14,7 +14,7 @@ app = typer.Typer()
 def examine(context: typer.Context, as_json: JsonOption = False) -> None:
     """Check versions, extras, device, threads, memory and disk; say what to do about what is wrong.
 
-    Leaves with 0 where all is well, with 1 where something needs attention.
+    Exits with 0 where all is well, with 1 where something needs attention.
 
     Example: [bold]tradingbot doctor --json[/bold]
     """

@@ -37,7 +37,7 @@ def check_environment(
     Cash, equity, fees, borrowing, rewards, fills, seeds, episodes: one verdict per promise, with
     the number that was seen. Without a probe only what needs no known prices can be told.
 
-    Leaves with 0 where nothing fails, with 1 where something does; with --peers only what ours do
+    Exits with 0 where nothing fails, with 1 where something does; with --peers only what ours do
     counts.
 
     Example: [bold]tradingbot envcheck TradingBot/Continuous-v1[/bold]

@@ -97,7 +97,7 @@ def prove_causal(
 ) -> None:
     """Change the future at many cuts, compare the past bit for bit, write the certificate.
 
-    Stored supervised models that were fitted on this panel are proved with it. Leaves with 0 where
+    Stored supervised models that were fitted on this panel are proved with it. Exits with 0 where
     everything is proved, with 1 where something leaks (no certificate then).
 
     Example: [bold]tradingbot features prove-causal demo[/bold]

@@ -16,8 +16,8 @@ PERFORMANCE_COLUMNS = (
 )
 """What `performance_row` fills; tables with less room take the first few."""
 PERFORMANCE_NOTE = (
-    "All per-symbol accounts together, never rebalanced; bp/bar: their mean. Turnover: per bar, of "
-    "equity. Costs: of the result before costs."
+    "All per-symbol accounts together, never rebalanced; bp/bar: their mean. Trades: closed round "
+    "trips. Turnover: per bar, of equity. Costs: of the result before costs."
 )
 
 

@@ -135,7 +135,7 @@ def compare_two(
 def verify_run(context: typer.Context, reference: RunArgument, as_json: JsonOption = False) -> None:
     """Read every byte that results and verdicts read of a run, and compare it with its hash.
 
-    Checkpoints, record, status, result and journals. Leaves with 0 where all is whole, with 1
+    Checkpoints, record, status, result and journals. Exits with 0 where all is whole, with 1
     where something is missing, damaged or edited.
 
     Example: [bold]tradingbot runs verify us143-first[/bold]

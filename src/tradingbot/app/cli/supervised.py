@@ -142,8 +142,9 @@ def backtest_model(
     context: typer.Context,
     name: ModelArgument,
     thresholds: Annotated[
-        str, Option(help="Thresholds of P(up), separated by commas.")
-    ] = "0.60,0.65,0.70,0.75,0.80",
+        str | None,
+        Option(help="Thresholds of P(up), separated by commas; else 1 to 1.5 × the base rate."),
+    ] = None,
     part: Annotated[str, Option(help="validation or test.")] = "test",
     costs: Annotated[str, Option(help="Cost profile.")] = "alpaca",
     as_json: JsonOption = False,
@@ -156,7 +157,7 @@ def backtest_model(
 
     Example: [bold]tradingbot supervised backtest trees --thresholds 0.4,0.5 --costs retail[/bold]
     """
-    levels, chosen = _thresholds(thresholds), _part(part)
+    levels, chosen = _thresholds(thresholds) if thresholds is not None else (), _part(part)
     from tradingbot.evaluation.analyses.probability_thresholds import backtest_thresholds
 
     with progress_bar("backtest") as progress:
@@ -242,9 +243,11 @@ def _print_model(manifest: ModelManifest) -> None:
 
 def _print_thresholds(table: ThresholdTable) -> None:
     word = "synthetic" if table.synthetic else "observed bars, simulated trading"
+    levels = [line for line in table.lines if line.reached_frac is not None]
+    reached = ", ".join(f"{line.reached_frac:.0%}" for line in levels)
     caption = (
         f"{table.label}; {table.n_symbols} symbols, {table.n_bars:,} bars, costs "
-        f"{table.costs}; highest P(up) {table.highest_up:.2f}"
+        f"{table.costs}; highest P(up) {table.highest_up:.2f}; reached at {reached} of all bars"
     )
     title = f"{table.model}, {table.part} ({word}, net of costs)"
     print_performance(title, [line.performance for line in table.lines], 8, caption)

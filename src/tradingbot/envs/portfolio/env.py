@@ -35,7 +35,7 @@ SleevePolicy = Callable[[Tensor], Tensor | NDArray[np.generic]]
 """Flat observations (N, D) float32 of all sleeves → actions (N,) of the sleeves' space; pure."""
 
 _PORTFOLIO_LOW, _PORTFOLIO_HIGH = (-1.0, 0.0, -1.0), (10.0, 1.0, 10.0)
-_POLICY = "policy of the sleeves"
+_POLICY = "policy of the per-symbol accounts"
 
 
 class PortfolioEnv(gym.Env[dict[str, Any], Any]):

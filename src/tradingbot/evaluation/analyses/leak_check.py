@@ -150,7 +150,7 @@ class LeakCheckSettings(CheckedFields):
     """Times that features are computed anew besides, with another cut for each symbol. Every phase
     of a period of so many bars or fewer is looked at; many symbols get fewer rounds, but 7."""
     most_delay_bars: int = bounded(3, "[0, 10]")
-    """Decisions are executed 0 … so many bars late."""
+    """Longest delay of decisions, bars; shorter ones are tried too."""
 
 
 def measure_leak_check(inputs: AnalysisInputs, settings: LeakCheckSettings) -> LeakCheck:
@@ -286,7 +286,7 @@ def _replay(subject: EvaluatedRun, whole: World, cut: int) -> np.ndarray[Any, An
 
 def _delayed(subject: EvaluatedRun, most: int) -> tuple[float, ...]:
     policies = [
-        PolicyUnderTest(f"{delay} bars late", subject.policy, delay_bars=delay)
+        PolicyUnderTest(f"delay {delay}", subject.policy, delay_bars=delay)
         for delay in range(most + 1)
     ]
     played = subject.backtest_all(policies, "test")

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
-from tradingbot.agents.baselines.probability_threshold import THRESHOLDS
+from tradingbot.agents.baselines.probability_threshold import THRESHOLDS, UP, relative_thresholds
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import ConfigError, DataError
@@ -178,4 +178,7 @@ def _supervised(subject: EvaluatedRun) -> list[PolicyUnderTest]:
     chances = subject.data.world.probabilities
     if (chances == chances[0, 0, 0]).all():  # no model: a third each
         return []
-    return threshold_policies(subject.data.world, THRESHOLDS)
+    world, train = subject.data.world, subject.data.split.train
+    learned = slice(train.start, train.stop)
+    base_rate = float(chances[:, learned, UP][world.usable[:, learned]].mean())
+    return threshold_policies(world, (*relative_thresholds(base_rate), *THRESHOLDS))

@@ -12,12 +12,16 @@ import numpy as np
 import torch
 
 from tradingbot.agents.baselines.market_rules import buy_and_hold
-from tradingbot.agents.baselines.probability_threshold import THRESHOLDS, ProbabilityThreshold
+from tradingbot.agents.baselines.probability_threshold import (
+    UP,
+    ProbabilityThreshold,
+    relative_thresholds,
+)
 from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest import PolicyUnderTest, backtest_all, sleeve_config
 from tradingbot.evaluation.performance.measure import policy_performance
-from tradingbot.evaluation.performance.record import PolicyKind, PolicyPerformance
+from tradingbot.evaluation.performance.record import HOLD, PolicyKind, PolicyPerformance
 from tradingbot.market.costs import cost_profile
 from tradingbot.runs.record import content_sha256
 from tradingbot.supervised.model_files import models_folder, read_manifest
@@ -26,7 +30,6 @@ from tradingbot.training.data import open_data
 from tradingbot.training.trial_ledger import count_evaluation, data_key, model_key
 
 Part = Literal["validation", "test"]
-HOLD = "buy and hold"
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class ThresholdLine:
 
     threshold: float | None
     """None for the reference."""
+    reached_frac: float | None
+    """Share of bars at which P(up) reaches it; None for the reference."""
     performance: PolicyPerformance
 
 
@@ -60,7 +65,7 @@ def backtest_thresholds(
     name: str,
     workspace: Path,
     *,
-    thresholds: Sequence[float] = THRESHOLDS,
+    thresholds: Sequence[float] = (),
     part: Part = "test",
     costs: str = "alpaca",
     progress: Progress = ignore_progress,
@@ -72,7 +77,7 @@ def backtest_thresholds(
     Args:
         name: Of the model.
         workspace: Where it and its data are.
-        thresholds: Of P(up).
+        thresholds: Of P(up); by default 1 to 1.5 times the base rate of a rise in training.
         part: Of the split; nothing of the model was fitted on either.
         costs: Cost profile.
         progress: Told (finished, total, label) in bars.
@@ -88,6 +93,8 @@ def backtest_thresholds(
     data = open_data(config, workspace)
     rows = data.split.validation if part == "validation" else data.split.test
     world = data.world
+    thresholds = thresholds or relative_thresholds(manifest.base_rates[UP])
+    chances = world.probabilities[:, rows.start : rows.stop, UP]
     results = backtest_all(
         world,
         sleeve_config(profile),
@@ -107,9 +114,13 @@ def backtest_thresholds(
         n_bars=results[0].n_bars,
         n_symbols=world.n_symbols,
         costs=costs,
-        highest_up=float(world.probabilities[:, rows.start : rows.stop, 2].max()),
+        highest_up=float(chances.max()),
         lines=tuple(
-            ThresholdLine(threshold, policy_performance(result, kind, hold))
+            ThresholdLine(
+                threshold,
+                None if threshold is None else float((chances >= threshold).mean()),
+                policy_performance(result, kind, hold),
+            )
             for result, (threshold, kind) in zip(results, kinds, strict=True)
         ),
         caveat=data.caveat,
@@ -132,6 +143,11 @@ def threshold_policies(world: World, thresholds: Sequence[float]) -> list[Policy
     """Return policies that hold while P(up) of a world reaches a threshold, one for each."""
     chances = torch.from_numpy(np.array(world.probabilities).reshape(-1, 3))
     return [
-        PolicyUnderTest(f"P(up) ≥ {threshold:.2f}", ProbabilityThreshold(chances, threshold))
+        PolicyUnderTest(f"P(up) ≥ {_level(threshold)}", ProbabilityThreshold(chances, threshold))
         for threshold in thresholds
     ]
+
+
+def _level(threshold: float) -> str:
+    """Write a threshold with two digits, or three where it has them."""
+    return f"{threshold:.3f}".removesuffix("0")

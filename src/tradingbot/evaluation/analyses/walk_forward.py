@@ -116,7 +116,7 @@ def separate_windows(n_windows: int, settings: WalkForwardSettings) -> int:
 
 
 def positive_share(positive: int, n_windows: int, settings: WalkForwardSettings) -> Interval:
-    """Return the share of traded windows above 0 with a 95 % interval that knows that they overlap.
+    """Return the profitable share of traded windows; its 95 % interval knows that they overlap.
 
     Windows with days in common are won or lost together: ten windows of 60 days every 20 days hold
     240 days, as much as four. The interval is Wilson's with `separate_windows` in place of the

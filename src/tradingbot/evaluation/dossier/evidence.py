@@ -83,7 +83,7 @@ class LeakCheck:
     actions_changed: int
     """Of these, how many changed: must be 0."""
     delayed_net_bps: tuple[float, ...]
-    """Net return with the decision executed 0, 1, 2, 3 bars late."""
+    """Net return with a delay of 0, 1, 2, 3 bars."""
     better_than_oracle: bool
     """The agents earn something, and more than the oracle, each beyond 97.5 % of chance."""
     words: tuple[str, ...]

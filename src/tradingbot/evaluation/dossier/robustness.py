@@ -106,7 +106,7 @@ class Stress:
 
     @property
     def worst_drawdown_frac(self) -> float:
-        """Largest drawdown of any scenario; NaN without one."""
+        """Max drawdown over all scenarios; NaN without one."""
         return max((row.max_drawdown_frac for row in self.rows), default=float("nan"))
 
 

@@ -70,7 +70,7 @@ class AgentPerformance:
     n_trades: int | None
     """Closed ones; None where an earlier version did not count them."""
     trades_per_1000: float
-    """Steps with a trade."""
+    """Steps with a fill per thousand; a trade, from flat to flat, has two or more."""
     turnover_per_bar_frac: float
     action_entropy: float
     """Of its deterministic actions, in [0, 1]."""
@@ -103,7 +103,7 @@ class PartPerformance:
     voluntary_trade_frac: float
     """Steps in which the policy asked for a trade and got it ÷ steps."""
     trades_per_1000: float
-    """Of the mean agent, steps with a trade per thousand."""
+    """Of the mean agent, steps with a fill per thousand."""
 
     @property
     def years(self) -> float:

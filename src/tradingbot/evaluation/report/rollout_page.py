@@ -56,7 +56,7 @@ def statistics_rows(report: RolloutReport) -> list[list[str]]:
             f"{each.exposure_frac:.0%}",
             f"{each.n_trades:,}" if each.n_trades else f"{account.n_open_trades} open",
             "–" if math.isnan(each.win_rate_frac) else f"{each.win_rate_frac:.0%}",
-            f"{account.costs_frac:.2%}",
+            "–" if math.isnan(each.cost_share_frac) else f"{each.cost_share_frac:.0%}",
         ]
         for each, account in zip(report.performance, report.accounts, strict=True)
     ]
@@ -118,11 +118,11 @@ def _performance_section(report: RolloutReport) -> Section:
     )
     caption = (
         "Return, Sharpe and drawdown are those of all accounts together, net of costs; bp/bar is "
-        "the mean of the accounts; costs are commission and slippage ÷ initial cash; closed trades "
-        "are counted."
+        "the mean of the accounts; trades are closed round trips; costs are those of fills ÷ the "
+        "result before costs."
     )
     table = table_of(STATISTICS_COLUMNS, statistics_rows(report), caption, words=("policy",))
-    draw = partial(_over_time, rollout, "worth of 1 invested", falls=False)
+    draw = partial(_over_time, rollout, "equity, 1 at the start", falls=False)
     pointer = "Rest the pointer on a day to read its figures."
     worth = full_chart("Equity of all accounts together, 1 at the start", draw, pointer)
     draw = partial(_over_time, rollout, "fall from the peak", falls=True)
@@ -143,7 +143,7 @@ def _trades_section(rollout: PolicyRollout) -> Section:
     price = full_chart(f"{name}, last bars", partial(_price, rollout, symbol))
     caption = "Blue: profitable trades, orange: losing ones."
     held = full_chart(f"When each policy held {name}", partial(_held, rollout, symbol), caption)
-    finding = f"{len(trades):,} trades in all, rebuilt from fills; {name} as an example."
+    finding = f"{len(trades):,} round trips in all, rebuilt from fills; {name} as an example."
     return Section("trades", "Trades", finding, [price, held, table])
 
 

@@ -29,8 +29,16 @@ def test_model_is_trained_listed_shown_and_backtested(call, workspace: Path) -> 
         call("supervised", "show", "trees").out,
         call("supervised", "backtest", "trees", "--part", "validation").out,
     ]
+    usual = call("supervised", "backtest", "trees", "--part", "validation", "--json").document
+    *levels, _ = usual["lines"]
+    assert levels[0]["threshold"] == round(trained.document["base_rates"][2], 3)
+    reached = [line["reached_frac"] for line in levels]
+    assert reached == sorted(reached, reverse=True)
+    assert reached[0] > 0.0
+    assert levels[0]["performance"]["exposure_frac"] > 0.0  # it trades
+    assert f"reached at {reached[0]:.0%}, " in " ".join(words[2].split())
     assert all("trees" in text and "synthetic" in text for text in words)
-    assert "buy and hold" in words[2]
+    assert "buy & hold" in words[2]
     again = call(*TRAIN)
     assert again.code == 2
     assert "free" in again.err

@@ -175,7 +175,7 @@ def random_policies_row(
         seed=settings.seed,
     )
     words = (
-        f"coins that hold {share:.0%} and trade {traded:.3f} of a sleeve per bar on the true bars; "
+        f"coins that hold {share:.0%} and trade {traded:.3f} of equity per bar on the true bars; "
         "edges are looked for without the market's drift"
     )
     timing = [*play(market_returns - market_returns.mean(axis=0))]

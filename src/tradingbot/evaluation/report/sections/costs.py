@@ -20,7 +20,7 @@ _AXES = {
     "cost": Axis("one-way cost, bp"),
     "slippage": Axis("slippage, bp"),
     "position limit": Axis("position limit, fraction of equity"),
-    "delay": Axis("decision executed so many bars late"),
+    "delay": Axis("delay, bars"),
     "capital": Axis("capital, account currency", unit="money", is_logarithmic=True),
 }
 

@@ -33,7 +33,7 @@ _COLUMNS = (
     column("Net bp/bar", "net_bps_per_bar", "mean net return, basis points per bar"),
     column("Win rate", "win_rate_frac", "of closed trades", percent),
     column("Profit factor", "profit_factor", "gross profit ÷ gross loss"),
-    column("Trades", "n_trades", "closed ones", count),
+    column("Trades", "n_trades", "closed round trips", count),
     column("Turnover", "turnover_per_bar_frac", "traded notional ÷ equity, per bar", percent),
     column("Entropy", "action_entropy", "of deterministic actions, 0 to 1"),
     column(

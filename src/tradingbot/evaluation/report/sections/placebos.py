@@ -122,7 +122,7 @@ def _leak_figures(found: LeakCheck) -> list[Figure]:
     return [
         Figure("Actions with another future", changed, must, "good" if is_same else "bad"),
         _feature_figure(found),
-        Figure("Executed 0, 1, 2, 3 bars late", delays, "a leak dies with the first bar of delay"),
+        Figure("Delay of 0, 1, 2, 3 bars", delays, "a leak dies with the first bar of delay"),
         Figure("Causality certificate", certificate or "none", proof),
         Figure("Better than the oracle?", better[0], honest, better[1]),
     ]

@@ -32,11 +32,11 @@ _COLUMNS = (
     column("Net bp/bar", "net_bps_per_bar", "mean of the per-symbol accounts, with 95 % interval"),
     column("Win rate", "win_rate_frac", "of closed trades", percent),
     column("Profit factor", "profit_factor", "gross profit ÷ gross loss, closed trades"),
-    column("Trades", "n_trades", "closed ones", count),
+    column("Trades", "n_trades", "closed round trips", count),
     column("Turnover", "turnover_per_bar_frac", "traded notional ÷ equity, per bar", percent),
     column("Alpha", "alpha_annual_frac", "annual, over the reference", percent, signed=True),
     column("Beta", "beta", "to the reference"),
-    column("Costs", "cost_share_frac", "share of the gross profit", percent, digits=0),
+    column("Costs", "cost_share_frac", "of the result before costs", percent, digits=0),
 )
 
 
