@@ -63,11 +63,18 @@ class PanelManifest(BaseModel):
     header_sha256: str
     file_bytes: int
     code_version: str
+    record_sha256: str | None = None
+    """Of all the above; None in panels of older versions, which only their certificate guards."""
 
     @property
     def sha256(self) -> str:
         """Hash of all of this, and through `file_sha256` of the tensors."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+        text = self.model_dump_json(exclude={"record_sha256"})
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def sealed(self) -> PanelManifest:
+        """Return it with its own hash."""
+        return self.model_copy(update={"record_sha256": self.sha256})
 
 
 @dataclass(frozen=True, repr=False)
@@ -181,6 +188,9 @@ def build_panel(
 
     Returns:
         The panel, opened without asking for a certificate.
+
+    Raises:
+        StorageError: If the panel that is there is damaged: every byte of it is compared.
     """
     folder = panel_folder(root, dataset_hash, spec_hash(specs))
     sweep_temporaries(folder.parent)
@@ -206,10 +216,10 @@ def build_panel(
                 header_sha256=header_sha256(path),
                 file_bytes=path.stat().st_size,
                 code_version=__version__,
-            )
+            ).sealed()
             text = manifest.model_dump_json(indent=2) + "\n"
             (temporary / MANIFEST_FILE).write_text(text, encoding="utf-8")
-    return Panel.open(folder, require_certificate=False)
+    return Panel.open(folder, require_certificate=False, verify=True)
 
 
 def panel_tensors(inputs: MarketInputs, specs: Sequence[FeatureSpec]) -> dict[str, NDArray[Any]]:
@@ -257,7 +267,7 @@ def _names(specs: Sequence[FeatureSpec], family: str) -> tuple[str, ...]:
 def _read_manifest(folder: Path) -> PanelManifest:
     path = folder / MANIFEST_FILE
     try:
-        return PanelManifest.model_validate_json(path.read_text(encoding="utf-8"))
+        manifest = PanelManifest.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValidationError) as e:
         raise StorageError(
             "panel must have a readable manifest",
@@ -265,6 +275,9 @@ def _read_manifest(folder: Path) -> PanelManifest:
             where=str(path),
             remedy="Run: tradingbot features build",
         ) from e
+    if manifest.record_sha256 not in (None, manifest.sha256):
+        raise _other_content(path, "edited")
+    return manifest
 
 
 def _map_described(manifest: PanelManifest, path: Path, *, verify: bool) -> dict[str, NDArray[Any]]:
@@ -275,10 +288,14 @@ def _map_described(manifest: PanelManifest, path: Path, *, verify: bool) -> dict
     )
     arrays = map_tensors(path) if is_same else {}
     if {name: values.shape for name, values in arrays.items()} != manifest.shapes:
-        rule = "panel must match its manifest"
-        remedy = "Delete that folder and run: tradingbot features build"
-        raise StorageError(rule, was="other content", where=str(path), remedy=remedy)
+        raise _other_content(path, "other content")
     return arrays
+
+
+def _other_content(path: Path, was: str) -> StorageError:
+    rule, remedy = "panel must match its manifest", "Delete its folder, then build it again"
+    remedy = f"{remedy}: tradingbot features build"
+    return StorageError(rule, was=was, where=str(path), remedy=remedy)
 
 
 def formula_hashes(feature_ids: Sequence[str]) -> tuple[str | None, ...]:

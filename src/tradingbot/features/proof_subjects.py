@@ -97,7 +97,8 @@ def certify_panel(
 ) -> tuple[CausalityReport, Certificate | None]:
     """Prove a stored panel causal and write its certificate beside it.
 
-    An older certificate is withdrawn first: a panel that fails has none.
+    An older certificate stays until the proof ends, so that a kill takes nothing away; it is
+    withdrawn where the panel fails.
 
     Args:
         panel: The panel, opened without asking for a certificate.
@@ -116,10 +117,14 @@ def certify_panel(
             not fitted on this panel's training rows.
         StorageError: Before the proof, if a certificate could not be written beside the panel.
     """
-    certificates.withdraw_certificate(panel.folder)
-    _require_same_content(panel, inputs, specs)
-    if scaler is not None:
-        _require_train_scaler(scaler, panel, train_rows)
+    certificates.require_writable(panel.folder)
+    try:
+        _require_same_content(panel, inputs, specs)
+        if scaler is not None:
+            _require_train_scaler(scaler, panel, train_rows)
+    except DataError:
+        certificates.withdraw_certificate(panel.folder)
+        raise
     plan = plan or ProofPlan()
     boundaries = tuple(sorted({*plan.boundaries, train_rows}))
     context = claims.ProofContext(tuple(specs), train_rows)
@@ -128,6 +133,7 @@ def certify_panel(
     fed = prove_every_bar(inputs, specs, progress=progress)
     report = replace(report, verdicts=(*report.verdicts, *fed))
     if not report.is_causal:
+        certificates.withdraw_certificate(panel.folder)
         return report, None
     identity = certificates.PanelIdentity(
         dataset_sha256=panel.manifest.dataset_sha256,

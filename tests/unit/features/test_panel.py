@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from fixtures.killed_writes import Killed, kill_at_every_write
 from tradingbot.domain.errors import DataError, StorageError, UncertifiedPanelError
 from tradingbot.domain.seeding import stream
 from tradingbot.features.causality.prover import ProofPlan
@@ -341,6 +342,37 @@ def test_failed_proof_withdraws_the_old_certificate(certified, inputs, monkeypat
         Panel.open(certified)
 
 
+def test_proof_killed_at_any_write_or_before_its_end_keeps_the_old_certificate(
+    certified: Path, inputs: MarketInputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tradingbot.features import proof_subjects
+
+    def killed(*args: object, **options: object) -> None:
+        raise Killed
+
+    def prove(folder: Path) -> None:
+        specs, panel = panel_specs(inputs.covariates), Panel.open(folder)
+        certify_panel(panel, inputs, specs, train_rows=TRAIN_ROWS, plan=PLAN)
+
+    monkeypatch.setattr(proof_subjects, "prove_every_bar", killed)
+    monkeypatch.setattr(proof_subjects, "prove_causal", lambda *args, **options: None)
+    before = (certified / "certificate.json").read_bytes()
+    for folder, _ in kill_at_every_write(certified, tmp_path / "copies", prove):
+        assert (folder / "certificate.json").read_bytes() == before
+        assert Panel.open(folder).certificate is not None
+
+
+def test_panel_found_to_hold_other_values_loses_its_certificate(
+    certified: Path, inputs: MarketInputs
+) -> None:
+    panel = Panel.open(certified)
+    fewer = panel_specs(inputs.covariates)[:-1]
+    with pytest.raises(DataError, match="what its dataset and specs give"):
+        certify_panel(panel, inputs, fewer, train_rows=TRAIN_ROWS, plan=PLAN)
+    with pytest.raises(UncertifiedPanelError, match="must have a causality certificate"):
+        Panel.open(certified)
+
+
 def test_torch_tensors_share_the_mapped_memory_and_never_change_the_file(certified: Path) -> None:
     panel = Panel.open(certified)
     before = (certified / "panel.safetensors").read_bytes()
@@ -375,6 +407,39 @@ def test_panel_with_one_flipped_bit_is_found_by_verify(panel: Panel) -> None:
     Panel.open(panel.folder, require_certificate=False)
     with pytest.raises(StorageError, match="match its manifest"):
         Panel.open(panel.folder, require_certificate=False, verify=True)
+
+
+def test_build_over_a_panel_with_one_flipped_bit_is_refused(panel: Panel, inputs) -> None:
+    path = panel.folder / "panel.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(bytes(content))
+
+    with pytest.raises(StorageError, match=r"match its manifest.*features build"):
+        build_panel(
+            inputs,
+            panel_specs(inputs.covariates),
+            dataset_hash=DATASET,
+            root=panel.folder.parents[1],
+        )
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("synthetic", False), ("accepted_findings", ["GAP"]), ("time_zone", "UTC")]
+)
+def test_panel_whose_manifest_was_edited_is_refused_before_any_proof(
+    panel: Panel, field: str, value: object
+) -> None:
+    path = panel.folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps({**manifest, field: value}))
+    with pytest.raises(StorageError, match="must match its manifest, was edited"):
+        Panel.open(panel.folder, require_certificate=False)
+
+    del manifest["record_sha256"]  # of an older version: its certificate is about the same hash
+    path.write_text(json.dumps(manifest))
+    opened = Panel.open(panel.folder, require_certificate=False)
+    assert opened.manifest.sha256 == panel.manifest.sha256
 
 
 @pytest.mark.parametrize("text", ["", "{}", "\xff", '{"version": 2}'])
@@ -417,8 +482,8 @@ build_panel(inputs, panel_specs(inputs.covariates), dataset_hash=DATASET, root=P
 
 @pytest.mark.parametrize("killed_at", [1, 3])
 def test_killed_build_leaves_no_panel_and_the_rerun_completes(inputs, tmp_path, killed_at) -> None:
-    here = str(Path(__file__).parent)
-    command = [sys.executable, "-c", KILLED_BUILD, str(tmp_path), str(killed_at), here]
+    here = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
+    command = [sys.executable, "-c", KILLED_BUILD, str(tmp_path), str(killed_at), *here]
 
     killed = subprocess.run(command, check=False, capture_output=True)
 
@@ -437,6 +502,10 @@ def test_panel_whose_manifest_swaps_two_symbols_is_refused(certified: Path) -> N
     record = json.loads(path.read_text())
     record["symbols"][:2] = record["symbols"][1::-1]
     path.write_text(json.dumps(record))
+    with pytest.raises(StorageError, match="edited"):
+        Panel.open(certified)
 
+    del record["record_sha256"]  # of an older version
+    path.write_text(json.dumps(record))
     with pytest.raises(UncertifiedPanelError, match="must be for this panel"):
         Panel.open(certified)

@@ -10,7 +10,7 @@ from typing import Literal, NoReturn
 from pydantic import BaseModel, ConfigDict
 
 from tradingbot import __version__
-from tradingbot.data.atomic import write_text
+from tradingbot.data.atomic import atomic_file, storage_errors, write_text
 from tradingbot.data.sealed_record import SealedRecord
 from tradingbot.domain.errors import UncertifiedPanelError
 from tradingbot.features.causality.subject import CausalityReport
@@ -118,18 +118,32 @@ def write_certificate(folder: Path, certificate: Certificate) -> Path:
     return path
 
 
-def withdraw_certificate(folder: Path) -> None:
-    """Take back a panel's certificate, and find out whether another one could be written.
+def require_writable(folder: Path) -> None:
+    """Find out before a proof, not after it, whether a certificate could be written.
 
-    An empty certificate, which the gate refuses, replaces it for a moment: so a folder that
-    cannot be written to is found before a proof, not after it.
+    One that is there is written once more as it is, so that a kill loses nothing; where there is
+    none, an empty one, which the gate refuses, stands for a moment.
 
     Raises:
-        StorageError: If the folder does not accept a certificate.
+        StorageError: If the folder does not accept one.
     """
     path = folder / CERTIFICATE_FILE
-    write_text(path, "")
-    path.unlink(missing_ok=True)
+    with storage_errors(path):
+        old = path.read_bytes() if path.is_file() else b""
+    with atomic_file(path) as temporary:
+        temporary.write_bytes(old)
+    if not old:
+        path.unlink(missing_ok=True)
+
+
+def withdraw_certificate(folder: Path) -> None:
+    """Take back a panel's certificate: what it says was refuted.
+
+    Raises:
+        StorageError: If the disk refuses.
+    """
+    with storage_errors(folder):
+        (folder / CERTIFICATE_FILE).unlink(missing_ok=True)
 
 
 def require_certificate(

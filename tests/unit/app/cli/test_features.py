@@ -44,6 +44,18 @@ def test_build_stores_an_uncertified_panel_and_its_scaler(call, workspace: Path)
         Panel.open(folder)
 
 
+def test_build_over_a_damaged_panel_is_refused(call) -> None:
+    tensors = Path(call("features", "build", "regimes", "--json").document["folder"])
+    tensors /= "panel.safetensors"
+    content = bytearray(tensors.read_bytes())
+    content[-1] ^= 1
+    tensors.write_bytes(bytes(content))
+
+    answer = call("features", "build", "regimes")
+
+    assert (answer.code, "panel must match its manifest" in answer.err) == (2, True)
+
+
 def test_build_for_people_says_synthetic_and_what_is_next(call) -> None:
     answer = call("features", "build", "regimes")
 
