@@ -89,6 +89,28 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
+def open_to_write(path: Path) -> int:
+    """Open a plain file that is changed in place, made where it is absent; return its descriptor.
+
+    Raises:
+        StorageError: If it is a link, which could lead anywhere, or the disk refuses.
+    """
+    with storage_errors(path):
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+
+
+def require_no_links(folder: Path) -> None:
+    """Refuse a folder with a link directly in it: what is written there would land elsewhere.
+
+    Raises:
+        StorageError: Naming the link.
+    """
+    for entry in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if entry.is_symlink():
+            with storage_errors(entry):
+                raise OSError(errno.ELOOP, "a link", str(entry))
+
+
 def file_sha256(path: Path) -> str:
     """Hash the whole file (hex SHA-256)."""
     with path.open("rb") as file:
@@ -172,6 +194,10 @@ def storage_errors(path: Path) -> Iterator[None]:
         ),
         errno.EROFS: ("workspace must be writable", other),
         errno.EACCES: ("workspace must be writable", other),
+        errno.ELOOP: (
+            "what a run or ledger writes must be no link: it leads elsewhere",
+            "Replace the link by what it points to; the workspace itself may be a link",
+        ),
         errno.EIO: ("disk must accept the file", "Check the disk, then run the command again"),
     }
     try:

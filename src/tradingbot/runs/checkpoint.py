@@ -81,7 +81,7 @@ def save_checkpoint(
             where=f"{run.id}, update {update}",
             remedy="Roll back to the last checkpoint and lower the learning rate",
         )
-    target = run.checkpoints / f"{update:08d}-{kind}"
+    target = run.checkpoints / manifests.checkpoint_name(update, kind)
     with atomic_directory(target) as temporary:
         sweep_temporaries(run.checkpoints)
         manifest = _write(run, kind, update, content, temporary)

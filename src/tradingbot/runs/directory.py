@@ -19,7 +19,13 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from tradingbot import __version__
-from tradingbot.data.atomic import atomic_directory, storage_errors, sweep_temporaries, write_text
+from tradingbot.data.atomic import (
+    atomic_directory,
+    require_no_links,
+    storage_errors,
+    sweep_temporaries,
+    write_text,
+)
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.runs.journal import read_journal
 from tradingbot.runs.lock import hold_lock, is_locked
@@ -113,8 +119,9 @@ class RunDirectory:
 
         Raises:
             ConfigError: If another process is, at once.
-            StorageError: If the disk refuses.
+            StorageError: If a file or folder of the run is a link, or the disk refuses.
         """
+        require_no_links(self.path)
         with hold_lock(self.path / LOCK_FILE, "run"):
             yield
 

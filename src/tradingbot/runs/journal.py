@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import Field
 
-from tradingbot.data.atomic import storage_errors
+from tradingbot.data.atomic import open_to_write, storage_errors
 from tradingbot.domain.errors import StorageError
 from tradingbot.runs.record import StoredModel
 
@@ -41,14 +41,14 @@ class Journal:
         """Continue at a mark; without one, from the beginning. Whatever follows is cut off.
 
         Raises:
-            StorageError: If the file is shorter than the mark or differs before it, or the disk
-                refuses.
+            StorageError: If the file is shorter than the mark, differs before it or is a link, or
+                the disk refuses.
         """
         self.path, self._mark = path, mark or JournalMark()
         with storage_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._digest = verify_mark(path, self._mark)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._file = open_to_write(path)
             os.ftruncate(self._file, self._mark.n_bytes)
             os.fsync(self._file)
 

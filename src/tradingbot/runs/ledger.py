@@ -22,7 +22,7 @@ from typing import Any, Literal, NoReturn
 
 from pydantic import ValidationError
 
-from tradingbot.data.atomic import storage_errors
+from tradingbot.data.atomic import open_to_write, storage_errors
 from tradingbot.runs.journal import write_at_end
 from tradingbot.runs.receipt import (
     RECEIPT_FILE,
@@ -222,7 +222,7 @@ class Ledger:
         """Let one process at a time in, with the file open; the lock dies with its process."""
         with storage_errors(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = open_to_write(self.path)
         try:
             with storage_errors(self.path):
                 fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tradingbot.data.atomic import storage_errors
+from tradingbot.data.atomic import open_to_write, storage_errors
 from tradingbot.domain.errors import ConfigError
 
 _ATTEMPTS, _PAUSE_S = 20, 0.02
@@ -21,10 +21,9 @@ def hold_lock(path: Path, subject: str) -> Iterator[None]:
 
     Raises:
         ConfigError: If another process holds it, naming `subject` and the process.
-        StorageError: If the disk refuses.
+        StorageError: If the file is a link, or the disk refuses.
     """
-    with storage_errors(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = open_to_write(path)
     try:
         _acquire(descriptor, path, subject)
         with storage_errors(path):
@@ -38,7 +37,7 @@ def hold_lock(path: Path, subject: str) -> Iterator[None]:
 def is_locked(path: Path) -> bool:
     """Tell whether the lock of a file is held now."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return False
     try:

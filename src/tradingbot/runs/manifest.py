@@ -77,7 +77,7 @@ class CheckpointManifest(StoredModel):
     @property
     def name(self) -> str:
         """Name of the folder."""
-        return f"{self.update:08d}-{self.kind}"
+        return checkpoint_name(self.update, self.kind)
 
     @property
     def label_names(self) -> tuple[str, ...]:
@@ -100,6 +100,11 @@ class CheckpointManifest(StoredModel):
     def _content_sha256(self) -> str:
         later = {"acting"} if self.version == 1 else set()
         return content_sha256(self.model_dump(mode="json", exclude={"sha256", *later}))
+
+
+def checkpoint_name(update: int, kind: CheckpointKind) -> str:
+    """Return the name of a checkpoint's folder."""
+    return f"{update:08d}-{kind}"
 
 
 def label_name(label: str) -> str:

@@ -22,7 +22,7 @@ from tradingbot.networks.encoders.encoder import Encoder
 from tradingbot.runs import CheckpointContent, Journal, RunDirectory, save_checkpoint
 from tradingbot.runs.acting import FROZEN_ENCODER, ActingRecord
 from tradingbot.runs.loading import require_checkpoint
-from tradingbot.runs.manifest import CheckpointKind, CheckpointManifest
+from tradingbot.runs.manifest import CheckpointKind, CheckpointManifest, checkpoint_name
 from tradingbot.runs.record import RunState
 from tradingbot.runs.resuming import ResumePoint
 
@@ -47,7 +47,7 @@ class CheckpointWriter:
         self._normaliser: Mapping[str, Tensor] = {}
         self._acting: ActingRecord | None = None
         checkpoint = point.checkpoint if point else None
-        self._parent = checkpoint.manifest.weights_sha256 if checkpoint else None
+        self._newest = checkpoint.manifest if checkpoint else None
 
     def save_networks_of(
         self,
@@ -66,6 +66,7 @@ class CheckpointWriter:
         Raises:
             StorageError: If the disk refuses; what was kept before still is.
         """
+        kind = _kind_of(snapshot)
         content = CheckpointContent(
             agent=self.acting_tensors(),
             training=snapshot.tensors,
@@ -74,11 +75,10 @@ class CheckpointWriter:
             metrics={"score": snapshot.score, "updates": float(snapshot.updates)},
             journals={name: journal.mark() for name, journal in self._journals.items()},
             labels=snapshot.labels,
-            parent=self._parent,
+            parent=self._parent_of(checkpoint_name(snapshot.sequence, kind)),
             acting=self._acting,
         )
-        manifest = save_checkpoint(self.run, _kind_of(snapshot), snapshot.sequence, content)
-        self._parent = manifest.weights_sha256
+        self._newest = save_checkpoint(self.run, kind, snapshot.sequence, content)
         self.run.write_status(
             "running", at=datetime.now(UTC), update=snapshot.sequence, steps=snapshot.steps
         )
@@ -99,10 +99,20 @@ class CheckpointWriter:
             normaliser=self._normaliser,
             steps=ended.steps,
             metrics={"score": ended.best_mean_score},
-            parent=self._parent,
+            parent=self._parent_of(checkpoint_name(ended.sequence, "selected")),
             acting=self._acting,
         )
         return save_checkpoint(self.run, "selected", ended.sequence, content)
+
+    def _parent_of(self, name: str) -> str | None:
+        """Return the hash of the weights before a checkpoint.
+
+        One that is written again, because a kill came before the next, keeps the parent it had.
+        """
+        newest = self._newest
+        if newest is None:
+            return None
+        return newest.parent if newest.name == name else newest.weights_sha256
 
     def load_healthy(self) -> dict[str, Tensor]:
         """Return the training tensors of the newest checkpoint that training may return to.

@@ -11,7 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tradingbot.data.atomic import atomic_directory, atomic_file, sweep_temporaries, write_text
+from tradingbot.data.atomic import (
+    atomic_directory,
+    atomic_file,
+    open_to_write,
+    require_no_links,
+    sweep_temporaries,
+    write_text,
+)
 from tradingbot.domain.errors import StorageError
 
 
@@ -184,3 +191,18 @@ def test_write_in_a_read_only_folder_is_a_storage_error(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(StorageError, match="must be writable"):
         write_text(tmp_path / "name", "x")
+
+
+def test_link_is_never_written_through(tmp_path):
+    outside, link = tmp_path / "outside", tmp_path / "inside" / "link"
+    outside.write_text("mine")
+    link.parent.mkdir()
+    link.symlink_to(outside)
+    with pytest.raises(StorageError, match=r"must be no link.*inside/link"):
+        open_to_write(link)
+    with pytest.raises(StorageError, match=r"must be no link.*inside/link"):
+        require_no_links(link.parent)
+    write_text(link, "new")  # replaces the link, not what it points to
+    assert (outside.read_text(), link.read_text(), link.is_symlink()) == ("mine", "new", False)
+    require_no_links(link.parent)
+    require_no_links(tmp_path / "absent")

@@ -13,7 +13,7 @@ import pytest
 
 from fixtures.small_runs import NOW, make_plan, make_run
 from tradingbot.domain.errors import ConfigError, StorageError
-from tradingbot.runs import RunDirectory, describe_environment, find_run, list_runs
+from tradingbot.runs import Journal, RunDirectory, describe_environment, find_run, list_runs
 from tradingbot.runs.record import GitState, Resumption
 
 
@@ -222,3 +222,29 @@ def test_two_processes_that_create_the_same_name_make_one_run(tmp_path: Path) ->
 
     assert codes == [0, 2, 2, 2]
     assert [path.name for path in list_runs(tmp_path)] == ["toy"]
+
+
+@pytest.mark.parametrize("name", ["lock", "metrics.jsonl", "checkpoints", "evaluation"])
+def test_run_with_a_link_that_leads_out_of_it_is_not_written_to(tmp_path: Path, name: str) -> None:
+    run, outside = make_run(tmp_path / "runs"), tmp_path / "outside"
+    if "." in name or name == "lock":
+        outside.write_text("mine")
+    else:
+        outside.mkdir()
+    (run.path / name).symlink_to(outside)
+
+    with pytest.raises(StorageError, match="must be no link"), run.hold():
+        pass
+    if name == "metrics.jsonl":
+        with pytest.raises(StorageError, match="must be no link"):
+            Journal(run.journal_path("metrics"))
+    assert outside.read_text() == "mine" if outside.is_file() else not list(outside.iterdir())
+    assert not run.is_held()
+
+
+def test_run_in_a_workspace_that_is_a_link_is_held(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "runs").symlink_to(tmp_path / "disk")
+    run = make_run(tmp_path / "runs")
+    with run.hold():
+        assert run.is_held()

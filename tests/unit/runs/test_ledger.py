@@ -219,6 +219,16 @@ def test_ledger_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         Ledger(tmp_path).entries()
 
 
+def test_ledger_that_is_a_link_is_not_written_through(tmp_path: Path) -> None:
+    (tmp_path / "outside").write_text("mine")
+    ledger = Ledger(tmp_path / "workspace")
+    ledger.path.parent.mkdir()
+    ledger.path.symlink_to(tmp_path / "outside")
+    with pytest.raises(StorageError, match="must be no link"):
+        begin(ledger)
+    assert (tmp_path / "outside").read_text() == "mine"
+
+
 def _count(workspace: Path) -> None:
     ledger, place = Ledger(workspace), workspace / "runs" / "a"
     for _ in range(20):

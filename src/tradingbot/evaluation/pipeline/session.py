@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tradingbot.data.atomic import storage_errors
+from tradingbot.data.atomic import require_no_links, storage_errors
 from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.domain.errors import MissingExtraError
 from tradingbot.evaluation.dossier.dossier import Dossier
@@ -105,6 +105,8 @@ def evaluate_run(
     context = open_context(job)
     context.require_possible(request.must_have)
     folder = request.out or own
+    for place in (run.path, own):
+        require_no_links(place)
     for place in (own, folder):
         with storage_errors(place):
             place.mkdir(parents=True, exist_ok=True)
