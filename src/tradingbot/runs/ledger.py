@@ -156,9 +156,10 @@ class Ledger:
         """
         asked = {"kind": kind, "data": data, "run": run, "config_hash": config_hash}
         with self._alone() as (descriptor, chain):
-            for entry in chain.entries(run=run, config_hash=config_hash):
-                if entry.model_dump(include=set(asked)) == asked:
-                    return entry
+            same: Entry
+            for same in chain.entries(run=run, config_hash=config_hash):
+                if same.model_dump(include=set(asked)) == asked:
+                    return same
             return _append(descriptor, chain, at, **asked)
 
     def finish(
