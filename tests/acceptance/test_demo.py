@@ -225,7 +225,7 @@ def test_examples_in_the_help_parse(words: tuple[str, ...]) -> None:
 
 def test_examples_in_the_help_name_presets_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
     texts = [example for command in COMMANDS.values() for example in examples(command.help)]
-    presets = {preset for text in texts for preset in re.findall(r"--config (\S+)", text)}
+    presets = {preset for text in texts for preset in re.findall(r"--preset (\S+)", text)}
 
     assert presets
     for preset in presets:

@@ -60,9 +60,9 @@ class LoadedConfig:
         return place_of(self.places, keys)
 
 
-def known_presets() -> tuple[str, ...]:
-    """Names of the presets that come with the package, sorted."""
-    return _presets_in(preset_folder())
+def known_presets(kind: str = "") -> tuple[str, ...]:
+    """Names of the presets that come with the package, or of a kind of them, sorted."""
+    return _presets_in(preset_folder(kind))
 
 
 def load_config(reference: str | Path = DEFAULT_PRESET) -> LoadedConfig:

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 _LONGEST = 400  # characters of a value or a place in a message
-_LISTED = 12  # names in a suggestion: more would bury the message
+_LISTED = 40  # names in a suggestion: more would bury the message
 
 
 class TradingBotError(Exception):

@@ -49,10 +49,10 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     ] = None,
     start: Annotated[
         datetime | None,
-        Option("--from", formats=["%Y-%m-%d"], help="First day, instead of a --part."),
+        Option("--from", "--start", formats=["%Y-%m-%d"], help="First day, instead of a --part."),
     ] = None,
     end: Annotated[
-        datetime | None, Option("--to", formats=["%Y-%m-%d"], help="Last day, included.")
+        datetime | None, Option("--to", "--end", formats=["%Y-%m-%d"], help="Last day, included.")
     ] = None,
     costs: Annotated[
         str | None, Option(help="free, alpaca, retail or impact; a run's own by default.")

@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
-from typer import Argument
+from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import JsonOption
 from tradingbot.app.console import print_json, print_note, print_table, print_text, show_json
 
 app = typer.Typer(help="Show, check and list configuration files and presets.")
+
+Kind = Literal["pipeline", "training", "evaluation"]
+KINDS: dict[Kind, str] = {
+    "pipeline": "demo, data, features",
+    "training": "train, supervised train",
+    "evaluation": "evaluate",
+}
+"""Kind of a configuration → commands that take it with --preset."""
+KindOption = Annotated[
+    Kind | None,
+    Option(
+        help="What it configures; if left out, pipeline where there is such a preset, else the "
+        "others. A file is a pipeline's."
+    ),
+]
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A configuration, merged and checked."""
+
+    kind: Kind
+    values: dict[str, Any]
+    config_hash: str
+    files: Sequence[Path]
 
 
 @app.command("show")
@@ -18,58 +46,94 @@ def show_config(
     reference: Annotated[
         str, Argument(metavar="[FILE|PRESET]", help="A .yaml file or a preset.")
     ] = "demo",
+    kind: KindOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a configuration as the pipeline sees it: merged, with defaults and its hash.
+    """Show a configuration as commands see it: merged, with defaults and its hash.
 
     Example: [bold]tradingbot config show us143 --json[/bold]
+
+    Example: [bold]tradingbot config show us143 --kind training[/bold]
     """
     import yaml
 
-    from tradingbot.configuration.files import load_config
-
-    loaded = load_config(reference)
-    config = loaded.config
-    if show_json(
-        as_json, {"config_hash": config.config_hash, "files": loaded.files, "config": config}
-    ):
+    found = _load(reference, kind)
+    document = {"kind": found.kind, "config_hash": found.config_hash, "files": found.files}
+    if show_json(as_json, {**document, "config": found.values}):
         return
-    print_text(yaml.safe_dump(config.as_mapping(), sort_keys=False, allow_unicode=True).rstrip())
-    print_text(f"# config_hash: {config.config_hash}")
-    print_note(f"from {' → '.join(str(file) for file in loaded.files)}")
+    print_text(yaml.safe_dump(found.values, sort_keys=False, allow_unicode=True).rstrip())
+    print_text(f"# config_hash: {found.config_hash}")
+    print_note(f"{found.kind}, from {' → '.join(str(file) for file in found.files)}")
 
 
 @app.command("check")
 def check_config(
     reference: Annotated[str, Argument(metavar="FILE|PRESET", help="A .yaml file or a preset.")],
+    kind: KindOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check a configuration, and that its market, universe and calendar exist.
+    """Check a configuration; of a pipeline also that market, universe and calendar exist.
 
     Exits with 0 where all is well, with 2 and one line where a rule is broken.
 
     Example: [bold]tradingbot config check us143[/bold]
+
+    Example: [bold]tradingbot config check mine.yaml --kind training[/bold]
     """
     from tradingbot.configuration.files import check_resources, load_config
 
-    loaded = load_config(reference)
-    check_resources(loaded)
+    found = _load(reference, kind)
+    if found.kind == "pipeline":
+        check_resources(load_config(reference))
     if as_json:
-        print_json({"valid": True, "config_hash": loaded.config.config_hash})
+        print_json({"valid": True, "kind": found.kind, "config_hash": found.config_hash})
     else:
-        print_text(f"{reference} is valid, config_hash {loaded.config.config_hash[:16]}")
+        print_text(f"{reference} is valid ({found.kind}), config_hash {found.config_hash[:16]}")
 
 
 @app.command("list")
 def list_presets(as_json: JsonOption = False) -> None:
-    """List the presets that come with the package.
+    """List the presets that come with the package: of pipelines, trainings and evaluations.
 
     Example: [bold]tradingbot config list[/bold]
     """
-    from tradingbot.configuration.files import known_presets, load_config
-
-    rows = [(name, load_config(name).config.config_hash[:16]) for name in known_presets()]
+    rows = [
+        (name, kind, KINDS[kind], _load(name, kind).config_hash[:16])
+        for kind in KINDS
+        for name in _presets(kind)
+    ]
     if as_json:
-        print_json([{"name": name, "config_hash": digest} for name, digest in rows])
+        keys = ("name", "kind", "commands", "config_hash")
+        print_json([dict(zip(keys, row, strict=True)) for row in rows])
     else:
-        print_table("Presets", ["name", "config hash"], rows)
+        caption = "show one with: tradingbot config show NAME --kind KIND"
+        columns = ["name", "kind", "--preset of", "config hash"]
+        print_table("Presets", columns, rows, caption=caption)
+
+
+def _presets(kind: Kind) -> tuple[str, ...]:
+    from tradingbot.configuration.files import known_presets
+
+    return known_presets("" if kind == "pipeline" else kind)
+
+
+def _load(reference: str, kind: Kind | None) -> _Shown:
+    """Read a preset or file of a kind; without one, of the first kind that knows the name."""
+    from tradingbot.configuration.files import load_config, preset_folder, read_merged
+
+    chosen = kind or next((each for each in KINDS if reference in _presets(each)), "pipeline")
+    if chosen == "pipeline":
+        loaded = load_config(reference)
+        config = loaded.config
+        return _Shown(chosen, config.as_mapping(), config.config_hash, loaded.files)
+    _, files = read_merged(reference, preset_folder(chosen))
+    if chosen == "training":
+        from tradingbot.training.config_files import load_train_config
+
+        trained = load_train_config(reference)
+        return _Shown(chosen, trained.as_mapping(), trained.config_hash, files)
+    from tradingbot.domain.plain_values import as_plain_values
+    from tradingbot.evaluation.pipeline.config import load_evaluate_config
+
+    evaluated = load_evaluate_config(reference)
+    return _Shown(chosen, as_plain_values(evaluated), evaluated.config_hash, files)

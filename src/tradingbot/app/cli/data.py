@@ -137,7 +137,7 @@ def show_split(
 ) -> None:
     """Show where training, validation and test begin and end, with purge and embargo.
 
-    Example: [bold]tradingbot data split demo --config demo[/bold]
+    Example: [bold]tradingbot data split demo --preset demo[/bold]
     """
     from tradingbot.data.store import BarStore
     from tradingbot.features.pipeline import read_inputs, split_rows

@@ -28,8 +28,12 @@ UniverseOption = Annotated[
     str | None,
     Option("--universe", help="Universe by name or CSV file; other symbols are refused."),
 ]
-StartOption = Annotated[datetime, Option(formats=["%Y-%m-%d"], help="First day.")]
-EndOption = Annotated[datetime, Option(formats=["%Y-%m-%d"], help="Last day, included.")]
+StartOption = Annotated[
+    datetime, Option("--from", "--start", formats=["%Y-%m-%d"], help="First day.")
+]
+EndOption = Annotated[
+    datetime, Option("--to", "--end", formats=["%Y-%m-%d"], help="Last day, included.")
+]
 
 
 @app.command("import")
@@ -164,8 +168,8 @@ def download(  # noqa: PLR0913 - one option for each thing that identifies a dow
 
     Alpaca reads its keys from APCA_API_KEY_ID and APCA_API_SECRET_KEY.
 
-    Example: [bold]tradingbot data download --source alpaca --name us143 --start 2023-10-02
-    --end 2025-10-01[/bold]
+    Example: [bold]tradingbot data download --source alpaca --name us143 --from 2023-10-02
+    --to 2025-10-01[/bold]
     """
     from tradingbot.data.sources.download import DownloadRequest
     from tradingbot.data.sources.vendors import open_vendor

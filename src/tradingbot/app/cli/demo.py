@@ -24,7 +24,7 @@ app = typer.Typer()
 @app.command("demo")
 def show_demo(
     context: typer.Context,
-    config: Annotated[str, Option(help="Preset or YAML file.")] = "demo",
+    config: Annotated[str, Option("--preset", "--config", help="Preset or YAML file.")] = "demo",
     market: Annotated[
         str | None,
         Option(help="Another synthetic market, e.g. noise; see: tradingbot market list."),
@@ -42,7 +42,7 @@ def show_demo(
 
     Example: [bold]tradingbot demo --market noise[/bold]
 
-    Example: [bold]tradingbot demo --config quick[/bold]
+    Example: [bold]tradingbot demo --preset quick[/bold]
     """
     from tradingbot.app.demo.page import render_demo
     from tradingbot.app.demo.story import EVALUATION_PRESET, SMALL_EVALUATION_PRESET, run_demo

@@ -22,7 +22,8 @@ MarketOption = Annotated[
     str | None, Option("--market", help="A synthetic market instead; see: tradingbot market list.")
 ]
 ConfigOption = Annotated[
-    str | None, Option("--config", help="Preset or YAML file: splits, scaling and proof.")
+    str | None,
+    Option("--preset", "--config", help="Preset or YAML file: splits, scaling and proof."),
 ]
 
 _RUNS_FOLDER = "runs"  # `app.training.session.RUNS_FOLDER`, which takes seconds to import

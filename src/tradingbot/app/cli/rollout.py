@@ -41,12 +41,20 @@ def roll_out_market(  # noqa: PLR0913 - one option for each thing that identifie
     start: Annotated[
         datetime | None,
         Option(
-            formats=["%Y-%m-%d"], help="First day; the first there is, or 2024-10-01 of a --market."
+            "--from",
+            "--start",
+            formats=["%Y-%m-%d"],
+            help="First day; the first there is, or 2024-10-01 of a --market.",
         ),
     ] = None,
     end: Annotated[
         datetime | None,
-        Option(formats=["%Y-%m-%d"], help="Last day, included; 2025-10-01 of a --market."),
+        Option(
+            "--to",
+            "--end",
+            formats=["%Y-%m-%d"],
+            help="Last day, included; 2025-10-01 of a --market.",
+        ),
     ] = None,
     universe: Annotated[
         str, Option(help="Universe of a --market, by name or CSV file.")
@@ -65,7 +73,7 @@ def roll_out_market(  # noqa: PLR0913 - one option for each thing that identifie
     Every policy gets one long-only account per symbol. Rules: random, buy_and_hold, expert. The
     oracle knows a synthetic market by heart; it cannot be asked about observed bars.
 
-    Example: [bold]tradingbot market rollout us143 --start 2025-08-01 --out page.html[/bold]
+    Example: [bold]tradingbot market rollout us143 --from 2025-08-01 --out page.html[/bold]
 
     Example: [bold]tradingbot market rollout --market planted --set kappa=0.1[/bold]
 

@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tradingbot.app.cli.application import run
+from tradingbot.training.config_files import load_train_config
 
 BOMB = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
 
@@ -242,3 +244,41 @@ def test_workspace_variable_blank_exits_2(
     assert run(["config", "show"]) == 2
 
     assert "TRADINGBOT_WORKSPACE must name a folder" in capsys.readouterr().err
+
+
+def test_config_knows_presets_of_trainings_and_evaluations(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["config", "list", "--json"]) == 0
+    rows = {(each["kind"], each["name"]) for each in json.loads(capsys.readouterr().out)}
+    assert {("pipeline", "us143"), ("training", "us143"), ("training", "prototype10")} <= rows
+    assert ("evaluation", "full") in rows
+
+    assert run(["config", "show", "prototype10"]) == 0  # no pipeline has that name
+    shown = yaml.safe_load(capsys.readouterr().out)
+    assert shown == load_train_config("prototype10").as_mapping()
+    assert run(["config", "show", "us143", "--kind", "training", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["config_hash"] == load_train_config("us143").config_hash
+    assert run(["config", "show", "us143", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kind"] == "pipeline"
+    assert run(["config", "check", "full"]) == 0
+    assert "full is valid (evaluation)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("option", ["--preset", "--config"])
+def test_presets_are_chosen_by_one_option(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["data", "split", "x"], ["features", "build", "x"], ["demo"]):
+        assert run([*words, option, "nothing-of-that-name"]) == 2
+        assert "must be a known preset" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("first", ["--from", "--start"])
+def test_days_are_chosen_by_one_option(first: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (
+        ["data", "generate", "--name", "x"],
+        ["market", "rollout", "x"],
+        ["backtest", "macd", "--market", "planted"],
+    ):
+        assert run([*words, first, "31.1.2025"]) == 2
+        assert "Write a day as e.g. 2025-01-31" in capsys.readouterr().err
