@@ -121,7 +121,8 @@ def _load(reference: str, kind: Kind | None) -> _Shown:
     """Read a preset or file of a kind; without one, of the first kind that knows the name."""
     from tradingbot.configuration.files import load_config, preset_folder, read_merged
 
-    chosen = kind or next((each for each in KINDS if reference in _presets(each)), "pipeline")
+    fitting = [each for each in KINDS if reference in _presets(each)]
+    chosen: Kind = kind or (fitting[0] if fitting else "pipeline")
     if chosen == "pipeline":
         loaded = load_config(reference)
         config = loaded.config
