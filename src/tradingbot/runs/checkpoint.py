@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from tradingbot import __version__
 from tradingbot.data.atomic import atomic_directory, discard_directory, sweep_temporaries
-from tradingbot.domain.errors import DataError
+from tradingbot.domain.errors import DataError, StorageError
 from tradingbot.features.tensor_files import write_tensors
 from tradingbot.runs import manifest as manifests
 from tradingbot.runs.acting import ActingRecord
 from tradingbot.runs.journal import JournalMark
+from tradingbot.runs.loading import verify_checkpoint
 from tradingbot.runs.manifest import CheckpointKind, CheckpointManifest, Label, StoredTensors
 from tradingbot.runs.retention import thin_out
 from tradingbot.runs.tensors import arrays_sha256, to_arrays, weakness
@@ -85,10 +86,18 @@ def save_checkpoint(
     with atomic_directory(target) as temporary:
         sweep_temporaries(run.checkpoints)
         manifest = _write(run, kind, update, content, temporary)
-        if target.exists():  # learned again after a resume
+        if target.exists() and not _holds(target, manifest):  # learned again after a resume
             discard_directory(target, wait=True)
     thin_out(run)
     return manifest
+
+
+def _holds(folder: Path, manifest: CheckpointManifest) -> bool:
+    """Tell whether a whole checkpoint is what is to be kept: then no kill can lose it."""
+    try:
+        return verify_checkpoint(folder).sha256 == manifest.sha256
+    except StorageError:
+        return False
 
 
 def _write(

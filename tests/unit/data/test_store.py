@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from fixtures.killed_writes import kill_at_every_write
 from tradingbot.data.atomic import file_sha256
 from tradingbot.data.manifest import Provenance
 from tradingbot.data.schema import BAR_COLUMNS, COVARIATE_COLUMNS
@@ -283,7 +284,7 @@ def test_verify_compares_bars_with_the_hash_that_names_them(store):
 NURSERY = """
     import os, sys
     from pathlib import Path
-    sys.path.insert(0, sys.argv[2])
+    sys.path[:0] = [sys.argv[2], str(Path(sys.argv[2]).parents[1])]
     from test_store import PROVENANCE, BarStore, make_bars
     for line in sys.stdin:
         writer = os.fork()
@@ -339,6 +340,25 @@ def test_killed_saves_leave_only_whole_datasets_and_the_next_completes(store):
     assert interrupted, "no kill ever hit a write"
 
 
+def test_save_killed_at_any_write_keeps_every_dataset_whole(store, tmp_path):
+    store.save(make_bars(5), PROVENANCE, name="mine")
+    kills = 0
+    for root, was_killed in kill_at_every_write(
+        store.root,
+        tmp_path / "killed",
+        lambda root: BarStore(root).save(make_bars(5, seed=1), PROVENANCE, name="mine"),
+    ):
+        kills += was_killed
+        found = BarStore(root)
+        for dataset in found.datasets():
+            assert set(verify_dataset(dataset.folder).values()) == {"whole"}
+        assert found.open("mine").load_bars().height == 10
+        found.save(make_bars(5, seed=1), PROVENANCE, name="mine")
+        assert found.open("mine").load_bars().equals(make_bars(5, seed=1))
+        assert not list(root.rglob(".tmp-*"))
+    assert kills >= 10
+
+
 def test_save_on_a_full_disk_keeps_the_old_dataset(tmp_path):
     folder = tmp_path / "tiny"
     folder.mkdir()
@@ -365,7 +385,7 @@ def test_save_over_the_file_size_limit_keeps_the_old_dataset(tmp_path):
     code = """
         import resource, signal, sys
         from pathlib import Path
-        sys.path.insert(0, sys.argv[2])
+        sys.path[:0] = [sys.argv[2], str(Path(sys.argv[2]).parents[1])]
         from test_store import PROVENANCE, BarStore, make_bars, StorageError
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))

@@ -15,6 +15,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
+from fixtures.killed_writes import kill_at_every_write
 from fixtures.small_runs import content, make_run
 from tradingbot.domain.errors import DataError, StorageError
 from tradingbot.runs import (
@@ -166,6 +167,29 @@ def test_tensor_that_files_cannot_hold_is_refused_and_nothing_left(tmp_path: Pat
         save_checkpoint(run, "last", 1, content(training=tensors))
 
     assert list(run.checkpoints.iterdir()) == []
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_save_killed_at_any_write_loses_no_checkpoint_that_was_whole(
+    tmp_path: Path, again: bool
+) -> None:
+    """`again`: the start alone is there and written once more, as a resumed run does."""
+    run = make_run(tmp_path / "before")
+    save_checkpoint(run, "start", 0, content(1.0))
+
+    def act(workspace: Path) -> None:
+        folder = RunDirectory.open(workspace / "toy")
+        save_checkpoint(folder, *(("start", 0) if again else ("last", 1)), content(1.0))
+
+    kills = 0
+    for workspace, was_killed in kill_at_every_write(tmp_path / "before", tmp_path / "k", act):
+        kills += was_killed
+        found, skipped = latest_good(RunDirectory.open(workspace / "toy"))
+        assert found is not None, kills
+        assert skipped == ()
+        act(workspace)
+        assert not list(workspace.rglob(".tmp-*"))
+    assert kills >= 8
 
 
 def save_message(run: RunDirectory, update: int, selected: CheckpointContent) -> str | None:

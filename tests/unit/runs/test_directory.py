@@ -204,6 +204,43 @@ def test_damaged_record_is_refused_in_one_line(tmp_path: Path, change, problem: 
     assert str(path) in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda text: text[: len(text) // 2], "JSON"),
+        (lambda text: "", "JSON"),
+        (lambda text: text.replace('"version": 2', '"version": 3'), "version"),
+        (lambda text: text.replace('"halted"', '"finished"'), "edited"),
+        (lambda text: text.replace('"steps": 40', '"steps": 41'), "edited"),
+        (lambda text: text.replace('"steps"', '"stops"'), "stops"),
+    ],
+)
+def test_damaged_status_is_refused_in_one_line(tmp_path: Path, change, problem: str) -> None:
+    run = make_run(tmp_path)
+    run.write_status("halted", at=NOW, update=4, steps=40, reason="NaN")
+    path = run.path / "status.json"
+    path.write_text(change(path.read_text()))
+
+    with pytest.raises(StorageError) as refusal:
+        run.status()
+
+    assert problem in str(refusal.value)
+    assert str(path) in str(refusal.value)
+
+
+def test_status_of_version_1_is_read_and_replaced_by_one_with_a_seal(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    path = run.path / "status.json"
+    old = json.loads(path.read_text()) | {"version": 1, "steps": 7}
+    del old["files"], old["sha256"]
+    path.write_text(json.dumps(old))
+
+    assert (run.status().version, run.status().steps) == (1, 7)
+    run.write_status("interrupted", at=NOW, update=1, steps=8)
+    assert run.status().version == 2
+    assert run.status().is_sealed()
+
+
 def test_two_processes_that_create_the_same_name_make_one_run(tmp_path: Path) -> None:
     children = []
     for seed in range(4):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tradingbot
+from fixtures.killed_writes import kill_at_every_write
 from tradingbot.domain.errors import StorageError
 from tradingbot.evaluation.analyses.seeds import SeedsSettings
 from tradingbot.evaluation.pipeline import store as piece_store
@@ -61,6 +62,22 @@ def test_piece_is_read_back_for_its_key_alone(tmp_path: Path) -> None:
     assert repr(found.record) == repr(RECORD)
     assert store.load("a", "other", Interval) is None
     assert store.load("b", "key", Interval) is None
+
+
+def test_analysis_killed_at_any_write_is_read_whole_or_made_again(tmp_path: Path) -> None:
+    before = tmp_path / "before"
+    store_in(before).keep("other", "key", StoredAnalysis(RECORD))
+
+    def act(workspace: Path) -> None:
+        store_in(workspace).keep("a", "key", StoredAnalysis(RECORD))
+
+    for workspace, _ in kill_at_every_write(before, tmp_path / "killed", act):
+        found = store_in(workspace).load("a", "key", Interval)
+        assert found is None or repr(found.record) == repr(RECORD)
+        assert store_in(workspace).load("other", "key", Interval) is not None
+        act(workspace)
+        assert store_in(workspace).load("a", "key", Interval) is not None
+        assert not list(workspace.rglob(".tmp-*"))
 
 
 def test_piece_that_was_left_out_keeps_its_reason(tmp_path: Path) -> None:
