@@ -17,7 +17,6 @@ from tradingbot.evaluation.statistics import (
     bootstrap,
     deflation,
     hac,
-    multiple,
     overfitting,
     superior,
 )
@@ -29,7 +28,6 @@ returns = arrays(
     elements=st.floats(-1.0, 2.0, allow_nan=False, allow_subnormal=True),
 )
 seeds = st.integers(0, 10_000)
-p_values = arrays(np.float64, st.integers(1, 20), elements=st.floats(0.0, 1.0))
 
 
 def noise(seed: int, *shape: int) -> np.ndarray:
@@ -90,19 +88,6 @@ def test_longer_record_and_fewer_trials_prove_more(seed: int, sharpe: float) -> 
     assert trials == sorted(trials, reverse=True)
     proved = sharpe_ratios.min_track_record(sharpe)
     assert sharpe_ratios.probabilistic_sharpe(sharpe, n_bars=math.ceil(proved) + 4) >= 0.95
-
-
-@given(p=p_values)
-@settings(max_examples=30, deadline=None)
-def test_adjusted_values_are_never_smaller_and_holm_is_the_stricter(p: np.ndarray) -> None:
-    holm, hochberg = multiple.holm(p), multiple.benjamini_hochberg(p)
-
-    assert (p <= hochberg + 1e-12).all()
-    assert (hochberg <= holm + 1e-12).all()
-    assert (holm <= 1.0).all()
-    order = np.argsort(p, kind="stable")
-    assert (np.diff(holm[order]) >= 0.0).all()
-    assert (np.diff(hochberg[order]) >= 0.0).all()
 
 
 @given(seed=seeds)

@@ -38,6 +38,10 @@ from tradingbot.networks.heads import StackedHead
 
 REQUIRED_RANK_CORRELATION = 0.5
 """Of migrated actions with what the discrete policy preferred, over all agents and states."""
+CLOSE_GAP, CLOSE_SIDES = 0.1, 0.75
+"""Mean distance (a hold zone) up to which, and share of decided states on the same side from which
+on, actions are close whatever their order: preferences of an agent that is nearly undecided hardly
+differ, and the order of what hardly differs is chance."""
 _LARGEST = 0.95
 """Preferences beyond are aimed at as this: atanh 1 is infinite."""
 _PRIOR_SAMPLES = 1.0
@@ -163,10 +167,13 @@ def require_proof(proof: MigrationProof) -> None:
     """
     if not proof.hidden_is_equal:
         raise DataError("hidden layers must be kept bit for bit", was="other features")
-    if not proof.rank_correlation >= REQUIRED_RANK_CORRELATION:
-        rule = f"rank correlation must be {REQUIRED_RANK_CORRELATION} or more to migrate"
-        remedy = "This policy is too decided for one linear layer; train a continuous agent"
-        raise DataError(rule, was=f"{proof.rank_correlation:.3f}", remedy=remedy)
+    is_close = proof.mean_gap <= CLOSE_GAP and proof.same_side_frac >= CLOSE_SIDES
+    if not (proof.rank_correlation >= REQUIRED_RANK_CORRELATION or is_close):
+        rule = f"rank correlation must be {REQUIRED_RANK_CORRELATION} or more to migrate, or the "
+        rule += f"mean distance {CLOSE_GAP} or less with {CLOSE_SIDES:.0%} on the same side"
+        was = f"{proof.rank_correlation:.3f}, {proof.mean_gap:.3f} and {proof.same_side_frac:.0%}"
+        remedy = "One linear layer cannot follow what its mask decides; train a continuous agent"
+        raise DataError(rule, was=was, remedy=remedy)
 
 
 def _fit(head: StackedHead, probe: MigrationProbe, sizes: Tensor) -> tuple[Tensor, Tensor]:

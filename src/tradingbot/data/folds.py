@@ -1,4 +1,4 @@
-"""Walk-forward and combinatorial-purged folds, drawn by skfolio (extra `folds`)."""
+"""Combinatorial-purged folds, drawn by skfolio (extra `folds`)."""
 
 from __future__ import annotations
 
@@ -57,41 +57,6 @@ class CombinatorialFolds:
     def paths(self) -> int:
         """Number of complete out-of-sample histories."""
         return int(self.path_ids.max()) + 1
-
-
-def walk_forward(
-    length: int, *, train_bars: int, test_bars: int, gap: Gap = DEFAULT_GAP, expand: bool = False
-) -> tuple[Fold, ...]:
-    """Train on the past, test on what follows, step on by one test; a rest is not used.
-
-    Training always lies before its test, so the bars between are purge + embargo.
-
-    Args:
-        length: T, rows of the grid.
-        train_bars: Rows of the (first) training part.
-        test_bars: Rows of each test.
-        gap: Kept free between training and test.
-        expand: Train on everything since the start instead of the last `train_bars`.
-
-    Raises:
-        ConfigError: If sizes are not positive, or no fold fits.
-        MissingExtraError: If skfolio is not installed.
-    """
-    apart = gap.purge_bars + gap.embargo_bars
-    if train_bars < 1 or test_bars < 1 or train_bars + apart + test_bars > length:
-        raise ConfigError(
-            "train_bars + purge + embargo + test_bars must fit the grid",
-            was=f"{train_bars} + {apart} + {test_bars} of {length}",
-            remedy="Use shorter parts or a longer dataset",
-        )
-    splitter = _model_selection().WalkForward(
-        test_size=test_bars, train_size=train_bars, purged_size=apart, expand_train=expand
-    )
-    before_only = Gap(apart, 0, gap.label_horizon_bars)
-    return tuple(
-        Fold(length, _ranges(train), _ranges(test), before_only)
-        for train, test in splitter.split(np.empty((length, 1)))
-    )
 
 
 def combinatorial_purged(

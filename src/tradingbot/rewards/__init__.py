@@ -9,7 +9,7 @@ from tradingbot.rewards.catalogue import register, registered_terms, reward_term
 from tradingbot.rewards.inputs import RewardInputs
 from tradingbot.rewards.presets import RewardConfig, reward_names, reward_preset
 from tradingbot.rewards.shaping import PotentialShaping
-from tradingbot.rewards.stack import RewardStack, reward_identity, reward_stack, sum_by_objective
+from tradingbot.rewards.stack import RewardStack, reward_identity, reward_stack
 from tradingbot.rewards.term import Bounds, RewardTerm
 
 __all__ = [
@@ -26,5 +26,4 @@ __all__ = [
     "reward_preset",
     "reward_stack",
     "reward_term",
-    "sum_by_objective",
 ]

@@ -16,7 +16,7 @@ from tradingbot.market.maths import FLOAT_MATHS, TENSOR_MATHS, Maths, T
 from tradingbot.market.params import SimulatorParams
 from tradingbot.rewards.catalogue import registered_terms, reward_term
 from tradingbot.rewards.inputs import RewardInputs, reward_inputs
-from tradingbot.rewards.term import OBJECTIVES, Bounds, RewardTerm, TermOptions
+from tradingbot.rewards.term import Bounds, RewardTerm, TermOptions
 
 MAX_WEIGHT = 1000.0
 
@@ -133,28 +133,6 @@ def reward_stack(
         rule = "a reward must have a term whose weight is not 0"
         raise ConfigError(rule, was=dict(weights), where="rewards")
     return RewardStack(layers)
-
-
-def sum_by_objective(stack: RewardStack, terms: Tensor) -> Tensor:
-    """Add up the terms of each objective.
-
-    Args:
-        stack: The reward the terms came from.
-        terms: (K, ...) its weighted terms, in its order.
-
-    Returns:
-        (5, ...) in the order of `OBJECTIVES`; 0 where the stack has no term for one. Every term is
-        in exactly one of them, so the sum over objectives is the reward up to rounding.
-    """
-    if terms.shape[:1] != (len(stack.layers),):
-        raise ValueError(
-            f"terms must have one row per term of the stack ({len(stack.layers)}), "
-            f"was {tuple(terms.shape)}"
-        )
-    rows: dict[str, list[int]] = {objective: [] for objective in OBJECTIVES}
-    for row, layer in enumerate(stack.layers):
-        rows[layer.term.objective].append(row)
-    return torch.stack([terms[chosen].sum(0) for chosen in rows.values()])
 
 
 def reward_identity(reward: object) -> str:

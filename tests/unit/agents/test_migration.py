@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from tradingbot.agents.migration import (
     REQUIRED_RANK_CORRELATION,
     MigrationProbe,
+    MigrationProof,
     continuous_head,
     preferences,
     prove_migration,
@@ -165,3 +168,20 @@ def test_output_that_does_not_vary_proves_nothing() -> None:
         made.weights[-1].zero_()
 
     assert prove_migration(head, made, probe, RULES).rank_correlation == 0.0
+
+
+def test_agent_that_is_nearly_undecided_may_migrate_where_its_actions_are_close() -> None:
+    proof = MigrationProof(
+        states=100,
+        decided_frac=0.4,
+        hidden_is_equal=True,
+        rank_correlation=0.44,  # an agent at 1.2 of 1.95 nats was refused as too decided
+        lowest_rank_correlation=0.3,
+        same_side_frac=0.82,
+        mean_gap=0.075,
+    )
+
+    require_proof(proof)
+    for change in ({"mean_gap": 0.11}, {"same_side_frac": 0.7}):
+        with pytest.raises(DataError, match=r"was 0\.440, .*One linear layer"):
+            require_proof(replace(proof, **change))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradingbot.data.folds import Fold, combinatorial_purged, walk_forward
+from tradingbot.data.folds import Fold, combinatorial_purged
 from tradingbot.data.splits import Gap, IndexRange
 from tradingbot.domain.errors import ConfigError, DataError, MissingExtraError
 
@@ -70,46 +70,6 @@ def test_combinatorial_purged_train_keeps_its_distance(length, blocks, purge, em
         assert lost <= near, "a row was dropped that is near no test"
 
 
-@given(
-    length=st.integers(2, 200), train=st.integers(1, 60), test=st.integers(1, 30),
-    purge=st.integers(0, 5), embargo=st.integers(0, 5), expand=st.booleans(),
-)  # fmt: skip
-def test_walk_forward_is_in_order_and_keeps_its_distance(
-    length, train, test, purge, embargo, expand
-):
-    gap = Gap(purge, embargo, purge)
-    try:
-        folds = walk_forward(length, train_bars=train, test_bars=test, gap=gap, expand=expand)
-    except ConfigError:
-        assert train + purge + embargo + test > length
-        return
-    tests = np.concatenate([fold.test_indices() for fold in folds])
-    first = train + purge + embargo
-    assert tests.tolist() == list(range(first, first + test * len(folds)))
-    assert length - tests[-1] - 1 < test
-    for fold in folds:
-        rows = fold.train_indices()
-        assert rows[-1] + purge + embargo + 1 == fold.tests[0].start
-        assert (rows[0] == 0) if expand else (len(rows) == train)
-
-
-def test_walk_forward_check_value():
-    folds = walk_forward(20, train_bars=6, test_bars=4, gap=Gap(2, 0))
-    assert [(fold.train, fold.tests) for fold in folds] == [
-        ((IndexRange(0, 6),), (IndexRange(8, 12),)),
-        ((IndexRange(4, 10),), (IndexRange(12, 16),)),
-        ((IndexRange(8, 14),), (IndexRange(16, 20),)),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("train", "test", "length"), [(0, 5, 100), (5, 0, 100), (90, 20, 100), (80, 10, 100)]
-)
-def test_walk_forward_sizes_that_do_not_fit_are_refused(train, test, length):
-    with pytest.raises(ConfigError, match="must fit the grid"):
-        walk_forward(length, train_bars=train, test_bars=test)
-
-
 @pytest.mark.parametrize(
     ("blocks", "tested", "purge"), [(2, 2, 1), (5, 1, 1), (5, 5, 1), (5, 2, 20), (5, 6, 1)]
 )
@@ -132,4 +92,4 @@ def test_fold_without_rows_cannot_be_built():
 def test_folds_without_skfolio_name_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "skfolio", None)
     with pytest.raises(MissingExtraError, match="make install EXTRA=folds"):
-        walk_forward(100, train_bars=10, test_bars=10)
+        combinatorial_purged(100)

@@ -15,6 +15,8 @@ from tradingbot.training.config_files import load_train_config
 from tradingbot.training.encoder_transfer import open_transfer
 from tradingbot.training.session import SessionCallbacks, begin_run, resume_session
 
+TAKEN = {key: value for key, value in ENCODED.items() if not key.startswith("pretraining")}
+"""An encoder that is taken from a run is not pre-trained: settings of that would not act."""
 CLONED: dict[str, object] = {
     "cloning__enabled": True,
     "cloning__updates": 4,
@@ -115,7 +117,7 @@ def test_transferred_encoder_is_taken_whole_and_its_warning_stands_by_the_result
     encoded: RunDirectory,
 ) -> None:
     workspace, said = encoded.path.parents[1], list[str]()
-    config = tiny_config(**ENCODED, encoder__transfer_from="encoded", seed=9)
+    config = tiny_config(**TAKEN, encoder__transfer_from="encoded", seed=9)
     heard = Stop()
     callbacks = SessionCallbacks(note=said.append, preparing=heard.callbacks().preparing)
 
@@ -136,9 +138,9 @@ def test_transferred_encoder_is_taken_whole_and_its_warning_stands_by_the_result
 def test_transfer_that_does_not_fit_is_refused_and_leaves_nothing(encoded: RunDirectory) -> None:
     runs = encoded.path.parent
     before = sorted(path.name for path in runs.iterdir())
-    fits = tiny_config(**ENCODED, encoder__transfer_from="encoded")
-    other = tiny_config(**(ENCODED | {"encoder__preset": "mlp"}), encoder__transfer_from="encoded")
-    gone = tiny_config(**ENCODED, encoder__transfer_from="encoder-of-nobody")
+    fits = tiny_config(**TAKEN, encoder__transfer_from="encoded")
+    other = tiny_config(**(TAKEN | {"encoder__preset": "mlp"}), encoder__transfer_from="encoded")
+    gone = tiny_config(**TAKEN, encoder__transfer_from="encoder-of-nobody")
     features = encoded.record.data.feature_ids
 
     with pytest.raises(ConfigError, match="same kind, was tiny → mlp"):

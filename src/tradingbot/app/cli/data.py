@@ -94,7 +94,7 @@ def verify_data(
 
 
 @app.command("validate")
-def validate_data(
+def validate_data(  # noqa: PLR0913 - one option for each thing to compare with
     context: typer.Context,
     dataset: DatasetArgument,
     universe: Annotated[
@@ -104,21 +104,38 @@ def validate_data(
     heat_map: Annotated[
         Path | None, Option(help="Draw the coverage as a PNG file (extra: plot).")
     ] = None,
+    earlier: Annotated[
+        str | None, Option(help="Dataset of an earlier delivery: what did the vendor change?")
+    ] = None,
+    quotes: Annotated[
+        Path | None, Option(help="Parquet or CSV of quotes (symbol, quoted_at, bid, ask) to check.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check a dataset by every rule; exits with 0 clean, 1 findings, 2 unusable.
 
     Example: [bold]tradingbot data validate demo --heat-map coverage.png[/bold]
+
+    Example: [bold]tradingbot data validate us143 --earlier us143-last-month[/bold]
     """
+    from tradingbot.data.quality.quote_checks import check_quotes
+    from tradingbot.data.quality.revision import compare_revisions
+    from tradingbot.data.sources.quotes import read_quotes
     from tradingbot.data.store import BarStore
     from tradingbot.data.universes import load_universe
     from tradingbot.features.pipeline import validate_dataset
 
     if heat_map is not None:
         require_picture(heat_map, "--heat-map")
-    found = BarStore(invocation_of(context).workspace).open(dataset)
+    store = BarStore(invocation_of(context).workspace)
+    found = store.open(dataset)
     members = load_universe(universe) if universe else None
     report = validate_dataset(found, universe=members, trailing_bars=trailing_bars)
+    if earlier is not None:
+        old_bars = store.open(earlier).load_bars()
+        report = report.with_findings(compare_revisions(old_bars, found.load_bars()))
+    if quotes is not None:
+        report = report.with_findings(check_quotes(read_quotes(quotes)))
     if as_json:
         print_text(report.to_json())
     else:

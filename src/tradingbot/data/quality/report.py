@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -43,6 +43,10 @@ class QualityReport:
             finding.severity is Severity.ERROR and finding.action is FindingAction.FLAGGED
             for finding in self.findings
         )
+
+    def with_findings(self, more: Iterable[Finding]) -> QualityReport:
+        """Return the report with further findings: of quotes, or against an earlier delivery."""
+        return replace(self, findings=sort_findings([*self.findings, *more]))
 
     def count(self, severity: Severity) -> int:
         """Number of findings of a severity."""

@@ -1,42 +1,10 @@
-"""Many tests at once: adjusted p-values, and how many discoveries are false."""
+"""Many tests at once: how many discoveries are false."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from tradingbot.domain.errors import DataError
-from tradingbot.evaluation.statistics.inputs import FloatArray, finite_series, require_share
+from tradingbot.evaluation.statistics.inputs import require_share
 from tradingbot.evaluation.statistics.sharpe import probabilistic_sharpe
-
-
-def holm(p_values: ArrayLike) -> FloatArray:
-    """Return p-values adjusted so that the chance of *any* false discovery is bounded.
-
-    Args:
-        p_values: (m,) in [0, 1], any order.
-
-    Returns:
-        (m,) in the order given.
-    """
-    p, order = _sorted(p_values)
-    adjusted = np.maximum.accumulate((len(p) - np.arange(len(p))) * p)
-    return _restored(adjusted, order)
-
-
-def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
-    """Return p-values adjusted so that the expected *share* of false discoveries is bounded.
-
-    Args:
-        p_values: (m,) in [0, 1], any order; independent or positively dependent.
-
-    Returns:
-        (m,) in the order given.
-    """
-    p, order = _sorted(p_values)
-    scaled = len(p) / np.arange(1.0, len(p) + 1.0) * p
-    adjusted = np.minimum.accumulate(scaled[::-1])[::-1]
-    return _restored(adjusted, order)
 
 
 def false_discovery_rate(*, prior: float, alpha: float, miss: float) -> float:
@@ -90,17 +58,3 @@ def observed_false_discovery_rate(
     )
     false = beyond_null * (1.0 - prior)
     return false / (false + beyond * prior)
-
-
-def _sorted(p_values: ArrayLike) -> tuple[FloatArray, np.ndarray]:
-    p = finite_series(p_values, "p_values", at_least=1)
-    if (p < 0.0).any() or (p > 1.0).any():
-        raise DataError("p_values must lie within [0, 1]", was=f"{p.min()} … {p.max()}")
-    order = np.argsort(p, kind="stable")
-    return p[order], order
-
-
-def _restored(adjusted: FloatArray, order: np.ndarray) -> FloatArray:
-    restored = np.empty_like(adjusted)
-    restored[order] = np.minimum(adjusted, 1.0)
-    return restored

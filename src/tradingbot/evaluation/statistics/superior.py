@@ -101,25 +101,6 @@ def superior_ability(
     )
 
 
-def reality_check(
-    candidates: ArrayLike,
-    baseline: ArrayLike,
-    *,
-    block_bars: float | None = None,
-    n_draws: int = 2000,
-    seed: int = 0,
-) -> float:
-    """Return White's p-value: SPA without studentising, all candidates at the boundary.
-
-    Arguments are those of `superior_ability`.
-
-    Source: White, A Reality Check for Data Snooping (2000).
-    """
-    return superior_ability(
-        candidates, baseline, block_bars=block_bars, n_draws=n_draws, studentise=False, seed=seed
-    ).p_upper
-
-
 def _differences(candidates: ArrayLike, baseline: ArrayLike) -> FloatArray:
     matrix = inputs.finite_matrix(candidates, "candidates", at_least=MIN_BARS)
     reference = inputs.finite_series(baseline, "baseline")

@@ -117,3 +117,26 @@ def test_split_reads_the_workspace_of_the_configuration(
     elsewhere = ["--workspace", str(tmp_path / "other")]
     assert run([*elsewhere, "data", "split", "regimes", "--config", str(config)]) == 2
     assert "regimes" in capsys.readouterr().err
+
+
+def test_validate_tells_what_an_earlier_delivery_said_otherwise(call, workspace: Path) -> None:
+    same = call("data", "validate", "planted", "--earlier", "planted", "--json")
+    other = call("data", "validate", "planted", "--earlier", "regimes", "--json")
+
+    codes = [{finding["code"] for finding in told.document["findings"]} for told in (same, other)]
+    assert (same.code, other.code) == (0, 1)
+    assert "BARS_REVISED" in codes[1] - codes[0]
+
+
+def test_validate_judges_quotes(call, tmp_path: Path) -> None:
+    quotes = tmp_path / "quotes.csv"
+    lines = ["symbol,quoted_at,bid,ask", "SPY,2025-07-01T14:30:00Z,10,9"]
+    quotes.write_text("\n".join([*lines, "SPY,2025-07-01T14:31:00Z,10,10.01"]) + "\n")
+
+    found = call("data", "validate", "planted", "--quotes", str(quotes), "--json")
+    quotes.write_text("symbol,quoted_at,bid\nSPY,2025-07-01T14:30:00Z,10\nSPY,2025-07-02,1\n")
+    refused = call("data", "validate", "planted", "--quotes", str(quotes))
+
+    assert found.document["findings"][0]["code"] == "QUOTE_CROSSED"
+    assert found.code == 1
+    assert (refused.code, "Add ask" in refused.err) == (2, True)

@@ -113,6 +113,7 @@ def test_run_is_bound_to_the_plugin_it_was_trained_with(
 ) -> None:
     train = ("train", "--preset", "quick", "--seed", "1", "--name", "own", "--json")
     settings = ("--set", "task.reward=my_growth", "--set", "validation.shrink=false")
+    settings += ("--set", "learner.direct.objective=reward")
     call(*train, *settings, "--plugin", "reward.py")
     record = json.loads((workspace / "runs" / "own" / "run.json").read_text())
 
@@ -131,7 +132,8 @@ def test_run_is_refused_without_its_plugin_and_with_another(
     from tradingbot.training.plugins import require_plugins, with_plugins
 
     loading.load_plugin("reward.py")
-    config = with_plugins(load_train_config("quick", {"task.reward": "my_growth"}))
+    chosen = {"task.reward": "my_growth", "learner.direct.objective": "reward"}
+    config = with_plugins(load_train_config("quick", chosen))
     require_plugins(config)
     assert list(config.plugins) == ["reward"]
 

@@ -174,14 +174,6 @@ def test_excess_kurtosis_is_refused_rather_than_believed() -> None:
         deflated(100, kurtosis=7.0)
 
 
-def test_holm_and_benjamini_hochberg_match_their_table() -> None:
-    holm = [0.01, 0.072, *[0.312] * 5, *[0.615] * 3]
-    hochberg = [0.01, 0.04, 0.084, 0.084, 0.084, 0.1, 0.105714, 0.216, 0.216, 0.216]
-
-    assert multiple.holm(P_VALUES) == pytest.approx(holm, abs=1e-12)
-    assert multiple.benjamini_hochberg(P_VALUES) == pytest.approx(hochberg, abs=5e-7)
-
-
 @pytest.mark.parametrize(
     ("blocks", "tested", "splits", "paths"),
     [(3, 2, 3, 2), (5, 2, 10, 4), (6, 2, 15, 5), (10, 2, 45, 9), (10, 8, 45, 36)],

@@ -498,19 +498,6 @@ def test_median_is_of_the_means_of_tasks() -> None:
 # Many tests
 
 
-def test_adjusted_values_keep_the_order_given() -> None:
-    shuffled = np.array([0.2, 0.001, 0.04])
-    assert multiple.holm(shuffled) == pytest.approx([0.2, 0.003, 0.08])
-    assert multiple.benjamini_hochberg(shuffled) == pytest.approx([0.2, 0.003, 0.06])
-
-
-@pytest.mark.parametrize("bad", [[-0.1], [1.1], [math.nan], []])
-def test_what_is_no_p_value_is_refused(bad: list[float]) -> None:
-    for adjust in (multiple.holm, multiple.benjamini_hochberg):
-        with pytest.raises(DataError, match="p_values must"):
-            adjust(bad)
-
-
 @pytest.mark.parametrize("prior", [0.0, 1.0])
 def test_prior_that_knows_everything_is_refused(prior: float) -> None:
     with pytest.raises(ConfigError, match="prior"):
