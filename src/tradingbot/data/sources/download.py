@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import polars as pl
+from polars.exceptions import PanicException
 
-from tradingbot.data.atomic import atomic_file, sweep_temporaries
+from tradingbot.data.atomic import atomic_file, file_sha256, sweep_temporaries, write_text
 from tradingbot.data.manifest import Adjustment
 from tradingbot.data.schema import PRICE_COLUMNS, UTC_TIME
 from tradingbot.data.sources.pacing import Clock
@@ -39,6 +40,7 @@ VENDOR_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "vwap": pl.Float64,  # NaN where the vendor has none
 }
 _FETCHED_AT = "fetched_at"
+_SEAL = ".sha256"
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ def _spans(start: date, end: date, days: int) -> Iterator[tuple[date, date]]:
 
 
 class ChunkCache:
-    """Pieces on disk, one Parquet file each, whole or absent.
+    """Pieces on disk, one Parquet file each with its hash beside it, whole or absent.
 
     `identity` holds every setting that changes what a vendor answers; another setting is another
     folder.
@@ -164,9 +166,12 @@ class ChunkCache:
         if not path.is_file():
             return None
         try:
+            seal = path.with_suffix(_SEAL)  # what older versions stored has none
+            if seal.is_file() and seal.read_text("ascii").strip() != file_sha256(path):
+                return None
             rows = pl.read_parquet(path)
             fetched_at = datetime.fromisoformat(pl.read_parquet_metadata(path)[_FETCHED_AT])
-        except (OSError, KeyError, ValueError, pl.exceptions.PolarsError):
+        except (OSError, KeyError, ValueError, pl.exceptions.PolarsError, PanicException):
             return None  # damaged on disk: fetching it again mends it
         is_final = fetched_at >= chunk.until + FINAL_AFTER
         if dict(rows.schema) != VENDOR_COLUMNS or not (is_final or self._is_fresh(fetched_at)):
@@ -178,6 +183,7 @@ class ChunkCache:
         path = self._path(chunk)
         with atomic_file(path) as temporary:
             rows.write_parquet(temporary, metadata={_FETCHED_AT: fetched_at.isoformat()})
+            write_text(path.with_suffix(_SEAL), file_sha256(temporary) + "\n")
         return rows.with_columns(pl.lit(fetched_at).cast(UTC_TIME).alias(_FETCHED_AT))
 
     def _path(self, chunk: DownloadChunk) -> Path:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.download_rig import HandClock
+from fixtures.killed_writes import kill_at_every_write
 from tradingbot.data.sources.download import (
     VENDOR_COLUMNS,
     ChunkCache,
@@ -112,6 +113,42 @@ def test_piece_with_other_columns_is_not_used(tmp_path: Path) -> None:
     cache = ChunkCache(tmp_path, {}, HandClock().clock())
     cache.store(PIECE, ROWS.drop("vwap"), PIECE.until + timedelta(days=3))
     assert cache.load(PIECE) is None
+
+
+def test_piece_with_any_byte_changed_is_fetched_again(tmp_path: Path) -> None:
+    """A flip in a page leaves a readable file with other bars, or makes its reader panic."""
+    cache = ChunkCache(tmp_path, {}, HandClock().clock())
+    fetched_at = PIECE.until + timedelta(days=3)
+    stored = cache.store(PIECE, ROWS, fetched_at)
+    (path,), (seal,) = tmp_path.rglob("*.parquet"), tmp_path.rglob("*.sha256")
+    content = path.read_bytes()
+    for place in range(len(content)):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 16]) + content[place + 1 :])
+        assert cache.load(PIECE) is None, place
+    path.write_bytes(content)
+    for noted in (b"", b"\xff", b"0" * 64):
+        seal.write_bytes(noted)
+        assert cache.load(PIECE) is None
+
+    seal.unlink()  # a piece of an older version
+    found = cache.load(PIECE)
+    assert found is not None
+    assert found.equals(stored)
+
+
+def test_piece_killed_at_any_write_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    (tmp_path / "before").mkdir()
+    old, new = PIECE.until + timedelta(days=3), PIECE.until + timedelta(days=4)
+
+    def store(folder: Path, moment: datetime = new) -> None:
+        ChunkCache(folder, {}, HandClock().clock()).store(PIECE, ROWS, moment)
+
+    store(tmp_path / "before", old)
+    for folder, _ in kill_at_every_write(tmp_path / "before", tmp_path / "killed", store):
+        found = ChunkCache(folder, {}, HandClock().clock()).load(PIECE)
+        assert found is None or found["fetched_at"][0] in (old, new)
+        store(folder)
+        assert not list(folder.rglob(".tmp-*"))
 
 
 @pytest.mark.parametrize("value", ["1.5", True, [1], {}])
