@@ -98,15 +98,20 @@ class BacktestResult:
         return summary_table((self, *self.against))
 
     def plot(self, path: str | Path) -> Path:
-        """Draw equity and drawdown, this policy first; .png, .svg or .html, one file.
+        """Draw equity and drawdown, this policy first; a .png, a .svg, or a page (.html).
 
         Raises:
             ConfigError: If the ending is another.
-            MissingExtraError: If Matplotlib is not installed.
+            MissingExtraError: If what draws is not installed.
         """
         each = (self, *self.against)
-        title = f"{self.policy}, {'synthetic, ' if self.played.synthetic else ''}net of costs"
-        return draw_backtests([one.played for one in each], Path(path), title, self.summary())
+        figures = [one.figures for one in each]
+        return draw_backtests(
+            [one.played for one in each],
+            [one.performance for one in figures],
+            Path(path),
+            figures[0].terms,
+        )
 
     def __repr__(self) -> str:
         word = ", synthetic" if self.played.synthetic else ""

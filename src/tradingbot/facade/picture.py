@@ -1,8 +1,7 @@
-"""The picture of a backtest: equity above, drawdown below, in one file."""
+"""The picture of a backtest: equity above, drawdown below; or a page, in one file."""
 
 from __future__ import annotations
 
-import html
 import io
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,34 +11,44 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.backtest import Backtest
 from tradingbot.evaluation.figures import style
 from tradingbot.evaluation.metrics.returns import drawdown_of
+from tradingbot.evaluation.performance.record import PolicyPerformance
+from tradingbot.evaluation.report.backtest_page import render_backtests
 
 ENDINGS = (".png", ".svg", ".html")
 _COLOURS = (style.BLUE, style.GREY, style.ORANGE, style.GREEN, style.PURPLE, style.RED)
-_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>
-<meta name="color-scheme" content="light dark">
-<style>body{{font:15px system-ui;margin:2rem auto;max-width:60rem}}img{{width:100%}}
-pre{{overflow-x:auto}}</style><h1>{title}</h1><img alt="{title}" src="{picture}"><pre>{table}</pre>
-"""
 
 
-def draw_backtests(played: Sequence[Backtest], path: Path, title: str, table: str) -> Path:
+def draw_backtests(
+    played: Sequence[Backtest], performance: Sequence[PolicyPerformance], path: Path, terms: str
+) -> Path:
     """Draw backtests of the same bars, the first one on top; return the path.
 
     Args:
         played: Of the same bars.
-        path: Ends in .png, .svg or .html.
-        title: Says so if the bars are synthetic.
-        table: Figures in words, below the picture of a page.
+        performance: Figures of each, for a page.
+        path: Ends in .png, .svg (a picture) or .html (a page with figures and trades).
+        terms: Data, costs and delay in words, for a page.
 
     Raises:
         ConfigError: If the path has another ending.
-        MissingExtraError: If Matplotlib is not installed.
+        MissingExtraError: If what draws is not installed.
     """
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise ConfigError(
             f"a picture must end in {', '.join(ENDINGS)}", was=repr(path.name), where=str(path)
         )
+    if ending == ".html":
+        content = render_backtests(played, performance, terms).encode()
+    else:
+        content = _draw(played, ending[1:])
+    with atomic_file(path) as temporary:
+        temporary.write_bytes(content)
+    return path
+
+
+def _draw(played: Sequence[Backtest], kind: str) -> bytes:
+    word = "synthetic, " if any(each.synthetic for each in played) else ""
     figure = style.new_figure(10, 5.2, rows=2)
     upper, lower = figure.axes
     for place, each in reversed(list(enumerate(played))):
@@ -56,16 +65,9 @@ def draw_backtests(played: Sequence[Backtest], path: Path, title: str, table: st
     lower.set_ylabel("drawdown, %", fontsize=8)
     lower.sharex(upper)
     upper.tick_params(labelbottom=False)
-    upper.set_title(title)
+    upper.set_title(f"{played[0].policy}, {word}net of costs")
     handles, labels = upper.get_legend_handles_labels()
     upper.legend(handles[::-1], labels[::-1], fontsize=8, loc="upper left", framealpha=0.85)
     content = io.BytesIO()
-    if ending == ".html":
-        picture = style.as_data_uri(figure)
-        page = _PAGE.format(title=html.escape(title), picture=picture, table=html.escape(table))
-        content.write(page.encode())
-    else:
-        figure.savefig(content, format=ending[1:], dpi=110)
-    with atomic_file(path) as temporary:
-        temporary.write_bytes(content.getvalue())
-    return path
+    figure.savefig(content, format=kind, dpi=110)
+    return content.getvalue()

@@ -232,7 +232,7 @@ def tracking_callbacks(
     return event_callbacks
 
 
-def track_files(run: RunDirectory, config: TrainConfig, *, note: Callable[[str], None]) -> None:
+def log_artifacts(run: RunDirectory, config: TrainConfig, *, note: Callable[[str], None]) -> None:
     """Hand the files of a finished run to MLflow, where a configuration asks for it."""
     if not _wanted(config.tracking.mlflow, "mlflow"):
         return

@@ -23,7 +23,7 @@ from tradingbot.training.session import SessionCallbacks, begin_run, resume_sess
 from tradingbot.training.tracking import (
     MlflowTracker,
     ThreadedCallback,
-    track_files,
+    log_artifacts,
     tracking_callbacks,
 )
 
@@ -159,7 +159,7 @@ def test_run_is_the_same_with_trackers_and_they_have_its_figures(tmp_path: Path)
     callbacks = SessionCallbacks(
         event_callbacks=lambda run, config: tracking_callbacks(run, config, note=said.append),
         interrupted=lambda: next(halfway),
-        finished=lambda run, config: track_files(run, config, note=said.append),
+        finished=lambda run, config: log_artifacts(run, config, note=said.append),
     )
     config = tiny_config(tracking__mlflow="auto", tracking__tensorboard="on")
 

@@ -11,10 +11,17 @@ import typer
 from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
-from tradingbot.app.cli.options import chosen_by, read_options, require_one_market, runs_root
-from tradingbot.app.cli.performance_table import PERFORMANCE_NOTE, print_performance
+from tradingbot.app.cli.options import (
+    chosen_by,
+    read_options,
+    require_one_market,
+    require_picture,
+    runs_root,
+)
+from tradingbot.app.cli.performance_table import print_performance
 from tradingbot.app.console import print_note, progress_bar, show_json
 from tradingbot.domain.errors import ConfigError
+from tradingbot.evaluation.performance.table import PERFORMANCE_NOTE
 
 if TYPE_CHECKING:
     from tradingbot.evaluation import market_rollouts
@@ -70,6 +77,10 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
         list[str] | None, Option("--set", help="PARAMETER=VALUE of a --market.")
     ] = None,
     trades: Annotated[Path | None, Option(help="Write every trade into this CSV file.")] = None,
+    out: Annotated[
+        Path | None,
+        Option(help="Draw equity and drawdown: a .png, a .svg, or a page with trades (.html)."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Backtest runs, rules and strategies of your own: net of costs, with intervals and trades.
@@ -84,6 +95,8 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
 
     Example: [bold]tradingbot backtest my-run --cost-bps 5 --delay 1 --json[/bold]
 
+    Example: [bold]tradingbot backtest macd buy_and_hold --market planted --out page.html[/bold]
+
     Example: [bold]tradingbot backtest sma_cross:fast=10,slow=40 macd --market planted[/bold]
 
     Example: [bold]tradingbot backtest my_strategy --plugin mine.py --dataset us143[/bold]
@@ -93,6 +106,8 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     invocation = invocation_of(context)
     _require_period(part, start, end)
     _require_file(trades)
+    if out is not None:
+        require_picture(out, "--out", (".html", ".png", ".svg"))
     _require_place(invocation, dataset, market, params)
     has_market = dataset is not None or market is not None
     require_known_policies(names, runs_root(invocation), has_market=has_market)
@@ -100,6 +115,7 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     from tradingbot.data.atomic import atomic_file
     from tradingbot.evaluation.pipeline import backtests
     from tradingbot.evaluation.pipeline.test_access import count_test_access
+    from tradingbot.facade.picture import draw_backtests
     from tradingbot.market.costs import cost_profile
 
     terms = backtests.BacktestTerms(
@@ -123,11 +139,16 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
             temporary = stack.enter_context(atomic_file(trades))
             temporary.write_text(backtests.trades_csv(found), encoding="utf-8")
         count_test_access(played.accesses)
+    if out is not None:
+        with chosen_by("--out", out):
+            draw_backtests(found, [each.performance for each in figures], out, figures[0].terms)
     if show_json(as_json, [_flat(each) for each in figures]):
         return
     _print(figures)
     if trades is not None:
         print_note(f"{sum(len(each.trades) for each in found):,} trades: {trades}")
+    if out is not None:
+        print_note(f"drawn: {out}")
 
 
 def _flat(figures: backtests.BacktestFigures) -> dict[str, object]:
@@ -212,11 +233,6 @@ def _print(figures: list[backtests.BacktestFigures]) -> None:
     plugins = sorted({each.plugin for each in figures if each.plugin})
     code = f" Code of plugins: {', '.join(plugins)}." if plugins else ""
     word = "synthetic" if any(each.synthetic for each in figures) else "observed bars"
-    caption = (
-        f"{first.label}; {first.first_day} … {first.last_day}, {first.bars:,} bars × "
-        f"{first.symbols} symbols; "
-        f"{1e4 * first.costs.one_way_frac:.1f} bp of each fill; delay {first.delay_bars}. "
-        f"{PERFORMANCE_NOTE}{code}"
-    )
+    caption = f"{first.terms} {PERFORMANCE_NOTE}{code}"
     policies = [each.performance for each in figures]
     print_performance(f"Backtests ({word}, net of costs)", policies, 10, caption)

@@ -12,9 +12,10 @@ from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import chosen_by, look_up_run, read_options, split_commas
-from tradingbot.app.cli.performance_table import print_performance, write_interval
+from tradingbot.app.cli.performance_table import print_performance
 from tradingbot.app.console import print_json, print_note, print_table, print_text, progress_bar
 from tradingbot.domain.errors import ConfigError
+from tradingbot.evaluation.performance.table import write_interval
 
 if TYPE_CHECKING:
     from tradingbot.evaluation.dossier.dossier import Dossier

@@ -62,15 +62,17 @@ def choose_workspace(invocation: Invocation, settings: PipelineConfig) -> Path:
     return configured
 
 
-def require_picture(path: Path, option: str) -> None:
-    """Refuse a picture's path that is not a PNG file in a folder that exists.
+def require_picture(path: Path, option: str, endings: tuple[str, ...] = (".png",)) -> None:
+    """Refuse a picture's path that has another ending, or lies in a folder that is not there.
 
     Raises:
         ConfigError: Naming the option.
     """
-    if path.suffix.lower() != ".png" or not path.absolute().parent.is_dir():
+    if path.suffix.lower() not in endings or not path.absolute().parent.is_dir():
         raise ConfigError(
-            f"{option} must name a .png file in a folder that exists", was=repr(str(path))
+            f"{option} must name a {' or '.join(endings)} file in a folder that exists",
+            was=repr(str(path)),
+            remedy=f"Write e.g. {option} picture{endings[0]}",
         )
 
 

@@ -1,4 +1,4 @@
-"""Rows of policies for tables on the terminal: the same columns in every command."""
+"""Tables of policies on the terminal."""
 
 from __future__ import annotations
 
@@ -6,35 +6,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tradingbot.app.console import print_table
+from tradingbot.evaluation.performance.table import PERFORMANCE_COLUMNS, performance_row
 
 if TYPE_CHECKING:
     from tradingbot.evaluation.performance.record import PolicyPerformance
-
-PERFORMANCE_COLUMNS = (
-    *("policy", "return", "Sharpe/yr [95 %]", "bp/bar [95 %]", "drawdown"),
-    *("trades", "win rate", "invested", "turnover", "costs"),
-)
-"""What `performance_row` fills; tables with less room take the first few."""
-PERFORMANCE_NOTE = (
-    "All per-symbol accounts together, never rebalanced; bp/bar: their mean. Trades: closed round "
-    "trips. Turnover: per bar, of equity. Costs: of the result before costs."
-)
-
-
-def performance_row(row: PolicyPerformance) -> list[str]:
-    """Lay out one policy under `PERFORMANCE_COLUMNS`."""
-    return [
-        row.policy,
-        f"{row.total_return_frac:+.1%}",
-        write_interval(row.sharpe_annual),
-        write_interval(row.net_bps_per_bar),
-        f"{row.max_drawdown_frac:.1%}",
-        "–" if row.n_trades is None else f"{row.n_trades:,}",
-        _share(row.win_rate_frac, 0),
-        _share(row.exposure_frac, 0),
-        _share(row.turnover_per_bar_frac, 2),
-        _share(row.cost_share_frac, 0),
-    ]
 
 
 def print_performance(
@@ -43,13 +18,3 @@ def print_performance(
     """Print policies side by side, with the first so many columns."""
     rows = [performance_row(each)[:n_columns] for each in policies]
     print_table(title, PERFORMANCE_COLUMNS[:n_columns], rows, caption=caption)
-
-
-def write_interval(interval: tuple[float, float, float]) -> str:
-    """Write an estimate and its ends: `1.85 [-4.12, 7.66]`."""
-    estimate, low, high = interval
-    return f"{estimate:.2f} [{low:.2f}, {high:.2f}]"
-
-
-def _share(number: float, digits: int) -> str:
-    return "–" if number != number else f"{number:.{digits}%}"

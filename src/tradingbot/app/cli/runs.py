@@ -10,8 +10,8 @@ from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.cli.options import look_up_run, runs_root
-from tradingbot.app.cli.performance_table import PERFORMANCE_COLUMNS, performance_row
 from tradingbot.app.console import print_json, print_table, print_text, show_json
+from tradingbot.evaluation.performance.table import PERFORMANCE_COLUMNS, performance_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

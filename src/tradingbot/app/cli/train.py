@@ -18,9 +18,10 @@ from tradingbot.app.cli.options import (
     require_one_market,
     split_commas,
 )
-from tradingbot.app.cli.performance_table import print_performance, write_interval
+from tradingbot.app.cli.performance_table import print_performance
 from tradingbot.app.console import print_note, print_text, progress_bar
 from tradingbot.domain.errors import ConfigError, join_choices
+from tradingbot.evaluation.performance.table import write_interval
 from tradingbot.learning.catalogue import known_learners
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ def _changed_by(options: Options) -> Callable[[TrainConfig], TrainConfig]:
 
 def _listeners(stack: ExitStack, stop: StopRequest, *, as_json: bool) -> SessionCallbacks:
     from tradingbot.training.session import SessionCallbacks
-    from tradingbot.training.tracking import track_files
+    from tradingbot.training.tracking import log_artifacts
 
     bar = ExitStack()
     stack.enter_context(bar)
@@ -193,7 +194,7 @@ def _listeners(stack: ExitStack, stop: StopRequest, *, as_json: bool) -> Session
         note=lambda text: print_note(f"• {text}"),
         preparing=preparing,
         interrupted=stop,
-        finished=lambda run, config: track_files(run, config, note=print_note),
+        finished=lambda run, config: log_artifacts(run, config, note=print_note),
     )
 
 

@@ -113,6 +113,14 @@ class BacktestFigures:
     plugin: str | None = None
     """Plugin that the policy's code is in, with the first digits of its hash."""
 
+    @property
+    def terms(self) -> str:
+        """What the figures hold for, in words."""
+        return (
+            f"{self.label}; {self.bars:,} bars × {self.symbols} symbols; "
+            f"{1e4 * self.costs.one_way_frac:.1f} bp of each fill; delay {self.delay_bars}."
+        )
+
 
 def backtest_named(
     names: Sequence[str],

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
 from tradingbot import __version__
-from tradingbot.domain.denial import ExitReason
-from tradingbot.evaluation.backtest import Backtest, Trades
+from tradingbot.evaluation.backtest import Trades
 from tradingbot.evaluation.market_rollouts import RolloutReport
-from tradingbot.evaluation.metrics.returns import drawdown_of
+from tradingbot.evaluation.report.backtest_page import (
+    days_of,
+    equity_charts,
+    policy_words,
+    trade_rows,
+    trade_table,
+)
 from tradingbot.evaluation.report.blocks import Section
 from tradingbot.evaluation.report.chart import full_chart
 from tradingbot.evaluation.report.page import Page, render_page
@@ -30,25 +34,14 @@ STATISTICS_COLUMNS = (
     *("invested", "trades", "win rate", "costs"),
 )
 _TRADES_SHOWN, _BARS_SHOWN = 4, 350
-_TRADE_COLUMNS = (
-    *("policy", "symbol", "entry time, UTC", "exit time, UTC", "bars", "units"),
-    *("entry", "exit", "fees", "P&L", "ended by"),
-)
 _PREFERRED = ("AAPL", "SPY")
-_STYLES = {
-    "buy_and_hold": "held",
-    "expert": "agents",
-    "random": "index",
-    "oracle": "oracle",
-    "omniscient": "oracle",
-}
 
 
 def statistics_rows(report: RolloutReport) -> list[list[str]]:
     """Lay the figures out under `STATISTICS_COLUMNS`."""
     return [
         [
-            _name(each.policy),
+            policy_words(each.policy),
             f"{each.total_return_frac:+.1%}",
             _interval(each.sharpe_annual, digits=1),
             f"{each.max_drawdown_frac:.1%}",
@@ -66,10 +59,10 @@ def reward_rows(report: RolloutReport) -> tuple[list[str], list[list[str]]]:
     """Lay out the reward of a sleeve per 1,000 bars: columns, and a row per policy."""
     rollout, terms = report.rollout, _reward_terms(report.rollout)
     rows = [
-        [_name(policy), *(f"{value:+.2f}" for value in (each.sum(), *each))]
+        [policy_words(policy), *(f"{value:+.2f}" for value in (each.sum(), *each))]
         for policy, each in zip(rollout.policies, terms.T, strict=True)
     ]
-    return ["policy", "reward", *map(_name, rollout.reward_names)], rows
+    return ["policy", "reward", *map(policy_words, rollout.reward_names)], rows
 
 
 def describe(report: RolloutReport) -> str:
@@ -122,24 +115,15 @@ def _performance_section(report: RolloutReport) -> Section:
         "result before costs."
     )
     table = table_of(STATISTICS_COLUMNS, statistics_rows(report), caption, words=("policy",))
-    draw = partial(_over_time, rollout, "equity, 1 at the start", falls=False)
-    pointer = "Rest the pointer on a day to read its figures."
-    worth = full_chart("Equity of all accounts together, 1 at the start", draw, pointer)
-    draw = partial(_over_time, rollout, "fall from the peak", falls=True)
-    falls = full_chart("Drawdown", draw, "How far below their highest worth.")
-    return Section("performance", "Performance", finding, [table, worth, falls])
+    charts = equity_charts(rollout.backtests, "expert")
+    return Section("performance", "Performance", finding, [table, *charts])
 
 
 def _trades_section(rollout: PolicyRollout) -> Section:
     symbol = _shown_symbol(rollout)
     name, trades = rollout.symbols[symbol], rollout.trades
-    table = table_of(
-        _TRADE_COLUMNS,
-        _trade_rows(rollout, symbol),
-        "Money in account currency. The last trades of each policy.",
-        words=(*_TRADE_COLUMNS[:4], _TRADE_COLUMNS[-1]),
-        folded_under=f"The last trades in {name}, of {len(trades):,} in all",
-    )
+    rows = [row for each in rollout.backtests for row in trade_rows(each, symbol, _TRADES_SHOWN)]
+    table = trade_table(rows, f"The last trades in {name}, of {len(trades):,} in all")
     price = full_chart(f"{name}, last bars", partial(_price, rollout, symbol))
     caption = "Blue: profitable trades, orange: losing ones."
     held = full_chart(f"When each policy held {name}", partial(_held, rollout, symbol), caption)
@@ -150,7 +134,7 @@ def _trades_section(rollout: PolicyRollout) -> Section:
 def _reward_section(report: RolloutReport) -> Section:
     rollout, terms = report.rollout, _reward_terms(report.rollout)
     columns, rows = reward_rows(report)
-    names, policies = map(_name, rollout.reward_names), map(_name, rollout.policies)
+    names, policies = map(policy_words, rollout.reward_names), map(policy_words, rollout.policies)
     cells = HeatMap(terms.T.tolist(), tuple(policies), tuple(names), row_words="policy")
     caption = "Weighted reward per 1,000 bars, mean of the accounts."
     chart = full_chart(f"Reward {report.reward!r} by term", partial(heat_map, cells), caption)
@@ -160,27 +144,19 @@ def _reward_section(report: RolloutReport) -> Section:
     return Section("reward", "Reward", finding, [chart, table])
 
 
-def _over_time(rollout: PolicyRollout, words: str, *, width: float, falls: bool) -> Drawing:
-    axis = Axis(words, unit="percent" if falls else "number", holds=(0.0,) if falls else (1.0,))
-    lines = []
-    for each in rollout.backtests:
-        ys = -drawdown_of(each.portfolio) if falls else each.portfolio
-        style = _STYLES.get(each.policy, "other")
-        lines.append(LineSeries(_name(each.policy), tuple(ys.tolist()), style))
-    return time_chart(_days(rollout), lines, axis, width=width, height=260 if falls else 320)
-
-
 def _price(rollout: PolicyRollout, symbol: int, *, width: float) -> Drawing:
     closes = rollout.closes[-_BARS_SHOWN:, symbol]
     line = LineSeries("close", tuple(closes.tolist()), "held", is_named=False)
-    return time_chart(_days(rollout)[-_BARS_SHOWN:], [line], Axis("close"), width=width, height=220)
+    return time_chart(
+        days_of(rollout.backtests[0])[-_BARS_SHOWN:], [line], Axis("close"), width=width, height=220
+    )
 
 
 def _held(rollout: PolicyRollout, symbol: int, *, width: float) -> Drawing:
-    days = _days(rollout)[-_BARS_SHOWN:]
+    days = days_of(rollout.backtests[0])[-_BARS_SHOWN:]
     first = len(rollout.closed_at) - len(days)
     rows = [
-        (_name(each.policy), _spells(each.trades, rollout.closed_at, symbol, first))
+        (policy_words(each.policy), _spells(each.trades, rollout.closed_at, symbol, first))
         for each in rollout.backtests
     ]
     return spell_chart(days, rows, width=width)
@@ -202,14 +178,6 @@ def _reward_terms(rollout: PolicyRollout) -> np.ndarray:
     return terms
 
 
-def _days(rollout: PolicyRollout) -> tuple[str, ...]:
-    return tuple(str(day) for day in rollout.backtests[0].days())
-
-
-def _name(name: str) -> str:
-    return name.replace("_", " ")
-
-
 def _interval(interval: Interval, *, digits: int) -> str:
     middle, low, high = (f"{number:.{digits}f}" for number in interval)
     return f"{middle} [{low}, {high}]"
@@ -218,35 +186,3 @@ def _interval(interval: Interval, *, digits: int) -> str:
 def _shown_symbol(rollout: PolicyRollout) -> int:
     known = [rollout.symbols.index(name) for name in _PREFERRED if name in rollout.symbols]
     return known[0] if known else 0
-
-
-def _trade_rows(rollout: PolicyRollout, symbol: int) -> list[Sequence[str | float]]:
-    rows: list[Sequence[str | float]] = []
-    for each in rollout.backtests:
-        mine = np.flatnonzero(each.trades.symbol == symbol)
-        rows += [_trade_row(each, int(at)) for at in mine[-_TRADES_SHOWN:]]
-    return rows
-
-
-def _trade_row(played: Backtest, at: int) -> list[str]:
-    trades = played.trades
-    amounts = (trades.units, trades.entry_price, trades.exit_price, trades.commission_ccy)
-    return [
-        _name(played.policy),
-        played.symbols[trades.symbol[at]],
-        *(_minute(stamps[at]) for stamps in (trades.entered_at, trades.exited_at)),
-        f"{trades.bars[at]:,}",
-        *(f"{amount[at]:,.2f}" for amount in amounts),
-        f"{trades.pnl_ccy[at]:+,.2f}",
-        _ending(bool(trades.is_open[at]), int(trades.reason[at])),
-    ]
-
-
-def _minute(stamp: np.int64) -> str:
-    return str(stamp.astype("datetime64[us]"))[:16].replace("T", " ")
-
-
-def _ending(is_open: bool, reason: int) -> str:
-    if is_open:
-        return "still open"
-    return ExitReason(reason).name.lower().replace("_", " ") if reason else "policy"

@@ -75,10 +75,18 @@ def test_costs_and_delay_move_the_figures(call, trained: Path) -> None:
     assert late["total_return_frac"] != usual["total_return_frac"]
 
 
-def test_rules_alone_trade_a_market(call) -> None:
-    answer = call("backtest", "sma_cross", "flat", *PLANTED)
+def test_rules_alone_trade_a_market_and_are_drawn(call, tmp_path: Path) -> None:
+    page, picture = tmp_path / "page.html", tmp_path / "picture.png"
+
+    answer = call("backtest", "sma_cross", "flat", *PLANTED, "--out", str(page))
 
     assert answer.code == 0
+    assert f"drawn: {page}" in answer.err.replace("\n", "")
+    html = page.read_text(encoding="utf-8")
+    for shown in ("sma cross, flat, 2025-07", "synthetic data", "Drawdown", "The last 20 trades"):
+        assert shown in html
+    assert call("backtest", "macd", *PLANTED, "--out", str(picture)).code == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
     said = " ".join(answer.out.split())
     assert "synthetic market 'planted', seed 5" in said
     assert "1.2 bp of each fill; delay 0" in said
@@ -110,6 +118,7 @@ def test_rules_alone_trade_the_part_that_is_asked_for(call) -> None:
         (("macd", "--market", "planted", "--from", "2031-01-01"), "must hold a bar"),
         (("macd", *PLANTED[:2], "--part", "all"), "--part must be train, validation or test"),
         (("macd", *PLANTED, "--trades", "/no/such/folder/t.csv"), "folder that exists"),
+        (("macd", *PLANTED, "--out", "x.pdf"), "--out must name a .html or .png or .svg file"),
         (("macd", "--set", "kappa=1"), "--set must come with --market"),
     ],
 )

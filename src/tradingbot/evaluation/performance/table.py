@@ -1,0 +1,44 @@
+"""Rows of policies for tables: the same columns on the terminal and on pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # commands know the columns before anything heavy is imported
+    from tradingbot.evaluation.performance.record import PolicyPerformance
+
+PERFORMANCE_COLUMNS = (
+    *("policy", "return", "Sharpe/yr [95 %]", "bp/bar [95 %]", "drawdown"),
+    *("trades", "win rate", "invested", "turnover", "costs"),
+)
+"""What `performance_row` fills; tables with less room take the first few."""
+PERFORMANCE_NOTE = (
+    "All per-symbol accounts together, never rebalanced; bp/bar: their mean. Trades: closed round "
+    "trips. Turnover: per bar, of equity. Costs: of the result before costs."
+)
+
+
+def performance_row(row: PolicyPerformance) -> list[str]:
+    """Lay out one policy under `PERFORMANCE_COLUMNS`."""
+    return [
+        row.policy,
+        f"{row.total_return_frac:+.1%}",
+        write_interval(row.sharpe_annual),
+        write_interval(row.net_bps_per_bar),
+        f"{row.max_drawdown_frac:.1%}",
+        "–" if row.n_trades is None else f"{row.n_trades:,}",
+        _share(row.win_rate_frac, 0),
+        _share(row.exposure_frac, 0),
+        _share(row.turnover_per_bar_frac, 2),
+        _share(row.cost_share_frac, 0),
+    ]
+
+
+def write_interval(interval: tuple[float, float, float]) -> str:
+    """Write an estimate and its ends: `1.85 [-4.12, 7.66]`."""
+    estimate, low, high = interval
+    return f"{estimate:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def _share(number: float, digits: int) -> str:
+    return "–" if number != number else f"{number:.{digits}%}"

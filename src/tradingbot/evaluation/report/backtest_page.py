@@ -1,0 +1,162 @@
+"""Backtests of the same bars as a page: figures, equity, drawdown, the last trades."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from tradingbot import __version__
+from tradingbot.domain.denial import ExitReason
+from tradingbot.evaluation.backtest import Backtest
+from tradingbot.evaluation.metrics.returns import drawdown_of
+from tradingbot.evaluation.performance.record import PolicyPerformance
+from tradingbot.evaluation.performance.table import (
+    PERFORMANCE_COLUMNS,
+    PERFORMANCE_NOTE,
+    performance_row,
+)
+from tradingbot.evaluation.report.blocks import Block, Section
+from tradingbot.evaluation.report.chart import full_chart
+from tradingbot.evaluation.report.page import Page, render_page
+from tradingbot.evaluation.report.svg.drawing import Drawing
+from tradingbot.evaluation.report.svg.lines import LineSeries, time_chart
+from tradingbot.evaluation.report.svg.scale import Axis
+from tradingbot.evaluation.report.table import Table, table_of
+
+TRADE_COLUMNS = (
+    *("policy", "symbol", "entry time, UTC", "exit time, UTC", "bars", "units"),
+    *("entry", "exit", "fees", "P&L", "ended by"),
+)
+_TRADES_SHOWN = 20
+_STYLES = {
+    "buy_and_hold": "held",
+    "random": "index",
+    "oracle": "oracle",
+    "omniscient": "oracle",
+}
+
+
+def render_backtests(
+    played: Sequence[Backtest], performance: Sequence[PolicyPerformance], terms: str
+) -> str:
+    """Render a page about backtests of the same bars, the first one in its headline.
+
+    Args:
+        played: Policies over the period.
+        performance: Figures of each.
+        terms: Data, costs and delay in words.
+    """
+    first, synthetic = played[0], any(each.synthetic for each in played)
+    warning = (
+        "Synthetic bars: nothing here was earned on a real market. Data:"
+        if synthetic
+        else "Observed bars, simulated trading; past prices promise nothing. Data:"
+    )
+    trades = sum(len(each.trades) for each in played)
+    table = trade_table(
+        [
+            _trade_row(each, at)
+            for each in played
+            for at in range(len(each.trades))[-_TRADES_SHOWN:]
+        ],
+        f"The last {_TRADES_SHOWN} trades of each policy, of {trades:,} in all",
+    )
+    rows = [[policy_words(each.policy), *performance_row(each)[1:]] for each in performance]
+    figures = table_of(PERFORMANCE_COLUMNS, rows, PERFORMANCE_NOTE, words=("policy",))
+    sections = [
+        Section(
+            "performance",
+            "Performance",
+            "Net of costs; decisions at the close are filled at the next open.",
+            [figures, *equity_charts(played, first.policy)],
+        ),
+        Section("trades", "Trades", f"{trades:,} trades in all, rebuilt from fills.", [table]),
+    ]
+    names = ", ".join(policy_words(each.policy) for each in played)
+    return render_page(
+        Page(
+            title=f"Backtest of {policy_words(first.policy)}",
+            top="Overview",
+            kicker=("Backtest on", first.label, f" · {len(first.symbols)} symbols"),
+            headline=f"{names}, {first.first_day} … {first.last_day}",
+            is_synthetic=synthetic,
+            scope=f"{warning} {terms}",
+            sections=sections,
+            footer=f"tradingbot {__version__}",
+        )
+    )
+
+
+def equity_charts(played: Sequence[Backtest], main: str) -> list[Block]:
+    """Draw equity and drawdown of all accounts together; `main` is the policy that stands out."""
+    pointer = "Rest the pointer on a day to read its figures."
+    draw = partial(_over_time, played, main, "equity, 1 at the start", falls=False)
+    equity = full_chart("Equity of all accounts together, 1 at the start", draw, pointer)
+    draw = partial(_over_time, played, main, "fall from the peak", falls=True)
+    return [equity, full_chart("Drawdown", draw, "How far below their highest equity.")]
+
+
+def trade_table(rows: Sequence[Sequence[str | float]], line: str) -> Table:
+    """Lay out trades under `TRADE_COLUMNS`, folded under a line."""
+    return table_of(
+        TRADE_COLUMNS,
+        rows,
+        "Money in account currency.",
+        words=(*TRADE_COLUMNS[:4], TRADE_COLUMNS[-1]),
+        folded_under=line,
+    )
+
+
+def trade_rows(played: Backtest, symbol: int, most: int) -> list[Sequence[str | float]]:
+    """Lay out the last trades of a policy in a symbol."""
+    mine = np.flatnonzero(played.trades.symbol == symbol)
+    return [_trade_row(played, int(at)) for at in mine[-most:]]
+
+
+def policy_words(name: str) -> str:
+    """Write a policy's name with blanks; its parameters as they are."""
+    name, colon, parameters = name.partition(":")
+    return name.replace("_", " ") + colon + parameters
+
+
+def days_of(played: Backtest) -> tuple[str, ...]:
+    """Return the day of every bar."""
+    return tuple(str(day) for day in played.days())
+
+
+def _over_time(
+    played: Sequence[Backtest], main: str, words: str, *, width: float, falls: bool
+) -> Drawing:
+    axis = Axis(words, unit="percent" if falls else "number", holds=(0.0,) if falls else (1.0,))
+    lines = []
+    for each in played:
+        ys = -drawdown_of(each.portfolio) if falls else each.portfolio
+        style = "agents" if each.policy == main else _STYLES.get(each.policy, "other")
+        lines.append(LineSeries(policy_words(each.policy), tuple(ys.tolist()), style))
+    return time_chart(days_of(played[0]), lines, axis, width=width, height=260 if falls else 320)
+
+
+def _trade_row(played: Backtest, at: int) -> list[str | float]:
+    trades = played.trades
+    amounts = (trades.units, trades.entry_price, trades.exit_price, trades.commission_ccy)
+    return [
+        policy_words(played.policy),
+        played.symbols[trades.symbol[at]],
+        *(_minute(stamps[at]) for stamps in (trades.entered_at, trades.exited_at)),
+        f"{trades.bars[at]:,}",
+        *(f"{amount[at]:,.2f}" for amount in amounts),
+        f"{trades.pnl_ccy[at]:+,.2f}",
+        _ending(bool(trades.is_open[at]), int(trades.reason[at])),
+    ]
+
+
+def _minute(stamp: np.int64) -> str:
+    return str(stamp.astype("datetime64[us]"))[:16].replace("T", " ")
+
+
+def _ending(is_open: bool, reason: int) -> str:
+    if is_open:
+        return "still open"
+    return ExitReason(reason).name.lower().replace("_", " ") if reason else "policy"
