@@ -44,7 +44,8 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
         Option(
             "--analyses",
             "--pieces",
-            help="Only these beside the required ones, e.g. walk_forward,seeds.",
+            help="These, the required ones, and what was made before under the same settings; "
+            "e.g. walk_forward,seeds.",
         ),
     ] = None,
     gates: Annotated[
@@ -82,12 +83,15 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.evaluation.pipeline.analysis_names import REQUIRED
     from tradingbot.evaluation.pipeline.config import load_evaluate_config
-    from tradingbot.evaluation.pipeline.session import EvaluationRequest, evaluate_run
+    from tradingbot.evaluation.pipeline.session import EvaluationRequest, evaluate_run, with_stored
 
-    overrides = options | ({} if named is None else {"analyses": list(named)})
+    config = load_evaluate_config(preset, options | ({"analyses": named} if named else {}))
+    if named:
+        config = with_stored(reference, invocation.workspace, config)
+        analyses = ",".join(config.analyses)
     request = EvaluationRequest(
         run=reference,
-        config=load_evaluate_config(preset, overrides),
+        config=config,
         gates=gates,
         must_have=tuple(name for name in named or () if name not in REQUIRED),
         command=_command(reference, preset, settings, analyses, gates, invocation.plugins),

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradingbot.data.sources.source import Progress, ignore_progress
-from tradingbot.domain.errors import DataError, MissingExtraError
+from tradingbot.domain.errors import ConfigError, DataError, MissingExtraError
 from tradingbot.evaluation.analyses.analysis import Analysis, AnalysisInputs
+from tradingbot.evaluation.pipeline.analysis_names import OPTIONAL
 from tradingbot.evaluation.pipeline.config import EvaluateConfig
 from tradingbot.evaluation.pipeline.store import AnalysisStore, StoredAnalysis, key_of
 from tradingbot.executors.executor import Executor, InlineExecutor, Work, WorkItem
@@ -146,6 +147,17 @@ def open_context(job: EvaluationJob) -> EvaluationContext:
         store=AnalysisStore(job.folder, receipts_of(subject.run, job.workspace)),
         identity=run_identity(subject),
     )
+
+
+def stored_names(job: EvaluationJob) -> tuple[str, ...]:
+    """Return the optional analyses that were made before under the same settings."""
+    try:
+        context = open_context(replace(job, config=replace(job.config, analyses=OPTIONAL)))
+    except ConfigError:  # settings of an analysis that was not asked for do not fit the run
+        return ()
+    made = _StoredResults(context)
+    made.take_from_store()
+    return tuple(name for name in OPTIONAL if name in made.stored)
 
 
 def run_analyses(

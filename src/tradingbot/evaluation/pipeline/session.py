@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.gates_file import foreign_source, load_gates
 from tradingbot.evaluation.gates.memo import write_memo
 from tradingbot.evaluation.gates.result import Memo
+from tradingbot.evaluation.pipeline.analysis_names import OPTIONAL
 from tradingbot.evaluation.pipeline.assembly import assemble_dossier
 from tradingbot.evaluation.pipeline.config import EvaluateConfig
 from tradingbot.evaluation.pipeline.engine import (
@@ -21,6 +22,7 @@ from tradingbot.evaluation.pipeline.engine import (
     impossible,
     open_context,
     run_analyses,
+    stored_names,
 )
 from tradingbot.evaluation.pipeline.store import StoredAnalysis
 from tradingbot.evaluation.pipeline.stored_dossier import (
@@ -30,7 +32,7 @@ from tradingbot.evaluation.pipeline.stored_dossier import (
     store_page,
 )
 from tradingbot.evaluation.tables import write_tables
-from tradingbot.runs import find_run
+from tradingbot.runs import RunDirectory, find_run
 from tradingbot.runs.lock import hold_lock
 from tradingbot.runs.requirement import installed_version
 from tradingbot.training.session import RUNS_FOLDER
@@ -100,8 +102,7 @@ def evaluate_run(
     if installed_version(_PAGE_PACKAGE) is None:
         raise MissingExtraError("plot", package=_PAGE_PACKAGE)
     run = find_run(workspace / RUNS_FOLDER, request.run)
-    own = run.path / EVALUATION_FOLDER
-    job = EvaluationJob(str(run.path), workspace, request.config, own / ANALYSES_FOLDER)
+    own, job = run.path / EVALUATION_FOLDER, _job_of(run, workspace, request.config)
     context = open_context(job)
     context.require_possible(request.must_have)
     folder = request.out or own
@@ -126,6 +127,18 @@ def evaluate_run(
         if folder.resolve() == own.resolve():  # what `tradingbot gates` will read
             note_dossier(folder / DOSSIER_FILE, run, workspace, at=datetime.now(UTC))
         return Evaluation(dossier, memo, folder, store_page(folder, dossier, memo))
+
+
+def with_stored(run: str, workspace: Path, config: EvaluateConfig) -> EvaluateConfig:
+    """Return an evaluation that keeps what the run's earlier ones made under the same settings."""
+    stored = stored_names(_job_of(find_run(workspace / RUNS_FOLDER, run), workspace, config))
+    names = tuple(name for name in OPTIONAL if name in {*config.analyses, *stored})
+    return replace(config, analyses=names)
+
+
+def _job_of(run: RunDirectory, workspace: Path, config: EvaluateConfig) -> EvaluationJob:
+    folder = run.path / EVALUATION_FOLDER / ANALYSES_FOLDER
+    return EvaluationJob(str(run.path), workspace, config, folder)
 
 
 def _count(context: EvaluationContext, workspace: Path) -> None:

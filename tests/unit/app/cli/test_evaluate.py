@@ -16,6 +16,7 @@ import pytest
 from fixtures.tiny_evaluation import make_run, tiny_evaluation_arguments
 from tradingbot.app.cli.application import run
 from tradingbot.evaluation.analyses import evaluated_run as subject_module
+from tradingbot.evaluation.pipeline.analysis_names import OPTIONAL
 from tradingbot.evaluation.pipeline.stored_dossier import read_dossier
 from tradingbot.runs import RunDirectory
 from tradingbot.runs.ledger import Entry, Kind, Ledger
@@ -82,6 +83,24 @@ def test_second_evaluation_makes_nothing_again_and_says_the_verdict_first(
     said = capsys.readouterr()
     assert said.out.startswith(("NO-GO", "CONDITIONAL"))
     assert f"Report: {folder / 'report.html'}" in said.out
+
+
+def test_analyses_asked_for_one_by_one_keep_what_was_made_before(
+    evaluated: Path, tmp_path: Path
+) -> None:
+    workspace = Path(shutil.copytree(evaluated, tmp_path / "copy"))
+
+    def made_with(*options: str) -> tuple[set[str], str]:
+        assert evaluate(workspace, "tiny", "--jobs", "1", *options) == 0
+        dossier = read_dossier(workspace / "runs" / "tiny")
+        return {*OPTIONAL} - {*dict(dossier.left_out)}, dossier.header.command
+
+    assert made_with("--analyses", "regimes")[0] == {"regimes"}
+    both, command = made_with("--analyses", "ensemble")
+    assert both == {"regimes", "ensemble"}
+    assert "--analyses regimes,ensemble" in command
+    other = ("--set", "regimes.trend_bars=30")
+    assert made_with("--analyses", "ensemble", *other)[0] == {"ensemble"}
 
 
 def test_json_is_one_document_and_out_takes_the_results(
