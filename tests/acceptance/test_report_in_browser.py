@@ -94,6 +94,28 @@ def test_tables_fit_beside_the_contents(
     assert cut == []
 
 
+OVERPRINTED = """(() => { const found = [];
+for (const drawing of document.querySelectorAll('svg')) {
+  const boxes = [...drawing.querySelectorAll('text')].filter(one => one.textContent.trim())
+    .map(one => [one.textContent, one.getBoundingClientRect()]).filter(([, box]) => box.width > 0);
+  boxes.forEach(([name, a], index) => { for (const [other, b] of boxes.slice(index + 1)) {
+    const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+    const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+    if (wide > 1 && high > 3) found.push(`${name} and ${other}`);
+  } });
+} return found; })()"""
+"""Labels of drawings that overprint each other; boxes of text are 3 px taller than its ink."""
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+@pytest.mark.parametrize("name", ["full", "large"])
+def test_no_label_overprints_another(browser: Browser, pages: Pages, name: str, width: int) -> None:
+    browser.open(getattr(pages, name), width=width)
+
+    assert browser.evaluate(OVERPRINTED) == []
+    assert browser.evaluate("document.documentElement.scrollHeight") < 20_000
+
+
 def test_page_shows_verdict_and_key_numbers(browser: Browser, pages: Pages) -> None:
     browser.open(pages.full)
     banner = browser.evaluate("document.querySelector('#verdict').innerText").replace("\u202f", " ")

@@ -96,14 +96,8 @@ def print_table(
         _needed_width([name, *(row[index][0] for row in body)], whole=name in unbroken)
         for index, name in enumerate(columns)
     ]
-    groups = _column_groups(widths, screen.width)
-    for number, group in enumerate(groups):
-        is_last = number == len(groups) - 1
-        table = Table(
-            title=None if number else Text(title),
-            title_justify="left",
-            caption=Text(caption) if caption and is_last else None,
-        )
+    for number, group in enumerate(_column_groups(widths, screen.width)):
+        table = Table(title=None if number else Text(title), title_justify="left")
         for index in group:
             numeric = bool(body) and all(row[index][1] for row in body)
             table.add_column(
@@ -115,6 +109,8 @@ def print_table(
         for row in body:
             table.add_row(*(Text(row[index][0]) for index in group))
         screen.print(table)
+    if caption:
+        screen.print(Text(caption, style="dim italic"))
 
 
 def _needed_width(texts: Sequence[str], *, whole: bool) -> int:
@@ -204,12 +200,12 @@ class _TimeLeft:
         self._start: tuple[float, int] | None = None
 
     def words(self, finished: int, total: int) -> str:
-        """Return `about 3 min left`; nothing before something was finished."""
+        """Return `about 3 min left`; nothing before an eighth was finished."""
         if self._start is None:
             self._start = (time.monotonic(), finished)
         began, before = self._start
-        if finished <= before or finished >= total:
-            return ""
+        if finished - before < max(1, total // 8) or finished >= total:
+            return ""  # a few first steps say little of the others
         left = (time.monotonic() - began) / (finished - before) * (total - finished)
         return f"about {left:.0f} s left" if left < 90.0 else f"about {left / 60.0:.0f} min left"
 

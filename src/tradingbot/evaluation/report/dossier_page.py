@@ -74,7 +74,7 @@ def render_dossier(dossier: Dossier, memo: Memo) -> str:
         notices=_notices(memo, is_idle=is_idle),
         key_figures=_idle_figures(dossier) if is_idle else _key_figures(dossier),
         lists=(
-            PointList(f"Reasons for {memo.verdict}", memo.reasons, "None were given."),
+            PointList("Reasons for the verdict", memo.reasons, "None were given."),
             PointList("Weaknesses of the strategy", memo.counter_evidence, against),
             PointList("What would change the verdict", memo.would_change, "Nothing that is known."),
         ),
