@@ -76,6 +76,46 @@ def ingest(
     return Ingested(dataset, screening.findings)
 
 
+def join_covariates(
+    dataset: Dataset, covariates: pl.DataFrame, store: BarStore, *, name: str
+) -> Dataset:
+    """Store the bars of a dataset again, with covariates beside them: as if imported together.
+
+    Args:
+        dataset: Stays as it is.
+        covariates: Frame in the covariate schema, e.g. sentiment.
+        store: Where the new dataset goes.
+        name: What it will be called; may be the name of the old one.
+
+    Raises:
+        DataError: If the dataset has a covariate of that name, or none of the symbols.
+    """
+    require_name(name)
+    there, new = dataset.load_covariates(), covariates["name"].unique()
+    again = sorted({*there["name"].unique()} & {*new})
+    if again:
+        raise DataError(
+            "a covariate must be joined once",
+            was=f"{again[0]}, which is there",
+            where=name,
+            remedy="Join it to a dataset without it",
+        )
+    if not {*covariates["symbol"].unique()} & {*dataset.manifest.symbols}:
+        raise DataError(
+            "covariates must be about symbols of the dataset",
+            was=", ".join(sorted(covariates["symbol"].unique())[:_NAMED]),
+            where=name,
+            remedy="Name symbols as the dataset does; data show lists them",
+        )
+    return store.save(
+        dataset.load_bars(),
+        dataset.manifest.provenance,
+        name=name,
+        covariates=pl.concat([there, covariates]).sort(COVARIATE_KEY),
+        quarantine=dataset.load_quarantine(),
+    )
+
+
 def _reasons(findings: Sequence[Finding]) -> str | None:
     """Each reason once, with its rows over all symbols, the most frequent first."""
     counts: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""`tradingbot data import | generate | download`: bars on their way into the store."""
+"""`tradingbot data import | generate | download | join`: bars on their way into the store."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ import typer
 from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
-from tradingbot.app.cli.options import read_options, read_pairs
+from tradingbot.app.cli.options import DatasetArgument, read_options, read_pairs
 from tradingbot.app.console import print_note, print_table, progress_bar, show_json
 from tradingbot.domain.errors import require_known
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from tradingbot.data.ingest import Ingested
     from tradingbot.data.quality.check import Finding
     from tradingbot.data.sources.source import BarSource
     from tradingbot.domain.universe import Universe
@@ -23,6 +26,14 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 _ADJUSTMENTS = ("none", "split", "split_dividend")
+SentimentRange = Annotated[
+    tuple[float, float], Option("--sentiment-range", help="Scores that mean worst and best.")
+]
+SentimentColumn = Annotated[str, Option("--sentiment-column", help="Column of the score.")]
+SentimentDelay = Annotated[
+    str | None,
+    Option("--sentiment-delay", help="How long after its stamp a score was known, e.g. 1d."),
+]
 NameOption = Annotated[str, Option("--name", help="What to call the dataset from now on.")]
 UniverseOption = Annotated[
     str | None,
@@ -69,13 +80,9 @@ def import_files(  # noqa: PLR0913 - one option for each way in which vendors' f
     sentiment: Annotated[
         Path | None, Option(help="File of sentiment scores to store beside the bars.")
     ] = None,
-    sentiment_range: Annotated[
-        tuple[float, float], Option(help="Scores that mean worst and best.")
-    ] = (-1.0, 1.0),
-    sentiment_column: Annotated[str, Option(help="Column of the score.")] = "sentiment",
-    sentiment_delay: Annotated[
-        str | None, Option(help="How long after its stamp a score was known, e.g. 1d.")
-    ] = None,
+    sentiment_range: SentimentRange = (-1.0, 1.0),
+    sentiment_column: SentimentColumn = "sentiment",
+    sentiment_delay: SentimentDelay = None,
     as_json: JsonOption = False,
 ) -> None:
     """Import bars from Parquet or CSV files; bad rows go to quarantine with a reason.
@@ -86,8 +93,7 @@ def import_files(  # noqa: PLR0913 - one option for each way in which vendors' f
     --stamps close --map volume=vol[/bold]
     """
     from tradingbot.data.sources.files import FileImport, FileSource
-    from tradingbot.data.sources.sentiment import read_sentiment
-    from tradingbot.domain.timeframe import BarGrid, Timeframe
+    from tradingbot.domain.timeframe import BarGrid
 
     members = _load_universe(universe)
     config = FileImport(
@@ -104,13 +110,48 @@ def import_files(  # noqa: PLR0913 - one option for each way in which vendors' f
         delimiter=delimiter,
         sort=sort,
     )
-    low, high = sentiment_range
-    delay = Timeframe.parse(sentiment_delay).duration if sentiment_delay else None
     scores = None
     if sentiment:
-        scores = read_sentiment(sentiment, column=sentiment_column, low=low, high=high, delay=delay)
+        scores = _read_scores(sentiment, sentiment_column, sentiment_range, sentiment_delay)
     options = {"universe": members, "strict": strict, "extra_covariates": scores}
     _store(invocation_of(context), FileSource(config), name, as_json=as_json, **options)
+
+
+@app.command("join")
+def join_sentiment(  # noqa: PLR0913 - one option for each way in which files of scores differ
+    context: typer.Context,
+    dataset: DatasetArgument,
+    name: NameOption,
+    sentiment: Annotated[Path, Option(help="File of sentiment scores.")],
+    sentiment_range: SentimentRange = (-1.0, 1.0),
+    sentiment_column: SentimentColumn = "sentiment",
+    sentiment_delay: SentimentDelay = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Join sentiment scores to a stored dataset, whatever its source; the old one stays.
+
+    Example: [bold]tradingbot data join us143 --sentiment scores.parquet --name us143-scored[/bold]
+    """
+    from tradingbot.data.ingest import Ingested, join_covariates
+    from tradingbot.data.store import BarStore
+
+    invocation = invocation_of(context)
+    store = BarStore(invocation.workspace)
+    opened = store.open(dataset)
+    scores = _read_scores(sentiment, sentiment_column, sentiment_range, sentiment_delay)
+    joined = join_covariates(opened, scores, store, name=name)
+    _show_stored(invocation, Ingested(joined, ()), name, as_json=as_json)
+
+
+def _read_scores(
+    file: Path, column: str, between: tuple[float, float], delay: str | None
+) -> pl.DataFrame:
+    from tradingbot.data.sources.sentiment import read_sentiment
+    from tradingbot.domain.timeframe import Timeframe
+
+    low, high = between
+    known_after = Timeframe.parse(delay).duration if delay else None
+    return read_sentiment(file, column=column, low=low, high=high, delay=known_after)
 
 
 @app.command("generate")
@@ -195,12 +236,17 @@ def _store(
 ) -> None:
     """Ingest what a source delivers and say what was stored; options are those of `ingest`."""
     from tradingbot.data.ingest import ingest
-    from tradingbot.data.sources.vendor_source import SYMBOLS_WITHOUT_BARS
     from tradingbot.data.store import BarStore
 
     with progress_bar("bars") as progress:
         store = BarStore(invocation.workspace)
         ingested = ingest(source, store, name=name, progress=progress, **options)
+    _show_stored(invocation, ingested, name, as_json=as_json)
+
+
+def _show_stored(invocation: Invocation, ingested: Ingested, name: str, *, as_json: bool) -> None:
+    from tradingbot.data.sources.vendor_source import SYMBOLS_WITHOUT_BARS
+
     dataset, manifest = ingested.dataset, ingested.dataset.manifest
     stored = {"manifest": manifest, "findings": ingested.findings}
     if show_json(as_json, {"name": name, "id": dataset.id, **stored}):

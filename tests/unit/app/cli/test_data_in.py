@@ -98,6 +98,30 @@ def test_import_sentiment_is_stored_beside_the_bars(
     assert covariates["value"].to_list() == [0.0, 0.5]
 
 
+def test_sentiment_joined_later_gives_the_dataset_that_importing_it_gives(
+    call, workspace: Path, real_file: Path, tmp_path: Path
+) -> None:
+    scores = tmp_path / "scores.csv"
+    scores.write_text("symbol,sentiment,available_at\nAAPL,0.5,2024-06-24T00:00:00Z\n")
+    together = ("data", "import", str(real_file), "--name", "together", "--sentiment", str(scores))
+    assert call(*together).code == 0
+    assert call("data", "import", str(real_file), "--name", "mine").code == 0
+    alone = BarStore(workspace).open("mine").id
+
+    answer = call("data", "join", "mine", "--sentiment", str(scores), "--name", "scored", "--json")
+
+    assert answer.code == 0, answer.err
+    names = BarStore(workspace).names()
+    assert names["scored"] == names["together"] == answer.document["id"]
+    assert names["mine"] == alone != names["scored"]
+    again = call("data", "join", "scored", "--sentiment", str(scores), "--name", "x")
+    assert again.code == 2
+    assert "a covariate must be joined once, was sentiment, which is there" in again.err
+    scores.write_text("symbol,sentiment,available_at\nZZZ,0.5,2024-06-24T00:00:00Z\n")
+    other = call("data", "join", "mine", "--sentiment", str(scores), "--name", "x")
+    assert "must be about symbols of the dataset, was ZZZ" in other.err
+
+
 def test_import_failing_leaves_the_name_where_it_was(
     call, workspace: Path, real_file: Path
 ) -> None:
