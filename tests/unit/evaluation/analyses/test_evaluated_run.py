@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +16,10 @@ from fixtures.sealed_runs import edit_json, reseal
 from fixtures.tiny_training import tiny_config
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError, DataError, StorageError
+from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_evaluated_run
+from tradingbot.evaluation.analyses.health import measure_health
+from tradingbot.evaluation.analyses.training_facts import gather_training_facts
 from tradingbot.evaluation.backtest import PolicyUnderTest, sleeve_config
 from tradingbot.evaluation.backtest.baselines import baseline
 from tradingbot.learning.playing import play
@@ -237,3 +242,31 @@ def test_journals_of_a_run_of_version_1_are_compared_with_its_checkpoint(copy: P
         journal.write_bytes(damaged)
         with pytest.raises(StorageError, match=r"recorder\.jsonl"):
             open_evaluated_run("tiny", copy.parents[1])
+
+
+def test_nothing_of_a_run_is_read_for_a_verdict_but_what_is_recorded(
+    copy: Path, evaluated_workspace: Path
+) -> None:
+    """Whatever reads another file one day must record it first."""
+    workspace = copy.parents[1]
+    shutil.copy(evaluated_workspace / LEDGER_FILE, workspace)
+    opened: list[Path] = []
+    is_listening = True
+
+    def listen(event: str, arguments: tuple[object, ...]) -> None:
+        if is_listening and event == "open" and isinstance(arguments[0], str | os.PathLike):
+            opened.append(Path(os.fspath(arguments[0])))
+
+    sys.addaudithook(listen)  # for the life of the process: hence the switch
+    subject = open_evaluated_run("tiny", workspace)
+    gather_training_facts(subject)
+    measure_health(AnalysisInputs(subject))
+    require_counted(subject.run, workspace)
+    is_listening = False
+
+    read = {path.relative_to(copy).as_posix() for path in opened if path.is_relative_to(copy)}
+    selected = {each for each in read if each.split("/")[1:2] and "-selected" in each}
+    sealed_alone = {"status.json", "ledger.json"}  # by its own hash; by the ledger
+    folders = {each for each in read if (copy / each).is_dir()}
+    assert {"result.json", "recorder.jsonl", "metrics.jsonl", "run.json"} <= read
+    assert read - selected - sealed_alone - folders <= set(subject.run.status().files)
