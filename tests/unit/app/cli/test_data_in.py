@@ -102,7 +102,8 @@ def test_sentiment_joined_later_gives_the_dataset_that_importing_it_gives(
     call, workspace: Path, real_file: Path, tmp_path: Path
 ) -> None:
     scores = tmp_path / "scores.csv"
-    scores.write_text("symbol,sentiment,available_at\nAAPL,0.5,2024-06-24T00:00:00Z\n")
+    lines = "symbol,sentiment,available_at\n{0},0.5,2024-06-24T00:00Z\n{0},0.1,2024-06-25T00:00Z\n"
+    scores.write_text(lines.format("AAPL"))
     together = ("data", "import", str(real_file), "--name", "together", "--sentiment", str(scores))
     assert call(*together).code == 0
     assert call("data", "import", str(real_file), "--name", "mine").code == 0
@@ -117,7 +118,7 @@ def test_sentiment_joined_later_gives_the_dataset_that_importing_it_gives(
     again = call("data", "join", "scored", "--sentiment", str(scores), "--name", "x")
     assert again.code == 2
     assert "a covariate must be joined once, was sentiment, which is there" in again.err
-    scores.write_text("symbol,sentiment,available_at\nZZZ,0.5,2024-06-24T00:00:00Z\n")
+    scores.write_text(lines.format("ZZZ"))
     other = call("data", "join", "mine", "--sentiment", str(scores), "--name", "x")
     assert "must be about symbols of the dataset, was ZZZ" in other.err
 
