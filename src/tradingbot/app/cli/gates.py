@@ -116,41 +116,48 @@ def print_memo(memo: Memo, *, label: str, show_all: bool = False) -> None:
             print_text(f"{title}:")
         for line in lines:
             print_text(f"  - {line}")
-    matter = [each for each in memo.gates if each.is_required or each.outcome == "fail"]
+    matter = [each for each in memo.gates if each.is_required or _is_failure(each)]
     shown = sorted(memo.gates if show_all else matter, key=_place)
     _print_gates(shown, "Gates" if show_all else "Required and failed gates")
     rest = [each for each in memo.gates if each not in shown]
     if rest:
         passed = sum(each.outcome == "pass" for each in rest)
-        words = f"{passed} other gates pass, {len(rest) - passed} were not measured"
+        unmeasured = sum(each.outcome == "not measured" for each in rest)
+        words = f"{passed} other gates pass, {unmeasured} were not measured"
         print_text(f"{words}: --all shows them")
 
 
-_ORDER = ("fail", "not measured", "pass")
+_MARKS = {"fail": "FAIL", "not measured": "–", "pass": "pass"}
+"""Outcome, in the order in which they are shown → its mark."""
+
+
+def _is_failure(gate: GateResult) -> bool:
+    """Tell whether a gate fails that is more than a fallback of the plan."""
+    return gate.outcome == "fail" and gate.phase != "fallback"
 
 
 def _place(gate: GateResult) -> tuple[bool, int]:
     """Order gates: required ones first, of these failures first."""
-    return not gate.is_required, _ORDER.index(gate.outcome)
+    return not gate.is_required, list(_MARKS).index(gate.outcome)
 
 
 def _print_gates(gates: Sequence[GateResult], title: str) -> None:
     """Write gates as a table, and below why some were not measured."""
     rows = [
         (
-            f"{each.gate}{' *' if each.is_required else ''}\n{each.words}",
+            f"{_MARKS[each.outcome]} {each.gate}{' *' if each.is_required else ''}\n{each.words}",
             re.sub(r" at the (low|high) end$", r" (\1)", each.wanted),
-            each.found or "–",
-            f"{each.outcome}\n{each.evidence}",
+            f"{each.found or 'not measured'}\n{each.evidence}",
         )
         for each in gates
     ]
     print_table(
         title,
-        ["gate", "target", "measured [95 %]", "outcome, evidence"],
+        ["gate", "target", "measured [95 %], section"],
         rows,
-        caption="* required for GO; (low), (high): end of the interval; test part, net of costs",
-        unbroken=["target", "outcome, evidence"],
+        caption="* required for GO; (low), (high): end of the interval; test part, net of costs; "
+        "section: of the report, with the evidence",
+        unbroken=["target"],
     )
     reasons: dict[str, list[str]] = {}
     for each in gates:

@@ -245,11 +245,10 @@ def _print_figures(figures: dict[str, float]) -> None:
 def _print_result(result: TrainResult) -> None:
     """Write what validation and test say of the agents beside other policies."""
     word = "synthetic" if result.synthetic else "observed bars, simulated trading"
-    rows = [
-        [part.part, *performance_row(row)[:5]] for part in result.parts for row in part.policies
-    ]
+    played = [(part.part, row) for part in result.parts for row in part.policies]
+    rows = [[f"{part}: {row.policy}", *performance_row(row)[1:5]] for part, row in played]
     title, caption = f"Validation and test ({word}, net of costs)", f"Kept: {result.decision}."
-    print_table(title, ["part", *PERFORMANCE_COLUMNS[:5]], rows, caption=caption)
+    print_table(title, ["part: policy", *PERFORMANCE_COLUMNS[1:5]], rows, caption=caption)
 
 
 def _print_checkpoints(lines: list[runs_view.CheckpointLine]) -> None:
