@@ -115,7 +115,7 @@ def train(
 
     Example:
         >>> import tradingbot as tb
-        >>> bars = tb.generate_bars("planted", symbols=["SPY", "QQQ"], start="2025-04-01")
+        >>> bars = tb.generate_bars("planted", symbols=["SPY"], start="2025-06-02")
         >>> run = tb.train(bars, preset="quick", seed=1)  # synthetic
         >>> run.sharpe.low <= run.sharpe.estimate <= run.sharpe.high
         True

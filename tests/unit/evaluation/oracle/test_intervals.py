@@ -34,8 +34,8 @@ def test_interval_over_time_covers_the_mean_despite_shared_moves():
     rng = np.random.default_rng(2)
     hits = []
     for seed in range(80):
-        common = draw_ar1(rng, (2400, 1), phi=0.8)
-        returns = common + rng.standard_normal((2400, 5)) + 0.1
+        common = draw_ar1(rng, (1200, 1), phi=0.8)
+        returns = common + rng.standard_normal((1200, 5)) + 0.1
         hits.append(intervals_over_time(returns, seed=seed)[0].covers(0.1))
 
     assert 0.85 <= np.mean(hits) <= 0.99
