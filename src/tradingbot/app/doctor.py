@@ -21,6 +21,7 @@ from tradingbot.runs.requirement import Requirement, installed_version, version_
 _GIB = 2**30
 _DISK_NEEDED_BYTES = 2 * _GIB  # ten years of hourly bars for 143 symbols, with panels
 _MEMORY_NEEDED_BYTES = 2 * _GIB  # peak of the demo, doubled
+_PROBE = "#include <math.h>\n#include <pthread.h>\nint answer(void) { return 42; }\n"
 
 
 class Status(StrEnum):
@@ -140,12 +141,37 @@ def _check_device() -> list[DoctorCheck]:
         )
     elif torch.backends.mps.is_available():
         observed = "mps (Apple GPU)"
-    return _judged("device", observed)
+    places = [f"cuda:{index}" for index in range(torch.cuda.device_count())] or ["cpu"]
+    return [*_judged("device", observed), *(check_arithmetic(place) for place in places)]
+
+
+def check_arithmetic(device: str) -> DoctorCheck:
+    """Multiply and add on a device, and compare with exact whole numbers.
+
+    A driver that does not fit, or memory that fails, shows here before it shows in a training.
+    """
+    import torch
+
+    numbers = torch.arange(256, device=device) % 7
+    table = numbers[:, None] * numbers
+    expected = table.cpu() @ table.cpu()
+    wrong = [
+        str(kind).removeprefix("torch.")
+        for kind in (torch.float32, torch.float64)
+        if not torch.equal((table.to(kind) @ table.to(kind)).cpu().long(), expected)
+    ]
+    if torch.ones(1 << 16, device=device).cumsum(0)[-1].item() != 1 << 16:
+        wrong.append("sums")
+    name = f"arithmetic of {device}"
+    if not wrong:
+        return DoctorCheck(name, Status.OK, "float32, float64 and sums are exact where they can be")
+    remedy = "Update the driver, or train with --device cpu"
+    return DoctorCheck(name, Status.PROBLEM, f"wrong results: {', '.join(wrong)}", remedy)
 
 
 def check_compiler() -> list[DoctorCheck]:
     """Find the C compiler that native lanes need, and look at the folder of their programs."""
-    from tradingbot.market.native.library import find_compiler
+    from tradingbot.market.native.library import find_compiler, load_library
     from tradingbot.market.program_cache import CACHE_VARIABLE, folder_fault, named_folder
 
     compiler, folder = find_compiler(), named_folder()
@@ -153,9 +179,13 @@ def check_compiler() -> list[DoctorCheck]:
         observed = "no C compiler: simulators run as tensors, with the same results and far slower"
         remedy = "Install gcc or clang, e.g.: apt install gcc"
         return _judged("compiler", observed, remedy, Status.ABSENT)
+    if load_library("", lambda: _PROBE) is None:
+        observed = f"{compiler} compiles nothing: simulators run as tensors, far slower"
+        remedy = "Install gcc or clang with its headers, e.g.: apt install gcc libc6-dev"
+        return _judged("compiler", observed, remedy, Status.WARNING)
     fault = folder_fault(folder)
     if fault is None:
-        return _judged("compiler", f"{compiler}; programs in {folder}")
+        return _judged("compiler", f"{compiler} compiles; programs in {folder}")
     observed = f"{compiler}; {folder} {fault}: nothing in it is run, programs are not kept"
     remedy = f"Remove it, or set {CACHE_VARIABLE} to a folder of your own with mode 0700"
     return _judged("compiler", observed, remedy, Status.WARNING)

@@ -12,6 +12,7 @@ from tradingbot.app.cli.application import run
 from tradingbot.app.doctor import (
     DoctorCheck,
     Status,
+    check_arithmetic,
     check_clock,
     check_compiler,
     check_packages,
@@ -88,13 +89,43 @@ def test_check_threads_more_than_cores_warns(monkeypatch: pytest.MonkeyPatch) ->
 def test_check_compiler_found_is_ok_and_says_where_programs_lie(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tradingbot.market.native.library._COMPILERS", ("sh",))
     monkeypatch.setenv("TRADINGBOT_CACHE_DIR", str(tmp_path))
+    tmp_path.chmod(0o700)
 
     (check,) = check_compiler()
 
     assert check.status is Status.OK
-    assert str(tmp_path) in check.observed
+    assert f"compiles; programs in {tmp_path}" in check.observed
+
+
+def test_check_compiler_that_compiles_nothing_warns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tradingbot.market.native.library._COMPILERS", ("false",))
+    monkeypatch.setenv("TRADINGBOT_CACHE_DIR", str(tmp_path))
+
+    (check,) = check_compiler()
+
+    assert check.status is Status.WARNING
+    assert "compiles nothing" in check.observed
+    assert "libc6-dev" in check.remedy
+
+
+def test_check_arithmetic_finds_a_device_that_computes_wrongly(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import torch
+
+    assert check_arithmetic("cpu").status is Status.OK
+    exact = torch.Tensor.__matmul__
+    monkeypatch.setattr(
+        torch.Tensor, "__matmul__", lambda a, b: exact(a, b) + (a.dtype == torch.float32)
+    )
+
+    check = check_arithmetic("cpu")
+
+    assert check.status is Status.PROBLEM
+    assert check.observed == "wrong results: float32"
 
 
 def test_check_compiler_absent_says_that_tensors_serve(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +141,6 @@ def test_check_compiler_absent_says_that_tensors_serve(monkeypatch: pytest.Monke
 def test_check_compiler_folder_that_others_may_write_warns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tradingbot.market.native.library._COMPILERS", ("sh",))
     monkeypatch.setenv("TRADINGBOT_CACHE_DIR", str(tmp_path))
     tmp_path.chmod(0o777)
 
