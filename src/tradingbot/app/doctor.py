@@ -179,16 +179,16 @@ def check_compiler() -> list[DoctorCheck]:
         observed = "no C compiler: simulators run as tensors, with the same results and far slower"
         remedy = "Install gcc or clang, e.g.: apt install gcc"
         return _judged("compiler", observed, remedy, Status.ABSENT)
+    fault = folder_fault(folder)
+    if fault is not None:
+        observed = f"{compiler}; {folder} {fault}: nothing in it is run, programs are not kept"
+        remedy = f"Remove it, or set {CACHE_VARIABLE} to a folder of your own with mode 0700"
+        return _judged("compiler", observed, remedy, Status.WARNING)
     if load_library("", lambda: _PROBE) is None:
         observed = f"{compiler} compiles nothing: simulators run as tensors, far slower"
         remedy = "Install gcc or clang with its headers, e.g.: apt install gcc libc6-dev"
         return _judged("compiler", observed, remedy, Status.WARNING)
-    fault = folder_fault(folder)
-    if fault is None:
-        return _judged("compiler", f"{compiler} compiles; programs in {folder}")
-    observed = f"{compiler}; {folder} {fault}: nothing in it is run, programs are not kept"
-    remedy = f"Remove it, or set {CACHE_VARIABLE} to a folder of your own with mode 0700"
-    return _judged("compiler", observed, remedy, Status.WARNING)
+    return _judged("compiler", f"{compiler} compiles; programs in {folder}")
 
 
 def check_threads(omp_setting: str | None) -> list[DoctorCheck]:
