@@ -1,0 +1,337 @@
+"""Every setting of training changes something, or is listed with why that cannot show here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from docs.test_settings_page import training_settings
+from fixtures import setting_effects as effects
+from tradingbot.rewards.catalogue import registered_terms
+from tradingbot.training.config import TrainConfig
+from tradingbot.training.config_files import load_train_config
+
+Options = dict[str, Any]
+TINY: Options = {
+    "market.start": "2025-06-10",
+    "task.rules.episode.episode_bars": 60,
+    "budget.n_envs": 4,
+    "budget.steps_per_agent": 4_000,
+}
+PPO: Options = {
+    "learner.name": "ppo",
+    "learner.ppo.actor.hidden": [6],
+    "learner.ppo.critic.hidden": [6],
+    "learner.ppo.rollout_steps": 16,
+    "learner.ppo.minibatch": 16,
+    "learner.ppo.n_epochs": 2,
+    "learner.ppo.segment_bars": 8,
+    "learner.ppo.learning_rate": {"kind": "constant", "first": 0.01, "last": 0.0},
+    "learner.ppo.kl_stop": 0.0,
+}
+GUARDED: Options = PPO | {
+    "learner.ppo.entropy.guard_entropy": 0.999,
+    "learner.ppo.entropy.guard_warm_up": 0,
+    "learner.ppo.entropy.guard_cooldown": 64,
+    "learner.ppo.entropy.guard_patience": 1,
+}
+SAC: Options = {
+    "learner.name": "sac",
+    "learner.sac.actor.hidden": [6],
+    "learner.sac.critic.hidden": [6],
+    "learner.sac.steps_per_update": 8,
+    "learner.sac.warm_up": 8,
+    "learner.sac.batch_size": 8,
+    "learner.sac.buffer_size": 64,
+    "learner.sac.learning_rate": 0.01,
+}
+DIRECT: Options = {"learner.direct.actor.hidden": [6], "learner.direct.chunk_bars": 8}
+LEARNERS = {"ppo": PPO, "sac": SAC, "direct": DIRECT}
+DISCRETE: Options = PPO | {"task.rules.action.space": "discrete"}
+CONTINUOUS: Options = {"task.rules.action.space": "continuous"}
+SHORT: Options = CONTINUOUS | {"task.rules.limits.allow_short": True}
+V31: Options = {"learner.direct.objective": "reward", "task.reward": "v31"}
+PRETRAINED: Options = {
+    "encoder.preset": "mlp",
+    "pretraining.updates": 6,
+    "pretraining.segments": 4,
+    "pretraining.segment_bars": 32,
+    "pretraining.evaluate_every": 2,
+    "pretraining.warm_up_updates": 1,
+    "pretraining.learning_rate": 0.02,
+}
+CLONED: Options = {
+    "cloning.enabled": True,
+    "cloning.updates": 3,
+    "cloning.steps": 8,
+    "cloning.epochs": 2,
+    "cloning.minibatches": 2,
+}
+LEARNING_ENCODER: Options = {"encoder.preset": "tiny", "encoder.trainable": True}
+
+DATES: Options = {
+    "splits.by": "date",
+    "splits.train": "2025-08-01",
+    "splits.validation": "2025-09-01",
+    "splits.test": "2025-10-01",
+}
+
+CHANGES: dict[str, tuple[Any, Options]] = {
+    # data
+    "market.name": ("noise", {"market.params": {}}),
+    "market.universe": ("us143", {}),
+    "market.start": ("2025-06-24", {}),
+    "market.end": ("2025-09-15", {}),
+    "market.timeframe": ("30m", {}),
+    "market.grid": ("clock", {}),
+    "market.seed": (8, {}),
+    "market.params": ({"kappa": 0.2}, {}),
+    "symbols": (["SPY"], {}),
+    "splits.by": (DATES, {}),
+    "splits.train": ({"splits.train": 0.5, "splits.test": 0.3}, {}),
+    "splits.validation": ({"splits.validation": 0.3, "splits.train": 0.5}, {}),
+    "splits.test": ({"splits.test": 0.3, "splits.train": 0.5}, {}),
+    "splits.train_from": ("2025-06-20", DATES),
+    "splits.purge_bars": (9, {}),
+    "splits.embargo_bars": (9, {}),
+    # rules
+    "task.rules.account.initial_cash_ccy": (5e4, {"task.costs": "impact"}),
+    "task.rules.account.max_participation_frac": (1e-4, {}),
+    "task.rules.account.stop_loss_frac": (0.005, {}),
+    "task.rules.account.take_profit_frac": (0.005, {}),
+    "task.rules.account.max_holding_bars": (5, {}),
+    "task.rules.account.position_loss_frac": (0.003, {}),
+    "task.rules.account.portfolio_loss_frac": (0.001, {}),
+    "task.rules.limits.max_position_frac": (0.5, {}),
+    "task.rules.limits.max_order_frac": (0.1, {}),
+    "task.rules.limits.reserve_frac": (0.5, {}),
+    "task.rules.limits.min_trade_ccy": (5e4, {}),
+    "task.rules.limits.allow_short": (True, CONTINUOUS),
+    "task.rules.limits.margin_frac": (4.0, SHORT),
+    "task.rules.action.space": ("continuous", {}),
+    "task.rules.action.hold_zone": (0.4, CONTINUOUS),
+    "task.rules.action.smoothing_bars": (4, {}),
+    "task.rules.action.entry_fracs": ([0.1, 0.2, 0.3], DISCRETE),
+    "task.rules.action.sell_partial_frac": (0.3, DISCRETE),
+    "task.rules.action.add_frac": (0.1, DISCRETE),
+    "task.rules.action.max_adds": (0, DISCRETE),
+    "task.rules.action.add_min_profit_frac": (0.5, DISCRETE),
+    "task.rules.action.max_repeats": (1, DISCRETE),
+    "task.rules.episode.episode_bars": (50, {}),
+    "task.rules.episode.window_bars": (300, {}),
+    "task.rules.episode.fill_at": ("this_close", {}),
+    "task.costs": ("retail", {}),
+    "task.cost_rates": ({"slippage_frac": 0.01}, {}),
+    "task.reward": ("v31", {"learner.direct.objective": "reward"}),
+    "task.reward_weights": ({"pnl": 0.5}, V31),
+    "task.reward_options": ({"pnl": {"realised_only": True}}, V31),
+    # pre-training and cloning
+    "pretraining.weights.next_return": (0.0, PRETRAINED),
+    "pretraining.weights.volatility": (0.0, PRETRAINED),
+    "pretraining.weights.volume_class": (0.0, PRETRAINED),
+    "pretraining.weights.expert_action": (0.0, PRETRAINED),
+    "pretraining.weights.regime": (0.0, PRETRAINED),
+    "pretraining.patience": (
+        1,
+        PRETRAINED | {"pretraining.updates": 40, "pretraining.learning_rate": 1.0},
+    ),
+    "cloning.balance": (1.0, CLONED | DISCRETE),
+    "cloning.number_loss": ("log_prob", CLONED),
+    "cloning.train_view": (True, CLONED | LEARNING_ENCODER | {"learner.direct.chunk_bars": 16}),
+    "cloning.max_gradient_norm": (1e-3, CLONED),
+    "cloning.tolerance_frac": (0.5, CLONED),
+    # learners
+    "learner.name": ("ppo", {}),
+    "learner.ppo.segment_bars": (4, PPO | LEARNING_ENCODER),
+    "learner.ppo.encoder_rate": (1.0, PPO | LEARNING_ENCODER),
+    "learner.ppo.initial_std": (0.3, PPO),
+    "learner.ppo.kl_stop": (1e-6, PPO),
+    "learner.ppo.entropy.target": (0.1, PPO),
+    "learner.ppo.entropy.floor": (
+        0.5,
+        PPO | {"learner.ppo.entropy.coefficient": 0.9, "learner.ppo.entropy.target": 0.01},
+    ),
+    "learner.ppo.entropy.max_factor": (
+        1.0,
+        PPO | {"learner.ppo.entropy.target": 1.0, "learner.ppo.entropy.scale": 0.01},
+    ),
+    "learner.ppo.entropy.warm_up": (100, PPO),
+    "learner.ppo.entropy.decay": (0.1, PPO | {"learner.ppo.initial_std": 0.2}),
+    "learner.ppo.entropy.guard_entropy": (0.5, GUARDED),
+    "learner.ppo.entropy.guard_warm_up": (4_000, GUARDED),
+    "learner.ppo.entropy.guard_boost": (1.2, GUARDED),
+    "learner.ppo.entropy.guard_max_boost": (1.1, GUARDED),
+    "learner.ppo.entropy.guard_cooldown": (6_000, GUARDED),
+    "learner.ppo.entropy.guard_patience": (2, GUARDED),
+    "learner.ppo.entropy.guard_halts": (
+        True,
+        GUARDED
+        | {
+            "learner.ppo.entropy.guard_max_boost": 1.0,
+            "learner.ppo.entropy.guard_cooldown": 0,
+        },
+    ),
+    "learner.sac.encoder_rate": (1.0, SAC | LEARNING_ENCODER),
+    "learner.sac.buffer_size": (16, SAC),
+    "learner.direct.noise": (0.5, DIRECT),
+    # guards
+    "guards.kept_updates": (70, PPO),
+    "guards.window": (64, PPO),
+    "guards.probe_every": (0, PPO),
+    "guards.probe_steps": (16, PPO),
+    "guards.repeats": (1, PPO),
+    "guards.warm_up_steps": (40_000, {}),
+    "guards.warm_up_updates": (30, {}),
+    "guards.one_action_critical": (0.99, {}),
+    "guards.unexecuted_critical": (0.99, {}),
+    "guards.reward_floor": (15.0, {}),
+    "guards.reward_scale": (5.0, {}),
+    "guards.gradient_floor": (50.0, {}),
+    "guards.interventions.boost_factor": (1.2, {}),
+    "guards.interventions.by_rule": ([["ONE_ACTION", "halt"]], {}),
+    "guards.interventions.on_warning": ("boost_entropy", {}),
+    "guards.interventions.on_critical": ("roll_back", {}),
+    "guards.interventions.strongest": ("boost_entropy", {}),
+    "guards.interventions.roll_back_share": (0.5, {}),
+}
+"""Key → another value, and what must be set for it to act; others get another value by kind."""
+CANNOT_SHOW: dict[str, str] = {
+    "dataset": "another dataset is other data: tests/unit/training/test_setup.py opens stored ones",
+    "scaling.kind": "acts on stored datasets: tests/unit/features/test_panel_scaler.py",
+    "scaling.pooling": "acts on stored datasets: tests/unit/features/test_panel_scaler.py",
+    "task.rules.account.maintenance_frac": "a short that lost a third: tests/unit/market",
+    "task.rules.limits.max_stale_bars": "needs absent bars: tests/unit/risk",
+    "task.private": "what agents see: tests/unit/training/test_session.py refuses unknown ones",
+    "task.probabilities": "needs a supervised model: tests/unit/evaluation/analyses",
+    "encoder.preset": "another network: tests/unit/training/test_preparation.py",
+    "encoder.trainable": "another view: tests/unit/training/test_preparation.py",
+    "encoder.pretrain": "tests/unit/training/test_preparation.py",
+    "encoder.transfer_from": "needs a run: tests/unit/training/test_preparation.py",
+    "cloning.enabled": "clones or does not: tests/unit/training/test_preparation.py",
+    "validation.shrink": "judged at the end of a run: tests/unit/training/test_session.py",
+    "pretraining.mixed_precision": "bfloat16 is for a GPU: tests/unit/learning/pretraining",
+    "seed": "root of every stream: tests/unit/app/cli/test_train.py",
+    "device": "needs another device: tests/unit/training/test_setup.py",
+    "threads": "order of sums: docs/how_to/train.md",
+    "compile": "the same bits, sooner: tests/parity/test_population_task.py",
+    "tracking.mlflow": "part of no result: tests/unit/training/test_callbacks.py",
+    "tracking.tensorboard": "part of no result: tests/unit/training/test_callbacks.py",
+    "plugins": "filled in by the run: tests/unit/app/cli/test_plugins.py",
+}
+AREAS: tuple[tuple[str, Callable[..., effects.Numbers], Options], ...] = (
+    ("market.", effects.opening, {}),
+    ("symbols", effects.opening, {}),
+    ("splits.", effects.opening, {}),
+    ("task.", effects.trading, {}),
+    ("pretraining.", effects.pretraining, PRETRAINED),
+    ("cloning.", effects.cloning, CLONED),
+    ("learner.ppo.", effects.learning, PPO),
+    ("learner.sac.", effects.learning, SAC),
+    ("learner.", effects.learning, DIRECT),
+    ("budget.n_envs", effects.learning, DIRECT),
+    ("budget.", effects.planning, {}),
+    ("validation.", effects.planning, {}),
+    ("guards.interventions.", effects.intervening, {}),
+    ("guards.kept_updates", effects.recording, {}),
+    ("guards.window", effects.recording, {}),
+    ("guards.probe_", effects.recording, {}),
+    ("guards.repeats", effects.recording, {}),
+    ("guards.", effects.judging, {}),
+)
+"""Beginning of keys → what is done with them, and settings with which that is small."""
+SETTINGS = {setting.key: setting for setting in training_settings()}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Any:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("workspace")
+
+
+@pytest.mark.parametrize("key", [key for key in SETTINGS if key not in CANNOT_SHOW])
+def test_setting_changes_something(key: str, folder: Path) -> None:
+    measure, usual = next((each, base) for start, each, base in AREAS if key.startswith(start))
+    value, context = CHANGES.get(key, (None, usual))
+    before = load_train_config("quick", TINY | context)
+    value = _other(key, before) if value is None else value
+    changed = value if isinstance(value, dict) and key in value else {key: value}
+    after = load_train_config("quick", TINY | context | changed)
+
+    assert _measured(measure, before, folder) != _measured(measure, after, folder)
+
+
+def test_list_of_what_cannot_show_names_settings_alone() -> None:
+    assert set(CANNOT_SHOW) <= set(SETTINGS)
+    assert set(CHANGES) <= set(SETTINGS)
+
+
+TERM_OPTIONS = [
+    (name, option)
+    for name, term in registered_terms().items()
+    for option in (None, *term.options.__dataclass_fields__)
+]
+
+
+@pytest.mark.parametrize(("term", "option"), TERM_OPTIONS, ids=lambda each: str(each))
+def test_weight_and_option_of_every_reward_term_change_the_reward(
+    term: str, option: str | None
+) -> None:
+    base = {"learner.direct.objective": "reward", "task.reward_weights": {term: 1.0}}
+    changed: Options = {"task.reward_weights": {term: 2.0}}
+    if option is not None:
+        usual = getattr(registered_terms()[term].options(), option)
+        changed = {f"task.reward_options.{term}.{option}": _another(usual)}
+    before, after = (load_train_config("quick", base | more) for more in ({}, changed))
+
+    assert effects.rewarding(before) != effects.rewarding(after)
+
+
+@cache
+def _kept(measure: Callable[..., effects.Numbers], config_hash: str) -> dict[str, effects.Numbers]:
+    return {}
+
+
+def _measured(
+    measure: Callable[..., effects.Numbers], config: TrainConfig, folder: Path
+) -> effects.Numbers:
+    kept = _kept(measure, config.config_hash)
+    if not kept:
+        asked = (config, folder) if measure is effects.opening else (config,)
+        kept["numbers"] = measure(*asked)
+    return kept["numbers"]
+
+
+def _other(key: str, config: Any) -> Any:
+    """Return another value that is allowed: of a choice the next one, of a number twice as much."""
+    setting = SETTINGS[key]
+    now: Any = config
+    for word in key.split("."):
+        now = getattr(now, word)
+    if setting.type == "choice":
+        choices = [each.strip("` ") for each in setting.range.split(",")]
+        return next(each for each in choices if each != str(now))
+    if "schedule" in setting.type:
+        return 2.0 * now.first
+    return _another(now)
+
+
+def _another(now: Any) -> Any:
+    if isinstance(now, bool):
+        return not now
+    if isinstance(now, tuple):
+        return [now[0] + 1]
+    if isinstance(now, int):
+        return now + 2
+    return 0.5 * now if now else 0.5
