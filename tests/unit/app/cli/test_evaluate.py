@@ -180,7 +180,7 @@ def test_gates_refuse_a_dossier_that_is_not_the_one_the_evaluation_left(
     (said,) = capsys.readouterr().err.splitlines()
     assert "must be the file that its evaluation left" in said
     assert str(file) in said
-    assert said.endswith(" evaluate tiny.")
+    assert json.loads(said)["error"].endswith(" evaluate tiny.")
     is_unknown = damage in ("unnoted", "before the run")
     assert ("no hash of it there" if is_unknown else "changed since") in said
     assert evaluate(workspace, "tiny", "--jobs", "1") == 0  # what it says to do works
