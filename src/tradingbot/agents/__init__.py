@@ -1,6 +1,21 @@
 """Things that act: what a policy is, and the rules that learners are compared with."""
 
-from tradingbot.agents.baselines.catalogue import RULES, rule_policy
-from tradingbot.agents.policy import Policy, PolicyInputs
+from typing import TYPE_CHECKING
+
+from tradingbot.domain.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from tradingbot.agents.baselines.catalogue import RULES, rule_policy
+    from tradingbot.agents.policy import Policy, PolicyInputs
 
 __all__ = ["RULES", "Policy", "PolicyInputs", "rule_policy"]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "RULES": "baselines.catalogue",
+        "rule_policy": "baselines.catalogue",
+        "Policy": "policy",
+        "PolicyInputs": "policy",
+    },
+)

@@ -112,7 +112,11 @@ def check_packages(requirements: Iterable[str]) -> list[DoctorCheck]:
 
 def _judge_group(extra: str, group: list[Requirement]) -> list[DoctorCheck]:
     label = f"extra {extra}" if extra else "packages"
-    install = f"Run in the checkout: make install EXTRA={extra}" if extra else _REINSTALL
+    install = (
+        f"Run: pip install 'tradingbot[{extra}]' (in the checkout: make install EXTRA={extra})"
+        if extra
+        else _REINSTALL
+    )
     present = {item.name: version for item in group if (version := installed_version(item.name))}
     wrong = [
         f"{item.name} {present[item.name]}, needs {item}"

@@ -17,6 +17,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from tradingbot.domain.errors import StorageError
 
@@ -81,6 +82,19 @@ def discard_directory(path: Path, *, wait: bool = False) -> bool:
         finally:
             os.close(descriptor)
     return True
+
+
+def require_writable(folder: Path) -> None:
+    """Refuse a folder, there or not yet there, in which no file could be made; leaves no trace.
+
+    Raises:
+        StorageError: Saying why.
+    """
+    there = folder.absolute()
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    with storage_errors(folder), TemporaryFile(dir=there):
+        pass
 
 
 def write_text(path: Path, text: str) -> None:

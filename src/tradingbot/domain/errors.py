@@ -87,14 +87,16 @@ class MissingExtraError(UserError):
 
     Example:
         >>> str(MissingExtraError("plot", package="jinja2"))
-        "package 'jinja2' must be installed for this. Run in the checkout: make install EXTRA=plot."
+        "package 'jinja2' must be installed for this. Run: pip install 'tradingbot[plot]' (in the \
+checkout: make install EXTRA=plot)."
     """
 
     def __init__(self, extra: str, *, package: str) -> None:
         self.extra = extra
         super().__init__(
             f"package {package!r} must be installed for this",
-            remedy=f"Run in the checkout: make install EXTRA={extra}",
+            remedy=f"Run: pip install 'tradingbot[{extra}]' "
+            f"(in the checkout: make install EXTRA={extra})",
         )
 
 

@@ -9,6 +9,7 @@ from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.plugins.reference import (
     ORACLE_NAMES,
     RULE_NAMES,
+    WITHOUT_PARAMETERS,
     declared_strategies,
     find_strategy,
     read_reference,
@@ -32,6 +33,33 @@ def runs_among(names: Sequence[str]) -> list[str]:
     return [name for name in names if is_run(name)]
 
 
+def require_known_rules(names: Sequence[str]) -> None:
+    """Refuse names and parameters that no rule, oracle or strategy has.
+
+    Raises:
+        ConfigError: Naming the closest one.
+    """
+    known = (*RULE_NAMES, *ORACLE_NAMES, *declared_strategies())
+    for name in names:
+        if is_run(name):
+            remedy = suggest(name, known)
+            raise ConfigError("policy must be a known one", was=repr(name), remedy=remedy)
+        find_strategy(name)
+        _require_parameters(name)
+
+
+def _require_parameters(text: str) -> None:
+    """Refuse parameters that a rule of the package does not have, where torch need not be asked."""
+    from tradingbot.agents.baselines.price_rules import PRICE_RULES
+    from tradingbot.plugins.declaration import configure
+
+    reference = read_reference(text)
+    if reference.name in PRICE_RULES:
+        configure(PRICE_RULES[reference.name], reference.parameters, f"rule {reference.name}")
+    elif reference.name in (*ORACLE_NAMES, *WITHOUT_PARAMETERS):
+        configure(None, reference.parameters, f"rule {reference.name}")
+
+
 def require_known_policies(names: Sequence[str], root: Path, *, has_market: bool) -> None:
     """Refuse unknown names of policies.
 
@@ -48,6 +76,7 @@ def require_known_policies(names: Sequence[str], root: Path, *, has_market: bool
     rules = [*RULE_NAMES, *ORACLE_NAMES, *declared_strategies()]
     for name in names:
         find_strategy(name)  # imports and parameters are refused here
+        _require_parameters(name)
     for name in runs:
         is_known = "/" in name or any(each.startswith(name) for each in known)
         if has_market and is_known:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from tradingbot.domain.errors import ConfigError, suggest
@@ -101,10 +101,43 @@ def read_parameters(
         name = given if given in known else f"{given}_bars"
         if name not in known:
             rule = f"a parameter of {owner} must be known"
-            remedy = suggest(given, known) if known else "It has none"
+            remedy = suggest(given, map(_short, known)) if known else "It has none"
             raise ConfigError(rule, was=repr(given), remedy=remedy)
         chosen[name] = _of_kind(value, known[name], f"{owner}: {name}")
     return chosen
+
+
+def configure(config: Any, values: Mapping[str, Any], owner: str) -> Any:
+    """Return a dataclass of parameters with some of them set; messages name them as they are set.
+
+    Args:
+        config: Parameters with their defaults; None: there are none.
+        values: Name → value.
+        owner: Whose they are, in words: `rule sma_cross`.
+
+    Raises:
+        ConfigError: If there is none of that name, or the values do not fit together.
+    """
+    known = {} if config is None else asdict(config)
+    chosen = read_parameters(values, known, owner)
+    if not chosen:
+        return config
+    try:
+        return type(config)(**{**known, **chosen})
+    except ConfigError as e:
+        given = ", ".join(f"{_short(key)}={value}" for key, value in {**known, **chosen}.items())
+        usual = ",".join(f"{_short(key)}={value}" for key, value in known.items())
+        remedy = f"Write e.g. {owner.split()[-1]}:{usual}"
+        rule = e.rule.replace(_BARS, "")
+        raise ConfigError(rule, was=given, where=owner, remedy=remedy) from e
+
+
+_BARS = "_bars"
+
+
+def _short(name: str) -> str:
+    """Return a parameter as people write it."""
+    return name.removesuffix(_BARS)
 
 
 def _of_kind(value: Any, default: Any, where: str) -> Any:
@@ -114,4 +147,5 @@ def _of_kind(value: Any, default: Any, where: str) -> Any:
         return float(value)
     if default is None or (isinstance(value, kind) and isinstance(value, bool) == (kind is bool)):
         return value
-    raise ConfigError(f"the value must be of kind {kind.__name__}", was=repr(value), where=where)
+    rule, remedy = f"the value must be of kind {kind.__name__}", f"Write e.g. {default!r}"
+    raise ConfigError(rule, was=repr(value), where=where, remedy=remedy)

@@ -19,6 +19,8 @@ RULE_NAMES = (
     *("momentum", "momentum_quarter", "random", "sma_cross", "trend_follower"),
 )
 """Those of `agents.RULES`, which takes seconds to import."""
+WITHOUT_PARAMETERS = ("buy_and_hold", "flat", "random")
+"""Rules of which nothing can be set."""
 ORACLE_NAMES = ("omniscient", "oracle")
 """Those of `evaluation.backtest.baselines.ORACLES`."""
 _WORDS: dict[Any, bool] = {"true": True, "false": False}

@@ -68,17 +68,16 @@ class RunDirectory:
             ConfigError: If the name is taken or cannot be one.
             StorageError: If the disk refuses.
         """
-        record = _describe(plan, created_at, name or _automatic_name(plan, created_at))
+        record = _describe(
+            plan, created_at, _automatic_name(plan, created_at) if name is None else name
+        )
         with storage_errors(root):
             root.mkdir(parents=True, exist_ok=True)
         with hold_lock(root / ".creation", "runs folder"):
             if name is None:
                 record = record.model_copy(update={"id": _free_id(root, record.id)})
+            require_new_name(root, record.id)
             path = root / record.id
-            if path.exists():
-                rule = "run name must be new"
-                remedy = "Resume that run with --resume, or choose another name"
-                raise ConfigError(rule, was=repr(name), where=str(root), remedy=remedy)
             with atomic_directory(path) as temporary:
                 sweep_temporaries(root)
                 status = RunStatus(state="running", changed_at=created_at)
@@ -236,9 +235,7 @@ def read_status(run: Path) -> RunStatus:
 def _describe(plan: RunPlan, created_at: datetime, name: str) -> RunRecord:
     if created_at.utcoffset() != timedelta(0):
         raise ValueError("created_at must be in UTC")
-    if not _NAME.fullmatch(name):
-        rule = "run name must be 1-80 of a-z 0-9 . _ - and start with a letter or digit"
-        raise ConfigError(rule, was=repr(name[:90]), remedy="Choose e.g. us143-first")
+    _require_name(name)
     config: dict[str, Any] = dict(plan.config)
     names = "learner data environment git code_sha256 parent parameters periods tracking"
     return RunRecord(
@@ -251,6 +248,25 @@ def _describe(plan: RunPlan, created_at: datetime, name: str) -> RunRecord:
         seed_was_drawn=plan.seed is None or plan.seed_was_drawn,
         code_version=__version__,
     )
+
+
+def require_new_name(root: Path, name: str) -> None:
+    """Refuse a name that no run can have, or one has.
+
+    Raises:
+        ConfigError: Saying why.
+    """
+    _require_name(name)
+    if (root / name).exists():
+        rule = "run name must be new"
+        remedy = "Resume that run with --resume, or choose another name"
+        raise ConfigError(rule, was=repr(name), where=str(root), remedy=remedy)
+
+
+def _require_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        rule = "run name must be 1-80 of a-z 0-9 . _ - and start with a letter or digit"
+        raise ConfigError(rule, was=repr(name[:90]), remedy="Choose e.g. us143-first")
 
 
 def _automatic_name(plan: RunPlan, created_at: datetime) -> str:

@@ -9,7 +9,6 @@ Nothing in a file is executed when it is read; every file must have the hash the
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,17 +19,21 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tradingbot.data.atomic import atomic_directory, file_sha256, sweep_temporaries
 from tradingbot.data.sealed_record import SealedRecord
 from tradingbot.data.splits import Split
-from tradingbot.domain.errors import ConfigError, DataError, StorageError, UserError, suggest
+from tradingbot.domain.errors import ConfigError, DataError, StorageError, UserError
 from tradingbot.envs.world import World, with_probabilities
 from tradingbot.supervised.calibration import Calibration
 from tradingbot.supervised.catalogue import build_classifier
+from tradingbot.supervised.model_names import (
+    MANIFEST_FILE,
+    model_names,
+    models_folder,
+    require_free_name,
+    require_model,
+)
 from tradingbot.supervised.probability_model import ModelStage, ProbabilityModel
 from tradingbot.supervised.table import ModelTable
 
-MANIFEST_FILE = "manifest.json"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _REMEDY = "Delete that folder and train the model again: tradingbot supervised train"
-_RESERVED = ("none",)
 
 
 class _Model(BaseModel):
@@ -99,22 +102,6 @@ class ModelManifest(SealedRecord):
     """With the hash of each file: the seal is one of the weights as well."""
 
 
-def require_free_name(folder: Path, name: str) -> None:
-    """Refuse a name that cannot be a folder's, or is taken.
-
-    Raises:
-        ConfigError: Saying why.
-    """
-    if not _NAME.fullmatch(name) or name in _RESERVED:
-        raise ConfigError(
-            "name of a model must be letters, digits, dots, dashes and underscores",
-            was=repr(name),
-            remedy="Choose another, e.g. lightgbm-1",
-        )
-    if (folder / name).exists():
-        raise ConfigError("name of a model must be free", was=repr(name), where=str(folder))
-
-
 def save_model(
     folder: Path,
     model: ProbabilityModel,
@@ -168,16 +155,7 @@ def read_manifest(folder: Path, name: str) -> ModelManifest:
         ConfigError: If there is no model of that name; names the closest.
         StorageError: If the manifest is damaged or not one.
     """
-    path = folder / name / MANIFEST_FILE
-    if not _NAME.fullmatch(name) or not path.is_file():
-        raise ConfigError(
-            "model must be one of the workspace",
-            was=repr(name),
-            where=str(folder),
-            remedy=suggest(name, model_names(folder))
-            if model_names(folder)
-            else "Train one: tradingbot supervised train",
-        )
+    path = require_model(folder, name)
     try:
         manifest = ModelManifest.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValidationError) as e:
@@ -215,19 +193,8 @@ def open_model(folder: Path, name: str) -> tuple[ProbabilityModel, ModelManifest
         _refuse("model must be of a kind this version knows", was, place, e)
 
 
-def model_names(folder: Path) -> tuple[str, ...]:
-    """Names of the stored models, whole or damaged, in order."""
-    if not folder.is_dir():
-        return ()
-    return tuple(sorted(path.parent.name for path in folder.glob(f"*/{MANIFEST_FILE}")))
-
-
 def _refuse(rule: str, was: object, path: Path, cause: Exception | None = None) -> NoReturn:
     raise StorageError(rule, was=was, where=str(path), remedy=_REMEDY) from cause
-
-
-NO_MODEL = "none"
-"""Instead of a model's name: observations show thirds."""
 
 
 @dataclass(frozen=True)
@@ -249,11 +216,6 @@ class JoinedWorld:
     def data_sha256(self, data_sha256: str) -> str:
         """Hash of the data and of the model they are seen through."""
         return hashlib.sha256(f"{data_sha256} {self.model_sha256}".encode()).hexdigest()
-
-
-def models_folder(workspace: Path) -> Path:
-    """Where a workspace keeps its models."""
-    return workspace / "models"
 
 
 def list_models(workspace: Path) -> list[ModelLine]:

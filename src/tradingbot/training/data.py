@@ -29,7 +29,8 @@ from tradingbot.features.panel_scaler import panel_scalers
 from tradingbot.features.pipeline import panel_of, split_rows, synthetic_source
 from tradingbot.runs.record import DataIdentity
 from tradingbot.runs.tensors import final_hash
-from tradingbot.supervised.model_files import NO_MODEL, JoinedWorld, join_model
+from tradingbot.supervised.model_files import JoinedWorld, join_model
+from tradingbot.supervised.model_names import NO_MODEL
 from tradingbot.supervised.table import ModelTable, table_of_inputs, table_of_panel
 from tradingbot.training.config import TrainConfig
 

@@ -15,11 +15,11 @@ from tradingbot.supervised.model_files import (
     DataRecord,
     ModelManifest,
     ProofRecord,
-    model_names,
     open_model,
     read_manifest,
     save_model,
 )
+from tradingbot.supervised.model_names import model_names
 
 FITTED: dict[str, ProbabilityModel] = {}
 

@@ -19,7 +19,8 @@ from tradingbot.evaluation.analyses.probability_thresholds import (
 from tradingbot.runs.ledger import Ledger
 from tradingbot.runs.receipt import RECEIPT_FILE, read_receipts
 from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig
-from tradingbot.supervised.model_files import ModelManifest, join_model, list_models, models_folder
+from tradingbot.supervised.model_files import ModelManifest, join_model, list_models
+from tradingbot.supervised.model_names import models_folder
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import load_train_config, override_config
 from tradingbot.training.data import open_data

@@ -19,7 +19,7 @@ from tradingbot.features.panel import Panel
 from tradingbot.features.pipeline import BuiltPanel, build_features
 from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig
 from tradingbot.supervised.causality import registered_models
-from tradingbot.supervised.model_files import models_folder
+from tradingbot.supervised.model_names import models_folder
 from tradingbot.supervised.probability_model import ProbabilityModel
 from tradingbot.supervised.table import ModelTable
 from tradingbot.training.config_files import load_train_config

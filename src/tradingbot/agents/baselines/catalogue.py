@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from tradingbot.agents.baselines import price_rules
@@ -17,7 +17,7 @@ from tradingbot.agents.baselines.market_rules import RandomTargets, buy_and_hold
 from tradingbot.agents.baselines.trend_follower import TrendFollower, TrendLimits
 from tradingbot.agents.policy import Policy
 from tradingbot.domain.errors import ConfigError, require_known
-from tradingbot.plugins.declaration import read_parameters
+from tradingbot.plugins.declaration import configure
 from tradingbot.plugins.reference import read_reference
 
 
@@ -149,6 +149,4 @@ def _configured(text: str) -> tuple[Rule, Any]:
     reference = read_reference(text)
     name = reference.name
     rule = RULES[require_known(name, RULES, "policy must be a known one")]
-    known = {} if rule.config is None else asdict(rule.config)
-    chosen = read_parameters(reference.parameters, known, f"rule {name}")
-    return rule, (type(rule.config)(**{**known, **chosen}) if chosen else rule.config)
+    return rule, configure(rule.config, reference.parameters, f"rule {name}")

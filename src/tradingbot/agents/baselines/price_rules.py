@@ -5,7 +5,9 @@ Closes are carried over absent bars, never from later ones.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,3 +109,14 @@ def cross_targets(closes: FloatArray, config: CrossConfig | None = None) -> Floa
     """Return the sign (N, T) of the fast moving mean less the slow one; 0 until both are there."""
     config, known = config or CrossConfig(), carry_forward(closes)
     return sign_or_flat(moving_mean(known, config.fast_bars) - moving_mean(known, config.slow_bars))
+
+
+PRICE_RULES: Mapping[str, MomentumConfig | CrossConfig] = MappingProxyType(
+    {
+        "momentum": MomentumConfig(),
+        "momentum_quarter": QUARTER,
+        "macd": MacdConfig(),
+        "sma_cross": CrossConfig(),
+    }
+)
+"""Name → parameters of the rules of this file, told without torch."""

@@ -14,6 +14,7 @@ from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import (
     chosen_by,
     read_options,
+    require_market,
     require_one_market,
     require_picture,
     runs_root,
@@ -101,6 +102,7 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
 
     Example: [bold]tradingbot backtest my_strategy --plugin mine.py --dataset us143[/bold]
     """
+    from tradingbot.configuration.part_names import require_costs
     from tradingbot.evaluation.policy_names import require_known_policies
 
     invocation = invocation_of(context)
@@ -111,6 +113,10 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     _require_place(invocation, dataset, market, params)
     has_market = dataset is not None or market is not None
     require_known_policies(names, runs_root(invocation), has_market=has_market)
+    if market is not None:
+        require_market(market, universe, read_options(params, "--set"))
+    if costs is not None:
+        require_costs(costs, "--costs")
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.data.atomic import atomic_file
     from tradingbot.evaluation.pipeline import backtests
@@ -195,10 +201,6 @@ def _require_place(
         from tradingbot.data.store import BarStore
 
         BarStore(invocation.workspace).open(dataset)
-    if market is not None:
-        from tradingbot.data.synthetic.registry import market as known_market
-
-        known_market(market)
 
 
 def _place(

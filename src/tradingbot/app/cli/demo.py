@@ -10,7 +10,7 @@ from typer import Option
 
 from tradingbot.app import console
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
-from tradingbot.app.cli.options import choose_workspace
+from tradingbot.app.cli.options import choose_workspace, require_market
 
 if TYPE_CHECKING:
     from tradingbot.app.demo.story import DemoResult
@@ -44,16 +44,21 @@ def show_demo(
 
     Example: [bold]tradingbot demo --preset quick[/bold]
     """
-    from tradingbot.app.demo.page import render_demo
-    from tradingbot.app.demo.story import EVALUATION_PRESET, SMALL_EVALUATION_PRESET, run_demo
-    from tradingbot.app.demo.training import DEMO_PRESET, SMALL_PRESET
     from tradingbot.configuration.files import load_config
-    from tradingbot.data.atomic import write_text
+    from tradingbot.data.atomic import require_writable, write_text
 
     settings = load_config(config).config
     if market is not None:
         settings = _with_market(settings, market)
     workspace = choose_workspace(invocation_of(context), settings)
+    section = settings.market
+    require_market(section.name, section.universe, section.params)
+    require_writable(workspace)
+    # Torch takes seconds to import: what can be refused without it is refused by now.
+    from tradingbot.app.demo.page import render_demo
+    from tradingbot.app.demo.story import EVALUATION_PRESET, SMALL_EVALUATION_PRESET, run_demo
+    from tradingbot.app.demo.training import DEMO_PRESET, SMALL_PRESET
+
     with ExitStack() as bars:
 
         def announce(step: str) -> console.Progress:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -54,7 +57,21 @@ def check_environment(
     raise typer.Exit(1 if failed else 0)
 
 
+def _require_module(environment: str) -> None:
+    """Refuse a module that there is not; what is in it is told by the import."""
+    module, colon, _ = environment.partition(":")
+    top = module.partition(".")[0]
+    folder = Path.cwd() / top
+    is_there = top in sys.modules or folder.is_dir() or folder.with_suffix(".py").is_file()
+    if colon and module and not is_there and find_spec(top) is None:
+        rule = "module of an environment must be importable"
+        remedy = "Run in the folder of the module, or install its package"
+        raise UserError(rule, was=repr(module), remedy=remedy)
+
+
 def _check_one(environment: str, as_json: bool) -> bool:
+    _require_module(environment)
+    # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.envs.envcheck import load_subject, run_checks
 
     card = run_checks(load_subject(environment))

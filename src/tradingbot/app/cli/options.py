@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -74,6 +74,19 @@ def require_picture(path: Path, option: str, endings: tuple[str, ...] = (".png",
             was=repr(str(path)),
             remedy=f"Write e.g. {option} picture{endings[0]}",
         )
+
+
+def require_market(name: str, universe: str, params: Mapping[str, object]) -> None:
+    """Refuse a synthetic market, a parameter of it or a universe that there is not.
+
+    Raises:
+        UserError: Naming the closest one.
+    """
+    from tradingbot.data.synthetic.registry import market, parse_params
+    from tradingbot.data.universes import load_universe
+
+    parse_params(market(name), params)
+    load_universe(universe)
 
 
 def require_one_market(dataset: str | None, market: str | None, remedy: str) -> None:

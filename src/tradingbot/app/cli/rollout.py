@@ -11,7 +11,7 @@ import typer
 from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
-from tradingbot.app.cli.options import MarketOption, read_options
+from tradingbot.app.cli.options import MarketOption, read_options, require_market
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
 from tradingbot.domain.errors import ConfigError
 from tradingbot.plugins.reference import split_names
@@ -79,23 +79,26 @@ def roll_out_market(  # noqa: PLR0913 - one option for each thing that identifie
 
     Example: [bold]tradingbot market rollout us143 --policies expert,buy_and_hold --json[/bold]
     """
+    from tradingbot.configuration.part_names import require_costs, require_reward
     from tradingbot.data.atomic import write_text
-    from tradingbot.evaluation.market_rollouts import RolloutTerms, roll_out_policies
+    from tradingbot.evaluation.policy_names import require_known_rules
 
     _require_page(out)
     names = split_names(policies) if policies is not None else ()
+    require_known_rules(names)
+    require_costs(costs, "--costs")
+    require_reward(reward, "--reward")
+    _require_place(invocation_of(context), dataset, market, universe, params)
+    # Torch takes seconds to import: what can be refused without it is refused by now.
+    from tradingbot.evaluation.market_rollouts import RolloutTerms, roll_out_policies
+
     terms = RolloutTerms(policies=names, costs=costs, reward=reward, seed=seed)
     days = (start.date() if start else None, end.date() if end else None)
-    if dataset is not None and market is None and not params:
+    if dataset is not None:
         subject = _stored(invocation_of(context), dataset, days)
-    elif market is not None and dataset is None:
-        subject = generated_market(market, universe, days, seed, read_options(params, "--set"))
     else:
-        raise ConfigError(
-            "either a dataset or --market must be given, and --set only with --market",
-            was="neither" if dataset is None else "a dataset and more",
-            remedy="Try: tradingbot market rollout --market planted",
-        )
+        assert market is not None  # one of the two, as was made sure of
+        subject = generated_market(market, universe, days, seed, read_options(params, "--set"))
     with progress_bar("rollout") as progress:
         report = roll_out_policies(subject, terms, progress=progress)
     if out is not None:
@@ -106,6 +109,29 @@ def roll_out_market(  # noqa: PLR0913 - one option for each thing that identifie
         print_json(_as_record(report, out))
     else:
         _print_report(report, out)
+
+
+def _require_place(
+    invocation: Invocation,
+    dataset: str | None,
+    market: str | None,
+    universe: str,
+    params: list[str] | None,
+) -> None:
+    from tradingbot.data.store import BarStore
+    from tradingbot.features.panel import Panel
+    from tradingbot.features.pipeline import panel_of
+
+    if (dataset is None) == (market is None) or (market is None and params):
+        raise ConfigError(
+            "either a dataset or --market must be given, and --set only with --market",
+            was="neither" if dataset is None else "a dataset and more",
+            remedy="Try: tradingbot market rollout --market planted",
+        )
+    if market is not None:
+        require_market(market, universe, read_options(params, "--set"))
+    elif dataset is not None:
+        Panel.open(panel_of(BarStore(invocation.workspace).open(dataset), invocation.workspace))
 
 
 def _stored(invocation: Invocation, dataset: str, days: Days) -> RolloutMarket:
@@ -147,7 +173,9 @@ def generated_market(
 def _require_page(out: Path | None) -> None:
     if out is not None and (out.suffix != ".html" or not out.absolute().parent.is_dir()):
         raise ConfigError(
-            "--out must name an .html file in a folder that exists", was=repr(str(out))
+            "--out must name an .html file in a folder that exists",
+            was=repr(str(out)),
+            remedy=f"Write e.g. --out {out.stem or 'rollout'}.html",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
@@ -11,7 +12,7 @@ from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.cli.options import MarketOption, read_options, require_one_market
 from tradingbot.app.cli.performance_table import print_performance
 from tradingbot.app.console import print_table, print_text, progress_bar, show_json
-from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.errors import ConfigError, join_choices, require_known
 
 if TYPE_CHECKING:
     from tradingbot.evaluation.analyses.probability_thresholds import ThresholdTable
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Train, list, show and backtest classifiers of the next move.")
 
+_LABELS = ("horizon", "barriers")
 ModelArgument = Annotated[str, Argument(metavar="MODEL", help="Name of a model.")]
 
 
@@ -67,6 +69,8 @@ def train(  # noqa: PLR0913 - one option for each thing that identifies a model
     """
     invocation = invocation_of(context)
     config = _config(preset, dataset, market, data_settings)
+    _refuse_early(config, model, labels, name, invocation.workspace)
+    # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig, build_classifier
     from tradingbot.training.supervised.fit import ModelRequest, train_model
 
@@ -118,7 +122,10 @@ def show_model(context: typer.Context, name: ModelArgument, as_json: JsonOption 
 
     Example: [bold]tradingbot supervised show trees[/bold]
     """
-    from tradingbot.supervised.model_files import models_folder, open_model
+    _require_model(context, name)
+    # Torch takes seconds to import: what can be refused without it is refused by now.
+    from tradingbot.supervised.model_files import open_model
+    from tradingbot.supervised.model_names import models_folder
 
     _, manifest = open_model(models_folder(invocation_of(context).workspace), name)
     if show_json(as_json, manifest):
@@ -158,6 +165,11 @@ def backtest_model(
     Example: [bold]tradingbot supervised backtest trees --thresholds 0.4,0.5 --costs retail[/bold]
     """
     levels, chosen = _thresholds(thresholds) if thresholds is not None else (), _part(part)
+    from tradingbot.configuration.part_names import require_costs
+
+    _require_model(context, name)
+    require_costs(costs, "--costs")
+    # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.evaluation.analyses.probability_thresholds import backtest_thresholds
 
     with progress_bar("backtest") as progress:
@@ -188,6 +200,26 @@ def _config(
     return load_train_config(DEFAULT_PRESET if preset is None else preset, options)
 
 
+def _require_model(context: typer.Context, name: str) -> None:
+    from tradingbot.supervised.model_names import models_folder, require_model
+
+    require_model(models_folder(invocation_of(context).workspace), name)
+
+
+def _refuse_early(config: TrainConfig, model: str, labels: str, name: str, workspace: Path) -> None:
+    """Refuse names that are unknown or taken, data that are not there, a disk that refuses."""
+    from tradingbot.configuration.part_names import require_classifier
+    from tradingbot.data.atomic import require_writable
+    from tradingbot.supervised.model_names import models_folder, require_free_name
+    from tradingbot.training.early_refusals import refuse_data_early
+
+    require_classifier(model, "--model")
+    require_known(labels, _LABELS, f"--labels must be {join_choices(_LABELS)}")
+    require_free_name(models_folder(workspace), name)
+    refuse_data_early(config, workspace)
+    require_writable(workspace)
+
+
 def _thresholds(text: str) -> list[float]:
     try:
         levels = [float(word) for word in text.split(",")]
@@ -204,7 +236,8 @@ def _thresholds(text: str) -> list[float]:
 
 def _part(word: str) -> Literal["validation", "test"]:
     if word not in ("validation", "test"):
-        raise ConfigError("--part must be validation or test", was=repr(word))
+        rule, remedy = "--part must be validation or test", "Write e.g. --part validation"
+        raise ConfigError(rule, was=repr(word), remedy=remedy)
     return cast(Literal["validation", "test"], word)
 
 

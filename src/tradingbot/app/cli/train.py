@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -105,9 +106,10 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
     invocation = invocation_of(context)
     workspace = invocation.workspace
     _require_possible(resume, preset, name, force=force)
-    _require_preset(preset)
-    if resume is not None:
-        look_up_run(invocation, resume)
+    if resume is None:
+        config = _read(preset, options, workspace, name)
+    else:
+        _refuse_to_resume(look_up_run(invocation, resume), options)
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.app.signals import stop_on_signals
     from tradingbot.training.session import begin_run, resume_session
@@ -118,7 +120,7 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
             change = _changed_by(options)
             session = resume_session(resume, workspace, callbacks, change=change, force=force)
         else:
-            session = begin_run(_read(preset, options), workspace, callbacks, name=name)
+            session = begin_run(config, workspace, callbacks, name=name)
     _show(session, as_json=as_json)
     if session.result is None:
         invocation.print_hint(
@@ -139,20 +141,21 @@ def _require_possible(
         raise ConfigError(rule, was="--force alone", remedy=remedy)
 
 
-def _require_preset(preset: str | None) -> None:
-    if preset is not None:
-        from tradingbot.configuration.files import preset_folder, read_merged
-
-        read_merged(preset, preset_folder("training"))
-
-
-def _read(preset: str | None, options: Options) -> TrainConfig:
+def _read(preset: str | None, options: Options, workspace: Path, name: str | None) -> TrainConfig:
     from tradingbot.training.config_files import DEFAULT_PRESET, load_train_config
-    from tradingbot.training.tracking import require_trackers
+    from tradingbot.training.early_refusals import refuse_early
 
     config = load_train_config(DEFAULT_PRESET if preset is None else preset, options)
-    require_trackers(config)
+    refuse_early(config, workspace, name)
     return config
+
+
+def _refuse_to_resume(run: RunDirectory, options: Options) -> None:
+    """Refuse a run that another process trains, and options that no run can have."""
+    from tradingbot.training.config_files import config_of_mapping
+
+    with run.hold():
+        _changed_by(options)(config_of_mapping(run.record.config, run.record.tracking))
 
 
 def _changed_by(options: Options) -> Callable[[TrainConfig], TrainConfig]:

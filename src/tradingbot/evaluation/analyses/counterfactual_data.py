@@ -25,7 +25,8 @@ from tradingbot.features.causality.perturbations import perturb_symbols
 from tradingbot.features.inputs import BAR_FIELDS, MarketInputs
 from tradingbot.features.panel import Panel, panel_specs, panel_tensors
 from tradingbot.features.pipeline import panel_of, read_inputs
-from tradingbot.supervised.model_files import NO_MODEL, models_folder, open_model
+from tradingbot.supervised.model_files import open_model
+from tradingbot.supervised.model_names import NO_MODEL, models_folder
 from tradingbot.supervised.table import table_of_inputs
 
 

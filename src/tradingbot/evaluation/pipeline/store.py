@@ -24,7 +24,7 @@ from tradingbot.runs.ledger import Ledger
 from tradingbot.runs.policy import acting_checkpoint
 from tradingbot.runs.receipt import began_at
 from tradingbot.runs.requirement import installed_version
-from tradingbot.supervised.model_files import NO_MODEL
+from tradingbot.supervised.model_names import NO_MODEL
 from tradingbot.training.trial_ledger import data_key
 
 if TYPE_CHECKING:

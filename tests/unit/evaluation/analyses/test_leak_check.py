@@ -46,7 +46,8 @@ from tradingbot.features import panel as panel_module
 from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig
-from tradingbot.supervised.model_files import models_folder, open_model
+from tradingbot.supervised.model_files import open_model
+from tradingbot.supervised.model_names import models_folder
 from tradingbot.supervised.table import ModelTable
 from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.session import begin_run

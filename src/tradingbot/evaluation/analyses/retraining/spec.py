@@ -22,7 +22,8 @@ import numpy as np
 from tradingbot.envs.world import select_symbols, with_probabilities
 from tradingbot.evaluation.metrics.returns import simple_returns
 from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig, build_classifier, fit_model
-from tradingbot.supervised.model_files import NO_MODEL, models_folder, read_manifest
+from tradingbot.supervised.model_files import read_manifest
+from tradingbot.supervised.model_names import NO_MODEL, models_folder
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import override_config
 from tradingbot.training.data import TrainingData, open_data

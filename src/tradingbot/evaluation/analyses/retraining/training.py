@@ -37,7 +37,7 @@ from tradingbot.learning.guards import FlightRecorder
 from tradingbot.learning.trainer import Trainer
 from tradingbot.learning.trainer_hooks import Hooks, Snapshot
 from tradingbot.runs.ledger import Ledger
-from tradingbot.supervised.model_files import NO_MODEL
+from tradingbot.supervised.model_names import NO_MODEL
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData, halves, open_data, require_parts
 from tradingbot.training.preparation import prepare, scores_on

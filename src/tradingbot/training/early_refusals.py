@@ -1,0 +1,62 @@
+"""What is wrong with a training that is asked for, as far as it can be told without torch.
+
+Everything here is checked again, and more, where it is used; importing what uses it takes seconds.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tradingbot.configuration.part_names import require_costs, require_encoder, require_reward
+from tradingbot.data.atomic import require_writable
+from tradingbot.data.store import BarStore
+from tradingbot.data.synthetic.registry import market, parse_params
+from tradingbot.data.universes import load_universe
+from tradingbot.domain.errors import DataError, require_known
+from tradingbot.features.panel import Panel
+from tradingbot.features.pipeline import panel_of
+from tradingbot.runs.directory import require_new_name
+from tradingbot.supervised.model_names import NO_MODEL, models_folder, require_model
+from tradingbot.training.config import TrainConfig
+from tradingbot.training.tracking import require_trackers
+
+
+def refuse_early(config: TrainConfig, workspace: Path, name: str | None = None) -> None:
+    """Refuse a training whose data, parts, name or place are not there.
+
+    Args:
+        config: Of a run that is to begin.
+        workspace: Where it will be.
+        name: Its id; None: one is made.
+
+    Raises:
+        UserError: Saying what is not as it must be, and what to do.
+    """
+    if name is not None:
+        require_new_name(workspace / "runs", name)
+    require_trackers(config)
+    require_costs(config.task.costs, "task.costs")
+    require_reward(config.task.reward, "task.reward")
+    require_encoder(config.encoder.preset, "encoder.preset")
+    refuse_data_early(config, workspace)
+    if config.task.probabilities != NO_MODEL:
+        require_model(models_folder(workspace), config.task.probabilities)
+    require_writable(workspace)
+
+
+def refuse_data_early(config: TrainConfig, workspace: Path) -> None:
+    """Refuse a dataset or market that is not there, and symbols that it does not have.
+
+    Raises:
+        UserError: Saying which.
+    """
+    if config.dataset is not None:
+        dataset = BarStore(workspace).open(config.dataset)
+        known = dataset.manifest.symbols
+        Panel.open(panel_of(dataset, workspace))
+    else:
+        parse_params(market(config.market.name), config.market.params)
+        known = load_universe(config.market.universe).symbols
+    for symbol in config.symbols:
+        rule = "symbols that get an agent must be in the data"
+        require_known(symbol, known, rule, where="symbols", error=DataError)

@@ -1,0 +1,322 @@
+"""N13: what can be known before torch is imported is refused before, in one line, with exit code 2.
+
+The table has a mistake for every argument and option of every command that takes a value; a test
+walks the commands and holds that none is left out. All mistakes are made in one process, one after
+the other; each tells what it was the first to import.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from fixtures.small_runs import make_run
+from tradingbot.agents.baselines.catalogue import RULES
+from tradingbot.agents.baselines.price_rules import PRICE_RULES
+from tradingbot.app.cli.application import build_application, run
+from tradingbot.configuration import part_names
+from tradingbot.data.ingest import ingest
+from tradingbot.data.sources.synthetic import SyntheticSource
+from tradingbot.data.store import BarStore
+from tradingbot.data.universes import load_universe
+from tradingbot.evaluation.backtest.baselines import ORACLES
+from tradingbot.market.costs import COST_PROFILES
+from tradingbot.networks.encoders.catalogue import ENCODER_PRESETS
+from tradingbot.plugins.reference import ORACLE_NAMES, RULE_NAMES, WITHOUT_PARAMETERS
+from tradingbot.rewards.presets import REWARD_PRESETS, reward_names
+from tradingbot.runs import RunDirectory
+from tradingbot.supervised.catalogue import CLASSIFIERS
+
+IN_TURN = """
+import contextlib, io, json, sys
+from tradingbot.app.cli.application import run
+
+for line in sys.stdin:
+    before = set(sys.modules)
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run(["--workspace", sys.argv[1], *json.loads(line)])
+    heavy = {"torch", "lightgbm", "matplotlib", "mlflow", "gymnasium"} & set(sys.modules) - before
+    print(json.dumps((code, out.getvalue(), err.getvalue(), sorted(heavy))))
+"""
+
+NO_RUN, NO_DATASET = "run must be the id of one run", "dataset must be a stored name"
+NO_MARKET, NO_UNIVERSE = "market must be a known one", "universe must be a known name"
+NO_COSTS, BAD_DAY = "cost profile must be known", "Write a day as e.g. 2025-01-31"
+NO_MODEL = "model must be one of the workspace"
+CONFIG = "configuration must be a known preset"
+GENERATE = "data generate --name x --universe prototype10"
+IMPORT = "data import bars.csv --name x"
+DOWNLOAD = "data download --name x --start 2024-06-03 --end 2024-06-04 --source yfinance"
+SUPERVISED = "supervised train --name x"
+RULE = "backtest macd --market noise"
+
+MISTAKES: dict[str, str] = {
+    "demo --config dmo": CONFIG,
+    "demo --market nois": NO_MARKET,
+    "data show nope": NO_DATASET,
+    "data verify nope": NO_DATASET,
+    "data validate nope": NO_DATASET,
+    "data validate mine --universe us14": NO_UNIVERSE,
+    "data validate mine --trailing-bars 0": "--trailing-bars",
+    "data validate mine --heat-map x.pdf": "--heat-map must name a .png file",
+    "data split nope": NO_DATASET,
+    "data split mine --config dmo": CONFIG,
+    "data import gone.csv --name x": "file to import must exist",
+    f"{IMPORT} --name ../x": "dataset name must be",
+    f"{IMPORT} --universe us14": NO_UNIVERSE,
+    f"{IMPORT} --map foo": "--map must be FIELD=COLUMN",
+    f"{IMPORT} --map foo=bar": "mapped field must be one of the bar's",
+    f"{IMPORT} --time-zone Mars/Base": "time zone must be an IANA name",
+    f"{IMPORT} --stamps end": "--stamps must be one of",
+    f"{IMPORT} --timeframe hourly": "timeframe must be a count",
+    f"{IMPORT} --grid sesion": "--grid must be one of",
+    f"{IMPORT} --calendar XNYX": "calendar must be",
+    f"{IMPORT} --adjustment splits": "--adjustment must be one of",
+    f"{IMPORT} --symbols AAPL,,MSFT": "--symbols must be",
+    f"{IMPORT} --rename AAPL": "--rename must be OLD=NEW",
+    f"{IMPORT} --delimiter ;;": "delimiter must be one character",
+    f"{IMPORT} --sentiment gone.csv": "file to read must exist",
+    f"{IMPORT} --sentiment bars.csv --sentiment-range 1 -1": "low must be below high",
+    f"{IMPORT} --sentiment bars.csv --sentiment-column mood": "must have column 'mood'",
+    f"{IMPORT} --sentiment bars.csv --sentiment-delay soon": "timeframe must be a count",
+    "data generate --name ../x": "dataset name must be",
+    f"{GENERATE} --market nois": NO_MARKET,
+    "data generate --name x --universe us14": NO_UNIVERSE,
+    f"{GENERATE} --start soon": BAD_DAY,
+    f"{GENERATE} --end soon": BAD_DAY,
+    f"{GENERATE} --timeframe hourly": "timeframe must be a count",
+    f"{GENERATE} --seed -1": "seed",
+    f"{GENERATE} --market planted --set kapa=1": "Did you mean 'kappa'?",
+    f"{DOWNLOAD} --source alpac": "Did you mean 'alpaca'?",
+    f"{DOWNLOAD} --name ../x": "dataset name must be",
+    f"{DOWNLOAD} --start soon": BAD_DAY,
+    f"{DOWNLOAD} --end soon": BAD_DAY,
+    f"{DOWNLOAD} --universe us14": NO_UNIVERSE,
+    f"{DOWNLOAD} --timeframe hourly": "timeframe must be a count",
+    f"{DOWNLOAD} --adjustment splits": "--adjustment must be one of",
+    "universe show us14": NO_UNIVERSE,
+    "universe show us143 --as-of now": BAD_DAY,
+    "features build nope": NO_DATASET,
+    "features build mine --config dmo": CONFIG,
+    "features build mine --accept nope": "",
+    "features prove-causal nope": NO_DATASET,
+    "features prove-causal mine --config dmo": CONFIG,
+    "features show nope": NO_DATASET,
+    "market oracle nope": NO_DATASET,
+    "market oracle --cost-bps -1": "--cost-bps",
+    "market oracle --rule long": "--rule must be",
+    "market facts nope": NO_DATASET,
+    "market rollout nope": NO_DATASET,
+    "market rollout --market nois": NO_MARKET,
+    "market rollout --market noise --policies expert,macdd": "policy must be a known one",
+    "market rollout --market noise --costs fre": NO_COSTS,
+    "market rollout --market noise --reward v3": "reward preset must be known",
+    "market rollout --market noise --from soon": BAD_DAY,
+    "market rollout --market noise --to soon": BAD_DAY,
+    "market rollout --market noise --universe us14": NO_UNIVERSE,
+    "market rollout --market noise --seed -1": "--seed",
+    "market rollout --market planted --set kapa=1": "Did you mean 'kappa'?",
+    "market rollout --market noise --out page.pdf": "--out must name an .html file",
+    "train --preset quik": "Did you mean 'quick'?",
+    "train --preset bad.yaml": "n_envs must be a whole number",
+    "train --preset list.yaml": "was a list",
+    "train --dataset nope": NO_DATASET,
+    "train --dataset mine": "features build mine",
+    "train --market plantd": "Did you mean 'planted'?",
+    "train --symbols SPY,NOPE": "symbols that get an agent must be in the data",
+    "train --learner pp": "learner.name must be",
+    "train --device gpu": "device must be",
+    "train --seed -1": "--seed",
+    "train --set budget.n_env=3": "Did you mean 'n_envs'?",
+    "train --set task.costs=fre": NO_COSTS,
+    "train --set task.reward=fame": "reward preset must be known",
+    "train --set encoder.preset=giant": "encoder must be known",
+    "train --set task.probabilities=nope": NO_MODEL,
+    "train --set market.params.kapa=1": "kapa",
+    "train --set market.universe=us14": NO_UNIVERSE,
+    "train --name ../x": "run name must be 1-80",
+    "train --name ": "run name must be 1-80",
+    "train --name one": "run name must be new",
+    "train --resume nope": NO_RUN,
+    "train --resume one --set budget.n_env=3": "Did you mean 'n_envs'?",
+    "train --resume held": "run must not be in use",
+    "train --force": "--force must stand with --resume",
+    "supervised train --name ../x": "name of a model must be letters",
+    f"{SUPERVISED} --model nope": "model must be a known one",
+    f"{SUPERVISED} --preset quik": "Did you mean 'quick'?",
+    f"{SUPERVISED} --dataset nope": NO_DATASET,
+    f"{SUPERVISED} --market nois": NO_MARKET,
+    f"{SUPERVISED} --labels moves": "--labels must be horizon or barriers",
+    f"{SUPERVISED} --horizon 0": "--horizon",
+    f"{SUPERVISED} --barrier -1": "--barrier",
+    f"{SUPERVISED} --blocks 1": "--blocks",
+    f"{SUPERVISED} --seed -1": "--seed",
+    f"{SUPERVISED} --set width": "--set must be NAME=VALUE",
+    f"{SUPERVISED} --data budget.n_env=3": "Did you mean 'n_envs'?",
+    "supervised show nope": NO_MODEL,
+    "supervised backtest nope": NO_MODEL,
+    "supervised backtest nope --thresholds much": "--thresholds must be numbers",
+    "supervised backtest nope --part train": "--part must be validation or test",
+    "runs show nope": NO_RUN,
+    "runs compare one nope": NO_RUN,
+    "runs compare nope one": NO_RUN,
+    "runs verify nope": NO_RUN,
+    "runs migrate nope --to continuous": NO_RUN,
+    "runs migrate one --to discrete": "--to",
+    "runs migrate one --to continuous --name ../x": "run name must be 1-80",
+    "backtest nope": "policy must be a run or a known rule",
+    "backtest macd": "a backtest must have a run, or a rule and a market",
+    "backtest sma_cross:fats=3 --market noise": "was 'fats'. Did you mean 'fast'?",
+    "backtest sma_cross:fast=90 --market noise": "fast must be below slow, was fast=90, slow=50",
+    "backtest flat:fast=3 --market noise": "It has none",
+    "backtest macd --dataset nope": NO_DATASET,
+    "backtest macd --market nope": NO_MARKET,
+    f"{RULE} --part all": "--part must be train, validation or test",
+    f"{RULE} --from soon": BAD_DAY,
+    f"{RULE} --to soon": BAD_DAY,
+    f"{RULE} --from 2025-02-01 --to 2025-01-01": "--from must not be after",
+    f"{RULE} --costs fre": NO_COSTS,
+    f"{RULE} --cost-bps 501": "--cost-bps",
+    f"{RULE} --delay 101": "--delay",
+    f"{RULE} --universe us14": NO_UNIVERSE,
+    f"{RULE} --seed -1": "--seed",
+    f"{RULE} --set kapa=1": "kapa",
+    f"{RULE} --trades nowhere/trades.csv": "--trades must name a file in",
+    "evaluate nope": NO_RUN,
+    "evaluate one --preset quik": "Did you mean 'quick'?",
+    "evaluate one --set seeds": "--set must be NAME=VALUE",
+    "evaluate one --analyses sedes": "Did you mean 'seeds'?",
+    "evaluate one --gates prodct": "Did you mean 'product'?",
+    "evaluate one --jobs 0": "--jobs",
+    "evaluate one --out bars.csv": "--out must name a folder",
+    "gates nope": NO_RUN,
+    "gates one --gates prodct": "Did you mean 'product'?",
+    "gates one --bench gone.json": "benchmarks must be the JSON",
+    "envcheck": "either an environment or --peers",
+    "envcheck nosuch:obj": "module of an environment must be importable",
+    "config show dmo": CONFIG,
+    "config check dmo": CONFIG,
+    "--plugin gone.py plugins list": "a plugin must be a Python file that exists",
+    "--plugin gone.py plugins check": "a plugin must be a Python file that exists",
+    "--workspace bars.csv data list": "workspace must be a folder",
+    "--workspace /proc/nope train": "workspace must",
+    "--workspace /proc/nope demo": "workspace must",
+    f"--workspace /proc/nope {GENERATE}": "workspace must",
+    f"--workspace /proc/nope {SUPERVISED}": "workspace must",
+}
+"""Command → what its message must hold."""
+
+EXEMPT = {
+    "runs migrate": {"to"},  # a choice, which the parser knows
+    "bench data": {"curve"},
+    "bench simulator": {"figure"},
+    "bench learning": {"markets", "learners", "seeds", "agents", "device", "pooling"},
+    "bench evaluate": {"noise", "planted"},
+}
+"""Command → parameters of which no mistake is in the table; benchmarks measure what computes."""
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with a dataset that has no panel, a run, and one that is in use."""
+    folder = tmp_path_factory.mktemp("refusals")
+    days = {"start": load_day("2025-09-01"), "end": load_day("2025-09-30")}
+    source = SyntheticSource(universe=load_universe("prototype10"), market="noise", **days)
+    ingest(source, BarStore(folder / "workspace"), name="mine")
+    for name in ("one", "held"):
+        make_run(folder / "workspace" / "runs", name)
+    (folder / "bars.csv").write_text(
+        "timestamp,symbol,open,high,low,close,volume,sentiment\n"
+        "2024-06-24T13:30:00Z,AAPL,1,2,0.5,1,9,0\n2024-06-24T14:30:00Z,AAPL,1,2,0.5,1,9,0\n"
+    )
+    (folder / "bad.yaml").write_text("extends: quick\nbudget:\n  n_envs: many\n")
+    (folder / "list.yaml").write_text("- quick\n")
+    return folder / "workspace"
+
+
+def load_day(text: str) -> Any:
+    from datetime import date
+
+    return date.fromisoformat(text)
+
+
+def words_of(command: str) -> list[str]:
+    """Split as a shell does; a trailing space is an empty argument."""
+    return command.split(" ")
+
+
+@pytest.fixture(scope="module")
+def refusals(workspace: Path) -> dict[str, Any]:
+    """Command → exit code, stdout, stderr and the heavy packages that it was first to import."""
+    lines = "".join(f"{json.dumps(words_of(command))}\n" for command in MISTAKES)
+    with RunDirectory.open(workspace / "runs" / "held").hold():
+        done = subprocess.run(
+            [sys.executable, "-c", IN_TURN, str(workspace)],
+            input=lines,
+            capture_output=True,
+            text=True,
+            cwd=workspace.parent,
+            check=True,
+        )
+    return dict(zip(MISTAKES, map(json.loads, done.stdout.splitlines()), strict=True))
+
+
+@pytest.mark.parametrize("command", MISTAKES)
+def test_mistake_is_refused_in_one_line_before_torch_is_imported(
+    command: str, refusals: dict[str, Any]
+) -> None:
+    code, out, err, heavy = refusals[command]
+
+    assert (code, out) == (2, ""), err
+    assert err.startswith("error: ")
+    assert MISTAKES[command] in err
+    assert err.count("\n") == 1
+    assert heavy == []
+
+
+def test_every_parameter_of_every_command_has_a_mistake() -> None:
+    missing = []
+    for words, command in every_command().items():
+        tried = [each for each in MISTAKES if f"{words} " in f"{each} "]
+        for parameter in command.params:
+            takes_value = parameter.name != "help" and not getattr(parameter, "is_flag", False)
+            named = any(f"{option} " in f"{each} " for option in parameter.opts for each in tried)
+            is_tried = named if parameter.param_type_name == "option" else bool(tried)
+            if takes_value and not is_tried and parameter.name not in EXEMPT.get(words, ()):
+                missing.append(f"{words}: {parameter.name}")
+    assert missing == []
+
+
+def every_command() -> dict[str, Any]:
+    found = {}
+    for noun, group in get_command(build_application()).commands.items():  # type: ignore[attr-defined]
+        for verb, command in getattr(group, "commands", {"": group}).items():
+            found[f"{noun} {verb}".strip()] = command
+    return found
+
+
+def test_names_that_are_told_without_torch_are_those_of_the_catalogues() -> None:
+    assert sorted(RULES) == sorted(RULE_NAMES)
+    assert sorted(ORACLES) == sorted(ORACLE_NAMES)
+    assert {name for name, rule in RULES.items() if rule.config is None} == {*WITHOUT_PARAMETERS}
+    assert {name: RULES[name].config for name in PRICE_RULES} == dict(PRICE_RULES)
+    assert tuple(COST_PROFILES) == part_names.COST_NAMES
+    assert tuple(REWARD_PRESETS) == part_names.REWARD_PRESET_NAMES
+    own = (*part_names.REWARD_PRESET_NAMES, *part_names.REWARD_TERM_NAMES)
+    assert set(reward_names()) == set(own)
+    assert tuple(ENCODER_PRESETS) == part_names.ENCODER_NAMES
+    assert tuple(CLASSIFIERS) == part_names.CLASSIFIER_NAMES
+
+
+def test_empty_name_of_a_run_is_none(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with contextlib.suppress(SystemExit):
+        assert run(["--workspace", str(workspace), "train", "--name", ""]) == 2
+    assert "run name must be 1-80" in capsys.readouterr().err
