@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tradingbot import __version__
 from tradingbot.data.atomic import atomic_directory, file_sha256, sweep_temporaries
 from tradingbot.domain.errors import DataError, StorageError, UncertifiedPanelError, require_known
-from tradingbot.features.causality.certificate import Certificate
+from tradingbot.features.causality.certificate import Certificate, dataset_of_folder
 from tradingbot.features.causality.certificate import require_certificate as find_certificate
 from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import BAR_FIELDS, BoolArray, FloatArray, MarketInputs
@@ -110,18 +110,9 @@ class Panel:
             UncertifiedPanelError: If there is no valid certificate for this content.
             StorageError: If a file is missing, damaged or malformed.
         """
-        manifest = _read_manifest(folder)
-        certificate = None
+        manifest, certificate = _read_manifest(folder), None
         if require_certificate:
-            content = (manifest.dataset_sha256, manifest.spec_sha256)
-            certificate = find_certificate(folder, *content, n_symbols=len(manifest.symbols))
-            if certificate.panel_sha256 != manifest.sha256:
-                raise UncertifiedPanelError(
-                    "certificate must be for this panel",
-                    was=certificate.panel_sha256[:_DIGITS],
-                    where=str(folder),
-                    remedy="Run: tradingbot features prove-causal",
-                )
+            certificate = read_certificate(folder)
         path = folder / PANEL_FILE
         arrays = _map_described(manifest, path, verify=verify or require_certificate)
         return cls(folder, manifest, certificate, arrays)
@@ -157,6 +148,26 @@ def panel_specs(covariates: Iterable[str]) -> tuple[FeatureSpec, ...]:
     specs = (*technical_features(), *regime_features())
     used = {name for spec in specs for name in (spec.name, *spec.inputs)}
     return (*specs, *covariate_features(sorted(set(covariates) - used)))
+
+
+def read_certificate(folder: Path) -> Certificate:
+    """Return the certificate of a stored panel; no tensor is read.
+
+    Raises:
+        UncertifiedPanelError: If there is no valid one for this content.
+        StorageError: If the manifest is missing or damaged.
+    """
+    manifest = _read_manifest(folder)
+    content = (manifest.dataset_sha256, manifest.spec_sha256)
+    certificate = find_certificate(folder, *content, n_symbols=len(manifest.symbols))
+    if certificate.panel_sha256 != manifest.sha256:
+        raise UncertifiedPanelError(
+            "certificate must be for this panel",
+            was=certificate.panel_sha256[:_DIGITS],
+            where=str(folder),
+            remedy=f"Run: tradingbot features prove-causal {dataset_of_folder(folder)}".rstrip(),
+        )
+    return certificate
 
 
 def panel_folder(root: Path, dataset_hash: str, spec_sha256: str) -> Path:
@@ -273,7 +284,7 @@ def _read_manifest(folder: Path) -> PanelManifest:
             "panel must have a readable manifest",
             was="damaged" if path.is_file() else "missing",
             where=str(path),
-            remedy="Run: tradingbot features build",
+            remedy=f"Run: tradingbot features build {dataset_of_folder(folder)}".rstrip(),
         ) from e
     if manifest.record_sha256 not in (None, manifest.sha256):
         raise _other_content(path, "edited")
@@ -294,7 +305,7 @@ def _map_described(manifest: PanelManifest, path: Path, *, verify: bool) -> dict
 
 def _other_content(path: Path, was: str) -> StorageError:
     rule, remedy = "panel must match its manifest", "Delete its folder, then build it again"
-    remedy = f"{remedy}: tradingbot features build"
+    remedy = f"{remedy}: tradingbot features build {dataset_of_folder(path.parent)}".rstrip()
     return StorageError(rule, was=was, where=str(path), remedy=remedy)
 
 

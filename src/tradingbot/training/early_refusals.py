@@ -9,11 +9,11 @@ from pathlib import Path
 
 from tradingbot.configuration.part_names import require_costs, require_encoder, require_reward
 from tradingbot.data.atomic import require_writable
-from tradingbot.data.store import BarStore
+from tradingbot.data.store import BarStore, Dataset
 from tradingbot.data.synthetic.registry import market, parse_params
 from tradingbot.data.universes import load_universe
-from tradingbot.domain.errors import DataError, require_known
-from tradingbot.features.panel import Panel
+from tradingbot.domain.errors import DataError, UserError, require_known
+from tradingbot.features.panel import read_certificate
 from tradingbot.features.pipeline import panel_of
 from tradingbot.runs.directory import require_new_name
 from tradingbot.supervised.model_names import NO_MODEL, models_folder, require_model
@@ -44,6 +44,19 @@ def refuse_early(config: TrainConfig, workspace: Path, name: str | None = None) 
     require_writable(workspace)
 
 
+def require_certified(dataset: Dataset, workspace: Path, name: str) -> None:
+    """Refuse a dataset whose panel is not built or not proved; no tensor is read.
+
+    Raises:
+        UserError: With the command that builds or proves it, by the name that was given.
+    """
+    try:
+        read_certificate(panel_of(dataset, workspace))
+    except UserError as e:
+        remedy = (e.remedy or "").replace(dataset.id, name)
+        raise type(e)(e.rule, was=e.was, where=e.where, remedy=remedy) from e
+
+
 def refuse_data_early(config: TrainConfig, workspace: Path) -> None:
     """Refuse a dataset or market that is not there, and symbols that it does not have.
 
@@ -53,7 +66,7 @@ def refuse_data_early(config: TrainConfig, workspace: Path) -> None:
     if config.dataset is not None:
         dataset = BarStore(workspace).open(config.dataset)
         known = dataset.manifest.symbols
-        Panel.open(panel_of(dataset, workspace))
+        require_certified(dataset, workspace, config.dataset)
     else:
         parse_params(market(config.market.name), config.market.params)
         known = load_universe(config.market.universe).symbols

@@ -11,7 +11,7 @@ import typer
 from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
-from tradingbot.app.cli.options import DatasetArgument, read_options, read_pairs
+from tradingbot.app.cli.options import DatasetArgument, read_options, read_pairs, split_commas
 from tradingbot.app.console import print_note, print_table, progress_bar, show_json
 from tradingbot.domain.errors import require_known
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
+_SYMBOLS = ("--symbols", "symbols", "AAPL,MSFT")
 _ADJUSTMENTS = ("none", "split", "split_dividend")
 SentimentRange = Annotated[
     tuple[float, float], Option("--sentiment-range", help="Scores that mean worst and best.")
@@ -98,15 +99,15 @@ def import_files(  # noqa: PLR0913 - one option for each way in which vendors' f
     members = _load_universe(universe)
     config = FileImport(
         path=path,
-        columns=read_pairs(columns, "--map"),
+        columns=read_pairs(columns, "--map", "FIELD=COLUMN", "volume=vol"),
         time_zone=time_zone,
         stamps=_choice("--stamps", stamps, ("open", "close")),  # type: ignore[arg-type]
         timeframe=timeframe,
         grid=BarGrid(_choice("--grid", grid, [g.value for g in BarGrid])),
         calendar=calendar or (members.calendar if members else "XNYS"),
         adjustment=_choice("--adjustment", adjustment, _ADJUSTMENTS),  # type: ignore[arg-type]
-        renames=read_pairs(rename, "--rename"),
-        symbols=tuple(s.strip() for s in symbols.split(",")) if symbols else None,
+        renames=read_pairs(rename, "--rename", "OLD=NEW", "FB=META"),
+        symbols=None if symbols is None else tuple(split_commas(symbols, *_SYMBOLS)),
         delimiter=delimiter,
         sort=sort,
     )

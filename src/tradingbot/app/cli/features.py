@@ -104,10 +104,13 @@ def prove_causal(
     """
     from tradingbot.data.store import BarStore
     from tradingbot.features.pipeline import build_features, prove_features
-    from tradingbot.supervised.causality import registered_models
 
     settings, workspace = read_settings(invocation_of(context), config)
-    built = build_features(BarStore(workspace).open(dataset), workspace)
+    found = BarStore(workspace).open(dataset)
+    # Torch takes seconds to import: what can be refused without it is refused by now.
+    from tradingbot.supervised.causality import registered_models
+
+    built = build_features(found, workspace)
     with registered_models(built.panel, workspace) as models, progress_bar("proof") as progress:
         report, certificate = prove_features(built, settings, progress=progress)
     document = {"causal": report.is_causal, "report": report, "certificate": certificate}

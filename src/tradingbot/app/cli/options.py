@@ -122,8 +122,16 @@ def read_options(texts: list[str] | None, option: str) -> dict[str, object]:
     return read_values(read_pairs(texts, option))
 
 
-def read_pairs(texts: list[str] | None, option: str) -> dict[str, str]:
+def read_pairs(
+    texts: list[str] | None, option: str, form: str = "NAME=VALUE", example: str = ""
+) -> dict[str, str]:
     """Read NAME=VALUE texts.
+
+    Args:
+        texts: What was written.
+        option: After which.
+        form: What the two sides are, for messages.
+        example: One that is right.
 
     Raises:
         ConfigError: Naming the option, if a side is missing.
@@ -132,8 +140,9 @@ def read_pairs(texts: list[str] | None, option: str) -> dict[str, str]:
     for text in texts or []:
         key, sign, value = text.partition("=")
         if not (key and sign and value):
-            rule = f"{option} must be NAME=VALUE"
-            raise ConfigError(rule, was=repr(text), remedy=f"Write e.g. {option} {key or 'NAME'}=1")
+            shown = example or f"{key or 'NAME'}=1"
+            remedy = f"Write e.g. {option} {shown}"
+            raise ConfigError(f"{option} must be {form}", was=repr(text), remedy=remedy)
         pairs[key] = value
     return pairs
 

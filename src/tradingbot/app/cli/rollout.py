@@ -119,8 +119,7 @@ def _require_place(
     params: list[str] | None,
 ) -> None:
     from tradingbot.data.store import BarStore
-    from tradingbot.features.panel import Panel
-    from tradingbot.features.pipeline import panel_of
+    from tradingbot.training.early_refusals import require_certified
 
     if (dataset is None) == (market is None) or (market is None and params):
         raise ConfigError(
@@ -131,7 +130,8 @@ def _require_place(
     if market is not None:
         require_market(market, universe, read_options(params, "--set"))
     elif dataset is not None:
-        Panel.open(panel_of(BarStore(invocation.workspace).open(dataset), invocation.workspace))
+        found = BarStore(invocation.workspace).open(dataset)
+        require_certified(found, invocation.workspace, dataset)
 
 
 def _stored(invocation: Invocation, dataset: str, days: Days) -> RolloutMarket:

@@ -176,7 +176,10 @@ def migrate(
     Example: [bold]tradingbot runs migrate us143-first --to continuous[/bold]
     """
     invocation = invocation_of(context)
-    look_up_run(invocation, reference)
+    found = look_up_run(invocation, reference)
+    from tradingbot.runs.directory import require_new_name
+
+    require_new_name(runs_root(invocation), f"{found.id}-continuous" if name is None else name)
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.training.run_migration import migrate_run
 

@@ -69,12 +69,12 @@ def train(  # noqa: PLR0913 - one option for each thing that identifies a model
     """
     invocation = invocation_of(context)
     config = _config(preset, dataset, market, data_settings)
+    given = read_options(settings, "--set")
     _refuse_early(config, model, labels, name, invocation.workspace)
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig, build_classifier
     from tradingbot.training.supervised.fit import ModelRequest, train_model
 
-    given = read_options(settings, "--set")
     build_classifier(model, given)  # refuse before any data is read
     look_ahead = LabelConfig(labels, horizon, barrier)  # type: ignore[arg-type]
     fit = FitConfig(look_ahead, FoldConfig(n_blocks=blocks), seed)

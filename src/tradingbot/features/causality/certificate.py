@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NoReturn
@@ -24,7 +25,6 @@ _OF_THE_PROOF = (
     *("common_cuts", "staggered_cuts", "perturbations"),
     *("seed", "comparisons", "recomputations"),
 )
-_REMEDY = "Run: tradingbot features prove-causal"
 
 
 class ProvedOutput(BaseModel):
@@ -186,8 +186,8 @@ def require_certificate(
     if missing:
         _refuse(f"certificate must cover {', '.join(missing)}", certificate.subjects, path)
     if n_symbols != 1 and not certificate.staggered_pairs:
-        remedy = f"Set proof.staggered_rounds to 1 or more. {_REMEDY}"
-        _refuse("certificate must cut each symbol at rows of its own", "0 rounds", path, remedy)
+        before = "Set proof.staggered_rounds to 1 or more. "
+        _refuse("certificate must cut each symbol at rows of its own", "0 rounds", path, before)
     return certificate
 
 
@@ -203,5 +203,12 @@ def _read_certificate(path: Path) -> Certificate:
         _refuse("certificate must be readable", type(e).__name__, path)
 
 
-def _refuse(rule: str, was: object, path: Path, remedy: str = _REMEDY) -> NoReturn:
-    raise UncertifiedPanelError(rule, was=was, where=str(path), remedy=remedy)
+def _refuse(rule: str, was: object, path: Path, before: str = "") -> NoReturn:
+    remedy = f"{before}Run: tradingbot features prove-causal {dataset_of_folder(path.parent)}"
+    raise UncertifiedPanelError(rule, was=was, where=str(path), remedy=remedy.rstrip())
+
+
+def dataset_of_folder(folder: Path) -> str:
+    """Return the digits by which a panel's folder names its dataset; empty where it names none."""
+    digits = re.match(r"([0-9a-f]{16})-", folder.name)
+    return digits[1] if digits else ""

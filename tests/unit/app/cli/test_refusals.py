@@ -1,90 +1,24 @@
-"""Mistakes in the commands of evaluation: refused before torch, with rule, value and remedy."""
+"""Mistakes in the commands of evaluation: rule, value and remedy.
+
+That they are refused before torch is imported is held by `conformance/test_early_refusals.py`.
+"""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fixtures.small_runs import make_run
 from tradingbot.app.cli.application import run
-from tradingbot.plugins.reference import ORACLE_NAMES, RULE_NAMES
 from unit.app.cli.conftest import Answer
-
-IN_TURN = """
-import contextlib, io, json, sys
-from tradingbot.app.cli.application import run
-
-for command in sys.argv[2:]:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = run(["--workspace", sys.argv[1], *command.split()])
-    heavy = [name for name in ("torch", "lightgbm", "matplotlib") if name in sys.modules]
-    print(json.dumps((code, out.getvalue(), err.getvalue(), heavy)))
-"""
-"""Commands one after the other: what one imported, those after it have imported too."""
-COMMANDS = (
-    ("evaluate nope", "run must be the id of one run"),
-    ("gates nope", "run must be the id of one run"),
-    ("runs show nope", "run must be the id of one run"),
-    ("runs verify nope", "run must be the id of one run"),
-    ("runs migrate nope --to continuous", "run must be the id of one run"),
-    ("train --resume nope", "run must be the id of one run"),
-    ("backtest nope", "policy must be a run or a known rule"),
-    ("backtest macd", "a backtest must have a run, or a rule and a market"),
-    ("backtest macd --dataset nope", "dataset must be a stored name"),
-    ("backtest macd --market nope", "market must be a known one"),
-    ("backtest macd --market noise --from 2025-02-01 --to 2025-01-01", "--from must not be after"),
-    ("backtest macd --market noise --part all", "--part must be train, validation or test"),
-    ("backtest macd --market noise --trades nowhere/trades.csv", "--trades must name a file in"),
-)
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     """A workspace without datasets."""
     return tmp_path / "workspace"
-
-
-@pytest.fixture(scope="module")
-def refusals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Command → exit code, stdout, stderr and the heavy packages that are imported by then."""
-    folder = tmp_path_factory.mktemp("refusals")
-    commands = [command for command, _ in COMMANDS]
-    done = subprocess.run(
-        [sys.executable, "-c", IN_TURN, str(folder), *commands],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        check=True,
-    )
-    return dict(zip(commands, map(json.loads, done.stdout.splitlines()), strict=True))
-
-
-@pytest.mark.parametrize(("command", "rule"), COMMANDS, ids=[each for each, _ in COMMANDS])
-def test_mistake_is_refused_before_torch_is_imported(
-    command: str, rule: str, refusals: dict[str, Any]
-) -> None:
-    code, out, err, heavy = refusals[command]
-
-    assert code == 2, err
-    assert heavy == []
-    assert err.startswith(f"error: {rule}")
-    assert err.count("\n") == 1
-    assert out == ""
-
-
-def test_names_that_are_told_without_torch_are_those_of_the_catalogues() -> None:
-    from tradingbot.agents import RULES
-    from tradingbot.evaluation.backtest.baselines import ORACLES
-
-    assert sorted(RULES) == list(RULE_NAMES)
-    assert sorted(ORACLES) == list(ORACLE_NAMES)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -101,19 +99,6 @@ def test_tracker_that_is_absent_is_one_line_and_leaves_no_run(
     assert "mlflow" in said
     assert resumed == said
     assert not (tmp_path / "runs").exists()
-
-
-def test_mistake_in_the_name_of_a_preset_is_told_without_torch(tmp_path: Path) -> None:
-    code = (
-        "import sys; from tradingbot.app.cli.application import run; "
-        f"code = run(['--workspace', {str(tmp_path)!r}, 'train', '--preset', 'quik']); "
-        "sys.exit(9 if 'torch' in sys.modules else code)"
-    )
-
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-
-    assert done.returncode == 2, done.stderr
-    assert "Did you mean 'quick'?" in done.stderr
 
 
 def test_taken_name_and_run_in_use_are_refused(
