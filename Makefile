@@ -8,7 +8,7 @@ JOBS ?= 2
 # compiled soon rather than fast, but where a test says otherwise. Files as they are listed: the long ones come first.
 PYTEST := TRADINGBOT_OPTIMISATION=1 OMP_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install install-demo install-bench install-dev demo test test-slow bench lint type format coverage clean
+.PHONY: help install install-demo install-bench install-dev demo test test-slow bench lint type format coverage audit clean
 
 help:  ## Show the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -41,6 +41,9 @@ type: install-dev
 format: install-dev  ## Format and sort imports
 	$(BIN)/ruff check --fix src tests benchmarks examples
 	$(BIN)/ruff format src tests benchmarks examples
+
+audit: install-dev  ## Secure code, secrets, known vulnerabilities (skipped offline), bill of materials in out/
+	$(BIN)/python benchmarks/audit.py
 
 coverage: install-dev  ## Line and branch coverage of the default suite
 	$(PYTEST) -m "not slow" --cov=tradingbot --cov-branch --cov-report=term-missing

@@ -166,12 +166,16 @@ def document_of_options(overrides: Mapping[str, object]) -> Document:
     for number, (dotted, value) in enumerate(overrides.items(), start=1):
         keys = tuple(dotted.split("."))
         if not all(keys):
-            raise ConfigError("a key must be words with dots between them", was=repr(dotted))
+            remedy = "Write e.g. budget.n_envs=4"
+            raise ConfigError(
+                "a key must be words with dots between them", was=repr(dotted), remedy=remedy
+            )
         section = values
         for depth, key in enumerate(keys[:-1], start=1):
             section = section.setdefault(key, {})
             if not isinstance(section, dict):
-                raise ConfigError("a key must be set once", was=repr(dotted))
+                remedy = "Leave one of the two out"
+                raise ConfigError("a key must be set once", was=repr(dotted), remedy=remedy)
             places.setdefault(keys[:depth], Place(COMMAND_LINE, number))
         section[keys[-1]] = _option_value(value)
         places[keys] = Place(COMMAND_LINE, number)

@@ -153,7 +153,8 @@ def _read_chain(
         return document, (path,)
     where = str(document.places[("extends",)])
     if not isinstance(parent, str) or not parent:
-        raise ConfigError("extends must be one preset name or file", was=repr(parent), where=where)
+        rule, remedy = "extends must be one preset name or file", "Write e.g. extends: demo"
+        raise ConfigError(rule, was=repr(parent), where=where, remedy=remedy)
     parent_path = _locate(parent, folder, beside=path.parent, where=where)
     base, files = _read_chain(parent_path, folder, old_keys, (*below, resolved))
     return merge(base, document), (path, *files)
@@ -161,7 +162,9 @@ def _read_chain(
 
 def _locate(reference: str, folder: Path, *, beside: Path | None, where: str | None) -> Path:
     if not reference.strip() or "\0" in reference:
-        raise ConfigError("configuration must be a preset or a file", was=repr(reference))
+        remedy = f"Name a .yaml file, or one of: {', '.join(_presets_in(folder))}"
+        rule = "configuration must be a preset or a file"
+        raise ConfigError(rule, was=repr(reference), remedy=remedy)
     is_path = reference.endswith(_SUFFIXES) or "/" in reference or reference.startswith("~")
     if is_path:
         path = Path(reference).expanduser()

@@ -220,3 +220,24 @@ def storage_errors(path: Path) -> Iterator[None]:
         rule, remedy = reasons.get(e.errno or 0, ("workspace must accept the file", other))
         was, remedy = e.strerror or type(e).__name__, f"{remedy}; nothing was lost"
         raise StorageError(rule, was=was, where=str(path), remedy=remedy) from e
+
+
+_USUAL = "--workspace"  # what `storage_errors` says, for most files are there
+
+
+@contextmanager
+def chosen_by(option: str, place: Path | None) -> Iterator[None]:
+    """Name the option, not the workspace, where the disk refuses `place` or a file below it.
+
+    Raises:
+        StorageError: The block's own, with another rule and remedy.
+    """
+    try:
+        yield
+    except StorageError as e:
+        where = Path(e.where or "")
+        if place is None or not (where == place or place in where.parents):
+            raise
+        rule, remedy = e.rule.replace("workspace", option), (e.remedy or "")
+        remedy = remedy.replace(_USUAL, option)
+        raise StorageError(rule, was=e.was, where=e.where, remedy=remedy) from e

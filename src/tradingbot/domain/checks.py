@@ -96,7 +96,8 @@ def require_kinds(rules: object) -> None:
                 f"{name} must be {words}", was=repr(value), where=where, remedy=remedy
             )
         if bounds is not None:
-            require(bounds.hold(value), f"{name} must {bounds.words}", rules)
+            rule = f"{name} must {bounds.words}"
+            require(bounds.hold(value), rule, rules, remedy="Give such a number")
 
 
 @cache
@@ -114,10 +115,9 @@ def _declared(kind: Any) -> list[tuple[str, str, tuple[str, ...], NumberBounds |
     return found
 
 
-def require(holds: bool, rule: str, rules: object) -> None:
+def require(holds: bool, rule: str, rules: object, *, remedy: str = "Give another value") -> None:
     """Raise ConfigError unless a rule holds; the first word of the rule names the field."""
     if not holds:
         name = rule.split()[0]
-        raise ConfigError(
-            rule, was=getattr(rules, name, None), where=f"{type(rules).__name__}.{name}"
-        )
+        where = f"{type(rules).__name__}.{name}"
+        raise ConfigError(rule, was=getattr(rules, name, None), where=where, remedy=remedy)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tradingbot.agents.policy import MarketRule, Policy
 from tradingbot.data.splits import IndexRange
+from tradingbot.domain.day_range import read_day
 from tradingbot.domain.denial import ExitReason
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.envs.config import EnvConfig
@@ -245,7 +246,9 @@ def _costs(costs: str | float | CostProfile) -> CostProfile:
         return cost_profile(costs)
     if isinstance(costs, bool) or not 0.0 <= costs <= 500.0:
         raise ConfigError(
-            "costs must be a profile, or 0 to 500 basis points of each fill", was=repr(costs)
+            "costs must be a profile, or 0 to 500 basis points of each fill",
+            was=repr(costs),
+            remedy="Give e.g. 'alpaca', or 1.2 for 1.2 basis points",
         )
     return CostProfile(commission_frac=costs / 1e4, slippage_frac=0.0, spread_frac=0.0)
 
@@ -253,7 +256,8 @@ def _costs(costs: str | float | CostProfile) -> CostProfile:
 def _period(
     world: World, start: str | date | None, end: str | date | None, warm_up: int
 ) -> IndexRange:
-    first, last = (None if day is None else date.fromisoformat(str(day)) for day in (start, end))
+    first = None if start is None else read_day(start, "start")
+    last = None if end is None else read_day(end, "end")
     bars = ready_bars(world, bars_between(world, first, last))
     begin = max(bars.start, warm_up)
     if begin + 1 >= bars.stop:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import polars as pl
 
+from tradingbot.data.atomic import chosen_by, write_text
 from tradingbot.data.calendar import TradingCalendar
 from tradingbot.data.ingest import ingest
 from tradingbot.data.manifest import Adjustment
@@ -21,6 +22,7 @@ from tradingbot.data.sources.source import BarSource
 from tradingbot.data.sources.synthetic import SyntheticSource
 from tradingbot.data.store import BarStore, Dataset
 from tradingbot.data.universes import load_universe
+from tradingbot.domain.day_range import read_day
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 from tradingbot.domain.universe import Member, Universe
@@ -110,10 +112,16 @@ class Bars:
         return world_from_inputs(self.inputs, label=self._label, synthetic=self.synthetic)
 
     def write_csv(self, path: str | Path) -> Path:
-        """Write timestamp (of the close), symbol, prices and volume; returns the path."""
+        """Write timestamp (of the close), symbol, prices and volume; returns the path.
+
+        Raises:
+            StorageError: If the disk refuses; what was there is kept.
+        """
         columns = ("open", "high", "low", "close", "volume", "vwap")
         stamps = pl.col("closed_at").dt.strftime("%Y-%m-%dT%H:%M:%SZ").alias("timestamp")
-        self.frame.select(stamps, "symbol", *columns).write_csv(path)
+        text = self.frame.select(stamps, "symbol", *columns).write_csv()
+        with chosen_by("path", Path(path)):
+            write_text(Path(path), text)
         return Path(path)
 
     def __len__(self) -> int:
@@ -233,8 +241,8 @@ def generate_bars(
         universe = Universe("chosen", tuple(Member(symbol) for symbol in symbols))
     source = SyntheticSource(
         universe=universe,
-        start=date.fromisoformat(str(start)),
-        end=date.fromisoformat(str(end)),
+        start=read_day(start, "start"),
+        end=read_day(end, "end"),
         market=market,
         seed=seed,
         timeframe=timeframe,
@@ -254,7 +262,9 @@ def _write(frame: Any, folder: Path) -> Path:
     if not isinstance(frame, pl.DataFrame):
         if not hasattr(frame, "index") or not hasattr(frame, "columns"):
             raise DataError(
-                "bars must be a file, a folder or a data frame", was=type(frame).__name__
+                "bars must be a file, a folder or a data frame",
+                was=type(frame).__name__,
+                remedy="Give a path, or a frame of polars or pandas",
             )
         columns = {str(name): _column(frame[name]) for name in frame.columns}
         if type(frame.index).__name__ != "RangeIndex":

@@ -36,7 +36,10 @@ def draw_backtests(
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise ConfigError(
-            f"a picture must end in {', '.join(ENDINGS)}", was=repr(path.name), where=str(path)
+            f"a picture must end in {', '.join(ENDINGS)}",
+            was=repr(path.name),
+            where=str(path),
+            remedy=f"Write e.g. {path.stem or 'picture'}{ENDINGS[0]}",
         )
     if ending == ".html":
         content = render_backtests(played, performance, terms).encode()

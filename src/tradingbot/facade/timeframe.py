@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from tradingbot.data.normalise import resolve_columns
+from tradingbot.data.regular_files import describe_path
 from tradingbot.data.sources.tables import FORMATS, read_table
 from tradingbot.data.stamps import to_utc
 from tradingbot.domain.errors import DataError
@@ -33,7 +34,9 @@ def guess_timeframe(path: Path, columns: Mapping[str, str]) -> str:
         else [path]
     )
     if not files or not files[0].is_file():
-        raise DataError("file to import must exist", was="nothing", where=str(path))
+        remedy = f"Name a {', '.join(FORMATS)} file that exists, or a folder of such"
+        was = describe_path(path)
+        raise DataError("file to import must exist", was=was, where=str(path), remedy=remedy)
     table = read_table(files[0], max_bytes=_LARGEST_BYTES)
     chosen = resolve_columns(table.columns, columns, where=path.name)
     stamps = to_utc(table[chosen["timestamp"]], time_zone="UTC", where=path.name)

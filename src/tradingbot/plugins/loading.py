@@ -18,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 from types import ModuleType, TracebackType
 
-from tradingbot.domain.errors import ConfigError, UserError
+from tradingbot.domain.errors import ConfigError, UserError, suggest
 from tradingbot.domain.extension import Origin, declared_by
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -141,7 +141,12 @@ def import_object(reference: str) -> object:
     for part in name.split("."):
         if not hasattr(found, part):
             raise ConfigError(
-                f"{module_name!r} must have {name!r}", was="nothing of that name", where=reference
+                f"{module_name!r} must have {name!r}",
+                was="nothing of that name",
+                where=reference,
+                remedy=suggest(part, [each for each in vars(found) if not each.startswith("_")])
+                if hasattr(found, "__dict__")
+                else None,
             )
         found = getattr(found, part)
     return found

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import tradingbot as tb
-from tradingbot.domain.errors import DataError, SchemaError
+from tradingbot.domain.errors import DataError, SchemaError, StorageError, UserError
 
 PRICES = ["open", "high", "low", "close", "volume", "vwap"]
 
@@ -86,3 +87,26 @@ def test_repr_says_what_it_is(hourly: tb.Bars, daily: tb.Bars) -> None:
     assert len(repr(hourly.world)) < 200
     assert "QQQ" not in repr(hourly.world)
     assert "2 symbols × 886 bars" in repr(hourly.world)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: tb.generate_bars("noise", start="2025-13-01"), "start must be a day, was '2025-1"),
+        (lambda: tb.generate_bars("noise", end="soon"), "end must be a day, was 'soon'. Write"),
+        (lambda: tb.load_bars("/dev/zero"), "file to import must exist, was a device"),
+        (lambda: tb.load_bars("gone.csv"), r"was nothing \(gone.csv\). Name a .parquet"),
+    ],
+)
+def test_mistake_is_an_error_of_ours_with_a_remedy(
+    call: Callable[[], object], message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        call()
+
+
+def test_disk_that_refuses_a_csv_is_named_by_its_path(tmp_path: Path) -> None:
+    made = tb.generate_bars("noise", symbols=["AAA"], start="2025-09-01", end="2025-09-05")
+
+    with pytest.raises(StorageError, match=r"path must .*\(/proc/nope/bars.csv\).*another path"):
+        made.write_csv("/proc/nope/bars.csv")

@@ -30,6 +30,7 @@ from tradingbot.app.cli.invocation import (
     require_sane_arguments,
     take_plugins,
 )
+from tradingbot.app.cli.usage_errors import describe_usage
 from tradingbot.app.console import print_note
 from tradingbot.domain.errors import TradingBotError
 from tradingbot.plugins.loading import load_installed, load_plugin
@@ -109,7 +110,7 @@ def run(arguments: Sequence[str]) -> int:
     except typer.TyperException as e:
         message = " ".join(e.format_message().split())
         if message:  # empty where no arguments were given and the help has been shown
-            invocation.print_error(message + _hint(message, arguments))
+            invocation.print_error(describe_usage(message, arguments))
     except (KeyboardInterrupt, typer.Abort):
         invocation.print_error("interrupted")
         return EXIT_INTERRUPTED
@@ -189,17 +190,6 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 def _show_traceback(invocation: Invocation) -> None:
     if invocation.debug:
         print_note(traceback.format_exc())
-
-
-def _hint(message: str, arguments: Sequence[str]) -> str:
-    if "does not match the formats '%Y-%m-%d'" in message:
-        return " Write a day as e.g. 2025-01-31"
-    # No comparison holds for it, so Typer names whichever end of the range it looks at first.
-    if "Input should be" in message and any(
-        each.rpartition("=")[2].lower() == "nan" for each in arguments
-    ):
-        return ". It must be a number, was nan"
-    return ""
 
 
 def _explain(error: Exception, invocation: Invocation) -> int:

@@ -12,7 +12,6 @@ from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import (
-    chosen_by,
     read_options,
     require_market,
     require_one_market,
@@ -21,6 +20,7 @@ from tradingbot.app.cli.options import (
 )
 from tradingbot.app.cli.performance_table import print_performance
 from tradingbot.app.console import print_note, progress_bar, show_json
+from tradingbot.data.atomic import chosen_by
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.performance.table import PERFORMANCE_NOTE
 

@@ -11,9 +11,10 @@ import typer
 from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
-from tradingbot.app.cli.options import chosen_by, look_up_run, read_options, split_commas
+from tradingbot.app.cli.options import look_up_run, read_options, split_commas
 from tradingbot.app.cli.performance_table import print_performance
 from tradingbot.app.console import print_json, print_note, print_table, print_text, progress_bar
+from tradingbot.data.atomic import chosen_by
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.performance.table import write_interval
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
 from tradingbot.configuration.option_values import read_values
-from tradingbot.domain.errors import ConfigError, StorageError
+from tradingbot.domain.errors import ConfigError
 
 if TYPE_CHECKING:
     from tradingbot.app.cli.invocation import Invocation
@@ -145,24 +144,3 @@ def read_pairs(
             raise ConfigError(f"{option} must be {form}", was=repr(text), remedy=remedy)
         pairs[key] = value
     return pairs
-
-
-_USUAL = "--workspace"  # what `data.atomic.storage_errors` says, for most files are there
-
-
-@contextmanager
-def chosen_by(option: str, place: Path | None) -> Iterator[None]:
-    """Name the option, not the workspace, where the disk refuses `place` or a file below it.
-
-    Raises:
-        StorageError: The block's own, with another rule and remedy.
-    """
-    try:
-        yield
-    except StorageError as e:
-        where = Path(e.where or "")
-        if place is None or not (where == place or place in where.parents):
-            raise
-        rule, remedy = e.rule.replace("workspace", option), (e.remedy or "")
-        remedy = remedy.replace(_USUAL, option)
-        raise StorageError(rule, was=e.was, where=e.where, remedy=remedy) from e

@@ -17,7 +17,12 @@ import requests
 
 from tradingbot.data.manifest import Adjustment
 from tradingbot.data.sources.download import VENDOR_COLUMNS, DownloadChunk, to_number
-from tradingbot.data.sources.pacing import Patience, TokenBucket, TransientFailure
+from tradingbot.data.sources.pacing import (
+    BROKEN_CONNECTION,
+    Patience,
+    TokenBucket,
+    TransientFailure,
+)
 from tradingbot.data.sources.replies import Vendor, nonsense, read_json, require_success
 from tradingbot.domain.timeframe import Timeframe
 
@@ -162,7 +167,7 @@ class _AlpacaSession(requests.Session):
         except requests.Timeout as e:
             raise TransientFailure(f"no answer in {self._timeout_s:g} s") from e
         except (requests.exceptions.ChunkedEncodingError, requests.ConnectionError) as e:
-            raise TransientFailure("the connection broke") from e
+            raise TransientFailure(BROKEN_CONNECTION) from e
         require_success(reply, self._vendor, where=self._where, now=self._patience.clock.now())
         body = read_json(reply)
         if "bars" not in body:

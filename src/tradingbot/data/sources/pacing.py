@@ -72,6 +72,10 @@ class TokenBucket:
         self._tokens, self._filled_at = min(self._capacity, grown), now
 
 
+BROKEN_CONNECTION = "a connection that broke"
+"""Reason of a `TransientFailure`: the line, not the vendor, or nobody listens there."""
+
+
 class TransientFailure(Exception):  # noqa: N818 - a failure that is not final, so no error yet
     """A request failed in a way that may pass: busy, broken line, not an answer.
 
@@ -117,6 +121,9 @@ class RetryPolicy:
         return max(asked_s or 0.0, ceiling * (0.5 + 0.5 * float(rng.random())))
 
 
+_LATER = "Run the command again later"
+
+
 @dataclass(frozen=True)
 class Patience:
     """A retry policy with the clock and the random stream it runs on."""
@@ -142,7 +149,9 @@ class Patience:
                     was += f", asks to wait {e.retry_after_s:g} s"
                 if asks_too_much or failures == self.policy.attempts:
                     rule = f"{vendor} must answer within {limit}"
-                    remedy = "Run the command again later; what was fetched is kept"
+                    is_line = e.reason == BROKEN_CONNECTION
+                    first = "Check the network, then run the command again" if is_line else _LATER
+                    remedy = f"{first}; what was fetched is kept"
                     raise SourceError(rule, was=was, where=where, remedy=remedy) from e
                 self.clock.sleep(self.policy.wait_s(failures, e.retry_after_s, self.rng))
         raise AssertionError("unreachable: the last attempt returns or raises")

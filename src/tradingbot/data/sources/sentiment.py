@@ -54,7 +54,8 @@ def read_sentiment(
             a score is available before the time or day it is about is over.
     """
     if not low < high:
-        raise ConfigError("low must be below high", was=f"{low} and {high}")
+        remedy = "Write e.g. --sentiment-range -1 1"
+        raise ConfigError("low must be below high", was=f"{low} and {high}", remedy=remedy)
     where = path.name
     table = read_table(path, max_bytes=_MAX_BYTES)
     for name in ("symbol", column):
@@ -94,7 +95,8 @@ def _available_at(table: pl.DataFrame, delay: timedelta | None, where: str) -> p
     if "available_at" in table.columns:
         if delay is not None:
             rule = "delay must not be given for a file that says available_at"
-            raise ConfigError(rule, was=str(delay), where=where)
+            remedy = "Leave --sentiment-delay out"
+            raise ConfigError(rule, was=str(delay), where=where, remedy=remedy)
         available_at = to_utc(table["available_at"], time_zone=None, where=where)
     elif stamps is not None and delay is not None:
         available_at = stamps + delay

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tradingbot.data.sources.yahoo_wire import YahooWire
 
 KEY_VARIABLE = "APCA_API_KEY_ID"
-SECRET_VARIABLE = "APCA_API_SECRET_KEY"
+SECRET_VARIABLE = "APCA_API_SECRET_KEY"  # noqa: S105 - the name of a variable
 
 _MINUTE = timedelta(minutes=1)
 _HALF_HOUR_MINUTES = 30  # sessions open and close on half hours, so bars up to this long fit

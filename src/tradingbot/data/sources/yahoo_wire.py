@@ -18,7 +18,12 @@ from yfinance.data import YfData
 
 from tradingbot.data.manifest import Adjustment
 from tradingbot.data.sources.download import VENDOR_COLUMNS, DownloadChunk, to_number
-from tradingbot.data.sources.pacing import Patience, TokenBucket, TransientFailure
+from tradingbot.data.sources.pacing import (
+    BROKEN_CONNECTION,
+    Patience,
+    TokenBucket,
+    TransientFailure,
+)
 from tradingbot.data.sources.replies import Vendor, nonsense, read_json, require_success
 from tradingbot.domain.timeframe import Timeframe
 
@@ -169,7 +174,7 @@ class _YahooSession(requests.Session[requests.Response]):
                 raise  # cookie or crumb: yfinance goes on without them
             is_slow = isinstance(e, requests.exceptions.Timeout)
             slow = f"no answer in {self._settings.timeout_s:g} s"
-            raise TransientFailure(slow if is_slow else "the connection broke") from e
+            raise TransientFailure(slow if is_slow else BROKEN_CONNECTION) from e
         if is_chart and reply.status_code not in (401, 403, _NOT_FOUND):
             require_success(reply, _VENDOR, where=self.where, now=self._patience.clock.now())
         return reply

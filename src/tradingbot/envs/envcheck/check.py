@@ -12,7 +12,7 @@ from tradingbot.envs.envcheck.probe import EnvProbe
 class CheckVerdict(StrEnum):
     """The three answers; nothing is passed on trust."""
 
-    PASS = "PASS"
+    PASS = "PASS"  # noqa: S105 - a verdict
     FAIL = "FAIL"
     UNTESTABLE = "UNTESTABLE"
     """The environment or its probe does not show what the check must see."""

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tradingbot.app.cli.application import run
-from tradingbot.app.cli.options import chosen_by
-from tradingbot.data.atomic import storage_errors, write_text
+from tradingbot.data.atomic import chosen_by, storage_errors, write_text
 from tradingbot.domain.errors import StorageError
 
 
