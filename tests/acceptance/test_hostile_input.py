@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from acceptance.conftest import HEADER, Outcome, assert_refused, bar_rows, csv_text
 from fixtures.small_runs import make_run
+from tradingbot.data.memory import available_bytes
 
 LONG = "x" * 300
 MANY_DIGITS = str(10**30)
@@ -98,6 +101,33 @@ def test_line_without_end_is_refused_before_it_is_parsed(
     for name in ("line.csv", "head.csv"):
         outcome = command(["data", "import", str(tmp_path / name), "--name", "bad"])
         assert_refused(outcome, ("lines must be at most 1,048,576 bytes", name))
+
+
+@pytest.mark.parametrize("name", ["bars.csv", "bars.parquet"])
+def test_file_that_memory_cannot_hold_is_refused_before_it_is_parsed(
+    name: str,
+    tmp_path: Path,
+    command: Callable[[list[str]], Outcome],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "bars.csv").write_text(csv_text(bar_rows()))
+    pl.read_csv(tmp_path / "bars.csv").write_parquet(tmp_path / "bars.parquet")
+    monkeypatch.setattr("tradingbot.data.memory.available_bytes", lambda: 1_000)
+
+    outcome = command(["data", "import", str(tmp_path / name), "--name", "bad"])
+
+    assert_refused(outcome, ("file must fit into memory", "of 0.0 GiB", name, "Split it"))
+
+
+def test_limits_of_machine_and_process_bound_what_is_available() -> None:
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    free = available_bytes()
+    assert free is not None
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (2**36, limits[1]))
+        assert 0 < (available_bytes() or 0) <= 2**36
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
 NAMES = (

@@ -16,6 +16,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import tradingbot
+from tradingbot.data.memory import available_bytes
 from tradingbot.runs.requirement import Requirement, installed_version, version_rules
 
 _GIB = 2**30
@@ -216,17 +217,11 @@ def _usable_cores() -> int:
 
 def _check_memory() -> list[DoctorCheck]:
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    available = _available_memory_bytes() or total
+    available = available_bytes() or total
     observed = f"{available / _GIB:.1f} GiB available of {total / _GIB:.1f} GiB"
     remedy = f"Close other programs: {_MEMORY_NEEDED_BYTES / _GIB:.0f} GiB are needed"
     enough = available >= _MEMORY_NEEDED_BYTES
     return _judged("memory", observed, "" if enough else remedy, Status.WARNING)
-
-
-def _available_memory_bytes() -> int | None:
-    table = Path("/proc/meminfo")
-    match = re.search(r"MemAvailable:\s+(\d+) kB", table.read_text()) if table.exists() else None
-    return int(match[1]) * 1024 if match else None
 
 
 def check_workspace(workspace: Path) -> list[DoctorCheck]:

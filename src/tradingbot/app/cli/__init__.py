@@ -25,8 +25,10 @@ How to add a command
 
 Rules: import polars, torch and pydantic inside commands, because `tradingbot --help` imports every
 command module (a test checks); raise `UserError` and let the boundary in `application` print it;
-exit with `raise typer.Exit(code)` for 1 (findings) or 2 (unusable); results go to stdout through
-`tradingbot.app.console`, progress and notes to stderr; every docstring has an example.
+refuse what can be known without torch before importing it, and name a mistake for each option in
+`tests/conformance/test_early_refusals.py`; exit with `raise typer.Exit(code)` for 1 (findings) or 2
+(unusable); results go to stdout through `tradingbot.app.console`, progress and notes to stderr;
+every docstring has an example.
 """
 
 from tradingbot.app.cli.application import main
