@@ -59,6 +59,7 @@ CONFIG = "configuration must be a known preset"
 GENERATE = "data generate --name x --universe prototype10"
 IMPORT = "data import bars.csv --name x"
 DOWNLOAD = "data download --name x --start 2024-06-03 --end 2024-06-04 --source yfinance"
+JOIN = "data join mine --name x --sentiment bars.csv"
 SUPERVISED = "supervised train --name x"
 RULE = "backtest macd --market noise"
 
@@ -71,6 +72,14 @@ MISTAKES: dict[str, str] = {
     "data validate mine --universe us14": NO_UNIVERSE,
     "data validate mine --trailing-bars 0": "--trailing-bars",
     "data validate mine --heat-map x.pdf": "--heat-map must name a .png file",
+    "data validate mine --earlier nope": NO_DATASET,
+    "data validate mine --quotes gone.csv": "must exist",
+    "data join nope --name x --sentiment bars.csv": NO_DATASET,
+    "data join mine --name ../x --sentiment bars.csv": "dataset name must be",
+    "data join mine --name x --sentiment gone.csv": "file to read must exist",
+    f"{JOIN} --sentiment-range 1 -1": "low must be below high",
+    f"{JOIN} --sentiment-column mood": "must have column 'mood'",
+    f"{JOIN} --sentiment-delay soon": "timeframe must be a count",
     "data split nope": NO_DATASET,
     "data split mine --config dmo": CONFIG,
     "data import gone.csv --name x": "file to import must exist",
@@ -194,6 +203,8 @@ MISTAKES: dict[str, str] = {
     f"{RULE} --seed -1": "--seed",
     f"{RULE} --set kapa=1": "kapa",
     f"{RULE} --trades nowhere/trades.csv": "--trades must name a file in",
+    f"{RULE} --out page.pdf": "--out must name",
+    "backtest macdd --market noise": "policy must be a run or a known rule",
     "evaluate nope": NO_RUN,
     "evaluate one --preset quik": "Did you mean 'quick'?",
     "evaluate one --set seeds": "--set must be NAME=VALUE",
@@ -206,6 +217,8 @@ MISTAKES: dict[str, str] = {
     "gates one --bench gone.json": "benchmarks must be the JSON",
     "envcheck": "either an environment or --peers",
     "envcheck nosuch:obj": "module of an environment must be importable",
+    "config show dmo --kind nope": "--kind must be",
+    "config check dmo --kind nope": "--kind must be",
     "config show dmo": CONFIG,
     "config check dmo": CONFIG,
     "--plugin gone.py plugins list": "a plugin must be a Python file that exists",

@@ -163,7 +163,7 @@ def _rules(config: Any) -> dict[str, list[str]]:
     """Record the rules that a configuration checks when it is built: field → rules."""
     found: dict[str, list[str]] = {}
 
-    def record(holds: bool, rule: str, rules: object) -> None:
+    def record(holds: bool, rule: str, rules: object, remedy: str = "") -> None:
         name, _, rest = rule.partition(" ")
         words = rest.removeprefix("must ").removeprefix("be ").replace("lie in ", "in ", 1)
         found.setdefault(name, []).append(words)

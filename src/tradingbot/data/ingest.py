@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from tradingbot.data.dataset_names import require_name
 from tradingbot.data.quality.check import Finding
 from tradingbot.data.quality.validation import screen
 from tradingbot.data.schema import COVARIATE_KEY
 from tradingbot.data.sources.source import BarSource, Progress, RawBars, ignore_progress
-from tradingbot.data.store import BarStore, Dataset, require_name
+from tradingbot.data.store import BarStore, Dataset
 from tradingbot.domain.errors import DataError, suggest
 from tradingbot.domain.universe import Universe
 

@@ -23,16 +23,14 @@ from pydantic import ValidationError
 
 from tradingbot import __version__
 from tradingbot.data.atomic import atomic_directory, file_sha256, sweep_temporaries, write_text
+from tradingbot.data.dataset_names import DATASET_NAME, pointed_at, require_name
 from tradingbot.data.manifest import DatasetManifest, Provenance, StoredFile
-from tradingbot.data.regular_files import read_regular_file
 from tradingbot.data.schema import COVARIATE_COLUMNS, require_bars, require_covariates
 from tradingbot.domain.errors import DataError, StorageError, suggest
 
 MANIFEST_FILE = "manifest.json"
 BARS, COVARIATES, QUARANTINE = "bars.parquet", "covariates.parquet", "quarantine.parquet"
-_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 _DIGITS = 16
-_MOST_POINTER_BYTES = 1_000
 _LONGEST_SHOWN = 100
 
 
@@ -133,8 +131,8 @@ class BarStore:
             DataError: If no dataset, or more than one, answers to the reference.
         """
         named = self._names / reference
-        if _NAME.fullmatch(reference) and named.is_file():
-            reference = _pointed_at(named)
+        if DATASET_NAME.fullmatch(reference) and named.is_file():
+            reference = pointed_at(named)
         found = [folder for folder in self._folders() if folder.name.startswith(reference)]
         if len(found) != 1 or not reference:
             raise DataError(
@@ -152,9 +150,9 @@ class BarStore:
         if not self._names.is_dir():
             return {}
         return {
-            file.name: _pointed_at(file)
+            file.name: pointed_at(file)
             for file in sorted(self._names.iterdir())
-            if _NAME.fullmatch(file.name) and file.is_file()
+            if DATASET_NAME.fullmatch(file.name) and file.is_file()
         }
 
     def datasets(self) -> list[Dataset]:
@@ -225,28 +223,6 @@ def _describes(manifest: DatasetManifest, frames: Mapping[str, pl.DataFrame]) ->
     return own.model_dump(exclude=unlike) == manifest.model_dump(exclude=unlike) and rows == {
         file: frame.height for file, frame in frames.items()
     }
-
-
-def _pointed_at(named: Path) -> str:
-    """Return the id that a name points to."""
-    try:
-        text = read_regular_file(named, most_bytes=_MOST_POINTER_BYTES)
-        return text.decode("ascii").strip()[:_DIGITS]
-    except (OSError, UnicodeDecodeError) as e:
-        was = "no text" if isinstance(e, UnicodeDecodeError) else e.strerror
-        rule, remedy = "name of a dataset must hold its hash", "Delete that file and import again"
-        raise StorageError(rule, was=was, where=str(named), remedy=remedy) from e
-
-
-def require_name(name: str) -> str:
-    """Return `name` if a dataset may be called so."""
-    if not _NAME.fullmatch(name):
-        raise DataError(
-            "dataset name must be 1-64 of a-z 0-9 . _ - and start with a letter or digit",
-            was=repr(name[:70]),
-            remedy="Choose e.g. us143",
-        )
-    return name
 
 
 def content_hash(bars: pl.DataFrame, covariates: pl.DataFrame, provenance: Provenance) -> str:

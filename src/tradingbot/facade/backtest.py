@@ -13,24 +13,21 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tradingbot.agents.policy import MarketRule, Policy
-from tradingbot.data.splits import IndexRange
-from tradingbot.domain.day_range import read_day
 from tradingbot.domain.denial import ExitReason
-from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.world import World
-from tradingbot.evaluation.backtest import Backtest, bars_between, baseline, sleeve_config
+from tradingbot.evaluation.backtest import Backtest, baseline, sleeve_config
 from tradingbot.evaluation.backtest import backtest as backtest_one
 from tradingbot.evaluation.backtest.baselines import own_strategy, warm_up_bars
-from tradingbot.evaluation.backtest.terms import ready_bars
 from tradingbot.evaluation.pipeline.backtests import BacktestFigures, figures_of
 from tradingbot.evaluation.statistics.interval import Interval
+from tradingbot.facade.backtest_terms import choose_period, read_costs
 from tradingbot.facade.bars import Bars
 from tradingbot.facade.data import TradedData, as_bars, as_traded
 from tradingbot.facade.picture import draw_backtests
 from tradingbot.facade.policy import LoadedPolicy
 from tradingbot.features.panel import Panel
-from tradingbot.market.costs import CostProfile, cost_profile
+from tradingbot.market.costs import CostProfile
 from tradingbot.plugins.declaring import strategy_of
 
 PolicyLike = str | LoadedPolicy | Callable[..., Any]
@@ -168,8 +165,8 @@ def backtest(  # noqa: PLR0913 - what identifies a backtest, by name
     data, policies = as_traded(bars), (policy, *against)
     asked = [_prepare(each, data, seed) for each in policies]
     world = _world_for(policies, asked, data, bars)
-    period = _period(world, start, end, max(each.warm_up or 0 for each in asked))
-    rules = sleeve_config(_costs(costs), allow_short=allow_short)
+    period = choose_period(world, start, end, max(each.warm_up or 0 for each in asked))
+    rules = sleeve_config(read_costs(costs), allow_short=allow_short)
     played = [
         backtest_one(
             world,
@@ -237,37 +234,6 @@ def _unique(names: list[str]) -> list[str]:
         name if names.index(name) == place else f"{name} {place + 1}"
         for place, name in enumerate(names)
     ]
-
-
-def _costs(costs: str | float | CostProfile) -> CostProfile:
-    if isinstance(costs, CostProfile):
-        return costs
-    if isinstance(costs, str):
-        return cost_profile(costs)
-    if isinstance(costs, bool) or not 0.0 <= costs <= 500.0:
-        raise ConfigError(
-            "costs must be a profile, or 0 to 500 basis points of each fill",
-            was=repr(costs),
-            remedy="Give e.g. 'alpaca', or 1.2 for 1.2 basis points",
-        )
-    return CostProfile(commission_frac=costs / 1e4, slippage_frac=0.0, spread_frac=0.0)
-
-
-def _period(
-    world: World, start: str | date | None, end: str | date | None, warm_up: int
-) -> IndexRange:
-    first = None if start is None else read_day(start, "start")
-    last = None if end is None else read_day(end, "end")
-    bars = ready_bars(world, bars_between(world, first, last))
-    begin = max(bars.start, warm_up)
-    if begin + 1 >= bars.stop:
-        raise DataError(
-            "a backtest must have bars after the warm-up",
-            was=f"{bars.stop} bars, {warm_up} to warm up",
-            where=world.label,
-            remedy="Use more bars, or a strategy that looks back less",
-        )
-    return IndexRange(begin, bars.stop)
 
 
 def summary_table(results: Sequence[BacktestResult]) -> str:

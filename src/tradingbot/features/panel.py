@@ -9,23 +9,27 @@ of absent bars stay NaN: an account that forgot to look at `present` must not tr
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tradingbot import __version__
 from tradingbot.data.atomic import atomic_directory, file_sha256, sweep_temporaries
-from tradingbot.domain.errors import DataError, StorageError, UncertifiedPanelError, require_known
-from tradingbot.features.causality.certificate import Certificate, dataset_of_folder
-from tradingbot.features.causality.certificate import require_certificate as find_certificate
+from tradingbot.domain.errors import DataError, require_known
+from tradingbot.features.causality.certificate import Certificate
 from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import BAR_FIELDS, BoolArray, FloatArray, MarketInputs
+from tradingbot.features.panel_manifest import (
+    MANIFEST_FILE,
+    PanelManifest,
+    other_content,
+    read_certificate,
+    read_manifest,
+)
 from tradingbot.features.registry import covariate_features, regime_features, technical_features
 from tradingbot.features.spec import FeatureSpec, spec_hash
 from tradingbot.features.tensor_files import header_sha256, map_tensors, write_tensors
@@ -33,48 +37,10 @@ from tradingbot.features.tensor_files import header_sha256, map_tensors, write_t
 if TYPE_CHECKING:
     from torch import Tensor
 
-PANEL_FILE, MANIFEST_FILE = "panel.safetensors", "manifest.json"
+PANEL_FILE = "panel.safetensors"
 FAMILY_TENSORS = {"technical": "features", "regime": "regimes", "covariate": "covariates"}
 
 _DIGITS = 16
-
-
-class PanelManifest(BaseModel):
-    """Identity and description of a panel; axis orders are those of the tensors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    version: Literal[1] = 1
-    dataset_sha256: str
-    spec_sha256: str
-    synthetic: bool | None
-    """True for generated markets, None where the builder was not told."""
-    accepted_findings: tuple[str, ...] = ()
-    """Errors of the readiness report that were accepted when the panel was built."""
-    symbols: tuple[str, ...]  # N
-    features: tuple[str, ...]  # F names, as are the next two
-    regimes: tuple[str, ...]
-    covariates: tuple[str, ...]
-    feature_ids: tuple[str, ...]
-    """Name and version of every spec, in the order that was hashed."""
-    time_zone: str
-    shapes: dict[str, tuple[int, ...]]
-    file_sha256: str
-    header_sha256: str
-    file_bytes: int
-    code_version: str
-    record_sha256: str | None = None
-    """Of all the above; None in panels of older versions, which only their certificate guards."""
-
-    @property
-    def sha256(self) -> str:
-        """Hash of all of this, and through `file_sha256` of the tensors."""
-        text = self.model_dump_json(exclude={"record_sha256"})
-        return hashlib.sha256(text.encode()).hexdigest()
-
-    def sealed(self) -> PanelManifest:
-        """Return it with its own hash."""
-        return self.model_copy(update={"record_sha256": self.sha256})
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,7 +76,7 @@ class Panel:
             UncertifiedPanelError: If there is no valid certificate for this content.
             StorageError: If a file is missing, damaged or malformed.
         """
-        manifest, certificate = _read_manifest(folder), None
+        manifest, certificate = read_manifest(folder), None
         if require_certificate:
             certificate = read_certificate(folder)
         path = folder / PANEL_FILE
@@ -148,26 +114,6 @@ def panel_specs(covariates: Iterable[str]) -> tuple[FeatureSpec, ...]:
     specs = (*technical_features(), *regime_features())
     used = {name for spec in specs for name in (spec.name, *spec.inputs)}
     return (*specs, *covariate_features(sorted(set(covariates) - used)))
-
-
-def read_certificate(folder: Path) -> Certificate:
-    """Return the certificate of a stored panel; no tensor is read.
-
-    Raises:
-        UncertifiedPanelError: If there is no valid one for this content.
-        StorageError: If the manifest is missing or damaged.
-    """
-    manifest = _read_manifest(folder)
-    content = (manifest.dataset_sha256, manifest.spec_sha256)
-    certificate = find_certificate(folder, *content, n_symbols=len(manifest.symbols))
-    if certificate.panel_sha256 != manifest.sha256:
-        raise UncertifiedPanelError(
-            "certificate must be for this panel",
-            was=certificate.panel_sha256[:_DIGITS],
-            where=str(folder),
-            remedy=f"Run: tradingbot features prove-causal {dataset_of_folder(folder)}".rstrip(),
-        )
-    return certificate
 
 
 def panel_folder(root: Path, dataset_hash: str, spec_sha256: str) -> Path:
@@ -275,22 +221,6 @@ def _names(specs: Sequence[FeatureSpec], family: str) -> tuple[str, ...]:
     return tuple(spec.name for spec in specs if spec.family == family)
 
 
-def _read_manifest(folder: Path) -> PanelManifest:
-    path = folder / MANIFEST_FILE
-    try:
-        manifest = PanelManifest.model_validate_json(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, ValidationError) as e:
-        raise StorageError(
-            "panel must have a readable manifest",
-            was="damaged" if path.is_file() else "missing",
-            where=str(path),
-            remedy=f"Run: tradingbot features build {dataset_of_folder(folder)}".rstrip(),
-        ) from e
-    if manifest.record_sha256 not in (None, manifest.sha256):
-        raise _other_content(path, "edited")
-    return manifest
-
-
 def _map_described(manifest: PanelManifest, path: Path, *, verify: bool) -> dict[str, NDArray[Any]]:
     is_same = (
         header_sha256(path) == manifest.header_sha256
@@ -299,14 +229,8 @@ def _map_described(manifest: PanelManifest, path: Path, *, verify: bool) -> dict
     )
     arrays = map_tensors(path) if is_same else {}
     if {name: values.shape for name, values in arrays.items()} != manifest.shapes:
-        raise _other_content(path, "other content")
+        raise other_content(path, "other content")
     return arrays
-
-
-def _other_content(path: Path, was: str) -> StorageError:
-    rule, remedy = "panel must match its manifest", "Delete its folder, then build it again"
-    remedy = f"{remedy}: tradingbot features build {dataset_of_folder(path.parent)}".rstrip()
-    return StorageError(rule, was=was, where=str(path), remedy=remedy)
 
 
 def formula_hashes(feature_ids: Sequence[str]) -> tuple[str | None, ...]:

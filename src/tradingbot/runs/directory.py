@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,9 +25,10 @@ from tradingbot.data.atomic import (
     sweep_temporaries,
     write_text,
 )
-from tradingbot.domain.errors import ConfigError, StorageError
+from tradingbot.domain.errors import StorageError
 from tradingbot.runs.journal import read_journal
 from tradingbot.runs.lock import hold_lock, is_locked
+from tradingbot.runs.names import automatic_name, free_name, require_name, require_new_name
 from tradingbot.runs.record import (
     Resumption,
     RunPlan,
@@ -41,7 +41,6 @@ from tradingbot.runs.record import (
 from tradingbot.runs.recorded_files import record_file, require_recorded
 
 RECORD_FILE, STATUS_FILE, LOCK_FILE = "run.json", "status.json", "lock"
-_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")
 _Stored = TypeVar("_Stored", RunRecord, RunStatus)
 
 
@@ -68,14 +67,12 @@ class RunDirectory:
             ConfigError: If the name is taken or cannot be one.
             StorageError: If the disk refuses.
         """
-        record = _describe(
-            plan, created_at, _automatic_name(plan, created_at) if name is None else name
-        )
+        record = _describe(plan, created_at, name or automatic_name(plan, created_at))
         with storage_errors(root):
             root.mkdir(parents=True, exist_ok=True)
         with hold_lock(root / ".creation", "runs folder"):
             if name is None:
-                record = record.model_copy(update={"id": _free_id(root, record.id)})
+                record = record.model_copy(update={"id": free_name(root, record.id)})
             require_new_name(root, record.id)
             path = root / record.id
             with atomic_directory(path) as temporary:
@@ -235,7 +232,7 @@ def read_status(run: Path) -> RunStatus:
 def _describe(plan: RunPlan, created_at: datetime, name: str) -> RunRecord:
     if created_at.utcoffset() != timedelta(0):
         raise ValueError("created_at must be in UTC")
-    _require_name(name)
+    require_name(name)
     config: dict[str, Any] = dict(plan.config)
     names = "learner data environment git code_sha256 parent parameters periods tracking"
     return RunRecord(
@@ -248,38 +245,6 @@ def _describe(plan: RunPlan, created_at: datetime, name: str) -> RunRecord:
         seed_was_drawn=plan.seed is None or plan.seed_was_drawn,
         code_version=__version__,
     )
-
-
-def require_new_name(root: Path, name: str) -> None:
-    """Refuse a name that no run can have, or one has.
-
-    Raises:
-        ConfigError: Saying why.
-    """
-    _require_name(name)
-    if (root / name).exists():
-        rule = "run name must be new"
-        remedy = "Resume that run with --resume, or choose another name"
-        raise ConfigError(rule, was=repr(name), where=str(root), remedy=remedy)
-
-
-def _require_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        rule = "run name must be 1-80 of a-z 0-9 . _ - and start with a letter or digit"
-        raise ConfigError(rule, was=repr(name[:90]), remedy="Choose e.g. us143-first")
-
-
-def _automatic_name(plan: RunPlan, created_at: datetime) -> str:
-    digest = content_sha256(dict(plan.config))[:6]
-    return f"{created_at:%Y%m%d-%H%M%S}-{plan.learner}-{digest}"
-
-
-def _free_id(root: Path, wanted: str) -> str:
-    count, name = 1, wanted
-    while (root / name).exists():
-        count += 1
-        name = f"{wanted}-{count}"
-    return name
 
 
 def _dump(path: Path, content: BaseModel) -> None:

@@ -4,11 +4,11 @@ Labels, folds, models, calibration and their files belong here; data of a worksp
 in `app.supervised`, and the policy that trades on probabilities in `agents.baselines`.
 """
 
-from typing import TYPE_CHECKING
+import typing
 
-from tradingbot.domain.lazy_names import lazy_names
+from tradingbot.domain.lazy_names import lazy_names as _lazy_names
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
     from tradingbot.supervised.catalogue import CLASSIFIERS, build_classifier
     from tradingbot.supervised.classifier import Classifier, FitRows, FittedClassifier
     from tradingbot.supervised.fitting import FitConfig, FittedModel, FoldConfig, fit_model
@@ -37,7 +37,7 @@ __all__ = [
     "table_of_inputs",
 ]
 
-__getattr__ = lazy_names(
+__getattr__ = _lazy_names(
     __name__,
     {
         "CLASSES": "labels",

@@ -13,9 +13,9 @@ from tradingbot.data.store import BarStore, Dataset
 from tradingbot.data.synthetic.registry import market, parse_params
 from tradingbot.data.universes import load_universe
 from tradingbot.domain.errors import DataError, UserError, require_known
-from tradingbot.features.panel import read_certificate
+from tradingbot.features.panel_manifest import read_certificate
 from tradingbot.features.pipeline import panel_of
-from tradingbot.runs.directory import require_new_name
+from tradingbot.runs.names import require_new_name
 from tradingbot.supervised.model_names import NO_MODEL, models_folder, require_model
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.tracking import require_trackers

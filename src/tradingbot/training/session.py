@@ -122,9 +122,8 @@ def begin_run(
             parameters=asdict(setup.parameters),
         )
         Ledger(workspace).require_whole()  # refused before the run has a name and a folder
-        run = RunDirectory.create(
-            workspace / RUNS_FOLDER, plan, created_at=datetime.now(UTC), name=name
-        )
+        root, now = workspace / RUNS_FOLDER, datetime.now(UTC)
+        run = RunDirectory.create(root, plan, created_at=now, name=name)
         with run.hold(), failures_recorded(run):
             return _train(run, _Work(config, data, setup, workspace, plan.parent), callbacks)
 

@@ -15,7 +15,8 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import StorageError, UncertifiedPanelError
 from tradingbot.features import panel_scaler, scaler_files
 from tradingbot.features.causality.certificate import Certificate
-from tradingbot.features.panel import Panel, PanelManifest
+from tradingbot.features.panel import Panel
+from tradingbot.features.panel_manifest import PanelManifest
 from tradingbot.features.panel_scaler import panel_scalers, store_panel_scaler
 from tradingbot.features.scaler_files import ScalerRecord, find_scaler, load_scaler, save_scaler
 from tradingbot.features.scaling import Scaler

@@ -133,9 +133,11 @@ def join_sentiment(  # noqa: PLR0913 - one option for each way in which files of
 
     Example: [bold]tradingbot data join us143 --sentiment scores.parquet --name us143-scored[/bold]
     """
+    from tradingbot.data.dataset_names import require_name
     from tradingbot.data.ingest import Ingested, join_covariates
     from tradingbot.data.store import BarStore
 
+    require_name(name)
     invocation = invocation_of(context)
     store = BarStore(invocation.workspace)
     opened = store.open(dataset)

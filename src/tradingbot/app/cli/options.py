@@ -44,6 +44,17 @@ def look_up_run(invocation: Invocation, reference: str) -> RunDirectory:
     return find_run(runs_root(invocation), reference)
 
 
+def require_run_name(invocation: Invocation, name: str) -> None:
+    """Refuse a name that no new run of the workspace can have.
+
+    Raises:
+        ConfigError: Saying why.
+    """
+    from tradingbot.runs.names import require_new_name
+
+    require_new_name(runs_root(invocation), name)
+
+
 def read_settings(invocation: Invocation, reference: str | None) -> tuple[PipelineConfig, Path]:
     """Return the configuration a preset or file describes, and the workspace under it."""
     from tradingbot.configuration.files import load_config

@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
-from tradingbot.app.cli.options import look_up_run, runs_root
+from tradingbot.app.cli.options import look_up_run, require_run_name, runs_root
 from tradingbot.app.console import print_json, print_table, print_text, show_json
 from tradingbot.evaluation.performance.table import PERFORMANCE_COLUMNS, performance_row
 
@@ -177,9 +177,7 @@ def migrate(
     """
     invocation = invocation_of(context)
     found = look_up_run(invocation, reference)
-    from tradingbot.runs.directory import require_new_name
-
-    require_new_name(runs_root(invocation), f"{found.id}-continuous" if name is None else name)
+    require_run_name(invocation, f"{found.id}-continuous" if name is None else name)
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.training.run_migration import migrate_run
 

@@ -4,11 +4,11 @@ Measures are pure functions (`measures.py`), warning signs a class each (`detect
 pure as well (`interventions.py`). Nothing here changes a learner or writes a file.
 """
 
-from typing import TYPE_CHECKING
+import typing
 
-from tradingbot.domain.lazy_names import lazy_names
+from tradingbot.domain.lazy_names import lazy_names as _lazy_names
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
     from tradingbot.learning.guards.config import GuardConfig
     from tradingbot.learning.guards.detector import AlarmLevel, Diagnosis
     from tradingbot.learning.guards.interventions import Intervention
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AlarmLevel", "Diagnosis", "FlightRecorder", "GuardConfig", "Intervention"]
 
-__getattr__ = lazy_names(
+__getattr__ = _lazy_names(
     __name__,
     {
         "AlarmLevel": "detector",

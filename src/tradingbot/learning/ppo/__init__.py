@@ -1,13 +1,13 @@
 """Proximal policy optimisation of N agents at once; see docs/algorithms/ppo.md."""
 
-from typing import TYPE_CHECKING
+import typing
 
-from tradingbot.domain.lazy_names import lazy_names
+from tradingbot.domain.lazy_names import lazy_names as _lazy_names
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
     from tradingbot.learning.ppo.config import PPOConfig
     from tradingbot.learning.ppo.learner import PPO
 
 __all__ = ["PPO", "PPOConfig"]
 
-__getattr__ = lazy_names(__name__, {"PPO": "learner", "PPOConfig": "config"})
+__getattr__ = _lazy_names(__name__, {"PPO": "learner", "PPOConfig": "config"})

@@ -49,7 +49,7 @@ def test_model_is_trained_listed_shown_and_backtested(call, workspace: Path) -> 
     [
         (("train", "--name", "x", "--model", "forest"), "model"),
         (("train", "--name", "x", "--set", "depth=3"), "setting"),
-        (("train", "--name", "x", "--labels", "best"), "kind"),
+        (("train", "--name", "x", "--labels", "best"), "--labels must be horizon or barriers"),
         (("train", "--name", "../x", "--preset", "quick"), "name"),
         (("train", "--name", "x", "--dataset", "a", "--market", "b"), "either"),
         (("train", "--name", "x", "--dataset", "nowhere"), "nowhere"),
