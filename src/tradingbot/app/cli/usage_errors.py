@@ -43,8 +43,8 @@ def describe_usage(message: str, arguments: Sequence[str]) -> str:
         choices = found["all"].replace("'", "")
         return f"{found['name']} must be {choices}, was {found['was']}. Choose one of them."
     if message.startswith("Missing "):
-        words = [word for word in arguments if not word.startswith("-")][:2]
-        return f"{message} See: tradingbot {' '.join([*words, '--help'])}"
+        command = [word for word in arguments if not word.startswith("-")][:2]
+        return f"{message} See: tradingbot {' '.join([*command, '--help'])}"
     return message
 
 
