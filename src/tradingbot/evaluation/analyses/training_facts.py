@@ -11,7 +11,7 @@ from tradingbot.data.store import BarStore
 from tradingbot.data.universes import load_universe
 from tradingbot.domain.errors import StorageError, UserError
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.dossier.training_facts import TrainingFacts
+from tradingbot.evaluation.dossier.training_facts import AuxiliaryAccuracy, TrainingFacts
 from tradingbot.networks.parameters import ParameterReport
 from tradingbot.runs import RunDirectory
 from tradingbot.runs.finding import list_runs
@@ -19,7 +19,7 @@ from tradingbot.training.result_file import read_result
 from tradingbot.training.session import RUNS_FOLDER
 
 _FINITE = "guard/finite"
-_ACCURACY = ("pretrain/held_out/", "/accuracy")
+_HELD_OUT, _ACCURACY = "pretrain/held_out/", "/accuracy"
 
 
 def gather_training_facts(subject: EvaluatedRun) -> TrainingFacts:
@@ -33,7 +33,7 @@ def gather_training_facts(subject: EvaluatedRun) -> TrainingFacts:
     whole = subject.data.whole
     with_bars = {whole.symbols[index] for index in np.flatnonzero(whole.usable.any(axis=1))}
     finite = _finite_updates(subject.run)
-    others = _weights_of_equal_runs(subject)
+    others, tasks = _weights_of_equal_runs(subject), _auxiliary_tasks(subject.run)
     return TrainingFacts(
         universe=universe,
         universe_symbols=len(symbols),
@@ -42,9 +42,10 @@ def gather_training_facts(subject: EvaluatedRun) -> TrainingFacts:
         over_budget=_over_budget(subject.run),
         updates=len(finite),
         updates_not_finite=finite.count(False),
-        auxiliary_accuracy_frac=_auxiliary_accuracy(subject.run),
+        auxiliary_accuracy_frac=min((each.accuracy_frac for each in tasks), default=None),
         equal_runs=len(others),
         equal_runs_that_differ=sum(each != _final_weights(subject.run) for each in others),
+        auxiliary_tasks=tasks,
     )
 
 
@@ -86,16 +87,25 @@ def _finite_updates(run: RunDirectory) -> list[bool]:
     return [bool(row["metrics"][_FINITE]) for row in rows if _FINITE in row.get("metrics", {})]
 
 
-def _auxiliary_accuracy(run: RunDirectory) -> float | None:
-    newest: list[float] = []
+def _auxiliary_tasks(run: RunDirectory) -> tuple[AuxiliaryAccuracy, ...]:
+    newest: tuple[AuxiliaryAccuracy, ...] = ()
     for row in run.read_journal("preparation"):
         newest = _accuracies(row) or newest
-    return float(np.mean(newest)) if newest else None
+    return newest
 
 
-def _accuracies(row: dict[str, Any]) -> list[float]:
-    first, last = _ACCURACY
-    return [value for name, value in row.items() if name.startswith(first) and name.endswith(last)]
+def _accuracies(row: dict[str, Any]) -> tuple[AuxiliaryAccuracy, ...]:
+    keys = [key for key in row if key.startswith(_HELD_OUT) and key.endswith(_ACCURACY)]
+    tasks = [key.removeprefix(_HELD_OUT).removesuffix(_ACCURACY) for key in keys]
+    return tuple(
+        AuxiliaryAccuracy(
+            task,
+            row[key],
+            row.get(f"{key}_low", row[key]),
+            row.get(f"{_HELD_OUT}{task}/base_accuracy", 0.0),
+        )
+        for task, key in zip(tasks, keys, strict=True)
+    )
 
 
 def _weights_of_equal_runs(subject: EvaluatedRun) -> list[str]:

@@ -6,6 +6,23 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class AuxiliaryAccuracy:
+    """How often an auxiliary task is answered rightly on held-out bars."""
+
+    task: str
+    accuracy_frac: float
+    low_frac: float
+    """Lower end of its 95 % interval."""
+    base_frac: float
+    """Accuracy of always saying the class that was most frequent in training."""
+
+    @property
+    def beats_base(self) -> bool:
+        """Whether more is known than the base rate, beyond chance."""
+        return self.low_frac > self.base_frac
+
+
+@dataclass(frozen=True)
 class TrainingFacts:
     """Read from the run's folder and data; nothing here is a backtest."""
 
@@ -24,9 +41,12 @@ class TrainingFacts:
     updates_not_finite: int
     """Of these: a weight was NaN or infinite afterwards."""
     auxiliary_accuracy_frac: float | None
-    """Mean over auxiliary tasks with classes, on held-out bars, at the last score of pre-training;
-    None where no encoder was pre-trained."""
+    """Lowest over auxiliary tasks with classes, on held-out bars, at the last score of
+    pre-training; None where no encoder was pre-trained. (A mean, in dossiers without
+    `auxiliary_tasks`: one trivial class lifted it.)"""
     equal_runs: int
     """Other finished runs of the workspace with this configuration and these data."""
     equal_runs_that_differ: int
     """Of these: training ended with other weights."""
+    auxiliary_tasks: tuple[AuxiliaryAccuracy, ...] = ()
+    """Every auxiliary task with classes beside its base rate; none without pre-training."""

@@ -66,6 +66,12 @@ def _accuracy(facts: TrainingFacts) -> Finding:
     return facts.auxiliary_accuracy_frac
 
 
+def _at_base_rate(facts: TrainingFacts) -> Finding:
+    if not facts.auxiliary_tasks:
+        return "no score of pre-training is in the journal of the run"
+    return sum(not each.beats_base for each in facts.auxiliary_tasks)
+
+
 def _repeats(facts: TrainingFacts) -> Finding:
     if not facts.equal_runs:
         return "no other run of this workspace has the same configuration and data"
@@ -80,6 +86,7 @@ TRAINING_MEASUREMENTS: Mapping[str, Measurement] = {
     "updates_not_finite": Measurement("updates", "origin", _of_facts(_not_finite)),
     "updates_not_finite_in_100k": Measurement("updates", "origin", _not_finite_in_100k),
     "auxiliary_accuracy_frac": Measurement("fraction", "origin", _of_facts(_accuracy)),
+    "auxiliary_tasks_at_base_rate": Measurement("tasks", "origin", _of_facts(_at_base_rate)),
     "equal_runs_that_differ": Measurement("runs", "origin", _of_facts(_repeats)),
     "agents": Measurement("agents", "origin", lambda d: d.header.agents),
 }

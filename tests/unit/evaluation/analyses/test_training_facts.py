@@ -14,6 +14,7 @@ from tradingbot.app.cli.application import run
 from tradingbot.data.universes import load_universe
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.training_facts import gather_training_facts
+from tradingbot.evaluation.dossier.training_facts import AuxiliaryAccuracy
 from tradingbot.runs import RunDirectory
 
 
@@ -129,15 +130,19 @@ def test_update_that_left_nan_is_counted(alone: EvaluatedRun) -> None:
     assert (facts.updates, facts.updates_not_finite) == (12, 1)
 
 
-def test_accuracy_is_the_mean_over_tasks_at_the_last_score(alone: EvaluatedRun) -> None:
+def test_accuracy_is_told_of_each_task_beside_its_base_rate_at_the_last_score(
+    alone: EvaluatedRun,
+) -> None:
     held_out = "pretrain/held_out"
     rows = [
         {f"{held_out}/regime/accuracy": 0.1},
         {
             f"{held_out}/regime/accuracy": 0.8,
             f"{held_out}/volume_class/accuracy": 0.4,
-            f"{held_out}/regime/base_accuracy": 0.0,
-            f"{held_out}/regime/accuracy_low": 0.0,
+            f"{held_out}/volume_class/accuracy_low": 0.38,
+            f"{held_out}/volume_class/base_accuracy": 0.35,
+            f"{held_out}/regime/base_accuracy": 0.79,
+            f"{held_out}/regime/accuracy_low": 0.77,
         },
         {"pretrain/train/loss": 1.0},
     ]
@@ -145,7 +150,14 @@ def test_accuracy_is_the_mean_over_tasks_at_the_last_score(alone: EvaluatedRun) 
     journal.write_text("".join(json.dumps(row) + "\n" for row in rows))
     reseal(alone.run.path)
 
-    assert gather_training_facts(alone).auxiliary_accuracy_frac == pytest.approx(0.6)
+    facts = gather_training_facts(alone)
+
+    assert facts.auxiliary_accuracy_frac == 0.4  # a mean would be lifted by a trivial class
+    assert facts.auxiliary_tasks == (
+        AuxiliaryAccuracy("regime", 0.8, 0.77, 0.79),
+        AuxiliaryAccuracy("volume_class", 0.4, 0.38, 0.35),
+    )
+    assert [each.beats_base for each in facts.auxiliary_tasks] == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ PLAN = {
     "B hierarchy": "sharpe win_rate voluntary least_option most_option hindsight",
     "C rewards": "sharpe drawdown one_objective",
     "D advanced": "sharpe drawdown regimes evolution",
-    "E curriculum": "stages accuracy",
+    "E curriculum": "stages accuracy base_rates",
     "F production": "latency onnx breakers dashboard",
     "prototype": "agents supervised supervised_plan no_ruin reproducible",
     "full": "size agents no_ruin",

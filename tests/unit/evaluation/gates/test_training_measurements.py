@@ -7,8 +7,14 @@ import pytest
 
 from fixtures.example_dossier import bare_dossier, example_dossier
 from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.dossier.training_facts import AuxiliaryAccuracy
 from tradingbot.evaluation.gates.measurement import MeasuredValue
 from tradingbot.evaluation.gates.measurements import MEASUREMENTS
+
+TASKS = (
+    AuxiliaryAccuracy("regime", 0.8, 0.77, 0.79),
+    AuxiliaryAccuracy("volume_class", 0.4, 0.38, 0.35),
+)
 
 
 def read(metric: str, dossier: Dossier) -> MeasuredValue:
@@ -37,6 +43,9 @@ def with_facts(**changes: Any) -> Dossier:
         ("updates_not_finite_in_100k", {"updates_not_finite": 2}, 2.0),
         ("auxiliary_accuracy_frac", {"auxiliary_accuracy_frac": 0.4}, 0.4),
         ("auxiliary_accuracy_frac", {"auxiliary_accuracy_frac": None}, None),
+        ("auxiliary_tasks_at_base_rate", {"auxiliary_tasks": TASKS}, 1.0),
+        ("auxiliary_tasks_at_base_rate", {"auxiliary_tasks": TASKS[1:]}, 0.0),
+        ("auxiliary_tasks_at_base_rate", {"auxiliary_tasks": ()}, None),
         ("equal_runs_that_differ", {"equal_runs": 3, "equal_runs_that_differ": 2}, 2.0),
         ("equal_runs_that_differ", {"equal_runs": 0}, None),
     ],

@@ -67,7 +67,10 @@ def _training_facts(facts: TrainingFacts | None) -> tuple[tuple[str, str], ...]:
         said.append(("Scaler fitted on train only", "yes" if facts.is_scaler_of_train else "no"))
     if facts.over_budget is not None:
         said.append(("Budgets of parameters", "; ".join(facts.over_budget) or "all kept"))
-    if facts.auxiliary_accuracy_frac is not None:
+    for each in facts.auxiliary_tasks:
+        words = f"{percent(each.accuracy_frac)}, base rate {percent(each.base_frac)}"
+        said.append((f"Accuracy of {each.task.replace('_', ' ')}, held out", words))
+    if facts.auxiliary_accuracy_frac is not None and not facts.auxiliary_tasks:
         accuracy = percent(facts.auxiliary_accuracy_frac)
         said.append(("Accuracy of auxiliary tasks, held out", accuracy))
     return tuple(said)
