@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Option
@@ -50,6 +50,7 @@ _USING_PLUGINS = frozenset(
     ["features", "market", "train", "runs", "backtest", "evaluate", "plugins"]
 )
 """Commands that look parts up by name: installed plugins are loaded for these."""
+_CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 EXIT_USAGE, EXIT_BUG, EXIT_INTERRUPTED, EXIT_PIPE_CLOSED = 2, 70, 130, 141
 
 
@@ -63,7 +64,7 @@ def build_application() -> typer.Typer:
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,
         add_completion=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings=_CONTEXT,
     )
     application.callback()(_read_global_options)
     for noun, module in COMMAND_MODULES:
@@ -121,6 +122,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _invoke(arguments: Sequence[str], invocation: Invocation) -> int:
     command = get_command(build_application())
+    _hide_types_of_flags(command)
     try:
         result = command.main(
             list(arguments), prog_name="tradingbot", standalone_mode=False, obj=invocation
@@ -131,6 +133,16 @@ def _invoke(arguments: Sequence[str], invocation: Invocation) -> int:
             raise e.__context__ from e
         result = e.code
     return result if isinstance(result, int) else 0
+
+
+def _hide_types_of_flags(command: Any) -> None:
+    """Let help show a flag by its name alone, not as one that takes a `<bool>`."""
+    context = typer.Context(command, **_CONTEXT)
+    for each in (*command.params, command.get_help_option(context)):
+        if getattr(each, "is_flag", False):
+            each.metavar = ""
+    for below in getattr(command, "commands", {}).values():
+        _hide_types_of_flags(below)
 
 
 def _show_version(wanted: bool) -> None:

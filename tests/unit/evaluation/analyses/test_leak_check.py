@@ -12,6 +12,7 @@ from torch import Tensor
 
 from fixtures.example_dossier import example_dossier
 from fixtures.tiny_training import tiny_config
+from tradingbot.agents.baselines.probability_threshold import LIFTS, THRESHOLDS
 from tradingbot.agents.policy import PolicyInputs
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import StorageError
@@ -294,6 +295,15 @@ def test_probabilities_of_a_sound_model_are_made_anew_and_the_same(seer: Evaluat
     later = seer.data.whole.probabilities[:, cut + 1 :] != remade.probabilities[:, cut + 1 :]
     assert later.any()  # they follow the bars
     assert (found.features_changed, found.actions_changed, found.offenders) == (0, 0, ())
+
+
+def test_model_is_traded_by_itself_at_levels_that_it_reaches(seer: EvaluatedRun) -> None:
+    performance = measure_performance(AnalysisInputs(seer), PerformanceSettings(draws=100))
+
+    rows = [row for row in performance.parts[-1].policies if row.kind == "supervised"]
+    assert len(rows) == len(LIFTS) + len(THRESHOLDS)
+    assert rows[0].exposure_frac > 0.0  # the base rate of a rise
+    assert [row.policy for row in rows[-5:]] == [f"P(up) ≥ {level:.2f}" for level in THRESHOLDS]
 
 
 def test_model_that_looks_one_bar_ahead_is_named(
