@@ -73,7 +73,7 @@ class TokenBucket:
 
 
 BROKEN_CONNECTION = "a connection that broke"
-"""Reason of a `TransientFailure`: the line, not the vendor, or nobody listens there."""
+"""Reason of a `TransientFailure`: the line failed, or no server listens at the address."""
 
 
 class TransientFailure(Exception):  # noqa: N818 - a failure that is not final, so no error yet
