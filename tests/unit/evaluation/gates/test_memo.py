@@ -244,7 +244,7 @@ def test_windows_that_trade_and_lose_are_a_weakness_though_the_run_stays_out(wea
     memo = memo_of(
         replace(idle_dossier(), walk_forward=replace(walk_forward, share_positive=share))
     )
-    said = any("Walk-forward windows" in line for line in memo.counter_evidence)
+    said = any("walk-forward windows" in line for line in memo.counter_evidence)
     assert said is weak
 
 
