@@ -99,7 +99,8 @@ class EncoderSection(ConfigSection):
     pretrain: bool = True
     """Pre-train it by auxiliary tasks on the training part first; `row` has nothing to learn."""
     transfer_from: Name | None = None
-    """Run whose encoder is taken instead of pre-training one; of the same preset and features. If
+    """Run whose encoder is taken instead of pre-training one; of the same preset and features; or
+    `model:NAME`, a supervised mlp or lstm of the same size, whose columns are found by name. If
     it was trained on bars that are now validated or tested on, figures there are too good."""
 
 

@@ -10,10 +10,17 @@ import torch
 from fixtures.run_bits import ENCODED, fingerprint
 from fixtures.tiny_training import tiny_config
 from tradingbot.domain.errors import ConfigError
+from tradingbot.networks.encoders.catalogue import encoder_preset
 from tradingbot.runs import RunDirectory, latest_good, list_checkpoints, read_journal
+from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig
+from tradingbot.supervised.model_files import open_model
+from tradingbot.supervised.model_names import models_folder
 from tradingbot.training.config_files import load_train_config
-from tradingbot.training.encoder_transfer import open_transfer
+from tradingbot.training.data import open_data
+from tradingbot.training.encoder_transfer import open_transfer, transfer_words
 from tradingbot.training.session import SessionCallbacks, begin_run, resume_session
+from tradingbot.training.setup import build_training_setup
+from tradingbot.training.supervised.fit import ModelRequest, train_model
 
 TAKEN = {key: value for key, value in ENCODED.items() if not key.startswith("pretraining")}
 """An encoder that is taken from a run is not pre-trained: settings of that would not act."""
@@ -152,3 +159,34 @@ def test_transfer_that_does_not_fit_is_refused_and_leaves_nothing(encoded: RunDi
     with pytest.raises(ConfigError, match="transfer_from must stand with an encoder"):
         load_train_config("quick", {"encoder.transfer_from": "encoded"})
     assert sorted(path.name for path in runs.iterdir()) == before
+
+
+@pytest.mark.parametrize("kind", ["lstm", "mlp"])
+def test_encoder_begins_with_a_supervised_model_and_carries_its_warning(
+    kind: str, tmp_path: Path
+) -> None:
+    """The embedding is the model's where features are scaled alike, whatever stands beside them."""
+    size = encoder_preset(kind)
+    settings = {"width": size.width, "n_layers": size.n_layers, "max_updates": 2}
+    settings |= {"lookback_bars": size.lookback_bars, "batch_windows": 8, "check_updates": 1}
+    fit = FitConfig(LabelConfig(horizon_bars=3), FoldConfig(n_blocks=3, embargo_bars=2), seed=4)
+    train_model(tiny_config(), ModelRequest("net", kind, settings, fit, proof_rounds=1), tmp_path)
+    config = tiny_config(encoder__preset=kind, encoder__transfer_from="model:net")
+    data = open_data(config, tmp_path)
+
+    taken = open_transfer(config, data.identity.feature_ids, tmp_path / "runs")
+    assert taken is not None
+    encoder = build_training_setup(config, data, seed=1, transfer=taken).encoder
+
+    model, manifest = open_model(models_folder(tmp_path), "net")
+    theirs = model.stages[-1].model.network.encoder  # type: ignore[attr-defined]
+    names = [each.rpartition("-v")[0] for each in data.identity.feature_ids]
+    row = torch.randn(2, 40, len(names), generator=torch.Generator().manual_seed(1))
+    own = [names.index(name) for name in manifest.features]
+    assert encoder is not None
+    with torch.no_grad():
+        torch.testing.assert_close(encoder(row), theirs(row[..., own]))
+    assert "in-sample" in transfer_words(taken.source)
+    small = tiny_config(encoder__preset="tiny", encoder__transfer_from="model:net")
+    with pytest.raises(ConfigError, match="same kind and size"):
+        open_transfer(small, data.identity.feature_ids, tmp_path / "runs")
