@@ -21,11 +21,12 @@ class SealedRecord(BaseModel):
 
     def sealed(self) -> Self:
         """Return it with its own hash."""
-        return self.model_copy(update={"sha256": self._hash_content()})
+        return self.model_copy(update={"sha256": self._hash_content(as_read=False)})
 
     def is_sealed(self) -> bool:
-        """Tell whether it is what was sealed."""
-        return self.sha256 == self._hash_content()
+        """Tell whether it is what was sealed; fields that are newer than its file do not count."""
+        return self.sha256 in (self._hash_content(as_read=True), self._hash_content(as_read=False))
 
-    def _hash_content(self) -> str:
-        return hashlib.sha256(self.model_dump_json(exclude={"sha256"}).encode()).hexdigest()
+    def _hash_content(self, *, as_read: bool) -> str:
+        text = self.model_dump_json(exclude={"sha256"}, exclude_unset=as_read)
+        return hashlib.sha256(text.encode()).hexdigest()

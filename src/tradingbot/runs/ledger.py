@@ -156,11 +156,9 @@ class Ledger:
         """
         asked = {"kind": kind, "data": data, "run": run, "config_hash": config_hash}
         with self._alone() as (descriptor, chain):
-            same: Entry
-            for same in chain.entries(run=run, config_hash=config_hash):
-                if same.model_dump(include=set(asked)) == asked:
-                    return same
-            return _append(descriptor, chain, at, **asked)
+            own: tuple[Entry, ...] = chain.entries(run=run, config_hash=config_hash)
+            same = next((each for each in own if (each.kind, each.data) == (kind, data)), None)
+            return same or _append(descriptor, chain, at, **asked)
 
     def finish(
         self, trial: Entry, sharpe_per_bar: float, *, at: datetime, record_sha256: str | None = None

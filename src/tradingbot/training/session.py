@@ -215,12 +215,8 @@ def _train(run: RunDirectory, work: _Work, callbacks: SessionCallbacks) -> Sessi
     with within_memory(work.setup.device), ExitStack() as stack:
         writer = CheckpointWriter(run, work.point)
         stack.callback(writer.close)
-        writer.save_networks_of(
-            work.setup.learner.networks(),
-            work.setup.frozen,
-            work.data.normaliser,
-            describe_acting(work.config, work.data),
-        )
+        networks, acting = work.setup.learner.networks(), describe_acting(work.config, work.data)
+        writer.save_networks_of(networks, work.setup.frozen, work.data.normaliser, acting)
         if not _ready(work, writer, callbacks):
             return _interrupted(run, Ended(0, 0, "interrupted", -math.inf, 0))
         with ExitStack() as watched:
