@@ -1,24 +1,22 @@
 """What is wrong with a training that is asked for, as far as it can be told without torch.
 
 Everything here is checked again, and more, where it is used; importing what uses it takes seconds.
+Each check imports what it needs itself: the first mistake is told before polars is imported, where
+it has nothing to do with data.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tradingbot.configuration.part_names import require_costs, require_encoder, require_reward
-from tradingbot.data.atomic import require_writable
-from tradingbot.data.store import BarStore, Dataset
-from tradingbot.data.synthetic.registry import market, parse_params
-from tradingbot.data.universes import load_universe
 from tradingbot.domain.errors import DataError, UserError, require_known
-from tradingbot.features.panel_manifest import read_certificate
-from tradingbot.features.pipeline import panel_of
-from tradingbot.runs.names import require_new_name
 from tradingbot.supervised.model_names import NO_MODEL, models_folder, require_model
 from tradingbot.training.config import TrainConfig
-from tradingbot.training.tracking import require_trackers
+
+if TYPE_CHECKING:
+    from tradingbot.data.store import Dataset
 
 
 def refuse_early(config: TrainConfig, workspace: Path, name: str | None = None) -> None:
@@ -33,15 +31,20 @@ def refuse_early(config: TrainConfig, workspace: Path, name: str | None = None) 
         UserError: Saying what is not as it must be, and what to do.
     """
     if name is not None:
+        from tradingbot.runs.names import require_new_name
+
         require_new_name(workspace / "runs", name)
-    require_trackers(config)
     require_costs(config.task.costs, "task.costs")
     require_reward(config.task.reward, "task.reward")
     require_encoder(config.encoder.preset, "encoder.preset")
-    refuse_data_early(config, workspace)
     if config.task.probabilities != NO_MODEL:
         require_model(models_folder(workspace), config.task.probabilities)
+    refuse_data_early(config, workspace)
+    from tradingbot.data.atomic import require_writable
+    from tradingbot.training.tracking import require_trackers
+
     require_writable(workspace)
+    require_trackers(config)
 
 
 def require_certified(dataset: Dataset, workspace: Path, name: str) -> None:
@@ -50,6 +53,9 @@ def require_certified(dataset: Dataset, workspace: Path, name: str) -> None:
     Raises:
         UserError: With the command that builds or proves it, by the name that was given.
     """
+    from tradingbot.features.panel_manifest import read_certificate
+    from tradingbot.features.pipeline import panel_of
+
     try:
         read_certificate(panel_of(dataset, workspace))
     except UserError as e:
@@ -64,10 +70,15 @@ def refuse_data_early(config: TrainConfig, workspace: Path) -> None:
         UserError: Saying which.
     """
     if config.dataset is not None:
+        from tradingbot.data.store import BarStore
+
         dataset = BarStore(workspace).open(config.dataset)
         known = dataset.manifest.symbols
         require_certified(dataset, workspace, config.dataset)
     else:
+        from tradingbot.data.synthetic.registry import market, parse_params
+        from tradingbot.data.universes import load_universe
+
         parse_params(market(config.market.name), config.market.params)
         known = load_universe(config.market.universe).symbols
     for symbol in config.symbols:

@@ -143,9 +143,10 @@ def _require_possible(
 
 def _read(preset: str | None, options: Options, workspace: Path, name: str | None) -> TrainConfig:
     from tradingbot.training.config_files import DEFAULT_PRESET, load_train_config
-    from tradingbot.training.early_refusals import refuse_early
 
     config = load_train_config(DEFAULT_PRESET if preset is None else preset, options)
+    from tradingbot.training.early_refusals import refuse_early
+
     refuse_early(config, workspace, name)
     return config
 
