@@ -45,7 +45,8 @@ class World:
     regimes: FloatArray
     """(N, T, R) regime features."""
     probabilities: FloatArray
-    """(N, T, 3) supervised probabilities of down, flat, up; 1/3 each without a model."""
+    """(N, T, 3) supervised probabilities of down, flat, up, or of a rise by each of three models;
+    1/3 each without a model."""
     usable: NDArray[np.bool_]
     """(N, T) an episode may begin here: a bar, and every number above is defined."""
     closed_at: NDArray[np.int64]
@@ -142,21 +143,27 @@ def cut_world(world: World, first_bar: int, last_bar: int) -> World:
     return replace(world, closed_at=world.closed_at[cut], label=label, **kept)
 
 
-def with_probabilities(world: World, probabilities: FloatArray, source: str) -> World:
+def with_probabilities(
+    world: World, probabilities: FloatArray, source: str, *, of_one_model: bool = True
+) -> World:
     """Let observations show supervised probabilities.
 
     Args:
         world: Without its own, or whose own are to be replaced.
-        probabilities: (N, T, 3) of down, flat, up.
+        probabilities: (N, T, 3) of down, flat, up; or of a rise, by each of three models.
+        of_one_model: Whether they are of one model, and so must add up to 1.
         source: Where they are from; becomes part of the label.
 
     Raises:
         DataError: If they are no probabilities of the world's symbols and bars.
     """
     # NaN fails every comparison, so that "all sums are near 1" also says that none is NaN.
-    if probabilities.min() < 0.0 or not (np.abs(probabilities.sum(axis=-1) - 1.0) < 1e-4).all():
+    whole = (
+        np.abs(probabilities.sum(axis=-1) - 1.0) < 1e-4 if of_one_model else probabilities <= 1.0
+    )
+    if probabilities.min() < 0.0 or not whole.all():
         raise DataError(
-            "probabilities must be 0 or more and add up to 1",
+            f"probabilities must be 0 or more and {'add up to' if of_one_model else 'at most'} 1",
             was=f"{probabilities.min():g} … {probabilities.max():g}",
             where=source,
         )

@@ -8,7 +8,6 @@ Nothing in a file is executed when it is read; every file must have the hash the
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,9 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tradingbot.data.atomic import atomic_directory, file_sha256, sweep_temporaries
 from tradingbot.data.sealed_record import SealedRecord
-from tradingbot.data.splits import Split
-from tradingbot.domain.errors import ConfigError, DataError, StorageError, UserError
-from tradingbot.envs.world import World, with_probabilities
+from tradingbot.domain.errors import ConfigError, StorageError, UserError
 from tradingbot.supervised.calibration import Calibration
 from tradingbot.supervised.catalogue import build_classifier
 from tradingbot.supervised.model_names import (
@@ -31,7 +28,6 @@ from tradingbot.supervised.model_names import (
     require_model,
 )
 from tradingbot.supervised.probability_model import ModelStage, ProbabilityModel
-from tradingbot.supervised.table import ModelTable
 
 _REMEDY = "Delete that folder and train the model again: tradingbot supervised train"
 
@@ -206,18 +202,6 @@ class ModelLine:
     problem: str = ""
 
 
-@dataclass(frozen=True, eq=False)
-class JoinedWorld:
-    """A world that shows a model's probabilities."""
-
-    world: World
-    model_sha256: str
-
-    def data_sha256(self, data_sha256: str) -> str:
-        """Hash of the data and of the model they are seen through."""
-        return hashlib.sha256(f"{data_sha256} {self.model_sha256}".encode()).hexdigest()
-
-
 def list_models(workspace: Path) -> list[ModelLine]:
     """Read the manifests of all models; damaged ones are named as such."""
     folder = models_folder(workspace)
@@ -228,40 +212,3 @@ def list_models(workspace: Path) -> list[ModelLine]:
         except UserError as e:
             lines.append(ModelLine(name, None, str(e)))
     return lines
-
-
-def join_model(
-    world: World, table: ModelTable, split: Split, *, name: str, workspace: Path
-) -> JoinedWorld:
-    """Let a world show the probabilities of a stored model.
-
-    Args:
-        world: All symbols and bars of the data.
-        table: The same data as classifiers see it.
-        split: Of the agents that will learn or trade there.
-        name: Of a model of the workspace.
-        workspace: Where models are stored.
-
-    Raises:
-        ConfigError: If there is no such model.
-        DataError: If it was fitted on other data, or on bars that are now validated or tested on.
-        StorageError: If it is damaged.
-    """
-    model, manifest = open_model(models_folder(workspace), name)
-    fitted = manifest.data
-    if fitted.data_sha256 != table.sha256:
-        raise DataError(
-            "model must have been fitted on this data",
-            was=f"fitted on {fitted.label}",
-            where=f"model {name}, data {world.label}",
-            remedy="Train one with the same preset and options: tradingbot supervised train",
-        )
-    if fitted.train_stop > split.train.stop:
-        raise DataError(
-            "model must not have been fitted on bars that are validated or tested on",
-            was=f"fitted on bars up to {fitted.train_stop - 1}",
-            where=f"model {name}, training ends before bar {split.train.stop}",
-            remedy="Train one with the same splits: tradingbot supervised train",
-        )
-    joined = with_probabilities(world, model.probabilities(table), f"probabilities of {name}")
-    return JoinedWorld(joined, manifest.sha256)

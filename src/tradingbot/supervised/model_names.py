@@ -13,6 +13,24 @@ NO_MODEL = "none"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
+def split_models(text: str) -> tuple[str, ...]:
+    """Return the models that `task.probabilities` names: one, or three as `mlp+lstm+gru`.
+
+    Raises:
+        ConfigError: If there are two, or more than three.
+
+    Example:
+        >>> split_models("trees"), split_models("mlp+lstm+gru")
+        (('trees',), ('mlp', 'lstm', 'gru'))
+    """
+    names = tuple(text.split("+"))
+    if len(names) not in (1, 3) or len(set(names)) != len(names):
+        rule = "task.probabilities must name one model, or three different ones"
+        remedy = "Write e.g. task.probabilities=mlp+lstm+gru"
+        raise ConfigError(rule, was=repr(text), remedy=remedy)
+    return names
+
+
 def models_folder(workspace: Path) -> Path:
     """Where a workspace keeps its models."""
     return workspace / "models"

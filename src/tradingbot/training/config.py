@@ -85,7 +85,8 @@ class TaskSection(ConfigSection):
     private: Names = ()
     """Private numbers that agents see; all of them where none is named."""
     probabilities: Name = "none"
-    """Supervised model of the workspace whose probabilities agents see; `none`: thirds."""
+    """Supervised model of the workspace whose probabilities of down, flat and up agents see; or
+    three, `mlp+lstm+gru`: then they see what each says of a rise. `none`: thirds."""
 
 
 class EncoderSection(ConfigSection):

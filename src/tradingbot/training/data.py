@@ -29,8 +29,8 @@ from tradingbot.features.panel_scaler import panel_scalers
 from tradingbot.features.pipeline import panel_of, split_rows, synthetic_source
 from tradingbot.runs.record import DataIdentity
 from tradingbot.runs.tensors import final_hash
-from tradingbot.supervised.model_files import JoinedWorld, join_model
-from tradingbot.supervised.model_names import NO_MODEL
+from tradingbot.supervised.joined_world import JoinedWorld, join_models
+from tradingbot.supervised.model_names import NO_MODEL, split_models
 from tradingbot.supervised.table import ModelTable, table_of_inputs, table_of_panel
 from tradingbot.training.config import TrainConfig
 
@@ -143,7 +143,7 @@ def _stored(config: TrainConfig, name: str, workspace: Path) -> TrainingData:
         dataset_sha256=panel.manifest.dataset_sha256,
         certificate_sha256=panel.certificate.sha256 if panel.certificate else None,
         normaliser_sha256=final_hash(normaliser),
-        feature_ids=_feature_ids(world, panel.manifest.covariates),
+        feature_ids=_feature_ids(world, panel.manifest.covariates, config.task.probabilities),
         agents=world.symbols,
     )
     market = regenerate(provenance) if provenance.has_latent_state else None
@@ -174,7 +174,7 @@ def _generated(config: TrainConfig, workspace: Path) -> TrainingData:
         synthetic=True,
         data_sha256=_world_sha256(world),
         dataset_sha256=bars_sha256(market),
-        feature_ids=_feature_ids(world, tuple(market.covariates)),
+        feature_ids=_feature_ids(world, tuple(market.covariates), config.task.probabilities),
         agents=world.symbols,
     )
     return TrainingData(world, whole, split, market, _bars_per_year(world, provenance), identity)
@@ -183,7 +183,8 @@ def _generated(config: TrainConfig, workspace: Path) -> TrainingData:
 def _joined(
     whole: World, table: ModelTable, split: Split, config: TrainConfig, workspace: Path
 ) -> JoinedWorld:
-    return join_model(whole, table, split, name=config.task.probabilities, workspace=workspace)
+    names = config.task.probabilities
+    return join_models(whole, table, split, names=names, workspace=workspace)
 
 
 def _chosen(world: World, symbols: Sequence[str]) -> World:
@@ -200,10 +201,13 @@ def _chosen(world: World, symbols: Sequence[str]) -> World:
     return chosen
 
 
-def _feature_ids(world: World, covariates: Sequence[str]) -> tuple[str, ...]:
+def _feature_ids(world: World, covariates: Sequence[str], models: str) -> tuple[str, ...]:
     """Name and version of every column of a task's table, in order."""
     ids = {spec.name: spec.id for spec in panel_specs(covariates)}
-    return (*(ids[name] for name in (*world.feature_names, *world.regime_names)), *_PROBABILITIES)
+    own = [ids[name] for name in (*world.feature_names, *world.regime_names)]
+    names = split_models(models)
+    rises = tuple(f"probability_up_of_model_{place}-v1" for place in (1, 2, 3))
+    return (*own, *(_PROBABILITIES if len(names) == 1 else rises))
 
 
 def _world_sha256(world: World) -> str:

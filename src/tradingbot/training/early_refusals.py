@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tradingbot.configuration.part_names import require_costs, require_encoder, require_reward
 from tradingbot.domain.errors import DataError, UserError, require_known
-from tradingbot.supervised.model_names import NO_MODEL, models_folder, require_model
+from tradingbot.supervised.model_names import NO_MODEL, models_folder, require_model, split_models
 from tradingbot.training.config import TrainConfig
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ def refuse_early(config: TrainConfig, workspace: Path, name: str | None = None) 
     require_reward(config.task.reward, "task.reward")
     require_encoder(config.encoder.preset, "encoder.preset")
     if config.task.probabilities != NO_MODEL:
-        require_model(models_folder(workspace), config.task.probabilities)
+        for model in split_models(config.task.probabilities):
+            require_model(models_folder(workspace), model)
     refuse_data_early(config, workspace)
     from tradingbot.data.atomic import require_writable
     from tradingbot.training.tracking import require_trackers

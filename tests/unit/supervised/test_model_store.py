@@ -8,9 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fixtures.tiny_training import tiny_config
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.evaluation.analyses import probability_thresholds as thresholds_module
+from tradingbot.evaluation.analyses.counterfactual_data import CounterfactualData
+from tradingbot.evaluation.analyses.evaluated_run import open_evaluated_run
 from tradingbot.evaluation.analyses.probability_thresholds import (
     HOLD,
     ThresholdTable,
@@ -19,11 +22,13 @@ from tradingbot.evaluation.analyses.probability_thresholds import (
 from tradingbot.runs.ledger import Ledger
 from tradingbot.runs.receipt import RECEIPT_FILE, read_receipts
 from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig
-from tradingbot.supervised.model_files import ModelManifest, join_model, list_models
+from tradingbot.supervised.joined_world import join_models
+from tradingbot.supervised.model_files import ModelManifest, list_models
 from tradingbot.supervised.model_names import models_folder
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import load_train_config, override_config
 from tradingbot.training.data import open_data
+from tradingbot.training.session import begin_run
 from tradingbot.training.supervised.data import open_source
 from tradingbot.training.supervised.fit import ModelRequest, train_model
 from tradingbot.training.trial_ledger import data_key
@@ -148,7 +153,7 @@ def test_model_that_saw_what_is_now_tested_is_refused(
     early = replace(source.split, train=IndexRange(0, source.split.train.stop - 1))
 
     with pytest.raises(DataError, match="validated or tested"):
-        join_model(data.whole, source.table, early, name="trees", workspace=workspace)
+        join_models(data.whole, source.table, early, names="trees", workspace=workspace)
 
 
 def test_unknown_model_is_refused(workspace: Path, trained: ModelManifest) -> None:
@@ -198,3 +203,37 @@ def test_costs_lower_what_a_threshold_earns(workspace: Path, table: ThresholdTab
     assert (
         dear.lines[0].performance.total_return_frac < table.lines[1].performance.total_return_frac
     )
+
+
+def test_three_models_are_seen_together_by_what_each_says_of_a_rise(tmp_path: Path) -> None:
+    config = tiny_config()
+    fit = FitConfig(LabelConfig(horizon_bars=3), FoldConfig(n_blocks=3, embargo_bars=2), seed=4)
+    small = {"width": 4, "lookback_bars": 4, "max_updates": 4, "batch_windows": 16}
+    for kind in ("mlp", "lstm", "gru"):
+        settings = small | {"check_updates": 2}
+        train_model(config, ModelRequest(kind, kind, settings, fit, proof_rounds=1), tmp_path)
+    together = tiny_config(task__probabilities="mlp+lstm+gru")
+
+    seen = open_data(together, tmp_path)
+
+    for place, kind in enumerate(("mlp", "lstm", "gru")):
+        alone = open_data(tiny_config(task__probabilities=kind), tmp_path)
+        assert np.array_equal(
+            seen.world.probabilities[..., place], alone.world.probabilities[..., 2]
+        )
+    assert seen.identity.feature_ids[-3:] == tuple(
+        f"probability_up_of_model_{place}-v1" for place in (1, 2, 3)
+    )
+    run = begin_run(together, tmp_path, name="seer")
+    assert run.result is not None
+    subject = open_evaluated_run("seer", tmp_path)
+    cuts = np.full(len(subject.data.whole.symbols), 300)
+    future = CounterfactualData(subject).another_future(cuts, number=1)
+    known = slice(0, 301)
+    assert np.array_equal(
+        future.probabilities[:, known], subject.data.whole.probabilities[:, known]
+    )
+    assert not np.array_equal(future.probabilities, subject.data.whole.probabilities)
+    for wrong in ("mlp+lstm", "mlp+mlp+gru", "mlp+lstm+nothing"):
+        with pytest.raises(ConfigError):
+            open_data(tiny_config(task__probabilities=wrong), tmp_path)

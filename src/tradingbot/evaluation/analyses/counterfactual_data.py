@@ -18,15 +18,16 @@ from tradingbot.domain.errors import DataError
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.build_world import world_from_inputs, world_from_panel
 from tradingbot.envs.synthetic_market import inputs_of_market
-from tradingbot.envs.world import World, with_probabilities
+from tradingbot.envs.world import World
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.stress.scenarios import BarArrays
 from tradingbot.features.causality.perturbations import perturb_symbols
 from tradingbot.features.inputs import BAR_FIELDS, MarketInputs
 from tradingbot.features.panel import Panel, panel_specs, panel_tensors
 from tradingbot.features.pipeline import panel_of, read_inputs
+from tradingbot.supervised.joined_world import show_probabilities
 from tradingbot.supervised.model_files import open_model
-from tradingbot.supervised.model_names import NO_MODEL, models_folder
+from tradingbot.supervised.model_names import NO_MODEL, models_folder, split_models
 from tradingbot.supervised.table import table_of_inputs
 
 
@@ -104,12 +105,12 @@ class CounterfactualData:
         """Compute features, scale them, and ask the run's model of probabilities."""
         subject = self._subject
         whole = self._scaled(inputs)
-        model = subject.config.task.probabilities
-        if model == NO_MODEL:
+        names, folder = subject.config.task.probabilities, models_folder(subject.workspace)
+        if names == NO_MODEL:
             return whole
-        fitted, _ = open_model(models_folder(subject.workspace), model)
+        fitted = [open_model(folder, name)[0] for name in split_models(names)]
         table = table_of_inputs(inputs, panel_specs(inputs.covariates))
-        return with_probabilities(whole, fitted.probabilities(table), model)
+        return show_probabilities(whole, fitted, table, names)
 
     def _scaled(self, inputs: MarketInputs) -> World:
         data = self._subject.data

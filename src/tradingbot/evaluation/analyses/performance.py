@@ -6,6 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
+import numpy as np
+
 from tradingbot.agents.baselines.probability_threshold import THRESHOLDS, UP, relative_thresholds
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.checks import CheckedFields, bounded
@@ -31,6 +33,7 @@ from tradingbot.evaluation.performance.record import (
     PolicyKind,
 )
 from tradingbot.evaluation.statistics import bootstrap, superior
+from tradingbot.supervised.model_names import split_models
 from tradingbot.training.data import REFERENCE_INDEX
 from tradingbot.training.opponents import (
     backtest_index,
@@ -179,6 +182,10 @@ def _supervised(subject: EvaluatedRun) -> list[PolicyUnderTest]:
     if (chances == chances[0, 0, 0]).all():  # no model: a third each
         return []
     world, train = subject.data.world, subject.data.split.train
+    if len(split_models(subject.config.task.probabilities)) > 1:  # what three say of a rise
+        rise = chances.mean(axis=-1)
+        chances = np.stack([1.0 - rise, np.zeros_like(rise), rise], axis=-1)
+        world = replace(world, probabilities=chances)
     learned = slice(train.start, train.stop)
     base_rate = float(chances[:, learned, UP][world.usable[:, learned]].mean())
     return threshold_policies(world, (*relative_thresholds(base_rate), *THRESHOLDS))

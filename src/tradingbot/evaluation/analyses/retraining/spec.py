@@ -19,11 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from tradingbot.envs.world import select_symbols, with_probabilities
+from tradingbot.envs.world import select_symbols
 from tradingbot.evaluation.metrics.returns import simple_returns
 from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig, build_classifier, fit_model
+from tradingbot.supervised.joined_world import show_probabilities
 from tradingbot.supervised.model_files import read_manifest
-from tradingbot.supervised.model_names import NO_MODEL, models_folder
+from tradingbot.supervised.model_names import NO_MODEL, models_folder, split_models
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import override_config
 from tradingbot.training.data import TrainingData, open_data
@@ -156,17 +157,19 @@ def open_with_own_model(config: TrainConfig, workspace: Path) -> TrainingData:
         DataError: If the training part holds too little to fit it on.
         MissingExtraError: If the model's package is not installed.
     """
-    name = config.task.probabilities
-    manifest = read_manifest(models_folder(workspace), name)
+    names = config.task.probabilities
     data = open_data(override_config(config, {"task.probabilities": NO_MODEL}), workspace)
     table, train = open_source(config, workspace).table, data.split.train
-    fit = FitConfig(LabelConfig(**manifest.labels), FoldConfig(**manifest.folds), manifest.seed)
-    classifier = build_classifier(manifest.model, manifest.settings)
-    model = fit_model(classifier, table, train, fit).model
-    words = f"probabilities of {name}, fitted anew"
-    whole = with_probabilities(data.whole, model.probabilities(table), words)
+    models, digests = [], []
+    for name in split_models(names):
+        manifest = read_manifest(models_folder(workspace), name)
+        fit = FitConfig(LabelConfig(**manifest.labels), FoldConfig(**manifest.folds), manifest.seed)
+        classifier = build_classifier(manifest.model, manifest.settings)
+        models.append(fit_model(classifier, table, train, fit).model)
+        digests.append(manifest.sha256)
+    whole = show_probabilities(data.whole, models, table, f"probabilities of {names}, fitted anew")
     world = select_symbols(whole, data.world.symbols)
-    seen = f"{data.identity.data_sha256} {manifest.sha256} {train.start} {train.stop}"
+    seen = f"{data.identity.data_sha256} {' '.join(digests)} {train.start} {train.stop}"
     identity = data.identity.model_copy(
         update={"label": world.label, "data_sha256": hashlib.sha256(seen.encode()).hexdigest()}
     )
