@@ -127,7 +127,8 @@ def test_benchmarks_are_read_by_name_and_unmeasured_ones_left_out(tmp_path: Path
     [
         (b"", "no JSON in line 1"),
         (b'[\n{"name": }]', "no JSON in line 2"),
-        (b"\xff\xfe", "no text"),
+        (b"\xff\xfe", "no JSON in line 1"),  # the mark of UTF-16, and no text
+        (b"\xff{", "no text"),
         (b"{}", "no list of records"),
         (b"3", "no list of records"),
         (b"[1]", "record 1 without a name and a value"),
