@@ -49,13 +49,13 @@ class TimedVecEnv(TradingVecEnv):
         """Reset, timed."""
         return self._timed(super().reset)
 
-    def step_wait(self) -> Any:
+    def step(self, actions: Any) -> Any:
         """Step, timed."""
-        return self._timed(super().step_wait)
+        return self._timed(super().step, actions)
 
-    def _timed(self, function: Callable[[], R]) -> R:
+    def _timed(self, function: Callable[..., R], *given: Any) -> R:
         began_s = time.perf_counter()
-        result = function()
+        result = function(*given)
         self.spent_s += time.perf_counter() - began_s
         return result
 

@@ -48,7 +48,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return a text without secrets, in whatever encoding, and without passwords of addresses.
 
     Example:
-        >>> redact("PUT https://me:pa55@host/x failed: key QUJDREVGR0g= of ABCDEFGH", ["abcdefgh"])
+        >>> redact("PUT https://me:pa55@host/x failed: key QUJDREVGR0g= of abcdefgh", ["ABCDEFGH"])
         'PUT https://***@host/x failed: key *** of ***'
     """
     text = _USER_INFO.sub(f"{HIDDEN}@", text)

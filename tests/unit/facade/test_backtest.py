@@ -38,7 +38,7 @@ def test_parameters_of_rules_act(text: str, hourly: tb.Bars) -> None:
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        ("sma_cross:fast=60", "fast_bars must be below slow_bars"),
+        ("sma_cross:fast=60", "fast must be below slow"),
         ("sma_cross:quick=3", "a parameter of rule sma_cross must be known, was 'quick'"),
         ("sma_cross:fast=3.5", "must be of kind int"),
         ("flat:x=1", "It has none"),

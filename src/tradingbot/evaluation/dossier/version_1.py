@@ -2,7 +2,8 @@
 
 There the net return of the agents had a second interval, by Newey and West's error, beside the one
 of the stationary bootstrap. The latter is the interval of a policy; the former is dropped. Agents
-had no count of steps with a trade. Before format 3 nothing said what an action means.
+had no count of steps with a trade. Before format 3 nothing said what an action means, nor
+how each auxiliary task did.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ def upgraded(values: Any) -> Any:
     upgrade = {**values, "format": DOSSIER_FORMAT}
     if isinstance(values.get("header"), dict):
         upgrade["header"] = {"actions": "", **values["header"]}
+    if isinstance(values.get("training"), dict):
+        upgrade["training"] = {"auxiliary_tasks": [], **values["training"]}
     if "format" in values:
         return upgrade
     if isinstance(values.get("statistics"), dict):

@@ -187,7 +187,7 @@ def test_weights_of_the_wrong_kind_are_refused(world, action):
         (torch.tensor([0.0, torch.nan, 0.0]), "actions must be finite"),
         (torch.zeros(N, 2), r"actions must have shape \(3,\), was \(3, 2\)"),
         (torch.zeros(N + 1), r"actions must have shape \(3,\), was \(4,\)"),
-        (None, "policy of the sleeves"),
+        (None, "policy of the per-symbol accounts"),
         (torch.zeros(N, dtype=torch.bool), "continuous actions must be numbers"),
     ],
 )
