@@ -53,6 +53,7 @@ class TradingVectorEnv(VectorEnv[Any, Any, Any]):
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}
         self.num_envs = num_envs
         self._every = np.ones(num_envs, dtype=np.bool_)
+        self._every.flags.writeable = False  # it is handed out at every step, and never copied
         self._none = np.zeros(num_envs, dtype=np.bool_)
         self.single_observation_space = observation_space(world, config)
         self.single_action_space = action_space(config.rules.action.space)
@@ -84,7 +85,7 @@ class TradingVectorEnv(VectorEnv[Any, Any, Any]):
         """Step every environment by one bar; actions (B,) or (B, 1)."""
         simulator = self.simulator
         n_ended = simulator.step_arrays(actions)
-        made, every = simulator.arrays, self._every.copy()
+        made, every = simulator.arrays, self._every
         terminated, truncated = self._none.copy(), self._none.copy()
         infos: dict[str, Any] = {
             "equity": made.equity.copy(),
@@ -104,8 +105,7 @@ class TradingVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _for_all(self, infos: dict[str, Any]) -> dict[str, Any]:
         """Mark infos as known of every environment, as Gymnasium does."""
-        every = self._every.copy()
-        return infos | {f"_{name}": every for name in infos}
+        return infos | {f"_{name}": self._every for name in infos}
 
     def _final_infos(self, ended: Flags) -> dict[str, Any]:
         lanes = np.flatnonzero(ended)

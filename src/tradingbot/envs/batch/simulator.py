@@ -231,7 +231,8 @@ class BatchSimulator:
 
     def observe_array(self) -> ArrayObservation:
         """Return `observe` of the last `step_arrays`, as arrays of their own."""
-        return self._laid_out_array(self.arrays.observation.copy())
+        flat = self.arrays.observation.copy()
+        return flat if self.config.observation == "flat" else self.writer.named_arrays(flat)
 
     def final_observation(self, lanes: NDArray[np.intp]) -> ArrayObservation:
         """Return what lanes (L,) that ended saw at the end of the last `step_arrays`."""
