@@ -19,6 +19,7 @@ from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest import Backtest, baseline, sleeve_config
 from tradingbot.evaluation.backtest import backtest as backtest_one
 from tradingbot.evaluation.backtest.baselines import own_strategy, warm_up_bars
+from tradingbot.evaluation.performance.table import write_interval
 from tradingbot.evaluation.pipeline.backtests import BacktestFigures, figures_of
 from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.facade.backtest_terms import choose_period, read_costs
@@ -115,7 +116,7 @@ class BacktestResult:
         word = ", synthetic" if self.played.synthetic else ""
         figures = self.figures
         return (
-            f"<Backtest {self.policy}: Sharpe {_interval(self.sharpe)}, return "
+            f"<Backtest {self.policy}: Sharpe {write_interval(self.sharpe)}, return "
             f"{self.total_return:+.1%}, {figures.bars:,} bars × {figures.symbols} symbols, "
             f"{figures.first_day} … {figures.last_day}{word}>"
         )
@@ -243,7 +244,7 @@ def summary_table(results: Sequence[BacktestResult]) -> str:
     rows = [
         (
             each.policy,
-            _interval(each.sharpe),
+            write_interval(each.sharpe),
             f"{each.total_return:+.1%}",
             f"{each.max_drawdown:.1%}",
             f"{each.figures.performance.turnover_per_bar_frac:.2%}",
@@ -267,7 +268,3 @@ def summary_table(results: Sequence[BacktestResult]) -> str:
 
 def _share(number: float) -> str:
     return "–" if number != number else f"{number:.0%}"
-
-
-def _interval(interval: Interval) -> str:
-    return f"{interval.estimate:.2f} [{interval.low:.2f}, {interval.high:.2f}]"

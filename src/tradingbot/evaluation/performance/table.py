@@ -34,10 +34,10 @@ def performance_row(row: PolicyPerformance) -> list[str]:
     ]
 
 
-def write_interval(interval: tuple[float, float, float]) -> str:
+def write_interval(interval: tuple[float, float, float], digits: int = 2) -> str:
     """Write an estimate and its ends: `1.85 [-4.12, 7.66]`."""
-    estimate, low, high = interval
-    return f"{estimate:.2f} [{low:.2f}, {high:.2f}]"
+    estimate, low, high = (f"{number:.{digits}f}" for number in interval)
+    return f"{estimate} [{low}, {high}]"
 
 
 def _share(number: float, digits: int) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from tradingbot import __version__
 from tradingbot.evaluation.backtest import Trades
 from tradingbot.evaluation.market_rollouts import RolloutReport
+from tradingbot.evaluation.performance.table import write_interval
 from tradingbot.evaluation.report.backtest_page import (
     days_of,
     equity_charts,
@@ -27,7 +28,6 @@ from tradingbot.evaluation.report.svg.scale import Axis
 from tradingbot.evaluation.report.svg.spells import Spell, spell_chart
 from tradingbot.evaluation.report.table import table_of
 from tradingbot.evaluation.rollout import PolicyRollout
-from tradingbot.evaluation.statistics.interval import Interval
 
 STATISTICS_COLUMNS = (
     *("policy", "return", "Sharpe/yr [95 %]", "drawdown", "bp/bar [95 %]"),
@@ -43,9 +43,9 @@ def statistics_rows(report: RolloutReport) -> list[list[str]]:
         [
             policy_words(each.policy),
             f"{each.total_return_frac:+.1%}",
-            _interval(each.sharpe_annual, digits=1),
+            write_interval(each.sharpe_annual, 1),
             f"{each.max_drawdown_frac:.1%}",
-            _interval(each.net_bps_per_bar, digits=2),
+            write_interval(each.net_bps_per_bar),
             f"{each.exposure_frac:.0%}",
             f"{each.n_trades:,}" if each.n_trades else f"{account.n_open_trades} open",
             "–" if math.isnan(each.win_rate_frac) else f"{each.win_rate_frac:.0%}",
@@ -176,11 +176,6 @@ def _reward_terms(rollout: PolicyRollout) -> np.ndarray:
     """Return (K, P) rewards per 1,000 bars, mean of the sleeves."""
     terms: np.ndarray = 1_000.0 * rollout.reward_terms.mean(axis=2) / rollout.n_bars
     return terms
-
-
-def _interval(interval: Interval, *, digits: int) -> str:
-    middle, low, high = (f"{number:.{digits}f}" for number in interval)
-    return f"{middle} [{low}, {high}]"
 
 
 def _shown_symbol(rollout: PolicyRollout) -> int:
