@@ -44,7 +44,7 @@ class LearnerSpec:
     a `Schedule` follows the budget; a field `actor` that is a `HeadConfig` takes part in ablations.
     """
     build: Callable[..., Learner]
-    """(task, view, config, *, seed) → learner."""
+    """(task, view, config, *, seed) → learner; see `takes_auxiliary` too."""
     actor_layout: Callable[[Any, ActionSpec, tuple[str, ...]], ActorLayout]
     """(config, action, names of private inputs) → how a checkpoint's actor is read."""
     action_kinds: tuple[ActionKind, ...]
@@ -61,6 +61,8 @@ class LearnerSpec:
     its head is the field `critic` of `config`. Empty: they keep none."""
     learns_reward: Callable[[Any], bool] = lambda _: True
     """(config) → whether it learns from the task's reward; false where another objective is set."""
+    takes_auxiliary: bool = False
+    """Whether `build` takes `auxiliary`, a loss beside its own of an encoder that learns too."""
     measured: Callable[[Pooling], MeasuredSettings] | None = None
     """How heads are shared → settings for markets with known answers; None: not measured there."""
 

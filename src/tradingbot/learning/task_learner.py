@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from tradingbot.learning.device import CapturedStep
 from tradingbot.learning.generators import begin_another
-from tradingbot.learning.learner_state import Resumable
+from tradingbot.learning.learner_state import Part, Resumable
+from tradingbot.learning.pretraining.auxiliary_loss import AuxiliaryLoss
 from tradingbot.learning.task import Task
 from tradingbot.networks.view import View
 
@@ -23,8 +24,15 @@ class TaskLearner(Resumable):
     _exploration: torch.Generator
     """What `sample` draws from."""
 
-    def __init__(self, task: Task, view: View) -> None:
-        """Open the task's environments; everything lives on its device."""
+    def __init__(self, task: Task, view: View, auxiliary: AuxiliaryLoss | None = None) -> None:
+        """Open the task's environments; everything lives on its device.
+
+        Args:
+            task: What is learned.
+            view: How rows of its table are seen.
+            auxiliary: A loss beside the learner's own, of the encoder that the view learns.
+        """
+        self._auxiliary = auxiliary
         self.task, self.view, self.device = task, view, task.table.device
         self.steps, self.updates = 0, 0
         self._n_agents = len(task.agent_names)
@@ -63,6 +71,10 @@ class TaskLearner(Resumable):
         """Draw the policy's samples from another stream."""
         begin_another(self._exploration, number)
 
+    def _parts(self) -> dict[str, Part]:
+        parts = super()._parts()
+        return parts if self._auxiliary is None else parts | {"auxiliary": self._auxiliary}
+
     def _see(self, row: Tensor, private: Tensor) -> Tensor:
         """Return what networks read of an observation: embedding ⊕ private numbers."""
         return torch.cat([self.view.look(row), private], dim=-1)
@@ -77,4 +89,6 @@ class TaskLearner(Resumable):
         """Return a step as a CUDA graph; by default on CUDA, unless the view learns too."""
         able = self.device.type == "cuda" and not self._view_learns
         is_captured = able if wanted is None else wanted
+        if self._auxiliary is not None:
+            generators = (*generators, self._auxiliary.generator)
         return CapturedStep(step, generators, self.device, **options) if is_captured else None

@@ -29,7 +29,7 @@ from tradingbot.domain.redaction import split_credentials
 from tradingbot.learning.catalogue import known_learners, learner_spec
 from tradingbot.learning.cloning.config import CloningConfig
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.pretraining.config import PretrainingConfig
+from tradingbot.learning.pretraining.config import AuxiliaryLossConfig, PretrainingConfig
 from tradingbot.learning.train_plan import StoppingConfig, TrainPlan
 from tradingbot.market.params import SimulatorParams
 from tradingbot.training.learner_section import LearnerSection
@@ -56,6 +56,7 @@ _LATER_SETTINGS: Mapping[str, object] = {
     "task.cost_rates": {},
     "task.reward_weights": {},
     "task.reward_options": {},
+    "auxiliary": as_plain_values(AuxiliaryLossConfig()),
     "learner.ppo.entropy.warm_up": 0,
     "learner.ppo.entropy.decay": 1.0,
 }
@@ -177,6 +178,10 @@ class TrainConfig(ConfigSection):
         InstanceOf[PretrainingConfig], *_library(PretrainingConfig, "pretraining")
     ] = PretrainingConfig()
     """Fields of `learning.pretraining.config.PretrainingConfig`."""
+    auxiliary: Annotated[
+        InstanceOf[AuxiliaryLossConfig], *_library(AuxiliaryLossConfig, "auxiliary")
+    ] = AuxiliaryLossConfig()
+    """Fields of `learning.pretraining.config.AuxiliaryLossConfig`."""
     cloning: Annotated[InstanceOf[CloningSection], *_library(CloningSection, "cloning")] = (
         CloningSection()
     )

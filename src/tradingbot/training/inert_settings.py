@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from tradingbot.configuration.decoding import COMMAND_LINE
 from tradingbot.configuration.files import place_of, preset_folder
 from tradingbot.configuration.yaml_reader import KeyPath, Place
-from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.errors import ConfigError, join_choices
+from tradingbot.learning.catalogue import known_learners, learner_spec
 from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.training.config import TrainConfig
 
@@ -38,6 +39,15 @@ def _has_encoder(config: TrainConfig) -> bool:
 def _pretrains(config: TrainConfig) -> bool:
     encoder = config.encoder
     return _has_encoder(config) and encoder.pretrain and encoder.transfer_from is None
+
+
+def _not_beside(config: TrainConfig) -> str:
+    """Say what must be so for auxiliary tasks to be learned beside the agents; empty: it is."""
+    if not (_has_encoder(config) and config.encoder.trainable):
+        return "encoder.trainable must be true and encoder.preset not row: no encoder learns"
+    able = [name for name in known_learners() if learner_spec(name).takes_auxiliary]
+    name = config.learner.name
+    return "" if name in able else f"learner.name must be {join_choices(able)}, is {name}"
 
 
 def _space(config: TrainConfig) -> str:
@@ -79,6 +89,12 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition(
         ("pretraining.",), _pretrains, _says("an encoder must be pre-trained: see encoder.preset")
+    ),
+    Condition(("auxiliary.weight",), lambda config: not _not_beside(config), _not_beside),
+    Condition(
+        ("auxiliary.",),
+        lambda config: config.auxiliary.weight > 0.0,
+        _says("auxiliary.weight must be above 0"),
     ),
     Condition(
         ("encoder.trainable",), _has_encoder, _says("encoder.preset must have weights, is row")

@@ -23,7 +23,9 @@ from tradingbot.learning.cloning.learner import Cloner
 from tradingbot.learning.device import within_memory
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.learner import Learner
+from tradingbot.learning.pretraining.auxiliary_loss import AuxiliaryLoss
 from tradingbot.learning.pretraining.learner import Pretrainer
+from tradingbot.learning.pretraining.targets import Targets
 from tradingbot.market.costs import cost_profile
 from tradingbot.networks.actor_layout import ActorLayout
 from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
@@ -131,15 +133,20 @@ def build_training_setup(
         if encoder is not None and transfer is not None:
             take_over(transfer, encoder)
         view = _view(config, encoder, task)
-        learner = config.learner.spec.build(task, view, config.learner.settings, seed=seed)
+        pretrained = encoder if begins and transfer is None and config.encoder.pretrain else None
+        asks = pretrained is not None or config.auxiliary.weight > 0.0
+        targets = _targets(data, task, seed) if asks else {}
+        learner = _learner(config, task, view, targets, seed)
         choosing, _ = halves(data.split.validation)
         setup = TrainingSetup(
             learner, env, device, view, encoder, _backtest(env, data, choosing, task)
         )
-        if begins:
-            pretrainer = None if transfer else _pretrainer(config, data, setup, seed)
-            return replace(setup, pretrainer=pretrainer, cloner=_cloner(config, setup, seed))
-        return setup
+        if not begins:
+            return setup
+        pretrainer = None
+        if pretrained is not None:
+            pretrainer = Pretrainer(pretrained, task.table, targets, config.pretraining, seed=seed)
+        return replace(setup, pretrainer=pretrainer, cloner=_cloner(config, setup, seed))
 
 
 def part_task(setup: TrainingSetup, data: TrainingData, part: IndexRange) -> PopulationTask:
@@ -197,17 +204,24 @@ def _view(config: TrainConfig, encoder: Encoder | None, task: PopulationTask) ->
     return TableView(task.table.new_zeros(n_series, n_bars, encoder.width))
 
 
-def _pretrainer(
-    config: TrainConfig, data: TrainingData, setup: TrainingSetup, seed: int
-) -> Pretrainer | None:
-    if setup.encoder is None or not config.encoder.pretrain:
-        return None
-    world, table = data.world, setup.learner.task.table
-    rule = baseline(EXPERT, world, seed=seed)
-    targets = auxiliary_targets(
-        world, train=data.split.train, expert=expert_actions(world, rule), device=table.device
-    )
-    return Pretrainer(setup.encoder, table, targets, config.pretraining, seed=seed)
+def _targets(data: TrainingData, task: PopulationTask, seed: int) -> Targets:
+    """Return the answers of auxiliary tasks, of the training part alone."""
+    world = data.world
+    expert = expert_actions(world, baseline(EXPERT, world, seed=seed))
+    device = task.table.device
+    return auxiliary_targets(world, train=data.split.train, expert=expert, device=device)
+
+
+def _learner(
+    config: TrainConfig, task: PopulationTask, view: View, targets: Targets, seed: int
+) -> Learner:
+    beside: dict[str, AuxiliaryLoss] = {}
+    if config.auxiliary.weight and isinstance(view, EncoderView):
+        # An ablation without the encoder is without its tasks; asked for, that is refused before.
+        beside["auxiliary"] = AuxiliaryLoss(
+            view.encoder, task.table, targets, config.auxiliary, seed=seed
+        )
+    return config.learner.spec.build(task, view, config.learner.settings, seed=seed, **beside)
 
 
 def _cloner(config: TrainConfig, setup: TrainingSetup, seed: int) -> Cloner | None:

@@ -73,6 +73,15 @@ CLONED: Options = {
     "cloning.minibatches": 2,
 }
 LEARNING_ENCODER: Options = {"encoder.preset": "tiny", "encoder.trainable": True}
+AUXILIARY: Options = (
+    LEARNING_ENCODER
+    | DIRECT
+    | {
+        "auxiliary.weight": 1.0,
+        "auxiliary.segments": 2,
+        "auxiliary.segment_bars": 8,
+    }
+)
 
 DATES: Options = {
     "splits.by": "date",
@@ -140,6 +149,7 @@ CHANGES: dict[str, tuple[Any, Options]] = {
         1,
         PRETRAINED | {"pretraining.updates": 40, "pretraining.learning_rate": 1.0},
     ),
+    "auxiliary.weight": (0.5, AUXILIARY),
     "cloning.balance": (1.0, CLONED | DISCRETE),
     "cloning.number_loss": ("log_prob", CLONED),
     "cloning.train_view": (True, CLONED | LEARNING_ENCODER | {"learner.direct.chunk_bars": 16}),
@@ -229,6 +239,7 @@ AREAS: tuple[tuple[str, Callable[..., effects.Numbers], Options], ...] = (
     ("splits.", effects.opening, {}),
     ("task.", effects.trading, {}),
     ("pretraining.", effects.pretraining, PRETRAINED),
+    ("auxiliary.", effects.learning, AUXILIARY),
     ("cloning.", effects.cloning, CLONED),
     ("learner.ppo.", effects.learning, PPO),
     ("learner.sac.", effects.learning, SAC),

@@ -52,6 +52,8 @@ def test_its_section_is_read_checked_hashed_and_read_back() -> None:
     again = config_of_mapping(json.loads(json.dumps(config.as_mapping())))
     assert again.config_hash == config.config_hash
     assert config_with(learner__hill_climbing__actor__hidden="[4]").config_hash != again.config_hash
+    with pytest.raises(ConfigError, match=r"learner.name must be .* or direct, is hill"):
+        config_with(encoder__preset="mlp", encoder__trainable=True, auxiliary__weight=1.0)
     for key, rule in (
         ("learner.hill_climbing.bar", r"section 'learner.hill_climbing', was 'bar'.*'bars'"),
         ("learner.hil_climbing.bars", r"section 'learner', was 'hil_climbing'.*'hill_climbing'"),

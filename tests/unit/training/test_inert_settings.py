@@ -17,6 +17,9 @@ INERT: list[tuple[dict[str, object], str]] = [
     ({"task.reward_options.pnl.realised_only": True}, "learner.direct.objective must be reward"),
     ({"pretraining.updates": 5}, "an encoder must be pre-trained"),
     ({"encoder.preset": "skip", "encoder.pretrain": False, "pretraining.updates": 5}, "pre-train"),
+    ({"auxiliary.weight": 0.5, "encoder.preset": "tiny"}, "encoder.trainable must be true"),
+    ({"auxiliary.weight": 0.5}, "encoder.preset not row"),
+    ({"auxiliary.segments": 3}, "auxiliary.weight must be above 0"),
     ({"encoder.trainable": True}, "encoder.preset must have weights"),
     ({"cloning.updates": 3}, "cloning.enabled must be true"),
     ({"scaling.kind": "minmax"}, "a dataset must be learned from"),
@@ -57,6 +60,7 @@ def test_option_that_cannot_act_is_refused_with_what_it_needs(
 
 
 ACTING: list[dict[str, object]] = [
+    {"auxiliary.weight": 0.5, "encoder.preset": "mlp", "encoder.trainable": True},
     {"task.reward": "v31", "learner.direct.objective": "reward"},
     {"task.reward": "v31", "learner.name": "ppo"},
     {"task.reward": "log_growth"},  # as it is anyway

@@ -96,6 +96,55 @@ def test_encoder_that_learns_is_not_pretrained_again_when_the_run_goes_on(tmp_pa
     assert fingerprint(resumed) == fingerprint(whole)
 
 
+AUXILIARY: dict[str, object] = {
+    "encoder__preset": "mlp",
+    "encoder__pretrain": False,
+    "encoder__trainable": True,
+    "learner__direct__chunk_bars": 4,
+    "auxiliary__weight": 1.0,
+    "auxiliary__segments": 2,
+    "auxiliary__segment_bars": 16,
+    "budget__steps_per_agent": 40,
+}
+"""Five updates of an encoder that learns with the agents, and from auxiliary tasks."""
+
+
+def test_auxiliary_tasks_beside_the_loss_are_logged_and_resumed_to_the_same_bits(
+    tmp_path: Path,
+) -> None:
+    config = tiny_config(**AUXILIARY)
+    whole = begin_run(config, tmp_path / "whole", name="run").run
+
+    def interrupted() -> bool:
+        return (tmp_path / "runs" / "run" / "checkpoints" / "00000003-last").exists()
+
+    begin_run(config, tmp_path, SessionCallbacks(interrupted=interrupted), name="run")
+    resumed = resume_session("run", tmp_path).run
+
+    assert resumed.status().resumptions[0].update >= 3
+    assert fingerprint(resumed) == fingerprint(whole)
+    rows = [*read_journal(whole.journal_path("metrics"))]
+    logged = [{key for key in row["metrics"] if "auxiliary" in key} for row in rows]
+    tasks = ("next_return", "volatility", "volume_class", "expert_action", "regime")
+    assert logged == [{f"loss/auxiliary/{task}" for task in tasks}] * 5
+    assert not any("auxiliary" in name for name in encoder_of(whole))
+    # Without them a configuration has the hash that it had before there were any.
+    assert "auxiliary" not in tiny_config().as_mapping()
+
+
+def test_auxiliary_tasks_beside_the_loss_ask_about_the_training_part_alone(tmp_path: Path) -> None:
+    config = tiny_config(**AUXILIARY)
+    data = open_data(config, tmp_path)
+
+    learner = build_training_setup(config, data, seed=1).learner
+
+    tasks = learner._auxiliary._tasks  # type: ignore[attr-defined]
+    assert len(tasks.targets) == 5
+    for target in tasks.targets.values():
+        last = int(target.valid.any(0).nonzero().max()) + target.horizon_bars
+        assert last == data.split.train.stop - 1
+
+
 def test_cloned_actor_agrees_with_the_expert_more_and_more(tmp_path: Path) -> None:
     run = begin_run(tiny_config(**CLONED), tmp_path, name="cloned").run
     alone = begin_run(tiny_config(budget__steps_per_agent=64), tmp_path, name="alone").run

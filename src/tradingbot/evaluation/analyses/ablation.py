@@ -71,6 +71,8 @@ def automatic_variants(config: TrainConfig) -> tuple[str, ...]:
         found.append("encoder.preset=row")
         if config.encoder.pretrain:
             found.append("encoder.pretrain=false")
+        if config.auxiliary.weight:
+            found.append("auxiliary.weight=0")
     if config.validation.shrink:
         found.append("validation.shrink=false")
     if getattr(settings, "act_levels", 0):

@@ -13,6 +13,7 @@ from tradingbot.learning.direct.loss import log_growth, objective_of
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.learner import Experience, Metrics, Update, experience_of
 from tradingbot.learning.learner_state import name_parts
+from tradingbot.learning.pretraining.auxiliary_loss import AuxiliaryLoss
 from tradingbot.learning.task import Observation, Task, TaskState, TaskStep
 from tradingbot.learning.task_learner import TaskLearner
 from tradingbot.networks.distributions import to_simplex
@@ -46,6 +47,7 @@ class Direct(TaskLearner):
         *,
         seed: int,
         captured: bool | None = None,
+        auxiliary: AuxiliaryLoss | None = None,
     ) -> None:
         """Draw weights and open the task's environments.
 
@@ -57,6 +59,7 @@ class Direct(TaskLearner):
             seed: Root of all random streams.
             captured: Replay updates as a CUDA graph; by default on CUDA, unless the view learns
                 too.
+            auxiliary: A loss beside its own, of the encoder that the view learns; none by default.
 
         Raises:
             ConfigError: If the actions of the task are codes.
@@ -65,7 +68,7 @@ class Direct(TaskLearner):
             rule = "actions must be numbers for direct gradients"
             remedy = "Use PPO, or the task with continuous or target actions"
             raise ConfigError(rule, was=task.action.kind, remedy=remedy)
-        super().__init__(task, view)
+        super().__init__(task, view, auxiliary)
         self.config = config
         sizes = (self._n_agents, view.width + task.n_private, n_numbers(task.action))
         weights = make_generator(seed, "direct", "weights")
@@ -110,6 +113,9 @@ class Direct(TaskLearner):
         worth = objective_of(self.config.objective, growth, reward)
         lost = self.config.deviation_penalty * self._actor.penalty() - worth
         loss = torch.mean(lost * self._agent_weight)
+        if self._auxiliary is not None:
+            # Where no agent learns any more, nothing that agents share moves.
+            loss = loss + self._agent_weight.amax() * self._auxiliary.draw()
         self._optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         norm = nn.utils.clip_grad_norm_(
@@ -118,6 +124,8 @@ class Direct(TaskLearner):
         self._optimiser.step()
         experience = experience_of(made)
         metrics = self._metrics(worth, growth, norm, experience)
+        if self._auxiliary is not None:
+            metrics |= self._auxiliary.take_metrics()
         self._go_on_from(made[-1][1].state)
         return Update(metrics, experience)
 
@@ -160,6 +168,7 @@ class Direct(TaskLearner):
         own = {"deviations"}  # shrunk by `deviation_penalty` instead
         shared = [p for name, p in self._actor.named_parameters() if name not in own]
         shared += [p for p in self.view.parameters() if p.requires_grad]
+        shared += self._auxiliary.parameters() if self._auxiliary is not None else ()
         deviations = [p for name, p in self._actor.named_parameters() if name in own]
         rate, on_gpu = rate_holder(self.device), self.device.type == "cuda"
         groups = [{"params": shared, "weight_decay": decay}]

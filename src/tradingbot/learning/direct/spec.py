@@ -29,5 +29,6 @@ SPEC = LearnerSpec(
     action_kinds=("box", "simplex"),
     steps_per_update="chunk_bars",
     learns_reward=lambda config: config.objective == "reward",
+    takes_auxiliary=True,
     measured=_measured,
 )

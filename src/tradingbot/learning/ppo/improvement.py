@@ -20,6 +20,7 @@ from tradingbot.learning.ppo.actor_critic import ActorCritic
 from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.learning.ppo.loss import divergence, normalise, policy_loss, value_loss
 from tradingbot.learning.ppo.samples import Minibatch, Samples, take_minibatch
+from tradingbot.learning.pretraining.auxiliary_loss import AuxiliaryLoss
 from tradingbot.networks.heads import per_agent
 from tradingbot.networks.view import View
 
@@ -128,8 +129,17 @@ class LossWeights(NamedTuple):
 class PolicyImprover:
     """Improves actor and critic, and a view's encoder where it learns."""
 
-    def __init__(self, network: ActorCritic, view: View, config: PPOConfig, *, seed: int) -> None:
+    def __init__(
+        self,
+        network: ActorCritic,
+        view: View,
+        config: PPOConfig,
+        auxiliary: AuxiliaryLoss | None = None,
+        *,
+        seed: int,
+    ) -> None:
         """Take what is to be improved; the network is on its device already."""
+        self._auxiliary = auxiliary
         self.network, self.view, self.config = network, view, config
         self.device = network.actor.weights[0].device
         # On the host a question costs nothing, and the answer may save work.
@@ -212,6 +222,10 @@ class PolicyImprover:
                 active = active * (part_figures[_KL] <= config.kl_stop)
             torch.autograd.backward(torch.sum(loss * (active * weights.agent)) * share)
             figures.add_(part_figures, alpha=share)
+        if self._auxiliary is not None:
+            # Gradients of shared weights are divided by N; where no agent learns, none is left.
+            count = len(active) * (active * weights.agent).amax()
+            torch.autograd.backward(count * self._auxiliary.draw())
         norm = prepare_gradients(
             self.parameters,
             active * weights.agent,
@@ -259,6 +273,8 @@ class PolicyImprover:
         named = dict(self.network.named_parameters())
         own = {name: named.pop(name) for name in self.network.own_names}
         view = {f"view.{n}": p for n, p in self.view.named_parameters() if p.requires_grad}
+        if self._auxiliary is not None:
+            named |= {f"auxiliary.{n}": p for n, p in enumerate(self._auxiliary.parameters())}
         groups = [{"params": [*own.values(), *named.values()], "rate": 1.0}]
         if view:
             groups.append({"params": list(view.values()), "rate": self.config.encoder_rate})

@@ -17,6 +17,7 @@ from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.learning.ppo.improvement import LossWeights, PolicyImprover
 from tradingbot.learning.ppo.loss import ValueScale, explained_variance, normalise
 from tradingbot.learning.ppo.samples import group_samples
+from tradingbot.learning.pretraining.auxiliary_loss import AuxiliaryLoss
 from tradingbot.learning.reward_transform import (
     CollectedSteps,
     RewardTransform,
@@ -54,6 +55,7 @@ class PPO(TaskLearner):
         *,
         seed: int,
         reward_transform: RewardTransform | None = None,
+        auxiliary: AuxiliaryLoss | None = None,
     ) -> None:
         """Draw weights and open the environments; everything lives on the task's device.
 
@@ -63,15 +65,16 @@ class PPO(TaskLearner):
             config: Settings.
             seed: Root of all random streams.
             reward_transform: Changes rewards before advantages are estimated; none by default.
+            auxiliary: A loss beside its own, of the encoder that the view learns; none by default.
         """
-        super().__init__(task, view)
+        super().__init__(task, view, auxiliary)
         self.config, self._reward_transform = config, reward_transform
         weights, n_inputs = make_generator(seed, "ppo", "weights"), view.width + task.n_private
         network = ActorCritic(self._n_agents, n_inputs, task.action, config, weights)
         self.network = network.to(self.device)
         self._acting = {"heads": self.network}
         self._exploration = make_generator(seed, "ppo", "policy", device=self.device)
-        self._improver = PolicyImprover(self.network, view, config, seed=seed)
+        self._improver = PolicyImprover(self.network, view, config, auxiliary, seed=seed)
         self._entropy = begin_entropy(self._n_agents, self.device)
         self._value_scale = ValueScale.begin(self._n_agents, self.device)
         needs_terms = reward_transform is not None and reward_transform.needs_terms
@@ -184,6 +187,8 @@ class PPO(TaskLearner):
         )
         weights = LossWeights(self._agent_weight, coefficient, config.clip.at(self.steps))
         metrics = self._improver.improve(samples, weights, rate=rate)
+        if self._auxiliary is not None:
+            metrics |= self._auxiliary.take_metrics()
         normalised_entropy = normalise_entropy(self.task.action, metrics["policy/entropy"])
         self._entropy = watch_entropy(config.entropy, self._entropy, normalised_entropy, self.steps)
         return metrics | {

@@ -26,5 +26,6 @@ SPEC = LearnerSpec(
     steps_per_update="rollout_steps",
     segment_bars="segment_bars",
     critic_prefix="heads.critic.",
+    takes_auxiliary=True,
     measured=_measured,
 )

@@ -1,4 +1,4 @@
-"""How an encoder is pre-trained: weights of the tasks, segments, optimiser, and when to stop."""
+"""Auxiliary tasks of an encoder: their weights, pre-training by them, and a loss beside others."""
 
 from __future__ import annotations
 
@@ -71,6 +71,20 @@ class PretrainingConfig(CheckedFields):
     """Stretches of time that intervals are estimated from (jackknife)."""
     mixed_precision: bool = False
     """Encode in bfloat16; weights, losses and optimiser stay in float32."""
+
+
+@dataclass(frozen=True)
+class AuxiliaryLossConfig(CheckedFields):
+    """Auxiliary tasks beside what agents learn, where the encoder learns with them."""
+
+    weight: float = bounded(0.0, "[0, inf)")
+    """Of the tasks' mean loss, in units of a constant answer's, beside the learner's own loss of an
+    agent; 0 leaves the tasks out. They need an encoder that learns."""
+    tasks: AuxiliaryWeights = AuxiliaryWeights()
+    segments: int = bounded(8, ">= 1")
+    """Runs of consecutive bars of the training part per step of the optimiser."""
+    segment_bars: int = bounded(64, ">= 1")
+    """Bars per run that are learned from; the encoder's lookback comes before them."""
 
 
 PRETRAINING_PRESETS: Mapping[str, PretrainingConfig] = MappingProxyType(

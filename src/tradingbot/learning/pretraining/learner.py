@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
-from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.learner import Metrics
 from tradingbot.learning.learner_state import Resumable, name_parts
 from tradingbot.learning.pretraining.config import PretrainingConfig
-from tradingbot.learning.pretraining.loss import TaskHeads, constant_of, point_losses, relative_loss
 from tradingbot.learning.pretraining.scores import score_task
-from tradingbot.learning.pretraining.targets import Period, Targets, draw_segments
-from tradingbot.networks.embedding import autocast, embed_table, weights_hash
+from tradingbot.learning.pretraining.targets import Targets
+from tradingbot.learning.pretraining.tasks import AuxiliaryTasks
+from tradingbot.networks.embedding import embed_table, weights_hash
 from tradingbot.networks.encoders.encoder import Encoder
 from tradingbot.networks.precision import Precision
 
@@ -57,20 +56,17 @@ class Pretrainer(Resumable):
             ConfigError: If a task with a weight has no targets.
             DataError: If shapes disagree, numbers are not finite, or bars are too few.
         """
-        _check_table(encoder, table, targets)
-        self.table, self.config, self.encoder = table, config, encoder.to(table.device)
-        self.targets = _active_targets(targets, config)
-        self.period = Period.of(
-            self.targets, held_out_frac=config.held_out_frac, lookback_bars=encoder.lookback_bars
+        self.table, self.config = table, config
+        self._tasks = AuxiliaryTasks(
+            encoder,
+            table,
+            targets,
+            config.weights,
+            held_out_frac=config.held_out_frac,
+            generator=make_generator(seed, "pretraining", "heads"),
         )
-        if not bool(torch.isfinite(table[:, : self.period.stop]).all()):
-            raise DataError("the table must be finite", was="a NaN or an infinity")
-        self._learned = {name: self.period.learning_mask(t) for name, t in self.targets.items()}
-        self._constants = {
-            name: constant_of(target, self._learned[name]) for name, target in self.targets.items()
-        }
-        drawn = make_generator(seed, "pretraining", "heads")
-        self.heads = TaskHeads(encoder.width, self.targets, drawn).to(table.device)
+        self.encoder, self.heads = self._tasks.encoder, self._tasks.heads
+        self.targets, self.period = self._tasks.targets, self._tasks.period
         self._segments, self._noise = (
             make_generator(seed, "pretraining", name, device=table.device)
             for name in ("segments", "noise")
@@ -97,7 +93,7 @@ class Pretrainer(Resumable):
             group["lr"] = rate
         self._learning.train()
         losses = self._segment_losses()
-        total = self._weighted(losses)
+        total = self._tasks.weighted(losses)
         self._optimiser.zero_grad(set_to_none=True)
         total.backward()  # type: ignore[no-untyped-call]
         norm = nn.utils.clip_grad_norm_(self._learning.parameters(), config.max_gradient_norm)
@@ -142,12 +138,12 @@ class Pretrainer(Resumable):
         answers = self.answers(period.held_out, period.stop)
         for name, target in self.targets.items():
             values = target.values[:, period.held_out : period.stop]
-            constant, blocks = self._constants[name], self.config.score_blocks
+            constant, blocks = self._tasks.constants[name], self.config.score_blocks
             mask = period.scoring_mask(target)
             scores = score_task(answers[name], values, mask, constant, blocks)
             losses[name] = 1.0 - scores["skill"]
             metrics |= {f"pretrain/held_out/{name}/{key}": score for key, score in scores.items()}
-        metrics["pretrain/held_out/loss"] = self._weighted(losses)
+        metrics["pretrain/held_out/loss"] = self._tasks.weighted(losses)
         return metrics
 
     @torch.no_grad()
@@ -160,7 +156,9 @@ class Pretrainer(Resumable):
         begin = max(0, first_bar - self.encoder.lookback_bars + 1)
         rows = self.table[:, begin:stop_bar]
         embedding = embed_table(self.encoder, rows, precision=self._precision)
-        answers: dict[str, Tensor] = self.heads(embedding[:, first_bar - begin :], self._constants)
+        answers: dict[str, Tensor] = self.heads(
+            embedding[:, first_bar - begin :], self._tasks.constants
+        )
         return answers
 
     @property
@@ -168,31 +166,13 @@ class Pretrainer(Resumable):
         return "bfloat16" if self.config.mixed_precision else "float32"
 
     def _segment_losses(self) -> dict[str, Tensor]:
-        n_series, count = self.table.shape[0], self.config.segments
-        of, length = self._segments, self.config.segment_bars
-        series, bars = draw_segments(
-            self.period, n_series=n_series, count=count, length=length, generator=of
-        )
-        warm_up = self.encoder.lookback_bars - 1
-        before = torch.arange(-warm_up, 0, device=bars.device) + bars[:, :1]
-        rows = self.table[series[:, None], torch.cat([before, bars], dim=1)]
-        if self.config.input_noise:
+        config = self.config
+        segments = self._tasks.draw(config.segments, config.segment_bars, self._segments)
+        if config.input_noise:
+            rows = segments.rows
             noise = torch.randn(rows.shape, generator=self._noise, device=rows.device)
-            rows = rows + self.config.input_noise * noise
-        with autocast(rows.device, self._precision):
-            embedding = self.encoder(rows, n_last=bars.shape[1])
-        answers = self.heads(embedding.float(), self._constants)
-        losses = {}
-        for name, target in self.targets.items():
-            place = (series[:, None], bars)
-            points = point_losses(answers[name], target.values[place], n_classes=target.n_classes)
-            losses[name] = relative_loss(points, self._learned[name][place], self._constants[name])
-        return losses
-
-    def _weighted(self, losses: Mapping[str, Tensor]) -> Tensor:
-        weights = self.config.weights.active
-        total = sum(weights.values())
-        return torch.stack([weights[name] / total * loss for name, loss in losses.items()]).sum()
+            segments = segments._replace(rows=rows + config.input_noise * noise)
+        return self._tasks.losses(segments, self._precision)
 
     def _check_held_out(self) -> Metrics:
         metrics = self.evaluate()
@@ -216,27 +196,3 @@ def learning_rate_at(config: PretrainingConfig, update: int) -> float:
         return config.learning_rate * (update + 1) / (warm_up + 1)
     progress = (update - warm_up) / (config.updates - warm_up)
     return config.learning_rate * 0.5 * (1.0 + math.cos(math.pi * progress))
-
-
-def _active_targets(targets: Targets, config: PretrainingConfig) -> Targets:
-    active = config.weights.active
-    missing = [name for name in active if name not in targets]
-    if missing:
-        raise ConfigError(
-            "every auxiliary task with a weight must have targets",
-            was=f"none for {', '.join(missing)}",
-            where="AuxiliaryWeights",
-            remedy=f"Compute them, or set {missing[0]} to 0",
-        )
-    return {name: targets[name] for name in active}
-
-
-def _check_table(encoder: Encoder, table: Tensor, targets: Targets) -> None:
-    if table.dim() != 3 or table.shape[-1] != encoder.n_features:
-        raise DataError(f"the table must be (M, T, {encoder.n_features})", was=tuple(table.shape))
-    for name, target in targets.items():
-        if target.values.shape != table.shape[:2] or target.values.device != table.device:
-            raise DataError(
-                f"targets of {name} must have shape {tuple(table.shape[:2])} on {table.device}",
-                was=f"{tuple(target.values.shape)} on {target.values.device}",
-            )

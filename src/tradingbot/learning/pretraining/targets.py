@@ -49,6 +49,8 @@ class Period:
     def of(cls, targets: Targets, *, held_out_frac: float, lookback_bars: int) -> Period:
         """Cut the span of valid answers in two; the encoder's whole lookback comes before it.
 
+        With a share of 0 nothing is held out.
+
         Raises:
             DataError: If a part is left without bars.
         """
@@ -59,7 +61,7 @@ class Period:
             raise DataError("auxiliary targets must have a valid answer", was="none", remedy=remedy)
         first, stop = max(bars[0], lookback_bars - 1), bars[-1] + 1
         held_out = stop - round(held_out_frac * (stop - first))
-        if not first < held_out < stop:
+        if not first < held_out <= stop - (held_out_frac > 0.0):
             raise DataError(
                 "training bars must outlast the encoder's lookback, with some to hold out",
                 was=f"valid bars {bars[0]} … {bars[-1]}",

@@ -9,6 +9,7 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.learner import Experience, Metrics, Update, experience_of
 from tradingbot.learning.learner_state import Part, name_parts
+from tradingbot.learning.pretraining.auxiliary_loss import AuxiliaryLoss
 from tradingbot.learning.replay import Transitions
 from tradingbot.learning.reward_transform import RewardTransform
 from tradingbot.learning.sac import networks as sac
@@ -45,6 +46,7 @@ class SAC(TaskLearner):
         seed: int,
         captured: bool | None = None,
         reward_transform: RewardTransform | None = None,
+        auxiliary: AuxiliaryLoss | None = None,
     ) -> None:
         """Draw weights and open the task's environments.
 
@@ -57,6 +59,7 @@ class SAC(TaskLearner):
             captured: Replay gradient steps as a CUDA graph; by default on CUDA, unless the view
                 learns too.
             reward_transform: Changes rewards before they are remembered; none by default.
+            auxiliary: A loss beside its own, of the encoder that the view learns; none by default.
 
         Raises:
             ConfigError: If the actions of the task are codes, or weights on a simplex.
@@ -65,14 +68,15 @@ class SAC(TaskLearner):
             rule = "actions must be numbers for SAC"
             remedy = "Use PPO, or the task with continuous or target actions"
             raise ConfigError(rule, was=task.action.kind, remedy=remedy)
-        super().__init__(task, view)
+        super().__init__(task, view, auxiliary)
         self.config, n_inputs = config, view.width + task.n_private
         weights, n_components = make_generator(seed, "sac", "weights"), task.action.n_components
         self._networks = sac.SoftNetworks(
             self._n_agents, n_inputs, config, weights, n_components=n_components
         ).to(self.device)
         self._acting = {"actor": self._networks.actor}
-        self._optimiser = sac.make_optimiser(self._networks, view, config.weight_decay)
+        heads = () if auxiliary is None else auxiliary.parameters()
+        self._optimiser = sac.make_optimiser(self._networks, view, config.weight_decay, heads)
         self._memory = TransitionMemory(task, config, reward_transform)
         self._exploration = make_generator(seed, "sac", "policy", device=self.device)
         self._replay_draws = make_generator(seed, "sac", "replay", device=self.device)
@@ -189,7 +193,7 @@ class SAC(TaskLearner):
         self._optimiser.zero_grad(set_to_none=True)
         self._differentiate(losses)
         norms = []
-        for names in (("critic", "view"), ("actor",)):
+        for names in (("critic", "view", "auxiliary"), ("actor",)):
             weights = sac.weights_of(self._optimiser, *names)
             norms.append(nn.utils.get_total_norm([x.grad for x in weights if x.grad is not None]))
             if self.config.gradient_clip:
@@ -203,6 +207,8 @@ class SAC(TaskLearner):
         weights = dict.fromkeys((losses.critic, losses.actor, losses.temperature), own)
         for part in (self._networks.critic, self._networks.actor):
             weights[part.penalty()] = self.config.deviation_penalty * own
+        if self._auxiliary is not None:  # beside a sum over agents; of none where none learns
+            weights[self._auxiliary.draw()] = self._n_agents * own.amax()
         learned = [loss for loss in weights if loss.requires_grad]
         torch.autograd.backward(learned, [weights[loss] for loss in learned])
 
@@ -213,6 +219,8 @@ class SAC(TaskLearner):
         if not n_learned:
             return metrics
         metrics |= dict(zip(sac.MEASURED, sums / n_learned, strict=True))
+        if self._auxiliary is not None:
+            metrics |= self._auxiliary.take_metrics()
         n_numbers = max(self.task.action.n_components, 1)
         normalised = 0.5 * (metrics["policy/entropy"] / n_numbers).exp()
         metrics["policy/normalised_entropy"] = normalised

@@ -196,8 +196,15 @@ def measure(losses: Losses, gradient_norm: Tensor) -> Tensor:
     )
 
 
-def make_optimiser(networks: SoftNetworks, view: View, weight_decay: float) -> torch.optim.Adam:
+def make_optimiser(
+    networks: SoftNetworks,
+    view: View,
+    weight_decay: float,
+    auxiliary: Iterable[nn.Parameter] = (),
+) -> torch.optim.Adam:
     """Return the optimiser of critics, actor, a learning view and tuned temperatures; rates are 0.
+
+    Heads of auxiliary tasks beside the critics are a group too.
 
     One Adam for all weights, in named groups with rates of their own. On a GPU rates are tensors,
     so that a captured step follows them.
@@ -207,6 +214,7 @@ def make_optimiser(networks: SoftNetworks, view: View, weight_decay: float) -> t
         "actor": [*networks.actor.parameters()],
         "view": learning(view.parameters()),
         "temperature": learning([networks.log_temperature]),
+        "auxiliary": [*auxiliary],
     }
     device = networks.log_temperature.device
     groups = [

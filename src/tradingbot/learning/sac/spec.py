@@ -35,5 +35,6 @@ SPEC = LearnerSpec(
     action_kinds=("box",),
     steps_per_update="steps_per_update",
     warm_up="warm_up",
+    takes_auxiliary=True,
     measured=_measured,
 )

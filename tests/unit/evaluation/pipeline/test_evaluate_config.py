@@ -90,6 +90,9 @@ def test_automatic_variants_fit_the_run() -> None:
     assert automatic_variants(row)[0] == "learner.direct.actor.pooling=independent"
     assert "encoder.preset=row" not in automatic_variants(row)
     assert "encoder.preset=row" in automatic_variants(encoded)
+    beside = tiny_config(encoder__preset="mlp", encoder__trainable=True, auxiliary__weight=1.0)
+    assert "auxiliary.weight=0" in automatic_variants(beside)
+    assert "auxiliary.weight=0" not in automatic_variants(encoded)
 
 
 def test_variants_are_each_tried_once_and_automatic_ones_are_few() -> None:
