@@ -7,6 +7,7 @@ weights on a simplex take those of K − 1 numbers.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ from tradingbot.networks.distributions import (
     round_to_levels,
     round_weights,
 )
+from tradingbot.networks.heads import StackedHead
 
 Policy = MaskedCategorical | SquashedGaussian | VectorGaussian | SimplexGaussian
 
@@ -54,6 +56,17 @@ def squashed_layout(
     squash = Squash(kind, gain, action.low, action.high, config.act_levels)
     read = None if action.n_actions else squash
     return ActorLayout(prefix, config.actor, n_outputs, read, private, action.n_components)
+
+
+def open_value_head(
+    config: Any, tensors: Mapping[str, Tensor], n_agents: int
+) -> Callable[[Tensor], Tensor]:
+    """Return a stored critic with one output: values (N, K) of inputs (N, K, I)."""
+    n_inputs = tensors["weights.0"].shape[-2]
+    critic = StackedHead(n_agents, n_inputs, 1, config.critic, torch.Generator())
+    critic.load_state_dict(dict(tensors))
+    critic.requires_grad_(False)
+    return lambda inputs: critic(inputs).squeeze(-1)
 
 
 def policy_of(action: ActionSpec, output: Tensor, allowed: Tensor) -> Policy:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.lazy_names import import_on_call
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from tradingbot.learning.learner import Learner
     from tradingbot.learning.task import ActionKind, ActionSpec
     from tradingbot.networks.actor_layout import ActorLayout
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
 ACTOR_LAYOUT = "tradingbot.learning.action_policy:squashed_layout"
 """What says how most learners' actors are stored; imports torch, so it is named."""
+VALUE_HEAD = import_on_call("tradingbot.learning.action_policy:open_value_head")
 _RESERVED = ("name",)
 """Keys of the section `learner` that are no learner."""
 
@@ -57,8 +61,12 @@ class LearnerSpec:
     """Field of `config` that must divide `steps_per_update` where an encoder learns too; empty:
     none."""
     critic_prefix: str = ""
-    """What the names of the critic's tensors begin with where checkpoints keep one with the actor;
-    its head is the field `critic` of `config`. Empty: they keep none."""
+    """What the names of the critic's tensors begin with: beside the actor, else in the learner's
+    state, which the best checkpoint holds. Its size is the field `critic` of `config`. Empty: it
+    has no critic."""
+    critic: Callable[[Any, Mapping[str, Tensor], int], Callable[[Tensor], Tensor]] = VALUE_HEAD
+    """(config, tensors of `critic_prefix`, N) → values (N, K) of inputs (N, K, I), in the units
+    that the critic counts in; by default a head with one output."""
     learns_reward: Callable[[Any], bool] = lambda _: True
     """(config) → whether it learns from the task's reward; false where another objective is set."""
     takes_auxiliary: bool = False

@@ -1,4 +1,4 @@
-"""Two small runs, open, for tests of evaluation: direct, and PPO behind an encoder. Synthetic."""
+"""Small runs, open, for tests of evaluation: direct, PPO behind an encoder, SAC. Synthetic."""
 
 from __future__ import annotations
 
@@ -18,6 +18,18 @@ _PPO: dict[str, object] = {
     "learner__ppo__minibatch": 8,
     "encoder__preset": "tiny",
     "encoder__pretrain": False,
+    "validation__shrink": False,
+}
+_SAC: dict[str, object] = {
+    "learner__name": "sac",
+    "learner__sac__warm_up": 8,
+    "learner__sac__steps_per_update": 4,
+    "learner__sac__batch_size": 4,
+    "learner__sac__buffer_size": 32,
+    "learner__sac__actor__hidden": [8],
+    "learner__sac__critic__hidden": [8],
+    "budget__steps_per_agent": 24,
+    "validation__every_updates": 3,
     "validation__shrink": False,
 }
 
@@ -41,3 +53,11 @@ def ppo_subject(tmp_path_factory: pytest.TempPathFactory) -> EvaluatedRun:
     workspace = tmp_path_factory.mktemp("ppo")
     begin_run(tiny_config(**_PPO), workspace, name="ppo")
     return open_evaluated_run("ppo", workspace)
+
+
+@pytest.fixture(scope="package")
+def sac_subject(tmp_path_factory: pytest.TempPathFactory) -> EvaluatedRun:
+    """A run of SAC, whose critics are in the checkpoint that training would resume from."""
+    workspace = tmp_path_factory.mktemp("sac")
+    begin_run(tiny_config(**_SAC), workspace, name="sac")
+    return open_evaluated_run("sac", workspace)

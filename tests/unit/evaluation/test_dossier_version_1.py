@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.example_dossier import example_dossier
+from fixtures.example_dossier import example_dossier, example_memo
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.dossier.codec import to_plain
 from tradingbot.evaluation.dossier.dossier import DOSSIER_FORMAT
@@ -16,6 +16,7 @@ from tradingbot.evaluation.gates.gates_file import load_gates
 from tradingbot.evaluation.gates.memo import write_memo
 from tradingbot.evaluation.performance.record import HOLD, MATCHED_RANDOM, OLD_NAMES
 from tradingbot.evaluation.pipeline.stored_dossier import read_dossier
+from tradingbot.evaluation.report.dossier_page import render_dossier
 
 STORED = Path(__file__).parents[2] / "fixtures" / "version_1" / "dossier.json"
 """As `tradingbot evaluate` of version 0.1.0 left it, on a synthetic market."""
@@ -52,6 +53,22 @@ def test_dossier_of_format_2_is_read(tmp_path: Path) -> None:
     assert dossier.format == DOSSIER_FORMAT
     assert dossier.header == replace(example_dossier().header, actions="")
     assert dossier.statistics == example_dossier().statistics
+
+
+def test_dossier_of_format_3_is_read(tmp_path: Path) -> None:
+    full = example_dossier()
+    content = to_plain(full)
+    for name in ("value_edges", "planes", "attention_features", "attention_map", "unavailable"):
+        del content["policy"][name]
+
+    dossier = read_dossier(run_with(tmp_path, json.dumps({**content, "format": 3})))
+
+    assert dossier.format == DOSSIER_FORMAT
+    assert dossier.policy is not None
+    assert full.policy is not None
+    assert dossier.policy.value_landscape == full.policy.value_landscape
+    assert dossier.policy.planes == ()
+    assert ">middle</text>" in render_dossier(dossier, example_memo())
 
 
 def test_policies_of_older_dossiers_have_the_names_of_today(tmp_path: Path) -> None:

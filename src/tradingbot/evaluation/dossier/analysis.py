@@ -88,6 +88,20 @@ class StateActionMap:
 
 
 @dataclass(frozen=True)
+class StatePlane:
+    """A mean by two inputs, all trading agents together: of actions, or of the critic's values."""
+
+    axes: tuple[str, str]
+    """Names of the inputs of rows and columns."""
+    edges: tuple[tuple[float, ...], tuple[float, ...]]
+    """Quantiles (K + 1,) of an input that was met; the K numbers of one that was set."""
+    cells: tuple[tuple[float, ...], ...]
+    """(R, C), low inputs first; NaN where no state lies."""
+    count: tuple[tuple[int, ...], ...]
+    """(R, C) states."""
+
+
+@dataclass(frozen=True)
 class PolicyAnalysis:
     """What the policy does, on the test part."""
 
@@ -97,7 +111,7 @@ class PolicyAnalysis:
     maps: tuple[StateActionMap, ...]
     """Inputs that the action follows most, first."""
     value_landscape: tuple[tuple[float, ...], ...] | None
-    """(K, K) mean value by signal quantile and position; None without a critic."""
+    """(R, C) mean value by signal quantile and position; None without a critic."""
     value_axes: tuple[str, str] | None
     attention_lags: tuple[int, ...] | None
     """Bars back; None without attention."""
@@ -107,6 +121,17 @@ class PolicyAnalysis:
     """Reward term → its share of Σ|terms|."""
     deviations: tuple[tuple[str, float], ...]
     """Agent → norm of its head's deviation ÷ norm of the shared head; empty where not pooled."""
+    value_edges: tuple[tuple[float, ...], ...] = ()
+    """Of rows and columns of the landscape, as `StatePlane.edges`; empty in files of format 3."""
+    planes: tuple[StatePlane, ...] = ()
+    """Mean action by two inputs."""
+    attention_features: tuple[str, ...] = ()
+    """F columns of what the encoder reads."""
+    attention_map: tuple[tuple[float, ...], ...] = ()
+    """(L, F) mean of weight at the lag × |∂ action ÷ ∂ feature at the lag| × the feature's
+    deviation."""
+    unavailable: tuple[tuple[str, str], ...] = ()
+    """Part (`value landscape`, `attention`) → why there is none."""
 
 
 @dataclass(frozen=True)

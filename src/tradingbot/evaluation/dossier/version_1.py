@@ -1,9 +1,9 @@
-"""Reads `dossier.json` of format 1, which had no format number, and of format 2.
+"""Reads `dossier.json` of format 1, which had no format number, and of formats 2 and 3.
 
 There the net return of the agents had a second interval, by Newey and West's error, beside the one
 of the stationary bootstrap. The latter is the interval of a policy; the former is dropped. Agents
 had no count of steps with a trade. Before format 3 nothing said what an action means, nor
-how each auxiliary task did.
+how each auxiliary task did; before format 4 the policy had no maps over two inputs.
 """
 
 from __future__ import annotations
@@ -12,18 +12,29 @@ from typing import Any
 
 from tradingbot.evaluation.dossier.dossier import DOSSIER_FORMAT
 
+_ADDED: dict[str, dict[str, Any]] = {
+    "header": {"actions": ""},
+    "training": {"auxiliary_tasks": []},
+    "policy": {
+        "value_edges": [],
+        "planes": [],
+        "unavailable": [],
+        "attention_features": [],
+        "attention_map": [],
+    },
+}
+"""Fields that formats before this one lack, and what they are there."""
 _SECOND_INTERVALS = ("edge_hac_bps", "excess_hac_bps")
 
 
 def upgraded(values: Any) -> Any:
     """Return the content of a dossier as this version has it; anything else as it is."""
-    if not isinstance(values, dict) or values.get("format", 1) not in (1, 2):
+    if not isinstance(values, dict) or values.get("format", 1) not in (1, 2, 3):
         return values
     upgrade = {**values, "format": DOSSIER_FORMAT}
-    if isinstance(values.get("header"), dict):
-        upgrade["header"] = {"actions": "", **values["header"]}
-    if isinstance(values.get("training"), dict):
-        upgrade["training"] = {"auxiliary_tasks": [], **values["training"]}
+    for part, added in _ADDED.items():
+        if isinstance(values.get(part), dict):
+            upgrade[part] = added | values[part]
     if "format" in values:
         return upgrade
     if isinstance(values.get("statistics"), dict):

@@ -13,9 +13,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tradingbot.learning.sac.config import SACConfig
 from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.initialisation import draw_weight
 
+JUDGED_ACTIONS = 11
+"""Actions that the value of a state is the best of."""
 _N_COPIES = 2
 _HIDDEN_GAIN = 2.0**0.5
 _ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
@@ -135,6 +138,29 @@ class TwinCritic(nn.Module):
         return torch.stack(
             [draw_weight(kind, fan_in, fan_out, generator, gain) for _ in range(self.n_stacked)]
         )
+
+
+def open_critic(
+    config: SACConfig, tensors: Mapping[str, Tensor], n_agents: int
+) -> Callable[[Tensor], Tensor]:
+    """Return stored critics as a value: inputs (N, K, I) → max over actions of the smaller Q.
+
+    Actions are `JUDGED_ACTIONS` numbers evenly over [−1, 1].
+    """
+    n_inputs = tensors["observation_weight"].shape[-2]
+    critic = TwinCritic(n_agents, n_inputs, config.critic, torch.Generator())
+    critic.load_state_dict(dict(tensors))
+    critic.requires_grad_(False)
+
+    def value(inputs: Tensor) -> Tensor:
+        observed = critic.observe(inputs)
+        worth = [
+            critic.judge(observed, inputs.new_full(inputs.shape[:2], action)).amin(0)
+            for action in torch.linspace(-1.0, 1.0, JUDGED_ACTIONS).tolist()
+        ]
+        return torch.stack(worth).amax(0)
+
+    return value
 
 
 def _itself(weight: Tensor) -> Tensor:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
+import torch
 
+from tradingbot.envs.population import PRIVATE_NAMES
 from tradingbot.evaluation.analyses.counterfactual_data import CounterfactualData
 from tradingbot.evaluation.analyses.ensemble import EnsembleSettings, measure_ensemble
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
@@ -16,8 +19,11 @@ from tradingbot.evaluation.analyses.placebos.analysis import (
     play_placebos,
 )
 from tradingbot.evaluation.analyses.placebos.bars import shuffle_bars
+from tradingbot.evaluation.analyses.policy_analysis import landscape
 from tradingbot.evaluation.analyses.policy_analysis.analysis import measure_policy_analysis
+from tradingbot.evaluation.analyses.policy_analysis.landscape import measure_landscape
 from tradingbot.evaluation.analyses.policy_analysis.measure import PolicyAnalysisSettings
+from tradingbot.evaluation.analyses.policy_analysis.states import States
 from tradingbot.evaluation.analyses.regimes import (
     REGIMES,
     RegimeSettings,
@@ -26,6 +32,7 @@ from tradingbot.evaluation.analyses.regimes import (
     measure_regimes,
 )
 from tradingbot.evaluation.analyses.sensitivity import SensitivitySettings, measure_sensitivity
+from tradingbot.runs.policy import load_policy
 
 
 def test_regimes_divide_the_decisions_of_the_test_part(ppo_subject: EvaluatedRun) -> None:
@@ -90,6 +97,77 @@ def test_policy_analysis_reads_actions_critic_attention_and_heads(
     assert dict(found.reward_shares) == {"log_growth": 1.0}
     assert {name for name, _ in found.deviations} == {"SPY", "AAPL"}
     assert all(size > 0.0 for _, size in found.deviations)
+    assert found.value_edges[1] == pytest.approx(np.linspace(0.0, 1.0, 4))
+    assert len(found.value_edges[0]) == 5
+    first, second = found.planes[0].axes
+    assert not first.startswith("own ")
+    assert first != second
+    assert sum(map(sum, found.planes[0].count)) == sum(found.maps[0].count)
+    assert found.attention_features[:1] == ppo_subject.data.world.feature_names[:1]
+    shape = (len(found.attention), len(found.attention_features))
+    assert np.shape(found.attention_map) == shape
+    assert np.all(np.asarray(found.attention_map) >= 0.0)
+    assert np.asarray(found.attention_map)[1:].max() > 0.0  # bars before count as well
+    assert found.unavailable == ()
+
+
+def test_landscape_of_a_known_critic_is_its_formula(ppo_subject: EvaluatedRun) -> None:
+    """A critic that reads twice the position, and nothing else, as it is stored in a checkpoint."""
+    loaded = load_policy(ppo_subject.run)
+    tensors = dict(loaded.checkpoint.agent)
+    for name in [name for name in tensors if name.startswith("heads.critic.")]:
+        tensors[name] = torch.zeros_like(tensors[name])
+    shown = ppo_subject.config.task.private or PRIVATE_NAMES
+    size = len(tensors["heads.critic.weights.0"]) - len(shown) + shown.index("size")
+    layers = [f"heads.critic.weights.{layer}" for layer in (0, 1)]
+    tensors[layers[0]][size, 0], tensors[layers[1]][0, 0] = 1e-3, 2e3  # the bend of tanh is far off
+    known = replace(loaded, checkpoint=replace(loaded.checkpoint, agent=tensors))
+    states = States(
+        agent=np.array([0, 1] * 10),
+        bar=np.arange(20) + 100,
+        action=np.zeros(20),
+        inputs=np.linspace(0.0, 1.0, 20)[:, None] * np.ones(2 + len(shown)),
+        names=("signal", "other", *(f"own {name}" for name in shown)),
+    )
+    settings = PolicyAnalysisSettings(landscape_bins=5)
+    found = measure_landscape(ppo_subject, known, states, ("signal",), settings)
+    assert not isinstance(found, str)
+    expected = 2.0 * np.linspace(0.0, 1.0, 5)
+    np.testing.assert_allclose(found.cells, np.tile(expected, (5, 1)), rtol=1e-4, atol=1e-5)
+    # Agents that do not see their position are asked as they were met, by two signals.
+    blind = replace(
+        states, names=(*states.names[:2], *(f"own number {i}" for i in range(len(shown))))
+    )
+    other = measure_landscape(ppo_subject, known, blind, ("signal", "other"), settings)
+    assert not isinstance(other, str)
+    assert other.axes == ("signal", "other")
+    met = np.linspace(0.0, 1.0, 20).reshape(5, 4).mean(axis=1)
+    np.testing.assert_allclose(np.diag(other.cells), 2.0 * met, rtol=1e-4, atol=1e-5)
+    alone = measure_landscape(ppo_subject, known, blind, ("signal",), settings)
+    assert isinstance(alone, str)
+
+
+def test_landscape_of_sac_asks_the_critics_of_the_best_checkpoint(
+    sac_subject: EvaluatedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = measure_policy_analysis(sac_subject, PolicyAnalysisSettings(landscape_bins=3))
+    assert np.shape(found.value_landscape) == (3, 3)
+    assert np.isfinite(found.value_landscape).all()
+    assert found.unavailable == (("attention", "encoder row has no attention"),)
+    with monkeypatch.context() as gone:
+        gone.setattr(landscape, "latest_good", lambda *_, **__: (None, ()))
+        without = measure_policy_analysis(sac_subject, PolicyAnalysisSettings())
+    assert without.value_landscape is None
+    assert without.unavailable[0] == (
+        "value landscape",
+        "the checkpoint with the critic of the selected weights is gone",
+    )
+
+
+def test_direct_gradient_has_no_critic_to_ask(subject: EvaluatedRun) -> None:
+    found = measure_policy_analysis(subject, PolicyAnalysisSettings())
+    assert found.value_landscape is None
+    assert ("value landscape", "learner direct has no critic") in found.unavailable
 
 
 def test_policy_analysis_sees_positions_as_agents_did(ppo_subject: EvaluatedRun) -> None:

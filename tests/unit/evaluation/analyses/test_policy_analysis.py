@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
+from tradingbot.domain.action import Action
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.domain.seeding import stream
+from tradingbot.evaluation.analyses.policy_analysis.attention import (
+    attention_map,
+    lag_sensitivity,
+    leaning,
+)
 from tradingbot.evaluation.analyses.policy_analysis.measure import (
     PolicyAnalysisSettings,
     action_histogram,
@@ -16,9 +24,16 @@ from tradingbot.evaluation.analyses.policy_analysis.measure import (
     quantile_bins,
     reward_shares,
     state_action_maps,
+    state_action_planes,
+    state_plane,
     value_landscape,
 )
+from tradingbot.evaluation.analyses.policy_analysis.states import ask_by_agent
+from tradingbot.learning.sac.config import SACConfig
+from tradingbot.learning.sac.critic import TwinCritic
+from tradingbot.learning.sac.critic import open_critic as open_sac_critic
 from tradingbot.learning.task import ActionSpec
+from tradingbot.networks.actor_layout import ActorLayout, Squash
 from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.heads import StackedHead
 
@@ -85,11 +100,84 @@ def test_equal_values_share_a_bin() -> None:
 def test_landscape_rises_with_signal_times_position() -> None:
     signal = np.linspace(-1.0, 1.0, 300)
     position = np.array([0.0, 0.5, 1.0])
-    surface = np.array(value_landscape(signal, signal[:, None] * position, 3))
+    plane = value_landscape(("signal", "position"), signal, position, signal[:, None] * position)
+    surface = np.array(plane.cells)
     assert surface.shape == (3, 3)
+    assert plane.axes == ("signal", "position")
+    assert plane.edges[0] == pytest.approx((-1.0, -1 / 3, 1 / 3, 1.0))
+    assert plane.edges[1] == (0.0, 0.5, 1.0)
+    assert plane.count == ((100,) * 3,) * 3
     np.testing.assert_allclose(surface[:, 0], 0.0)
     np.testing.assert_allclose(surface[2, 2], 2 / 3, atol=0.01)
     np.testing.assert_allclose(surface[0, 1], -1 / 3, atol=0.01)
+
+
+def test_plane_of_a_linear_policy_is_its_formula() -> None:
+    """Of a · x + b · y over an even grid, the mean of a cell is the formula at its middle."""
+    x, y = (part.ravel() for part in np.meshgrid(np.arange(12.0), np.arange(12.0), indexing="ij"))
+    settings = PolicyAnalysisSettings(plane_bins=3, n_planes=1)
+    inputs, names = np.stack([y, x, 0.0 * x], axis=1), ("y", "x", "none")
+    (plane,) = state_action_planes(inputs, names, 0.5 * x - 0.1 * y, ["x", "y", "none"], settings)
+    assert plane.axes == ("x", "y")
+    middle = np.array([1.5, 5.5, 9.5])
+    np.testing.assert_allclose(plane.cells, 0.5 * middle[:, None] - 0.1 * middle)
+    assert plane.count == ((16,) * 3,) * 3
+    assert len(plane.edges[0]) == len(plane.edges[1]) == 4
+
+
+def test_plane_has_no_figure_where_no_state_lies() -> None:
+    line = np.arange(8.0)
+    plane = state_plane(("a", "b"), (line, line), 2.0 * line, 2)
+    np.testing.assert_array_equal(plane.cells, [[3.0, np.nan], [np.nan, 11.0]])
+    assert plane.count == ((4, 0), (0, 4))
+    assert state_action_planes(line[:, None], ("a",), line, ["a"], SETTINGS) == ()
+    assert state_action_planes(line[:, None], ("a",), line, [], SETTINGS) == ()
+
+
+def test_attention_map_of_a_linear_policy_is_weight_times_slope_times_deviation() -> None:
+    draw = torch.Generator().manual_seed(4)
+    windows = torch.randn(6, 4, 2, generator=draw)
+    slopes = torch.tensor([[0.5, -2.0], [0.0, 1.0], [0.25, 0.0], [3.0, 0.0]])  # by lag
+    seen = lag_sensitivity(lambda shown: (shown.flip(1) * slopes).sum((1, 2)), windows)
+    torch.testing.assert_close(seen, slopes.abs().expand(6, 4, 2))
+    weights = torch.tensor([0.7, 0.2, 0.1]).expand(6, 3)  # a block that spans three of four bars
+    cells = attention_map(weights, seen, windows[:, -1])
+    deviation = windows[:, -1].double().std(0, correction=0)
+    expected = torch.tensor([[0.35, 1.4], [0.0, 0.2], [0.025, 0.0]]).double() * deviation
+    torch.testing.assert_close(cells, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_leaning_of_codes_is_buying_less_selling() -> None:
+    layout = ActorLayout("actor.", HeadConfig(), 7, None, ())
+    output = torch.full((1, 7), -100.0)
+    for code, side in ((Action.SELL_ALL, -1.0), (Action.HOLD, 0.0), (Action.BUY_SMALL, 1.0)):
+        sure = output.clone()
+        sure[0, code] = 0.0
+        assert leaning(layout, sure).item() == pytest.approx(side)
+    rounded = replace(layout, n_outputs=1, squash=Squash("sigmoid", levels=2))
+    assert leaning(rounded, torch.zeros(1, 1)).item() == 0.5
+
+
+def test_states_are_asked_of_their_own_agents_head() -> None:
+    factor = torch.tensor([1.0, 10.0, 100.0])[:, None, None]
+    agent = np.array([2, 0, 2, 0, 0])
+    asked = ask_by_agent(lambda x: (factor * x)[..., 0], torch.arange(1.0, 6.0)[:, None], agent, 3)
+    assert asked.tolist() == [100.0, 2.0, 300.0, 4.0, 5.0]
+
+
+def test_value_of_twin_critics_is_the_best_action_of_the_smaller_one() -> None:
+    """The critics are −|a − x| and 0.5 − 2 |a − x|: the smaller is best where a = x."""
+    config = SACConfig(critic=HeadConfig(hidden=(2,), activation="relu", pooling="pooled"))
+    critic = TwinCritic(1, 1, config.critic, torch.Generator()).requires_grad_(False)
+    critic.observation_weight.copy_(torch.tensor([[[-1.0, 1.0]]]).expand(2, 1, 2))
+    critic.action_weight.copy_(torch.tensor([[[1.0, -1.0]]]).expand(2, 1, 2))
+    critic.output_weight.copy_(torch.tensor([-1.0, -2.0])[:, None, None].expand(2, 2, 1))
+    critic.output_bias.copy_(torch.tensor([0.0, 0.5])[:, None, None])
+    value = open_sac_critic(config, critic.state_dict(), 1)
+    x = torch.tensor([0.2, -1.0, 0.3, 3.0])  # on the grid, its end, between two of it, beyond
+    torch.testing.assert_close(
+        value(x[None, :, None]), torch.tensor([[0.0, 0.0, -0.1, -3.5]]), atol=1e-6, rtol=0.0
+    )
 
 
 def test_reward_shares_are_of_sizes_and_sum_to_one() -> None:

@@ -26,6 +26,56 @@ def test_label_that_rounds_to_the_one_before_is_not_written_again() -> None:
     assert re.findall(r">(0|1)</text>", chart) == ["0", "1"]
 
 
+def test_maps_over_two_inputs_name_bins_period_and_seed() -> None:
+    dossier = example_dossier()
+    assert dossier.policy is not None
+    page = render_dossier(dossier, example_memo())
+    plane = dossier.policy.planes[0]
+    first, second = plane.axes
+    chart = page.split(f"Action by {first} and {second}</h3>")[1].split("</figure>")[0]
+    low, high = plane.edges[0][:2]
+    row = f"{low:.2g} … {high:.2g}".replace("-", "−")
+    assert f">{row}</text>" in chart
+    cell = f"{plane.cells[0][-1]:.2f}".replace("-", "−")
+    assert re.search(rf"<title>{re.escape(first)} {row}, .*: {cell}</title>", chart)
+    for title in (f"Action by {first} and {second}", "What the critic expects", "Where it looks"):
+        told = page.split(f"{title}</h3>")[1].split("</figure>")[0]
+        assert f"seed {dossier.header.seed}" in told
+        assert dossier.test.first_day in told
+
+
+def test_attention_map_shows_shares_of_the_features_that_matter_most() -> None:
+    dossier = example_dossier()
+    assert dossier.policy is not None
+    policy = replace(
+        dossier.policy,
+        attention_features=("calm", "strong"),
+        attention_map=((0.1, 0.5), (0.0, 0.4)),
+    )
+    page = render_dossier(replace(dossier, policy=policy), example_memo())
+    chart = page.split("What it looks at, and when</h3>")[1].split("</figure>")[0]
+    assert chart.index("strong") < chart.index("calm")
+    assert re.findall(r">(\d+\.\d)</text>", chart) == ["50.0", "40.0", "10.0", "0.0"]
+
+
+def test_page_says_why_there_is_no_landscape_and_no_attention() -> None:
+    dossier = example_dossier()
+    assert dossier.policy is not None
+    policy = replace(
+        dossier.policy,
+        value_landscape=None,
+        value_axes=None,
+        attention=None,
+        attention_map=(),
+        attention_features=(),
+        unavailable=(("value landscape", "learner direct has no critic"),),
+    )
+    page = render_dossier(replace(dossier, policy=policy), example_memo())
+    assert "No value landscape is available: learner direct has no critic." in page
+    assert "No attention is available: the encoder has none." in page
+    assert "What it looks at" not in page
+
+
 @pytest.mark.parametrize(
     ("space", "allow_short", "said", "unsaid"),
     [

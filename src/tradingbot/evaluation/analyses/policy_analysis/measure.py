@@ -1,6 +1,6 @@
 """What a policy does: its actions, what they follow, what its critic expects, how agents differ.
 
-Pure functions of arrays; collecting states, actions and weights of a run belongs in `app`.
+Pure functions of arrays; states, actions and weights of a run are collected beside it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import DataError
-from tradingbot.evaluation.dossier.analysis import StateActionMap
+from tradingbot.evaluation.dossier.analysis import StateActionMap, StatePlane
 from tradingbot.learning.task import ActionSpec
 from tradingbot.networks.heads import StackedHead
 
@@ -33,12 +33,19 @@ class PolicyAnalysisSettings(CheckedFields):
     """Quantile bins of an input in a state–action map."""
     n_maps: int = bounded(6, ">= 1")
     """Inputs that are shown: those the action follows most."""
+    n_planes: int = bounded(2, ">= 0")
+    """Maps over two inputs: the first that the action follows with each of the next; features of
+    the market go before numbers of the account."""
+    plane_bins: int = bounded(6, ">= 2")
+    """Quantile bins of each of the two inputs."""
     landscape_bins: int = bounded(9, ">= 2")
     """Quantiles of the signal, and positions, of the value landscape."""
     max_states: int = bounded(50_000, ">= 100")
     """States that maps and landscape are made of at most, evenly taken from all."""
     attention_bars: int = bounded(256, ">= 1")
     """Last bars of the part whose attention is averaged."""
+    attention_states: int = bounded(500, ">= 1")
+    """States that attention by lag and feature is averaged over at most, evenly taken from all."""
 
 
 def action_histogram(
@@ -113,22 +120,71 @@ def quantile_bins(values: FloatArray, n_bins: int) -> tuple[IntArray, FloatArray
     return np.searchsorted(edges[1:-1], values, side="right"), edges
 
 
-def value_landscape(
-    signal: FloatArray, values: FloatArray, n_bins: int
-) -> tuple[tuple[float, ...], ...]:
-    """Average values by the quantile of a signal.
+def state_action_planes(
+    inputs: FloatArray,
+    names: Sequence[str],
+    actions: FloatArray,
+    followed: Sequence[str],
+    settings: PolicyAnalysisSettings,
+) -> tuple[StatePlane, ...]:
+    """Return the mean action by quantiles of two inputs: the first that it follows, and another.
 
     Args:
+        inputs: (M, F) what was seen.
+        names: F names.
+        actions: (M,) what was done.
+        followed: Names of inputs that the action follows, the one it follows most first.
+        settings: How many bins and planes.
+    """
+    pairs = [(followed[0], other) for other in followed[1 : settings.n_planes + 1]]
+    column = {name: inputs[:, names.index(name)] for pair in pairs for name in pair}
+    return tuple(
+        state_plane(pair, (column[pair[0]], column[pair[1]]), actions, settings.plane_bins)
+        for pair in pairs
+    )
+
+
+def state_plane(
+    axes: Sequence[str], columns: tuple[FloatArray, FloatArray], values: FloatArray, n_bins: int
+) -> StatePlane:
+    """Average values (M,) by quantiles of two inputs (M,) each; NaN where no state lies."""
+    (row, row_edges), (column, column_edges) = (quantile_bins(each, n_bins) for each in columns)
+    shape = (len(row_edges) - 1, len(column_edges) - 1)
+    place = np.ravel_multi_index((row, column), shape)
+    size = shape[0] * shape[1]
+    count = np.bincount(place, minlength=size)
+    total = np.bincount(place, weights=values, minlength=size)
+    mean = np.divide(total, count, out=np.full(size, np.nan), where=count > 0)
+    return StatePlane(
+        axes=(axes[0], axes[1]),
+        edges=(tuple(row_edges.tolist()), tuple(column_edges.tolist())),
+        cells=tuple(map(tuple, mean.reshape(shape).tolist())),
+        count=tuple(map(tuple, count.reshape(shape).tolist())),
+    )
+
+
+def value_landscape(
+    axes: tuple[str, str], signal: FloatArray, positions: FloatArray, values: FloatArray
+) -> StatePlane:
+    """Average values by the quantile of a signal, for each position that was asked about.
+
+    Args:
+        axes: Names of signal and position.
         signal: (M,) an input at each state.
-        values: (M, G) what each state would be worth with each of G positions.
-        n_bins: Quantile bins at most.
+        positions: (G,) the most quantile bins as well.
+        values: (M, G) what each state would be worth with each position.
 
     Returns:
-        (K, G), low signals first.
+        Cells (K, G), low signals first.
     """
-    place, edges = quantile_bins(signal, n_bins)
+    place, edges = quantile_bins(signal, len(positions))
     rows = [values[place == each] for each in range(len(edges) - 1)]
-    return tuple(tuple(row.mean(axis=0).tolist()) for row in rows if len(row))
+    return StatePlane(
+        axes=axes,
+        edges=(tuple(edges.tolist()), tuple(positions.tolist())),
+        cells=tuple(tuple(row.mean(axis=0).tolist()) for row in rows if len(row)),
+        count=tuple((len(row),) * len(positions) for row in rows if len(row)),
+    )
 
 
 def reward_shares(names: Sequence[str], terms: FloatArray) -> tuple[tuple[str, float], ...]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from tradingbot.evaluation.dossier.analysis import PolicyAnalysis, StateActionMap
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from tradingbot.evaluation.dossier.analysis import PolicyAnalysis, StateActionMap, StatePlane
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.idleness import no_agent_trades
 from tradingbot.evaluation.report.blocks import Block
 from tradingbot.evaluation.report.chart import HALF_PX, THIRD_PX, Chart, Charts
-from tradingbot.evaluation.report.numbers import percent, plain
+from tradingbot.evaluation.report.numbers import count, finite, percent, plain
 from tradingbot.evaluation.report.sections.scope import Answer, scope, section_of
 from tradingbot.evaluation.report.svg.bars import BarGroup, column_chart, row_chart
 from tradingbot.evaluation.report.svg.drawing import Drawing
@@ -16,6 +20,8 @@ from tradingbot.evaluation.report.svg.scale import Axis
 
 _MAPS = 6
 _DEVIATIONS = 15
+_FEATURES = 12
+_UNITS = "features as agents see them (scaled)"
 
 
 @section_of("policy", "What the policy does")
@@ -24,7 +30,17 @@ def behaviour_section(dossier: Dossier, found: PolicyAnalysis) -> Answer:
     if no_agent_trades(dossier):
         return "No agent trades: every decision is to stay in cash, whatever the agents see.", ()
     charts = [_histogram(dossier, found), _rewards(found)]
-    charts += [chart for chart in (_values(found), _attention(found), _deviations(found)) if chart]
+    charts += [_plane(dossier, plane) for plane in found.planes]
+    charts += [
+        chart
+        for chart in (
+            _values(dossier, found),
+            _attention(dossier, found),
+            _attention_map(dossier, found),
+            _deviations(found),
+        )
+        if chart
+    ]
     blocks: list[Block] = [Charts(charts[:2])]
     if found.maps:
         blocks.append(Charts([_state_action(one) for one in found.maps[:_MAPS]], "third"))
@@ -41,10 +57,11 @@ def _finding(found: PolicyAnalysis) -> str:
         words.append(f"The most frequent action is {name} ({percent(most, 0)} of decisions).")
     if found.maps:
         words.append(f"Of all inputs, the action follows {found.maps[0].input} most.")
-    if found.value_landscape is None:
-        words.append("There is no critic, hence no value landscape.")
-    if found.attention is None:
-        words.append("The encoder has no attention to show.")
+    reasons = {"value landscape": "there is no critic", "attention": "the encoder has none"}
+    shown = {"value landscape": found.value_landscape, "attention": found.attention}
+    for part, why in (reasons | dict(found.unavailable)).items():
+        if shown[part] is None:
+            words.append(f"No {part} is available: {why}.")
     if not found.deviations:
         words.append("Agents share no pooled head, hence no deviations from it.")
     return " ".join(words)
@@ -88,30 +105,60 @@ def _state_action(one: StateActionMap) -> Chart:
     return Chart(f"Action by {one.input}", drawing)
 
 
-def _values(found: PolicyAnalysis) -> Chart | None:
+def _plane(dossier: Dossier, plane: StatePlane) -> Chart:
+    first, second = plane.axes
+    drawing = _plane_map(plane.axes, plane.edges, plane.cells)
+    decisions = sum(map(sum, plane.count))
+    caption = (
+        f"Mean action of {count(decisions)} decisions: blue above zero, orange below, blank where "
+        f"there was none. Rows and columns hold equal counts, {_UNITS}; {scope(dossier)}."
+    )
+    return Chart(f"Action by {first} and {second}", drawing, caption)
+
+
+def _values(dossier: Dossier, found: PolicyAnalysis) -> Chart | None:
     if found.value_landscape is None or found.value_axes is None:
         return None
-    cells = found.value_landscape[::-1]  # high at the top, as on a chart
-    first, second = found.value_axes
-    table = HeatMap(
-        cells,
-        _thirds(len(cells))[::-1],
-        _thirds(len(cells[0]) if cells else 0),
-        row_words=f"{first}, quantiles",
-        column_words=f"{second}, quantiles",
+    drawing = _plane_map(found.value_axes, found.value_edges, found.value_landscape)
+    caption = (
+        "Mean value in the critic's units of the reward: blue above zero, orange below. Rows hold "
+        f"equal counts, {_UNITS}; {scope(dossier)}."
     )
-    drawing = heat_map(table, width=HALF_PX, cell_height=28)
-    caption = "Mean value in units of the reward: blue above zero, orange below."
     return Chart("What the critic expects", drawing, caption)
 
 
-def _thirds(count: int) -> list[str]:
-    """Name the first, middle and last of a row of quantiles."""
-    names = {0: "low", count // 2: "middle", count - 1: "high"}
-    return [names.get(index, "") for index in range(count)]
+def _plane_map(
+    axes: tuple[str, str], edges: Sequence[Sequence[float]], cells: Sequence[Sequence[float]]
+) -> Drawing:
+    """Draw cells (R, C) with the bins of their axes; the highest row at the top, as on a chart."""
+    n_columns = len(cells[0]) if cells else 0
+    row_edges, column_edges = edges or ((), ())
+    rows = _bin_words(row_edges, len(cells), "{} … {}")
+    columns = _bin_words(column_edges, n_columns, "≥ {}")  # narrower than their two edges
+    largest = max((abs(n) for row in cells for n in finite(list(row))), default=0.0)
+    table = HeatMap(
+        cells[::-1],
+        rows[::-1],
+        columns,
+        row_words=axes[0],
+        column_words=axes[1],
+        digits=min(max(1 - math.floor(math.log10(largest)), 0), 6) if largest else 2,
+    )
+    return heat_map(table, width=HALF_PX, cell_height=28)
 
 
-def _attention(found: PolicyAnalysis) -> Chart | None:
+def _bin_words(edges: Sequence[float], size: int, words: str) -> list[str]:
+    """Name bins by their edges, or by their numbers; of older files the ends and the middle."""
+    write = [f"{edge:.2g}".replace("-", "−") for edge in edges]
+    if len(edges) == size:
+        return write
+    if len(edges) == size + 1:
+        return [words.format(low, high) for low, high in pairwise(write)]
+    names = {0: "low", size // 2: "middle", size - 1: "high"}
+    return [names.get(index, "") for index in range(size)]
+
+
+def _attention(dossier: Dossier, found: PolicyAnalysis) -> Chart | None:
     if found.attention is None or found.attention_lags is None:
         return None
     bars = [
@@ -119,7 +166,33 @@ def _attention(found: PolicyAnalysis) -> Chart | None:
         for lag, weight in zip(found.attention_lags, found.attention, strict=False)
     ]
     drawing = _shares_chart(bars, "weight", "bars back")
-    return Chart("Where it looks", drawing, "Mean attention, last layer.")
+    caption = f"Mean attention of the encoder's last block; {scope(dossier)}."
+    return Chart("Where it looks", drawing, caption)
+
+
+def _attention_map(dossier: Dossier, found: PolicyAnalysis) -> Chart | None:
+    cells_of = zip(*found.attention_map, strict=True)
+    by_feature = list(zip(found.attention_features, cells_of, strict=True))
+    total = sum(sum(cells) for _, cells in by_feature)
+    if not total:
+        return None
+    ranked = sorted(by_feature, key=lambda pair: -sum(pair[1]))[:_FEATURES]
+    table = HeatMap(
+        [[100 * cell / total for cell in cells] for _, cells in ranked],
+        [name for name, _ in ranked],
+        [str(lag) for lag in range(len(found.attention_map))],
+        row_words="feature; share of the whole map, %",
+        column_words="bars back",
+        digits=1,
+    )
+    caption = (
+        "Attention of the last block at a lag × how far the action moves with the feature of that "
+        "bar, by one standard deviation of it. The "
+        f"{len(ranked)} of {len(by_feature)} features with most; {scope(dossier)}."
+    )
+    return Chart(
+        "What it looks at, and when", heat_map(table, width=HALF_PX, cell_height=26), caption
+    )
 
 
 def _deviations(found: PolicyAnalysis) -> Chart | None:
