@@ -37,11 +37,8 @@ from tradingbot.supervised.catalogue import CLASSIFIERS
 
 IN_TURN = """
 import contextlib, io, json, sys
-from functools import cache
 from tradingbot.app.cli import application
 
-application.build_application = cache(application.build_application)
-application.get_command = cache(application.get_command)
 for line in sys.stdin:
     before = set(sys.modules)
     out, err = io.StringIO(), io.StringIO()

@@ -7,10 +7,12 @@ What the values mean is decided in `tradingbot.configuration.pipeline`.
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +64,13 @@ def read_document(path: Path) -> Document:
         ConfigError: If the file is missing, unreadable, too large, not YAML, or uses anything
             outside the subset; says file and line, never a secret's value.
     """
-    text = _read_text(path)
+    document = _parse(_read_text(path), path)
+    return Document(copy.deepcopy(document.values), document.places)
+
+
+@lru_cache(maxsize=64)
+def _parse(text: str, path: Path) -> Document:
+    """Read the text of a file; a preset stands below many configurations of one process."""
     try:
         _refuse_bombs(text, path)
         root = yaml.compose(text, Loader=_PlainLoader)

@@ -200,16 +200,18 @@ def _load(name: str, start: date, end: date) -> TradingCalendar:
         rule = "calendar must be an exchange code or 24/7"
         remedy = suggest(name.upper(), known) if len(name) > 1 else "Use XNYS or 24/7"
         raise ConfigError(rule, was=repr(name), remedy=remedy)
+    unknown = (ValueError, OverflowError, exchange_calendars.errors.CalendarError)
     try:
-        with warnings.catch_warnings():
-            # exchange_calendars 4.13 reads `Series.values`, which pandas 3.1 deprecates.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            facts = exchange_calendars.get_calendar(name, start=start - _MARGIN, end=end + _MARGIN)
-            sessions = _tabulate(facts).filter(pl.col("session").is_between(start, end))
-    except (ValueError, OverflowError, exchange_calendars.errors.CalendarError) as e:
-        rule = f"calendar {name} must be known for these days"
-        raise ConfigError(rule, was=f"{start} … {end}", remedy="Choose a shorter range") from e
-    _ZONES[name] = str(facts.tz)
+        # The facts of a range take a quarter of a second, however short it is: decades are shared.
+        first, last = start.year // 10 * 10, end.year // 10 * 10 + 9
+        known_sessions = _tabulate(name, date(first, 1, 1), date(last, 12, 31))
+    except unknown:  # a calendar may begin or end inside a decade
+        try:
+            known_sessions = _tabulate(name, start, end)
+        except unknown as e:
+            rule = f"calendar {name} must be known for these days"
+            raise ConfigError(rule, was=f"{start} … {end}", remedy="Choose a shorter range") from e
+    sessions = known_sessions.filter(pl.col("session").is_between(start, end))
     return TradingCalendar(
         name,
         start,
@@ -220,17 +222,26 @@ def _load(name: str, start: date, end: date) -> TradingCalendar:
     )
 
 
-def _tabulate(facts: Any) -> pl.DataFrame:
-    return pl.DataFrame(
-        {
-            "session": facts.sessions.to_numpy().astype("datetime64[D]"),
-            "opens_at": facts.opens_nanos // 1000,
-            "closes_at": facts.closes_nanos // 1000,
-            "is_half_day": facts.sessions.isin(facts.early_closes),
-            "break_start": facts.break_starts_nanos // 1000,
-            "break_end": facts.break_ends_nanos // 1000,
-        }
-    )
+@lru_cache(maxsize=16)
+def _tabulate(name: str, start: date, end: date) -> pl.DataFrame:
+    """Sessions from a month before `start` to a month after `end`, times in µs; notes the zone."""
+    import exchange_calendars
+
+    with warnings.catch_warnings():
+        # exchange_calendars 4.13 reads `Series.values`, which pandas 3.1 deprecates.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        facts: Any = exchange_calendars.get_calendar(name, start=start - _MARGIN, end=end + _MARGIN)
+        _ZONES[name] = str(facts.tz)
+        return pl.DataFrame(
+            {
+                "session": facts.sessions.to_numpy().astype("datetime64[D]"),
+                "opens_at": facts.opens_nanos // 1000,
+                "closes_at": facts.closes_nanos // 1000,
+                "is_half_day": facts.sessions.isin(facts.early_closes),
+                "break_start": facts.break_starts_nanos // 1000,
+                "break_end": facts.break_ends_nanos // 1000,
+            }
+        )
 
 
 def _split_at_breaks(sessions: pl.DataFrame) -> pl.DataFrame:

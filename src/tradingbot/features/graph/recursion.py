@@ -47,18 +47,29 @@ class RecursionGroup:
         for k, values in enumerate(xs):
             x[:, k] = values
         held = np.asarray(np.isnan(x).any(axis=(1, 2)))
-        pending = [(k, seed) for k, seed in enumerate(seeds) if seed is not None]
+        starting = self._find_starts(seeds, ticks, length)
         previous = self.latest
         for row in range(length):
             self._step(previous, x[row], out[row])
             if held[row]:
                 np.copyto(out[row], previous, where=np.isnan(x[row]))
-            for k, seed in pending:
-                starting = np.equal(ticks + row, self._starts[k])
-                if starting.any():
-                    np.copyto(out[row, k], seed[row], where=starting)
+            for k, seed in starting.get(row, ()):
+                np.copyto(out[row, k], seed[row], where=ticks + row == self._starts[k])
             previous = out[row]
         return [out[:, k] for k in range(len(self.nodes))]
+
+    def _find_starts(
+        self, seeds: Sequence[Array | None], ticks: NDArray[np.int64], length: int
+    ) -> dict[int, list[tuple[int, Array]]]:
+        """Rows in which some column begins, and the recursions (with their seeds) that do so."""
+        starting: dict[int, list[tuple[int, Array]]] = {}
+        for k, seed in enumerate(seeds):
+            if seed is None:
+                continue
+            rows = self._starts[k] - ticks
+            for row in set(rows[(rows >= 0) & (rows < length)].tolist()):
+                starting.setdefault(row, []).append((k, seed))
+        return starting
 
     def commit(self, rows: int, present: NDArray[np.bool_] | None) -> None:
         """Make the last of `rows` rows the state, in the columns that are `present` (None: all)."""

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 import typer
@@ -71,9 +72,10 @@ def plant(monkeypatch: pytest.MonkeyPatch):
             invocation_of(context)
             raise error
 
-        monkeypatch.setitem(sys.modules, "planted_commands", type(sys)("planted_commands"))
-        monkeypatch.setattr(sys.modules["planted_commands"], "app", commands, raising=False)
-        modules = (*application.COMMAND_MODULES, (None, "planted_commands"))
+        name = f"planted_commands_{uuid4().hex}"  # commands of a module are assembled once
+        monkeypatch.setitem(sys.modules, name, type(sys)(name))
+        monkeypatch.setattr(sys.modules[name], "app", commands, raising=False)
+        modules = (*application.COMMAND_MODULES, (None, name))
         monkeypatch.setattr(application, "COMMAND_MODULES", modules)
 
     return install
