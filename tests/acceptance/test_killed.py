@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.conftest import ENTRY_POINT, run_process, write_random_bars
+from acceptance.conftest import write_random_bars
+from fixtures.warm_process import WarmProcess, run_warm
 from tradingbot.app.cli.application import run
 from tradingbot.data.store import BarStore
 from tradingbot.domain.errors import UncertifiedPanelError
@@ -46,9 +47,10 @@ def import_arguments(file: Path, name: str = "large") -> list[str]:
 
 
 def run_json(arguments: list[str], workspace: Path) -> dict[str, object]:
-    outcome = run_process([*arguments, "--json"], workspace=workspace)
-    assert outcome.code == 0, outcome.err
-    document = json.loads(outcome.out)
+    environment = {"TRADINGBOT_WORKSPACE": str(workspace)}
+    code, out, said = run_warm([*arguments, "--json"], environment=environment)
+    assert code == 0, said
+    document = json.loads(out)
     return document if isinstance(document, dict) else {"rows": document}
 
 
@@ -65,13 +67,9 @@ def entries(workspace: Path) -> set[str]:
 
 def kill_during(arguments: list[str], workspace: Path, instant: Instant) -> bool:
     """Start the command and kill it at an instant; tell whether it was still running."""
-    with subprocess.Popen(
-        [ENTRY_POINT, *arguments],
-        env={**os.environ, "TRADINGBOT_WORKSPACE": str(workspace)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        known = entries(workspace)
+    known = entries(workspace)
+    environment = {"TRADINGBOT_WORKSPACE": str(workspace)}
+    with WarmProcess(arguments, environment=environment) as process:
         while instant.while_writing and process.poll() is None:
             if entries(workspace) - known:
                 break

@@ -6,14 +6,13 @@ import hashlib
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from fixtures.tiny_evaluation import make_run, tiny_evaluation, tiny_evaluation_arguments
+from fixtures.warm_process import WarmProcess
 from tradingbot.evaluation.pipeline.session import EvaluationRequest, evaluate_run
 from tradingbot.runs.ledger import Ledger
 
@@ -21,23 +20,15 @@ ANALYSES = ("seeds",)
 _PATIENCE_S = 300.0
 
 
-def begin(workspace: Path, *more: str) -> subprocess.Popen[str]:
+def begin(workspace: Path, *more: str) -> WarmProcess:
     arguments = ["evaluate", "tiny", *tiny_evaluation_arguments(*ANALYSES), *more]
-    command = [sys.executable, "-m", "tradingbot.app.cli", "--workspace", str(workspace)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(
-        [*command, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
+    command = ["--workspace", str(workspace), *arguments]
+    return WarmProcess(command, environment={"OMP_NUM_THREADS": "1"})
 
 
-def finish(workspace: Path, *more: str) -> None:
-    with begin(workspace, *more) as process:
-        _, said = process.communicate(timeout=_PATIENCE_S)
-    assert process.returncode == 0, said
+def finish(workspace: Path) -> None:
+    """Evaluate in this process, or what is left of it."""
+    evaluate_run(EvaluationRequest("tiny", tiny_evaluation(*ANALYSES)), workspace, jobs=1)
 
 
 def pieces_of(workspace: Path) -> Path:
@@ -74,11 +65,11 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def whole(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The evaluation that was never killed, by one process."""
     workspace = Path(shutil.copytree(trained, tmp_path_factory.mktemp("once") / "whole"))
-    evaluate_run(EvaluationRequest("tiny", tiny_evaluation(*ANALYSES)), workspace, jobs=1)
+    finish(workspace)
     return workspace
 
 
-def test_killed_evaluation_by_two_workers_ends_with_the_same_bytes(
+def test_killed_evaluation_by_two_workers_is_finished_by_one_with_the_same_bytes(
     trained: Path, tmp_path: Path, whole: Path
 ) -> None:
     killed = Path(shutil.copytree(trained, tmp_path / "killed"))
@@ -88,7 +79,7 @@ def test_killed_evaluation_by_two_workers_ends_with_the_same_bytes(
     assert process.returncode == -signal.SIGKILL
     done = {path: path.stat().st_mtime_ns for path in noted_in(pieces_of(killed))}
 
-    finish(killed, "--jobs", "2")
+    finish(killed)
 
     assert contents(killed) == contents(whole)
     selected = {path: path.stat().st_mtime_ns for path in done}

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +13,7 @@ import pytest
 
 from fixtures.run_bits import fingerprint
 from fixtures.tiny_training import tiny_arguments, tiny_config
+from fixtures.warm_process import WarmProcess
 from tradingbot.runs import RunDirectory, read_journal
 from tradingbot.training.session import begin_run, resume_session
 
@@ -22,12 +21,8 @@ Event = dict[str, object]
 
 
 @contextmanager
-def training(arguments: list[str]) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "tradingbot.app.cli", *arguments, "--json"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as process:
+def training(arguments: list[str]) -> Iterator[WarmProcess]:
+    with WarmProcess([*arguments, "--json"], environment={"OMP_NUM_THREADS": "1"}) as process:
         try:
             yield process
         finally:
@@ -44,7 +39,6 @@ def strike(
 ) -> tuple[int, str]:
     """Send a signal at the first event for which it is time; return exit code and stderr."""
     with training(arguments) as process:
-        assert process.stdout is not None
         for line in process.stdout:
             if when(json.loads(line)):
                 process.send_signal(number)
@@ -127,7 +121,6 @@ def test_run_killed_at_random_moments_ends_with_the_same_bits(
     arguments = tiny_arguments(tmp_path, "--name", "killed")
     for attempt in range(8):
         with training(arguments) as process:
-            assert process.stdout is not None
             process.stdout.readline()  # it has begun; before, there is nothing to lose
             try:
                 process.communicate(timeout=0.05 + 0.31 * attempt)
