@@ -206,6 +206,8 @@ def _type_words(hint: Any) -> str:
 
 
 def _plural(hint: Any) -> str:
+    if dataclasses.is_dataclass(hint):
+        return "mappings"
     names = {int: "whole numbers", float: "numbers", str: "names"}
     return names.get(hint, "pairs" if get_origin(hint) is tuple else "names")
 
@@ -243,6 +245,8 @@ def _default(value: object) -> str:
         return _number(value)
     if isinstance(value, tuple):
         return "[" + ", ".join(_default(each) for each in value) + "]"
+    if _is_section(value):
+        return str(getattr(value, "name", value))
     return "{}" if value == {} else str(value)
 
 

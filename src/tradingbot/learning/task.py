@@ -130,7 +130,8 @@ class Task(Protocol):
     """N agents × B environments. Pure: a step depends on its arguments alone.
 
     A task whose steps carry durations, discounts, episode numbers or goals says so in an attribute
-    `carries`, a `learning.task.TransitionExtras`; without it they carry none.
+    `carries`, a `learning.task.TransitionExtras`; without it they carry none. A task that has more
+    to tell of its state has a method `metrics(state)`; see `task_metrics`.
     """
 
     agent_names: tuple[str, ...]
@@ -190,6 +191,12 @@ def extras_of(task: Task) -> TransitionExtras:
     """Return what the steps of a task carry, from its attribute `carries`; nothing without one."""
     carries: TransitionExtras = getattr(task, "carries", TransitionExtras())
     return carries
+
+
+def task_metrics(task: Task, state: TaskState) -> dict[str, Tensor]:
+    """Return what a task tells of a state, (N,) each: its `metrics`; nothing without them."""
+    told: dict[str, Tensor] = getattr(task, "metrics", lambda _: {})(state)
+    return told
 
 
 def delivered(step: TaskStep, name: str) -> Tensor:

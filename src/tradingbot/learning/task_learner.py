@@ -10,9 +10,10 @@ from torch import Tensor, nn
 
 from tradingbot.learning.device import CapturedStep
 from tradingbot.learning.generators import begin_another
+from tradingbot.learning.learner import Metrics
 from tradingbot.learning.learner_state import Part, Resumable
 from tradingbot.learning.pretraining.auxiliary_loss import AuxiliaryLoss
-from tradingbot.learning.task import Task
+from tradingbot.learning.task import Task, task_metrics
 from tradingbot.networks.view import View
 
 
@@ -54,6 +55,10 @@ class TaskLearner(Resumable):
         if self._captured is not None:
             self._captured.forget()  # the optimiser's tensors are others now
         self.view.refresh()
+
+    def task_metrics(self) -> Metrics:
+        """Return what the task tells of where its environments stand."""
+        return task_metrics(self.task, self._state)
 
     def set_entropy_scale(self, scale: Tensor) -> None:
         """Multiply how much each agent explores, (N,)."""

@@ -19,6 +19,7 @@ from tradingbot.learning.early_stopping import EarlyStopping
 from tradingbot.learning.guards import AlarmLevel, Diagnosis, FlightRecorder, Intervention
 from tradingbot.learning.learner import Learner, mean_terms
 from tradingbot.learning.learner_state import Resumable, name_parts, tensors_below
+from tradingbot.learning.task_learner import TaskLearner
 from tradingbot.learning.train_plan import TrainPlan
 from tradingbot.learning.trainer_hooks import Figures, Hooks, Snapshot
 from tradingbot.learning.trainer_tensors import all_finite, as_lists, copied_tensors, to_host
@@ -125,6 +126,8 @@ class Trainer(Resumable):
         self._sequence += 1
         finite = all_finite(learner.networks())
         terms = mean_terms(learner.task.term_names, update.experience)
+        if isinstance(learner, TaskLearner):
+            terms |= learner.task_metrics()
         metrics = to_host({**update.metrics, **terms, "guard/finite": finite})
         place, took_s = (
             (self._sequence, learner.updates, learner.steps),

@@ -10,10 +10,9 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, InstanceOf, PlainSerializer, Strict, model_validator
+from pydantic import Field, InstanceOf, Strict, model_validator
 
 from tradingbot.configuration.pipeline import (
     ConfigSection,
@@ -23,8 +22,7 @@ from tradingbot.configuration.pipeline import (
     Seed,
     SplitsConfig,
 )
-from tradingbot.domain.errors import UserError, join_choices
-from tradingbot.domain.plain_values import as_plain_values, read_record
+from tradingbot.domain.errors import join_choices
 from tradingbot.domain.redaction import split_credentials
 from tradingbot.learning.catalogue import known_learners, learner_spec
 from tradingbot.learning.cloning.config import CloningConfig
@@ -32,27 +30,15 @@ from tradingbot.learning.guards.config import GuardConfig
 from tradingbot.learning.pretraining.config import AuxiliaryLossConfig, PretrainingConfig
 from tradingbot.learning.train_plan import StoppingConfig, TrainPlan
 from tradingbot.market.params import SimulatorParams
+from tradingbot.training.environment import EnvironmentSection
 from tradingbot.training.learner_section import LearnerSection
+from tradingbot.training.library_section import library_section
 
 Names = Annotated[tuple[Name, ...], Strict(False)]
 """A list in YAML."""
-_Kind = TypeVar("_Kind")
-
-
-def _build(kind: type[_Kind], name: str, values: object) -> _Kind:
-    try:
-        return read_record(kind, values, name=name)
-    except UserError as e:
-        raise ValueError(str(e)) from e
-
-
-def _library(kind: type[_Kind], name: str) -> Any:
-    """Say how a section is read as a dataclass of the library, and written as plain values."""
-    return (BeforeValidator(partial(_build, kind, name)), PlainSerializer(as_plain_values))
-
-
 _LATER_SETTINGS: Mapping[str, object] = {
     "plugins": {},
+    "environment": {},
     "task.cost_rates": {},
     "task.reward_weights": {},
     "task.reward_options": {},
@@ -67,9 +53,9 @@ are as before, so that older runs keep the hash that they had."""
 class TaskSection(ConfigSection):
     """What agents trade by: rules, costs, reward, and what they see of themselves."""
 
-    rules: Annotated[InstanceOf[SimulatorParams], *_library(SimulatorParams, "task.rules")] = (
-        SimulatorParams()
-    )
+    rules: Annotated[
+        InstanceOf[SimulatorParams], *library_section(SimulatorParams, "task.rules")
+    ] = SimulatorParams()
     """Capital, limits, action space and episodes; the fields of `market.params.SimulatorParams`."""
     costs: Name = "alpaca"
     """Cost profile: free, alpaca, retail or impact."""
@@ -170,19 +156,21 @@ class TrainConfig(ConfigSection):
     """How time is divided into training, validation and test."""
     scaling: ScalingConfig = ScalingConfig()
     """How features of a dataset are scaled; fitted on the training part alone."""
+    environment: EnvironmentSection = EnvironmentSection()
+    """What agents are trained in."""
     task: TaskSection = TaskSection()
     """What agents trade by."""
     encoder: EncoderSection = EncoderSection()
     """Network through which agents see the market."""
     pretraining: Annotated[
-        InstanceOf[PretrainingConfig], *_library(PretrainingConfig, "pretraining")
+        InstanceOf[PretrainingConfig], *library_section(PretrainingConfig, "pretraining")
     ] = PretrainingConfig()
     """Fields of `learning.pretraining.config.PretrainingConfig`."""
     auxiliary: Annotated[
-        InstanceOf[AuxiliaryLossConfig], *_library(AuxiliaryLossConfig, "auxiliary")
+        InstanceOf[AuxiliaryLossConfig], *library_section(AuxiliaryLossConfig, "auxiliary")
     ] = AuxiliaryLossConfig()
     """Fields of `learning.pretraining.config.AuxiliaryLossConfig`."""
-    cloning: Annotated[InstanceOf[CloningSection], *_library(CloningSection, "cloning")] = (
+    cloning: Annotated[InstanceOf[CloningSection], *library_section(CloningSection, "cloning")] = (
         CloningSection()
     )
     """`enabled`, and the fields of `learning.cloning.config.CloningConfig`."""
@@ -192,7 +180,9 @@ class TrainConfig(ConfigSection):
     """How much."""
     validation: ValidationSection = ValidationSection()
     """When it is evaluated on validation, and when it stops."""
-    guards: Annotated[InstanceOf[GuardConfig], *_library(GuardConfig, "guards")] = GuardConfig()
+    guards: Annotated[InstanceOf[GuardConfig], *library_section(GuardConfig, "guards")] = (
+        GuardConfig()
+    )
     """Fields of `learning.guards.config.GuardConfig`."""
     seed: Seed | None = None
     """Root of every random stream of the training; drawn and recorded where it is left out."""
@@ -257,6 +247,7 @@ class TrainConfig(ConfigSection):
     def as_mapping(self) -> dict[str, Any]:
         """Everything that can move a result, as plain values; written as YAML it reads back."""
         content: dict[str, Any] = self.model_dump(mode="json", exclude={"tracking"})
+        content["environment"] = self.environment.as_mapping()
         name = self.learner.name
         content["learner"] = {"name": name, name: content["learner"][name]}
         for dotted, usual in _LATER_SETTINGS.items():

@@ -68,6 +68,15 @@ def _of_learner(name: str) -> Condition:
     )
 
 
+def _of_environment(kind: str) -> Condition:
+    return Condition(
+        (f"environment.{kind}.",),
+        lambda config: config.environment.kind == kind,
+        lambda config: f"environment.kind must be {kind}, is {config.environment.kind}",
+        is_alternative=True,
+    )
+
+
 def _says(words: str) -> Callable[[TrainConfig], str]:
     return lambda _: words
 
@@ -149,7 +158,13 @@ CONDITIONS: tuple[Condition, ...] = (
         lambda config: _ppo(config).entropy.target > 0.0,
         _says("learner.ppo.entropy.target must be above 0"),
     ),
+    Condition(
+        ("environment.curriculum.levels", "environment.curriculum.difficulty."),
+        lambda config: config.environment.curriculum.adaptive,
+        _says("environment.curriculum.adaptive must be true"),
+    ),
     *(_of_learner(name) for name in ("ppo", "sac", "direct")),
+    *(_of_environment(kind) for kind in ("curriculum",)),
 )
 """What depends on what; see docs/reference/settings.md."""
 

@@ -16,6 +16,7 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.auxiliary import auxiliary_targets
 from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.curriculum.task import CurriculumTask
 from tradingbot.envs.population import PopulationTask, evaluation_task
 from tradingbot.evaluation.backtest.baselines import baseline
 from tradingbot.evaluation.demonstrations import demonstrator, expert_actions
@@ -37,6 +38,7 @@ from tradingbot.rewards import RewardConfig
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData, halves, require_parts
 from tradingbot.training.encoder_transfer import Transfer, take_over
+from tradingbot.training.environment import EnvironmentSection
 
 EXPERT = "expert"
 """The rule that pre-training asks about and that cloning imitates."""
@@ -145,7 +147,8 @@ def build_training_setup(
             return setup
         pretrainer = None
         if pretrained is not None:
-            pretrainer = Pretrainer(pretrained, task.table, targets, config.pretraining, seed=seed)
+            table = task.own_bars.table
+            pretrainer = Pretrainer(pretrained, table, targets, config.pretraining, seed=seed)
         return replace(setup, pretrainer=pretrainer, cloner=_cloner(config, setup, seed))
 
 
@@ -184,7 +187,19 @@ def _task(
             device=device,
             compiled=True if config.compile else None,
         ).during(data.split.train.start, data.split.train.stop - 1)
-    return task.showing(*config.task.private) if config.task.private else task
+    shown = task.showing(*config.task.private) if config.task.private else task
+    return enter_environment(shown, config.environment)
+
+
+def enter_environment(task: PopulationTask, environment: EnvironmentSection) -> PopulationTask:
+    """Return the task on a run's own bars as the environment that agents are trained in.
+
+    Raises:
+        DataError: If no episode fits into a generated market of as many bars.
+    """
+    if environment.kind == "curriculum":
+        return CurriculumTask(task, environment.curriculum)
+    return task
 
 
 def _encoder(config: TrainConfig, task: PopulationTask, seed: int) -> Encoder | None:
@@ -219,18 +234,23 @@ def _learner(
     if config.auxiliary.weight and isinstance(view, EncoderView):
         # An ablation without the encoder is without its tasks; asked for, that is refused before.
         beside["auxiliary"] = AuxiliaryLoss(
-            view.encoder, task.table, targets, config.auxiliary, seed=seed
+            view.encoder, task.own_bars.table, targets, config.auxiliary, seed=seed
         )
     return config.learner.spec.build(task, view, config.learner.settings, seed=seed, **beside)
+
+
+def _own_bars(setup: TrainingSetup) -> PopulationTask:
+    """Return the task on the run's own bars alone: what is taught before comes from those."""
+    task = setup.learner.task
+    assert isinstance(task, PopulationTask)
+    return task.own_bars
 
 
 def _cloner(config: TrainConfig, setup: TrainingSetup, seed: int) -> Cloner | None:
     settings, learner = config.cloning, setup.learner
     if not settings.enabled:
         return None
-    task = learner.task
-    assert isinstance(task, PopulationTask)
-    section = config.learner
+    task, section = _own_bars(setup), config.learner
     layout = section.spec.actor_layout(section.settings, task.action, task.private_names)
     if layout.squash is not None and layout.squash.kind == "sigmoid":
         # What is imitated must be what will act.

@@ -83,6 +83,28 @@ AUXILIARY: Options = (
     }
 )
 
+_EASY: Options = {"min_sharpe": -100.0, "min_win_rate_frac": 0.0, "min_trades": 0}
+STAGE: Options = {"name": "a", "trend_strength": 0.6, "vol_frac": 0.003, "cost_bps": 1.0, **_EASY}
+CURRICULUM: Options = {
+    "environment.kind": "curriculum",
+    "environment.curriculum.stages": [STAGE, STAGE | {"cost_bps": 5.0}],
+    "environment.curriculum.markets_per_stage": 1,
+    "environment.curriculum.rule.min_episodes": 6,
+    "environment.curriculum.rule.recent_episodes": 2,
+    "task.rules.episode.episode_bars": 6,
+}
+_DIFFICULTY = "environment.curriculum.difficulty."
+ADAPTIVE: Options = CURRICULUM | {
+    "environment.curriculum.rule.min_episodes": 100,
+    "environment.curriculum.stages": [STAGE | {"min_sharpe": 0.0}],
+    "environment.curriculum.adaptive": True,
+    "environment.curriculum.levels": 3,
+    f"{_DIFFICULTY}episodes_per_decision": 1,
+    f"{_DIFFICULTY}largest_step": 0.5,
+    f"{_DIFFICULTY}smallest_step": 0.5,
+}
+_MIXED = {"environment.curriculum.stages": [STAGE | {"min_sharpe": 0.0}]}
+
 DATES: Options = {
     "splits.by": "date",
     "splits.train": "2025-08-01",
@@ -139,6 +161,24 @@ CHANGES: dict[str, tuple[Any, Options]] = {
     "task.reward": ("v31", {"learner.direct.objective": "reward"}),
     "task.reward_weights": ({"pnl": 0.5}, V31),
     "task.reward_options": ({"pnl": {"realised_only": True}}, V31),
+    # environments
+    "environment.kind": ("curriculum", {}),
+    "environment.curriculum.stages": ([STAGE | {"cost_bps": 9.0}], CURRICULUM),
+    "environment.curriculum.markets_per_stage": (
+        2,
+        CURRICULUM | {"environment.curriculum.episodes_per_market": 1},
+    ),
+    "environment.curriculum.episodes_per_market": (
+        1,
+        CURRICULUM | {"environment.curriculum.markets_per_stage": 2},
+    ),
+    "environment.curriculum.rule.recent_episodes": (6, CURRICULUM | _MIXED),
+    "environment.curriculum.rule.min_success_frac": (0.2, CURRICULUM | _MIXED),
+    "environment.curriculum.levels": (2, ADAPTIVE),
+    f"{_DIFFICULTY}raise_at_frac": (0.45, ADAPTIVE),
+    f"{_DIFFICULTY}lower_at_frac": (0.55, ADAPTIVE),
+    f"{_DIFFICULTY}largest_step": (0.05, ADAPTIVE | {f"{_DIFFICULTY}smallest_step": 0.01}),
+    f"{_DIFFICULTY}smallest_step": (0.25, ADAPTIVE),
     # pre-training and cloning
     "pretraining.weights.next_return": (0.0, PRETRAINED),
     "pretraining.weights.volatility": (0.0, PRETRAINED),
@@ -238,6 +278,9 @@ AREAS: tuple[tuple[str, Callable[..., effects.Numbers], Options], ...] = (
     ("symbols", effects.opening, {}),
     ("splits.", effects.opening, {}),
     ("task.", effects.trading, {}),
+    ("environment.curriculum.difficulty.", effects.environment, ADAPTIVE),
+    ("environment.curriculum.levels", effects.environment, ADAPTIVE),
+    ("environment.", effects.environment, CURRICULUM),
     ("pretraining.", effects.pretraining, PRETRAINED),
     ("auxiliary.", effects.learning, AUXILIARY),
     ("cloning.", effects.cloning, CLONED),

@@ -1,11 +1,12 @@
 """The environment that walks the curriculum: each stage's own synthetic markets and costs.
 
-What the stages are and when one is passed is in `stages`; how difficulty moves within a stage
-is in `difficulty`. Here both are applied, between episodes only.
+What the stages are, when one is passed and how difficulty moves within one is in
+`market.curriculum`. Here both are applied, between episodes only.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, SupportsFloat
 
@@ -16,29 +17,30 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.config import EnvConfig
-from tradingbot.envs.curriculum.difficulty import (
+from tradingbot.envs.curriculum.harder_market import harder_world
+from tradingbot.envs.single import RenderMode, TradingEnv
+from tradingbot.envs.single.info import EpisodeSummary
+from tradingbot.envs.spaces import Info, ResetOptions, observation_space
+from tradingbot.envs.world import World
+from tradingbot.market.costs import CostProfile
+from tradingbot.market.curriculum.difficulty import (
     DifficultyRules,
     DifficultyState,
     Knobs,
     adapt,
-    harder_world,
     knobs_at,
 )
-from tradingbot.envs.curriculum.stages import (
+from tradingbot.market.curriculum.stages import (
+    BARS_PER_YEAR,
     STAGES,
     CurriculumStage,
     CurriculumState,
     EpisodeResult,
     PassRule,
     advance_stage,
-    episode_result,
     is_success,
 )
-from tradingbot.envs.curriculum.stored_state import StoredState
-from tradingbot.envs.single import RenderMode, TradingEnv
-from tradingbot.envs.spaces import Info, ResetOptions, observation_space
-from tradingbot.envs.world import World
-from tradingbot.market.costs import CostProfile
+from tradingbot.market.curriculum.stored_state import StoredState
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,15 @@ class Progress(StoredState):
     curriculum: CurriculumState = field(default_factory=CurriculumState)
     difficulty: DifficultyState = field(default_factory=DifficultyState)
     title = "progress"
+
+
+def episode_result(summary: EpisodeSummary) -> EpisodeResult:
+    """Judge an episode by its summary, which every environment's last `info` holds."""
+    return EpisodeResult(
+        sharpe_annual=summary["sharpe"] * math.sqrt(BARS_PER_YEAR),
+        win_rate_frac=summary["win_rate_frac"],
+        n_trades=summary["n_trades"],
+    )
 
 
 def progress_after(config: CurriculumConfig, progress: Progress, result: EpisodeResult) -> Progress:

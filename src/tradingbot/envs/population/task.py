@@ -25,7 +25,6 @@ from tradingbot.envs.population.layout import (
     may_compile,
     turnover_of,
 )
-from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World, require_world
 from tradingbot.learning.task import Observation, TaskState, TaskStep, TransitionExtras
 from tradingbot.market.bars import tensor_market
@@ -97,7 +96,7 @@ class PopulationTask:
         self.code_names = tuple(action.name for action in Action)
         self.table = market_table(world, device)
         self._market = tensor_market(world.prices, world.present, dtype=dtype, device=device)
-        self._rates = pack_rates(config.costs.rates(dtype=dtype, device=device))
+        self.packed_rates = pack_rates(config.costs.rates(dtype=dtype, device=device))
         self._compiled = may_compile(compiled, torch.device(device))
         self._show(PRIVATE_NAMES)
         self._lay_out(self._possible())
@@ -106,6 +105,11 @@ class PopulationTask:
     def episode_bars(self) -> int:
         """Steps of an episode that does not end in ruin."""
         return self.config.rules.episode.episode_bars
+
+    @property
+    def own_bars(self) -> PopulationTask:
+        """The task on the world's own bars: itself, unless it has others besides."""
+        return self
 
     def showing(self, *names: str) -> PopulationTask:
         """Return the same task with fewer private numbers, in the order given.
@@ -129,7 +133,7 @@ class PopulationTask:
         Raises:
             DataError: If these are no bars of the world, or no episode of a symbol fits.
         """
-        _require_bars(self.world, first_bar, last_bar)
+        require_bars(self.world, first_bar, last_bar)
         bars = np.arange(self.world.n_bars)
         possible = start_mask(self.world, replace(self.config, starts="random"))
         possible = possible & (bars >= first_bar) & (bars + self.episode_bars <= last_bar)
@@ -141,25 +145,28 @@ class PopulationTask:
 
     def begin(self) -> tuple[TaskState, Observation]:
         """Open every environment at its first episode."""
-        episode = torch.zeros(self._starts.key.shape, dtype=torch.int32, device=self.table.device)
+        episode = torch.zeros(self.starts.key.shape, dtype=torch.int32, device=self.table.device)
         cash_ccy = self.config.rules.account.initial_cash_ccy
-        state: TaskState = pack(begin(self._starts, self._market, cash_ccy, episode))
+        state: TaskState = pack(begin(self.starts, self._market, cash_ccy, episode))
         return state, self.observe(state)
 
     def step(self, state: TaskState, action: Tensor) -> TaskStep:
         """Advance by one bar with actions (N, B), without gradients."""
         with torch.no_grad():
-            return self._named(state, self._plain_step(self._rates, *self._lanes(state, action)))
+            rates = self._rates_of(state)
+            made = self._plain_step(rates, *self._lanes(state, action))
+            return self._named(state, action, made)
 
     def differentiable_step(self, state: TaskState, action: Tensor) -> TaskStep:
         """Advance by one bar; gradients flow from reward, state and private numbers to actions."""
-        return self._named(state, self._smooth_step(self._rates, *self._lanes(state, action)))
+        made = self._smooth_step(self._rates_of(state), *self._lanes(state, action))
+        return self._named(state, action, made)
 
     def observe(self, state: TaskState) -> Observation:
         """See a state."""
-        account = unpack(PackedAccount(*state))
+        account = unpack(PackedAccount(*state[:2]))
         rules = self.config.rules
-        allowed = allowed_codes(rules, unpack_rates(self._rates), account)
+        allowed = allowed_codes(rules, unpack_rates(self._rates_of(state)), account)
         return Observation(
             self._by_agent(account.row.long()),
             self._private(observe_accounts(rules, account)),
@@ -168,7 +175,7 @@ class PopulationTask:
 
     def wealth(self, state: TaskState) -> Tensor:
         """Return equity ÷ initial cash, (N, B)."""
-        equity = unpack(PackedAccount(*state)).equity
+        equity = unpack(PackedAccount(*state[:2])).equity
         return self._by_agent(equity / self.config.rules.account.initial_cash_ccy)
 
     def _possible(self) -> NDArray[np.bool_]:
@@ -176,11 +183,15 @@ class PopulationTask:
         return start_mask(self.world, self.config)
 
     def _lay_out(self, possible: NDArray[np.bool_]) -> None:
-        possible = np.broadcast_to(possible, self.world.usable.shape)
-        starts = own_symbols(possible, self.n_envs, self.seed)
-        self._starts = Starts(*(part.to(self.table.device) for part in starts))
+        self.possible_starts = np.broadcast_to(possible, self.world.usable.shape)
+        starts = own_symbols(self.possible_starts, self.n_envs, self.seed)
+        self._step_from(Starts(*(part.to(self.table.device) for part in starts)))
+
+    def _step_from(self, starts: Starts) -> None:
+        """Choose what makes the steps of lanes whose episodes begin at these places."""
+        self.starts = starts
         rules, reward = self.config.rules, self.config.reward_stack
-        again = self._starts if self.resets else None
+        again = starts if self.resets else None
         place = (rules, reward, self._market, again)
         self._plain_step: PackedStepFunction = packed_step(*place)
         self._smooth_step = self._plain_step
@@ -192,6 +203,10 @@ class PopulationTask:
         else:
             self._plain_step = backtest_step(rules, reward, self._market)
 
+    def _rates_of(self, state: TaskState) -> Tensor:
+        """Return what the next fills cost, (5,) or (5, N · B)."""
+        return self.packed_rates
+
     def _show(self, names: tuple[str, ...]) -> None:
         self.private_names, self.n_private = names, len(names)
         places = [PRIVATE_NAMES.index(name) for name in names]
@@ -200,14 +215,15 @@ class PopulationTask:
     def _lanes(self, state: TaskState, action: Tensor) -> tuple[PackedAccount, Tensor]:
         if self.action.kind == "box":
             action = action.to(self._market.dtype)
-        return PackedAccount(*state), action.reshape(-1)
+        return PackedAccount(*state[:2]), action.reshape(-1)
 
-    def _named(self, before: TaskState, made: PackedStep) -> TaskStep:
-        row = self._by_agent(made.account.row.long())
+    def _named(self, before: TaskState, action: Tensor, made: PackedStep) -> TaskStep:
+        """Name what a step with `action` (N, B) made of a state."""
+        row, account = self._by_agent(made.account.row.long()), PackedAccount(*before[:2])
         return TaskStep(
             state=made.account,
             observation=Observation(row, self._private(made.private), self._allowed(made.allowed)),
-            final_row=self._by_agent(PackedAccount(*before).row.long() + 1),
+            final_row=self._by_agent(account.row.long() + 1),
             final_private=self._private(made.final_private),
             final_return=self._by_agent(made.final_private[_TOTAL_RETURN]),
             reward=self._by_agent(made.reward),
@@ -216,7 +232,7 @@ class PopulationTask:
             truncated=self._by_agent(made.truncated),
             executed=self._by_agent(made.executed.long()),
             traded=self._by_agent(made.traded),
-            episode=self._by_agent(PackedAccount(*before).episode),
+            episode=self._by_agent(account.episode),
             turnover=self._by_agent(turnover_of(before[0], made)),
         )
 
@@ -236,64 +252,12 @@ class PopulationTask:
         return codes.T.reshape(len(self.agent_names), self.n_envs, len(codes))
 
 
-class _BacktestTask(PopulationTask):
-    """One environment per agent and one episode, which nothing follows."""
-
-    resets = False
-
-    def during(self, first_bar: int, last_bar: int) -> PopulationTask:
-        """Return a backtest of other bars."""
-        _require_bars(self.world, first_bar, last_bar)
-        rules = self.config.rules
-        episode = replace(rules.episode, episode_bars=last_bar - first_bar)
-        task = copy.copy(self)
-        task.config = replace(self.config, rules=replace(rules, episode=episode))
-        task._lay_out(np.arange(self.world.n_bars) == first_bar)
-        return task
-
-    def _possible(self) -> NDArray[np.bool_]:
-        first: NDArray[np.bool_] = np.eye(1, self.world.n_bars, dtype=bool)
-        return first
-
-
-def evaluation_task(
-    world: World,
-    config: EnvConfig,
-    *,
-    first_bar: int | None = None,
-    last_bar: int | None = None,
-    device: torch.device | str = "cpu",
-    dtype: torch.dtype = torch.float32,
-    compiled: bool | None = None,
-) -> PopulationTask:
-    """Return the task that is a backtest: one environment per agent, one episode, no reset.
-
-    All agents begin at the same bar; after `episode_bars` steps the data are used up, and another
-    step would mean nothing. A ruined account stays ruined.
-
-    Args:
-        world: What is traded and seen.
-        config: Rules, costs and reward; length and starts of episodes are not read.
-        first_bar: Bar of the first decision; by default the first at which most symbols are usable.
-        last_bar: Bar at whose close the episode ends; by default the world's last.
-        device: Where everything lives.
-        dtype: Number format of accounts.
-        compiled: Compile `step` at its first call; by default on CUDA only.
+def require_bars(world: World, first_bar: int, last_bar: int) -> None:
+    """Refuse bars that are not in a world, or in another order.
 
     Raises:
-        DataError: If no bar follows the first, or these are no bars of the world.
+        DataError: Saying which.
     """
-    require_world(world)
-    first = first_ready_bar(world) if first_bar is None else first_bar
-    last = world.n_bars - 1 if last_bar is None else last_bar
-    _require_bars(world, first, last)
-    whole = _BacktestTask(
-        world, config, n_envs=1, seed=0, device=device, compiled=compiled, dtype=dtype
-    )
-    return whole.during(first, last)
-
-
-def _require_bars(world: World, first_bar: int, last_bar: int) -> None:
     if not 0 <= first_bar < last_bar < world.n_bars:
         rule = "a task's bars must be in the world, the first before the last"
         where = f"{world.n_bars} bars, {world.label}"

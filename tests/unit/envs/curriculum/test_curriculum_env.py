@@ -12,7 +12,6 @@ from gymnasium.utils.env_checker import check_env as check_gymnasium
 
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.envs.config import EnvConfig
-from tradingbot.envs.curriculum.difficulty import DifficultyRules, DifficultyState
 from tradingbot.envs.curriculum.env import (
     CurriculumConfig,
     CurriculumEnv,
@@ -21,8 +20,9 @@ from tradingbot.envs.curriculum.env import (
     stage_costs,
     stage_world,
 )
-from tradingbot.envs.curriculum.stages import STAGES, CurriculumState, EpisodeResult, PassRule
 from tradingbot.market import EpisodeRules, SimulatorParams
+from tradingbot.market.curriculum.difficulty import DifficultyRules, DifficultyState
+from tradingbot.market.curriculum.stages import STAGES, CurriculumState, EpisodeResult, PassRule
 
 SHORT = EnvConfig(rules=SimulatorParams(episode=EpisodeRules(episode_bars=20, window_bars=8)))
 ANYTHING_PASSES = tuple(

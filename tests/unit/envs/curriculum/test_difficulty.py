@@ -12,21 +12,19 @@ import torch
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.build_world import synthetic_world
-from tradingbot.envs.curriculum.difficulty import (
-    DifficultyRules,
-    DifficultyState,
-    Knobs,
-    adapt,
-    harder_bars,
-    harder_rates,
-    harder_world,
-    knobs_at,
-)
+from tradingbot.envs.curriculum.harder_market import harder_bars, harder_rates, harder_world
 from tradingbot.market import SimulatorParams
 from tradingbot.market.account import open_accounts
 from tradingbot.market.advance import advance
 from tradingbot.market.bars import tensor_market
 from tradingbot.market.costs import CostProfile
+from tradingbot.market.curriculum.difficulty import (
+    DifficultyRules,
+    DifficultyState,
+    Knobs,
+    adapt,
+    knobs_at,
+)
 
 TEN_WINS, TEN_LOSSES = (True,) * 10, (False,) * 10
 

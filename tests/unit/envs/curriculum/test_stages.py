@@ -17,7 +17,14 @@ from tradingbot.data.synthetic.registry import generate
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.build_world import synthetic_world
-from tradingbot.envs.curriculum.stages import (
+from tradingbot.envs.curriculum.env import episode_result
+from tradingbot.envs.single.info import summarise
+from tradingbot.evaluation.oracle.market_oracle import oracle_for
+from tradingbot.market import SimulatorParams
+from tradingbot.market.account import open_accounts
+from tradingbot.market.advance import advance
+from tradingbot.market.bars import tensor_market
+from tradingbot.market.curriculum.stages import (
     BARS_PER_YEAR,
     STAGES,
     CurriculumStage,
@@ -25,15 +32,8 @@ from tradingbot.envs.curriculum.stages import (
     EpisodeResult,
     PassRule,
     advance_stage,
-    episode_result,
     is_success,
 )
-from tradingbot.envs.single.info import summarise
-from tradingbot.evaluation.oracle.market_oracle import oracle_for
-from tradingbot.market import SimulatorParams
-from tradingbot.market.account import open_accounts
-from tradingbot.market.advance import advance
-from tradingbot.market.bars import tensor_market
 
 GOOD = EpisodeResult(sharpe_annual=5.0, win_rate_frac=0.9, n_trades=20)
 BAD = EpisodeResult(sharpe_annual=-5.0, win_rate_frac=0.1, n_trades=20)

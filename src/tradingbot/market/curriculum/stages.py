@@ -1,20 +1,21 @@
 """The curriculum: five stages from easy to realistic as data, and the rule that passes a stage.
 
 Everything here is a pure function of plain values. The environment that walks the stages is in
-`env`; difficulty that moves both ways within a stage is in `difficulty`.
+`envs.curriculum`; difficulty that moves both ways within a stage is in `difficulty`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tradingbot.domain.checks import CheckedFields, bounded, require
 from tradingbot.domain.errors import ConfigError
-from tradingbot.envs.curriculum.stored_state import StoredState
-from tradingbot.envs.single.info import EpisodeSummary
-from tradingbot.market.costs import CostProfile
+from tradingbot.market.curriculum.stored_state import StoredState
+
+if TYPE_CHECKING:
+    from tradingbot.market.costs import CostProfile  # imports torch
 
 BARS_PER_YEAR = 252 * 7
 """Hourly bars of the exchange's sessions, by which Sharpe ratios are made annual."""
@@ -54,6 +55,8 @@ class CurriculumStage:
     @property
     def costs(self) -> CostProfile:
         """Rates that make a fill cost `cost_bps`."""
+        from tradingbot.market.costs import CostProfile
+
         return CostProfile(COMMISSION_FRAC, self.cost_bps * 1e-4 - COMMISSION_FRAC)
 
     @property
@@ -76,8 +79,10 @@ STAGES: tuple[CurriculumStage, ...] = (
 class PassRule(CheckedFields):
     """How many episodes, and how many of the last ones well, pass a stage."""
 
-    min_episodes: int = 100
+    min_episodes: int = bounded(100, ">= 1")
+    """Episodes of an agent before it may pass a stage."""
     recent_episodes: int = bounded(10, ">= 1")
+    """Last episodes that decide."""
     min_success_frac: float = bounded(0.8, "(0, 1]")
     """Of the recent episodes."""
 
@@ -118,15 +123,6 @@ class CurriculumState(StoredState, CheckedFields):
         require(isinstance(self.recent, tuple), "recent must be a tuple", self)
         rule = "recent must not hold more than the finished episodes"
         require(len(self.recent) <= self.episodes, rule, self)
-
-
-def episode_result(summary: EpisodeSummary) -> EpisodeResult:
-    """Judge an episode by its summary, which every environment's last `info` holds."""
-    return EpisodeResult(
-        sharpe_annual=summary["sharpe"] * math.sqrt(BARS_PER_YEAR),
-        win_rate_frac=summary["win_rate_frac"],
-        n_trades=summary["n_trades"],
-    )
 
 
 def is_success(stage: CurriculumStage, result: EpisodeResult) -> bool:

@@ -1,0 +1,1 @@
+"""What a curriculum is, as plain values: stages, when one is passed, how hard a market is."""

@@ -1,0 +1,32 @@
+"""The section `environment` of a training configuration: what agents are trained in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import InstanceOf
+
+from tradingbot.configuration.pipeline import ConfigSection
+from tradingbot.market.curriculum.settings import CurriculumSettings
+from tradingbot.training.library_section import library_section
+
+EnvironmentKind = Literal["population", "curriculum"]
+
+
+class EnvironmentSection(ConfigSection):
+    """What agents are trained in; they are validated, tested and backtested on the run's bars."""
+
+    kind: EnvironmentKind = "population"
+    """`population`: one account per symbol on the run's own bars. `curriculum`: easy generated
+    markets first. Only the section of the kind counts."""
+    curriculum: Annotated[
+        InstanceOf[CurriculumSettings],
+        *library_section(CurriculumSettings, "environment.curriculum"),
+    ] = CurriculumSettings()
+    """Fields of `market.curriculum.settings.CurriculumSettings`."""
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Return kind and settings as plain values; nothing for the population, which has none."""
+        if self.kind == "population":
+            return {}
+        return {"kind": self.kind, self.kind: self.model_dump(mode="json")[self.kind]}

@@ -1,0 +1,134 @@
+"""The curriculum of a population: market, costs and starts follow each agent's progress."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from fixtures.trading_worlds import short_config, small_world
+from tradingbot.envs.curriculum.env import CurriculumConfig, Progress, stage_world
+from tradingbot.envs.curriculum.task import CurriculumTask
+from tradingbot.envs.population import PopulationTask
+from tradingbot.learning.task import task_metrics
+from tradingbot.market.curriculum.difficulty import DifficultyRules
+from tradingbot.market.curriculum.settings import CurriculumSettings
+from tradingbot.market.curriculum.stages import STAGES, CurriculumState, PassRule
+from tradingbot.market.packing import PackedAccount
+
+N, B, BARS, LENGTH = 3, 2, 420, 8
+EASY = tuple(
+    replace(stage, min_sharpe=-1e9, min_trades=0, min_win_rate_frac=0.0) for stage in STAGES[:2]
+)
+SETTINGS = CurriculumSettings(
+    stages=EASY, rule=PassRule(min_episodes=2, recent_episodes=2), markets_per_stage=1
+)
+
+
+def population(space="target"):
+    config = short_config(space, episode_bars=LENGTH, smoothing_bars=1)
+    return PopulationTask(small_world(), config, n_envs=B, seed=4)
+
+
+@pytest.fixture(scope="module")
+def task():
+    return CurriculumTask(population(), SETTINGS)
+
+
+def play(task, steps, state=None, code=None):
+    state = task.begin()[0] if state is None else state
+    made, shape = [], (N, B)
+    action = torch.ones(shape) if code is None else torch.full(shape, code)
+    for _ in range(steps):
+        made.append(task.step(state, action))
+        state = made[-1].state
+    return made
+
+
+def blocks(row):
+    return sorted(set((row // (N * BARS)).flatten().tolist()))
+
+
+def test_stages_are_played_in_turn_and_then_the_runs_own_bars(task):
+    made = play(task, 4 * LENGTH)
+
+    seen = [blocks(step.observation.row) for step in made[LENGTH - 2 :: LENGTH]]
+    assert seen == [[1], [2], [0], [0]]  # two episodes each: both environments end together
+    stages = [task_metrics(task, step.state)["curriculum/stage"].tolist() for step in made]
+    assert [stages[end] for end in (0, LENGTH - 1, 2 * LENGTH - 1)] == [[0] * N, [1] * N, [2] * N]
+    assert all(step.truncated.all() == (i % LENGTH == LENGTH - 1) for i, step in enumerate(made))
+
+
+def test_step_in_a_stage_is_the_step_in_its_market_at_its_costs(task):
+    config = CurriculumConfig(
+        env=task.config, stages=EASY, rule=SETTINGS.rule, n_symbols=N, n_bars=BARS, seed=4
+    )
+    world = stage_world(config, Progress(CurriculumState(stage=1)))
+    there = replace(population().config, costs=EASY[1].costs)
+    alone = PopulationTask(world, there, n_envs=B, seed=4)
+    state = play(task, LENGTH)[-1].state
+
+    made, counts = task.step(state, torch.ones(N, B)), state[1].clone()
+    counts[0] -= 2 * N * BARS  # row of the account
+    own = alone.step(PackedAccount(state[0], counts), torch.ones(N, B))
+    assert torch.equal(made.reward, own.reward)
+    assert torch.equal(made.observation.private, own.observation.private)
+    cheap = PopulationTask(world, replace(there, costs=EASY[0].costs), n_envs=B, seed=4)
+    assert not torch.equal(
+        made.reward, cheap.step(PackedAccount(state[0], counts), torch.ones(N, B)).reward
+    )
+
+
+@pytest.mark.parametrize("space", ["target", "discrete"])
+def test_what_is_seen_after_a_reset_is_what_the_state_shows(space):
+    task = CurriculumTask(population(space), SETTINGS)
+
+    for step in play(task, 2 * LENGTH + 1, code=1 if space == "discrete" else None):
+        shown = task.observe(step.state)
+        for seen, again in zip(step.observation, shown, strict=True):
+            assert torch.equal(seen, again)
+
+
+def test_agent_that_fails_stays_where_it_is():
+    hard = CurriculumTask(population(), replace(SETTINGS, stages=STAGES[:2]))  # needs four trades
+
+    step = play(hard, 3 * LENGTH)[-1]
+    told = task_metrics(hard, step.state)
+    assert blocks(step.observation.row) == [1]
+    assert told["curriculum/stage"].tolist() == [0] * N
+    assert told["curriculum/episodes"].tolist() == [3 * B] * N
+    assert told["curriculum/success"].tolist() == [0] * N
+
+
+def test_difficulty_moves_by_agent_and_widens_the_spread():
+    rules = DifficultyRules(episodes_per_decision=2, largest_step=0.5, smallest_step=0.5)
+    settings = replace(SETTINGS, rule=PassRule(50, 2), adaptive=True, levels=3, difficulty=rules)
+    task = CurriculumTask(population(), settings)
+
+    made = play(task, 2 * LENGTH + 1)
+    levels = [task_metrics(task, step.state)["curriculum/level"][0].item() for step in made]
+    assert [levels[end] for end in (0, LENGTH - 1, 2 * LENGTH - 1)] == [0.0, 0.5, 1.0]
+    assert blocks(made[0].observation.row) == [1]
+    assert blocks(made[-1].observation.row) == [3]
+    spreads = [task._rates_of(made[at].state)[2].max().item() for at in (0, LENGTH, 2 * LENGTH)]
+    assert spreads == pytest.approx([0.0, 15e-4, 30e-4])
+
+
+def test_markets_of_a_stage_are_played_in_turn():
+    settings = replace(
+        SETTINGS, rule=PassRule(50, 2), markets_per_stage=2, episodes_per_market=1, stages=EASY[:1]
+    )
+    made = play(CurriculumTask(population(), settings), 3 * LENGTH)
+
+    assert [blocks(made[i * LENGTH].observation.row) for i in range(3)] == [[1], [2], [1]]
+
+
+def test_columns_of_other_data_are_shown_by_name_and_missing_ones_as_the_mean(task):
+    names = task.world.feature_names
+    assert "signal" in names  # of the planted market, which stages do not have
+    stage = task.table[N:]
+
+    assert stage[..., names.index("signal")].abs().max() == 0.0
+    assert stage[..., names.index("return_1")].abs().max() > 0.0
+    assert torch.equal(task.table[:N], task.own_bars.table)
