@@ -23,6 +23,7 @@ from tradingbot.configuration.pipeline import (
     SplitsConfig,
 )
 from tradingbot.domain.errors import join_choices
+from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.domain.redaction import split_credentials
 from tradingbot.learning.catalogue import known_learners, learner_spec
 from tradingbot.learning.cloning.config import CloningConfig

@@ -211,6 +211,7 @@ def _print_record(run: RunDirectory, verdict: str) -> None:
         "state": runs_view.state_of(run) + (f": {status.reason}" if status.reason else ""),
         "verdict": verdict,
         "learner": record.learner,
+        "environment": record.config.get("environment", {}).get("kind", "population"),
         "created": f"{_minute(record.created_at)} UTC",
         "updates": f"{status.update:,}",
         "steps per agent": f"{status.steps:,}",

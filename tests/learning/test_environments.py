@@ -1,0 +1,33 @@
+"""Agents learn in every kind of environment: better than they began, on bars they did not see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tradingbot.learning.task import task_metrics
+from tradingbot.training.config_files import load_train_config
+from tradingbot.training.data import open_data
+from tradingbot.training.preparation import prepare_training_setup, scores_on
+
+pytestmark = pytest.mark.slow
+
+
+def test_curriculum_is_climbed_and_what_was_learned_there_earns_on_the_runs_own_bars(
+    tmp_path: Path,
+) -> None:
+    config = load_train_config("curriculum", {"budget.steps_per_agent": 65_536})
+    data = open_data(config, tmp_path)
+    setup = prepare_training_setup(config, data, seed=1)
+    learner = setup.learner
+    before = scores_on(setup.choosing, learner, data.bars_per_year)
+
+    for _ in range(32):
+        learner.update()
+
+    after = scores_on(setup.choosing, learner, data.bars_per_year)
+    told = task_metrics(learner.task, learner._state)
+    assert told["curriculum/stage"].min() >= 1.0
+    assert after["sharpe"].mean() > before["sharpe"].mean() + 2.0
+    assert after["return_bp"].mean() > 0.5
