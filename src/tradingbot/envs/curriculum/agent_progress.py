@@ -53,7 +53,7 @@ def begin_progress(settings: CurriculumSettings, n_agents: int, n_envs: int) -> 
     """Return the packed progress of agents that have played nothing yet."""
     zero = torch.zeros(n_agents, dtype=torch.float64)
     recent = zero.new_full((settings.rule.recent_episodes, n_agents), _UNKNOWN)
-    begun = AgentProgress(*[zero] * 8, recent)._replace(step=zero + DifficultyState().step)
+    begun = AgentProgress._make([zero] * 8 + [recent])._replace(step=zero + DifficultyState().step)
     return pack_progress(begun, n_envs)
 
 
@@ -66,7 +66,7 @@ def pack_progress(progress: AgentProgress, n_envs: int) -> Tensor:
 def unpack_progress(packed: Tensor, n_envs: int) -> AgentProgress:
     """See packed progress as fields."""
     rows = packed.view(len(packed), -1, n_envs)[..., 0]
-    return AgentProgress(*rows[:8], rows[8:])
+    return AgentProgress._make([*rows[:8], rows[8:]])
 
 
 def advance_progress(
