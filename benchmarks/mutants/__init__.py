@@ -1,0 +1,1 @@
+"""Mutants: small changes to the code that a test should notice (`benchmarks/mutation.py`)."""

@@ -1,0 +1,50 @@
+"""The rooms whose tests are judged, the tests that judge them, and changes that change nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "tradingbot"
+
+
+@dataclass(frozen=True)
+class Room:
+    """A folder of code and the tests that are for it."""
+
+    name: str
+    source: Path
+    tests: tuple[str, ...]
+
+
+def _room(name: str, *tests: str) -> Room:
+    return Room(name, PACKAGE / name, (f"tests/unit/{name}", *tests))
+
+
+ROOMS = {
+    room.name: room
+    for room in (
+        _room("risk", "tests/property/test_relations.py", "tests/regression/test_simulator_pins.py"),
+        _room(
+            "market",
+            "tests/parity/test_compiled_step.py",
+            "tests/parity/test_native_batch.py",
+            "tests/parity/test_native_lanes.py",
+            "tests/parity/test_native_step.py",
+            "tests/parity/test_position_vs_ledger.py",
+            "tests/parity/test_scalar_parts_vs_batch.py",
+            "tests/parity/test_scalar_vs_batch.py",
+            "tests/parity/test_single_vs_batch.py",
+            "tests/property/test_accounting.py",
+            "tests/property/test_relations.py",
+            "tests/regression/test_simulator_pins.py",
+            "tests/episode_ends",
+        ),
+        _room("runs", "tests/property/test_checkpoint.py"),
+        _room("evaluation/statistics", "tests/property/test_statistics.py"),
+    )
+}
+
+EQUIVALENT: dict[str, str] = {}
+"""`file::function: change` → why no test can tell it from the code."""
