@@ -8,7 +8,7 @@ JOBS ?= 2
 # compiled soon rather than fast, but where a test says otherwise. Files as they are listed: the long ones come first.
 PYTEST := TRADINGBOT_OPTIMISATION=1 OMP_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install install-demo install-bench install-dev demo test test-slow bench lint type format coverage audit clean
+.PHONY: help install install-demo install-bench install-dev demo test test-slow bench lint type format coverage mutation audit clean
 
 help:  ## Show the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -47,6 +47,9 @@ audit: install-dev  ## Secure code, secrets, known vulnerabilities (skipped offl
 
 coverage: install-dev  ## Line and branch coverage of the default suite
 	$(PYTEST) -m "not slow" --cov=tradingbot --cov-branch --cov-report=term-missing
+
+mutation: install-dev  ## Branch coverage and mutation score of risk, market, runs, statistics; ROOM=risk, SAMPLE=60 (0: all), SEED=1
+	$(BIN)/python benchmarks/mutation.py $(if $(ROOM),--room $(ROOM)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
 
 clean:  ## Remove the environment, caches and the workspace
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis workspace

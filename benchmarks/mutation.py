@@ -22,6 +22,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -61,7 +62,7 @@ class Outcomes:
         lines = self.file.read_text(encoding="utf-8").splitlines() if self.file.is_file() else []
         for row in map(json.loads, lines):
             killer = row["test"].partition("::")[0]
-            holds = row["killer"] == hash_of([ROOT / killer]) if killer else False
+            holds = row["killer"] == hash_of([Path(killer)]) if killer else False
             if holds or row["state"] == self.state:
                 self.kept[row["key"]] = row
 
@@ -72,7 +73,7 @@ class Outcomes:
             "key": key_of(mutant),
             "outcome": outcome,
             "test": test,
-            "killer": hash_of([ROOT / killer]) if killer else "",
+            "killer": hash_of([Path(killer)]) if killer else "",
             "state": self.state,
             "place": place_of(mutant),
             "change": mutant.change,
@@ -211,7 +212,8 @@ def judge_room(room: Room, given: argparse.Namespace, screen: TextIO) -> Score:
         progress.step(f"{outcome}: {place_of(mutant)}: {mutant.change}" if lives else "")
 
     _import_all(footprints.modules)
-    run_trials([plan_trial(each, footprints, given.seconds) for each in left], hear)
+    plan = partial(plan_trial, footprints=footprints, most_s=given.seconds, grace_s=given.grace)
+    run_trials([plan(each) for each in left], hear)
     outcomes.load()
     rows = [(mutant, outcomes.kept[key_of(mutant)]["outcome"]) for mutant in drawn]
     lived = [each for each, outcome in rows if outcome not in (KILLED, TIMED_OUT)]
@@ -230,7 +232,7 @@ def judge_room(room: Room, given: argparse.Namespace, screen: TextIO) -> Score:
 
 
 def _state_files(room: Room) -> list[Path]:
-    folders = [room.source, ROOT / "src", ROOT / "tests", *(ROOT / each for each in room.tests)]
+    folders = [room.source, ROOT / "src", ROOT / "tests", *(Path(each) for each in room.tests)]
     plain = [each for each in folders if each.is_file()]
     return plain + [file for each in folders for file in sorted(each.rglob("*.py"))]
 
@@ -272,13 +274,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--seconds", type=float, default=20.0, help="of tests per mutant, the fastest first (20)"
     )
+    parser.add_argument(
+        "--grace", type=float, default=15.0, help="seconds before a mutant counts as hung (15)"
+    )
     parser.add_argument("--source", type=Path, help="a folder of code instead of a room")
     parser.add_argument("--tests", nargs="+", default=[], help="its tests")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "mutation", help="of outcomes")
     given = parser.parse_args(arguments)
     if (given.source is None) != (not given.tests) or (given.source and given.room):
         parser.error("--source needs --tests, and goes without --room")
-    os.chdir(ROOT)
+    if given.source is None:
+        os.chdir(ROOT)
+    given.out.mkdir(parents=True, exist_ok=True)
+    given.out = given.out.resolve()
     for name in ("OMP_NUM_THREADS", "POLARS_MAX_THREADS", "TRADINGBOT_OPTIMISATION"):
         os.environ.setdefault(name, "1")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT / "benchmarks")])

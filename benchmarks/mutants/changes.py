@@ -8,9 +8,10 @@ alone: a message is judged by its reader, and lengths that agree by construction
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub,
@@ -118,7 +119,7 @@ class _Finder:
                 if default is not None:
                     self._expression(default, outer)
             self._body(node.body, function if inside else f"{function}{name}", inside=True)
-        elif not _is_for_types(node):
+        elif not _is_declaration(node):
             self._plain(node, function, inside=inside)
 
     def _plain(self, node: ast.stmt, function: str, *, inside: bool) -> None:
@@ -173,37 +174,66 @@ class _Finder:
         before = self._text[start:end].decode()
         function = place.function if place.inside else ""
         self.found.append(
-            Mutant(
-                self._file, node.lineno, start, end, before, after, kind, function, place.lines
-            )
+            Mutant(self._file, node.lineno, start, end, before, after, kind, function, place.lines)
         )
 
 
 def _changes(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
     """Yield kind and changed node for what can be changed at a node itself."""
-    match node:
-        case ast.BinOp(left, op, right) if type(op) in ARITHMETIC and not _is_text(left):
-            yield "arithmetic", ast.BinOp(left, ARITHMETIC[type(op)](), right)
-        case ast.Compare(left, ops, others):
-            for at, op in enumerate(ops):
-                for kind, table in (("comparison", OPPOSITE), ("boundary", BOUNDARY)):
-                    if type(op) in table:
-                        changed = [*ops[:at], table[type(op)](), *ops[at + 1 :]]
-                        yield kind, ast.Compare(left, changed, others)
-        case ast.BoolOp(op, values):
-            yield "boolean", ast.BoolOp(ast.Or() if isinstance(op, ast.And) else ast.And(), values)
-        case ast.IfExp(test, body, orelse):
-            yield "condition", ast.IfExp(test, orelse, body)
-        case ast.UnaryOp(ast.Not(), operand):
-            yield "boolean", operand
-        case ast.UnaryOp(ast.USub() | ast.Invert(), operand):
-            yield "sign", operand
-        case ast.Constant(bool() as value):
-            yield "constant", ast.Constant(not value)
-        case ast.Constant(int() | float() as value):
-            yield "constant", ast.Constant(value + 1)
-        case ast.Call(function, [first, second, *rest], keywords) if _may_swap(node):
-            yield "swapped arguments", ast.Call(function, [second, first, *rest], keywords)
+    change = _CHANGES.get(type(node))
+    if change is not None:
+        yield from change(node)
+
+
+def _change_arithmetic(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
+    if type(node.op) in ARITHMETIC and not _is_text(node.left):
+        yield "arithmetic", ast.BinOp(node.left, ARITHMETIC[type(node.op)](), node.right)
+
+
+def _change_comparison(node: ast.Compare) -> Iterator[tuple[str, ast.expr]]:
+    for at, op in enumerate(node.ops):
+        for kind, table in (("comparison", OPPOSITE), ("boundary", BOUNDARY)):
+            if type(op) in table:
+                ops = [*node.ops[:at], table[type(op)](), *node.ops[at + 1 :]]
+                yield kind, ast.Compare(node.left, ops, node.comparators)
+
+
+def _change_boolean(node: ast.BoolOp) -> Iterator[tuple[str, ast.expr]]:
+    other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+    yield "boolean", ast.BoolOp(other, node.values)
+
+
+def _change_choice(node: ast.IfExp) -> Iterator[tuple[str, ast.expr]]:
+    yield "condition", ast.IfExp(node.test, node.orelse, node.body)
+
+
+def _change_sign(node: ast.UnaryOp) -> Iterator[tuple[str, ast.expr]]:
+    if not isinstance(node.op, ast.UAdd):
+        yield "boolean" if isinstance(node.op, ast.Not) else "sign", node.operand
+
+
+def _change_constant(node: ast.Constant) -> Iterator[tuple[str, ast.expr]]:
+    if isinstance(node.value, bool):
+        yield "constant", ast.Constant(not node.value)
+    elif isinstance(node.value, int | float):
+        yield "constant", ast.Constant(node.value + 1)
+
+
+def _change_arguments(node: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    if len(node.args) > 1 and _may_swap(node):
+        first, second, *rest = node.args
+        yield "swapped arguments", ast.Call(node.func, [second, first, *rest], node.keywords)
+
+
+_CHANGES: dict[type[ast.expr], Callable[[Any], Iterator[tuple[str, ast.expr]]]] = {
+    ast.BinOp: _change_arithmetic,
+    ast.Compare: _change_comparison,
+    ast.BoolOp: _change_boolean,
+    ast.IfExp: _change_choice,
+    ast.UnaryOp: _change_sign,
+    ast.Constant: _change_constant,
+    ast.Call: _change_arguments,
+}
 
 
 def _may_swap(call: ast.Call) -> bool:
@@ -215,29 +245,15 @@ def _may_swap(call: ast.Call) -> bool:
 
 
 def _expressions(node: ast.stmt) -> Iterator[ast.expr]:
-    """Yield the expressions of a statement's own head, without annotations and targets."""
-    match node:
-        case ast.Assign(targets, value):
-            if not any(isinstance(each, ast.Name) and each.id in _UNSAID for each in targets):
-                yield value
-                yield from (each for each in targets if not isinstance(each, ast.Name))
-        case ast.AnnAssign(_, annotation, value):
-            if value is not None and "TypeAlias" not in ast.unparse(annotation):
-                yield value
-        case ast.AugAssign():
-            yield node.value
-        case ast.For():
-            yield node.iter
-        case ast.With(items):
-            yield from (item.context_expr for item in items)
-        case ast.Raise(exc):
-            if exc is not None:
-                yield exc
-        case ast.Match(subject):
-            yield subject
-        case _:
-            if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
-                yield from (x for x in ast.iter_child_nodes(node) if isinstance(x, ast.expr))
+    """Yield the expressions of a statement's own head, without annotations, names and texts."""
+    skipped = {"annotation", "target"} if not isinstance(node, ast.Assign) else set()
+    for name, part in ast.iter_fields(node):
+        parts = part if isinstance(part, list) else [part]
+        if name not in skipped:
+            found = [
+                each.context_expr if isinstance(each, ast.withitem) else each for each in parts
+            ]
+            yield from (each for each in found if isinstance(each, ast.expr))
 
 
 def _is_removable(node: ast.stmt) -> bool:
@@ -253,10 +269,17 @@ def _is_removable(node: ast.stmt) -> bool:
             return False
 
 
-def _is_for_types(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Import | ast.ImportFrom) or (
-        isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
-    )
+def _is_declaration(node: ast.stmt) -> bool:
+    """Tell whether a statement is for readers and checkers of types only."""
+    match node:
+        case ast.Import() | ast.ImportFrom() | ast.Expr(ast.Constant()):
+            return True
+        case ast.If(test):
+            return ast.unparse(test).endswith("TYPE_CHECKING")
+        case ast.Assign([ast.Name(name)]):
+            return name in _UNSAID
+        case _:
+            return False
 
 
 def _is_none(node: ast.expr) -> bool:

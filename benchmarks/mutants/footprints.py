@@ -38,6 +38,8 @@ class Footprints:
     """File → branches not covered, `from → to` by line; a negative line leaves the function."""
     modules: list[str] = field(default_factory=list)
     """Modules of installed packages that the tests imported."""
+    early: dict[str, list[int]] = field(default_factory=dict)
+    """File → lines that are executed while tests are collected."""
     failed: list[str] = field(default_factory=list)
 
     def save(self, path: Path) -> None:
@@ -56,6 +58,10 @@ class Footprints:
         lines = self.lines.get(str(file), {})
         found = {test for n in range(first, last + 1) for test in lines.get(n, ())}
         return sorted(found, key=self._order)
+
+    def is_early(self, file: Path, first: int, last: int) -> bool:
+        """Tell whether one of the lines is executed while tests are collected."""
+        return any(first <= line <= last for line in self.early.get(str(file), ()))
 
     def all_tests(self, file: Path) -> list[str]:
         """Return every test, those first that execute a line of the file, then the fastest."""
@@ -80,7 +86,7 @@ def record_footprints(source: Path, tests: tuple[str, ...], out: Path) -> None:
     watched.json_report(outfile=str(report))
     files = json.loads(report.read_text(encoding="utf-8"))["files"]
     report.unlink()
-    found = Footprints(recorder.seconds, recorder.lines(), {}, {})
+    found = Footprints(recorder.seconds, recorder.lines(), {}, {}, early=recorder.early())
     for name, facts in files.items():
         summary, path = facts["summary"], str(Path(name).resolve())
         found.branches[path] = (summary["covered_branches"], summary["num_branches"])
@@ -144,6 +150,14 @@ class _Recorder:
     def _switch(self, context: str) -> None:
         self._now = context
         self._watched.switch_context(context)
+
+    def early(self) -> dict[str, list[int]]:
+        """Return file → lines outside of any test."""
+        data = self._watched.get_data()
+        return {
+            file: [n for n, contexts in data.contexts_by_lineno(file).items() if "" in contexts]
+            for file in data.measured_files()
+        }
 
     def lines(self) -> dict[str, dict[int, list[str]]]:
         """Return file → line → tests."""

@@ -25,7 +25,9 @@ def _room(name: str, *tests: str) -> Room:
 ROOMS = {
     room.name: room
     for room in (
-        _room("risk", "tests/property/test_relations.py", "tests/regression/test_simulator_pins.py"),
+        _room(
+            "risk", "tests/property/test_relations.py", "tests/regression/test_simulator_pins.py"
+        ),
         _room(
             "market",
             "tests/parity/test_compiled_step.py",
@@ -41,7 +43,15 @@ ROOMS = {
             "tests/regression/test_simulator_pins.py",
             "tests/episode_ends",
         ),
-        _room("runs", "tests/property/test_checkpoint.py"),
+        _room(
+            "runs",
+            "tests/property/test_checkpoint.py",
+            "tests/unit/app/cli/test_runs.py",
+            "tests/unit/evaluation/analyses/test_evaluated_run.py",
+            "tests/unit/training/test_checkpoint_writer.py",
+            "tests/unit/training/test_killed_conclusion.py",
+            "tests/unit/training/test_trial_ledger.py",
+        ),
         _room("evaluation/statistics", "tests/property/test_statistics.py"),
     )
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import shutil
@@ -16,8 +17,9 @@ import pytest
 
 _MEMORY = Path("/dev/shm")  # noqa: S108 - a file system in memory: tests wait for disks otherwise
 _MOST_BYTES = 1 << 30
+_MOST_SAID = 60_000  # a pipe holds it without a reader
 _PLAIN = (
-    *("-q", "-s", "-m", "not slow", "-p", "no:cacheprovider"),
+    *("-q", "-s", "-m", "not slow", "-p", "no:cacheprovider", "--rootdir", "."),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # plugins are loaded before the fork
 )
 
@@ -26,9 +28,7 @@ def run_pytest(arguments: list[str], plugin: object) -> int:
     """Run tests with a plugin, the same examples every time."""
     import hypothesis
 
-    hypothesis.settings.register_profile(
-        "mutation", derandomize=True, database=None, deadline=None
-    )
+    hypothesis.settings.register_profile("mutation", derandomize=True, database=None, deadline=None)
     hypothesis.settings.load_profile("mutation")
     return int(pytest.main([*_PLAIN, *arguments], plugins=[plugin]))
 
@@ -67,10 +67,8 @@ class Child:
                 break
             time.sleep(pause)
             pause = min(pause * 1.2, 0.05)
-        try:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)  # the child, or what it left running
-        except (ProcessLookupError, PermissionError):
-            pass
         if status is None:
             os.waitpid(self.pid, 0)
         with os.fdopen(self._heard, "rb") as pipe:
@@ -81,7 +79,7 @@ class Child:
 
 
 def _tell(pipe: int, text: str) -> None:
-    os.write(pipe, text.encode()[:4000])
+    os.write(pipe, text.encode()[:_MOST_SAID])
 
 
 def _settle(folder: str) -> None:

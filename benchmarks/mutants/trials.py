@@ -8,14 +8,17 @@ the packages of others only.
 
 from __future__ import annotations
 
+import bisect
 import gc
 import importlib.machinery
+import itertools
 import sys
 import types
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +33,6 @@ _ANEW = 71
 """Status of a process that cannot put the change where it lives: the file is imported anew."""
 _PATIENCE = 5.0
 """A mutant may take this many times as long as the tests took."""
-_GRACE_S = 15.0
 _DAY_S = 86_400.0
 Tell = Callable[[str], None]
 Heard = Callable[[Mutant, str, str], None]
@@ -42,41 +44,46 @@ class Trial:
     """A mutant and the tests that may notice it, in the order in which they run."""
 
     mutant: Mutant
-    tests: tuple[str, ...]
-    seconds: float
-    """What the tests take without a mutant."""
-
-    @property
-    def limit_s(self) -> float:
-        """Seconds until the mutant counts as hung."""
-        return _GRACE_S + _PATIENCE * self.seconds
+    inside: tuple[str, ...]
+    """Tests to run with the change put where it lives."""
+    anew: tuple[str, ...]
+    """Tests to run where nothing did and the file is imported with the change."""
+    limit_s: float
+    """Seconds until the mutant counts as hung."""
 
 
-def plan_trial(mutant: Mutant, footprints: Footprints, most_s: float) -> Trial:
-    """Choose a mutant's tests: those that execute it, the fastest first, within a time."""
-    if mutant.function:
-        tests = footprints.tests_of(mutant.file, *mutant.lines)
-    else:
-        tests = footprints.all_tests(mutant.file)
-    chosen: list[str] = []
-    spent = 0.0
-    for test in tests:
-        if chosen and spent + footprints.seconds[test] > most_s:
-            break
-        chosen.append(test)
-        spent += footprints.seconds[test]
-    return Trial(mutant, tuple(chosen), spent)
+def plan_trial(
+    mutant: Mutant, footprints: Footprints, most_s: float, grace_s: float = 15.0
+) -> Trial:
+    """Choose a mutant's tests: those that execute it, the fastest first, within a time.
+
+    A change at the level of the module, or in what is executed while tests are collected, may be
+    noticed by any test.
+    """
+    place = (mutant.file, *mutant.lines)
+    is_early = not mutant.function or footprints.is_early(*place)
+    inside = footprints.tests_of(*place) if mutant.function else []
+    anew = footprints.all_tests(mutant.file) if is_early else []
+    chosen = [_within(each, footprints.seconds, most_s) for each in (inside, anew)]
+    longest = max(sum(footprints.seconds[test] for test in tests) for tests in chosen)
+    return Trial(mutant, *chosen, grace_s + _PATIENCE * longest)
+
+
+def _within(tests: Sequence[str], seconds: dict[str, float], most_s: float) -> tuple[str, ...]:
+    """Return as many tests as fit into a time, and one at least."""
+    ends = [*itertools.accumulate(seconds[test] for test in tests)]
+    return tuple(tests[: max(1, bisect.bisect_right(ends, most_s))])
 
 
 def run_trials(trials: Sequence[Trial], heard: Heard) -> None:
     """Run every trial; outcomes are told as they come, some of them from a process of its own."""
+    inside = [each for each in trials if each.inside]
+    anew = [each for each in trials if each.anew and not each.inside]
     for each in trials:
-        if not each.tests:
+        if not each.inside and not each.anew:
             heard(each.mutant, UNTESTED, "")
-    inside = [each for each in trials if each.tests and each.mutant.function]
-    anew = [each for each in trials if each.tests and not each.mutant.function]
     if inside:
-        files = _files_of(test for each in inside for test in each.tests)
+        files = _files_of(test for each in inside for test in each.inside)
         loop = _Loop(inside, heard)
         # One process collects the tests, forks for each mutant and tells what it could not do.
         loaded = Child(lambda tell: loop.collect_and_run(files, tell))
@@ -85,7 +92,7 @@ def run_trials(trials: Sequence[Trial], heard: Heard) -> None:
             raise RuntimeError(f"the tests could not be collected (status {status}): {said}")
         anew += [inside[int(at)] for at in said.split()]
     for each in anew:
-        status, said = Child(lambda tell, each=each: _import_anew(each, tell)).wait(each.limit_s)
+        status, said = Child(partial(_import_anew, each)).wait(each.limit_s)
         heard(each.mutant, *_outcome(status, said))
 
 
@@ -101,7 +108,8 @@ def _outcome(status: int | None, said: str) -> tuple[str, str]:
 
 def _import_anew(trial: Trial, tell: Tell) -> int:
     _replace_source(trial.mutant)
-    return run_pytest([*_files_of(trial.tests), "-x"], _Witness(tell, trial.tests))
+    tests = trial.anew or trial.inside
+    return run_pytest([*_files_of(tests), "-x"], _Witness(tell, tests))
 
 
 class _Witness:
@@ -150,9 +158,9 @@ class _Loop:
         gc.collect()
         gc.freeze()
         for at, trial in enumerate(self._trials):
-            attempt = _Attempt(session, trial, [items[test] for test in trial.tests], functions)
+            attempt = _Attempt(session, trial, [items[test] for test in trial.inside], functions)
             status, said = Child(attempt.run).wait(trial.limit_s)
-            if status == _ANEW:
+            if status == _ANEW or (status == 0 and trial.anew):
                 self._anew.append(at)
             else:
                 self._heard(trial.mutant, *_outcome(status, said))
