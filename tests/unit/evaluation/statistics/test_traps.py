@@ -279,7 +279,7 @@ def test_overfitting_matches_the_plain_loop() -> None:
     from scipy import stats
 
     blocks = np.split(NOISE, 4)
-    ranks = []
+    ranks, here, there = [], [], []
     for chosen in combinations(range(4), 2):
         parts = [
             np.concatenate([blocks[i] for i in range(4) if (i in chosen) == inside])
@@ -287,8 +287,14 @@ def test_overfitting_matches_the_plain_loop() -> None:
         ]
         inside, outside = (part.mean(0) / part.std(0, ddof=1) for part in parts)
         ranks.append(stats.rankdata(outside)[inside.argmax()] / 5.0)
+        here.append(inside.max())
+        there.append(outside[inside.argmax()])
     expected = np.log(np.array(ranks) / (1 - np.array(ranks)))
-    assert overfitting.backtest_overfitting(NOISE, n_blocks=4).logits == pytest.approx(expected)
+    found = overfitting.backtest_overfitting(NOISE, n_blocks=4)
+    assert found.logits == pytest.approx(expected)
+    assert found.inside == pytest.approx(here)
+    assert found.outside == pytest.approx(there)
+    assert found.slope == pytest.approx(np.polyfit(here, there, 1)[0])
 
 
 # Superior ability
@@ -405,10 +411,10 @@ def test_block_below_one_bar_is_refused(block_bars: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_bars", "lags"), [(1, 0), (3, 1), (50, 3), (100, 4), (300, 5), (1000, 6), (5000, 9)]
+    ("n_bars", "lags"), [(1, 0), (2, 1), (3, 1), (50, 3), (100, 4), (300, 5), (1000, 6), (5000, 9)]
 )
 def test_automatic_lags_are_the_rule_of_thumb(n_bars: int, lags: int) -> None:
-    # 4·(T ÷ 100)^(2/9): 1.8, 3.4, 4, 5.1, 6.7 and 9.5.
+    # 4·(T ÷ 100)^(2/9): 1.7, 1.8, 3.4, 4, 5.1, 6.7 and 9.5.
     assert hac.automatic_lags(n_bars) == lags
 
 
