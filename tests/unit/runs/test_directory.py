@@ -190,18 +190,22 @@ def test_no_run_at_all_says_how_to_make_one(tmp_path: Path) -> None:
             "does not match its hash",
         ),
         (lambda text: text.replace('"learner"', '"lerner"'), "learner"),
+        (lambda text: text + "\udcff", "unreadable"),
     ],
 )
 def test_damaged_record_is_refused_in_one_line(tmp_path: Path, change, problem: str) -> None:
     run = make_run(tmp_path)
     path = run.path / "run.json"
-    path.write_text(change(path.read_text()))
+    path.write_text(change(path.read_text()), errors="surrogateescape")
 
     with pytest.raises(StorageError) as refusal:
         RunDirectory.open(run.path)
 
     assert problem in str(refusal.value)
     assert str(path) in str(refusal.value)
+    path.unlink()
+    with pytest.raises(StorageError, match="was No such file or directory"):
+        RunDirectory.open(run.path)
 
 
 @pytest.mark.parametrize(
@@ -285,3 +289,20 @@ def test_run_in_a_workspace_that_is_a_link_is_held(tmp_path: Path) -> None:
     run = make_run(tmp_path / "runs")
     with run.hold():
         assert run.is_held()
+
+
+def test_lock_holds_the_number_of_the_process_alone(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    lock = run.path / "lock"
+    lock.write_text("1234567890 of a longer line\n")
+    with run.hold():
+        assert lock.read_text() == f"{os.getpid()}\n"
+
+
+def test_lock_that_is_a_link_is_none(tmp_path: Path) -> None:
+    run, other = make_run(tmp_path), make_run(tmp_path, "other")
+    (run.path / "lock").symlink_to(other.path / "lock")
+    with other.hold():
+        assert other.is_held()
+        assert not run.is_held()
+    assert not other.is_held()

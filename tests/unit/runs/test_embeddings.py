@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tradingbot.features.tensor_files import write_tensors
 from tradingbot.runs.embeddings import KEPT_FILES, cached_embeddings, embeddings_path
 
 ENCODER, TABLE = "a" * 64, "b" * 64
@@ -107,3 +108,22 @@ def test_gradients_and_other_layouts_are_stored_as_plain_numbers(tmp_path: Path)
         found = cached_embeddings(tmp_path, ENCODER, TABLE, lambda: made)
         assert torch.equal(found, made.detach())
         assert not found.requires_grad
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "dtype"),
+    [
+        ("embeddings", (2, 3, 4), "f4"),  # without the keys
+        ("others", (2, 3, 4), "f4"),
+        ("embeddings", (6, 4), "f4"),
+        ("embeddings", (2, 3, 4), "i4"),
+    ],
+)
+def test_file_that_holds_something_else_is_computed_anew(
+    stored: Path, name: str, shape: tuple[int, ...], dtype: str
+) -> None:
+    numbers = Computed()().numpy().reshape(shape).astype(dtype)
+    for metadata in ({}, {"encoder_sha256": ENCODER, "table_sha256": TABLE}):
+        write_tensors(stored, {name: numbers}, metadata)
+        assert recomputed(stored.parent) == 1
+        assert recomputed(stored.parent) == 0

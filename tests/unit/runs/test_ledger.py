@@ -83,6 +83,28 @@ def test_line_with_other_spelling_is_found(tmp_path: Path) -> None:
         ledger.entries()
 
 
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (('"at":"', '"at": "'), "line 1 does not follow"),  # another spelling of the same
+        (('"kind":"training"', '"kind":"dreaming"'), "line 1 is no entry"),
+        (('"kind":"training"', '"kind":"training","more":1'), "line 1 is no entry"),
+    ],
+)
+def test_last_line_is_read_whole_before_another_follows(
+    tmp_path: Path, change: tuple[str, str], problem: str
+) -> None:
+    ledger = Ledger(tmp_path)
+    begin(ledger)
+    text = ledger.path.read_text()
+    assert change[0] in text
+    ledger.path.write_text(text.replace(*change))
+    for use in (ledger.entries, lambda: begin(ledger, "b")):
+        with pytest.raises(StorageError, match=problem):
+            use()
+    assert len(lines_of(ledger)) == 1
+
+
 def test_append_parses_the_last_entry_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ from fixtures.small_runs import content, make_run
 from tradingbot.data.atomic import file_sha256
 from tradingbot.domain.errors import StorageError
 from tradingbot.runs import RunDirectory, latest_good, save_checkpoint
-from tradingbot.runs.loading import load_checkpoint
+from tradingbot.runs.loading import load_checkpoint, require_checkpoint
 from tradingbot.runs.manifest import CheckpointManifest
 
 OLDER, NEWER = "00000001-last", "00000002-last"
@@ -315,3 +315,51 @@ def test_one_before_an_update_or_with_a_label_is_found(run: RunDirectory) -> Non
     assert [c.manifest.update if c else None for c, _ in found] == [2, 3, 4, 4, None]
     assert found[3][0] is not None
     assert found[3][0].manifest.labels == ("best", "last")
+
+
+def test_folder_inside_a_checkpoint_is_no_part_of_it(run: RunDirectory) -> None:
+    (run.checkpoints / NEWER / "more").mkdir()
+
+    assert_older_is_used(run, "more is no part of it")
+
+
+def test_manifest_that_names_files_of_no_checkpoint_is_refused(run: RunDirectory) -> None:
+    folder = run.checkpoints / NEWER
+    manifest = CheckpointManifest.model_validate_json((folder / "manifest.json").read_text())
+    data = (folder / "agent.safetensors").read_bytes()
+    (folder / "more.safetensors").write_bytes(data)
+    stored = manifest.files["agent.safetensors"]
+    reseal(folder, files={**manifest.files, "more.safetensors": stored})
+
+    assert_older_is_used(run, "manifest names other files")
+
+
+def test_manifest_that_is_a_link_or_too_long_is_not_read(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = run.checkpoints / NEWER / "manifest.json"
+    text = path.read_text()
+    monkeypatch.setattr("tradingbot.runs.manifest._MAX_BYTES", len(text) + 9)
+    path.write_text(text + " " * 9)
+    load_checkpoint(path.parent)
+    path.write_text(text + " " * 10)
+    assert_older_is_used(run, "manifest is a link or too long")
+
+    path.unlink()
+    (run.path / "elsewhere.json").write_text(text)
+    path.symlink_to(run.path / "elsewhere.json")
+    assert_older_is_used(run, "manifest is a link or too long")
+
+
+def test_checkpoint_of_the_first_label_that_has_one_is_used(run: RunDirectory) -> None:
+    save_checkpoint(run, "best", 3, content(3.0, training=None))
+    asked = {"rule": "a run must have learned", "remedy": "Train it first"}
+
+    assert require_checkpoint(run, "final", "best", **asked).manifest.update == 3
+    assert require_checkpoint(run, None, **asked).manifest.update == 3
+    assert require_checkpoint(run, None, **asked, to_resume=True).manifest.update == 2
+    with pytest.raises(StorageError, match=r"a run must have learned, was none.*Train it first"):
+        require_checkpoint(run, "final", **asked)
+    flip(run.checkpoints / "00000003-best" / "agent.safetensors", 0.9)
+    with pytest.raises(StorageError, match=r"was 00000003-best: agent.safetensors has another"):
+        require_checkpoint(run, "best", "final", **asked)

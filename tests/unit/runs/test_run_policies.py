@@ -15,15 +15,18 @@ import pytest
 import torch
 from torch import Tensor
 
+from fixtures.small_runs import content, make_run
 from fixtures.tiny_training import tiny_config
 from tradingbot.agents.policy import PolicyInputs
+from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.envs.population.layout import market_table
-from tradingbot.runs import RunDirectory
+from tradingbot.runs import RunDirectory, save_checkpoint
+from tradingbot.runs.acting_reader import acting_of_version_1
 from tradingbot.runs.compatibility import require_fit
-from tradingbot.runs.loading import load_checkpoint
+from tradingbot.runs.loading import list_checkpoints, load_checkpoint
 from tradingbot.runs.manifest import CheckpointManifest, read_manifest
-from tradingbot.runs.policy import StoredPolicy, load_policy
+from tradingbot.runs.policy import StoredPolicy, acting_checkpoint, load_policy
 from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.run_policy import open_policy
 from tradingbot.training.session import begin_run
@@ -144,6 +147,70 @@ def test_checkpoint_of_version_1_among_those_of_another_run_is_refused(tmp_path:
 
     with pytest.raises(StorageError, match=r"lie in its run's folder.*Put it back into runs/sac"):
         load_policy(moved)
+
+
+def test_run_or_checkpoint_in_memory_acts_as_its_folder() -> None:
+    run = RunDirectory.open(VERSION_1 / "direct-row")
+    expected = acted(load_policy(run.path))
+
+    assert acted(load_policy(run)) == expected
+    assert acted(load_policy(acting_checkpoint(run))) == expected
+
+
+def test_run_of_version_1_without_its_learner_is_refused() -> None:
+    record = RunDirectory.open(VERSION_1 / "direct-row").record
+    learner = {**record.config["learner"], "name": "evolution"}
+    for config in ({**record.config, "learner": learner}, {}):
+        with pytest.raises(StorageError, match=r"must name its learner, task and encoder"):
+            acting_of_version_1(record.model_copy(update={"config": config}))
+
+
+def test_run_acts_from_selected_else_best_else_final(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    for update, kind in enumerate(("start", "last", "final", "best", "selected")):
+        save_checkpoint(run, kind, update, content(training=None))  # type: ignore[arg-type]
+    for kind in ("selected", "best", "final"):
+        chosen = acting_checkpoint(run)
+        assert chosen.manifest.label_names == (kind,)
+        shutil.rmtree(chosen.folder)
+
+    assert len(list_checkpoints(run)) == 2
+    with pytest.raises(StorageError, match=r"must have a checkpoint to act from.*--resume toy"):
+        acting_checkpoint(run)
+
+
+def test_damaged_selected_checkpoint_gives_way_to_no_other(
+    run: RunDirectory, tmp_path: Path
+) -> None:
+    copy = shutil.copytree(run.path, tmp_path / "done")
+    (folder,) = (copy / "checkpoints").glob("*-selected")
+    (folder / "agent.safetensors").unlink()
+
+    with pytest.raises(StorageError, match=r"the selected checkpoint of a run must be whole"):
+        load_policy(copy)
+
+
+def test_table_may_be_traded_in_part(selected: Path) -> None:
+    loaded = load_policy(selected)
+    table, states = seeded_inputs(loaded)
+    whole, part = loaded.on_table(table), loaded.on_table(table, bars=IndexRange(7, 30))
+    first = torch.arange(len(loaded.agents))
+    for bar in (7, 15, 29):
+        views = table[:, bar], table[:, bar]
+        rows = first * N_BARS + bar, first * 23 + bar - 7
+        acts = [
+            p(PolicyInputs(r, *views, *states[bar]))
+            for p, r in zip((whole, part), rows, strict=True)
+        ]
+        assert as_hex(acts[0]) == as_hex(acts[1])
+
+
+def test_checkpoint_without_scalers_scales_nothing() -> None:
+    loaded = load_policy(VERSION_1 / "direct-row")
+    bar = np.zeros((len(loaded.agents), 3), np.float32)
+
+    with pytest.raises(ConfigError, match=r"must hold its scalers.*was manifest version 1"):
+        loaded.scale(bar, np.ones(len(bar), bool))
 
 
 def test_version_1_with_a_record_of_acting_is_refused(tmp_path: Path, selected: Path) -> None:
