@@ -54,7 +54,7 @@ class Outcomes:
 
     file: Path
     state: str
-    """Hash of all tests and sources: a survivor is one only among these."""
+    """Hash of the room and its tests: a survivor is one only among these."""
     kept: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def load(self) -> None:
@@ -232,9 +232,10 @@ def judge_room(room: Room, given: argparse.Namespace, screen: TextIO) -> Score:
 
 
 def _state_files(room: Room) -> list[Path]:
-    folders = [room.source, ROOT / "src", ROOT / "tests", *(Path(each) for each in room.tests)]
-    plain = [each for each in folders if each.is_file()]
-    return plain + [file for each in folders for file in sorted(each.rglob("*.py"))]
+    """Return what the outcome of a trial rests on: the room, its tests and what those share."""
+    shared = [ROOT / "tests" / "fixtures", *sorted((ROOT / "tests").rglob("conftest.py"))]
+    found = [room.source, *(Path(each) for each in room.tests), *shared]
+    return [file for each in found for file in (sorted(each.rglob("*.py")) or [each])]
 
 
 def _footprints(room: Room, file: Path, screen: TextIO) -> Footprints:
