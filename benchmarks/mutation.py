@@ -37,7 +37,6 @@ from mutants.trials import KILLED, TIMED_OUT, plan_trial, run_trials  # noqa: E4
 
 LEAST_BRANCHES, LEAST_SCORE = 0.95, 0.80
 _Z = 1.959964
-_DAY_S = 86_400.0
 EXAMPLES = """examples:
   python benchmarks/mutation.py                              all four rooms, 120 mutants each
   python benchmarks/mutation.py --room risk --sample 0       every mutant of one room
@@ -242,7 +241,7 @@ def _footprints(room: Room, file: Path, screen: TextIO) -> Footprints:
     if not file.is_file():
         print(f"{room.name}: running its tests under coverage", file=screen, flush=True)
         made = Child(lambda _: record_footprints(room.source, room.tests, file) or 0)
-        status, said = made.wait(_DAY_S)
+        status, said = made.wait()
         if status or not file.is_file():
             raise SystemExit(f"{room.name}: the tests did not run (status {status}): {said}")
     found = Footprints.load(file)
@@ -276,7 +275,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--seconds", type=float, default=20.0, help="of tests per mutant, the fastest first (20)"
     )
     parser.add_argument(
-        "--grace", type=float, default=15.0, help="seconds before a mutant counts as hung (15)"
+        "--grace",
+        type=float,
+        default=15.0,
+        help="seconds of computing before a mutant counts as hung (15)",
     )
     parser.add_argument("--source", type=Path, help="a folder of code instead of a room")
     parser.add_argument("--tests", nargs="+", default=[], help="its tests")

@@ -33,7 +33,6 @@ _ANEW = 71
 """Status of a process that cannot put the change where it lives: the file is imported anew."""
 _PATIENCE = 5.0
 """A mutant may take this many times as long as the tests took."""
-_DAY_S = 86_400.0
 Tell = Callable[[str], None]
 Heard = Callable[[Mutant, str, str], None]
 """(mutant, outcome, test that noticed it)"""
@@ -49,7 +48,7 @@ class Trial:
     anew: tuple[str, ...]
     """Tests to run where nothing did and the file is imported with the change."""
     limit_s: float
-    """Seconds until the mutant counts as hung."""
+    """Seconds of computing after which the mutant counts as hung."""
 
 
 def plan_trial(
@@ -87,12 +86,12 @@ def run_trials(trials: Sequence[Trial], heard: Heard) -> None:
         loop = _Loop(inside, heard)
         # One process collects the tests, forks for each mutant and tells what it could not do.
         loaded = Child(lambda tell: loop.collect_and_run(files, tell))
-        status, said = loaded.wait(_DAY_S)
+        status, said = loaded.wait()
         if status:
             raise RuntimeError(f"the tests could not be collected (status {status}): {said}")
         anew += [inside[int(at)] for at in said.split()]
     for each in anew:
-        status, said = Child(partial(_import_anew, each)).wait(each.limit_s)
+        status, said = Child(partial(_import_anew, each), cpu_s=each.limit_s).wait()
         heard(each.mutant, *_outcome(status, said))
 
 
@@ -159,7 +158,7 @@ class _Loop:
         gc.freeze()
         for at, trial in enumerate(self._trials):
             attempt = _Attempt(session, trial, [items[test] for test in trial.inside], functions)
-            status, said = Child(attempt.run).wait(trial.limit_s)
+            status, said = Child(attempt.run, cpu_s=trial.limit_s).wait()
             if status == _ANEW or (status == 0 and trial.anew):
                 self._anew.append(at)
             else:
