@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+from fixtures.described_data import describe_model, describe_panel
 from fixtures.small_runs import make_run
 from fixtures.tiny_training import tiny_config
 from tradingbot.agents.baselines.catalogue import RULES
@@ -190,6 +191,11 @@ MISTAKES: dict[str, str] = {
     "backtest sma_cross:fast=90 --market noise": "fast must be below slow, was fast=90, slow=50",
     "backtest flat:fast=3 --market noise": "It has none",
     "backtest macd --dataset nope": NO_DATASET,
+    "backtest model:nope": NO_MODEL,
+    "backtest model:nope:threshold=2": "threshold of model:nope must lie in [0, 1]",
+    "backtest model:paper --dataset mine": "panel must have a readable manifest, was missing",
+    "backtest model:paper --dataset described": "features that the model was fitted on",
+    "market rollout --market noise --policies model:paper": "policy must be a known one",
     "backtest macd --market nope": NO_MARKET,
     f"{RULE} --part all": "--part must be train, validation or test",
     f"{RULE} --from soon": BAD_DAY,
@@ -243,11 +249,15 @@ EXEMPT = {
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace with a dataset that has no panel, a run, and one that is in use."""
+    """Datasets without a panel and with a described one, a model, a run, and one in use."""
     folder = tmp_path_factory.mktemp("refusals")
     days = {"start": load_day("2025-09-01"), "end": load_day("2025-09-30")}
     source = SyntheticSource(universe=load_universe("prototype10"), market="noise", **days)
     ingest(source, BarStore(folder / "workspace"), name="mine")
+    other = SyntheticSource(universe=load_universe("prototype10"), market="regimes", **days)
+    described = ingest(other, BarStore(folder / "workspace"), name="described").dataset
+    describe_panel(described, folder / "workspace", ("rsi", "trend"))
+    describe_model(folder / "workspace", "paper", ("rsi", "atr"))
     for name in ("one", "held"):
         make_run(folder / "workspace" / "runs", name, config=tiny_config().as_mapping())
     (folder / "bars.csv").write_text(

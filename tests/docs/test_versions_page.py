@@ -101,7 +101,7 @@ def versioned_classes() -> dict[str, type[BaseModel]]:
     for module in pkgutil.walk_packages(tradingbot.__path__, "tradingbot."):
         if module.name.startswith(("tradingbot.data", "tradingbot.features", "tradingbot.runs")):
             importlib.import_module(module.name)
-    importlib.import_module("tradingbot.supervised.model_files")
+    importlib.import_module("tradingbot.supervised.model_manifest")
     return {
         kind.__name__: kind
         for kind in _subclasses(BaseModel)

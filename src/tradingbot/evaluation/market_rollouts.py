@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from tradingbot.agents import RULES, Policy
@@ -24,13 +25,14 @@ from tradingbot.evaluation.backtest import bars_between, baseline, sleeve_config
 from tradingbot.evaluation.backtest.baselines import ORACLES, oracle_policy, warm_up_bars
 from tradingbot.evaluation.performance.measure import policy_performance
 from tradingbot.evaluation.performance.record import PolicyPerformance
-from tradingbot.evaluation.policy_names import is_run
+from tradingbot.evaluation.policy_names import is_model, is_run
 from tradingbot.evaluation.rollout import AccountFigures, PolicyRollout, account_figures, roll_out
-from tradingbot.features.panel import Panel
+from tradingbot.features.panel import Panel, panel_specs
 from tradingbot.features.pipeline import panel_of, read_inputs, require_ready
 from tradingbot.market.costs import CostProfile, cost_profile
 from tradingbot.networks.threads import torch_threads
 from tradingbot.plugins.reference import declared_strategies
+from tradingbot.supervised.table import ModelTable, table_of_inputs, table_of_panel
 
 USUAL_RULES = ("random", "buy_and_hold", "expert")
 """Policies that are rolled out by default."""
@@ -47,6 +49,10 @@ class RolloutMarket:
     """By the exchange's calendar."""
     scaled: Callable[[], World] | None = None
     """Returns the same bars with features, where the world has none."""
+    table: Callable[[], ModelTable] | None = None
+    """Returns the same bars as classifiers see them; None where bars were cut off."""
+    dataset_sha256: str | None = None
+    """Of a stored dataset, as its panel names it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +98,9 @@ def market_of_prices(dataset: Dataset, workspace: Path) -> RolloutMarket:
     word = "synthetic" if provenance.synthetic else "observed"
     label = f"dataset {dataset.id[:8]}, {word}"
     world = world_of_prices(read_inputs(dataset), label=label, synthetic=provenance.synthetic)
-    return _stored_market(world, provenance, lambda: market_of_dataset(dataset, workspace).world)
+    made = _stored_market(world, provenance, lambda: market_of_dataset(dataset, workspace).world)
+    digest = dataset.manifest.content_sha256
+    return replace(made, table=partial(_stored_table, dataset, workspace), dataset_sha256=digest)
 
 
 def market_of_dataset(
@@ -118,11 +126,13 @@ def market_of_panel(
     panel: Panel, provenance: Provenance, *, start: date | None = None, end: date | None = None
 ) -> RolloutMarket:
     """Make an opened panel a market to trade on; see `market_of_dataset`."""
-    world = world_from_panel(panel)
+    world, digest = world_from_panel(panel), panel.manifest.dataset_sha256
     if start is not None or end is not None:
         bars = bars_between(world, start, end)
         world = cut_world(world, bars.start, bars.stop - 1)
-    return _stored_market(world, provenance)
+        return replace(_stored_market(world, provenance), dataset_sha256=digest)
+    made = _stored_market(world, provenance)
+    return replace(made, table=partial(table_of_panel, panel), dataset_sha256=digest)
 
 
 def market_of_source(source: SyntheticSource, *, prices_alone: bool = False) -> RolloutMarket:
@@ -154,7 +164,18 @@ def market_of_source(source: SyntheticSource, *, prices_alone: bool = False) -> 
         calendar=source.universe.calendar,
         synthetic=True,
     )
-    return RolloutMarket(world, market, _bars_per_year(world, provenance), with_features)
+    per_year = _bars_per_year(world, provenance)
+    return RolloutMarket(world, market, per_year, with_features, partial(generated_table, market))
+
+
+def generated_table(market: SyntheticMarket) -> ModelTable:
+    """Return a generated market as classifiers see it."""
+    inputs = inputs_of_market(market)
+    return table_of_inputs(inputs, panel_specs(inputs.covariates))
+
+
+def _stored_table(dataset: Dataset, workspace: Path) -> ModelTable:
+    return table_of_panel(Panel.open(panel_of(dataset, workspace)))
 
 
 def roll_out_policies(
@@ -197,7 +218,7 @@ def choose_policies(
     names = terms.policies or default_policies(subject)
     known = (*RULES, *ORACLES, *declared_strategies())
     for name in names:
-        if is_run(name):
+        if is_run(name) or is_model(name):
             remedy = suggest(name, known)
             raise ConfigError("policy must be a known one", was=repr(name), remedy=remedy)
     return {name: named_policy(name, subject, costs, seed=terms.seed) for name in names}
@@ -224,15 +245,19 @@ def named_policy(name: str, subject: RolloutMarket, costs: CostProfile, *, seed:
 def read_prices_alone(names: Sequence[str]) -> bool:
     """Tell whether no policy reads features or regimes, so that bars alone are enough.
 
+    Models read a table of their own.
+
     Raises:
         ConfigError: If a name or parameter is unknown.
     """
-    return all(name in ORACLES or warm_up_bars(name) is not None for name in names)
+    rules = [name for name in names if not (name in ORACLES or is_model(name))]
+    return all(warm_up_bars(name) is not None for name in rules)
 
 
 def warm_up_of(names: Sequence[str]) -> int:
     """Return the bars that must lie before the first decision of all policies."""
-    return max((0 if name in ORACLES else warm_up_bars(name) or 0 for name in names), default=0)
+    rules = [name for name in names if not (name in ORACLES or is_model(name))]
+    return max((warm_up_bars(name) or 0 for name in rules), default=0)
 
 
 def default_policies(subject: RolloutMarket) -> Sequence[str]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.plugins.reference import (
+    MODEL_PREFIX,
     ORACLE_NAMES,
     RULE_NAMES,
     WITHOUT_PARAMETERS,
@@ -15,17 +18,94 @@ from tradingbot.plugins.reference import (
     read_reference,
 )
 from tradingbot.runs import list_runs
+from tradingbot.supervised.model_names import models_folder, require_model
+
+if TYPE_CHECKING:
+    from tradingbot.data.store import Dataset
 
 
 def is_run(text: str) -> bool:
-    """Tell whether a text names no rule, oracle or strategy, and hence a run.
+    """Tell whether a text names no rule, oracle, strategy or model, and hence a run.
 
     Raises:
         ConfigError: If parameters are not NAME=VALUE.
     """
     reference = read_reference(text)
     known = (*RULE_NAMES, *ORACLE_NAMES, *declared_strategies())
-    return not reference.is_import and reference.name not in known
+    is_other = reference.is_import or reference.model is not None
+    return not is_other and reference.name not in known
+
+
+def is_model(text: str) -> bool:
+    """Tell whether a text names a supervised model, as `model:NAME`."""
+    return text.startswith(MODEL_PREFIX)
+
+
+def model_reference(text: str) -> tuple[str, float | None]:
+    """Return the name and the threshold of P(up) of a model; None where none is given.
+
+    Raises:
+        ConfigError: If there is another parameter, or the threshold is not in [0, 1].
+
+    Example:
+        >>> model_reference("model:trees:threshold=0.4")
+        ('trees', 0.4)
+    """
+    reference = read_reference(text)
+    given = {**reference.parameters}
+    threshold = given.pop("threshold", None)
+    if given:
+        rule, (name, *_) = f"parameter of {reference.name} must be threshold", given
+        raise ConfigError(rule, was=repr(name), remedy=f"Write e.g. {reference.name}:threshold=0.4")
+    is_share = isinstance(threshold, int | float) and 0.0 <= threshold <= 1.0
+    if threshold is not None and not is_share:
+        rule = f"threshold of {reference.name} must lie in [0, 1]"
+        raise ConfigError(rule, was=repr(threshold), remedy="P(up) is a share: write e.g. 0.4")
+    return str(reference.model), None if threshold is None else float(threshold)
+
+
+def require_models(names: Sequence[str], workspace: Path) -> None:
+    """Refuse models that are not there, and parameters that none has.
+
+    Raises:
+        ConfigError: Naming the closest one.
+    """
+    for name in names:
+        if is_model(name):
+            require_model(models_folder(workspace), model_reference(name)[0])
+
+
+def require_models_fit(
+    names: Sequence[str], dataset: Dataset, workspace: Path, first_day: date | None
+) -> None:
+    """Refuse models that cannot trade a dataset; no tensor is read.
+
+    Args:
+        names: Of policies; those of models are asked about.
+        dataset: To be traded, with a panel.
+        workspace: Where panels and models are.
+        first_day: Of the backtest; that of the dataset where none is given.
+
+    Raises:
+        DataError: If features differ, or bars may be among those that a model was fitted on.
+        StorageError: If a manifest is missing or damaged.
+    """
+    models = [model_reference(name)[0] for name in names if is_model(name)]
+    if not models:
+        return
+    from tradingbot.features.panel_manifest import read_manifest as read_panel
+    from tradingbot.features.pipeline import panel_of
+    from tradingbot.supervised import model_manifest
+
+    panel, where = read_panel(panel_of(dataset, workspace)), f"dataset {dataset.id[:8]}"
+    columns = (*panel.features, *panel.covariates, *panel.regimes)
+    for name in models:
+        manifest = model_manifest.read_manifest(models_folder(workspace), name)
+        model_manifest.require_features(manifest, columns, where)
+        if manifest.data.dataset_sha256 != panel.dataset_sha256:
+            begins = dataset.manifest.first_closed_at.date()
+            later = max(begins, first_day or begins)
+            model_manifest.require_later_bars(manifest, later, where)
 
 
 def runs_among(names: Sequence[str]) -> list[str]:
@@ -41,7 +121,7 @@ def require_known_rules(names: Sequence[str]) -> None:
     """
     known = (*RULE_NAMES, *ORACLE_NAMES, *declared_strategies())
     for name in names:
-        if is_run(name):
+        if is_run(name) or is_model(name):
             remedy = suggest(name, known)
             raise ConfigError("policy must be a known one", was=repr(name), remedy=remedy)
         find_strategy(name)
@@ -64,14 +144,16 @@ def require_known_policies(names: Sequence[str], root: Path, *, has_market: bool
     """Refuse unknown names of policies.
 
     Args:
-        names: Runs (id, its beginning, or folder), rules, strategies of plugins, `module:object`.
-        root: Folder of the runs.
+        names: Runs (id, its beginning, or folder), rules, strategies of plugins, `module:object`,
+            `model:NAME`.
+        root: Folder of the runs, in a workspace.
         has_market: A market to trade on is named beside them.
 
     Raises:
         ConfigError: If a name is neither, a strategy cannot be imported, there is nothing to trade
             on, or a run is asked to trade another market than its own.
     """
+    require_models(names, root.parent)
     runs, known = runs_among(names), [folder.name for folder in list_runs(root)]
     rules = [*RULE_NAMES, *ORACLE_NAMES, *declared_strategies()]
     for name in names:
@@ -86,7 +168,7 @@ def require_known_policies(names: Sequence[str], root: Path, *, has_market: bool
             rule = "policy must be a run or a known rule"
             remedy = suggest(name, [*known, *rules])
             raise ConfigError(rule, was=repr(name), where=f"runs of {root}", remedy=remedy)
-    if not names or not (has_market or runs):
+    if not names or not (has_market or runs or any(map(is_model, names))):
         rule = "a backtest must have a run, or a rule and a market to trade on"
-        remedy = "Add --dataset or --market, or name a run"
+        remedy = "Add --dataset or --market, or name a run or a model"
         raise ConfigError(rule, was="neither" if not names else "rules alone", remedy=remedy)

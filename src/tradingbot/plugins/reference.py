@@ -1,4 +1,4 @@
-"""Policies by name: `sma_cross:fast=20,slow=100`, `my_strategy`, `module:object`."""
+"""Policies by name: `sma_cross:fast=20,slow=100`, `my_strategy`, `module:object`, `model:NAME`."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ WITHOUT_PARAMETERS = ("buy_and_hold", "flat", "random")
 """Rules of which nothing can be set."""
 ORACLE_NAMES = ("omniscient", "oracle")
 """Those of `evaluation.backtest.baselines.ORACLES`."""
+MODEL_PREFIX = "model:"
+"""What the name of a supervised model begins with, where other things may be named as well."""
 _WORDS: dict[Any, bool] = {"true": True, "false": False}
 
 
@@ -31,13 +33,20 @@ class PolicyReference:
     """A name and what is set of its parameters."""
 
     name: str
-    """Of a rule, a strategy or a run; or `module:object`."""
+    """Of a rule, a strategy or a run; `module:object`, or `model:` and a supervised model."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_import(self) -> bool:
         """Whether it names an object of a module or file."""
-        return re.fullmatch(r"[^\s:]+:[A-Za-z_][\w.]*", self.name) is not None
+        is_pair = re.fullmatch(r"[^\s:]+:[A-Za-z_][\w.]*", self.name) is not None
+        return is_pair and self.model is None
+
+    @property
+    def model(self) -> str | None:
+        """Name of the supervised model that it names; None where it names another policy."""
+        is_model = self.name.startswith(MODEL_PREFIX)
+        return self.name.removeprefix(MODEL_PREFIX) if is_model else None
 
 
 def read_reference(text: str) -> PolicyReference:

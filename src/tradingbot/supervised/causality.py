@@ -25,7 +25,8 @@ from tradingbot.features.causality.subject import (
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.panel import Panel
 from tradingbot.features.spec import FeatureSpec
-from tradingbot.supervised.model_files import list_models, open_model
+from tradingbot.supervised.model_files import open_model
+from tradingbot.supervised.model_manifest import list_models
 from tradingbot.supervised.model_names import models_folder
 from tradingbot.supervised.probability_model import ProbabilityModel
 from tradingbot.supervised.table import table_of_inputs, table_of_panel

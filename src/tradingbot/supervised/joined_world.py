@@ -13,7 +13,8 @@ from tradingbot.data.splits import Split
 from tradingbot.domain.errors import DataError
 from tradingbot.envs.world import World, with_probabilities
 from tradingbot.supervised.labels import CLASSES
-from tradingbot.supervised.model_files import ModelManifest, open_model
+from tradingbot.supervised.model_files import open_model
+from tradingbot.supervised.model_manifest import ModelManifest
 from tradingbot.supervised.model_names import models_folder, split_models
 from tradingbot.supervised.probability_model import ProbabilityModel
 from tradingbot.supervised.table import ModelTable

@@ -16,6 +16,7 @@ from tradingbot.learning.learner_state import tensors_below
 from tradingbot.learning.pretraining.transfer import TRANSFER_WARNING, transfer_weights
 from tradingbot.networks.encoders.catalogue import encoder_preset
 from tradingbot.networks.encoders.encoder import Encoder
+from tradingbot.plugins.reference import MODEL_PREFIX
 from tradingbot.runs import find_run
 from tradingbot.runs.acting import FROZEN_ENCODER, LEARNING_ENCODER
 from tradingbot.runs.compatibility import first_difference
@@ -27,8 +28,6 @@ from tradingbot.supervised.network_classifier import FittedNetwork
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
 
-MODEL_PREFIX = "model:"
-"""What `encoder.transfer_from` begins with where it names a supervised model."""
 _FIRST_LAYERS = {"cells.0.enter.weight", "flatten.weight"}
 """Weights of an LSTM and of a window network that have a column for every feature."""
 _SOURCES: tuple[Label, ...] = ("selected", "best", "final")

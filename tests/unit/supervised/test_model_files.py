@@ -11,13 +11,12 @@ import pytest
 from fixtures.supervised_tables import CONFIG, QUICK_SETTINGS, TRAIN, market_table, quick_classifier
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.supervised import ProbabilityModel, fit_model
-from tradingbot.supervised.model_files import (
+from tradingbot.supervised.model_files import open_model, save_model
+from tradingbot.supervised.model_manifest import (
     DataRecord,
     ModelManifest,
     ProofRecord,
-    open_model,
     read_manifest,
-    save_model,
 )
 from tradingbot.supervised.model_names import model_names
 

@@ -23,7 +23,7 @@ from tradingbot.runs.ledger import Ledger
 from tradingbot.runs.receipt import RECEIPT_FILE, read_receipts
 from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig
 from tradingbot.supervised.joined_world import join_models
-from tradingbot.supervised.model_files import ModelManifest, list_models
+from tradingbot.supervised.model_manifest import ModelManifest, list_models
 from tradingbot.supervised.model_names import models_folder
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import load_train_config, override_config

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,19 +40,21 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
         list[str],
         Argument(
             help="Runs (id, its beginning, or folder), rules (sma_cross:fast=20,slow=100), "
-            "strategies of plugins, module:object.",
+            "strategies of plugins, module:object, supervised models (model:NAME).",
             show_default=False,
         ),
     ],
     dataset: Annotated[
-        str | None, Option(help="Dataset with a proved panel, for rules without a run.")
+        str | None, Option(help="Dataset with a proved panel, for rules and models without a run.")
     ] = None,
-    market: Annotated[str | None, Option(help="Synthetic market, for rules without a run.")] = None,
+    market: Annotated[
+        str | None, Option(help="Synthetic market, for rules and models without a run.")
+    ] = None,
     part: Annotated[
         str | None,
         Option(
-            help="train, validation or test: of a run's split (test if left out), for rules alone "
-            "of the split that data split shows (all bars if left out)."
+            help="train, validation or test: of the split of a run, or of a model on its own data "
+            "(test if left out); else of the split that data split shows (all bars if left out)."
         ),
     ] = None,
     start: Annotated[
@@ -89,8 +91,10 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     Rules: flat, buy_and_hold, momentum, momentum_quarter, macd, sma_cross, expert, trend_follower,
     random; on a synthetic market also oracle and omniscient. Rules beside a run trade its symbols
     and bars; alone they begin as soon as all have the past they need. Parameters:
-    name:key=value,key=value. A run on its test bars is counted in the ledger of trials, once for
-    the same days, costs and delay.
+    name:key=value,key=value. A model is long while its P(up) reaches a threshold (the base rate
+    of a rise if left out), on its own data, a run's, or others whose bars came later. A run or
+    model on its test bars is counted in the ledger of trials, once for the same days, costs and
+    delay.
 
     Example: [bold]tradingbot backtest my-run buy_and_hold --trades trades.csv[/bold]
 
@@ -100,10 +104,13 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
 
     Example: [bold]tradingbot backtest sma_cross:fast=10,slow=40 macd --market planted[/bold]
 
+    Example: [bold]tradingbot backtest model:trees:threshold=0.4 buy_and_hold --part test[/bold]
+
     Example: [bold]tradingbot backtest my_strategy --plugin mine.py --dataset us143[/bold]
     """
     from tradingbot.configuration.part_names import require_costs
-    from tradingbot.evaluation.policy_names import require_known_policies
+    from tradingbot.data.store import BarStore
+    from tradingbot.evaluation.policy_names import require_known_policies, require_models_fit
 
     invocation = invocation_of(context)
     _require_period(part, start, end)
@@ -113,6 +120,11 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     _require_place(invocation, dataset, market, params)
     has_market = dataset is not None or market is not None
     require_known_policies(names, runs_root(invocation), has_market=has_market)
+    if dataset is not None:
+        # Where a part begins is told by its bars: too late to be asked about here.
+        first_day = date.max if part is not None else start.date() if start else None
+        stored = BarStore(invocation.workspace).open(dataset)
+        require_models_fit(names, stored, invocation.workspace, first_day)
     if market is not None:
         require_market(market, universe, read_options(params, "--set"))
     if costs is not None:
@@ -121,6 +133,7 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     from tradingbot.data.atomic import atomic_file
     from tradingbot.evaluation.pipeline import backtests
     from tradingbot.evaluation.pipeline.test_access import count_test_access
+    from tradingbot.evaluation.pipeline.trades_csv import trades_csv
     from tradingbot.facade.picture import draw_backtests
     from tradingbot.market.costs import cost_profile
 
@@ -137,17 +150,16 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     place = _place(names, workspace, dataset, market, universe, seed, params)
     with progress_bar("backtest") as progress:
         played = backtests.backtest_named(names, workspace, terms, market=place, progress=progress)
-    found = played.backtests
-    figures = [backtests.figures_of(each) for each in found]
+    found, figures = played.backtests, played.figures()
     # Whatever can be refused was refused: now figures are shown, so now they are counted.
     with chosen_by("--trades", trades), ExitStack() as stack:
         if trades is not None:
             temporary = stack.enter_context(atomic_file(trades))
-            temporary.write_text(backtests.trades_csv(found), encoding="utf-8")
+            temporary.write_text(trades_csv(found), encoding="utf-8")
         count_test_access(played.accesses)
     if out is not None:
         with chosen_by("--out", out):
-            draw_backtests(found, [each.performance for each in figures], out, figures[0].terms)
+            draw_backtests(found, [each.performance for each in figures], out, _terms(figures))
     if show_json(as_json, [_flat(each) for each in figures]):
         return
     _print(figures)
@@ -230,11 +242,15 @@ def _place(
     return generated_market(market, universe, (None, None), seed, values, prices_alone)
 
 
+def _terms(figures: list[backtests.BacktestFigures]) -> str:
+    """Say what the figures hold for, and what policies are whose names do not say it."""
+    return " ".join([figures[0].terms, *(each.note for each in figures if each.note)])
+
+
 def _print(figures: list[backtests.BacktestFigures]) -> None:
-    first = figures[0]
     plugins = sorted({each.plugin for each in figures if each.plugin})
     code = f" Code of plugins: {', '.join(plugins)}." if plugins else ""
     word = "synthetic" if any(each.synthetic for each in figures) else "observed bars"
-    caption = f"{first.terms} {PERFORMANCE_NOTE}{code}"
+    caption = f"{_terms(figures)} {PERFORMANCE_NOTE}{code}"
     policies = [each.performance for each in figures]
     print_performance(f"Backtests ({word}, net of costs)", policies, 10, caption)

@@ -16,7 +16,7 @@ from tradingbot.domain.errors import ConfigError, join_choices, require_known
 
 if TYPE_CHECKING:
     from tradingbot.evaluation.analyses.probability_thresholds import ThresholdTable
-    from tradingbot.supervised.model_files import ModelManifest
+    from tradingbot.supervised.model_manifest import ModelManifest
     from tradingbot.training.config import TrainConfig
 
 app = typer.Typer(help="Train, list, show and backtest classifiers of the next move.")
@@ -93,7 +93,7 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
 
     Example: [bold]tradingbot supervised list[/bold]
     """
-    from tradingbot.supervised.model_files import list_models
+    from tradingbot.supervised.model_manifest import list_models
 
     invocation = invocation_of(context)
     lines = list_models(invocation.workspace)

@@ -24,7 +24,7 @@ from tradingbot.evaluation.performance.measure import policy_performance
 from tradingbot.evaluation.performance.record import HOLD, PolicyKind, PolicyPerformance
 from tradingbot.market.costs import cost_profile
 from tradingbot.runs.record import content_sha256
-from tradingbot.supervised.model_files import read_manifest
+from tradingbot.supervised.model_manifest import read_manifest
 from tradingbot.supervised.model_names import models_folder
 from tradingbot.training.config_files import config_of_mapping, override_config
 from tradingbot.training.data import open_data

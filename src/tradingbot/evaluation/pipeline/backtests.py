@@ -1,27 +1,21 @@
-"""Backtests for the command line: runs and rules beside each other on one period, with figures."""
+"""Backtests for the command line: runs, rules and models on one period, with figures."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
 from tradingbot.configuration.pipeline import SplitsConfig
 from tradingbot.data.sources.source import Progress, ignore_progress
-from tradingbot.data.splits import IndexRange
-from tradingbot.domain.denial import ExitReason
+from tradingbot.data.splits import IndexRange, Split
 from tradingbot.envs.world import World
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_evaluated_run
 from tradingbot.evaluation.backtest import (
     Backtest,
     PolicyUnderTest,
-    Trades,
     backtest_all,
     bars_between,
     ready_bars,
@@ -31,9 +25,20 @@ from tradingbot.evaluation.market_rollouts import RolloutMarket as Market
 from tradingbot.evaluation.market_rollouts import named_policy, read_prices_alone, warm_up_of
 from tradingbot.evaluation.performance.measure import policy_performance
 from tradingbot.evaluation.performance.record import PolicyKind, PolicyPerformance
-from tradingbot.evaluation.pipeline.test_access import TestSetAccess
-from tradingbot.evaluation.policy_names import is_run, require_known_policies, runs_among
-from tradingbot.evaluation.tables import inert_cell
+from tradingbot.evaluation.pipeline.model_policy import (
+    TradedModel,
+    market_of_data,
+    open_traded_model,
+    own_data,
+    require_unseen,
+)
+from tradingbot.evaluation.pipeline.test_access import TestSetAccess, run_access
+from tradingbot.evaluation.policy_names import (
+    is_model,
+    is_run,
+    require_known_policies,
+    runs_among,
+)
 from tradingbot.features.pipeline import split_rows
 from tradingbot.market.costs import CostProfile
 from tradingbot.networks.threads import torch_threads
@@ -49,13 +54,6 @@ _USES = {
     "none": "",
 }
 """How the name of a run ends, by what it has used the bars for."""
-_TRADE_NUMBERS = (
-    *("units", "entry_price", "exit_price", "commission_ccy", "slippage_ccy", "pnl_ccy"),
-)
-_TRADE_COLUMNS = (
-    *("policy", "symbol", "side", "entered_at", "exited_at", "bars"),
-    *(*_TRADE_NUMBERS, "is_open", "ended_by"),
-)
 
 
 @dataclass(frozen=True)
@@ -94,6 +92,17 @@ class NamedBacktests:
     """One per name."""
     accesses: tuple[TestSetAccess, ...]
     """At test bars; to be counted by `test_access` before a figure is shown."""
+    notes: Mapping[str, str]
+    """Policy → what it does and was fitted on, where its name does not say it."""
+
+    def figures(self) -> list[BacktestFigures]:
+        """Measure all of them.
+
+        Raises:
+            DataError: If there are fewer than eight bars: nothing to draw histories from.
+        """
+        notes = self.notes
+        return [replace(figures_of(p), note=notes.get(p.policy, "")) for p in self.backtests]
 
 
 @dataclass(frozen=True)
@@ -112,6 +121,8 @@ class BacktestFigures:
     performance: PolicyPerformance
     plugin: str | None = None
     """Plugin that the policy's code is in, with the first digits of its hash."""
+    note: str = ""
+    """What the policy does and was fitted on, where its name does not say it."""
 
     @property
     def terms(self) -> str:
@@ -130,52 +141,70 @@ def backtest_named(
     market: Market | None = None,
     progress: Progress = ignore_progress,
 ) -> NamedBacktests:
-    """Backtest runs and rules by name; looks of runs at their test bars are still to be counted.
+    """Backtest runs, rules and models by name; looks at test bars are still to be counted.
 
     Args:
-        names: Runs (id, its beginning, or folder) and rules.
-        workspace: Where runs and their data are.
+        names: Runs (id, its beginning, or folder), rules and supervised models (`model:NAME`).
+        workspace: Where runs, models and their data are.
         terms: Period, costs, delay.
-        market: What rules trade on; without one, the data of the first run.
+        market: What rules and models trade on; without one, the data of the first run, or else
+            of the first model.
         progress: Told how far it is.
 
     Raises:
-        ConfigError: If a name is neither, or a run is asked to trade another market than its own.
-        DataError: If the period has too few bars.
-        StorageError: If a run is damaged, its training is not in the ledger, or the ledger is not
-            whole.
+        ConfigError: If a name is none of these, or a run is asked to trade another market than its
+            own.
+        DataError: If the period has too few bars, or a model may have been fitted on them.
+        StorageError: If a run or model is damaged, a run's training is not in the ledger, or the
+            ledger is not whole.
     """
     require_known_policies(names, workspace / RUNS_FOLDER, has_market=market is not None)
     subjects = {name: open_evaluated_run(name, workspace) for name in runs_among(names)}
     for subject in subjects.values():
         require_counted(subject.run, workspace)
-    found, accesses = list[Backtest](), list[TestSetAccess]()
     first = next(iter(subjects.values()), None)
-    place = market or _market_of(first)
+    place, split = (market, None) if market else _own_market(first, names, workspace)
+    models = {n: open_traded_model(n, workspace, place) for n in names if is_model(n)}
+    bars = _rule_bars(place.world, terms, names, split, models.values())
+    for model in models.values():
+        require_unseen(model, place.world, bars)
     rules = sleeve_config(terms.priced(first.env.costs if first else CostProfile()))
+    found, accesses, notes = list[Backtest](), list[TestSetAccess | None](), dict[str, str]()
     with torch_threads(1):  # a few hundred lanes are too few to share out
         for name in names:
-            if name not in subjects:
-                policy = named_policy(name, place, rules.costs, seed=terms.seed)
-                found += backtest_all(
+            if name in subjects:
+                played, access = _play_run(subjects[name], terms, progress)
+            else:
+                shown, policy, access = name, None, None
+                if name in models:
+                    model = models[name]
+                    shown, policy = model.named(bars), model.policy
+                    access = model.access(bars, rules.costs, terms.delay_bars, workspace)
+                    notes[shown] = model.note
+                policy = policy or named_policy(name, place, rules.costs, seed=terms.seed)
+                (played,) = backtest_all(
                     place.world,
                     rules,
-                    [PolicyUnderTest(name, policy, delay_bars=terms.delay_bars)],
+                    [PolicyUnderTest(shown, policy, delay_bars=terms.delay_bars)],
                     bars_per_year=place.bars_per_year,
-                    bars=_rule_bars(place.world, terms, names, first),
+                    bars=bars,
                     progress=progress,
                 )
-                continue
-            subject = subjects[name]
-            bars, costs = _bars(subject.data.world, terms, subject), terms.priced(subject.env.costs)
-            played = subject.backtest(
-                bars, costs=costs, delay_bars=terms.delay_bars, progress=progress
-            )
-            used = _USES[subject.data.split.use_of(bars)]
-            found.append(replace(played, policy=f"{played.policy}{used}"))
-            if bars.stop > subject.data.split.test.start:
-                accesses.append(TestSetAccess(subject, bars, costs, terms.delay_bars))
-    return NamedBacktests(tuple(found), tuple(accesses))
+            found.append(played)
+            accesses.append(access)
+    counted = tuple(access for access in accesses if access is not None)
+    return NamedBacktests(tuple(found), counted, notes)
+
+
+def _play_run(
+    subject: EvaluatedRun, terms: BacktestTerms, progress: Progress
+) -> tuple[Backtest, TestSetAccess | None]:
+    split, costs = subject.data.split, terms.priced(subject.env.costs)
+    bars = _bars(subject.data.world, terms, split)
+    played = subject.backtest(bars, costs=costs, delay_bars=terms.delay_bars, progress=progress)
+    shown = replace(played, policy=f"{played.policy}{_USES[split.use_of(bars)]}")
+    reaches = bars.stop > split.test.start
+    return shown, run_access(subject, bars, costs, terms.delay_bars) if reaches else None
 
 
 def figures_of(played: Backtest) -> BacktestFigures:
@@ -186,6 +215,7 @@ def figures_of(played: Backtest) -> BacktestFigures:
     """
     kind: PolicyKind = "agents" if is_run(played.policy) else "baseline"
     kind = "oracle" if played.policy in ORACLE_NAMES else kind
+    kind = "supervised" if is_model(played.policy) else kind
     return BacktestFigures(
         label=played.label,
         synthetic=played.synthetic,
@@ -201,61 +231,48 @@ def figures_of(played: Backtest) -> BacktestFigures:
     )
 
 
-def trades_csv(backtests: Sequence[Backtest]) -> str:
-    """Write every trade of every policy as CSV; money in account currency, times UTC with a Z."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_TRADE_COLUMNS)
-    for played in backtests:
-        trades = played.trades
-        entered, left = (
-            np.datetime_as_string(stamps.astype("datetime64[us]"), unit="s", timezone="UTC")
-            for stamps in (trades.entered_at, trades.exited_at)
-        )
-        for place in range(len(trades)):
-            writer.writerow(
-                [
-                    *(inert_cell(played.policy), inert_cell(played.symbols[trades.symbol[place]])),
-                    trades.side[place],
-                    *(entered[place], left[place], trades.bars[place]),
-                    *(f"{getattr(trades, name)[place]:.6f}" for name in _TRADE_NUMBERS),
-                    *(int(trades.is_open[place]), _ending(trades, place)),
-                ]
-            )
-    return text.getvalue()
-
-
-def _ending(trades: Trades, place: int) -> str:
-    if trades.is_open[place]:
-        return ""
-    reason = int(trades.reason[place])
-    return ExitReason(reason).name.lower() if reason else "policy"
-
-
 def _rule_bars(
-    world: World, terms: BacktestTerms, names: Sequence[str], subject: EvaluatedRun | None
+    world: World,
+    terms: BacktestTerms,
+    names: Sequence[str],
+    split: Split | None,
+    models: Iterable[TradedModel],
 ) -> IndexRange:
-    """Return the bars that rules trade: a run's, or all from where each has the past it needs."""
-    if subject is not None:
-        return _bars(world, terms, subject)
-    if not read_prices_alone(names):
-        return _bars(world, terms, None)
-    bars = _bars(replace(world, usable=world.present), terms, None)
-    return IndexRange(min(max(bars.start, warm_up_of(names)), bars.stop - 1), bars.stop)
+    """Return the bars that rules and models trade.
+
+    Those of a run or of a model's own data, or all from where each has the past it needs.
+    """
+    if split is not None:
+        return _bars(world, terms, split)
+    needed = max((each.first_bar for each in models if each.own_split is not None), default=0)
+    if read_prices_alone(names):
+        bars = _bars(replace(world, usable=world.present), terms, None)
+        needed = max(needed, warm_up_of(names))
+    else:
+        bars = _bars(world, terms, None)
+    return IndexRange(min(max(bars.start, needed), bars.stop - 1), bars.stop)
 
 
-def _market_of(subject: EvaluatedRun | None) -> Market:
-    assert subject is not None  # without a market there is a run
-    data = subject.data
-    return Market(data.world, data.market, data.bars_per_year)
+def _own_market(
+    subject: EvaluatedRun | None, names: Sequence[str], workspace: Path
+) -> tuple[Market, Split]:
+    """Return the data of a run, or else of the first model, and how they were divided."""
+    if subject is None:
+        return own_data(next(filter(is_model, names)), workspace)
+    return market_of_data(subject.data, subject.config, workspace), subject.data.split
 
 
-def _bars(world: World, terms: BacktestTerms, subject: EvaluatedRun | None) -> IndexRange:
+def _bars(world: World, terms: BacktestTerms, own: Split | None) -> IndexRange:
+    """Return the bars of the days or the part that is asked for, from where they are usable.
+
+    Args:
+        world: To be traded.
+        terms: With days, or a part.
+        own: Split of a run, or of a model on its own data; None where rules trade alone.
+    """
     has_days = terms.start is not None or terms.end is not None
-    if subject is not None and not has_days:
-        return subject.bars(terms.part or "test")
-    if terms.part is None or has_days:
+    if has_days or (own is None and terms.part is None):
         return ready_bars(world, bars_between(world, terms.start, terms.end))
-    split = split_rows(world.closed_at.astype("datetime64[us]"), SplitsConfig())
-    part: IndexRange = getattr(split, terms.part)
+    split = own or split_rows(world.closed_at.astype("datetime64[us]"), SplitsConfig())
+    part: IndexRange = getattr(split, terms.part or "test")
     return ready_bars(world, part)

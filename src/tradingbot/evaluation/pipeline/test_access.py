@@ -1,10 +1,11 @@
-"""Access to the test bars of a run: counted in the ledger before any figure is shown."""
+"""Access of runs and models to test bars: counted in the ledger before any figure is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from tradingbot.data.splits import IndexRange
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
@@ -16,12 +17,31 @@ from tradingbot.training.trial_ledger import count_evaluation, data_key
 
 @dataclass(frozen=True, eq=False)
 class TestSetAccess:
-    """One run on bars that reach into its test part."""
+    """One run or model on bars that reach into its test part."""
 
-    subject: EvaluatedRun
-    bars: IndexRange
-    costs: CostProfile
-    delay_bars: int
+    owner: str
+    """Id of the run, or `model_key` of a model."""
+    workspace: Path
+    folder: Path
+    """Of the run or model; keeps the receipt."""
+    data: str
+    """Hash of the bars, as `data_key` has it."""
+    asked: Mapping[str, object]
+    """Everything that the figures follow from."""
+
+
+def run_access(
+    subject: EvaluatedRun, bars: IndexRange, costs: CostProfile, delay_bars: int
+) -> TestSetAccess:
+    """Return the access of a run."""
+    run = subject.run
+    asked = {
+        "weights": weights_sha256(subject),
+        "bars": [bars.start, bars.stop],
+        "costs": asdict(costs),
+        "delay_bars": delay_bars,
+    }
+    return TestSetAccess(run.id, subject.workspace, run.path, data_key(run.record.data), asked)
 
 
 def count_test_access(accesses: Sequence[TestSetAccess]) -> None:
@@ -31,18 +51,11 @@ def count_test_access(accesses: Sequence[TestSetAccess]) -> None:
         StorageError: If a ledger is not whole, or the disk refuses.
     """
     for access in accesses:
-        subject, run = access.subject, access.subject.run
-        asked = {
-            "weights": weights_sha256(subject),
-            "bars": [access.bars.start, access.bars.stop],
-            "costs": asdict(access.costs),
-            "delay_bars": access.delay_bars,
-        }
         count_evaluation(
-            run.id,
-            subject.workspace,
-            run.path,
-            data=data_key(run.record.data),
-            config_hash=content_sha256(asked),
+            access.owner,
+            access.workspace,
+            access.folder,
+            data=access.data,
+            config_hash=content_sha256(dict(access.asked)),
             at=datetime.now(UTC),
         )

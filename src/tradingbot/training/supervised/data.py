@@ -16,7 +16,7 @@ from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.panel import Panel, panel_specs
 from tradingbot.features.pipeline import panel_of, read_inputs, split_rows, synthetic_source
 from tradingbot.features.spec import FeatureSpec
-from tradingbot.supervised.model_files import DataRecord
+from tradingbot.supervised.model_manifest import DataRecord
 from tradingbot.supervised.table import ModelTable, table_of_inputs, table_of_panel
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import bars_sha256

@@ -23,7 +23,8 @@ from tradingbot.runs.requirement import installed_version
 from tradingbot.supervised import Classifier, FitConfig, FittedModel, build_classifier, fit_model
 from tradingbot.supervised.causality import fitted_subject
 from tradingbot.supervised.labels import UNKNOWN, LabelArray, label_moves, purge_labels
-from tradingbot.supervised.model_files import ModelManifest, ProofRecord, save_model
+from tradingbot.supervised.model_files import save_model
+from tradingbot.supervised.model_manifest import ModelManifest, ProofRecord
 from tradingbot.supervised.model_names import models_folder, require_free_name
 from tradingbot.supervised.probability_model import ProbabilityModel
 from tradingbot.supervised.scores import bar_losses, score

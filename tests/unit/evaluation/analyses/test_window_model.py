@@ -18,7 +18,7 @@ from tradingbot.evaluation.analyses.retraining.spec import (
 from tradingbot.evaluation.analyses.retraining.training import prepare_retraining, retrain
 from tradingbot.evaluation.analyses.walk_forward import WalkForwardSettings, walk_forward_specs
 from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig
-from tradingbot.supervised.model_files import list_models
+from tradingbot.supervised.model_manifest import list_models
 from tradingbot.training.config_files import override_config
 from tradingbot.training.data import open_data
 from tradingbot.training.session import begin_run

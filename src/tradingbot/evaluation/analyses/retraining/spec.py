@@ -23,7 +23,7 @@ from tradingbot.envs.world import select_symbols
 from tradingbot.evaluation.metrics.returns import simple_returns
 from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig, build_classifier, fit_model
 from tradingbot.supervised.joined_world import show_probabilities
-from tradingbot.supervised.model_files import read_manifest
+from tradingbot.supervised.model_manifest import read_manifest
 from tradingbot.supervised.model_names import NO_MODEL, models_folder, split_models
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import override_config
