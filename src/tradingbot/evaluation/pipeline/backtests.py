@@ -175,13 +175,14 @@ def backtest_named(
             if name in subjects:
                 played, access = _play_run(subjects[name], terms, progress)
             else:
-                shown, policy, access = name, None, None
+                shown, access = name, None
                 if name in models:
                     model = models[name]
                     shown, policy = model.named(bars), model.policy
                     access = model.access(bars, rules.costs, terms.delay_bars, workspace)
                     notes[shown] = model.note
-                policy = policy or named_policy(name, place, rules.costs, seed=terms.seed)
+                else:
+                    policy = named_policy(name, place, rules.costs, seed=terms.seed)
                 (played,) = backtest_all(
                     place.world,
                     rules,

@@ -17,6 +17,7 @@ from tradingbot.agents.baselines.probability_threshold import (
     ProbabilityThreshold,
     relative_thresholds,
 )
+from tradingbot.agents.policy import Policy
 from tradingbot.data.splits import IndexRange, Split
 from tradingbot.envs.world import World
 from tradingbot.evaluation.market_rollouts import RolloutMarket
@@ -49,7 +50,7 @@ class TradedModel:
     """As it was named."""
     manifest: ModelManifest
     threshold: float
-    policy: ProbabilityThreshold
+    policy: Policy
     first_bar: int
     """First bar of the market that it speaks for."""
     own_split: Split | None
