@@ -42,6 +42,8 @@ ROOMS = {
             "tests/property/test_relations.py",
             "tests/regression/test_simulator_pins.py",
             "tests/episode_ends",
+            "tests/unit/envs/curriculum/test_difficulty.py",
+            "tests/unit/envs/curriculum/test_stages.py",
         ),
         _room(
             "runs",
