@@ -88,3 +88,12 @@ def test_profile_with_unknown_name_is_refused_with_a_suggestion() -> None:
 def test_profile_with_an_impossible_rate_is_refused(name: str, rate: float) -> None:
     with pytest.raises(ConfigError, match=name):
         CostProfile(**{name: rate})
+
+
+def test_rates_of_a_profile_are_replaced_by_name() -> None:
+    found = cost_profile("retail", {"spread_frac": 0.01})
+    assert found.spread_frac == 0.01
+    assert found.slippage_frac == COST_PROFILES["retail"].slippage_frac
+    assert cost_profile("retail") == COST_PROFILES["retail"]
+    with pytest.raises(ConfigError, match=r"cost rate must be known.*spread_frac"):
+        cost_profile("retail", {"spraed_frac": 0.01})

@@ -19,6 +19,7 @@ from tradingbot.market.episodes import (
     fixed_symbols,
     lane_key,
     mix,
+    own_symbols,
     possible_starts,
     start_row,
     start_rows,
@@ -137,3 +138,16 @@ def test_streams_from_the_same_seed_are_the_same() -> None:
     again = dataclasses.replace(where, actions=where.actions.clone())
     first, second = ([taken.reward for taken in play(x)] for x in (where, again))
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+def test_lanes_keep_their_symbol_and_every_start_of_it_comes_as_often() -> None:
+    possible = np.zeros((2, 10), dtype=bool)
+    possible[0, [1, 4]] = possible[1, [2, 3, 5, 7]] = True
+    starts = own_symbols(possible, n_environments=2, seed=3)
+
+    assert starts.offset.tolist() == [0, 0, 1, 1]  # lane = symbol · B + environment
+    assert starts.choices.tolist() == [[1, 1, 4, 4], [12, 13, 15, 17]]
+    assert len({*starts.key.tolist()}) == 4
+    possible[1] = False
+    with pytest.raises(DataError, match=r"was none for 1 of 2 \(symbol 1\)"):
+        own_symbols(possible, n_environments=2, seed=3)

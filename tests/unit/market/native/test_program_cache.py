@@ -238,3 +238,16 @@ def test_process_that_ends_leaves_no_compiler_and_nothing_half_made(
     assert compiler.returncode is not None
     assert made == [None]
     assert [*(tmp_path / "cache").iterdir()] == []
+
+
+def test_folder_is_named_by_variable_else_lies_in_the_users_cache(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    for variable in (CACHE_VARIABLE, "XDG_CACHE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    assert cache.named_folder() == Path("/home/me/.cache/tradingbot")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
+    assert cache.named_folder() == Path("/caches/tradingbot")
+    monkeypatch.setenv(CACHE_VARIABLE, "/programs")
+    assert cache.named_folder() == Path("/programs")
