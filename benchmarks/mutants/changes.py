@@ -45,7 +45,10 @@ BOUNDARY: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Gt: ast.GtE,
     ast.GtE: ast.Gt,
 }
-SYMMETRIC = {"max", "min", "maximum", "minimum", "logical_and", "logical_or", "isclose", "allclose"}
+SYMMETRIC = {
+    *("max", "min", "maximum", "minimum", "logical_and", "logical_or"),
+    *("equal", "isclose", "allclose"),
+}
 """Functions whose first two arguments may be swapped."""
 _UNSAID = {"__all__", "__slots__"}
 

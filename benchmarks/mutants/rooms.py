@@ -30,7 +30,6 @@ ROOMS = {
         ),
         _room(
             "market",
-            "tests/parity/test_compiled_step.py",
             "tests/parity/test_native_batch.py",
             "tests/parity/test_native_lanes.py",
             "tests/parity/test_native_step.py",
