@@ -15,7 +15,8 @@ from tradingbot.agents import rule_policy
 from tradingbot.envs.world import cut_world
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.analyses.performance import PerformanceSettings, measure_performance
+from tradingbot.evaluation.analyses.performance import measure_performance
+from tradingbot.evaluation.analyses.settings import PerformanceSettings
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.gates_file import load_gates
 from tradingbot.evaluation.gates.measurements import MEASUREMENTS

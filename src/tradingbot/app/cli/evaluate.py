@@ -80,13 +80,14 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
         raise ConfigError(
             "--out must name a folder", was="a file", where=str(out), remedy="Name another"
         )
-    _refuse_early(invocation, reference, preset, gates, tuple(named or ()))
-    # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.evaluation.pipeline.analysis_names import REQUIRED
     from tradingbot.evaluation.pipeline.config import load_evaluate_config
+
+    _refuse_early(invocation, reference, gates, tuple(named or ()))
+    config = load_evaluate_config(preset, options | ({"analyses": named} if named else {}))
+    # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.evaluation.pipeline.session import EvaluationRequest, evaluate_run, with_stored
 
-    config = load_evaluate_config(preset, options | ({"analyses": named} if named else {}))
     if named:
         config = with_stored(reference, invocation.workspace, config)
         analyses = ",".join(config.analyses)
@@ -110,18 +111,13 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
         invocation.print_hint(f"Gates, one by one: tradingbot gates {found.dossier.header.run}")
 
 
-def _refuse_early(
-    invocation: Invocation, run: str, preset: str, gates: str, analyses: tuple[str, ...]
-) -> None:
-    """Refuse a run, analysis, preset or file of gates that is not there or cannot be read."""
+def _refuse_early(invocation: Invocation, run: str, gates: str, analyses: tuple[str, ...]) -> None:
+    """Refuse a run, analysis or file of gates that is not there or cannot be read."""
     look_up_run(invocation, run)
-    from tradingbot.configuration.files import preset_folder, read_merged
     from tradingbot.evaluation.gates.gates_file import load_gates
     from tradingbot.evaluation.pipeline.analysis_names import require_analyses
 
     require_analyses(analyses, where="--analyses")
-
-    read_merged(preset, preset_folder("evaluation"))
     load_gates(gates)
 
 

@@ -6,13 +6,10 @@ Figures are of the validation part: settings are chosen by them, and the test pa
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from tradingbot.configuration.option_values import read_values
-from tradingbot.domain.checks import CheckedFields, bounded
-from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs, CannotMeasureError
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.retraining.spec import (
@@ -22,6 +19,7 @@ from tradingbot.evaluation.analyses.retraining.spec import (
     retraining_config,
 )
 from tradingbot.evaluation.analyses.seeds import other_seeds
+from tradingbot.evaluation.analyses.settings import AUTOMATIC, AblationSettings
 from tradingbot.evaluation.dossier.analysis import Ablation, AblationRow
 from tradingbot.evaluation.statistics.aggregates import aggregate_interval
 from tradingbot.networks.encoders.catalogue import encoder_preset
@@ -29,35 +27,7 @@ from tradingbot.networks.head_config import HeadConfig
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.setup import env_config
 
-AUTOMATIC = "automatic"
 _PART = "validation"
-
-
-@dataclass(frozen=True)
-class AblationSettings(CheckedFields):
-    """Which settings, how often and how long."""
-
-    variants: tuple[str, ...] = (AUTOMATIC,)
-    """KEY=VALUE of the training configuration each; `automatic` stands for what fits the run."""
-    most_automatic: int = bounded(3, ">= 0")
-    """Of the automatic ones, so many are tried."""
-    seeds: int = bounded(3, "[2, 1000]")
-    """Trainings of each variant and of the base."""
-    steps_share_frac: float = bounded(1.0, "(0, 1]")
-    """Budget of each training ÷ that of the run."""
-
-    def __post_init__(self) -> None:
-        """Refuse variants that cannot be read, and intervals of one seed."""
-        super().__post_init__()
-        for variant in self.variants:
-            key, sign, value = variant.partition("=")
-            if variant != AUTOMATIC and not (key and sign and value):
-                raise ConfigError(
-                    "variants must be KEY=VALUE of the training configuration, or automatic",
-                    was=repr(variant),
-                    where="ablation.variants",
-                    remedy="Write e.g. learner.ppo.actor.pooling=independent",
-                )
 
 
 def automatic_variants(config: TrainConfig) -> tuple[str, ...]:

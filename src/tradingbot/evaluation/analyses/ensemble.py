@@ -7,24 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.evaluation.analyses.settings import EnsembleSettings
 from tradingbot.evaluation.dossier.analysis import Ensemble
 from tradingbot.evaluation.statistics.sharpe import sharpe_ratio
-
-
-@dataclass(frozen=True)
-class EnsembleSettings(CheckedFields):
-    """Whom it is about."""
-
-    min_exposure_frac: float = bounded(1e-6, "(0, 1)")
-    """Mean |position| ÷ equity from which on an agent counts as one that trades."""
 
 
 def measure_ensemble(subject: EvaluatedRun, settings: EnsembleSettings) -> Ensemble:

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.data.splits import IndexRange
-from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import StorageError
 from tradingbot.envs.world import World
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.counterfactual_data import CounterfactualData
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.performance import Performance
+from tradingbot.evaluation.analyses.settings import LeakCheckSettings
 from tradingbot.evaluation.backtest import PolicyUnderTest
 from tradingbot.evaluation.backtest.look_ahead import with_other_future
 from tradingbot.evaluation.dossier.evidence import LeakCheck
@@ -138,19 +138,6 @@ _FEWEST_ROUNDS = 7
 """However many symbols: one for each hourly bar of a day."""
 _SYMBOL_ROUNDS = 480
 """Rounds times symbols above which rounds become fewer: 143 symbols take seconds each time."""
-
-
-@dataclass(frozen=True)
-class LeakCheckSettings(CheckedFields):
-    """How hard it is looked for."""
-
-    cuts: int = bounded(4, ">= 1")
-    """Bars of the test part after which everything is replaced and the policy is replayed."""
-    feature_rounds: int = bounded(12, ">= 1")
-    """Times that features are computed anew besides, with another cut for each symbol. Every phase
-    of a period of so many bars or fewer is looked at; many symbols get fewer rounds, but 7."""
-    most_delay_bars: int = bounded(3, "[0, 10]")
-    """Longest delay of decisions, bars; shorter ones are tried too."""
 
 
 def measure_leak_check(inputs: AnalysisInputs, settings: LeakCheckSettings) -> LeakCheck:

@@ -10,13 +10,13 @@ import numpy as np
 
 from tradingbot.agents.baselines.probability_threshold import THRESHOLDS, UP, relative_thresholds
 from tradingbot.data.splits import IndexRange
-from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.domain.extension import extensions
 from tradingbot.envs.population.layout import action_spec
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, Part
 from tradingbot.evaluation.analyses.probability_thresholds import threshold_policies
+from tradingbot.evaluation.analyses.settings import PerformanceSettings
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest
 from tradingbot.evaluation.backtest.baselines import baseline, is_silent, random_like
 from tradingbot.evaluation.performance.measure import (
@@ -53,19 +53,6 @@ _FEWEST_STEPS: tuple[tuple[Part, int], ...] = (
     ("test", superior.MIN_BARS),
 )
 """Bars that intervals of every part need, and tests against baselines."""
-
-
-@dataclass(frozen=True)
-class PerformanceSettings(CheckedFields):
-    """How sure the share of the oracle is to be, and what random baselines draw.
-
-    Intervals of policies cannot be set: one policy has one interval.
-    """
-
-    draws: int = bounded(2000, ">= 100")
-    """Resampled histories of the share of the oracle."""
-    seed: int = bounded(0, ">= 0")
-    """Root of what random baselines draw."""
 
 
 @dataclass(frozen=True)

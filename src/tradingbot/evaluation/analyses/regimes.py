@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +15,10 @@ from numpy.typing import NDArray
 
 from tradingbot.agents.baselines.price_rules import FloatArray, carry_forward
 from tradingbot.data.splits import IndexRange
-from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import DataError
 from tradingbot.envs.world import World, symbol_index
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.evaluation.analyses.settings import RegimeSettings
 from tradingbot.evaluation.dossier.robustness import RegimeRow, Regimes
 from tradingbot.evaluation.metrics.returns import annual_sharpe, max_drawdown
 from tradingbot.evaluation.statistics.hac import mean_error
@@ -33,23 +32,6 @@ UNKNOWN = -1
 """Label of a bar at which too little of the past is there."""
 _Z = 1.959963984540054  # 97.5 % point of the normal distribution
 _BASIS_POINTS = 1e4
-
-
-@dataclass(frozen=True)
-class RegimeSettings(CheckedFields):
-    """How a regime is told."""
-
-    trend_bars: int = bounded(35, ">= 2")
-    """Bars of the trailing return; one week of hourly bars. A test part of a few months then holds
-    several regimes; longer trends would need a longer one."""
-    volatility_bars: int = bounded(14, ">= 2")
-    """Bars of the trailing deviation; two days of hourly bars."""
-    sideways_frac: float = bounded(1 / 3, "(0, 1)")
-    """Share of training bars whose trailing return, up or down, is too small for a trend."""
-    calm_frac: float = bounded(0.8, "(0, 1)")
-    """Share of training bars whose volatility is not called high."""
-    min_bars: int = bounded(20, ">= 2")
-    """A regime with fewer bars is not judged."""
 
 
 class RegimeThresholds(NamedTuple):

@@ -2,42 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from tradingbot.domain.checks import CheckedFields, bounded
-from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.performance import Performance
 from tradingbot.evaluation.analyses.retraining.spec import RetrainingResult, RetrainingSpec
+from tradingbot.evaluation.analyses.settings import SeedsSettings
 from tradingbot.evaluation.dossier.analysis import SeedRow, Seeds
 from tradingbot.evaluation.metrics.returns import total_return
 from tradingbot.evaluation.performance.measure import annual_sharpe_or_zero
 from tradingbot.evaluation.performance.record import HOLD
 from tradingbot.evaluation.statistics.aggregates import aggregate_interval, improvement_interval
-
-
-@dataclass(frozen=True)
-class SeedsSettings(CheckedFields):
-    """How many trainings, and how long."""
-
-    count: int = 5
-    """Trainings with other seeds than the run's."""
-    steps_share_frac: float = bounded(1.0, "(0, 1]")
-    """Budget of each training ÷ that of the run."""
-
-    def __post_init__(self) -> None:
-        """Refuse what tells nothing about seeds."""
-        super().__post_init__()
-        if not 2 <= self.count <= 1000:
-            raise ConfigError(
-                "count must lie in [2, 1000]",
-                was=self.count,
-                where="SeedsSettings.count",
-                remedy="Give 2 or more to tell luck of the seed, e.g. --set seeds.count=5",
-            )
 
 
 def other_seeds(subject: EvaluatedRun, count: int) -> tuple[int, ...]:

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from tradingbot.agents.policy import Policy
 from tradingbot.data.splits import IndexRange
-from tradingbot.domain.checks import CheckedFields, bounded, require
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.world import World
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.evaluation.analyses.settings import SensitivitySettings
 from tradingbot.evaluation.analyses.side_by_side import copies_by_depth, on_copies
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest_all
 from tradingbot.evaluation.dossier.robustness import Sensitivity, SensitivityRow
@@ -27,41 +27,6 @@ from tradingbot.evaluation.metrics.returns import annual_sharpe, max_drawdown
 from tradingbot.evaluation.statistics.policy_intervals import net_bps_interval
 from tradingbot.market.bars import VOLATILITY_BARS
 from tradingbot.market.costs import CostProfile
-
-
-@dataclass(frozen=True)
-class SensitivitySettings(CheckedFields):
-    """Conditions, one axis at a time; each tuple rises."""
-
-    cost_bps: tuple[float, ...] = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0)
-    """One-way costs of everything together, in place of the run's profile."""
-    delay_bars: tuple[int, ...] = (0, 1, 2, 3)
-    """Bars that decisions wait beyond the next open."""
-    slippage_bps: tuple[float, ...] = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0)
-    """Slippage, with the other rates of the run's profile."""
-    limit_shares: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)
-    """Largest position, of the run's own limit."""
-    capital_ccy: tuple[float, ...] = (1e4, 1e5, 1e6, 1e7, 1e8, 1e9)
-    """Capital of all sleeves together, with market impact."""
-    impact_coef: float = bounded(1.0, "(0, 10)")
-    """Impact = this · volatility per bar · √(filled ÷ volume of the bar), unless the run's profile
-    has one of its own."""
-
-    def __post_init__(self) -> None:
-        """Refuse axes that are empty or do not rise."""
-        super().__post_init__()
-        for name in ("cost_bps", "delay_bars", "slippage_bps", "limit_shares", "capital_ccy"):
-            values = getattr(self, name)
-            rises = bool(values) and list(values) == sorted(set(values))
-            require(rises, f"{name} must have values that rise", self)
-            require(values[0] >= 0, f"{name} must be 0 or more", self)
-        require(self.delay_bars[0] == 0, "delay_bars must begin with 0", self)
-        require(self.cost_bps[-1] <= 1_000.0, "cost_bps must be 1,000 or less", self)
-        require(self.slippage_bps[-1] <= 1_000.0, "slippage_bps must be 1,000 or less", self)
-        lowest, highest = self.limit_shares[0], self.limit_shares[-1]
-        require(lowest > 0.0 and highest <= 1.0, "limit_shares must lie in (0, 1]", self)
-        require(self.capital_ccy[0] > 0.0, "capital_ccy must be above 0", self)
-
 
 FloatArray = NDArray[np.float64]
 Axis = Literal["cost", "slippage", "position limit", "delay", "capital"]

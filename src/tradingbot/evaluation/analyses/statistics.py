@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.data.folds import combinatorial_purged
-from tradingbot.domain.checks import CheckedFields, bounded, require
 from tradingbot.domain.errors import ConfigError, DataError, MissingExtraError
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.performance import Performance
 from tradingbot.evaluation.analyses.retraining.spec import RetrainingResult
+from tradingbot.evaluation.analyses.settings import StatisticsSettings
 from tradingbot.evaluation.dossier.evidence import Statistics
 from tradingbot.evaluation.performance.record import AGENTS
 from tradingbot.evaluation.statistics import deflation
@@ -30,25 +29,6 @@ from tradingbot.evaluation.statistics.sharpe import (
 from tradingbot.evaluation.statistics.superior import superior_ability
 
 FloatArray = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class StatisticsSettings(CheckedFields):
-    """How fine the statistics are."""
-
-    draws: int = bounded(2000, ">= 100")
-    """Resampled histories of the test of superior ability."""
-    overfitting_blocks: int = 16
-    """S of the combinatorial test of overfitting, even."""
-    path_blocks: int = bounded(10, ">= 3")
-    """Blocks of the combinatorial purged paths, two of them tested at a time."""
-
-    def __post_init__(self) -> None:
-        """Refuse what has no meaning."""
-        super().__post_init__()
-        blocks = self.overfitting_blocks
-        holds = blocks % 2 == 0 and 2 <= blocks <= 16
-        require(holds, "overfitting_blocks must be even, from 2 to 16", self)
 
 
 def measure_statistics(inputs: AnalysisInputs, settings: StatisticsSettings) -> Statistics:

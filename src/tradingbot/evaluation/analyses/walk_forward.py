@@ -17,7 +17,6 @@ from datetime import date
 import numpy as np
 
 from tradingbot.data.calendar import closing_day
-from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
@@ -27,29 +26,12 @@ from tradingbot.evaluation.analyses.retraining.spec import (
     TradedPeriod,
 )
 from tradingbot.evaluation.analyses.retraining.training import require_periods
+from tradingbot.evaluation.analyses.settings import WalkForwardSettings
 from tradingbot.evaluation.backtest import bars_between
 from tradingbot.evaluation.dossier.robustness import WalkForward, Window
 from tradingbot.evaluation.metrics.returns import max_drawdown, total_return
 from tradingbot.evaluation.performance.measure import annual_sharpe_or_zero
 from tradingbot.evaluation.statistics.interval import Interval, wilson_interval
-
-
-@dataclass(frozen=True)
-class WalkForwardSettings(CheckedFields):
-    """How windows lie, and what each training may cost."""
-
-    window_days: int = bounded(60, ">= 2")
-    """Trading days of a window."""
-    step_days: int = bounded(20, ">= 1")
-    """Trading days from the beginning of one window to that of the next."""
-    retrain_every: int = bounded(3, ">= 1")
-    """Windows per training."""
-    first_share_frac: float = bounded(0.5, "(0, 1)")
-    """Share of all days that lies before the first window."""
-    validation_share_frac: float = bounded(0.3, "(0, 1)")
-    """Share of the days before a training's windows that its validation takes, at their end."""
-    steps_share_frac: float = bounded(1.0, "(0, 1]")
-    """Budget of each training ÷ that of the run."""
 
 
 @dataclass(frozen=True)

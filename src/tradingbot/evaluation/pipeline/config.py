@@ -14,18 +14,20 @@ from pathlib import Path
 from tradingbot.configuration.decoding import decode, document_of_options
 from tradingbot.configuration.files import merge, preset_folder, read_merged, rename_old_keys
 from tradingbot.domain.plain_values import as_plain_values
-from tradingbot.evaluation.analyses.ablation import AblationSettings
-from tradingbot.evaluation.analyses.ensemble import EnsembleSettings
-from tradingbot.evaluation.analyses.leak_check import LeakCheckSettings
-from tradingbot.evaluation.analyses.performance import PerformanceSettings
-from tradingbot.evaluation.analyses.placebos.analysis import PlaceboSettings
-from tradingbot.evaluation.analyses.policy_analysis.measure import PolicyAnalysisSettings
-from tradingbot.evaluation.analyses.regimes import RegimeSettings
-from tradingbot.evaluation.analyses.seeds import SeedsSettings
-from tradingbot.evaluation.analyses.sensitivity import SensitivitySettings
-from tradingbot.evaluation.analyses.statistics import StatisticsSettings
-from tradingbot.evaluation.analyses.stress.analysis import StressSettings
-from tradingbot.evaluation.analyses.walk_forward import WalkForwardSettings
+from tradingbot.evaluation.analyses.settings import (
+    AblationSettings,
+    EnsembleSettings,
+    LeakCheckSettings,
+    PerformanceSettings,
+    PlaceboSettings,
+    PolicyAnalysisSettings,
+    RegimeSettings,
+    SeedsSettings,
+    SensitivitySettings,
+    StatisticsSettings,
+    StressSettings,
+    WalkForwardSettings,
+)
 from tradingbot.evaluation.pipeline.analysis_names import OPTIONAL, require_analyses
 
 DEFAULT_PRESET = "full"

@@ -11,27 +11,28 @@ import torch
 
 from tradingbot.envs.population import PRIVATE_NAMES
 from tradingbot.evaluation.analyses.counterfactual_data import CounterfactualData
-from tradingbot.evaluation.analyses.ensemble import EnsembleSettings, measure_ensemble
+from tradingbot.evaluation.analyses.ensemble import measure_ensemble
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.analyses.placebos.analysis import (
-    PlaceboSettings,
-    measure_placebos,
-    play_placebos,
-)
+from tradingbot.evaluation.analyses.placebos.analysis import measure_placebos, play_placebos
 from tradingbot.evaluation.analyses.placebos.bars import shuffle_bars
 from tradingbot.evaluation.analyses.policy_analysis import landscape
 from tradingbot.evaluation.analyses.policy_analysis.analysis import measure_policy_analysis
 from tradingbot.evaluation.analyses.policy_analysis.landscape import measure_landscape
-from tradingbot.evaluation.analyses.policy_analysis.measure import PolicyAnalysisSettings
 from tradingbot.evaluation.analyses.policy_analysis.states import States
 from tradingbot.evaluation.analyses.regimes import (
     REGIMES,
-    RegimeSettings,
     index_returns,
     label_regimes,
     measure_regimes,
 )
-from tradingbot.evaluation.analyses.sensitivity import SensitivitySettings, measure_sensitivity
+from tradingbot.evaluation.analyses.sensitivity import measure_sensitivity
+from tradingbot.evaluation.analyses.settings import (
+    EnsembleSettings,
+    PlaceboSettings,
+    PolicyAnalysisSettings,
+    RegimeSettings,
+    SensitivitySettings,
+)
 from tradingbot.runs.policy import load_policy
 
 

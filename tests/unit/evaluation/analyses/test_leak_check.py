@@ -24,7 +24,6 @@ from tradingbot.evaluation.analyses.counterfactual_data import CounterfactualDat
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_evaluated_run
 from tradingbot.evaluation.analyses.leak_check import (
     Compared,
-    LeakCheckSettings,
     beats_oracle,
     compare_features,
     compare_replays,
@@ -32,12 +31,8 @@ from tradingbot.evaluation.analyses.leak_check import (
     staggered_cuts,
     with_other_future,
 )
-from tradingbot.evaluation.analyses.performance import (
-    Performance,
-    PerformanceSettings,
-    Series,
-    measure_performance,
-)
+from tradingbot.evaluation.analyses.performance import Performance, Series, measure_performance
+from tradingbot.evaluation.analyses.settings import LeakCheckSettings, PerformanceSettings
 from tradingbot.evaluation.dossier.evidence import LeakCheck
 from tradingbot.evaluation.gates.measurements import MEASUREMENTS
 from tradingbot.evaluation.performance.record import AGENTS, ORACLE

@@ -9,11 +9,8 @@ import pytest
 
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.analyses.performance import (
-    Performance,
-    PerformanceSettings,
-    measure_performance,
-)
+from tradingbot.evaluation.analyses.performance import Performance, measure_performance
+from tradingbot.evaluation.analyses.settings import PerformanceSettings
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, baseline, sleeve_config
 from tradingbot.evaluation.performance.record import ORACLE
 from tradingbot.training.opponents import LONG_ONLY_ORACLE

@@ -11,9 +11,6 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.seeding import stream
 from tradingbot.evaluation.analyses.placebos.analysis import (
-    FEWEST_DRAWS,
-    LEVEL,
-    PlaceboSettings,
     allowed_frac,
     declares_edge,
     placebo_bars,
@@ -26,6 +23,7 @@ from tradingbot.evaluation.analyses.placebos.bars import (
     reverse_bars,
     shuffle_bars,
 )
+from tradingbot.evaluation.analyses.settings import FEWEST_DRAWS, PLACEBO_LEVEL, PlaceboSettings
 from tradingbot.evaluation.analyses.stress.scenarios import BarArrays
 
 PART = IndexRange(40, 180)
@@ -162,5 +160,5 @@ def test_draws_that_cannot_tell_the_rate_are_refused_with_a_remedy(draws: int) -
 
     assert caught.value.was == draws
     assert "placebos.draws" in (caught.value.remedy or "")
-    assert pytest.approx(1.0) == FEWEST_DRAWS * LEVEL
+    assert pytest.approx(1.0) == FEWEST_DRAWS * PLACEBO_LEVEL
     assert PlaceboSettings(draws=20).draws == 20

@@ -17,7 +17,6 @@ from tradingbot.evaluation.analyses.policy_analysis.attention import (
     leaning,
 )
 from tradingbot.evaluation.analyses.policy_analysis.measure import (
-    PolicyAnalysisSettings,
     action_histogram,
     evenly_spaced,
     head_deviations,
@@ -29,6 +28,7 @@ from tradingbot.evaluation.analyses.policy_analysis.measure import (
     value_landscape,
 )
 from tradingbot.evaluation.analyses.policy_analysis.states import ask_by_agent
+from tradingbot.evaluation.analyses.settings import PolicyAnalysisSettings
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.critic import TwinCritic
 from tradingbot.learning.sac.critic import open_critic as open_sac_critic

@@ -14,12 +14,12 @@ from tradingbot.domain.seeding import stream
 from tradingbot.evaluation.analyses.regimes import (
     REGIMES,
     UNKNOWN,
-    RegimeSettings,
     index_returns,
     judge_regimes,
     label_regimes,
     mean_within,
 )
+from tradingbot.evaluation.analyses.settings import RegimeSettings
 
 TRAIN = IndexRange(0, 600)
 SETTINGS = RegimeSettings(trend_bars=30, volatility_bars=20, min_bars=10)

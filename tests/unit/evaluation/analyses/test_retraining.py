@@ -22,7 +22,8 @@ from tradingbot.evaluation.analyses.retraining.spec import (
     retraining_config,
 )
 from tradingbot.evaluation.analyses.retraining.training import prepare_retraining, retrain
-from tradingbot.evaluation.analyses.walk_forward import WalkForwardSettings, walk_forward_specs
+from tradingbot.evaluation.analyses.settings import WalkForwardSettings
+from tradingbot.evaluation.analyses.walk_forward import walk_forward_specs
 from tradingbot.learning.trainer import Trainer
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import override_config

@@ -12,12 +12,8 @@ from tradingbot.agents.policy import PolicyInputs
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs import World, synthetic_world
-from tradingbot.evaluation.analyses.sensitivity import (
-    SensitivitySettings,
-    Setting,
-    one_way_bps,
-    sweep,
-)
+from tradingbot.evaluation.analyses.sensitivity import Setting, one_way_bps, sweep
+from tradingbot.evaluation.analyses.settings import SensitivitySettings
 from tradingbot.evaluation.analyses.side_by_side import copies_by_depth, on_copies
 from tradingbot.evaluation.backtest import PolicyUnderTest, sleeve_config
 from tradingbot.evaluation.dossier.robustness import Sensitivity

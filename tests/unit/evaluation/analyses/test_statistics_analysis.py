@@ -21,10 +21,8 @@ from tradingbot.evaluation.analyses.retraining.spec import (
     RetrainingSpec,
     TradedPeriod,
 )
-from tradingbot.evaluation.analyses.statistics import (
-    StatisticsSettings,
-    measure_statistics,
-)
+from tradingbot.evaluation.analyses.settings import StatisticsSettings
+from tradingbot.evaluation.analyses.statistics import measure_statistics
 from tradingbot.evaluation.dossier.evidence import Statistics
 from tradingbot.evaluation.performance.record import AGENTS, HOLD, ORACLE, PolicyKind
 from tradingbot.evaluation.statistics.deflation import (

@@ -9,12 +9,8 @@ import pytest
 
 from tradingbot.data.splits import IndexRange, Split
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.analyses.stress.analysis import (
-    HISTORY,
-    StressSettings,
-    _held_share,
-    measure_stress,
-)
+from tradingbot.evaluation.analyses.settings import StressSettings
+from tradingbot.evaluation.analyses.stress.analysis import HISTORY, _held_share, measure_stress
 from tradingbot.evaluation.dossier.robustness import Stress
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tradingbot.domain.errors import ConfigError, DataError
+from tradingbot.evaluation.analyses.settings import WalkForwardSettings
 from tradingbot.evaluation.analyses.walk_forward import (
-    WalkForwardSettings,
     plan_windows,
     positive_share,
     separate_windows,

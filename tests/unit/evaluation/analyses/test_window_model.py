@@ -16,7 +16,8 @@ from tradingbot.evaluation.analyses.retraining.spec import (
     retraining_config,
 )
 from tradingbot.evaluation.analyses.retraining.training import prepare_retraining, retrain
-from tradingbot.evaluation.analyses.walk_forward import WalkForwardSettings, walk_forward_specs
+from tradingbot.evaluation.analyses.settings import WalkForwardSettings
+from tradingbot.evaluation.analyses.walk_forward import walk_forward_specs
 from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig
 from tradingbot.supervised.model_manifest import list_models
 from tradingbot.training.config_files import override_config

@@ -9,11 +9,8 @@ import pytest
 from fixtures.tiny_training import tiny_config
 from tradingbot.configuration.files import preset_folder
 from tradingbot.domain.errors import ConfigError
-from tradingbot.evaluation.analyses.ablation import (
-    AblationSettings,
-    automatic_variants,
-    chosen_variants,
-)
+from tradingbot.evaluation.analyses.ablation import automatic_variants, chosen_variants
+from tradingbot.evaluation.analyses.settings import AblationSettings
 from tradingbot.evaluation.pipeline.analysis_names import OPTIONAL
 from tradingbot.evaluation.pipeline.config import EvaluateConfig, load_evaluate_config
 from tradingbot.evaluation.pipeline.store import counted_sharpes

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.data.splits import IndexRange
-from tradingbot.domain.checks import CheckedFields, bounded
-from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.world import World, cut_world, select_symbols
 from tradingbot.evaluation.analyses.counterfactual_data import CounterfactualData
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
@@ -31,6 +29,7 @@ from tradingbot.evaluation.analyses.placebos.bars import (
 )
 from tradingbot.evaluation.analyses.placebos.random_policies import random_policy_returns
 from tradingbot.evaluation.analyses.sensitivity import FloatArray, one_way_bps
+from tradingbot.evaluation.analyses.settings import PLACEBO_LEVEL, PlaceboSettings
 from tradingbot.evaluation.analyses.side_by_side import side_by_side
 from tradingbot.evaluation.dossier.evidence import PlaceboRow, Placebos
 from tradingbot.evaluation.metrics.returns import simple_returns
@@ -40,41 +39,11 @@ from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.evaluation.statistics.sharpe import measure_sharpe, probabilistic_sharpe
 from tradingbot.networks.encoders.catalogue import encoder_preset
 
-LEVEL = 0.05
-"""Rate at which noise may pass the pipeline's test."""
-FEWEST_DRAWS = 20
-"""Of each kind: among fewer, not one edge is expected at that rate."""
 _BASIS_POINTS = 1e4
 _EXPOSURES = (0.01, 0.99)
 _LEAST_TURNOVER = 1e-4
 _INSTEAD = (0.5, 0.05)
 """Exposure and turnover of coins where agents stay out: the pipeline is tested all the same."""
-
-
-@dataclass(frozen=True)
-class PlaceboSettings(CheckedFields):
-    """How many placebos of each kind."""
-
-    draws: int = 20
-    """Shuffled histories, and histories with random signs; 20 or more."""
-    block_bars: int = bounded(7, ">= 1")
-    """Bars that stay together; a day of hourly bars, so that the time of day is kept."""
-    n_policies: int = bounded(1_000, ">= 1")
-    """Random policies."""
-    seed: int = bounded(0, ">= 0")
-    """Root of the streams that draw."""
-
-    def __post_init__(self) -> None:
-        """Refuse what says nothing."""
-        super().__post_init__()
-        if self.draws < FEWEST_DRAWS:
-            raise ConfigError(
-                f"draws must be {FEWEST_DRAWS} or more: fewer cannot tell a rate of {LEVEL:.0%}",
-                was=self.draws,
-                where="PlaceboSettings.draws",
-                remedy=f"Set placebos.draws to {FEWEST_DRAWS} or more, or leave placebos out of "
-                "analyses",
-            )
 
 
 def declares_edge(net_returns: FloatArray) -> bool:
@@ -84,13 +53,13 @@ def declares_edge(net_returns: FloatArray) -> bool:
     ratio must reach 95 %: whichever is stricter decides. Returns that never move are no edge.
     """
     error = mean_error(net_returns)
-    if not error > 0.0 or net_returns.mean() <= NORMAL.inv_cdf(1.0 - LEVEL) * error:
+    if not error > 0.0 or net_returns.mean() <= NORMAL.inv_cdf(1.0 - PLACEBO_LEVEL) * error:
         return False
     found = measure_sharpe(net_returns)
     sure = probabilistic_sharpe(
         found.sharpe, n_bars=found.n_bars, skew=found.skew, kurtosis=found.kurtosis
     )
-    return sure >= 1.0 - LEVEL
+    return sure >= 1.0 - PLACEBO_LEVEL
 
 
 def allowed_frac(draws: int) -> float:
@@ -99,12 +68,12 @@ def allowed_frac(draws: int) -> float:
     The smallest k ÷ draws with P[more than k edges] below 5 %, each draw having 5 %: of 20 draws 3,
     of 1,000 draws 62. One draw proves nothing: both answers are allowed.
     """
-    at_most, term = 0.0, (1.0 - LEVEL) ** draws
+    at_most, term = 0.0, (1.0 - PLACEBO_LEVEL) ** draws
     for count in range(draws + 1):
         at_most += term
-        if 1.0 - at_most < LEVEL - 1e-12:
+        if 1.0 - at_most < PLACEBO_LEVEL - 1e-12:
             return count / draws
-        term *= (draws - count) / (count + 1) * LEVEL / (1.0 - LEVEL)
+        term *= (draws - count) / (count + 1) * PLACEBO_LEVEL / (1.0 - PLACEBO_LEVEL)
     return 1.0
 
 

@@ -19,6 +19,7 @@ from tradingbot.evaluation.analyses.policy_analysis.states import (
     collect_states,
     market_names,
 )
+from tradingbot.evaluation.analyses.settings import PolicyAnalysisSettings
 from tradingbot.evaluation.backtest import PolicyUnderTest
 from tradingbot.evaluation.dossier.analysis import PolicyAnalysis
 from tradingbot.learning.learner_state import tensors_below
@@ -27,7 +28,7 @@ from tradingbot.runs.policy import StoredPolicy, load_policy
 
 
 def measure_policy_analysis(
-    subject: EvaluatedRun, settings: measure.PolicyAnalysisSettings
+    subject: EvaluatedRun, settings: PolicyAnalysisSettings
 ) -> PolicyAnalysis:
     """Analyse the policy; agents that stay out are left out of maps, landscape and attention map.
 
@@ -71,7 +72,7 @@ def _attention(
     loaded: StoredPolicy,
     actor: StackedHead,
     states: States,
-    settings: measure.PolicyAnalysisSettings,
+    settings: PolicyAnalysisSettings,
 ) -> dict[str, Any] | str:
     """Return the fields of the record that tell of attention, or why there are none."""
     encoder, bars = attention.attention_of(loaded), subject.bars("test")

@@ -12,6 +12,7 @@ from tradingbot.envs.population.layout import market_table
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.policy_analysis import measure
 from tradingbot.evaluation.analyses.policy_analysis.states import OWN, States, ask_by_agent
+from tradingbot.evaluation.analyses.settings import PolicyAnalysisSettings
 from tradingbot.evaluation.dossier.analysis import StatePlane
 from tradingbot.learning.learner_state import tensors_below
 from tradingbot.networks.embedding import embed_table
@@ -28,7 +29,7 @@ def measure_landscape(
     loaded: StoredPolicy,
     states: States,
     signals: tuple[str, ...],
-    settings: measure.PolicyAnalysisSettings,
+    settings: PolicyAnalysisSettings,
 ) -> StatePlane | str:
     """Ask the critic what states are worth, or say why it cannot be asked.
 

@@ -6,46 +6,20 @@ Pure functions of arrays; states, actions and weights of a run are collected bes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import DataError
+from tradingbot.evaluation.analyses.settings import PolicyAnalysisSettings
 from tradingbot.evaluation.dossier.analysis import StateActionMap, StatePlane
 from tradingbot.learning.task import ActionSpec
 from tradingbot.networks.heads import StackedHead
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class PolicyAnalysisSettings(CheckedFields):
-    """How finely a policy is looked at."""
-
-    n_bins: int = bounded(7, ">= 2")
-    """Bins of equal width of the histogram of numbers; codes have one each."""
-    map_bins: int = bounded(10, ">= 2")
-    """Quantile bins of an input in a state–action map."""
-    n_maps: int = bounded(6, ">= 1")
-    """Inputs that are shown: those the action follows most."""
-    n_planes: int = bounded(2, ">= 0")
-    """Maps over two inputs: the first that the action follows with each of the next; features of
-    the market go before numbers of the account."""
-    plane_bins: int = bounded(6, ">= 2")
-    """Quantile bins of each of the two inputs."""
-    landscape_bins: int = bounded(9, ">= 2")
-    """Quantiles of the signal, and positions, of the value landscape."""
-    max_states: int = bounded(50_000, ">= 100")
-    """States that maps and landscape are made of at most, evenly taken from all."""
-    attention_bars: int = bounded(256, ">= 1")
-    """Last bars of the part whose attention is averaged."""
-    attention_states: int = bounded(500, ">= 1")
-    """States that attention by lag and feature is averaged over at most, evenly taken from all."""
 
 
 def action_histogram(

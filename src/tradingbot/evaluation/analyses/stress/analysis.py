@@ -13,43 +13,15 @@ from numpy.typing import NDArray
 
 from tradingbot.data.calendar import closing_day
 from tradingbot.data.splits import IndexRange
-from tradingbot.domain.checks import CheckedFields, bounded, require
 from tradingbot.envs.world import World
 from tradingbot.evaluation.analyses.counterfactual_data import CounterfactualData
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.evaluation.analyses.settings import StressSettings
 from tradingbot.evaluation.analyses.stress import scenarios
 from tradingbot.evaluation.backtest import Backtest
 from tradingbot.evaluation.dossier.robustness import Stress, StressRow
 from tradingbot.evaluation.metrics.returns import max_drawdown
 from tradingbot.market.costs import CostProfile
-
-
-@dataclass(frozen=True)
-class StressSettings(CheckedFields):
-    """Sizes of the disasters, and how long is looked at."""
-
-    crash_frac: float = bounded(0.20, "(0, 1)")
-    """What every symbol loses in the crash."""
-    crash_bars: int = bounded(5, ">= 1")
-    """Bars within which it is lost."""
-    gap_frac: float = bounded(0.08, "(0, 1)")
-    """Size of the overnight gaps, one down and one up."""
-    cost_factor: float = bounded(10.0, "[1, inf)")
-    """What spread and slippage are multiplied by where liquidity is lost."""
-    volume_divisor: float = bounded(20.0, "[1, inf)")
-    """What volume is divided by there."""
-    volatility_factor: float = bounded(3.0, "[1, inf)")
-    """What moves are multiplied by in the wild market."""
-    before_bars: int = bounded(35, ">= 1")
-    """Bars that are traded before a crash or gap, at most."""
-    after_bars: int = 140
-    """Bars that are traded from there on, at most."""
-
-    def __post_init__(self) -> None:
-        """Refuse disasters that are none."""
-        super().__post_init__()
-        require(self.after_bars > self.crash_bars, "after_bars must go beyond the crash", self)
-
 
 COVERED_FRAC = 0.8
 """Share of the weekdays of a window on which most symbols must be usable; holidays have none."""
