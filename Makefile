@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 # Workers fill the cores: threads inside them would wait for each other. Tests take few steps in many programs: those are
 # compiled soon rather than fast, but where a test says otherwise. Files as they are listed: the long ones come first.
-PYTEST := TRADINGBOT_OPTIMISATION=1 OMP_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
+PYTEST := TRADINGBOT_OPTIMISATION=0 OMP_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: help install install-demo install-bench install-dev demo test test-slow bench lint type format coverage mutation audit clean
 

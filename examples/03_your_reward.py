@@ -13,6 +13,7 @@ bars = tb.generate_bars("planted", symbols=["SPY"], start="2025-04-01", kappa=0.
 for weight in (0.0, 1.0):
     settings = {"task.reward_weights": {"large_position": weight}, "validation.shrink": False}
     settings["learner.direct.objective"] = "reward"  # else it learns log growth alone
+    settings["budget.steps_per_agent"] = 320  # five updates: to see it run
     run = tb.train(bars, preset="quick", seed=1, settings=settings)
     result = tb.backtest(tb.load_policy(run), bars, start=run.part("test").first_day)
     invested = abs(result.played.position_frac).mean()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +13,9 @@ from fixtures.call_trap import CALLED, called_by_processes, set_trap, trap_proce
 
 pytest_plugins = ["fixtures.own_parts"]
 set_trap()
+# Processes that tests start, and the next session, need not compile the sources again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 @pytest.fixture(scope="session", autouse=True)

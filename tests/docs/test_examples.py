@@ -184,6 +184,7 @@ def test_page_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TRADINGBOT_WORKSPACE", str(tmp_path / "workspace"))
     monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)  # workers would import everything again
 
     run_page(page.read_text(encoding="utf-8"), tmp_path)
 
