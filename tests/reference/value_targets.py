@@ -40,7 +40,7 @@ def lambda_targets_by_loop(
     discount: float | Tensor,
     decay: float,
 ) -> Tensor:
-    """Do what `lambda_targets` does, step by step from the end."""
+    """Mix n-step targets geometrically, step by step from the end (Sutton & Barto 2018, 12.1)."""
     target_t = torch.zeros_like(reward_t)
     target_tp1 = value_tp1[-1]
     for t in reversed(range(len(reward_t))):
@@ -49,31 +49,6 @@ def lambda_targets_by_loop(
         mixed = (1.0 - decay) * value_tp1[t] + decay * seen
         target_t[t] = reward_t[t] + _at(discount, t) * torch.where(terminated_t[t], 0.0, mixed)
         target_tp1 = target_t[t]
-    return target_t
-
-
-def n_step_targets_by_loop(
-    reward_t: Tensor,
-    value_tp1: Tensor,
-    terminated_t: Tensor,
-    truncated_t: Tensor,
-    *,
-    discount: float | Tensor,
-    n_steps: int,
-) -> Tensor:
-    """Do what `n_step_targets` does for tensors (S,), one number at a time."""
-    target_t = torch.zeros_like(reward_t)
-    last = len(reward_t) - 1
-    for t in range(len(reward_t)):
-        weight: float | Tensor = 1.0
-        for i in range(n_steps):
-            target_t[t] += weight * reward_t[t + i]
-            weight = weight * _at(discount, t + i)
-            ended = bool(terminated_t[t + i] | truncated_t[t + i])
-            if ended or t + i == last or i == n_steps - 1:
-                if not terminated_t[t + i]:
-                    target_t[t] += weight * value_tp1[t + i]
-                break
     return target_t
 
 

@@ -78,13 +78,8 @@ class Trainer(Resumable):
 
     @property
     def has_best(self) -> bool:
-        """Whether any evaluation was healthy; without one `best_weights` are those of the start."""
+        """Whether any evaluation was healthy; the best weights are those of the start if not."""
         return self._best_score > -math.inf
-
-    @property
-    def best_weights(self) -> Mapping[str, Tensor]:
-        """The networks' tensors at the best evaluation so far, named `network.tensor`."""
-        return self._best
 
     def use_best(self) -> None:
         """Put the best weights into the learner's networks, for a report; training is over."""

@@ -1,4 +1,4 @@
-"""Value targets and advantages, over whole tensors; tests hold them to readable loops.
+"""Advantages over whole tensors; tests hold them to a readable loop.
 
 Index t runs over the steps 0..S-1 of a rollout. `value_tp1[t]` is the value of the observation that
 followed step t *before* any reset. An end by termination has no future: its value counts as 0. An
@@ -60,59 +60,6 @@ def generalized_advantage(
         weight_t = torch.cat([weight_t[:-reach] * weight_t[reach:], weight_t[-reach:]])
         reach *= 2
     return advantage_t
-
-
-def lambda_targets(
-    reward_t: Tensor,
-    value_tp1: Tensor,
-    terminated_t: Tensor,
-    truncated_t: Tensor,
-    *,
-    discount: float | Tensor,
-    decay: float,
-) -> Tensor:
-    """Return value targets (S, …): geometric mixtures of n-step targets; arguments as above.
-
-    Does not need the values of the steps themselves: they cancel.
-
-    Source: Sutton & Barto 2018, section 12.1.
-    """
-    # With values of the successor in place of those of the step, advantage + value is the target
-    # whatever the values are; zeros are as good as any.
-    blended = torch.where(terminated_t, 0.0, value_tp1)
-    ended = terminated_t | truncated_t
-    last = torch.zeros_like(ended)
-    last[-1] = True
-    kept = torch.where(ended | last, blended, (1.0 - decay) * blended)
-    reward_t, nothing = reward_t + discount * kept, torch.zeros_like(reward_t)
-    ends = (terminated_t, truncated_t)
-    return generalized_advantage(reward_t, nothing, nothing, *ends, discount=discount, decay=decay)
-
-
-def n_step_targets(
-    reward_t: Tensor,
-    value_tp1: Tensor,
-    terminated_t: Tensor,
-    truncated_t: Tensor,
-    *,
-    discount: float | Tensor,
-    n_steps: int,
-) -> Tensor:
-    """Return Σ_{i<n} γ^i reward_{t+i} + γ^n value_{t+n}, (S, …), cut where the episode ends.
-
-    Where steps have discounts of their own, γ^i is the product of those before.
-
-    n rounds of whole tensors: the target over k steps is one reward and the target over k − 1 steps
-    of the successor. Fewer steps count where the rollout ends. Arguments as above.
-    """
-    ended_t = terminated_t | truncated_t
-    target_t = value_tp1
-    for _ in range(n_steps - 1):
-        step_t = reward_t + discount * torch.where(terminated_t, 0.0, target_t)
-        # Where the episode or the rollout goes on, look one step further; else bootstrap at once.
-        further = torch.cat([step_t[1:], value_tp1[-1:]])
-        target_t = torch.where(ended_t, value_tp1, further)
-    return reward_t + discount * torch.where(terminated_t, 0.0, target_t)
 
 
 def _require_one_shape(*tensors: Tensor | float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from reference.value_targets import lambda_targets_by_loop
 from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population.task import PopulationTask
@@ -11,7 +12,6 @@ from tradingbot.learning.guards import FlightRecorder
 from tradingbot.learning.learner import Experience, Update
 from tradingbot.learning.rollout import Choice, Rollout, allocate_rollout, collect_rollout
 from tradingbot.learning.task import Observation, TransitionExtras
-from tradingbot.learning.value_targets import lambda_targets
 from tradingbot.market.params import EpisodeRules, SimulatorParams
 
 
@@ -45,10 +45,10 @@ def test_targets_of_each_objective_add_up_to_those_of_the_reward() -> None:
     values = torch.randn(terms.shape, generator=torch.Generator().manual_seed(2))
     ends = (rollout.terminated, rollout.truncated)
     objectives = [
-        lambda_targets(terms[:, k], values[:, k], *ends, discount=0.95, decay=0.9)
+        lambda_targets_by_loop(terms[:, k], values[:, k], *ends, discount=0.95, decay=0.9)
         for k in range(terms.shape[1])
     ]
-    whole = lambda_targets(rollout.reward, values.sum(1), *ends, discount=0.95, decay=0.9)
+    whole = lambda_targets_by_loop(rollout.reward, values.sum(1), *ends, discount=0.95, decay=0.9)
     torch.testing.assert_close(torch.stack(objectives).sum(0), whole, rtol=1e-3, atol=1e-3)
 
 

@@ -21,7 +21,7 @@ from tradingbot.learning.reward_transform import (
     transform_rewards,
 )
 from tradingbot.learning.sac.config import SACConfig
-from tradingbot.learning.value_targets import n_step_targets
+from tradingbot.learning.value_targets import generalized_advantage
 from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.view import TableView
 
@@ -225,9 +225,9 @@ def _chain_values(potential: Tensor, gamma: float) -> tuple[Tensor, Tensor]:
     for _ in range(300):
         value_tp1 = worth.amax(1)[after]
         never = torch.zeros_like(terminated)
-        worth = n_step_targets(
-            reward[None], value_tp1[None], terminated[None], never[None], discount=gamma, n_steps=1
-        )[0]
+        made = (reward, torch.zeros_like(reward), value_tp1, terminated, never)
+        targets = generalized_advantage(*(x[None] for x in made), discount=gamma, decay=0.0)
+        worth = targets[0]
     return worth, worth.argmax(1)
 
 

@@ -11,7 +11,6 @@ from fixtures.toy_tasks import SignalTask, WaitingTask
 from reference.value_targets import (
     generalized_advantage_by_loop,
     lambda_targets_by_loop,
-    n_step_targets_by_loop,
 )
 from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.entropy_config import EntropyConfig
@@ -28,7 +27,7 @@ from tradingbot.learning.task import (
     extras_of,
     transition_discount,
 )
-from tradingbot.learning.value_targets import generalized_advantage, lambda_targets, n_step_targets
+from tradingbot.learning.value_targets import generalized_advantage
 from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.view import TableView
 
@@ -44,14 +43,9 @@ def test_targets_with_discounts_per_step_equal_a_hand_made_example() -> None:
     assert isinstance(discount, torch.Tensor)
     assert discount.tolist() == [0.25, 0.5, 0.125]
 
-    # Two steps ahead: 1 + ¼ (2 + ½ · 20) = 4; 2 + ½ (3 + ⅛ · 30) = 5.375; 3 + ⅛ · 30 = 6.75.
-    for targets in (n_step_targets, n_step_targets_by_loop):
-        found = targets(reward, value_tp1, never, never, discount=discount, n_steps=2)
-        assert found.tolist() == [4.0, 5.375, 6.75]
-    # λ = 1: 2 + ½ · 6.75 = 5.375; 1 + ¼ · 5.375 = 2.34375.
-    for targets in (lambda_targets, lambda_targets_by_loop):
-        found = targets(reward, value_tp1, never, never, discount=discount, decay=1.0)
-        assert found.tolist() == [2.34375, 5.375, 6.75]
+    # λ = 1: 3 + ⅛ · 30 = 6.75; 2 + ½ · 6.75 = 5.375; 1 + ¼ · 5.375 = 2.34375.
+    found = lambda_targets_by_loop(reward, value_tp1, never, never, discount=discount, decay=1.0)
+    assert found.tolist() == [2.34375, 5.375, 6.75]
     # λ = ½, value 8 everywhere: errors 1 + 2.5 − 8, 2 + 10 − 8, 3 + 3.75 − 8.
     for advantage in (generalized_advantage, generalized_advantage_by_loop):
         found = advantage(
@@ -72,10 +66,6 @@ def test_fast_targets_equal_the_loops_with_discounts_per_step() -> None:
         generalized_advantage_by_loop(
             reward, value_t, value_tp1, *ends, discount=discount, decay=0.8
         ),
-    )
-    torch.testing.assert_close(
-        lambda_targets(reward, value_tp1, *ends, discount=discount, decay=0.8),
-        lambda_targets_by_loop(reward, value_tp1, *ends, discount=discount, decay=0.8),
     )
     with pytest.raises(ValueError, match="must share one shape"):
         generalized_advantage(reward, value_t, value_tp1, *ends, discount=discount[:5], decay=0.8)
@@ -101,13 +91,14 @@ def test_targets_find_the_values_of_options_on_a_chain() -> None:
     discount = transition_discount(GAMMA, length.double()[:, None], None)
     for _ in range(10):
         value_tp1 = torch.where(leaves, 0.0, value[after.clamp_max(4)])[:, None]
-        value = n_step_targets(
+        value = generalized_advantage(
             reward[:, None],
+            torch.zeros_like(value_tp1),  # the target itself: what exceeds a value of nothing
             value_tp1,
             leaves[:, None],
             ~leaves[:, None],  # rows are single decisions, not each other's successors
             discount=discount,
-            n_steps=1,
+            decay=0.0,
         )[:, 0]
 
     torch.testing.assert_close(value, exact)

@@ -1,9 +1,7 @@
-"""How our pictures look, and how they become text inside a page."""
+"""How our pictures look."""
 
 from __future__ import annotations
 
-import base64
-import io
 from typing import TYPE_CHECKING
 
 from tradingbot.domain.errors import MissingExtraError
@@ -40,10 +38,3 @@ def soften(axes: Axes) -> None:
     axes.grid(alpha=0.25, linewidth=0.6)
     axes.tick_params(labelsize=8)
     axes.title.set_fontsize(10)
-
-
-def as_data_uri(figure: Figure, *, dots_per_inch: int = 110) -> str:
-    """Encode a figure as a PNG inside a `data:` address, so that a page needs no second file."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=dots_per_inch)
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")

@@ -160,11 +160,6 @@ def sharpe_of(histories: FloatArray) -> FloatArray:
     return np.asarray(np.divide(means, spread, out=undefined, where=moving))
 
 
-def sharpe_gap_of(histories: FloatArray) -> FloatArray:
-    """Return the Sharpe ratio of the first less that of the second column, (draws, T, 2)."""
-    return sharpe_of(histories[..., 0]) - sharpe_of(histories[..., 1])
-
-
 def _history(series: ArrayLike) -> FloatArray:
     check = inputs.finite_matrix if np.ndim(series) == 2 else inputs.finite_series
     return check(series, "series", at_least=MIN_BARS)

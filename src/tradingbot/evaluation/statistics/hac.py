@@ -62,12 +62,6 @@ def difference_interval(
     return mean_interval(mine - others, lags=lags, confidence=confidence)
 
 
-def mean_t(series: ArrayLike, *, lags: int | None = None) -> float:
-    """Return mean ÷ its error; NaN where nothing moves."""
-    numbers = inputs.finite_series(series, "series", at_least=MIN_BARS)
-    return float(numbers.mean()) / mean_error(numbers, lags=lags)
-
-
 def _long_run_variance(numbers: FloatArray, lags: int) -> float:
     deviations = numbers - numbers.mean()
     count = len(numbers)

@@ -34,17 +34,6 @@ class PathSharpes:
     """Share of paths that lose or do not move."""
 
 
-def path_counts(blocks: int, test_blocks: int) -> tuple[int, int]:
-    """Return the number of splits and of paths when `test_blocks` of `blocks` are tested.
-
-    Example:
-        >>> path_counts(10, 2)
-        (45, 9)
-    """
-    splits = math.comb(blocks, test_blocks)
-    return splits, splits * test_blocks // blocks
-
-
 def path_returns(folds: CombinatorialFolds, fold_returns: ArrayLike) -> FloatArray:
     """Join the folds' tests to whole histories.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import builtins
 
 import numpy as np
@@ -12,10 +11,7 @@ from matplotlib.figure import Figure
 
 from tradingbot.domain.errors import MissingExtraError
 from tradingbot.evaluation.figures.coverage import draw_coverage, draw_coverage_table
-from tradingbot.evaluation.figures.style import (
-    as_data_uri,
-    new_figure,
-)
+from tradingbot.evaluation.figures.style import new_figure
 from tradingbot_benchmarks.figures.scaling_curve import ScalingPoint, draw_scaling
 
 TIMES = np.datetime64("2024-01-02", "us") + np.arange(6) * np.timedelta64(1, "D")
@@ -46,16 +42,6 @@ def test_new_figure_without_matplotlib_names_the_extra(monkeypatch: pytest.Monke
 
     with pytest.raises(MissingExtraError, match="make install EXTRA=plot"):
         new_figure(1, 1)
-
-
-def test_as_data_uri_is_a_png_of_the_figures_size() -> None:
-    uri = as_data_uri(new_figure(4, 2), dots_per_inch=50)
-
-    kind, _, content = uri.partition(",")
-    data = base64.b64decode(content, validate=True)
-    assert kind == "data:image/png;base64"
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    assert (int.from_bytes(data[16:20]), int.from_bytes(data[20:24])) == (200, 100)
 
 
 def test_coverage_shows_every_fraction_and_label() -> None:

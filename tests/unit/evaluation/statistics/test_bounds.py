@@ -37,13 +37,6 @@ def test_there_are_as_many_draws_as_asked_for(n_draws: int) -> None:
     assert (np.concatenate(counts).sum(axis=1) == 9).all()
 
 
-def test_gap_is_of_the_first_column_less_the_second() -> None:
-    histories = NOISE[None, :, :2]
-    first, second = (bootstrap.sharpe_of(histories[..., i])[0] for i in (0, 1))
-    assert bootstrap.sharpe_gap_of(histories)[0] == first - second
-    assert first != second
-
-
 def test_interval_of_a_policy_needs_eight_bars() -> None:
     assert policy_intervals.interval_of(NOISE[:8, 0]).estimate == pytest.approx(NOISE[:8, 0].mean())
     with pytest.raises(DataError, match="must rest on 8 bars or more, was 7"):

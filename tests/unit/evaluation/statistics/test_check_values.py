@@ -24,7 +24,6 @@ from tradingbot.evaluation.statistics import (
     sharpe,
     superior,
 )
-from tradingbot.evaluation.statistics import paths as fold_paths
 
 DAILY = 250
 PAPER = {"n_bars": 1250, "skew": -3.0, "kurtosis": 10.0, "trial_variance": 0.5 / DAILY}
@@ -181,7 +180,6 @@ def test_excess_kurtosis_is_refused_rather_than_believed() -> None:
 def test_combinatorial_folds_have_as_many_splits_and_paths(
     blocks: int, tested: int, splits: int, paths: int
 ) -> None:
-    assert fold_paths.path_counts(blocks, tested) == (splits, paths)
     folds = combinatorial_purged(100, blocks=blocks, test_blocks=tested, gap=Gap(0, 0, 0))
     assert (len(folds.folds), folds.paths) == (splits, paths)
 

@@ -388,7 +388,10 @@ def test_undefined_draws_leave_the_ends_undefined() -> None:
 
 
 def test_columns_are_resampled_together() -> None:
-    gap = bootstrap.bootstrap_interval(np.stack([SERIES, SERIES], axis=1), bootstrap.sharpe_gap_of)
+    def gap_of(histories: np.ndarray) -> np.ndarray:
+        return bootstrap.sharpe_of(histories[..., 0]) - bootstrap.sharpe_of(histories[..., 1])
+
+    gap = bootstrap.bootstrap_interval(np.stack([SERIES, SERIES], axis=1), gap_of)
     assert gap == (0.0, 0.0, 0.0)
 
 
@@ -441,7 +444,7 @@ def test_mean_of_what_does_not_move_has_no_interval() -> None:
     interval = hac.mean_interval(np.full(20, 0.01))
     assert interval.estimate == pytest.approx(0.01)
     assert math.isnan(interval.low)
-    assert math.isnan(hac.mean_t(np.zeros(20)))
+    assert math.isnan(hac.mean_error(np.zeros(20)))
 
 
 @pytest.mark.parametrize("lags", [-1, 200])
