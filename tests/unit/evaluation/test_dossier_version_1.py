@@ -60,6 +60,7 @@ def test_dossier_of_format_3_is_read(tmp_path: Path) -> None:
     content = to_plain(full)
     for name in ("value_edges", "planes", "attention_features", "attention_map", "unavailable"):
         del content["policy"][name]
+    del content["rewards"]
 
     dossier = read_dossier(run_with(tmp_path, json.dumps({**content, "format": 3})))
 
@@ -68,6 +69,7 @@ def test_dossier_of_format_3_is_read(tmp_path: Path) -> None:
     assert full.policy is not None
     assert dossier.policy.value_landscape == full.policy.value_landscape
     assert dossier.policy.planes == ()
+    assert dossier.rewards is None
     assert ">middle</text>" in render_dossier(dossier, example_memo())
 
 

@@ -27,7 +27,8 @@ def test_tables_hold_the_dossier_and_every_table(tmp_path: Path) -> None:
     written = write_tables(dossier, memo, tmp_path)
 
     names = (
-        "policies agents equity windows regimes stress sensitivity seeds ablation placebos gates"
+        "policies agents equity windows regimes stress sensitivity seeds ablation rewards placebos "
+        "gates"
     )
     assert {path.name for path in written} == {
         "dossier.json",

@@ -215,6 +215,18 @@ class PolicyAnalysisSettings(CheckedFields):
 
 
 @dataclass(frozen=True)
+class RewardSettings(CheckedFields):
+    """How much is played, and how finely it is told."""
+
+    episodes: int = bounded(8, ">= 1")
+    """Episodes of each agent, drawn from the training part."""
+    n_bins: int = bounded(21, ">= 2")
+    """Bins of equal width of each histogram."""
+    n_horizons: int = bounded(25, ">= 2")
+    """Numbers of bars to the end of an episode at which reward-to-go is told."""
+
+
+@dataclass(frozen=True)
 class PlaceboSettings(CheckedFields):
     """How many placebos of each kind."""
 

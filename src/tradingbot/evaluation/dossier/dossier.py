@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tradingbot.evaluation.dossier.analysis import Ablation, Ensemble, Health, PolicyAnalysis, Seeds
 from tradingbot.evaluation.dossier.evidence import LeakCheck, Placebos, Statistics
+from tradingbot.evaluation.dossier.rewards import RewardAnalysis
 from tradingbot.evaluation.dossier.robustness import Regimes, Sensitivity, Stress, WalkForward
 from tradingbot.evaluation.dossier.training_facts import TrainingFacts
 from tradingbot.evaluation.performance.record import PartPerformance
@@ -64,6 +65,7 @@ class Dossier:
     ensemble: Ensemble | None = None
     ablation: Ablation | None = None
     policy: PolicyAnalysis | None = None
+    rewards: RewardAnalysis | None = None
     placebos: Placebos | None = None
     training: TrainingFacts | None = None
     left_out: tuple[tuple[str, str], ...] = ()

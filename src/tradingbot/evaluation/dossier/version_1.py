@@ -3,7 +3,8 @@
 There the net return of the agents had a second interval, by Newey and West's error, beside the one
 of the stationary bootstrap. The latter is the interval of a policy; the former is dropped. Agents
 had no count of steps with a trade. Before format 3 nothing said what an action means, nor
-how each auxiliary task did; before format 4 the policy had no maps over two inputs.
+how each auxiliary task did; before format 4 the policy had no maps over two inputs, and
+rewards were not analysed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def upgraded(values: Any) -> Any:
     """Return the content of a dossier as this version has it; anything else as it is."""
     if not isinstance(values, dict) or values.get("format", 1) not in (1, 2, 3):
         return values
-    upgrade = {**values, "format": DOSSIER_FORMAT}
+    upgrade = {"rewards": None, **values, "format": DOSSIER_FORMAT}
     for part, added in _ADDED.items():
         if isinstance(values.get(part), dict):
             upgrade[part] = added | values[part]

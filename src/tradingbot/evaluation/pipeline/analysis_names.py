@@ -10,7 +10,7 @@ REQUIRED = ("performance", "statistics", "health", "leak_check")
 """Analyses without which there is no dossier."""
 OPTIONAL = (
     *("walk_forward", "regimes", "stress", "sensitivity", "seeds"),
-    *("ensemble", "ablation", "policy", "placebos"),
+    *("ensemble", "ablation", "policy", "rewards", "placebos"),
 )
 
 

@@ -28,6 +28,7 @@ from tradingbot.evaluation.analyses.policy_analysis.analysis import measure_poli
 from tradingbot.evaluation.analyses.regimes import measure_regimes, regime_labels
 from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec
 from tradingbot.evaluation.analyses.retraining.training import retraining_analysis
+from tradingbot.evaluation.analyses.rewards import measure_rewards
 from tradingbot.evaluation.analyses.seeds import measure_seeds, seed_specs
 from tradingbot.evaluation.analyses.sensitivity import measure_sensitivity
 from tradingbot.evaluation.analyses.statistics import measure_statistics
@@ -35,6 +36,7 @@ from tradingbot.evaluation.analyses.stress.analysis import measure_stress
 from tradingbot.evaluation.analyses.walk_forward import measure_walk_forward, walk_forward_specs
 from tradingbot.evaluation.dossier.analysis import Ablation, Ensemble, Health, PolicyAnalysis, Seeds
 from tradingbot.evaluation.dossier.evidence import LeakCheck, Placebos, Statistics
+from tradingbot.evaluation.dossier.rewards import RewardAnalysis
 from tradingbot.evaluation.dossier.robustness import Regimes, Sensitivity, Stress, WalkForward
 from tradingbot.evaluation.pipeline.config import EvaluateConfig
 from tradingbot.evaluation.pipeline.store import counted_sharpes
@@ -48,6 +50,7 @@ _FROM_RUN: tuple[tuple[str, type[Any], Callable[..., Any], float], ...] = (
     ("sensitivity", Sensitivity, measure_sensitivity, 2.0),
     ("ensemble", Ensemble, measure_ensemble, 1.0),
     ("policy", PolicyAnalysis, measure_policy_analysis, 1.0),
+    ("rewards", RewardAnalysis, measure_rewards, 1.0),
     ("placebos", Placebos, measure_placebos, 3.0),
 )
 """Name, record, function and weight of the analyses that are made from the run alone."""

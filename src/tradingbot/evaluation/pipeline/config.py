@@ -22,6 +22,7 @@ from tradingbot.evaluation.analyses.settings import (
     PlaceboSettings,
     PolicyAnalysisSettings,
     RegimeSettings,
+    RewardSettings,
     SeedsSettings,
     SensitivitySettings,
     StatisticsSettings,
@@ -50,6 +51,7 @@ class EvaluateConfig:
     seeds: SeedsSettings = field(default_factory=SeedsSettings)
     ensemble: EnsembleSettings = field(default_factory=EnsembleSettings)
     policy: PolicyAnalysisSettings = field(default_factory=PolicyAnalysisSettings)
+    rewards: RewardSettings = field(default_factory=RewardSettings)
     placebos: PlaceboSettings = field(default_factory=PlaceboSettings)
     ablation: AblationSettings = field(default_factory=AblationSettings)
 

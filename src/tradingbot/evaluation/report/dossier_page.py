@@ -18,6 +18,7 @@ from tradingbot.evaluation.report.sections.league import league_section
 from tradingbot.evaluation.report.sections.origin import caveats_section, origin_section
 from tradingbot.evaluation.report.sections.placebos import leak_section, placebos_section
 from tradingbot.evaluation.report.sections.portfolio import portfolio_section
+from tradingbot.evaluation.report.sections.rewards import rewards_section
 from tradingbot.evaluation.report.sections.scope import reference_of
 from tradingbot.evaluation.report.sections.statistics import statistics_section
 
@@ -32,6 +33,7 @@ _EVIDENCE = (
     training.ablation_section,
     ensemble_section,
     behaviour_section,
+    rewards_section,
     training.health_section,
     statistics_section,
     placebos_section,

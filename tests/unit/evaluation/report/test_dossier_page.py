@@ -38,6 +38,7 @@ ORDER = (
     "ablation",
     "ensemble",
     "policy",
+    "rewards",
     "health",
     "statistics",
     "placebos",
