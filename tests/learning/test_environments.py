@@ -31,3 +31,12 @@ def test_curriculum_is_climbed_and_what_was_learned_there_earns_on_the_runs_own_
     assert told["curriculum/stage"].min() >= 1.0
     assert after["sharpe"].mean() > before["sharpe"].mean() + 2.0
     assert after["return_bp"].mean() > 0.5
+
+
+def test_agents_learn_to_meet_goals(tmp_path: Path) -> None:
+    config = load_train_config("goal", {"budget.steps_per_agent": 65_536})
+    setup = prepare_training_setup(config, open_data(config, tmp_path), seed=1)
+    learner = setup.learner
+    first, *_, last = [float(learner.update().metrics["rollout/reward"].mean()) for _ in range(32)]
+
+    assert last > first + 0.1

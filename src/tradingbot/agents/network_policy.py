@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from tradingbot.agents.policy import PolicyInputs
 from tradingbot.domain.errors import ConfigError, require_known
+from tradingbot.market.goals import GOAL_INPUTS, AskedGoal
 from tradingbot.market.observation import PRIVATE_FEATURES
 from tradingbot.networks.actor_layout import ActorLayout, Squash
 from tradingbot.networks.distributions import MaskedCategorical
@@ -17,6 +18,7 @@ from tradingbot.networks.heads import StackedHead
 from tradingbot.networks.view import View
 
 _PRIVATE_NAMES = tuple(feature.name for feature in PRIVATE_FEATURES)
+_RETURN, _DRAWDOWN = map(_PRIVATE_NAMES.index, ("total_return", "drawdown"))
 
 
 class NetworkPolicy:
@@ -33,6 +35,7 @@ class NetworkPolicy:
         *,
         private: tuple[str, ...] = _PRIVATE_NAMES,
         trades: Tensor | None = None,
+        goal: AskedGoal | None = None,
     ) -> None:
         """Keep networks as they are now; what is learned afterwards is not seen.
 
@@ -42,18 +45,22 @@ class NetworkPolicy:
             squash: From output to number; None: the code that is preferred among those allowed.
             private: Names of the private numbers that the actor was trained with, in order.
             trades: (N,) bool, agents that trade; the others want nothing. All by default.
+            goal: What agents are asked for, where they were trained towards goals: the last names
+                of `private` are then `GOAL_INPUTS`.
 
         Raises:
             ConfigError: If a private number is unknown, or widths disagree.
         """
-        for name in private:
-            require_known(name, _PRIVATE_NAMES, "private number must be a known one")
-        n_inputs = actor.weights[0].shape[-2]
+        self._goal, n_inputs = goal, actor.weights[0].shape[-2]
         if n_inputs != view.width + len(private):
             raise ConfigError(
                 "an actor must read the view and the private numbers",
                 was=f"{n_inputs} inputs for {view.width} + {len(private)}",
             )
+        if goal is not None:
+            private = private[: -len(GOAL_INPUTS)]
+        for name in private:
+            require_known(name, _PRIVATE_NAMES, "private number must be a known one")
         self._view, self._actor, self._squash = view, actor, squash
         self._places = torch.tensor([_PRIVATE_NAMES.index(name) for name in private])
         self._hidden, self._last = _hidden_layers(actor), _last_layer(actor)
@@ -77,7 +84,11 @@ class NetworkPolicy:
                 where=f"{n_agents} agents",
             )
         market = self._view.look(_by_agent(seen.row, n_agents))
-        private = _by_agent(seen.private.index_select(0, self._places), n_agents).movedim(0, -1)
+        numbers = seen.private.index_select(0, self._places)
+        if self._goal is not None:
+            inputs = self._goal.inputs(seen.private[_RETURN], seen.private[_DRAWDOWN])
+            numbers = torch.cat([numbers, torch.stack(inputs)])
+        private = _by_agent(numbers, n_agents).movedim(0, -1)
         output = self._forward(torch.cat([market, private.to(market.dtype)], dim=-1))
         wanted = torch.where(self._trades, self._read(output.float(), seen), 0)
         return wanted.T.reshape(-1).to(seen.private.dtype)
@@ -136,7 +147,11 @@ TRADES = "trades"
 
 
 def build_policy(
-    tensors: Mapping[str, Tensor], layout: ActorLayout, view: View, n_agents: int
+    tensors: Mapping[str, Tensor],
+    layout: ActorLayout,
+    view: View,
+    n_agents: int,
+    goal: AskedGoal | None = None,
 ) -> NetworkPolicy:
     """Build the policy of N agents from tensors of a checkpoint.
 
@@ -145,6 +160,7 @@ def build_policy(
         layout: How they are to be read.
         view: Embeddings of the rows that will be traded.
         n_agents: N.
+        goal: What agents are asked for, where they were trained towards goals.
 
     Raises:
         ConfigError: If tensors are missing, superfluous or of another shape, or it has vectors.
@@ -171,7 +187,12 @@ def build_policy(
         _require_shapes({TRADES: tuple(trades.shape)}, {TRADES: (n_agents,)})
     actor.load_state_dict(stored)
     return NetworkPolicy(
-        view, actor.requires_grad_(False), layout.squash, private=layout.private, trades=trades
+        view,
+        actor.requires_grad_(False),
+        layout.squash,
+        private=layout.private,
+        trades=trades,
+        goal=goal,
     )
 
 

@@ -6,14 +6,13 @@ afterwards against another wish: hindsight replay learns from episodes that miss
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal, SupportsFloat
+from dataclasses import replace
+from typing import Any, SupportsFloat
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from tradingbot.domain.checks import CheckedFields, require
 from tradingbot.domain.errors import ConfigError, UserError
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.config import EnvConfig, read_config
@@ -21,8 +20,8 @@ from tradingbot.envs.registration import default_world
 from tradingbot.envs.single import RenderMode, TradingEnv
 from tradingbot.envs.spaces import Info, ResetOptions, flat_space
 from tradingbot.envs.world import World
+from tradingbot.market.goals import GoalRules, goal_reward, meets_goal
 
-GoalReward = Literal["sparse", "dense"]
 GoalObservation = dict[str, Any]
 GoalReset = tuple[GoalObservation, Info]
 GoalStep = tuple[GoalObservation, SupportsFloat, bool, bool, Info]
@@ -33,48 +32,11 @@ Goals = NDArray[np.floating[Any]]
 _GOAL_LOW, _GOAL_HIGH = (-1.0, 0.0), (10.0, 1.0)
 
 
-@dataclass(frozen=True)
-class GoalRules(CheckedFields):
-    """Which goals are drawn, and how a step is rewarded."""
-
-    return_range_frac: tuple[float, float] = (0.0, 0.02)
-    """Desired return is drawn uniformly from here: at least that much."""
-    drawdown_range_frac: tuple[float, float] = (0.005, 0.05)
-    """Desired max drawdown is drawn uniformly from here: at most that much."""
-    reward: GoalReward = "sparse"
-    """`sparse`: 0 where the goal is met now, else −1. `dense`: minus what is missing, each part in
-    units of its range's upper end, −1 at the least."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        low, high = self.return_range_frac
-        require(-1.0 <= low <= high <= 10.0, "return_range_frac must rise within [-1, 10]", self)
-        require(high > 0.0, "return_range_frac must end above 0", self)
-        low, high = self.drawdown_range_frac
-        require(0.0 <= low <= high <= 1.0, "drawdown_range_frac must rise within [0, 1]", self)
-        require(high > 0.0, "drawdown_range_frac must end above 0", self)
-
-
 def draw_goal(rules: GoalRules, seed: int, episode: int) -> NDArray[np.float32]:
     """Draw the goal (2,) of an episode; a function of seed and number alone."""
     rng = stream(seed, "goals", episode)
     goal = [rng.uniform(*rules.return_range_frac), rng.uniform(*rules.drawdown_range_frac)]
     return np.array(goal, np.float32)
-
-
-def meets_goal(achieved: Goals, desired: Goals) -> NDArray[np.bool_]:
-    """Say where a goal (…, 2) is met: enough return, not too much drawdown; equality is enough."""
-    enough: NDArray[np.bool_] = achieved[..., 0] >= desired[..., 0]
-    return enough & (achieved[..., 1] <= desired[..., 1])
-
-
-def goal_reward(rules: GoalRules, achieved: Goals, desired: Goals) -> NDArray[np.float32]:
-    """Reward what was achieved (…, 2) against what was desired (…, 2); (…,) in [−1, 0]."""
-    if rules.reward == "sparse":
-        return np.where(meets_goal(achieved, desired), 0.0, -1.0).astype(np.float32)
-    missing = np.maximum(desired[..., 0] - achieved[..., 0], 0.0) / rules.return_range_frac[1]
-    excess = np.maximum(achieved[..., 1] - desired[..., 1], 0.0) / rules.drawdown_range_frac[1]
-    return -np.minimum(missing + excess, 1.0).astype(np.float32)
 
 
 def make_goal_env(
@@ -205,7 +167,8 @@ class GoalEnv(gym.Env[GoalObservation, Any]):
 
         `info` is there for hindsight replay, which passes it; nothing in it matters.
         """
-        return goal_reward(self.goals, np.asarray(achieved_goal), np.asarray(desired_goal))
+        given = np.asarray(achieved_goal), np.asarray(desired_goal)
+        return np.asarray(goal_reward(self.goals, *given), np.float32)
 
     def render(self) -> Any:
         """Return the episode so far, as `TradingEnv.render`."""

@@ -71,6 +71,8 @@ class LearnerSpec:
     """(config) → whether it learns from the task's reward; false where another objective is set."""
     takes_auxiliary: bool = False
     """Whether `build` takes `auxiliary`, a loss beside its own of an encoder that learns too."""
+    differentiates: bool = False
+    """Whether it follows gradients through the task's step, whose reward must have some."""
     measured: Callable[[Pooling], MeasuredSettings] | None = None
     """How heads are shared → settings for markets with known answers; None: not measured there."""
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import SerializerFunctionWrapHandler, model_serializer
+
 from tradingbot.features.scaler_files import ScalerRecord
 from tradingbot.runs.record import StoredModel
 
@@ -64,6 +66,15 @@ class FeatureRecord(StoredModel):
     """`features.spec.spec_hash` of its formulae; None where it is no feature (probabilities)."""
 
 
+class GoalRecord(StoredModel):
+    """The goal that agents are asked for: fields of `market.goals.AskedGoal`, fractions."""
+
+    return_frac: float
+    drawdown_frac: float
+    return_unit_frac: float
+    drawdown_unit_frac: float
+
+
 class ActingRecord(StoredModel):
     """Part of a manifest of version 2."""
 
@@ -81,3 +92,13 @@ class ActingRecord(StoredModel):
     """Where the last three columns come from; `none`: they are 1/3."""
     threads: int
     """Torch's threads when it learned; 0: torch's own choice. Last bits depend on them."""
+    goal: GoalRecord | None = None
+    """What agents are asked for where they were trained towards goals; not written elsewhere."""
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave the goal out where there is none: manifests of before keep their hash."""
+        written: dict[str, Any] = write(self)
+        if self.goal is None:
+            written.pop("goal", None)
+        return written

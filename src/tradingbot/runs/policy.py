@@ -23,6 +23,7 @@ from tradingbot.agents.network_policy import NetworkPolicy, build_policy
 from tradingbot.agents.policy import PolicyInputs
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.features.scaling import Scaler
+from tradingbot.market.goals import AskedGoal
 from tradingbot.networks.actor_layout import ActorLayout
 from tradingbot.networks.encoders.encoder import Encoder
 from tradingbot.networks.encoders.row import RowEncoder
@@ -133,7 +134,9 @@ class StoredPolicy:
         return torch.from_numpy(np.ascontiguousarray(scaled, dtype=np.float32))
 
     def _policy(self, view: TableView) -> NetworkPolicy:
-        return build_policy(self.checkpoint.agent, self.layout, view, len(self.agents))
+        record = self.acting.goal
+        goal = None if record is None else AskedGoal(**record.model_dump())
+        return build_policy(self.checkpoint.agent, self.layout, view, len(self.agents), goal)
 
     def _require_width(self, n_rows: int, n_columns: int) -> None:
         wanted = (len(self.agents), self.n_columns)

@@ -227,6 +227,25 @@ class TrainConfig(ConfigSection):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _check_environment(self) -> TrainConfig:
+        kind, learner = self.environment.kind, self.learner
+        if kind != "goal":
+            return self
+        if self.cloning.enabled:
+            raise ValueError("cloning.enabled must be false in environment goal: experts have none")
+        if not learner.spec.learns_reward(learner.settings):
+            raise ValueError(
+                "learner must learn from the reward in environment goal, "
+                f"was {learner.name} with objective {learner.settings.objective}"
+            )
+        if learner.spec.differentiates and self.environment.goal.reward == "sparse":
+            raise ValueError(
+                "environment.goal.reward must be dense for a learner that follows its gradient, "
+                f"was sparse with learner {learner.name}"
+            )
+        return self
+
     @property
     def plan(self) -> TrainPlan:
         """What the trainer is told."""

@@ -8,9 +8,10 @@ from pydantic import InstanceOf
 
 from tradingbot.configuration.pipeline import ConfigSection
 from tradingbot.market.curriculum.settings import CurriculumSettings
+from tradingbot.market.goals import GoalSettings
 from tradingbot.training.library_section import library_section
 
-EnvironmentKind = Literal["population", "curriculum"]
+EnvironmentKind = Literal["population", "curriculum", "goal"]
 
 
 class EnvironmentSection(ConfigSection):
@@ -18,12 +19,17 @@ class EnvironmentSection(ConfigSection):
 
     kind: EnvironmentKind = "population"
     """`population`: one account per symbol on the run's own bars. `curriculum`: easy generated
-    markets first. Only the section of the kind counts."""
+    markets first. `goal`: for a return and a drawdown that differ from episode to episode. Only the
+    section of the kind counts."""
     curriculum: Annotated[
         InstanceOf[CurriculumSettings],
         *library_section(CurriculumSettings, "environment.curriculum"),
     ] = CurriculumSettings()
     """Fields of `market.curriculum.settings.CurriculumSettings`."""
+    goal: Annotated[
+        InstanceOf[GoalSettings], *library_section(GoalSettings, "environment.goal")
+    ] = GoalSettings()
+    """Fields of `market.goals.GoalSettings`."""
 
     def as_mapping(self) -> dict[str, Any]:
         """Return kind and settings as plain values; nothing for the population, which has none."""

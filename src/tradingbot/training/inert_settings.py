@@ -97,6 +97,11 @@ CONDITIONS: tuple[Condition, ...] = (
         ),
     ),
     Condition(
+        ("task.reward", "task.reward_weights.", "task.reward_options."),
+        lambda config: config.environment.kind != "goal",
+        _says("environment.kind must not be goal: its reward is paid instead"),
+    ),
+    Condition(
         ("pretraining.",), _pretrains, _says("an encoder must be pre-trained: see encoder.preset")
     ),
     Condition(("auxiliary.weight",), lambda config: not _not_beside(config), _not_beside),
@@ -164,7 +169,7 @@ CONDITIONS: tuple[Condition, ...] = (
         _says("environment.curriculum.adaptive must be true"),
     ),
     *(_of_learner(name) for name in ("ppo", "sac", "direct")),
-    *(_of_environment(kind) for kind in ("curriculum",)),
+    *(_of_environment(kind) for kind in ("curriculum", "goal")),
 )
 """What depends on what; see docs/reference/settings.md."""
 

@@ -18,6 +18,7 @@ from tradingbot.features.panel import formula_hashes
 from tradingbot.features.scaler_files import ScalerRecord
 from tradingbot.learning.shrinkage import Act
 from tradingbot.learning.task import Observation, Task
+from tradingbot.market.goals import GOAL_INPUTS
 from tradingbot.networks.actor_layout import ActorLayout
 from tradingbot.networks.encoders.catalogue import encoder_preset
 from tradingbot.runs import RunDirectory, acting, require_fit
@@ -81,7 +82,8 @@ def actor_layout(config: TrainConfig) -> ActorLayout:
     """Say how a run's actor is stored, and what its outputs mean."""
     section = config.learner
     space, private = action_spec(config.task.rules), config.task.private or PRIVATE_NAMES
-    return section.spec.actor_layout(section.settings, space, private)
+    goal = GOAL_INPUTS if config.environment.kind == "goal" else ()
+    return section.spec.actor_layout(section.settings, space, (*private, *goal))
 
 
 def describe_acting(config: TrainConfig, data: TrainingData) -> acting.ActingRecord:
@@ -106,7 +108,14 @@ def describe_acting(config: TrainConfig, data: TrainingData) -> acting.ActingRec
         feature_bound=FEATURE_BOUND,
         probability_model=config.task.probabilities,
         threads=config.threads,
+        goal=_describe_goal(config),
     )
+
+
+def _describe_goal(config: TrainConfig) -> acting.GoalRecord | None:
+    if config.environment.kind != "goal":
+        return None
+    return acting.GoalRecord(**asdict(config.environment.goal.asked))
 
 
 def _describe_encoder(config: TrainConfig, n_features: int) -> acting.EncoderRecord | None:
@@ -129,20 +138,19 @@ class LearnerPolicy:
     def __init__(self, task: Task, act: Act) -> None:
         """Take what agents were shown in training, and what they act by."""
         assert isinstance(task, PopulationTask)
-        self._act, self._device = act, task.table.device
-        self._places = [PRIVATE_NAMES.index(name) for name in task.private_names]
+        self._act, self._task, self._device = act, task, task.table.device
         self._n_codes = len(task.code_names)
 
     @torch.no_grad()
     def __call__(self, seen: PolicyInputs) -> Tensor:
         """Return actions (N,) in the space of the rules."""
-        private = seen.private[self._places].T[:, None].float()
+        private = self._task.show_private(seen.private.to(self._device))
         allowed = (
             torch.ones(len(seen.row), 1, self._n_codes, dtype=torch.bool)
             if seen.allowed is None
             else seen.allowed.T[:, None]
         )
         observation = Observation(
-            seen.row[:, None].to(self._device), private.to(self._device), allowed.to(self._device)
+            seen.row[:, None].to(self._device), private, allowed.to(self._device)
         )
         return self._act(observation)[:, 0].to(seen.row.device)

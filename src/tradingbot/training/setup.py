@@ -18,6 +18,7 @@ from tradingbot.envs.auxiliary import auxiliary_targets
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.curriculum.task import CurriculumTask
 from tradingbot.envs.population import PopulationTask, evaluation_task
+from tradingbot.envs.population.goal_task import GoalTask
 from tradingbot.evaluation.backtest.baselines import baseline
 from tradingbot.evaluation.demonstrations import demonstrator, expert_actions
 from tradingbot.learning.cloning.learner import Cloner
@@ -170,7 +171,7 @@ def _backtest(
         device=trained_on.table.device,
         dtype=torch.float32 if trained_on.table.is_cuda else torch.float64,
     )
-    return whole.showing(*trained_on.private_names)
+    return trained_on.dress(whole)
 
 
 def _task(
@@ -199,6 +200,8 @@ def enter_environment(task: PopulationTask, environment: EnvironmentSection) -> 
     """
     if environment.kind == "curriculum":
         return CurriculumTask(task, environment.curriculum)
+    if environment.kind == "goal":
+        return GoalTask(task, environment.goal)
     return task
 
 

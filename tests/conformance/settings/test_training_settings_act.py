@@ -95,6 +95,11 @@ CURRICULUM: Options = {
     "environment.curriculum.rule.recent_episodes": 2,
     "task.rules.episode.episode_bars": 6,
 }
+GOAL: Options = PPO | {
+    "environment.kind": "goal",
+    "environment.goal.reward": "dense",
+    "task.rules.episode.episode_bars": 6,
+}
 _DIFFICULTY = "environment.curriculum.difficulty."
 ADAPTIVE: Options = CURRICULUM | {
     "environment.curriculum.rule.min_episodes": 100,
@@ -165,6 +170,8 @@ CHANGES: dict[str, tuple[Any, Options]] = {
     "task.reward_options": ({"pnl": {"realised_only": True}}, V31),
     # environments
     "environment.kind": ("curriculum", {}),
+    "environment.goal.return_range_frac": ([0.0, 0.03], GOAL),
+    "environment.goal.drawdown_range_frac": ([0.0, 0.03], GOAL),
     "environment.curriculum.stages": ([STAGE | {"cost_bps": 9.0}], CURRICULUM),
     "environment.curriculum.markets_per_stage": (
         2,
@@ -282,6 +289,7 @@ AREAS: tuple[tuple[str, Measure, Options], ...] = (
     ("task.", effects.trading, {}),
     ("environment.curriculum.difficulty.", effects.environment, ADAPTIVE),
     ("environment.curriculum.levels", effects.environment, ADAPTIVE),
+    ("environment.goal.", effects.environment, GOAL),
     ("environment.", effects.environment, CURRICULUM),
     ("pretraining.", effects.pretraining, PRETRAINED),
     ("auxiliary.", effects.learning, AUXILIARY),

@@ -12,8 +12,9 @@ from tradingbot.domain.errors import ConfigError, UserError
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.config import EnvConfig
-from tradingbot.envs.goal import GoalEnv, GoalRules, draw_goal, goal_reward, meets_goal
+from tradingbot.envs.goal import GoalEnv, draw_goal
 from tradingbot.market import EpisodeRules, SimulatorParams
+from tradingbot.market.goals import GoalRules, goal_reward, meets_goal
 from tradingbot.risk.limits import RiskLimits
 
 CONFIG = EnvConfig(

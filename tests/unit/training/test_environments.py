@@ -12,9 +12,13 @@ import pytest
 from fixtures.run_bits import fingerprint
 from fixtures.tiny_training import tiny_config
 from tradingbot.app.cli.application import run as run_command
+from tradingbot.domain.errors import ConfigError
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping, load_train_config
+from tradingbot.training.data import open_data
+from tradingbot.training.result_file import read_result
 from tradingbot.training.session import SessionCallbacks, begin_run, resume_session
+from tradingbot.training.setup import build_training_setup
 
 _EASY = {"min_sharpe": -100.0, "min_win_rate_frac": 0.0, "min_trades": 0}
 _STAGE = {"name": "easy", "trend_strength": 0.6, "vol_frac": 0.003, "cost_bps": 1.0, **_EASY}
@@ -26,8 +30,36 @@ KINDS: dict[str, dict[str, Any]] = {
         "environment.curriculum.markets_per_stage": 1,
         "task.rules.episode.episode_bars": 8,
     },
+    "goal": {
+        "learner.name": "ppo",
+        "learner.ppo.rollout_steps": 8,
+        "learner.ppo.minibatch": 8,
+        "learner.ppo.actor.hidden": [8],
+        "learner.ppo.critic.hidden": [8],
+        "validation.shrink": False,
+        "task.rules.episode.episode_bars": 8,
+    },
 }
-FIGURES = {"curriculum": "curriculum/stage"}
+FIGURES = {"curriculum": "curriculum/stage", "goal": "reward/goal"}
+REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
+    "direct, growth": ("must learn from the reward in environment goal", {}),
+    "direct, sparse": (
+        "reward must be dense for a learner that follows its gradient",
+        {"learner.direct.objective": "reward"},
+    ),
+    "cloning": (
+        "cloning.enabled must be false in environment goal",
+        {"learner.name": "ppo", "cloning.enabled": True},
+    ),
+    "another reward": (
+        "task.reward must act; environment.kind must not be goal",
+        {"learner.name": "ppo", "task.reward": "v31"},
+    ),
+    "another kind's settings": (
+        "environment.kind must be curriculum, is goal",
+        {"learner.name": "ppo", "environment.curriculum.then_own_bars": False},
+    ),
+}
 
 
 def config_of(kind: str, **more: object) -> TrainConfig:
@@ -57,7 +89,29 @@ def test_run_trains_resumes_to_the_same_bits_and_is_shown_and_backtested(
     assert re.search(rf"environment\W+{kind}", shown)
     assert FIGURES[kind] in shown
     assert run_command(["--workspace", str(tmp_path), "backtest", "run", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)
+    (figures,) = json.loads(capsys.readouterr().out)
+    judged = read_result(resumed.path).part("test").policies[0]
+    assert figures["total_return_frac"] == pytest.approx(judged.total_return_frac, abs=1e-6)
+
+
+@pytest.mark.parametrize(("words", "options"), REFUSED.values(), ids=list(REFUSED))
+def test_what_goals_cannot_be_trained_with_is_refused(words: str, options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=words):
+        load_train_config("quick", {"environment.kind": "goal", **options})
+
+
+def test_direct_gradient_follows_a_dense_goal(tmp_path: Path) -> None:
+    config = tiny_config(
+        **{
+            "environment.kind": "goal",
+            "environment.goal.reward": "dense",
+            "environment.goal.return_range_frac": (0.01, 0.02),
+            "learner.direct.objective": "reward",
+        }
+    )
+    setup = build_training_setup(config, open_data(config, tmp_path), seed=1)
+
+    assert setup.learner.update().metrics["loss/gradient_norm"].item() > 0.0
 
 
 @pytest.mark.parametrize("kind", KINDS)

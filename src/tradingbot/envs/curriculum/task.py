@@ -26,7 +26,7 @@ from tradingbot.envs.curriculum.env import CurriculumConfig, Progress, stage_cos
 from tradingbot.envs.population.layout import market_table
 from tradingbot.envs.population.task import PopulationTask
 from tradingbot.envs.world import FloatArray, World
-from tradingbot.learning.task import Observation, TaskState, TaskStep
+from tradingbot.learning.task import TaskState, TaskStep
 from tradingbot.market.account import Account, select
 from tradingbot.market.advance import advance
 from tradingbot.market.bars import tensor_market
@@ -98,14 +98,6 @@ class CurriculumTask(PopulationTask):
         """The run's own bars, without generated markets."""
         return self._own
 
-    def begin(self) -> tuple[TaskState, Observation]:
-        """Open every environment in the first stage."""
-        account, _ = super().begin()
-        n_agents = len(self.agent_names)
-        progress = begin_progress(self.settings, n_agents, self.n_envs).to(self.table.device)
-        state = (*PackedAccount(*account), progress)
-        return state, self.observe(state)
-
     def metrics(self, state: TaskState) -> dict[str, Tensor]:
         """Tell where agents stand, (N,) each: see docs/environments/curriculum.md."""
         now = unpack_progress(state[2], self.n_envs)
@@ -115,6 +107,11 @@ class CurriculumTask(PopulationTask):
             "curriculum/episodes": now.episodes,
             "curriculum/success": now.success_frac,
         }
+
+    def _open(self) -> TaskState:
+        n_agents = len(self.agent_names)
+        progress = begin_progress(self.settings, n_agents, self.n_envs).to(self.table.device)
+        return (*super()._open(), progress)
 
     def _rates_of(self, state: TaskState) -> Tensor:
         return self._block_rates[:, self._block(PackedAccount(*state[:2]).row)]

@@ -125,6 +125,17 @@ class PopulationTask:
         task._show(names)
         return task
 
+    def dress(self, task: PopulationTask) -> PopulationTask:
+        """Show in another task, such as a backtest, what this one shows."""
+        return task.showing(*self.private_names)
+
+    def show_private(self, numbers: Tensor) -> Tensor:
+        """Lay what accounts know of themselves, (18, N · B), out as (N, B, P) float32."""
+        shown = numbers.float()
+        if len(self._shown) != len(numbers):
+            shown = shown.index_select(0, self._shown)
+        return shown.T.reshape(len(self.agent_names), -1, len(shown))
+
     def during(self, first_bar: int, last_bar: int) -> PopulationTask:
         """Return the same task with all episodes between two bars of the world, both included.
 
@@ -145,10 +156,13 @@ class PopulationTask:
 
     def begin(self) -> tuple[TaskState, Observation]:
         """Open every environment at its first episode."""
+        state = self._open()
+        return state, self.observe(state)
+
+    def _open(self) -> TaskState:
         episode = torch.zeros(self.starts.key.shape, dtype=torch.int32, device=self.table.device)
         cash_ccy = self.config.rules.account.initial_cash_ccy
-        state: TaskState = pack(begin(self.starts, self._market, cash_ccy, episode))
-        return state, self.observe(state)
+        return pack(begin(self.starts, self._market, cash_ccy, episode))
 
     def step(self, state: TaskState, action: Tensor) -> TaskStep:
         """Advance by one bar with actions (N, B), without gradients."""
@@ -169,7 +183,7 @@ class PopulationTask:
         allowed = allowed_codes(rules, unpack_rates(self._rates_of(state)), account)
         return Observation(
             self._by_agent(account.row.long()),
-            self._private(observe_accounts(rules, account)),
+            PopulationTask.show_private(self, observe_accounts(rules, account)),
             self._allowed(allowed),
         )
 
@@ -220,11 +234,12 @@ class PopulationTask:
     def _named(self, before: TaskState, action: Tensor, made: PackedStep) -> TaskStep:
         """Name what a step with `action` (N, B) made of a state."""
         row, account = self._by_agent(made.account.row.long()), PackedAccount(*before[:2])
+        private = PopulationTask.show_private(self, made.private)
         return TaskStep(
             state=made.account,
-            observation=Observation(row, self._private(made.private), self._allowed(made.allowed)),
+            observation=Observation(row, private, self._allowed(made.allowed)),
             final_row=self._by_agent(account.row.long() + 1),
-            final_private=self._private(made.final_private),
+            final_private=PopulationTask.show_private(self, made.final_private),
             final_return=self._by_agent(made.final_private[_TOTAL_RETURN]),
             reward=self._by_agent(made.reward),
             terms=self._by_agent(made.terms),
@@ -239,13 +254,6 @@ class PopulationTask:
     def _by_agent(self, lanes: Tensor) -> Tensor:
         """See (…, N · B) as (…, N, B)."""
         return lanes.view(*lanes.shape[:-1], len(self.agent_names), self.n_envs)
-
-    def _private(self, numbers: Tensor) -> Tensor:
-        """Lay (18, N · B) out as (N, B, P) float32."""
-        shown = numbers.float()
-        if self.n_private != len(numbers):
-            shown = shown.index_select(0, self._shown)
-        return shown.T.reshape(len(self.agent_names), self.n_envs, self.n_private)
 
     def _allowed(self, codes: Tensor) -> Tensor:
         """Lay (A, N · B) out as (N, B, A)."""

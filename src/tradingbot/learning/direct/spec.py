@@ -30,5 +30,6 @@ SPEC = LearnerSpec(
     steps_per_update="chunk_bars",
     learns_reward=lambda config: config.objective == "reward",
     takes_auxiliary=True,
+    differentiates=True,
     measured=_measured,
 )
