@@ -51,18 +51,18 @@ class NetworkPolicy:
         Raises:
             ConfigError: If a private number is unknown, or widths disagree.
         """
-        self._goal, n_inputs = goal, actor.weights[0].shape[-2]
+        own = private if goal is None else private[: -len(GOAL_INPUTS)]
+        for name in own:
+            require_known(name, _PRIVATE_NAMES, "private number must be a known one")
+        n_inputs = actor.weights[0].shape[-2]
         if n_inputs != view.width + len(private):
             raise ConfigError(
                 "an actor must read the view and the private numbers",
                 was=f"{n_inputs} inputs for {view.width} + {len(private)}",
             )
-        if goal is not None:
-            private = private[: -len(GOAL_INPUTS)]
-        for name in private:
-            require_known(name, _PRIVATE_NAMES, "private number must be a known one")
+        self._goal = goal
         self._view, self._actor, self._squash = view, actor, squash
-        self._places = torch.tensor([_PRIVATE_NAMES.index(name) for name in private])
+        self._places = torch.tensor([_PRIVATE_NAMES.index(name) for name in own])
         self._hidden, self._last = _hidden_layers(actor), _last_layer(actor)
         self._activation: Callable[[Tensor], Tensor] = getattr(functional, actor.config.activation)
         everyone = torch.ones(actor.n_agents, dtype=torch.bool)
