@@ -16,7 +16,7 @@ from tradingbot.envs.world import World
 from tradingbot.market.account import open_accounts
 from tradingbot.market.bars import tensor_market
 from tradingbot.market.compiled import PackedStep, PackedStepFunction, packed_step
-from tradingbot.market.packing import pack, pack_rates, unpack
+from tradingbot.market.packing import PackedAccount, pack, pack_rates, unpack
 from tradingbot_benchmarks.simulator.setup import EVERY_RULE, SEED, Batch
 
 CHECKED_STEPS = 24
@@ -38,7 +38,7 @@ def check_compiled(batch: Batch, eager: PackedStepFunction) -> None:
         AssertionError: If they differ by more than rounding.
     """
     for number in range(CHECKED_STEPS):
-        before = batch.account
+        before = PackedAccount(*(part.clone() for part in batch.account))
         batch.advance()
         assert batch.last is not None
         expected = eager(batch.rates, before, batch.action)

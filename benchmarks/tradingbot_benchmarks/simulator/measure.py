@@ -36,7 +36,6 @@ from tradingbot_benchmarks.simulator.setup import (
     bench_world,
     draw_batch,
     market_batch,
-    step_maker,
     with_observation,
     with_window,
 )
@@ -211,12 +210,11 @@ def _growth_stage(n_environments: int) -> Stage:
 
 
 def _measure_markets(found: Measured, world: World) -> None:
-    make = step_maker(compiled=found.scale.compiled)
     sizes = {"parallel_143": found.scale.market_environments}
     if found.scale.lone_market:
         sizes["parallel_143_alone"] = 1
     for name, n_environments in sizes.items():
-        batch = market_batch(world, make, n_environments)
+        batch = market_batch(world, n_environments, compiled=found.scale.compiled)
         found.speeds[name] = _steps_per_s(found, batch, batch.advance)
 
 
@@ -231,8 +229,9 @@ def _measure_bare_reward(found: Measured, world: World) -> None:
 def _measure_variant(
     found: Measured, world: World, label: str, config: EnvConfig, reward: Reward | None
 ) -> None:
-    make = step_maker(compiled=found.scale.compiled)
-    batch = draw_batch(world, make, found.scale.headline, config, reward=reward)
+    batch = draw_batch(
+        world, found.scale.headline, config, compiled=found.scale.compiled, reward=reward
+    )
     found.growth.append(_point(batch, "rules", label, _steps_per_s(found, batch, batch.advance)))
 
 
@@ -298,14 +297,14 @@ def _point(
 
 
 def _checked_batch(found: Measured, world: World, n_environments: int) -> Batch:
-    batch = draw_batch(world, step_maker(compiled=found.scale.compiled), n_environments)
+    batch = draw_batch(world, n_environments, compiled=found.scale.compiled)
     eager = packed_step(DEFAULT.rules, DEFAULT.reward_stack, batch.market, batch.starts)
     check_compiled(batch, eager)
     return batch
 
 
 def _eager_speed(found: Measured, world: World, n_environments: int) -> float:
-    batch = draw_batch(world, packed_step, n_environments)
+    batch = draw_batch(world, n_environments, compiled=False)
     threads = torch.get_num_threads()
     if n_environments <= LONE_THREAD_ENVIRONMENTS:
         torch.set_num_threads(1)

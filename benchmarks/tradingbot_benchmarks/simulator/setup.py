@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tradingbot.envs.batch.native import NativeEnvLanes
 from tradingbot.envs.batch.observation import ObservationWriter
 from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.config import EnvConfig, start_mask
@@ -24,8 +25,8 @@ from tradingbot.market.compiled import (
 )
 from tradingbot.market.costs import COST_PROFILES
 from tradingbot.market.episodes import Starts, begin, drawn_symbols, fixed_symbols
-from tradingbot.market.native.step import native_step
-from tradingbot.market.packing import PackedAccount, pack, pack_rates
+from tradingbot.market.native.step import native_program
+from tradingbot.market.packing import PackedAccount, pack, pack_rates, unpack
 from tradingbot.market.params import AccountRules, SimulatorParams
 from tradingbot.market.simulation import Reward
 from tradingbot.rewards import reward_identity
@@ -60,13 +61,16 @@ BARE_RULES = replace(
 )
 """Everything off that has an off; actions, gate, fills and ledger remain."""
 
+_NOT_IN_A_PACKED_STEP = (
+    *("final_money", "final_counts", "equity", "reward_sums", "details"),
+    *("observation", "final_observation"),
+)
+"""What native lanes would write beside what the same functions called one by one return."""
+
 
 def bare_reward(rules: SimulatorParams, advanced: Advanced) -> Tensor:
     """Pay the return of equity and nothing else: one term (1, B)."""
     return (advanced.after.equity / advanced.before.equity - 1.0)[None]
-
-
-StepMaker = Callable[[SimulatorParams, Reward, TensorMarket, Starts], PackedStepFunction]
 
 
 def with_window(window_bars: int) -> EnvConfig:
@@ -81,18 +85,6 @@ def bench_world(n_symbols: int, n_bars: int) -> World:
     return synthetic_world("regimes", n_symbols=n_symbols, n_bars=n_bars, seed=SEED)
 
 
-def step_maker(*, compiled: bool) -> StepMaker:
-    """Choose between native lanes and the same functions called one by one."""
-    return _native_or_compiled if compiled else packed_step
-
-
-def _native_or_compiled(
-    rules: SimulatorParams, reward: Reward, market: TensorMarket, starts: Starts
-) -> PackedStepFunction:
-    native = native_step(rules, reward, market, starts, identity=reward_identity(reward))
-    return native or compiled_step(rules, reward, market, starts)
-
-
 @dataclass
 class Batch:
     """B environments that random actions are put to; `advance` is what is timed."""
@@ -104,7 +96,7 @@ class Batch:
     account: PackedAccount
     action: Tensor
     """(B,) written anew at every step."""
-    generator: torch.Generator
+    draws: np.random.SFC64
     last: PackedStep | None = None
 
     @property
@@ -114,54 +106,83 @@ class Batch:
 
     def advance(self) -> None:
         """Draw actions, step every environment, keep the private observation and the row."""
-        self.action.uniform_(-1.0, 1.0, generator=self.generator)
+        drawn = self.draws.random_raw(-(-self.n_lanes // 2)).view(np.int32)[: self.n_lanes]
+        np.multiply(drawn, np.float32(2.0**-31), out=self.action.numpy(), casting="unsafe")
         self.last = self.step(self.rates, self.account, self.action)
         self.account = self.last.account
 
 
 def draw_batch(
     world: World,
-    make: StepMaker,
     n_environments: int,
     config: EnvConfig = DEFAULT,
     *,
+    compiled: bool,
     reward: Reward | None = None,
-    dtype: torch.dtype = torch.float32,
 ) -> Batch:
     """Lay out environments that each draw symbol and bar of every episode.
 
     Args:
         world: What is traded.
-        make: Compiles the step, or does not.
         n_environments: B.
         config: Rules and reward.
+        compiled: As native lanes; or the same functions called one by one.
         reward: Instead of the configuration's.
-        dtype: Number format of accounts.
     """
     starts = drawn_symbols(start_mask(world, config), n_environments, SEED)
-    market = tensor_market(world.prices, world.present, dtype=dtype)
-    step = make(config.rules, reward or config.reward_stack, market, starts)
-    return _begun(step, market, starts)
+    return _lay_out(world, config, reward or config.reward_stack, starts, compiled=compiled)
 
 
-def market_batch(world: World, make: StepMaker, n_environments: int) -> Batch:
+def market_batch(world: World, n_environments: int, *, compiled: bool) -> Batch:
     """Lay out environments of one lane per symbol, all symbols of one at the same bar."""
     starts = fixed_symbols(start_mask(world, DEFAULT), n_environments, SEED)
-    market = tensor_market(world.prices, world.present)
-    step = make(DEFAULT.rules, DEFAULT.reward_stack, market, starts)
-    return _begun(step, market, starts)
+    return _lay_out(world, DEFAULT, DEFAULT.reward_stack, starts, compiled=compiled)
 
 
-def _begun(step: PackedStepFunction, market: TensorMarket, starts: Starts) -> Batch:
-    return Batch(
-        step,
-        market,
-        starts,
-        pack_rates(COSTS.rates(dtype=market.dtype)),
-        _first_accounts(market, starts),
-        torch.zeros(len(starts.key), dtype=market.dtype),
-        torch.Generator().manual_seed(SEED),
+def _lay_out(
+    world: World, config: EnvConfig, reward: Reward, starts: Starts, *, compiled: bool
+) -> Batch:
+    market, rules = tensor_market(world.prices, world.present), config.rules
+    n_lanes = len(starts.key)
+    rates = pack_rates(COSTS.rates(dtype=market.dtype))
+    account, draws = _first_accounts(market, starts), np.random.SFC64(SEED)
+    program = native_program(rules, reward, market.dtype, reward_identity(reward))
+    if compiled and program is not None:
+        lanes = NativeEnvLanes(program, world, config, market, n_lanes)
+        lanes.set_starts(starts, _NOT_IN_A_PACKED_STEP)
+        lanes.set_rates(rates)
+        lanes.load(unpack(account))
+        made = _see_results(lanes)
+        action = torch.from_numpy(lanes.action)
+        return Batch(_stepped(lanes, made), market, starts, rates, made.account, action, draws)
+    step = (compiled_step if compiled else packed_step)(rules, reward, market, starts)
+    return Batch(step, market, starts, rates, account, torch.zeros(n_lanes), draws)
+
+
+def _see_results(lanes: NativeEnvLanes) -> PackedStep:
+    """See as tensors what native lanes write at every step, in the same memory."""
+    see = torch.from_numpy
+    terminated, truncated, traded = see(lanes.flags)
+    return PackedStep(
+        PackedAccount(see(lanes.money), see(lanes.counts)),
+        see(lanes.private),
+        see(lanes.final_private),
+        see(lanes.reward),
+        see(lanes.terms),
+        terminated=terminated,
+        truncated=truncated,
+        executed=see(lanes.executed),
+        traded=traded,
+        allowed=see(lanes.allowed),
     )
+
+
+def _stepped(lanes: NativeEnvLanes, made: PackedStep) -> PackedStepFunction:
+    def step(rates: Tensor, account: PackedAccount, action: Tensor) -> PackedStep:
+        lanes.step()  # has the rates, and accounts and action where it finds them
+        return made
+
+    return step
 
 
 def _first_accounts(market: TensorMarket, starts: Starts) -> PackedAccount:
@@ -180,12 +201,17 @@ def among_symbols(batch: Batch, n_symbols: int) -> Iterator[None]:
     before = choices.clone()
     inside = before[before < n_symbols * batch.market.n_bars].numpy()
     choices.copy_(torch.from_numpy(np.resize(inside, len(before))))
-    batch.account = _first_accounts(batch.market, batch.starts)
+    _begin_again(batch)
     try:
         yield
     finally:
         choices.copy_(before)
-        batch.account = _first_accounts(batch.market, batch.starts)
+        _begin_again(batch)
+
+
+def _begin_again(batch: Batch) -> None:
+    for mine, first in zip(batch.account, _first_accounts(batch.market, batch.starts), strict=True):
+        mine.copy_(first)
 
 
 def with_observation(batch: Batch, writer: ObservationWriter) -> Callable[[], None]:

@@ -13,7 +13,6 @@ import torch
 
 from tradingbot.data.json_files import as_json
 from tradingbot.envs.world import World
-from tradingbot.market.compiled import packed_step
 from tradingbot_benchmarks.simulator import checks as simulator_checks
 from tradingbot_benchmarks.simulator import measure as simulator_measure
 from tradingbot_benchmarks.simulator.bench import records
@@ -69,7 +68,7 @@ def world() -> World:
 
 @pytest.fixture
 def batch(world: World) -> Batch:
-    return draw_batch(world, packed_step, 16)
+    return draw_batch(world, 16, compiled=False)
 
 
 def test_measure_at_tiny_sizes_fills_every_record(monkeypatch: pytest.MonkeyPatch) -> None:

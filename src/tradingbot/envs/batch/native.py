@@ -88,7 +88,7 @@ class NativeEnvLanes:
         """Before the reset, of lanes that ended in the last step."""
         self.action = np.zeros(n_lanes, np.int64 if self._space == "discrete" else real)
         """What the lanes do next, int64 or in the accounts' format: written by the caller."""
-        self.rates = np.zeros((N_RATES, n_lanes), real)
+        self._rates = np.zeros(N_RATES, real)
         self._tables = _tables(world)
         self._calls: tuple[NDArray[np.int64], NDArray[np.int64]]
         self._kept: list[Tensor]
@@ -99,7 +99,7 @@ class NativeEnvLanes:
         self._kept, call = place_call(self._market, starts, self._episode_bars)
         features, probabilities, regimes = self._tables
         arrays = {
-            "rates": self.rates,
+            "rates": self._rates,
             "money": self.money,
             "counts": self.counts,
             "next_money": self.money,
@@ -130,7 +130,7 @@ class NativeEnvLanes:
             "stride": padded_stride(self.n_lanes),
             "next_stride": padded_stride(self.n_lanes),
             "threads": torch.get_num_threads(),
-            "rates_differ": 1,
+            "rates_differ": self._rates.ndim == 2,
             "action_kind": ACTION_KINDS[torch.from_numpy(self.action).dtype],
             "width": self.observation.shape[1],
             "n_features": features.shape[1],
@@ -147,6 +147,13 @@ class NativeEnvLanes:
         brief[PLACE["final_of_ended"]] = 1
         self._calls = (call, brief)
         self._address, self._brief_address = (ctypes.c_void_p(c.ctypes.data) for c in self._calls)
+
+    def set_rates(self, rates: Tensor) -> None:
+        """Take packed cost rates, (5,) of all lanes or (5, B)."""
+        self._rates = np.ascontiguousarray(rates.numpy(), dtype=self.reward.dtype)
+        for call in self._calls:
+            call[PLACE["rates"]] = self._rates.ctypes.data
+            call[PLACE["rates_differ"]] = self._rates.ndim == 2
 
     def set_threads(self, threads: int) -> None:
         """Say how many threads share the lanes."""

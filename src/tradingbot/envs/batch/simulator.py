@@ -31,6 +31,7 @@ from tradingbot.market.compiled import allowed_codes
 from tradingbot.market.costs import CostProfile, CostRates
 from tradingbot.market.episodes import Starts, begin
 from tradingbot.market.observation import observe_accounts
+from tradingbot.market.packing import pack_rates
 
 
 class BatchSimulator:
@@ -266,7 +267,7 @@ class BatchSimulator:
         """
         self._rates = read_costs(costs, self.n_lanes, dtype=self.dtype, device=self.device)
         if self._native is not None:
-            self._native.rates[:] = torch.stack([r.expand(self.n_lanes) for r in self._rates])
+            self._native.set_rates(pack_rates(self._rates))
 
     def _place(self, account: Account, private: Tensor) -> None:
         """Put accounts and private numbers (18, B) in the place of what there is."""

@@ -26,7 +26,7 @@ from tradingbot.market.compiled import allowed_codes
 from tradingbot.market.costs import CostRates
 from tradingbot.market.native.step_source import details_of
 from tradingbot.market.observation import observe_accounts, observe_opened
-from tradingbot.market.packing import pack
+from tradingbot.market.packing import pack, pack_rates
 from tradingbot.market.params import SimulatorParams
 from tradingbot.rewards import RewardStack
 
@@ -107,7 +107,7 @@ class NativeLane:
         lanes.details = self.told[n_money : n_money + n_details, None]
         lanes.terms = self.told[n_money + n_details :, None]
         self._rates = config.costs.rates(dtype=torch.float64)
-        lanes.rates[:] = torch.stack([*self._rates])[:, None]
+        lanes.set_rates(pack_rates(self._rates))
         lanes.set_starts(None, _UNWANTED)
         lanes.set_threads(1)
         fresh = opened(self._market, config.rules.account.initial_cash_ccy, 0, 0)

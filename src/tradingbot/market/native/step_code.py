@@ -122,9 +122,10 @@ static void begin_anew(const int64_t *call, const struct given *given, struct ma
   }
 }
 
-/* A result that is not asked for has no address. */
+/* A result that is not asked for has no address. Accounts that are stepped in place are read where
+   they are written, so caches keep what they can of them and of the results beside them. */
 #define WRITE_ROWS(type, field, rows, count) do { \\
-    if (call[field] && call[AT_LANES] >= STREAMED) \\
+    if (call[field] && call[AT_LANES] >= STREAMED && call[AT_MONEY] != call[AT_NEXT_MONEY]) \\
       for (int i = 0; i < (count); i++) \\
         STREAM(COLUMN(type, field, i, AT_NEXT_STRIDE), (rows)[i], n); \\
     else if (call[field]) \\

@@ -56,7 +56,8 @@ FEW_LANES = 8
 PART_LANES = 4 * BLOCK_LANES
 """Lanes that a thread takes at a time."""
 STREAMED_LANES = 32_768
-"""From so many lanes on, no result is in a cache any more when it is read again."""
+"""From so many lanes on, no result is in a cache any more when it is read again, unless steps are
+in place."""
 
 
 def step_source(
