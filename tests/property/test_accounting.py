@@ -243,9 +243,8 @@ def check_limits(rules: SimulatorParams, advanced: Advanced) -> None:
     grows = wanted.abs() > was.units.abs()
     value, equity = wanted.abs() * was.mark, was.equity
     assert (value <= rules.limits.max_position_frac * equity * (1.0 + 1e-8))[grows].all()
-    assert (order.abs() * was.mark <= rules.limits.max_order_frac * equity * (1.0 + 1e-8))[
-        grows
-    ].all()
+    opened = torch.where(wanted * was.units < 0.0, wanted.abs(), order.abs()) * was.mark
+    assert (opened <= rules.limits.max_order_frac * equity * (1.0 + 1e-8))[grows].all()
     buys = (order > 0.0) & (wanted > 0.0)
     left = was.cash - order * was.mark
     assert (left >= rules.limits.reserve_frac * equity - 1e-8 * equity)[buys].all()

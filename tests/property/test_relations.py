@@ -230,7 +230,8 @@ def keeps_limits(rules: SimulatorParams, was: Account, order: Tensor) -> None:
     grows = wanted.abs() > was.units.abs()
     left = was.cash - order * was.mark
     assert (wanted.abs() * was.mark <= limits.max_position_frac * was.equity + near)[grows].all()
-    assert (order.abs() * was.mark <= limits.max_order_frac * was.equity + near)[grows].all()
+    opened = torch.where(wanted * was.units < 0.0, wanted.abs(), order.abs()) * was.mark
+    assert (opened <= limits.max_order_frac * was.equity + near)[grows].all()
     assert (left >= limits.reserve_frac * was.equity - near)[(order > 0) & (wanted > 0)].all()
     short = grows & (wanted < 0.0)
     assert (left >= -limits.margin_frac * wanted * was.mark - near)[short].all()

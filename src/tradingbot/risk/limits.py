@@ -14,7 +14,7 @@ class RiskLimits(CheckedFields):
     max_position_frac: float = bounded(0.15, "(0, 1]")
     """Largest position, of equity; 1 for a sleeve that holds one symbol only."""
     max_order_frac: float = bounded(1.0, "(0, inf)")
-    """Largest single order, of equity."""
+    """Largest single order, of equity; of one that turns a position, the part that opens."""
     reserve_frac: float = bounded(0.0, "[0, 1)")
     """Cash that buys must leave, of equity."""
     min_trade_ccy: float = bounded(25.0, "[0, inf)")

@@ -43,9 +43,13 @@ def check_short(limits: RiskLimits, view: OrderView) -> RiskVerdict:
 
 
 def check_order_value(limits: RiskLimits, view: OrderView) -> RiskVerdict:
-    """Deny single orders above a share of equity: fat fingers."""
+    """Deny single orders that open more than a share of equity: fat fingers.
+
+    An order that turns a position is judged by what it opens: what it closes is risk taken off.
+    """
     limit = limits.max_order_frac * view.equity
-    return RiskVerdict(view.value > limit * (1.0 + slack(view.mark)), limit, view.value)
+    opened = torch.minimum(view.order.abs(), view.after.abs()) * view.mark
+    return RiskVerdict(opened > limit * (1.0 + slack(view.mark)), limit, opened)
 
 
 def check_position(limits: RiskLimits, view: OrderView) -> RiskVerdict:

@@ -48,7 +48,8 @@ def _judge_exposure(limits: RiskLimits, account: ScalarAccount, order: float, eq
         return int(Denial.STALE_DATA)
     if after < 0.0 and not limits.allow_short:
         return int(Denial.SHORT_NOT_ALLOWED)
-    if abs(order) * mark > limits.max_order_frac * equity * (1.0 + SLACK):
+    opened = after_value if turns else abs(order) * mark
+    if opened > limits.max_order_frac * equity * (1.0 + SLACK):
         return int(Denial.MAX_ORDER_VALUE)
     if grows and after_value > limits.max_position_frac * equity * (1.0 + SLACK):
         return int(Denial.MAX_POSITION)

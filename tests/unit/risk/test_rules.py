@@ -40,6 +40,12 @@ CASES = [
         {"units": 5.0, "order": -5.001},
     ),
     (Denial.MAX_ORDER_VALUE, LIMITS, {"order": 10.0}, {"order": 10.001}),
+    (  # 3,000 long turned into 2,000 short: the part that opens counts
+        Denial.MAX_ORDER_VALUE,
+        RiskLimits(max_position_frac=0.5, max_order_frac=0.2, allow_short=True),
+        {"units": 30.0, "order": -50.0},
+        {"units": 30.0, "order": -50.01},
+    ),
     (
         Denial.MAX_POSITION,
         LIMITS,
