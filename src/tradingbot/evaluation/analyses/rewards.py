@@ -16,7 +16,8 @@ from torch import Tensor
 
 from tradingbot.agents.network_policy import TRADES
 from tradingbot.agents.policy import Policy, PolicyInputs
-from tradingbot.envs.population import PopulationTask
+from tradingbot.envs.population import PRIVATE_NAMES, PopulationTask
+from tradingbot.envs.population.goal_task import GoalTask
 from tradingbot.evaluation.analyses.analysis import CannotMeasureError
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.settings import RewardSettings
@@ -54,6 +55,9 @@ def measure_rewards(subject: EvaluatedRun, settings: RewardSettings) -> RewardAn
     task = PopulationTask(
         world, subject.env, n_envs=settings.episodes, seed=subject.run.record.seeds["root"]
     ).during(train.start, train.stop - 1)
+    if subject.config.environment.kind == "goal":
+        goal = subject.config.environment.goal
+        task = GoalTask(task, goal, goal.asked)
     played = play_rewards(task, subject.policy)
     terms, net = played.terms[:, :, chosen], played.net_return[:, chosen]
     reward, ended = terms.sum(axis=1), played.ended[:, chosen]
@@ -87,6 +91,7 @@ def play_rewards(task: PopulationTask, policy: Policy) -> PlayedRewards:
     def act(seen: Observation) -> Tensor:
         # Lane = environment · N + agent, as policies of N agents read it.
         rows, private = seen.row.T.reshape(-1), seen.private.permute(2, 1, 0).flatten(1)
+        private = private[: len(PRIVATE_NAMES)]  # policies know themselves what they are asked for
         allowed = seen.allowed.permute(2, 1, 0).flatten(1) if is_code else None
         nothing = private.new_empty(len(rows), 0)  # networks see the view, not these
         wanted = policy(PolicyInputs(rows, nothing, nothing, private, allowed))

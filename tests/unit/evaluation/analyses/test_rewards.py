@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,9 +13,10 @@ from torch import Tensor
 from tradingbot.agents.network_policy import TRADES
 from tradingbot.agents.policy import PolicyInputs
 from tradingbot.domain.errors import DataError
-from tradingbot.envs.population import PopulationTask
+from tradingbot.envs.population import PRIVATE_NAMES, PopulationTask
 from tradingbot.evaluation.analyses import rewards
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.evaluation.analyses.policy_analysis.states import RecordedPolicy, collect_states
 from tradingbot.evaluation.analyses.rewards import (
     correlate,
     describe_rewards,
@@ -25,7 +27,10 @@ from tradingbot.evaluation.analyses.rewards import (
     rewards_to_go,
 )
 from tradingbot.evaluation.analyses.settings import RewardSettings
+from tradingbot.evaluation.backtest import PolicyUnderTest
+from tradingbot.market.goals import GOAL_INPUTS, GoalSettings
 from tradingbot.runs.policy import acting_checkpoint
+from tradingbot.training.environment import EnvironmentSection
 
 
 def test_moments_and_histogram_of_known_rewards() -> None:
@@ -144,6 +149,25 @@ def test_agents_that_stay_out_are_left_out(
         else:
             with pytest.raises(DataError, match="no agent trades"):
                 measure_rewards(ppo_subject, RewardSettings())
+
+
+def test_run_with_goals_is_paid_for_the_goal_that_it_is_asked_for(
+    ppo_subject: EvaluatedRun,
+) -> None:
+    for wanted, paid in ((-1.0, 0.0), (10.0, -1.0)):  # always met, and never
+        goal = GoalSettings(asked_return_frac=wanted, asked_drawdown_frac=1.0)
+        section = EnvironmentSection(kind="goal", goal=goal)
+        config = ppo_subject.config.model_copy(update={"environment": section})
+        found = measure_rewards(replace(ppo_subject, config=config), RewardSettings(episodes=1))
+        assert [row.quantity for row in found.rows] == ["goal", "reward", "net return"]
+        assert [row.mean for row in found.rows[:2]] == [paid, paid]
+    assert found.course == ()  # the run itself was paid another reward
+    watched = RecordedPolicy(ppo_subject.policy)
+    (played,) = ppo_subject.backtest_all([PolicyUnderTest("p", watched)], "test")
+    states = collect_states(replace(ppo_subject, config=config), played, watched, 100)
+    assert states.names[-4:] == tuple(f"own {name}" for name in GOAL_INPUTS)
+    assert states.private.shape[1] == len(config.task.private or PRIVATE_NAMES) + 4
+    assert (states.column("own goal_return") == 10.0 / 0.02).all()
 
 
 def test_learner_with_another_objective_is_told(subject: EvaluatedRun) -> None:

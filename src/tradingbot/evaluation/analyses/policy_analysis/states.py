@@ -17,6 +17,7 @@ from tradingbot.envs.population.layout import market_table
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.policy_analysis.measure import evenly_spaced
 from tradingbot.evaluation.backtest import Backtest
+from tradingbot.market.goals import GOAL_INPUTS
 
 FloatArray = NDArray[np.float64]
 _SIDES = {Action.SELL_PARTIAL: -1.0, Action.SELL_ALL: -1.0, Action.HOLD: 0.0}
@@ -80,9 +81,7 @@ def collect_states(
     step, place = np.divmod(chosen, max(1, len(trading)))
     agent = trading[place] if len(trading) else np.zeros(0, dtype=np.int64)
     step, bar = step[: len(agent)], first + step[: len(agent)]
-    shown = subject.config.task.private or PRIVATE_NAMES
-    columns = [PRIVATE_NAMES.index(name) for name in shown]
-    private = torch.stack(watched.private).double().numpy()[step, :, agent][:, columns]
+    shown, private = _shown(subject, torch.stack(watched.private).double()[step, :, agent])
     market = market_table(world).numpy()[agent, bar]
     action = played.action[step, agent]
     is_code = subject.config.task.rules.action.space == "discrete"
@@ -93,6 +92,16 @@ def collect_states(
         inputs=np.concatenate([market, private], axis=1).astype(np.float64),
         names=(*market_names(subject), *(f"{OWN}{name}" for name in shown)),
     )
+
+
+def _shown(subject: EvaluatedRun, numbers: Tensor) -> tuple[tuple[str, ...], FloatArray]:
+    """Return names and numbers (M, P) that agents see of accounts (M, 18), and of their goal."""
+    names, environment = subject.config.task.private or PRIVATE_NAMES, subject.config.environment
+    seen = [numbers[:, PRIVATE_NAMES.index(name)] for name in names]
+    if environment.kind == "goal":
+        now = [numbers[:, PRIVATE_NAMES.index(name)] for name in ("total_return", "drawdown")]
+        names, seen = (*names, *GOAL_INPUTS), seen + environment.goal.asked.inputs(*now)
+    return names, torch.stack(seen, dim=1).numpy()
 
 
 def market_names(subject: EvaluatedRun) -> tuple[str, ...]:
