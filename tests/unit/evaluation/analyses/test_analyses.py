@@ -110,6 +110,9 @@ def test_policy_analysis_reads_actions_critic_attention_and_heads(
     assert np.all(np.asarray(found.attention_map) >= 0.0)
     assert np.asarray(found.attention_map)[1:].max() > 0.0  # bars before count as well
     assert found.unavailable == ()
+    one_state = measure_policy_analysis(ppo_subject, replace(settings, attention_states=1))
+    assert not np.asarray(one_state.attention_map).any()  # one state has no deviation
+    assert one_state.attention == found.attention
 
 
 def test_landscape_of_a_known_critic_is_its_formula(ppo_subject: EvaluatedRun) -> None:
