@@ -19,6 +19,17 @@ sys.dont_write_bytecode = False
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _no_wait_for_the_disk() -> Iterator[None]:
+    """Let `os.fsync` refuse what is not open, and not wait: no test cuts the power.
+
+    Processes that a test starts wait as always.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda opened: os.fstat(opened) and None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _trapped_processes(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Set the trap for calls to other machines in every process that a test starts."""
     trap_processes(tmp_path_factory.mktemp("call_trap"))

@@ -23,7 +23,7 @@ from tradingbot.domain.seeding import stream
 from tradingbot.features.panel import Panel
 
 KILLS = pytest.mark.parametrize("kills", [4, pytest.param(24, marks=pytest.mark.slow)])
-SYMBOLS, BARS = 8, 12_000
+SYMBOLS, BARS = 8, 8_000
 
 
 @dataclass(frozen=True)

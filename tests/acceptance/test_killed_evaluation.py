@@ -69,11 +69,12 @@ def whole(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return workspace
 
 
-def test_killed_evaluation_by_two_workers_is_finished_by_one_with_the_same_bytes(
-    trained: Path, tmp_path: Path, whole: Path
+@pytest.mark.parametrize("jobs", ["1", pytest.param("2", marks=pytest.mark.slow)])
+def test_killed_evaluation_is_finished_with_the_same_bytes(
+    jobs: str, trained: Path, tmp_path: Path, whole: Path
 ) -> None:
     killed = Path(shutil.copytree(trained, tmp_path / "killed"))
-    with begin(killed, "--jobs", "2") as process:
+    with begin(killed, "--jobs", jobs) as process:
         wait_for(pieces_of(killed), 2)
         process.kill()
     assert process.returncode == -signal.SIGKILL

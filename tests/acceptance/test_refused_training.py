@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import shlex
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from acceptance.conftest import ENTRY_POINT
 from acceptance.test_refusing_disk import can_mount
+from fixtures.small_disk import FOLLOW_STEPS
 from fixtures.tiny_training import tiny_arguments, tiny_config
+from fixtures.warm_process import run_warm
 from tradingbot.app.cli.application import run
 from tradingbot.runs import RunDirectory, final_hash, latest_good, list_checkpoints
 from tradingbot.training.session import begin_run
@@ -41,28 +39,6 @@ def only_error(said: str) -> str:
     return line
 
 
-DISK = """
-set -e
-hashes() { (cd "$DISK"; find . -type f -path '*checkpoints*' -exec sha256sum {} + | sort); }
-attempt() {
-  set +e
-  name=$1; shift
-  "$COMMAND" "$@" > /dev/null 2> "$OUTSIDE/$name.err"
-  echo $? > "$OUTSIDE/$name.code"
-  set -e
-}
-mount -t tmpfs -o size=300k disk "$DISK"
-attempt full $BEGIN
-hashes > "$OUTSIDE/kept"
-mount -o remount,ro "$DISK"
-attempt read_only --workspace "$DISK" train --resume run
-hashes > "$OUTSIDE/kept_still"
-mount -o remount,rw,size=8m "$DISK"
-attempt roomy --workspace "$DISK" train --resume run
-cp -r "$DISK/runs" "$OUTSIDE/runs"
-"""
-
-
 OUTCOMES = {"full": "2", "read_only": "2", "roomy": "0"}
 """Attempt → exit code."""
 
@@ -73,25 +49,25 @@ def test_disk_that_refuses_is_named_and_the_run_goes_on_when_there_is_room(
 ) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    environment = {
-        **os.environ,
-        "DISK": str(disk),
-        "OUTSIDE": str(tmp_path),
-        "COMMAND": ENTRY_POINT,
-        "BEGIN": shlex.join(tiny_arguments(disk, "--name", "run")),
-    }
+    resume = ["--workspace", str(disk), "train", "--resume", "run"]
+    checkpoints = "**/checkpoints/**/*"
+    steps = [
+        ["run", "full", *tiny_arguments(disk, "--name", "run")],
+        ["hash", "kept", checkpoints],
+        ["remount", "ro"],
+        ["run", "read_only", *resume],
+        ["hash", "kept_still", checkpoints],
+        ["remount", "rw,size=8m"],
+        ["run", "roomy", *resume],
+        ["copy", "runs"],
+    ]
 
-    done = subprocess.run(
-        ["unshare", "-rm", "bash", "-c", DISK],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
+    done = run_warm(
+        [str(disk), "300k", str(tmp_path), json.dumps(steps)], function=FOLLOW_STEPS, timeout=300
     )
 
-    assert (done.returncode, done.stderr) == (0, "")
-    codes = {name: (tmp_path / f"{name}.code").read_text().strip() for name in OUTCOMES}
+    assert done == (0, "", "")
+    codes = {name: (tmp_path / f"{name}.code").read_text() for name in OUTCOMES}
     assert codes == OUTCOMES
     full, read_only = (
         only_error((tmp_path / f"{name}.err").read_text()) for name in ("full", "read_only")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from acceptance.conftest import (
-    ENTRY_POINT,
     Outcome,
     assert_refused,
     listing,
     run_process,
     write_random_bars,
 )
+from fixtures.small_disk import FOLLOW_STEPS
+from fixtures.warm_process import run_warm
 
 
 def test_file_size_limit_is_named_and_nothing_is_lost(tmp_path: Path, workspace: Path) -> None:
@@ -30,21 +31,6 @@ def test_file_size_limit_is_named_and_nothing_is_lost(tmp_path: Path, workspace:
 
     assert_refused(outcome, ("File too large", "nothing was lost", str(workspace)))
     assert listing(workspace) == before
-
-
-DISK = """
-set -e
-mount -t tmpfs -o size=256k disk "$DISK"
-export TRADINGBOT_WORKSPACE="$DISK/workspace"
-"$COMMAND" data import "$GOOD" --name good --json > /dev/null
-(cd "$TRADINGBOT_WORKSPACE"; find . -type f -exec sha256sum {} + | sort > "$OUTSIDE/before")
-[ "$CONDITION" = full ] || mount -o remount,ro "$DISK"
-set +e
-"$COMMAND" data import "$LARGE" --name large --calendar 24/7 > "$OUTSIDE/out" 2> "$OUTSIDE/err"
-echo $? > "$OUTSIDE/code"
-(cd "$TRADINGBOT_WORKSPACE"; find . -type f -exec sha256sum {} + | sort > "$OUTSIDE/after")
-"$COMMAND" data validate good --json > "$OUTSIDE/validated"
-"""
 
 
 def can_mount() -> bool:
@@ -68,30 +54,26 @@ def test_disk_that_refuses_is_named_and_nothing_is_lost(
     disk, large = tmp_path / "disk", tmp_path / "large.parquet"
     disk.mkdir()
     write_random_bars(large, symbols=1, bars=10_000)
-    environment = {
-        **os.environ,
-        "DISK": str(disk),
-        "OUTSIDE": str(tmp_path),
-        "GOOD": str(good_csv),
-        "LARGE": str(large),
-        "COMMAND": ENTRY_POINT,
-        "CONDITION": condition,
-    }
+    workspace = ["--workspace", str(disk / "workspace")]
+    files, importing = "workspace/**/*", ["data", "import", str(large)]
+    steps = [
+        ["run", "good", *workspace, "data", "import", str(good_csv), "--name", "good", "--json"],
+        ["hash", "before", files],
+        *([] if condition == "full" else [["remount", "ro"]]),
+        ["run", "large", *workspace, *importing, "--name", "large", "--calendar", "24/7"],
+        ["hash", "after", files],
+        ["run", "validated", *workspace, "data", "validate", "good", "--json"],
+    ]
 
-    done = subprocess.run(
-        ["unshare", "-rm", "bash", "-c", DISK],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_warm([str(disk), "256k", str(tmp_path), json.dumps(steps)], function=FOLLOW_STEPS)
 
-    assert (done.stderr, (tmp_path / "before").exists()) == ("", True)
+    assert done == (0, "", "")
+    assert (tmp_path / "good.code").read_text() == "0"
     code, out, err = (
-        (tmp_path / "code").read_text(),
-        (tmp_path / "out").read_text(),
-        (tmp_path / "err").read_text(),
+        (tmp_path / "large.code").read_text(),
+        (tmp_path / "large.out").read_text(),
+        (tmp_path / "large.err").read_text(),
     )
     assert_refused(Outcome(int(code), out, err), (rule, str(disk), "nothing was lost"))
     assert (tmp_path / "after").read_text() == (tmp_path / "before").read_text() != ""
-    assert '"findings"' in (tmp_path / "validated").read_text()
+    assert '"findings"' in (tmp_path / "validated.out").read_text()

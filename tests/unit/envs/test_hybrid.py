@@ -72,9 +72,9 @@ def test_hybrid_discrete_policy_fills_as_in_discrete_env(world, kind):
         other, _ = hybrid.reset(seed=seed)
         ended = False
         while not ended:
-            np.testing.assert_array_equal(discrete.action_masks(), hybrid.action_masks())
-            a = one_policy(one, discrete.action_masks())
-            b = other_policy(other, hybrid.action_masks())
+            mask, hybrid_mask = discrete.action_masks(), hybrid.action_masks()
+            np.testing.assert_array_equal(mask, hybrid_mask)
+            a, b = one_policy(one, mask), other_policy(other, hybrid_mask)
             assert a == b
             one, _, terminated, truncated, info = discrete.step(a)
             other, _, *ends, hybrid_info = hybrid.step(b)

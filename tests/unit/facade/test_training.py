@@ -8,7 +8,7 @@ import pytest
 import tradingbot as tb
 from tradingbot.domain.errors import ConfigError
 
-SETTINGS = {"validation.shrink": False}
+SETTINGS = {"validation.shrink": False, "budget.steps_per_agent": 640}
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,9 @@
-"""Our environments keep every promise."""
+"""Our environments keep every promise, and the page shows their cards beside those of peers."""
 
 from __future__ import annotations
 
+import platform
+import re
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +11,12 @@ import pytest
 from tradingbot.envs.envcheck import CheckVerdict, EnvProbe, Scorecard, run_checks
 from tradingbot.envs.envcheck.bars import dictate, stairs
 from tradingbot.envs.envcheck.ours import LEAD_BARS, our_probe, our_probes
+from tradingbot.envs.envcheck.peers import PEERS
 from tradingbot.envs.envcheck.trace import build, mark, play
+from unit.envs.envcheck.test_docs_page import REGENERATE, found, markdown_table
+
+# How many starts differ is a draw of the peers' unseeded generators.
+DRAWN = re.compile(r"(?<=[ (])\d+(?= (of|different))")
 
 
 @pytest.mark.parametrize("probe", our_probes(), ids=lambda probe: probe.name)
@@ -21,6 +28,15 @@ def test_our_environment_passes_every_check(
     untold = [f.check for f in card.findings if f.verdict is CheckVerdict.UNTESTABLE]
     assert card.failed == ()
     assert untold == ([] if probe.short is not None else ["borrow_accrues"])
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="NaN casts to another integer there")
+def test_page_shows_the_score_card(card_of: Callable[[str], Scorecard]) -> None:
+    names = [*(probe.name for probe in our_probes()), *PEERS]
+
+    fresh = markdown_table([card_of(name) for name in names]).strip()
+
+    assert DRAWN.sub("N", found("scores")) == DRAWN.sub("N", fresh), f"run {REGENERATE}"
 
 
 def test_first_observation_shows_the_first_dictated_bar() -> None:
