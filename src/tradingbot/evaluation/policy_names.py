@@ -17,7 +17,8 @@ from tradingbot.plugins.reference import (
     find_strategy,
     read_reference,
 )
-from tradingbot.runs import list_runs
+from tradingbot.runs import find_run, list_runs
+from tradingbot.runs.finding import require_single_accounts
 from tradingbot.supervised.model_names import models_folder, require_model
 
 if TYPE_CHECKING:
@@ -168,6 +169,7 @@ def require_known_policies(names: Sequence[str], root: Path, *, has_market: bool
             rule = "policy must be a run or a known rule"
             remedy = suggest(name, [*known, *rules])
             raise ConfigError(rule, was=repr(name), where=f"runs of {root}", remedy=remedy)
+        require_single_accounts(find_run(root, name))
     if not names or not (has_market or runs or any(map(is_model, names))):
         rule = "a backtest must have a run, or a rule and a market to trade on"
         remedy = "Add --dataset or --market, or name a run or a model"

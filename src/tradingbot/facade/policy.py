@@ -17,6 +17,7 @@ from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.panel import Panel, panel_specs
 from tradingbot.features.scaling import Scaler
 from tradingbot.runs import RunDirectory, find_run
+from tradingbot.runs.finding import require_single_accounts
 from tradingbot.runs.policy import acting_checkpoint
 from tradingbot.runs.policy import load_policy as load_acting
 from tradingbot.training.config import TrainConfig
@@ -149,6 +150,7 @@ def load_policy(run: Run | str | Path, *, workspace: str | Path | None = None) -
         inferred = path.resolve().parents[1] if path.is_dir() else open_workspace(workspace)
         folder = open_workspace(workspace) if workspace is not None else inferred
         found = find_run(folder / RUNS_FOLDER, str(path.resolve() if path.is_dir() else run))
+    require_single_accounts(found)
     config = config_of_mapping(found.record.config)
     require_plugins(config)
     acting_checkpoint(found)  # refused now, not in the middle of a backtest

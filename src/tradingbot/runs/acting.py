@@ -29,6 +29,16 @@ class ActorRecord(StoredModel):
     codes."""
     private: tuple[str, ...]
     """Private inputs by name, in order, after those of the market."""
+    n_components: int = 0
+    """K, weights of a portfolio and cash; 0, and not written, where an action is one number."""
+
+    @model_serializer(mode="wrap")
+    def _without_zero(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave the number out where there is one action: manifests of before keep their hash."""
+        written: dict[str, Any] = write(self)
+        if not self.n_components:
+            written.pop("n_components", None)
+        return written
 
 
 class ActionRecord(StoredModel):

@@ -33,7 +33,8 @@ def read_layout(acting: ActingRecord) -> ActorLayout:
     actor = acting.actor
     head = _built(HeadConfig, actor.head, "actor")
     squash = None if actor.squash is None else _built(Squash, actor.squash, "squash")
-    return ActorLayout(actor.prefix, head, actor.n_outputs, squash, actor.private)
+    layout = (actor.prefix, head, actor.n_outputs, squash, actor.private, actor.n_components)
+    return ActorLayout(*layout)
 
 
 def read_encoder(checkpoint: Checkpoint, acting: ActingRecord) -> Encoder | None:

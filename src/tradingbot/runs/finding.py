@@ -55,3 +55,19 @@ def find_run_folder(root: Path, reference: str) -> Path:
 
 def _is_run(path: Path) -> bool:
     return any((path / trace).exists() for trace in _TRACES_OF_A_RUN)
+
+
+def require_single_accounts(run: RunDirectory) -> None:
+    """Refuse a run whose actions are no orders of single accounts, to be backtested or evaluated.
+
+    Raises:
+        ConfigError: Saying where its figures are.
+    """
+    kind = run.record.config.get("environment", {}).get("kind")
+    if kind == "portfolio":
+        raise ConfigError(
+            "a run must trade one account per symbol to be backtested or evaluated",
+            was="environment portfolio, whose agent moves capital between accounts",
+            where=run.id,
+            remedy=f"Its own figures on validation and test are in: tradingbot runs show {run.id}",
+        )

@@ -32,6 +32,7 @@ from tradingbot.learning.pretraining.config import AuxiliaryLossConfig, Pretrain
 from tradingbot.learning.train_plan import StoppingConfig, TrainPlan
 from tradingbot.market.params import SimulatorParams
 from tradingbot.training.environment import EnvironmentSection
+from tradingbot.training.environment_rules import environment_rules
 from tradingbot.training.learner_section import LearnerSection
 from tradingbot.training.library_section import library_section
 
@@ -229,21 +230,9 @@ class TrainConfig(ConfigSection):
 
     @model_validator(mode="after")
     def _check_environment(self) -> TrainConfig:
-        kind, learner = self.environment.kind, self.learner
-        if kind != "goal":
-            return self
-        if self.cloning.enabled:
-            raise ValueError("cloning.enabled must be false in environment goal: experts have none")
-        if not learner.spec.learns_reward(learner.settings):
-            raise ValueError(
-                "learner must learn from the reward in environment goal, "
-                f"was {learner.name} with objective {learner.settings.objective}"
-            )
-        if learner.spec.differentiates and self.environment.goal.reward == "sparse":
-            raise ValueError(
-                "environment.goal.reward must be dense for a learner that follows its gradient, "
-                f"was sparse with learner {learner.name}"
-            )
+        for holds, rule in environment_rules(self):
+            if not holds:
+                raise ValueError(rule)
         return self
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,7 @@ from tradingbot.domain.day_range import DayRange
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 from tradingbot.envs.build_world import world_from_market, world_from_panel
+from tradingbot.envs.portfolio.task import PORTFOLIO
 from tradingbot.envs.synthetic_market import inputs_of_market
 from tradingbot.envs.world import World, select_symbols
 from tradingbot.features.panel import Panel, panel_specs
@@ -117,8 +118,12 @@ def open_data(config: TrainConfig, workspace: Path) -> TrainingData:
         ConfigError: If the market or a parameter of it is unknown.
     """
     if config.dataset is not None:
-        return _stored(config, config.dataset, workspace)
-    return _generated(config, workspace)
+        data = _stored(config, config.dataset, workspace)
+    else:
+        data = _generated(config, workspace)
+    if config.environment.kind == "portfolio":  # one agent for all symbols
+        return replace(data, identity=data.identity.model_copy(update={"agents": (PORTFOLIO,)}))
+    return data
 
 
 def _stored(config: TrainConfig, name: str, workspace: Path) -> TrainingData:

@@ -37,6 +37,10 @@ def refuse_early(config: TrainConfig, workspace: Path, name: str | None = None) 
     require_costs(config.task.costs, "task.costs")
     require_reward(config.task.reward, "task.reward")
     require_encoder(config.encoder.preset, "encoder.preset")
+    if config.environment.kind == "portfolio":
+        from tradingbot.evaluation.policy_names import require_known_rules
+
+        require_known_rules([config.environment.portfolio.sleeves])
     if config.task.probabilities != NO_MODEL:
         for model in split_models(config.task.probabilities):
             require_model(models_folder(workspace), model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import InstanceOf
@@ -11,7 +12,16 @@ from tradingbot.market.curriculum.settings import CurriculumSettings
 from tradingbot.market.goals import GoalSettings
 from tradingbot.training.library_section import library_section
 
-EnvironmentKind = Literal["population", "curriculum", "goal"]
+EnvironmentKind = Literal["population", "curriculum", "goal", "portfolio"]
+
+
+@dataclass(frozen=True)
+class PortfolioSettings:
+    """What trades the accounts that the portfolio's agent gives capital to."""
+
+    sleeves: str = "buy_and_hold"
+    """Rule that trades every symbol's account, as `backtest` names it, e.g. buy_and_hold, flat or
+    sma_cross:fast=20,slow=100; it does not learn."""
 
 
 class EnvironmentSection(ConfigSection):
@@ -19,8 +29,9 @@ class EnvironmentSection(ConfigSection):
 
     kind: EnvironmentKind = "population"
     """`population`: one account per symbol on the run's own bars. `curriculum`: easy generated
-    markets first. `goal`: for a return and a drawdown that differ from episode to episode. Only the
-    section of the kind counts."""
+    markets first. `goal`: for a return and a drawdown that differ from episode to episode.
+    `portfolio`: one agent that gives capital to accounts of all symbols. Only the section of the
+    kind counts."""
     curriculum: Annotated[
         InstanceOf[CurriculumSettings],
         *library_section(CurriculumSettings, "environment.curriculum"),
@@ -30,6 +41,10 @@ class EnvironmentSection(ConfigSection):
         InstanceOf[GoalSettings], *library_section(GoalSettings, "environment.goal")
     ] = GoalSettings()
     """Fields of `market.goals.GoalSettings`."""
+    portfolio: Annotated[
+        InstanceOf[PortfolioSettings], *library_section(PortfolioSettings, "environment.portfolio")
+    ] = PortfolioSettings()
+    """Fields of `PortfolioSettings`."""
 
     def as_mapping(self) -> dict[str, Any]:
         """Return kind and settings as plain values; nothing for the population, which has none."""

@@ -98,8 +98,15 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition(
         ("task.reward", "task.reward_weights.", "task.reward_options."),
-        lambda config: config.environment.kind != "goal",
-        _says("environment.kind must not be goal: its reward is paid instead"),
+        lambda config: config.environment.kind not in ("goal", "portfolio"),
+        lambda config: (
+            f"environment.kind must not be {config.environment.kind}: its reward is paid instead"
+        ),
+    ),
+    Condition(
+        ("task.private",),
+        lambda config: config.environment.kind != "portfolio",
+        _says("environment.kind must not be portfolio: its agent sees all accounts"),
     ),
     Condition(
         ("pretraining.",), _pretrains, _says("an encoder must be pre-trained: see encoder.preset")
@@ -169,7 +176,7 @@ CONDITIONS: tuple[Condition, ...] = (
         _says("environment.curriculum.adaptive must be true"),
     ),
     *(_of_learner(name) for name in ("ppo", "sac", "direct")),
-    *(_of_environment(kind) for kind in ("curriculum", "goal")),
+    *(_of_environment(kind) for kind in ("curriculum", "goal", "portfolio")),
 )
 """What depends on what; see docs/reference/settings.md."""
 

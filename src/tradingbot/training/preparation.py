@@ -11,14 +11,13 @@ from pathlib import Path
 
 from torch import Tensor
 
-from tradingbot.envs.population import PopulationTask
 from tradingbot.learning.learner import Learner, Metrics
 from tradingbot.learning.playing import play, score
 from tradingbot.networks.view import TableView
 from tradingbot.runs.embeddings import kept_embeddings
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData
-from tradingbot.training.setup import TrainingSetup, build_training_setup
+from tradingbot.training.setup import TrainingSetup, TrainingTask, build_training_setup
 
 PRETRAINING, CLONING = "pre-train", "clone"
 """Stages."""
@@ -111,7 +110,7 @@ def prepare_training_setup(
     return setup
 
 
-def scores_on(task: PopulationTask, learner: Learner, bars_per_year: float) -> dict[str, Tensor]:
+def scores_on(task: TrainingTask, learner: Learner, bars_per_year: float) -> dict[str, Tensor]:
     """Play the deterministic policy through the backtest of a part, and score each agent."""
     played = play(task, learner.act, task.episode_bars)
     return score(played, task.action, bars_per_year=bars_per_year)

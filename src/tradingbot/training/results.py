@@ -9,6 +9,7 @@ import torch
 from tradingbot.agents.baselines.market_rules import flat
 from tradingbot.data.splits import IndexRange
 from tradingbot.envs.population.layout import action_spec
+from tradingbot.envs.portfolio.task import PortfolioTask
 from tradingbot.evaluation.backtest import PolicyUnderTest, backtest, ready_bars
 from tradingbot.evaluation.performance.measure import (
     PlayedPolicy,
@@ -28,6 +29,7 @@ from tradingbot.training.opponents import (
     oracle_under_test,
     span_of,
 )
+from tradingbot.training.portfolio_backtest import backtest_portfolio, pool_accounts
 from tradingbot.training.result_file import TrainResult
 from tradingbot.training.run_policy import LearnerPolicy
 from tradingbot.training.setup import TrainingSetup, part_task
@@ -123,7 +125,7 @@ def judge_result(
         synthetic=data.identity.synthetic,
         best_mean_sharpe=trainer.best_score,
         decision=selected.words,
-        trading_agents=selected.trading(data.world.symbols),
+        trading_agents=selected.trading(setup.learner.task.agent_names),
         final_weights_sha256=final_sha256,
         parts=tuple(part for part, _ in judged),
         gates=tuple(gate for _, gate in judged),
@@ -134,11 +136,16 @@ def _judge(
     name: str, part: IndexRange, setup: TrainingSetup, data: TrainingData, selected: SelectedPolicy
 ) -> tuple[PartPerformance, ActionGate]:
     bars, env = ready_bars(data.world, part), setup.env
-    policy = LearnerPolicy(setup.learner.task, selected.act)
-    agents = backtest(data.world, env, policy, name=AGENTS, **span_of(data, bars))
-    oracle = oracle_under_test(data, env)
+    task, oracle = setup.learner.task, oracle_under_test(data, env)
     others = backtest_opponents(data, env, bars, [holding(), *oracle, PolicyUnderTest(FLAT, flat)])
     index = backtest_index(data, env, bars)
+    if isinstance(task, PortfolioTask):
+        over = task.backtest(bars.start, bars.stop - 1)
+        agents = backtest_portfolio(over, selected.act, bars_per_year=data.bars_per_year)
+        others, index = tuple(map(pool_accounts, others)), [*map(pool_accounts, index)]
+    else:
+        policy = LearnerPolicy(task, selected.act)
+        agents = backtest(data.world, env, policy, name=AGENTS, **span_of(data, bars))
     played = [
         PlayedPolicy("agents", agents),
         PlayedPolicy("baseline", others[0]),
@@ -148,7 +155,7 @@ def _judge(
     action = action_spec(env.rules)
     histograms = action_histograms(agents, action)
     reference = REFERENCE_INDEX if index and not data.whole.synthetic else HOLD
-    trading = selected.trading(data.world.symbols)
+    trading = selected.trading(task.agent_names)
     figures = part_performance(name, played, histograms, trading, reference=reference)
     gate = judge_actions(agents.action, histograms, figures.trades_per_1000, action)
     return figures, gate if any(selected.trades) else not_applied(gate)

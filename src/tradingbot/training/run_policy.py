@@ -13,11 +13,12 @@ from tradingbot.agents.policy import Policy, PolicyInputs
 from tradingbot.data.splits import IndexRange
 from tradingbot.envs.population import PRIVATE_NAMES, PopulationTask
 from tradingbot.envs.population.layout import action_spec, market_table
+from tradingbot.envs.portfolio.task import portfolio_inputs
 from tradingbot.envs.world import FEATURE_BOUND, World
 from tradingbot.features.panel import formula_hashes
 from tradingbot.features.scaler_files import ScalerRecord
 from tradingbot.learning.shrinkage import Act
-from tradingbot.learning.task import Observation, Task
+from tradingbot.learning.task import ActionSpec, Observation, Task
 from tradingbot.market.goals import GOAL_INPUTS
 from tradingbot.networks.actor_layout import ActorLayout
 from tradingbot.networks.encoders.catalogue import encoder_preset
@@ -78,9 +79,14 @@ def _hashes(world: World) -> list[str] | None:
     return [scaler.sha256 for scaler in world.scalers] or None
 
 
-def actor_layout(config: TrainConfig) -> ActorLayout:
-    """Say how a run's actor is stored, and what its outputs mean."""
+def actor_layout(config: TrainConfig, world: World | None = None) -> ActorLayout:
+    """Say how a run's actor is stored, and what its outputs mean; a portfolio's needs the world."""
     section = config.learner
+    if config.environment.kind == "portfolio":
+        assert world is not None
+        weights = ActionSpec.simplex(world.n_symbols + 1)
+        names = portfolio_inputs(world.symbols)
+        return section.spec.actor_layout(section.settings, weights, names)
     space, private = action_spec(config.task.rules), config.task.private or PRIVATE_NAMES
     goal = GOAL_INPUTS if config.environment.kind == "goal" else ()
     return section.spec.actor_layout(section.settings, space, (*private, *goal))
@@ -88,7 +94,7 @@ def actor_layout(config: TrainConfig) -> ActorLayout:
 
 def describe_acting(config: TrainConfig, data: TrainingData) -> acting.ActingRecord:
     """Say what the checkpoints of a run act by: part of their manifests."""
-    layout, rules = actor_layout(config), config.task.rules
+    layout, rules = actor_layout(config, data.world), config.task.rules
     ids = data.identity.feature_ids
     return acting.ActingRecord(
         actor=acting.ActorRecord(
@@ -97,6 +103,7 @@ def describe_acting(config: TrainConfig, data: TrainingData) -> acting.ActingRec
             n_outputs=layout.n_outputs,
             squash=None if layout.squash is None else asdict(layout.squash),
             private=layout.private,
+            n_components=layout.n_components,
         ),
         action=acting.ActionRecord(rules=asdict(rules.action), limits=asdict(rules.limits)),
         encoder=_describe_encoder(config, len(ids)),

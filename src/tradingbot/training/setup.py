@@ -12,13 +12,17 @@ from dataclasses import dataclass, replace
 import torch
 from torch import nn
 
+from tradingbot.agents.policy import PolicyInputs
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.auxiliary import auxiliary_targets
+from tradingbot.envs.batch.observation import rows_of
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.curriculum.task import CurriculumTask
 from tradingbot.envs.population import PopulationTask, evaluation_task
 from tradingbot.envs.population.goal_task import GoalTask
+from tradingbot.envs.portfolio.task import PortfolioTask, SleeveDecision
+from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest.baselines import baseline
 from tradingbot.evaluation.demonstrations import demonstrator, expert_actions
 from tradingbot.learning.cloning.learner import Cloner
@@ -44,6 +48,8 @@ from tradingbot.training.environment import EnvironmentSection
 EXPERT = "expert"
 """The rule that pre-training asks about and that cloning imitates."""
 _VIEW = "view"
+TrainingTask = PopulationTask | PortfolioTask
+"""What a run trains in, and is evaluated in on other bars."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +63,7 @@ class TrainingSetup:
     """What agents see the market through."""
     encoder: Encoder | None
     """None where the table is seen as it is."""
-    choosing: PopulationTask
+    choosing: TrainingTask
     """Backtest of the first half of validation, which the best weights are chosen on."""
     pretrainer: Pretrainer | None = None
     cloner: Cloner | None = None
@@ -128,7 +134,8 @@ def build_training_setup(
         DataError: If no episode fits into the training part, or a part has too few bars.
         UserError: If the device's memory does not suffice.
     """
-    device, env = choose_device(config.device), env_config(config)
+    env, on_cpu = env_config(config), config.environment.kind == "portfolio"
+    device = torch.device("cpu") if on_cpu else choose_device(config.device)
     require_parts(data, decides=config.validation.shrink)
     with within_memory(device):
         task = _task(config, data, env, seed, device)
@@ -148,21 +155,24 @@ def build_training_setup(
             return setup
         pretrainer = None
         if pretrained is not None:
+            assert isinstance(task, PopulationTask)  # a portfolio has no encoder
             table = task.own_bars.table
             pretrainer = Pretrainer(pretrained, table, targets, config.pretraining, seed=seed)
         return replace(setup, pretrainer=pretrainer, cloner=_cloner(config, setup, seed))
 
 
-def part_task(setup: TrainingSetup, data: TrainingData, part: IndexRange) -> PopulationTask:
+def part_task(setup: TrainingSetup, data: TrainingData, part: IndexRange) -> TrainingTask:
     """Return the backtest of a part, showing agents what they saw in training."""
     trained_on = setup.learner.task
-    assert isinstance(trained_on, PopulationTask)
+    assert isinstance(trained_on, TrainingTask)
     return _backtest(setup.env, data, part, trained_on)
 
 
 def _backtest(
-    env: EnvConfig, data: TrainingData, part: IndexRange, trained_on: PopulationTask
-) -> PopulationTask:
+    env: EnvConfig, data: TrainingData, part: IndexRange, trained_on: TrainingTask
+) -> TrainingTask:
+    if isinstance(trained_on, PortfolioTask):
+        return trained_on.backtest(part.start, part.stop - 1)
     whole = evaluation_task(
         data.world,
         env,
@@ -176,7 +186,12 @@ def _backtest(
 
 def _task(
     config: TrainConfig, data: TrainingData, env: EnvConfig, seed: int, device: torch.device
-) -> PopulationTask:
+) -> TrainingTask:
+    train = data.split.train
+    if config.environment.kind == "portfolio":
+        decide = sleeve_decision(config.environment.portfolio.sleeves, data.world, seed)
+        whole = PortfolioTask(data.world, env, decide, n_envs=config.budget.n_envs, seed=seed)
+        return whole.during(train.start, train.stop - 1)
     with warnings.catch_warnings():
         # A machine without a compiler is slower, not wrong; doctor tells.
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -187,9 +202,23 @@ def _task(
             seed=seed,
             device=device,
             compiled=True if config.compile else None,
-        ).during(data.split.train.start, data.split.train.stop - 1)
+        ).during(train.start, train.stop - 1)
     shown = task.showing(*config.task.private) if config.task.private else task
     return enter_environment(shown, config.environment)
+
+
+def sleeve_decision(name: str, world: World, seed: int) -> SleeveDecision:
+    """Return a rule that trades the accounts of a portfolio, by rows and private numbers.
+
+    Raises:
+        ConfigError: If there is none of that name.
+    """
+    rule, features, regimes = (
+        baseline(name, world, seed=seed),
+        rows_of(world.features),
+        rows_of(world.regimes),
+    )
+    return lambda row, private: rule(PolicyInputs(row, features[row], regimes[row], private))
 
 
 def enter_environment(task: PopulationTask, environment: EnvironmentSection) -> PopulationTask:
@@ -205,7 +234,7 @@ def enter_environment(task: PopulationTask, environment: EnvironmentSection) -> 
     return task
 
 
-def _encoder(config: TrainConfig, task: PopulationTask, seed: int) -> Encoder | None:
+def _encoder(config: TrainConfig, task: TrainingTask, seed: int) -> Encoder | None:
     settings = encoder_preset(config.encoder.preset)
     if settings.kind == "row":
         return None
@@ -213,7 +242,7 @@ def _encoder(config: TrainConfig, task: PopulationTask, seed: int) -> Encoder | 
     return build_encoder(settings, task.table.shape[-1], weights).to(task.table.device)
 
 
-def _view(config: TrainConfig, encoder: Encoder | None, task: PopulationTask) -> View:
+def _view(config: TrainConfig, encoder: Encoder | None, task: TrainingTask) -> View:
     if encoder is None:
         return TableView(task.table)
     if config.encoder.trainable:
@@ -222,7 +251,7 @@ def _view(config: TrainConfig, encoder: Encoder | None, task: PopulationTask) ->
     return TableView(task.table.new_zeros(n_series, n_bars, encoder.width))
 
 
-def _targets(data: TrainingData, task: PopulationTask, seed: int) -> Targets:
+def _targets(data: TrainingData, task: TrainingTask, seed: int) -> Targets:
     """Return the answers of auxiliary tasks, of the training part alone."""
     world = data.world
     expert = expert_actions(world, baseline(EXPERT, world, seed=seed))
@@ -231,10 +260,11 @@ def _targets(data: TrainingData, task: PopulationTask, seed: int) -> Targets:
 
 
 def _learner(
-    config: TrainConfig, task: PopulationTask, view: View, targets: Targets, seed: int
+    config: TrainConfig, task: TrainingTask, view: View, targets: Targets, seed: int
 ) -> Learner:
     beside: dict[str, AuxiliaryLoss] = {}
     if config.auxiliary.weight and isinstance(view, EncoderView):
+        assert isinstance(task, PopulationTask)
         # An ablation without the encoder is without its tasks; asked for, that is refused before.
         beside["auxiliary"] = AuxiliaryLoss(
             view.encoder, task.own_bars.table, targets, config.auxiliary, seed=seed

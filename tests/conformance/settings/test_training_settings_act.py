@@ -260,6 +260,7 @@ CHANGES: dict[str, tuple[Any, Options]] = {
 }
 """Key → another value, and what must be set for it to act; others get another value by kind."""
 CANNOT_SHOW: dict[str, str] = {
+    "environment.portfolio.sleeves": "what trades: tests/unit/training/test_environments.py",
     "dataset": "another dataset is other data: tests/unit/training/test_setup.py opens stored ones",
     "scaling.kind": "acts on stored datasets: tests/unit/features/test_panel_scaler.py",
     "scaling.pooling": "acts on stored datasets: tests/unit/features/test_panel_scaler.py",

@@ -40,7 +40,12 @@ KINDS: dict[str, dict[str, Any]] = {
         "task.rules.episode.episode_bars": 8,
     },
 }
-FIGURES = {"curriculum": "curriculum/stage", "goal": "reward/goal"}
+KINDS["portfolio"] = KINDS["goal"] | {"environment.portfolio.sleeves": "sma_cross:fast=3,slow=9"}
+FIGURES = {
+    "curriculum": "curriculum/stage",
+    "goal": "reward/goal",
+    "portfolio": "reward/rebalancing",
+}
 REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "direct, growth": ("must learn from the reward in environment goal", {}),
     "direct, sparse": (
@@ -88,16 +93,48 @@ def test_run_trains_resumes_to_the_same_bits_and_is_shown_and_backtested(
     shown = capsys.readouterr().out
     assert re.search(rf"environment\W+{kind}", shown)
     assert FIGURES[kind] in shown
+    judged = read_result(resumed.path).part("test").policies[0]
+    if kind == "portfolio":
+        for command in ("backtest", "evaluate"):
+            assert run_command(["--workspace", str(tmp_path), command, "run"]) == 2
+            assert "must trade one account per symbol" in capsys.readouterr().err
+        assert judged.exposure_frac > 0.0
+        assert judged.turnover_per_bar_frac > 0.0
+        return
     assert run_command(["--workspace", str(tmp_path), "backtest", "run", "--json"]) == 0
     (figures,) = json.loads(capsys.readouterr().out)
-    judged = read_result(resumed.path).part("test").policies[0]
     assert figures["total_return_frac"] == pytest.approx(judged.total_return_frac, abs=1e-6)
+
+
+PORTFOLIO_REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
+    "direct": (r"learner.name must be one that learns weights .*was direct", {}),
+    "codes": (
+        "task.rules.action.space must be target",
+        {"learner.name": "ppo", "task.rules.action.space": "discrete"},
+    ),
+    "encoder": ("encoder.preset must be row", {"learner.name": "ppo", "encoder.preset": "tiny"}),
+    "GPU": ("device must be cpu or auto", {"learner.name": "ppo", "device": "cuda"}),
+    "a rule of its own": (
+        "task.private must act",
+        {"learner.name": "ppo", "task.private": ["size", "cash"]},
+    ),
+}
 
 
 @pytest.mark.parametrize(("words", "options"), REFUSED.values(), ids=list(REFUSED))
 def test_what_goals_cannot_be_trained_with_is_refused(words: str, options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=words):
         load_train_config("quick", {"environment.kind": "goal", **options})
+
+
+@pytest.mark.parametrize(
+    ("words", "options"), PORTFOLIO_REFUSED.values(), ids=list(PORTFOLIO_REFUSED)
+)
+def test_what_portfolios_cannot_be_trained_with_is_refused(
+    words: str, options: dict[str, Any]
+) -> None:
+    with pytest.raises(ConfigError, match=words):
+        load_train_config("quick", {"environment.kind": "portfolio", **options})
 
 
 def test_direct_gradient_follows_a_dense_goal(tmp_path: Path) -> None:

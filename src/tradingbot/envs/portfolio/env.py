@@ -34,7 +34,7 @@ from tradingbot.market.observation import PRIVATE_FEATURES, observe_accounts
 SleevePolicy = Callable[[Tensor], Tensor | NDArray[np.generic]]
 """Flat observations (N, D) float32 of all sleeves → actions (N,) of the sleeves' space; pure."""
 
-_PORTFOLIO_LOW, _PORTFOLIO_HIGH = (-1.0, 0.0, -1.0), (10.0, 1.0, 10.0)
+PORTFOLIO_LOW, PORTFOLIO_HIGH = (-1.0, 0.0, -1.0), (10.0, 1.0, 10.0)
 _POLICY = "policy of the per-symbol accounts"
 
 
@@ -100,7 +100,7 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
         self._possible = start_mask(world, self.config)
         n = world.n_symbols
         low, high = np.array([(f.low, f.high) for f in PRIVATE_FEATURES], np.float32).T
-        lowest, highest = np.array((_PORTFOLIO_LOW, _PORTFOLIO_HIGH), np.float32)
+        lowest, highest = np.array((PORTFOLIO_LOW, PORTFOLIO_HIGH), np.float32)
         self.observation_space = gym.spaces.Dict(
             {
                 "sleeves": gym.spaces.Box(np.tile(low, (n, 1)), np.tile(high, (n, 1))),
@@ -192,7 +192,7 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
         return {
             "sleeves": self._private.T.float().numpy().copy(),
             "weights": np.clip(self._weights, 0.0, 1.0).astype(np.float32),
-            "portfolio": np.clip(portfolio, _PORTFOLIO_LOW, _PORTFOLIO_HIGH).astype(np.float32),
+            "portfolio": np.clip(portfolio, PORTFOLIO_LOW, PORTFOLIO_HIGH).astype(np.float32),
         }
 
 

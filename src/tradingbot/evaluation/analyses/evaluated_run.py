@@ -22,6 +22,7 @@ from tradingbot.evaluation.backtest import (
 )
 from tradingbot.market.costs import CostProfile
 from tradingbot.runs import RunDirectory, find_run
+from tradingbot.runs.finding import require_single_accounts
 from tradingbot.runs.verification import require_files
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
@@ -128,6 +129,7 @@ def open_evaluated_run(reference: str, workspace: Path) -> EvaluatedRun:
         UserError: If its data cannot be opened.
     """
     run = find_run(workspace / RUNS_FOLDER, reference)
+    require_single_accounts(run)
     status = run.status()
     if status.state != "finished":
         raise ConfigError(

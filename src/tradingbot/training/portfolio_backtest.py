@@ -1,0 +1,118 @@
+"""A portfolio as the backtester records it: one account, whose positions are the weights."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tradingbot.envs.portfolio.task import PORTFOLIO, PortfolioNumbers, PortfolioTask
+from tradingbot.evaluation.backtest import Backtest
+from tradingbot.evaluation.backtest.backtests import period_label
+from tradingbot.evaluation.backtest.result import AccountTotals, Trades
+from tradingbot.evaluation.performance.record import AGENTS
+from tradingbot.learning.shrinkage import Act
+from tradingbot.learning.task import TaskState
+from tradingbot.market.packing import PackedAccount, unpack
+
+_WHOLE = ("policy", "symbol", "side", "entered_at", "exited_at", "bars", "reason")
+
+
+@torch.no_grad()
+def backtest_portfolio(task: PortfolioTask, act: Act, *, bars_per_year: float) -> Backtest:
+    """Play a portfolio over the bars of its backtest.
+
+    Turnover and costs are those of moving capital and of the sleeves' own orders together. A
+    portfolio has weights and no round trips: `trades` is empty.
+
+    Args:
+        task: Of one portfolio, which nothing follows: `PortfolioTask.backtest`.
+        act: What decides.
+        bars_per_year: To annualise with.
+    """
+    state, seen = task.begin()
+    first = int(seen.row[0, 0])
+    equity, columns, terms = [1.0], [], torch.zeros(len(task.term_names), 1)
+    for _ in range(task.episode_bars):
+        action = act(seen)
+        made = task.step(state, action)
+        columns.append(_bar_of(state, made.state, action))
+        state, seen, terms = made.state, made.observation, terms + made.terms[:, 0]
+        equity.append(float(task.wealth(state)[0, 0]))
+    position, turnover, cost, asked = np.array(columns, np.float64).T[..., None]
+    closed_at = task.world.closed_at[first : first + len(equity)]
+    nothing = np.zeros(1)
+    return Backtest(
+        policy=AGENTS,
+        label=period_label(task.world, closed_at),
+        synthetic=task.world.synthetic,
+        symbols=(PORTFOLIO,),
+        closed_at=closed_at,
+        bars_per_year=bars_per_year,
+        equity=np.array(equity)[:, None],
+        position_frac=position,
+        turnover_frac=turnover,
+        cost_frac=cost,
+        action=asked,
+        reward_names=task.term_names,
+        reward_terms=terms.double().numpy(),
+        denials=np.zeros(1, np.int64),
+        trades=_no_trades(),
+        costs=task.config.costs,
+        delay_bars=0,
+        initial_cash_ccy=task.config.rules.account.initial_cash_ccy,
+        account=AccountTotals(nothing, nothing, nothing, nothing),
+    )
+
+
+def pool_accounts(played: Backtest) -> Backtest:
+    """Return a backtest of N accounts as that of one portfolio that holds them all."""
+    before = played.equity[:-1]
+
+    def share(values: NDArray[np.float64], of: NDArray[np.float64]) -> NDArray[np.float64]:
+        total = (values * of).sum(axis=1, keepdims=True)
+        base = of.sum(axis=1, keepdims=True)
+        return np.divide(total, base, out=np.zeros_like(total), where=base > 0.0)
+
+    return replace(
+        played,
+        symbols=(PORTFOLIO,),
+        equity=played.portfolio[:, None],
+        position_frac=share(played.position_frac, played.equity[1:]),
+        turnover_frac=share(played.turnover_frac, before),
+        cost_frac=share(played.cost_frac, before),
+        action=played.action.mean(axis=1, keepdims=True),
+        reward_terms=played.reward_terms.mean(axis=1, keepdims=True),
+        denials=played.denials.sum(keepdims=True),
+        trades=replace(played.trades, symbol=np.zeros_like(played.trades.symbol)),
+        account=AccountTotals._make(part.sum(keepdims=True) for part in played.account),
+    )
+
+
+def _bar_of(
+    before: TaskState, after: TaskState, action: Tensor
+) -> tuple[float, float, float, float]:
+    """Return position ÷ value at the close, turnover, cost, and the share asked to be invested."""
+    then, now = unpack(PackedAccount(*before[:2])), unpack(PackedAccount(*after[:2]))
+    held, numbers = after[2][:-1, 0], after[3][:, 0]
+    worth = now.equity.clamp_min(torch.finfo(torch.float64).tiny)
+    start = then.equity.clamp_min(torch.finfo(torch.float64).tiny)
+    paid = [a.commission_paid + a.slippage_paid + a.borrow_paid for a in (then, now)]
+    own_turnover = (held * (now.turnover - then.turnover) / start).sum()
+    own_cost = (held * (paid[1] - paid[0]) / start).sum()
+    figures = PortfolioNumbers(*numbers)
+    return (
+        float((held * now.units * now.mark / worth).sum()),
+        float(figures.turnover + own_turnover),
+        float(figures.cost + own_cost),
+        1.0 - float(action[0, 0, -1]),
+    )
+
+
+def _no_trades() -> Trades:
+    kinds = {name: np.dtype(np.int64) for name in _WHOLE} | {"is_open": np.dtype(np.bool_)}
+    names = Trades.__dataclass_fields__
+    return Trades(**{name: np.zeros(0, kinds.get(name, np.dtype(np.float64))) for name in names})
