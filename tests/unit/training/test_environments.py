@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from fixtures.run_bits import fingerprint
 from fixtures.tiny_training import tiny_config
@@ -135,6 +136,20 @@ def test_what_portfolios_cannot_be_trained_with_is_refused(
 ) -> None:
     with pytest.raises(ConfigError, match=words):
         load_train_config("quick", {"environment.kind": "portfolio", **options})
+
+
+def test_rule_of_the_sleeves_trades_them(tmp_path: Path) -> None:
+    worth = []
+    for rule in ("buy_and_hold", "flat"):
+        config = config_of("portfolio", **{"environment.portfolio.sleeves": rule})
+        task = build_training_setup(config, open_data(config, tmp_path), seed=1).choosing
+        state = task.begin()[0]
+        for _ in range(3):
+            state = task.step(state, torch.tensor([[[0.5, 0.5, 0.0]]])).state
+        worth.append(float(task.wealth(state)))
+
+    assert worth[1] == 1.0
+    assert worth[0] != 1.0
 
 
 def test_direct_gradient_follows_a_dense_goal(tmp_path: Path) -> None:
