@@ -45,3 +45,16 @@ def test_agents_learn_to_meet_goals(tmp_path: Path) -> None:
     # An episode is four updates long.
     assert sum(rewards[-8:]) / 8 > sum(rewards[:4]) / 4 + 0.1
     assert sum(success[-8:]) / 8 > success[4] + 0.1
+
+
+def test_master_learns_where_capital_earns(tmp_path: Path) -> None:
+    config = load_train_config("portfolio")
+    data = open_data(config, tmp_path)
+    setup = prepare_training_setup(config, data, seed=1)
+    before = scores_on(setup.choosing, setup.learner, data.bars_per_year)
+    for _ in range(64):
+        setup.learner.update()
+
+    after = scores_on(setup.choosing, setup.learner, data.bars_per_year)
+    assert after["sharpe"].item() > before["sharpe"].item() + 1.0
+    assert after["return_bp"].item() > before["return_bp"].item() + 0.5

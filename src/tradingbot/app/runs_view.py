@@ -150,6 +150,11 @@ def result_of(run: RunDirectory) -> TrainResult | None:
     return read_result(run.path) if (run.path / RESULT_FILE).is_file() else None
 
 
+def can_be_evaluated(run: RunDirectory) -> bool:
+    """Tell whether a run trades one account per symbol, as an evaluation asks."""
+    return run.record.config.get("environment", {}).get("kind") != "portfolio"
+
+
 def verdict_of(run: RunDirectory, workspace: Path) -> str:
     """Return the verdict of a run's dossier by the product's gates, and why there is none."""
     from tradingbot.evaluation.pipeline.stored_dossier import (

@@ -100,8 +100,7 @@ def show_run(context: typer.Context, reference: RunArgument, as_json: JsonOption
     _print_checkpoints(checkpoints)
     for finding in run.status().verdicts:
         print_text(f"flight recorder: {finding}")
-    kind = run.record.config.get("environment", {}).get("kind")
-    if verdict == runs_view.NOT_EVALUATED and result is not None and kind != "portfolio":
+    if verdict == runs_view.NOT_EVALUATED and result and runs_view.can_be_evaluated(run):
         invocation.print_hint(f"evaluate it with: tradingbot evaluate {run.id}")
 
 
