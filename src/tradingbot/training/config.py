@@ -230,7 +230,15 @@ class TrainConfig(ConfigSection):
 
     @model_validator(mode="after")
     def _check_environment(self) -> TrainConfig:
-        for holds, rule in environment_rules(self):
+        rules = environment_rules(
+            self.environment,
+            self.learner,
+            clones=self.cloning.enabled,
+            action_space=self.task.rules.action.space,
+            encoder=self.encoder.preset,
+            device=self.device,
+        )
+        for holds, rule in rules:
             if not holds:
                 raise ValueError(rule)
         return self

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tradingbot.training.config import TrainConfig
+from tradingbot.training.environment import EnvironmentSection
+from tradingbot.training.learner_section import LearnerSection
 
 
-def environment_rules(config: TrainConfig) -> Iterator[tuple[bool, str]]:
-    """Yield what must hold and how it is said; nothing for a population or a curriculum."""
-    kind, learner = config.environment.kind, config.learner
+def environment_rules(
+    environment: EnvironmentSection,
+    learner: LearnerSection,
+    *,
+    clones: bool,
+    action_space: str,
+    encoder: str,
+    device: str,
+) -> Iterator[tuple[bool, str]]:
+    """Yield what must hold and how it is said; nothing for a population or a curriculum.
+
+    Args:
+        environment: What is trained in.
+        learner: What trains.
+        clones: Whether actors clone an expert first.
+        action_space: Of the accounts.
+        encoder: Name of its preset.
+        device: As the configuration says it.
+    """
+    kind = environment.kind
     if kind in ("population", "curriculum"):
         return
     spec, settings = learner.spec, learner.settings
     yield (
-        not config.cloning.enabled,
+        not clones,
         f"cloning.enabled must be false in environment {kind}: experts trade single accounts",
     )
     if kind == "goal":
@@ -26,7 +42,7 @@ def environment_rules(config: TrainConfig) -> Iterator[tuple[bool, str]]:
             f"was {learner.name} with objective {getattr(settings, 'objective', None)}",
         )
         yield (
-            not (spec.differentiates and config.environment.goal.reward == "sparse"),
+            not (spec.differentiates and environment.goal.reward == "sparse"),
             "environment.goal.reward must be dense for a learner that follows its gradient, "
             f"was sparse with learner {learner.name}",
         )
@@ -36,15 +52,14 @@ def environment_rules(config: TrainConfig) -> Iterator[tuple[bool, str]]:
         "learner.name must be one that learns weights without gradients of the task (ppo) in "
         f"environment portfolio, was {learner.name}",
     )
-    space = config.task.rules.action.space
     yield (
-        space == "target",
+        action_space == "target",
         "task.rules.action.space must be target in environment portfolio: rules trade its "
-        f"accounts, was {space}",
+        f"accounts, was {action_space}",
     )
     yield (
-        config.encoder.preset == "row",
+        encoder == "row",
         "encoder.preset must be row in environment portfolio: one agent sees all symbols, "
-        f"was {config.encoder.preset}",
+        f"was {encoder}",
     )
-    yield config.device != "cuda", "device must be cpu or auto in environment portfolio, was cuda"
+    yield device != "cuda", "device must be cpu or auto in environment portfolio, was cuda"
