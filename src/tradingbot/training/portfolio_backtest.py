@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -113,6 +114,7 @@ def _bar_of(
 
 
 def _no_trades() -> Trades:
-    kinds = {name: np.dtype(np.int64) for name in _WHOLE} | {"is_open": np.dtype(np.bool_)}
+    kinds: dict[str, Any] = dict.fromkeys(_WHOLE, np.int64) | {"is_open": np.bool_}
     names = Trades.__dataclass_fields__
-    return Trades(**{name: np.zeros(0, kinds.get(name, np.dtype(np.float64))) for name in names})
+    columns: dict[str, Any] = {name: np.zeros(0, kinds.get(name, np.float64)) for name in names}
+    return Trades(**columns)

@@ -71,9 +71,9 @@ class PortfolioTask:
     (N + 1, B), cash last, and `PortfolioNumbers` (7, B).
     """
 
-    agent_names = (PORTFOLIO,)
-    code_names = ("HOLD", "REBALANCE")
-    term_names = ("growth", "rebalancing")
+    agent_names: tuple[str, ...] = (PORTFOLIO,)
+    code_names: tuple[str, ...] = ("HOLD", "REBALANCE")
+    term_names: tuple[str, ...] = ("growth", "rebalancing")
     carries = TransitionExtras(episode=True, terms=True, turnover=True)
     resets = True
 
