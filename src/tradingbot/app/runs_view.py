@@ -152,7 +152,8 @@ def result_of(run: RunDirectory) -> TrainResult | None:
 
 def can_be_evaluated(run: RunDirectory) -> bool:
     """Tell whether a run trades one account per symbol, as an evaluation asks."""
-    return run.record.config.get("environment", {}).get("kind") != "portfolio"
+    kind: str | None = run.record.config.get("environment", {}).get("kind")
+    return kind != "portfolio"
 
 
 def verdict_of(run: RunDirectory, workspace: Path) -> str:

@@ -76,7 +76,7 @@ def pool_accounts(played: Backtest) -> Backtest:
     def share(values: NDArray[np.float64], of: NDArray[np.float64]) -> NDArray[np.float64]:
         total = (values * of).sum(axis=1, keepdims=True)
         base = of.sum(axis=1, keepdims=True)
-        return np.divide(total, base, out=np.zeros_like(total), where=base > 0.0)
+        return np.asarray(np.divide(total, base, out=np.zeros_like(total), where=base > 0.0))
 
     return replace(
         played,
