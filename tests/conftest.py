@@ -6,10 +6,23 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures.call_trap import CALLED, called_by_processes, set_trap, trap_processes
+
+if TYPE_CHECKING:
+    from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+
+_PPO: dict[str, object] = {
+    "learner__name": "ppo",
+    "learner__ppo__rollout_steps": 8,
+    "learner__ppo__minibatch": 8,
+    "encoder__preset": "tiny",
+    "encoder__pretrain": False,
+    "validation__shrink": False,
+}
 
 pytest_plugins = ["fixtures.own_parts"]
 set_trap()
@@ -51,3 +64,29 @@ def real_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"real market data is not here ({folder})")
     return folder
+
+
+@pytest.fixture(scope="session")
+def evaluated_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with a finished run named `tiny`; evaluations of it may add to it."""
+    from fixtures.tiny_evaluation import make_run
+    from tradingbot.networks.threads import torch_threads
+
+    workspace = tmp_path_factory.mktemp("evaluated")
+    with torch_threads(1):
+        make_run(workspace)
+    return workspace
+
+
+@pytest.fixture(scope="session")
+def ppo_subject(tmp_path_factory: pytest.TempPathFactory) -> EvaluatedRun:
+    """A run of PPO with critic, attention and deviations, whose agents all trade, open."""
+    from fixtures.tiny_training import tiny_config
+    from tradingbot.evaluation.analyses.evaluated_run import open_evaluated_run
+    from tradingbot.networks.threads import torch_threads
+    from tradingbot.training.session import begin_run
+
+    workspace = tmp_path_factory.mktemp("ppo")
+    with torch_threads(1):
+        begin_run(tiny_config(**_PPO), workspace, name="ppo")
+    return open_evaluated_run("ppo", workspace)

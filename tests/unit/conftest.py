@@ -1,4 +1,4 @@
-"""Small synthetic datasets and a finished run, made once for all tests of the application."""
+"""Small synthetic datasets, made once for all tests of the application."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.tiny_evaluation import make_run
 from tradingbot.configuration.pipeline import MarketConfig
 from tradingbot.data.ingest import ingest
 from tradingbot.data.store import BarStore
 from tradingbot.features.pipeline import synthetic_source
-from tradingbot.networks.threads import torch_threads
 
 START, END = date(2025, 7, 1), date(2025, 9, 30)
 
@@ -29,15 +27,6 @@ def synthetic_store(tmp_path_factory: pytest.TempPathFactory) -> BarStore:
         config = MarketConfig(name=market, universe="prototype10", start=START, end=END)
         ingest(synthetic_source(config), store, name=name)
     return store
-
-
-@pytest.fixture(scope="session")
-def evaluated_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace with a finished run named `tiny`; evaluations of it may add to it."""
-    workspace = tmp_path_factory.mktemp("evaluated")
-    with torch_threads(1):
-        make_run(workspace)
-    return workspace
 
 
 @pytest.fixture

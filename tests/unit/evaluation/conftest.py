@@ -1,4 +1,4 @@
-"""Small runs, open, for tests of evaluation: direct, PPO behind an encoder, SAC. Synthetic."""
+"""Small runs, open, for tests of evaluation: direct and SAC; PPO is in `tests/conftest.py`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,6 @@ from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_eval
 from tradingbot.networks.threads import torch_threads
 from tradingbot.training.session import begin_run
 
-_PPO: dict[str, object] = {
-    "learner__name": "ppo",
-    "learner__ppo__rollout_steps": 8,
-    "learner__ppo__minibatch": 8,
-    "encoder__preset": "tiny",
-    "encoder__pretrain": False,
-    "validation__shrink": False,
-}
 _SAC: dict[str, object] = {
     "learner__name": "sac",
     "learner__sac__warm_up": 8,
@@ -45,14 +37,6 @@ def _one_thread() -> Iterator[None]:
 def subject(evaluated_workspace: Path) -> EvaluatedRun:
     """That run, open."""
     return open_evaluated_run("tiny", evaluated_workspace)
-
-
-@pytest.fixture(scope="package")
-def ppo_subject(tmp_path_factory: pytest.TempPathFactory) -> EvaluatedRun:
-    """A run of PPO with critic, attention and deviations, whose agents all trade."""
-    workspace = tmp_path_factory.mktemp("ppo")
-    begin_run(tiny_config(**_PPO), workspace, name="ppo")
-    return open_evaluated_run("ppo", workspace)
 
 
 @pytest.fixture(scope="package")
