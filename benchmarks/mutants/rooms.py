@@ -57,5 +57,20 @@ ROOMS = {
     )
 }
 
-EQUIVALENT: dict[str, str] = {}
+_NOTHING = "an order of nothing is never denied"
+_CLOSES = "an order that leaves nothing only reduces, and those are not judged by this rule"
+_SIGN = "only the sign is read, and where nothing is held the other condition decides"
+
+EQUIVALENT = {
+    "risk/order_rules.py::check_short: view.after < 0.0 → (view.after <= 0.0)": _CLOSES,
+    "risk/order_rules.py::check_position: view.after.abs() > view.units.abs() → "
+    "(view.after.abs() >= view.units.abs())": "a position of the same size is no order, or turned",
+    "risk/order_rules.py::check_position: torch.sign(view.after) * view.units → "
+    "(torch.sign(view.after) / view.units)": _SIGN,
+    "risk/order_rules.py::check_cash_reserve: view.order > 0.0 → (view.order >= 0.0)": _NOTHING,
+    "risk/rule.py::OrderView.reduces: torch.sign(self.order) * self.units → "
+    "(torch.sign(self.order) / self.units)": _SIGN,
+    "risk/rule.py::OrderView.reduces: torch.sign(self.order) * self.units < 0.0 → "
+    "(torch.sign(self.order) * self.units <= 0.0)": _NOTHING,
+}
 """`file::function: change` → why no test can tell it from the code."""
