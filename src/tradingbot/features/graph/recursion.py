@@ -63,8 +63,12 @@ class RecursionGroup:
     ) -> dict[int, list[tuple[int, Array]]]:
         """Rows in which some column begins, and the recursions (with their seeds) that do so."""
         starting: dict[int, list[tuple[int, Array]]] = {}
-        for k, seed in enumerate(seeds):
-            if seed is None:
+        pending = [(k, seed) for k, seed in enumerate(seeds) if seed is not None]
+        if not (pending and ticks.size):
+            return starting
+        first, last = int(ticks.min()), int(ticks.max()) + length - 1
+        for k, seed in pending:
+            if not first <= self._starts[k] <= last:
                 continue
             rows = self._starts[k] - ticks
             for row in set(rows[(rows >= 0) & (rows < length)].tolist()):
