@@ -8,6 +8,7 @@ import io
 import re
 import tokenize
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,7 @@ OTHER_SENSE = {
 }
 
 
+@cache
 def defined_classes(root: Path) -> dict[str, list[str]]:
     """Return class name → modules that define it at their top level."""
     found: dict[str, list[str]] = defaultdict(list)

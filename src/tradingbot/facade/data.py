@@ -90,10 +90,10 @@ def build_panel(bars: Bars | str | Path | Any, *, splits: SplitsConfig | None = 
 
     Example:
         >>> import tradingbot as tb
-        >>> bars = tb.generate_bars("noise", symbols=["SPY"], timeframe="1d", start="2021-01-04")
+        >>> bars = tb.generate_bars("noise", symbols=["SPY"], timeframe="1d", start="2024-01-02")
         >>> panel = tb.build_panel(bars)
         >>> panel
-        <Panel 1 symbols × 1,192 bars: 23 features, 10 regimes, 1 covariates, proved causal>
+        <Panel 1 symbols × 439 bars: 23 features, 10 regimes, 1 covariates, proved causal>
     """
     found = as_bars(bars)
     folder = panel_of(found.dataset, found.workspace)
