@@ -92,6 +92,15 @@ def test_drawdown_cannot_be_undone_within_an_episode_and_is_forgotten_after_it()
     task = goals(world=replace(small_world(), prices=prices))
     made = play(task, LENGTH + 1)
 
+    achieved, deepest = [], torch.zeros(N, B)
+    for step in made[:LENGTH]:
+        deepest = torch.maximum(deepest, step.final_private[..., 1])
+        achieved.append(torch.stack([step.final_return, deepest], -1))
+        assert torch.allclose(step.reward, goal_reward(SETTINGS, achieved[-1], step.goal))
+    assert any(
+        (step.final_private[..., 1] < at[..., 1]).any()
+        for step, at in zip(made, achieved, strict=False)
+    )
     worst = torch.stack([step.state[2][2] for step in made])
     assert (worst[1 : LENGTH - 1] >= worst[: LENGTH - 2]).all()
     assert worst[LENGTH - 2].min() > 0.02
