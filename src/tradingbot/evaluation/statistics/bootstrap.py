@@ -72,9 +72,10 @@ def stationary_indices(
     # Within a block the place in the history and that in the series keep their distance.
     first = np.flatnonzero(begins)
     distance = start.ravel()[first] - first % n_bars
-    lengths = np.diff(first, append=begins.size)
-    drawn: IntArray = np.repeat(distance, lengths).reshape(n_draws, n_bars) + np.arange(n_bars)
-    drawn -= n_bars * (drawn >= n_bars)
+    block = np.cumsum(begins.ravel(), dtype=np.int64) - 1
+    drawn: IntArray = distance[block].reshape(n_draws, n_bars)
+    drawn += np.arange(n_bars)
+    np.subtract(drawn, n_bars, out=drawn, where=drawn >= n_bars)
     return drawn
 
 
