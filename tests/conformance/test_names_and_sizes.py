@@ -6,6 +6,7 @@ import ast
 import io
 import re
 import tokenize
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -66,9 +67,10 @@ def violations(root: Path) -> list[str]:
     found: list[str] = []
     for path in sorted(root.rglob("*.py")):
         name, text = path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")
+        nodes = list(ast.walk(ast.parse(text)))
         found += _file_violations(name, text)
-        found += _name_violations(name, ast.parse(text))
-        found += _function_violations(name, text)
+        found += _name_violations(name, nodes)
+        found += _function_violations(name, text, nodes)
     return found
 
 
@@ -84,9 +86,9 @@ def _file_violations(name: str, text: str) -> list[str]:
     return found
 
 
-def _name_violations(name: str, tree: ast.Module) -> list[str]:
+def _name_violations(name: str, nodes: Sequence[ast.AST]) -> list[str]:
     found = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ClassDef) and BANNED_CLASS.search(node.name):
             found.append(f"{name}:{node.lineno}: class {node.name} says nothing about its job")
         found += [
@@ -109,18 +111,21 @@ def _defined_names(node: ast.AST) -> list[str]:
     return []
 
 
-def _function_violations(name: str, text: str) -> list[str]:
-    code, found = code_lines(text), []
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            # Parameters are not counted: a command's options are its interface, one per line.
-            length = len(code & set(range(node.body[0].lineno, (node.end_lineno or 0) + 1)))
-            if length > MAX_FUNCTION_LINES:
-                found.append(
-                    f"{name}:{node.lineno}: {node.name} must have at most "
-                    f"{MAX_FUNCTION_LINES} code lines, has {length}"
-                )
-    return found
+def _function_violations(name: str, text: str, nodes: Sequence[ast.AST]) -> list[str]:
+    # Parameters are not counted: a command's options are its interface, one per line.
+    bodies = [
+        (node, range(node.body[0].lineno, (node.end_lineno or 0) + 1))
+        for node in nodes
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    long = [(node, lines) for node, lines in bodies if len(lines) > MAX_FUNCTION_LINES]
+    code = code_lines(text) if long else set()
+    return [
+        f"{name}:{node.lineno}: {node.name} must have at most "
+        f"{MAX_FUNCTION_LINES} code lines, has {length}"
+        for node, lines in long
+        if (length := len(code & set(lines))) > MAX_FUNCTION_LINES
+    ]
 
 
 def test_sources_obey_names_and_sizes() -> None:
