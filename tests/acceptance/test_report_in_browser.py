@@ -113,7 +113,7 @@ def test_no_label_overprints_another(browser: Browser, pages: Pages, name: str, 
     browser.open(getattr(pages, name), width=width)
 
     assert browser.evaluate(OVERPRINTED) == []
-    assert browser.evaluate("document.documentElement.scrollHeight") < 20_000
+    assert browser.evaluate("document.documentElement.scrollHeight") < 24_000
 
 
 def test_page_shows_verdict_and_key_numbers(browser: Browser, pages: Pages) -> None:

@@ -17,7 +17,6 @@ from tradingbot.app.console import print_json, print_note, print_table, print_te
 from tradingbot.data.atomic import chosen_by
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.performance.table import write_interval
-from tradingbot.runs.finding import require_single_accounts
 
 if TYPE_CHECKING:
     from tradingbot.evaluation.dossier.dossier import Dossier
@@ -114,10 +113,11 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
 
 def _refuse_early(invocation: Invocation, run: str, gates: str, analyses: tuple[str, ...]) -> None:
     """Refuse a run, analysis or file of gates that is not there or cannot be read."""
-    require_single_accounts(look_up_run(invocation, run))
     from tradingbot.evaluation.gates.gates_file import load_gates
     from tradingbot.evaluation.pipeline.analysis_names import require_analyses
+    from tradingbot.runs.finding import require_single_accounts
 
+    require_single_accounts(look_up_run(invocation, run))
     require_analyses(analyses, where="--analyses")
     load_gates(gates)
 
