@@ -229,6 +229,7 @@ MISTAKES: dict[str, str] = {
     "gates nope": NO_RUN,
     "gates one --gates prodct": "Did you mean 'product'?",
     "gates one --bench gone.json": "benchmarks must be the JSON",
+    "bench train --only nope": "--only must name stages",
     "envcheck": "either an environment or --peers",
     "envcheck nosuch:obj": "module of an environment must be importable",
     "config show dmo --kind nope": "--kind must be",

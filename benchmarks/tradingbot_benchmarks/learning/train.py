@@ -10,7 +10,7 @@ import math
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tradingbot.data.sources.source import Progress, ignore_progress
@@ -28,6 +28,7 @@ from tradingbot_benchmarks.learning.ppo.quality import Race, TimeToQuality, comp
 from tradingbot_benchmarks.learning.ppo.reference import PPOSetting, measure_speed
 from tradingbot_benchmarks.learning.sac.quality import CONFIG, Judge, sac_vs_sb3_to_quality
 from tradingbot_benchmarks.learning.sac.speed import sac_vs_sb3, window_table
+from tradingbot_benchmarks.learning.stages import STAGES
 from tradingbot_benchmarks.record import BenchRecord
 from tradingbot_benchmarks.simulator.bench import absent, beyond, within
 
@@ -94,31 +95,42 @@ TINY = replace(
 
 
 def measure_training(
-    scale: TrainScale = FULL, progress: Progress = ignore_progress
-) -> list[BenchRecord]:
-    """Measure every record; one that fails for a user's reason says why instead of a number."""
-    stages: tuple[tuple[str, str, Callable[[], list[BenchRecord]]], ...] = (
-        ("ppo_vs_sb3", "steps/s", lambda: [ppo_vs_sb3(scale)]),
-        (
-            "sac_vs_sb3",
+    scale: TrainScale = FULL,
+    progress: Progress = ignore_progress,
+    *,
+    only: Sequence[str] = STAGES,
+) -> Iterator[BenchRecord]:
+    """Yield every record as it is measured, the peak of memory last.
+
+    One that fails for a user's reason says why instead of a number.
+
+    Args:
+        scale: How much is measured.
+        progress: Told (stages done, in all, name).
+        only: Names of `STAGES`; others are left out.
+    """
+    measures: dict[str, tuple[str, Callable[[], Iterable[BenchRecord]]]] = {
+        "ppo_vs_sb3": ("steps/s", lambda: [ppo_vs_sb3(scale)]),
+        "sac_vs_sb3": (
             "gradient steps/s",
             lambda: [sac_vs_sb3(n_blocks=scale.sac_blocks, compiled=scale.compiled).record()],
         ),
-        ("ppo_vs_sb3_to_quality", "s", lambda: [ppo_to_quality(scale)]),
-        ("sac_vs_sb3_to_quality", "s", lambda: [sac_to_quality(scale)]),
-        (f"ppo_{scale.agents}x{scale.steps_per_agent // 1000}k", "s", lambda: [ppo_whole(scale)]),
-        ("embed_143x2y", "s", lambda: [embedding_record(scale.encoder)]),
-        ("growth", "steps/s", lambda: list(growth(scale))),
-    )
-    found: list[BenchRecord] = []
-    for number, (name, unit, stage) in enumerate(stages):
+        "ppo_vs_sb3_to_quality": ("s", lambda: [ppo_to_quality(scale)]),
+        "sac_vs_sb3_to_quality": ("s", lambda: [sac_to_quality(scale)]),
+        "ppo_143x100k": ("s", lambda: [ppo_whole(scale)]),
+        "embed_143x2y": ("s", lambda: [embedding_record(scale.encoder)]),
+        "growth": ("steps/s", lambda: growth(scale)),
+    }
+    stages = [name for name in STAGES if name in only]
+    for number, name in enumerate(stages):
         progress(number, len(stages), name)
+        unit, measure = measures[name]
         try:
-            found += stage()
+            yield from measure()
         except UserError as e:
-            found.append(absent(name, unit, str(e)))
+            yield absent(name, unit, str(e))
     progress(len(stages), len(stages), "measured")
-    return [*found, _peak_memory()]
+    yield _peak_memory()
 
 
 def ppo_vs_sb3(scale: TrainScale) -> BenchRecord:

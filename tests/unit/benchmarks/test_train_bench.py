@@ -55,3 +55,23 @@ def test_record_that_lacks_a_package_says_so_and_others_go_on(
     assert "stable_baselines3" in found["ppo_vs_sb3"].note
     assert found["embed_143x2y"].value == 1.0
     assert found["growth_agents_1000"].value == 2_048_000.0
+
+
+def test_records_come_as_they_are_measured_and_only_those_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("ppo_to_quality", "sac_to_quality", "sac_vs_sb3", "ppo_whole"):
+        monkeypatch.setattr(train_bench, name, None)  # never called
+    measured: list[str] = []
+
+    def record(name: str) -> BenchRecord:
+        measured.append(name)
+        return BenchRecord(name, 1.0, "s")
+
+    monkeypatch.setattr(train_bench, "ppo_vs_sb3", lambda _: record("ppo_vs_sb3"))
+    monkeypatch.setattr(train_bench, "embedding_record", lambda _: record("embed_143x2y"))
+    found = train_bench.measure_training(train_bench.TINY, only=("embed_143x2y", "ppo_vs_sb3"))
+
+    assert next(found).name == "ppo_vs_sb3"
+    assert measured == ["ppo_vs_sb3"]  # the other is not measured yet: what is there can be told
+    assert [each.name for each in found] == ["embed_143x2y", "peak_memory"]

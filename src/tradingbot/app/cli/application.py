@@ -185,7 +185,7 @@ def _read_global_options(
     version: Annotated[
         bool,
         Option(
-            "--version", help="Print the version and leave.", callback=_show_version, is_eager=True
+            "--version", help="Print the version and exit.", callback=_show_version, is_eager=True
         ),
     ] = False,
 ) -> None:

@@ -37,10 +37,10 @@ def judge_gates(  # noqa: PLR0913 - one option for each thing to show or judge b
         bool, Option("--all", help="Show every gate, not only required and failed ones.")
     ] = False,
     show_metrics: Annotated[
-        bool, Option("--metrics", help="List what a gate can ask for, and leave.")
+        bool, Option("--metrics", help="List what a gate can ask for and exit.")
     ] = False,
     show_file: Annotated[
-        bool, Option("--print", help="Print the file of gates, to be edited, and leave.")
+        bool, Option("--print", help="Print the file of gates, to be edited and exit.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
