@@ -60,6 +60,7 @@ DOWNLOAD = "data download --name x --start 2024-06-03 --end 2024-06-04 --source 
 JOIN = "data join mine --name x --sentiment bars.csv"
 SUPERVISED = "supervised train --name x"
 RULE = "backtest macd --market noise"
+SLEEVES = "train --preset portfolio --set environment.portfolio.sleeves"
 
 MISTAKES: dict[str, str] = {
     "demo --config dmo": CONFIG,
@@ -156,7 +157,10 @@ MISTAKES: dict[str, str] = {
     "train --set market.params.kapa=1": "kapa",
     "train --set environment.kind=gaol": "environment.kind must be",
     "train --set environment.kind=portfolio": "learner.name must be one that learns weights",
-    "train --preset portfolio --set environment.portfolio.sleeves=macdd": "policy must be a known",
+    f"{SLEEVES}=macdd": "environment.portfolio.sleeves must be a rule of the package, was 'macdd'",
+    f"{SLEEVES}=oracle": "momentum_quarter, random, sma_cross or trend_follower",
+    f"{SLEEVES}=model:paper": "environment.portfolio.sleeves must be a rule of the package",
+    f"{SLEEVES}=sma_cross:fats=3": "was 'fats'. Did you mean 'fast'?",
     "train --set environment.kind=goal": "must learn from the reward in environment goal",
     "train --set environment.goal.reward=dense": "environment.kind must be goal, is population",
     "train --set market.universe=us14": NO_UNIVERSE,

@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tradingbot.configuration.part_names import require_costs, require_encoder, require_reward
-from tradingbot.domain.errors import DataError, UserError, require_known
+from tradingbot.domain.errors import (
+    ConfigError,
+    DataError,
+    UserError,
+    join_choices,
+    require_known,
+)
 from tradingbot.supervised.model_names import NO_MODEL, models_folder, require_model, split_models
 from tradingbot.training.config import TrainConfig
 
@@ -38,9 +44,7 @@ def refuse_early(config: TrainConfig, workspace: Path, name: str | None = None) 
     require_reward(config.task.reward, "task.reward")
     require_encoder(config.encoder.preset, "encoder.preset")
     if config.environment.kind == "portfolio":
-        from tradingbot.evaluation.policy_names import require_known_rules
-
-        require_known_rules([config.environment.portfolio.sleeves])
+        require_sleeve_rule(config.environment.portfolio.sleeves)
     if config.task.probabilities != NO_MODEL:
         for model in split_models(config.task.probabilities):
             require_model(models_folder(workspace), model)
@@ -50,6 +54,26 @@ def refuse_early(config: TrainConfig, workspace: Path, name: str | None = None) 
 
     require_writable(workspace)
     require_trackers(config)
+
+
+def require_sleeve_rule(text: str) -> None:
+    """Refuse what cannot trade the sleeves of a portfolio; the package's own rules can.
+
+    An oracle sees the future, and the code of a plugin's strategy is no part of a run's identity.
+
+    Args:
+        text: A name with parameters, where some are set: `sma_cross:fast=20,slow=100`.
+
+    Raises:
+        ConfigError: With all names that can, or naming the closest parameter.
+    """
+    from tradingbot.evaluation.policy_names import require_known_rules
+    from tradingbot.plugins.reference import RULE_NAMES, read_reference
+
+    if read_reference(text).name not in RULE_NAMES:
+        rule = "environment.portfolio.sleeves must be a rule of the package"
+        raise ConfigError(rule, was=repr(text), remedy=f"Use {join_choices(RULE_NAMES)}")
+    require_known_rules([text])
 
 
 def require_certified(dataset: Dataset, workspace: Path, name: str) -> None:

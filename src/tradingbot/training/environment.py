@@ -20,8 +20,9 @@ class PortfolioSettings:
     """What trades the accounts that the portfolio's agent gives capital to."""
 
     sleeves: str = "buy_and_hold"
-    """Rule that trades every symbol's account, as `backtest` names it, e.g. buy_and_hold, flat or
-    sma_cross:fast=20,slow=100; it does not learn."""
+    """Rule of the package that trades every symbol's account, with its parameters: buy_and_hold,
+    expert, flat, macd, momentum, momentum_quarter, random, sma_cross (sma_cross:fast=20,slow=100)
+    or trend_follower; it does not learn. Oracles, strategies of plugins and models are refused."""
 
 
 class EnvironmentSection(ConfigSection):

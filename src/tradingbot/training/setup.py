@@ -42,6 +42,7 @@ from tradingbot.networks.view import EncoderView, TableView, View
 from tradingbot.rewards import RewardConfig
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData, halves, require_parts
+from tradingbot.training.early_refusals import require_sleeve_rule
 from tradingbot.training.encoder_transfer import Transfer, take_over
 from tradingbot.training.environment import EnvironmentSection
 
@@ -211,8 +212,9 @@ def sleeve_decision(name: str, world: World, seed: int) -> SleeveDecision:
     """Return a rule that trades the accounts of a portfolio, by rows and private numbers.
 
     Raises:
-        ConfigError: If there is none of that name.
+        ConfigError: If it is no rule of the package, or has no such parameter.
     """
+    require_sleeve_rule(name)
     rule, features, regimes = (
         baseline(name, world, seed=seed),
         rows_of(world.features),

@@ -10,16 +10,21 @@ from typing import Any
 import pytest
 import torch
 
+import tradingbot as tb
 from fixtures.run_bits import fingerprint
 from fixtures.tiny_training import tiny_config
+from fixtures.trading_worlds import short_config, small_world
 from tradingbot.app.cli.application import run as run_command
 from tradingbot.domain.errors import ConfigError
+from tradingbot.envs.portfolio.task import PortfolioTask
+from tradingbot.plugins.reference import RULE_NAMES
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping, load_train_config
 from tradingbot.training.data import open_data
+from tradingbot.training.early_refusals import require_sleeve_rule
 from tradingbot.training.result_file import read_result
 from tradingbot.training.session import SessionCallbacks, begin_run, resume_session
-from tradingbot.training.setup import build_training_setup
+from tradingbot.training.setup import build_training_setup, sleeve_decision
 
 _EASY = {"min_sharpe": -100.0, "min_win_rate_frac": 0.0, "min_trades": 0}
 _STAGE = {"name": "easy", "trend_strength": 0.6, "vol_frac": 0.003, "cost_bps": 1.0, **_EASY}
@@ -150,6 +155,33 @@ def test_rule_of_the_sleeves_trades_them(tmp_path: Path) -> None:
 
     assert worth[1] == 1.0
     assert worth[0] != 1.0
+
+
+@pytest.mark.parametrize("rule", RULE_NAMES)
+def test_every_rule_of_the_package_trades_the_sleeves_of_several_portfolios(rule: str) -> None:
+    world, n_envs = small_world(), 2
+    decide = sleeve_decision(rule, world, seed=1)
+    config = short_config("target", smoothing_bars=1)
+    task = PortfolioTask(world, config, decide, n_envs=n_envs, seed=4)
+    state = task.begin()[0]
+
+    for _ in range(3):
+        state = task.step(state, torch.full((1, n_envs, world.n_symbols + 1), 0.25)).state
+    assert task.wealth(state).shape == (1, n_envs)
+    assert torch.isfinite(task.wealth(state)).all()
+
+
+@pytest.mark.parametrize("name", ["mine_alone", "fixtures.trading_worlds:small_world", "oracle"])
+def test_sleeves_that_the_configuration_does_not_identify_are_refused(
+    name: str, clean_plugins: None
+) -> None:
+    tb.strategy(name="mine_alone")(lambda view: 1.0)
+    words = "sleeves must be a rule of the package.*buy_and_hold, expert.*or trend_follower"
+
+    with pytest.raises(ConfigError, match=words):
+        require_sleeve_rule(name)
+    with pytest.raises(ConfigError, match=words):
+        sleeve_decision(name, small_world(), seed=1)
 
 
 def test_direct_gradient_follows_a_dense_goal(tmp_path: Path) -> None:
