@@ -5,6 +5,7 @@ import math
 import pytest
 
 from tradingbot_benchmarks.evaluation.go_rates import (
+    DEMO,
     NOISE,
     PLANTED,
     GoResult,
@@ -28,6 +29,9 @@ def test_rate_is_the_share_of_go_on_its_own_markets() -> None:
     assert (false_go.name, false_go.value, false_go.reference) == ("false_go", 0.1, 0.02)
     assert "1 of 10 noise markets" in false_go.note
     assert rate_record(PLANTED, results).value == 0.0
+    of_demo = rate_record(DEMO, [*results, result(DEMO, 3, "GO")])
+    assert (of_demo.name, of_demo.value) == ("demo_go", 1.0)
+    assert "1 of 1 training seeds on the demo's market" in of_demo.note
 
 
 def test_rates_that_nobody_asked_for_are_absent_and_say_so() -> None:
