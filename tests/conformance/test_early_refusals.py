@@ -134,6 +134,10 @@ MISTAKES: dict[str, str] = {
     "market rollout --market noise --end soon": BAD_DAY,
     "market rollout --market noise --universe us14": NO_UNIVERSE,
     "market rollout --market noise --seed -1": "--seed",
+    "market rollout --market noise --from 2025-02-01 --to 2025-01-01": "--from must not be after",
+    "market rollout described --universe us14": "--universe must come with --market",
+    "market rollout described --set kappa=1": "--set must come with --market",
+    "market rollout described --policies expert --seed 9": "--seed must come with --market",
     "market rollout --market planted --set kapa=1": "Did you mean 'kappa'?",
     "market rollout --market noise --out page.pdf": "--out must name an .html file",
     "train --preset quik": "Did you mean 'quick'?",
@@ -212,6 +216,10 @@ MISTAKES: dict[str, str] = {
     f"{RULE} --from 2025-02-01 --to 2025-01-01": "--from must not be after",
     f"{RULE} --costs fre": NO_COSTS,
     f"{RULE} --cost-bps 501": "--cost-bps",
+    f"{RULE} --costs free --cost-bps 5": "--cost-bps must stand without --costs free",
+    "backtest one --universe us14": "--universe must come with --market",
+    "backtest one --seed 9": "--seed must come with --market or random",
+    "backtest one --set kappa=1": "--set must come with --market",
     f"{RULE} --delay 101": "--delay",
     f"{RULE} --universe us14": NO_UNIVERSE,
     f"{RULE} --seed -1": "--seed",
@@ -232,6 +240,7 @@ MISTAKES: dict[str, str] = {
     "evaluate one --out bars.csv": "--out must name a folder",
     "gates nope": NO_RUN,
     "gates one --gates prodct": "Did you mean 'product'?",
+    "gates --metrics --gates prodct": "Did you mean 'product'?",
     "gates one --bench gone.json": "benchmarks must be the JSON",
     "bench train --only nope": "--only must name stages",
     "envcheck": "either an environment or --peers",
@@ -350,6 +359,8 @@ def test_names_that_are_told_without_torch_are_those_of_the_catalogues() -> None
     assert {name for name, rule in RULES.items() if rule.config is None} == {*WITHOUT_PARAMETERS}
     assert {name: RULES[name].config for name in PRICE_RULES} == dict(PRICE_RULES)
     assert tuple(COST_PROFILES) == part_names.COST_NAMES
+    fills = [n for n, c in COST_PROFILES.items() if not (c.impact_coef or c.borrow_frac_per_bar)]
+    assert tuple(fills) == part_names.FILL_COST_NAMES
     assert tuple(REWARD_PRESETS) == part_names.REWARD_PRESET_NAMES
     own = (*part_names.REWARD_PRESET_NAMES, *part_names.REWARD_TERM_NAMES)
     assert set(reward_names()) == set(own)

@@ -10,6 +10,8 @@ from tradingbot.domain.extension import Kind, extension_values
 
 COST_NAMES = ("free", "alpaca", "retail", "impact")
 """Those of `market.costs.COST_PROFILES`."""
+FILL_COST_NAMES = ("free", "alpaca")
+"""Profiles without impact and borrowing: a cost per fill replaces all of them."""
 REWARD_PRESET_NAMES = ("v31", "prototype", "sharpe", "log_growth", "differential_sharpe")
 """Those of `rewards.presets.REWARD_PRESETS`."""
 REWARD_TERM_NAMES = (

@@ -12,9 +12,13 @@ from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import (
+    USUAL_SEED,
+    USUAL_UNIVERSE,
     read_options,
     require_market,
+    require_market_options,
     require_one_market,
+    require_order,
     require_picture,
     runs_root,
 )
@@ -69,13 +73,22 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     ] = None,
     cost_bps: Annotated[
         float | None,
-        Option(min=0.0, max=_MOST_BPS, help="Cost of each fill in basis points instead."),
+        Option(
+            min=0.0,
+            max=_MOST_BPS,
+            help="Cost of each fill in basis points instead of commission, slippage and spread.",
+        ),
     ] = None,
     delay: Annotated[
         int, Option(min=0, max=100, help="Bars that decisions wait beyond the next open.")
     ] = 0,
-    universe: Annotated[str, Option(help="Universe of a --market.")] = "prototype10",
-    seed: Annotated[int, Option(min=0, help="Of a --market, and of random.")] = 7,
+    universe: Annotated[
+        str | None, Option(help=f"Universe of a --market; {USUAL_UNIVERSE} if left out.")
+    ] = None,
+    seed: Annotated[
+        int | None,
+        Option(min=0, help=f"Of a --market, and of random; {USUAL_SEED} if left out."),
+    ] = None,
     params: Annotated[
         list[str] | None, Option("--set", help="PARAMETER=VALUE of a --market.")
     ] = None,
@@ -108,7 +121,6 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
 
     Example: [bold]tradingbot backtest my_strategy --plugin mine.py --dataset us143[/bold]
     """
-    from tradingbot.configuration.part_names import require_costs
     from tradingbot.data.store import BarStore
     from tradingbot.evaluation.policy_names import require_known_policies, require_models_fit
 
@@ -117,7 +129,10 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     _require_file(trades)
     if out is not None:
         require_picture(out, "--out", (".html", ".png", ".svg"))
-    _require_place(invocation, dataset, market, params)
+    _require_costs(costs, cost_bps)
+    _require_place(invocation, dataset, market)
+    draws = "random" in names
+    universe, seed = require_market_options(market, universe, params, seed, draws=draws)
     has_market = dataset is not None or market is not None
     require_known_policies(names, runs_root(invocation), has_market=has_market)
     if dataset is not None:
@@ -127,8 +142,6 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
         require_models_fit(names, stored, invocation.workspace, first_day)
     if market is not None:
         require_market(market, universe, read_options(params, "--set"))
-    if costs is not None:
-        require_costs(costs, "--costs")
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.data.atomic import atomic_file
     from tradingbot.evaluation.pipeline import backtests
@@ -182,10 +195,7 @@ def _require_period(part: str | None, start: datetime | None, end: datetime | No
     if part not in (None, "train", "validation", "test"):
         rule = "--part must be train, validation or test"
         raise ConfigError(rule, was=repr(part), remedy="For other days, give --from and --to")
-    if start is not None and end is not None and start > end:
-        rule = "--from must not be after --to"
-        remedy = "Exchange them"
-        raise ConfigError(rule, was=f"{start:%Y-%m-%d} after {end:%Y-%m-%d}", remedy=remedy)
+    require_order(start, end)
 
 
 def _require_file(trades: Path | None) -> None:
@@ -201,14 +211,18 @@ def _require_file(trades: Path | None) -> None:
         raise ConfigError(rule, was=repr(str(trades)), remedy=remedy)
 
 
-def _require_place(
-    invocation: Invocation, dataset: str | None, market: str | None, params: list[str] | None
-) -> None:
+def _require_costs(costs: str | None, cost_bps: float | None) -> None:
+    from tradingbot.configuration.part_names import FILL_COST_NAMES, require_costs
+
+    if costs is not None:
+        require_costs(costs, "--costs")
+    if cost_bps is not None and costs in FILL_COST_NAMES:
+        rule = f"--cost-bps must stand without --costs {costs}, all of which it replaces"
+        raise ConfigError(rule, was="both", remedy="Leave one out")
+
+
+def _require_place(invocation: Invocation, dataset: str | None, market: str | None) -> None:
     require_one_market(dataset, market, "Leave one out")
-    if params and market is None:
-        raise ConfigError(
-            "--set must come with --market", was="--set alone", remedy="Name a market: --market"
-        )
     if dataset is not None:
         from tradingbot.data.store import BarStore
 

@@ -58,13 +58,13 @@ def judge_gates(  # noqa: PLR0913 - one option for each thing to show or judge b
     Example: [bold]tradingbot gates 20260105 --gates mine.yaml[/bold]
     """
     from tradingbot.domain.errors import ConfigError
+    from tradingbot.evaluation.gates.gates_file import gates_text, load_gates, read_benches
 
+    load_gates(gates)
     if show_metrics:
         _print_metrics(as_json=as_json)
         return
     if show_file:
-        from tradingbot.evaluation.gates.gates_file import gates_text, load_gates
-
         if not show_json(as_json, {"gates": load_gates(gates)}):
             print_text(gates_text(gates).rstrip("\n"))
         return
@@ -74,9 +74,6 @@ def judge_gates(  # noqa: PLR0913 - one option for each thing to show or judge b
         )
     run = look_up_run(invocation_of(context), reference)
     # Torch takes seconds to import: what can be refused without it is refused by now.
-    from tradingbot.evaluation.gates.gates_file import load_gates, read_benches
-
-    load_gates(gates)
     read_benches(bench or ())
     from tradingbot.evaluation.pipeline.stored_dossier import judge_run
 

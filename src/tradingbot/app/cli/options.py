@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +26,8 @@ ConfigOption = Annotated[
     Option("--preset", "--config", help="Preset or YAML file: splits, scaling and proof."),
 ]
 
+USUAL_UNIVERSE, USUAL_SEED = "prototype10", 7
+"""Of a synthetic market, where options name no other; `None` tells that they did not."""
 _RUNS_FOLDER = "runs"  # `app.training.session.RUNS_FOLDER`, which takes seconds to import
 
 
@@ -84,6 +87,48 @@ def require_picture(path: Path, option: str, endings: tuple[str, ...] = (".png",
             was=repr(str(path)),
             remedy=f"Write e.g. {option} picture{endings[0]}",
         )
+
+
+def require_order(start: datetime | None, end: datetime | None) -> None:
+    """Refuse a first day after the last.
+
+    Raises:
+        ConfigError: Naming both.
+    """
+    if start is not None and end is not None and start > end:
+        was = f"{start:%Y-%m-%d} after {end:%Y-%m-%d}"
+        raise ConfigError("--from must not be after --to", was=was, remedy="Exchange them")
+
+
+def require_market_options(
+    market: str | None,
+    universe: str | None,
+    params: list[str] | None,
+    seed: int | None,
+    *,
+    draws: bool,
+) -> tuple[str, int]:
+    """Refuse options of a synthetic market where none is named.
+
+    Args:
+        market: Its name; None: something else is traded.
+        universe: After --universe, or None.
+        params: After --set, or None.
+        seed: After --seed, or None.
+        draws: The rule random is among the policies, which reads the seed too.
+
+    Returns:
+        Universe and seed, the usual ones where none is given.
+
+    Raises:
+        ConfigError: Naming an option that nothing would read.
+    """
+    unread = {"--universe": universe, "--set": params or None, "--seed": None if draws else seed}
+    for option, given in unread.items():
+        if given is not None and market is None:
+            rule = f"{option} must come with --market{' or random' * (option == '--seed')}"
+            raise ConfigError(rule, was=f"{option} alone", remedy=f"Leave {option} out")
+    return universe or USUAL_UNIVERSE, USUAL_SEED if seed is None else seed
 
 
 def require_market(name: str, universe: str, params: Mapping[str, object]) -> None:

@@ -11,7 +11,15 @@ import typer
 from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
-from tradingbot.app.cli.options import MarketOption, read_options, require_market
+from tradingbot.app.cli.options import (
+    USUAL_SEED,
+    USUAL_UNIVERSE,
+    MarketOption,
+    read_options,
+    require_market,
+    require_market_options,
+    require_order,
+)
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
 from tradingbot.domain.errors import ConfigError
 from tradingbot.plugins.reference import split_names
@@ -57,9 +65,13 @@ def roll_out_market(  # noqa: PLR0913 - one option for each thing that identifie
         ),
     ] = None,
     universe: Annotated[
-        str, Option(help="Universe of a --market, by name or CSV file.")
-    ] = "prototype10",
-    seed: Annotated[int, Option(min=0, help="Of a --market, and of random.")] = 7,
+        str | None,
+        Option(help=f"Universe of a --market, by name or CSV file; else {USUAL_UNIVERSE}."),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        Option(min=0, help=f"Of a --market, and of random; {USUAL_SEED} if left out."),
+    ] = None,
     params: Annotated[
         list[str] | None, Option("--set", help="PARAMETER=VALUE of a --market.")
     ] = None,
@@ -88,7 +100,12 @@ def roll_out_market(  # noqa: PLR0913 - one option for each thing that identifie
     require_known_rules(names)
     require_costs(costs, "--costs")
     require_reward(reward, "--reward")
-    _require_place(invocation_of(context), dataset, market, universe, params)
+    require_order(start, end)
+    draws = not names or "random" in names
+    universe, seed = require_market_options(market, universe, params, seed, draws=draws)
+    _require_place(invocation_of(context), dataset, market)
+    if market is not None:
+        require_market(market, universe, read_options(params, "--set"))
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.evaluation.market_rollouts import RolloutTerms, roll_out_policies
 
@@ -111,25 +128,17 @@ def roll_out_market(  # noqa: PLR0913 - one option for each thing that identifie
         _print_report(report, out)
 
 
-def _require_place(
-    invocation: Invocation,
-    dataset: str | None,
-    market: str | None,
-    universe: str,
-    params: list[str] | None,
-) -> None:
+def _require_place(invocation: Invocation, dataset: str | None, market: str | None) -> None:
     from tradingbot.data.store import BarStore
     from tradingbot.training.early_refusals import require_certified
 
-    if (dataset is None) == (market is None) or (market is None and params):
+    if (dataset is None) == (market is None):
         raise ConfigError(
-            "either a dataset or --market must be given, and --set only with --market",
-            was="neither" if dataset is None else "a dataset and more",
+            "either a dataset or --market must be given",
+            was="neither" if dataset is None else "both",
             remedy="Try: tradingbot market rollout --market planted",
         )
-    if market is not None:
-        require_market(market, universe, read_options(params, "--set"))
-    elif dataset is not None:
+    if dataset is not None:
         found = BarStore(invocation.workspace).open(dataset)
         require_certified(found, invocation.workspace, dataset)
 

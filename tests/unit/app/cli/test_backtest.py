@@ -162,7 +162,7 @@ def test_looks_at_test_bars_are_counted_once_each(
 
     assert looks_after("--part", "train") == looks_after("--part", "validation") == 0
     assert looks_after() == 1
-    assert looks_after("buy_and_hold") == looks_after("--seed", "3") == 1  # the same look
+    assert looks_after("buy_and_hold") == looks_after("random", "--seed", "3") == 1  # the same look
     assert looks_after("--cost-bps", "40") == looks_after("--cost-bps", "40") == 2
     assert looks_after("--delay", "1") == 3
     assert looks_after("--from", "2025-06-10") == 4  # its end is test bars

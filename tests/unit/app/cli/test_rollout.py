@@ -90,7 +90,7 @@ def test_stored_panel_needs_its_certificate(call, config: str) -> None:
     [
         ((), "either a dataset or --market must be given"),
         (("planted", "--market", "noise"), "either a dataset or --market must be given"),
-        (("planted", "--set", "kappa=0.1"), "--set only with --market"),
+        (("planted", "--set", "kappa=0.1"), "--set must come with --market"),
         (("--market", "plantd"), "Did you mean 'planted'?"),
         (("--market", "noise", "--policies", "oracel"), "Did you mean 'oracle'?"),
         (("--market", "noise", "--policies", ""), "policy must be a known one, was ''"),
