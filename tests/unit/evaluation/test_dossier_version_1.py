@@ -73,6 +73,19 @@ def test_dossier_of_format_3_is_read(tmp_path: Path) -> None:
     assert ">middle</text>" in render_dossier(dossier, example_memo())
 
 
+def test_dossier_of_format_4_is_read(tmp_path: Path) -> None:
+    content = to_plain(example_dossier())
+    del content["training"]["curriculum_stages_passed"]
+
+    dossier = read_dossier(run_with(tmp_path, json.dumps({**content, "format": 4})))
+
+    full = example_dossier()
+    assert full.training is not None
+    assert dossier.format == DOSSIER_FORMAT
+    assert dossier.training == replace(full.training, curriculum_stages_passed=None)
+    assert dossier.rewards == full.rewards
+
+
 def test_policies_of_older_dossiers_have_the_names_of_today(tmp_path: Path) -> None:
     assert "equal weight, held" in STORED.read_text()
 

@@ -18,7 +18,7 @@ from tradingbot.runs.finding import list_runs
 from tradingbot.training.result_file import read_result
 from tradingbot.training.session import RUNS_FOLDER
 
-_FINITE = "guard/finite"
+_FINITE, _STAGE = "guard/finite", "curriculum/stage"
 _HELD_OUT, _ACCURACY = "pretrain/held_out/", "/accuracy"
 
 
@@ -46,6 +46,7 @@ def gather_training_facts(subject: EvaluatedRun) -> TrainingFacts:
         equal_runs=len(others),
         equal_runs_that_differ=sum(each != _final_weights(subject.run) for each in others),
         auxiliary_tasks=tasks,
+        curriculum_stages_passed=_stages_passed(subject),
     )
 
 
@@ -85,6 +86,15 @@ def _finite_updates(run: RunDirectory) -> list[bool]:
     """Tell of every update in the journal whether all weights were finite after it."""
     rows = run.read_journal("metrics")
     return [bool(row["metrics"][_FINITE]) for row in rows if _FINITE in row.get("metrics", {})]
+
+
+def _stages_passed(subject: EvaluatedRun) -> int | None:
+    """Return what the agent that came least far had passed at the last update."""
+    if subject.config.environment.kind != "curriculum":
+        return None
+    rows = [row.get("metrics", {}) for row in subject.run.read_journal("metrics")]
+    told = [row[_STAGE] for row in rows if _STAGE in row]
+    return int(np.min(told[-1])) if told else None
 
 
 def _auxiliary_tasks(run: RunDirectory) -> tuple[AuxiliaryAccuracy, ...]:

@@ -50,3 +50,6 @@ class TrainingFacts:
     """Of these: training ended with other weights."""
     auxiliary_tasks: tuple[AuxiliaryAccuracy, ...] = ()
     """Every auxiliary task with classes beside its base rate; none without pre-training."""
+    curriculum_stages_passed: int | None = None
+    """Lowest over agents, at the last update in the journal; None where the run was not trained in
+    a curriculum, and in files before format 5."""

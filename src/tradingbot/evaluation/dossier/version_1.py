@@ -1,10 +1,10 @@
-"""Reads `dossier.json` of format 1, which had no format number, and of formats 2 and 3.
+"""Reads `dossier.json` of format 1, which had no format number, and of formats 2 to 4.
 
 There the net return of the agents had a second interval, by Newey and West's error, beside the one
 of the stationary bootstrap. The latter is the interval of a policy; the former is dropped. Agents
 had no count of steps with a trade. Before format 3 nothing said what an action means, nor
 how each auxiliary task did; before format 4 the policy had no maps over two inputs, and
-rewards were not analysed.
+rewards were not analysed; before format 5 stages of a curriculum were not told.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tradingbot.evaluation.dossier.dossier import DOSSIER_FORMAT
 
 _ADDED: dict[str, dict[str, Any]] = {
     "header": {"actions": ""},
-    "training": {"auxiliary_tasks": []},
+    "training": {"auxiliary_tasks": [], "curriculum_stages_passed": None},
     "policy": {
         "value_edges": [],
         "planes": [],
@@ -30,7 +30,7 @@ _SECOND_INTERVALS = ("edge_hac_bps", "excess_hac_bps")
 
 def upgraded(values: Any) -> Any:
     """Return the content of a dossier as this version has it; anything else as it is."""
-    if not isinstance(values, dict) or values.get("format", 1) not in (1, 2, 3):
+    if not isinstance(values, dict) or values.get("format", 1) not in (1, 2, 3, 4):
         return values
     upgrade = {"rewards": None, **values, "format": DOSSIER_FORMAT}
     for part, added in _ADDED.items():

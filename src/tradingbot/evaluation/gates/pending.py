@@ -15,19 +15,20 @@ _NO_HINDSIGHT = (
     "no learner has hindsight replay yet; success rates with and without it would measure it"
 )
 _NO_EVOLUTION = "there are no evolution strategies yet; a benchmark beside SAC would measure it"
-_NO_STAGES = "training does not go through the stages of the curriculum environment yet"
 _NO_SERVICE = "nothing is served yet; a benchmark of the service would measure it"
 _NO_EXPORT = "there is no export to ONNX yet; the same bars through both would measure it"
 _NO_BREAKERS = "there is no live trading with breakers yet; a drill of each would measure it"
-_NO_DASHBOARD = "there is no dashboard yet; a benchmark of it would measure it"
+_NO_DASHBOARD = "training has a live dashboard; a benchmark of its delay would measure it"
 _NO_RECORD = "make coverage prints it; no record of it reaches the gates yet"
-_NO_MASTER = "there is no master agent yet; a dossier of one would measure it"
+_NO_MASTER = (
+    "a master trains over rules (environment.kind: portfolio) and cannot be evaluated yet; a "
+    "dossier of one would measure it"
+)
 _PENDING = {
     "smallest_option_frac": ("fraction", _NO_OPTIONS),
     "largest_option_frac": ("fraction", _NO_OPTIONS),
     "hindsight_gain_frac": ("fraction", _NO_HINDSIGHT),
     "evolution_share_of_sac": ("fraction", _NO_EVOLUTION),
-    "curriculum_stages_passed": ("stages", _NO_STAGES),
     "answer_p95_ms": ("ms", _NO_SERVICE),
     "onnx_largest_difference": ("of an action", _NO_EXPORT),
     "breakers_untested": ("breakers", _NO_BREAKERS),

@@ -72,6 +72,15 @@ def _at_base_rate(facts: TrainingFacts) -> Finding:
     return sum(not each.beats_base for each in facts.auxiliary_tasks)
 
 
+def _stages(facts: TrainingFacts) -> Finding:
+    if facts.curriculum_stages_passed is None:
+        return (
+            "no stage of a curriculum is known: it takes a run with environment.kind: curriculum, "
+            "evaluated by this version"
+        )
+    return facts.curriculum_stages_passed
+
+
 def _repeats(facts: TrainingFacts) -> Finding:
     if not facts.equal_runs:
         return "no other run of this workspace has the same configuration and data"
@@ -87,6 +96,7 @@ TRAINING_MEASUREMENTS: Mapping[str, Measurement] = {
     "updates_not_finite_in_100k": Measurement("updates", "origin", _not_finite_in_100k),
     "auxiliary_accuracy_frac": Measurement("fraction", "origin", _of_facts(_accuracy)),
     "auxiliary_tasks_at_base_rate": Measurement("tasks", "origin", _of_facts(_at_base_rate)),
+    "curriculum_stages_passed": Measurement("stages", "origin", _of_facts(_stages)),
     "equal_runs_that_differ": Measurement("runs", "origin", _of_facts(_repeats)),
     "agents": Measurement("agents", "origin", lambda d: d.header.agents),
 }

@@ -12,6 +12,7 @@ import pytest
 from fixtures.sealed_runs import edit_json, reseal
 from tradingbot.app.cli.application import run
 from tradingbot.data.universes import load_universe
+from tradingbot.domain.errors import StorageError
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.training_facts import gather_training_facts
 from tradingbot.evaluation.dossier.training_facts import AuxiliaryAccuracy
@@ -128,6 +129,24 @@ def test_update_that_left_nan_is_counted(alone: EvaluatedRun) -> None:
     facts = gather_training_facts(alone)
 
     assert (facts.updates, facts.updates_not_finite) == (12, 1)
+
+
+@pytest.mark.parametrize(("kind", "passed"), [("curriculum", 2), ("population", None)])
+def test_stages_passed_are_those_of_the_agent_that_came_least_far_at_the_last_update(
+    alone: EvaluatedRun, kind: str, passed: int | None
+) -> None:
+    journal = alone.run.journal_path("metrics")
+    rows = [json.loads(line) for line in journal.read_text().splitlines()]
+    for row, stages in zip(rows[-3:], ([0, 0], [1, 5], [2, 5]), strict=True):
+        row["metrics"]["curriculum/stage"] = stages
+    journal.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    environment = alone.config.environment.model_copy(update={"kind": kind})
+    config = alone.config.model_copy(update={"environment": environment})
+    with pytest.raises(StorageError):  # an edited journal measures nothing
+        gather_training_facts(replace(alone, config=config))
+    reseal(alone.run.path)
+
+    assert gather_training_facts(replace(alone, config=config)).curriculum_stages_passed == passed
 
 
 def test_accuracy_is_told_of_each_task_beside_its_base_rate_at_the_last_score(

@@ -26,6 +26,7 @@ def test_what_gates_ask_of_data_and_training_is_shown() -> None:
     assert found["Updates, and of these not finite"] == "120, 2"
     assert found["Scaler fitted on train only"] == "yes"
     assert found["Budgets of parameters"] == "too big"
+    assert found["Stages of the curriculum that every agent passed"] == "4"
     assert "64" in found["Accuracy of regime, held out"]
     assert "base rate 42" in found["Accuracy of regime, held out"].replace("\u202f", "")
 

@@ -67,6 +67,9 @@ def _training_facts(facts: TrainingFacts | None) -> tuple[tuple[str, str], ...]:
         said.append(("Scaler fitted on train only", "yes" if facts.is_scaler_of_train else "no"))
     if facts.over_budget is not None:
         said.append(("Budgets of parameters", "; ".join(facts.over_budget) or "all kept"))
+    if facts.curriculum_stages_passed is not None:
+        passed = count(facts.curriculum_stages_passed)
+        said.append(("Stages of the curriculum that every agent passed", passed))
     for each in facts.auxiliary_tasks:
         words = f"{percent(each.accuracy_frac)}, base rate {percent(each.base_frac)}"
         said.append((f"Accuracy of {each.task.replace('_', ' ')}, held out", words))
