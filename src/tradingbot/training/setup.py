@@ -215,11 +215,8 @@ def sleeve_decision(name: str, world: World, seed: int) -> SleeveDecision:
         ConfigError: If it is no rule of the package, or has no such parameter.
     """
     require_sleeve_rule(name)
-    rule, features, regimes = (
-        baseline(name, world, seed=seed),
-        rows_of(world.features),
-        rows_of(world.regimes),
-    )
+    rule = baseline(name, world, seed=seed)
+    features, regimes = rows_of(world.features), rows_of(world.regimes)
     return lambda row, private: rule(PolicyInputs(row, features[row], regimes[row], private))
 
 

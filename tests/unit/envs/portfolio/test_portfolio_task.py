@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from fixtures.trading_worlds import short_config, small_world
+from fixtures.trading_worlds import crashed, short_config, small_world
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.envs.portfolio.env import PortfolioEnv
 from tradingbot.envs.portfolio.task import PortfolioTask
@@ -18,9 +20,11 @@ def ones(row, private):
     return torch.ones(len(row), dtype=private.dtype)
 
 
-def portfolios(decide=ones):
+def portfolios(decide=ones, world=None, loss_frac=0.2):
     config = short_config("target", episode_bars=LENGTH, smoothing_bars=1)
-    return PortfolioTask(small_world(), config, decide, n_envs=B, seed=4)
+    account = replace(config.rules.account, portfolio_loss_frac=loss_frac)
+    config = replace(config, rules=replace(config.rules, account=account))
+    return PortfolioTask(world or small_world(), config, decide, n_envs=B, seed=4)
 
 
 def drawn(steps):
@@ -101,3 +105,53 @@ def test_all_cash_earns_nothing_and_one_sleeve_is_that_sleeve():
 def test_bars_without_room_for_an_episode_are_refused():
     with pytest.raises(DataError, match="an episode must fit"):
         portfolios().during(300, 305)
+
+
+CRASH = 260  # halves symbol 0: nine tenths of half the portfolio lose half, 22.5 %
+HALVES = torch.tensor([0.5, 0.5, 0.0, 0.0])
+
+
+@pytest.mark.parametrize(("loss_frac", "halts"), [(0.2, True), (0.3, False)])
+def test_loss_limit_halts_a_backtest_in_cash(loss_frac, halts):
+    whole = portfolios(world=crashed(small_world(), 0, CRASH), loss_frac=loss_frac)
+    task, steps = whole.backtest(CRASH - 6, CRASH + 6), 12
+    made = play(task, [HALVES.view(1, 1, -1)] * steps)
+    worth = [task.wealth(step.state).item() for step in made]
+    at = 5  # the step over the crash
+
+    assert min(worth[:at]) > 0.95
+    assert 0.7 < worth[at] < 0.8
+    assert [bool(step.state[3][5]) for step in made] == [halts and i >= at for i in range(steps)]
+    cash = [step.state[2][-1, 0].item() for step in made]
+    assert cash[: at + 1] == pytest.approx([0.0] * (at + 1))
+    assert not any(bool(step.terminated.any()) for step in made)
+    if halts:
+        assert cash[at + 1 :] == [1.0] * (steps - at - 1)
+        assert made[at + 1].state[3][3].item() > 0.4  # sells what is left of both
+        assert worth[at + 2 :] == [worth[at + 1]] * (steps - at - 2)
+    else:
+        assert max(cash) < 0.01
+        assert len({*worth}) == steps
+
+
+def test_lost_portfolio_ends_alone_and_begins_anew_in_cash():
+    first = CRASH - LENGTH + 2
+    whole = portfolios(world=crashed(small_world(), 0, CRASH))
+    task = whole.during(first, first + LENGTH + 4)
+    made = play(task, [HALVES.expand(1, B, -1)] * 4 * LENGTH)
+    number, alone = torch.zeros(B, dtype=torch.int64), 0
+
+    for step in made:
+        lost, over = step.terminated[0], step.truncated[0]
+        assert torch.equal(step.episode[0], number)
+        number = number + (lost | over)
+        assert torch.equal(lost, step.final_return[0] <= -0.2)
+        assert torch.equal(lost, step.final_row[0] == CRASH)
+        assert not (lost & over).any()
+        worth, cash = task.wealth(step.state)[0], step.state[2][-1]
+        assert (worth[lost] == 1.0).all()
+        assert (cash[lost] == 1.0).all()
+        assert (step.state[3][5] == 0.0).all()
+        assert (cash[~(lost | over)] < 0.01).all()
+        alone += int(lost.sum()) == 1
+    assert alone >= 2
