@@ -11,6 +11,7 @@ import contextlib
 import json
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,10 @@ from tradingbot.data.store import BarStore
 from tradingbot.data.universes import load_universe
 from tradingbot.evaluation.backtest.baselines import ORACLES
 from tradingbot.market.costs import COST_PROFILES
+from tradingbot.market.observation import PRIVATE_FEATURES
 from tradingbot.networks.encoders.catalogue import ENCODER_PRESETS
 from tradingbot.plugins.reference import ORACLE_NAMES, RULE_NAMES, WITHOUT_PARAMETERS
+from tradingbot.rewards.catalogue import reward_term
 from tradingbot.rewards.presets import REWARD_PRESETS, reward_names
 from tradingbot.runs import RunDirectory
 from tradingbot.supervised.catalogue import CLASSIFIERS
@@ -60,6 +63,8 @@ DOWNLOAD = "data download --name x --start 2024-06-03 --end 2024-06-04 --source 
 JOIN = "data join mine --name x --sentiment bars.csv"
 SUPERVISED = "supervised train --name x"
 RULE = "backtest macd --market noise"
+BY_REWARD = "train --preset quick --set learner.direct.objective=reward"
+TRANSFER = "train --preset quick --set encoder.preset=tiny --set encoder.transfer_from"
 SLEEVES = "train --preset portfolio --set environment.portfolio.sleeves"
 
 MISTAKES: dict[str, str] = {
@@ -159,6 +164,13 @@ MISTAKES: dict[str, str] = {
     "train --set encoder.preset=giant": "encoder must be known",
     "train --set task.probabilities=nope": NO_MODEL,
     "train --set market.params.kapa=1": "kapa",
+    "train --set task.cost_rates.comission_frac=0": "Did you mean 'commission_frac'?",
+    "train --set task.private=[size,nope]": "private number must be a known one",
+    f"{BY_REWARD} --set task.reward_weights.nope=1": "a reward term must be registered",
+    f"{BY_REWARD} --set task.reward_options.nope.scale=1": "a reward term must be registered",
+    f"{BY_REWARD} --set task.reward_options.pnl.nope=1": "an option of a reward term must be known",
+    f"{TRANSFER}=model:nope": NO_MODEL,
+    f"{TRANSFER}=nope": NO_RUN,
     "train --set environment.kind=gaol": "environment.kind must be",
     "train --set environment.kind=portfolio": "learner.name must be one that learns weights",
     f"{SLEEVES}=macdd": "environment.portfolio.sleeves must be a rule of the package, was 'macdd'",
@@ -186,6 +198,11 @@ MISTAKES: dict[str, str] = {
     f"{SUPERVISED} --blocks 1": "--blocks",
     f"{SUPERVISED} --seed -1": "--seed",
     f"{SUPERVISED} --set width": "--set must be NAME=VALUE",
+    f"{SUPERVISED} --set wodth=3": "setting of a model must be a known one",
+    f"{SUPERVISED} --model mlp --set width=-3": "width must be",
+    f"{SUPERVISED} --model gru --set wodth=3": "Did you mean 'width'?",
+    f"{SUPERVISED} --horizon 1000000": "horizon_bars must lie in",
+    f"{SUPERVISED} --blocks 100000": "n_blocks must lie in",
     f"{SUPERVISED} --data budget.n_env=3": "Did you mean 'n_envs'?",
     "supervised show nope": NO_MODEL,
     "supervised backtest nope": NO_MODEL,
@@ -362,6 +379,10 @@ def test_names_that_are_told_without_torch_are_those_of_the_catalogues() -> None
     fills = [n for n, c in COST_PROFILES.items() if not (c.impact_coef or c.borrow_frac_per_bar)]
     assert tuple(fills) == part_names.FILL_COST_NAMES
     assert tuple(REWARD_PRESETS) == part_names.REWARD_PRESET_NAMES
+    assert tuple(COST_PROFILES["free"].__dict__) == part_names.COST_RATE_NAMES
+    assert tuple(each.name for each in PRIVATE_FEATURES) == part_names.PRIVATE_NAMES
+    for name, options in part_names.REWARD_OPTION_NAMES.items():
+        assert tuple(each.name for each in fields(reward_term(name).options)) == options
     own = (*part_names.REWARD_PRESET_NAMES, *part_names.REWARD_TERM_NAMES)
     assert set(reward_names()) == set(own)
     assert tuple(ENCODER_PRESETS) == part_names.ENCODER_NAMES

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
 
 from tradingbot.domain.errors import require_known
-from tradingbot.supervised.boosting import BoostingClassifier, BoostingConfig
+from tradingbot.supervised.boosting import BoostingClassifier
 from tradingbot.supervised.classifier import Classifier
-from tradingbot.supervised.move_network import NetworkConfig
+from tradingbot.supervised.classifier_settings import boosting_settings, network_settings
 from tradingbot.supervised.network_classifier import NetworkClassifier
 
 _Maker = Callable[[Mapping[str, Any]], Classifier]
 
 CLASSIFIERS: Mapping[str, _Maker] = MappingProxyType(
     {
-        "mlp": lambda given: NetworkClassifier(_config(NetworkConfig, given, kind="mlp")),
-        "lstm": lambda given: NetworkClassifier(_recurrent(given, "lstm")),
-        "gru": lambda given: NetworkClassifier(_recurrent(given, "gru")),
-        "lightgbm": lambda given: BoostingClassifier(_config(BoostingConfig, given)),
+        "mlp": lambda given: NetworkClassifier(network_settings("mlp", given)),
+        "lstm": lambda given: NetworkClassifier(network_settings("lstm", given)),
+        "gru": lambda given: NetworkClassifier(network_settings("gru", given)),
+        "lightgbm": lambda given: BoostingClassifier(boosting_settings(given)),
     }
 )
 """Name → maker of a classifier from settings; what is left out has its default."""
@@ -42,16 +41,3 @@ def build_classifier(name: str, settings: Mapping[str, Any] | None = None) -> Cl
     """
     make = CLASSIFIERS[require_known(name, CLASSIFIERS, "model must be a known one")]
     return make(settings or {})
-
-
-def _recurrent(given: Mapping[str, Any], kind: str) -> NetworkConfig:
-    config: NetworkConfig = _config(NetworkConfig, {"n_layers": 1, **given}, kind=kind)
-    return config
-
-
-def _config(kind_of_config: type[Any], given: Mapping[str, Any], **fixed: str) -> Any:
-    known = {field.name for field in fields(kind_of_config)} - set(fixed)
-    for name in given:
-        if name not in fixed or given[name] != fixed[name]:
-            require_known(name, known, "setting of a model must be a known one")
-    return kind_of_config(**{**given, **fixed})

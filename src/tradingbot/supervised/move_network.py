@@ -7,9 +7,6 @@ same place in it, so its bits do not depend on how long the history is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -17,11 +14,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tradingbot.data.splits import IndexRange
-from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.features.scaling import Scaler
 from tradingbot.networks.encoders.catalogue import build_encoder
 from tradingbot.networks.encoders.encoder import Encoder, EncoderConfig, Memory
 from tradingbot.networks.initialisation import drawn_linear
+from tradingbot.supervised.classifier_settings import NetworkConfig
 from tradingbot.supervised.labels import CLASSES
 
 
@@ -76,7 +73,6 @@ class GatedEncoder(Encoder):
         return candidate + update * (hidden - candidate)
 
 
-NetworkKind = Literal["mlp", "lstm", "gru"]
 BLOCK_BARS = 256
 BLOCK_SYMBOLS = 8
 
@@ -138,36 +134,6 @@ class NetworkStream:
             self._memory, embedding = self._encoder.stream(self._memory, scaled)
             chance: NDArray[np.float32] = torch.softmax(self._head(embedding), dim=-1).cpu().numpy()
         return chance
-
-
-@dataclass(frozen=True)
-class NetworkConfig(CheckedFields):
-    """Size of a network and how it is fitted."""
-
-    kind: NetworkKind = "mlp"
-    """`mlp` sees the window flattened; `lstm` and `gru` bar by bar."""
-    width: int = bounded(32, ">= 1")
-    """Of every layer."""
-    n_layers: int = bounded(2, ">= 1")
-    """Hidden layers of the MLP, cells of the LSTM; the GRU has one."""
-    lookback_bars: int = bounded(8, ">= 1")
-    """W, bars a prediction depends on, its own included; features remember further back."""
-    learning_rate: float = bounded(5e-4, "(0, 1]")
-    """Of AdamW."""
-    weight_decay: float = bounded(1e-2, "[0, 10]")
-    """Of AdamW, per update ÷ learning rate."""
-    batch_windows: int = bounded(512, ">= 1")
-    """Windows per update."""
-    check_updates: int = bounded(20, ">= 1")
-    """Updates between two looks at the bars that say when to stop."""
-    max_updates: int = bounded(1_500, ">= 1")
-    """Updates at most."""
-    patience: int = bounded(6, ">= 1")
-    """Looks without a better log loss after which fitting stops; the best weights are kept."""
-    stop_windows: int = bounded(5_000, ">= 1")
-    """Windows per look, at most; evenly spread."""
-    device: str = "cpu"
-    """Where it is fitted and asked."""
 
 
 class MoveNetwork(nn.Module):

@@ -22,10 +22,10 @@ from tradingbot.domain.seeding import stream
 from tradingbot.features.scaling import Scaler, ScalerOptions, fit_scaler
 from tradingbot.features.tensor_files import map_tensors, write_tensors
 from tradingbot.supervised.classifier import FitRows, ProbabilityArray, labelled_rows, samples
+from tradingbot.supervised.classifier_settings import NetworkConfig
 from tradingbot.supervised.labels import CLASSES, LabelArray
 from tradingbot.supervised.move_network import (
     MoveNetwork,
-    NetworkConfig,
     NetworkStream,
     predict_segments,
 )

@@ -10,7 +10,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tradingbot.configuration.part_names import require_costs, require_encoder, require_reward
+from tradingbot.configuration.part_names import (
+    require_cost_rates,
+    require_costs,
+    require_encoder,
+    require_private,
+    require_reward,
+    require_reward_options,
+    require_reward_terms,
+)
 from tradingbot.domain.errors import (
     ConfigError,
     DataError,
@@ -19,7 +27,7 @@ from tradingbot.domain.errors import (
     require_known,
 )
 from tradingbot.supervised.model_names import NO_MODEL, models_folder, require_model, split_models
-from tradingbot.training.config import TrainConfig
+from tradingbot.training.config import TaskSection, TrainConfig
 
 if TYPE_CHECKING:
     from tradingbot.data.store import Dataset
@@ -40,9 +48,10 @@ def refuse_early(config: TrainConfig, workspace: Path, name: str | None = None) 
         from tradingbot.runs.names import require_new_name
 
         require_new_name(workspace / "runs", name)
-    require_costs(config.task.costs, "task.costs")
-    require_reward(config.task.reward, "task.reward")
+    _refuse_task_early(config.task)
     require_encoder(config.encoder.preset, "encoder.preset")
+    if config.encoder.transfer_from is not None:
+        _require_source(config.encoder.transfer_from, workspace)
     if config.environment.kind == "portfolio":
         require_sleeve_rule(config.environment.portfolio.sleeves)
     if config.task.probabilities != NO_MODEL:
@@ -74,6 +83,27 @@ def require_sleeve_rule(text: str) -> None:
         rule = "environment.portfolio.sleeves must be a rule of the package"
         raise ConfigError(rule, was=repr(text), remedy=f"Use {join_choices(RULE_NAMES)}")
     require_known_rules([text])
+
+
+def _refuse_task_early(task: TaskSection) -> None:
+    """Refuse names of costs, rewards and private numbers that there are not."""
+    require_costs(task.costs, "task.costs")
+    require_cost_rates(task.cost_rates, "task.cost_rates")
+    require_reward(task.reward, "task.reward")
+    require_reward_terms(task.reward_weights, "task.reward_weights")
+    require_reward_options(task.reward_options, "task.reward_options")
+    require_private(task.private, "task.private")
+
+
+def _require_source(reference: str, workspace: Path) -> None:
+    """Refuse a run or a model to take an encoder of that is not there."""
+    from tradingbot.plugins.reference import MODEL_PREFIX
+    from tradingbot.runs import find_run
+
+    if reference.startswith(MODEL_PREFIX):
+        require_model(models_folder(workspace), reference.removeprefix(MODEL_PREFIX))
+    else:
+        find_run(workspace / "runs", reference)
 
 
 def require_certified(dataset: Dataset, workspace: Path, name: str) -> None:

@@ -71,13 +71,14 @@ def train(  # noqa: PLR0913 - one option for each thing that identifies a model
     config = _config(preset, dataset, market, data_settings)
     given = read_options(settings, "--set")
     _refuse_early(config, model, labels, name, invocation.workspace)
-    # Torch takes seconds to import: what can be refused without it is refused by now.
-    from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig, build_classifier
-    from tradingbot.training.supervised.fit import ModelRequest, train_model
+    from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig
 
-    build_classifier(model, given)  # refuse before any data is read
+    _require_settings(model, given)
     look_ahead = LabelConfig(labels, horizon, barrier)  # type: ignore[arg-type]
     fit = FitConfig(look_ahead, FoldConfig(n_blocks=blocks), seed)
+    # Torch takes seconds to import: what can be refused without it is refused by now.
+    from tradingbot.training.supervised.fit import ModelRequest, train_model
+
     request = ModelRequest(name, model, given, fit)
     with progress_bar("supervised") as progress:
         manifest = train_model(config, request, invocation.workspace, progress=progress)
@@ -218,6 +219,15 @@ def _refuse_early(config: TrainConfig, model: str, labels: str, name: str, works
     require_free_name(models_folder(workspace), name)
     refuse_data_early(config, workspace)
     require_writable(workspace)
+
+
+def _require_settings(model: str, given: dict[str, object]) -> None:
+    from tradingbot.supervised.classifier_settings import boosting_settings, network_settings
+
+    if model == "lightgbm":
+        boosting_settings(given)
+    else:
+        network_settings(cast(Literal["mlp", "lstm", "gru"], model), given)
 
 
 def _thresholds(text: str) -> list[float]:
