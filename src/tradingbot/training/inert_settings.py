@@ -181,7 +181,9 @@ CONDITIONS: tuple[Condition, ...] = (
 """What depends on what; see docs/reference/settings.md."""
 
 
-def check_effects(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:
+def check_effects(
+    config: TrainConfig, places: Mapping[KeyPath, Place], before: TrainConfig | None = None
+) -> None:
     """Refuse what the user asked for and what cannot act with the rest of a configuration.
 
     A value that equals its default passes: it asks for nothing.
@@ -189,12 +191,14 @@ def check_effects(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:
     Args:
         config: Checked otherwise.
         places: Where values were written; those of the package's presets are not asked about.
+        before: What the values change: its own then ask for nothing, in place of the defaults, and
+            what acted there may be turned off.
 
     Raises:
         ConfigError: Naming the setting, and what must be so for it to act.
     """
     own = preset_folder("training")
-    values, defaults = (each.model_dump(mode="json") for each in (config, TrainConfig()))
+    values, defaults = (each.model_dump(mode="json") for each in (config, before or TrainConfig()))
     asked = {keys: place for keys, place in places.items() if place.file.parent != own}
     for keys, place in asked.items():
         is_section = any(other[: len(keys)] == keys and other != keys for other in asked)
@@ -203,7 +207,8 @@ def check_effects(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:
         dotted = ".".join(map(str, keys))
         for condition in CONDITIONS:
             is_spared = condition.is_alternative and place.file != COMMAND_LINE
-            if is_spared or not _covers(condition, dotted) or condition.acts(config):
+            acts = condition.acts(config) or (before is not None and condition.acts(before))
+            if is_spared or not _covers(condition, dotted) or acts:
                 continue
             raise ConfigError(
                 f"{dotted} must act; {condition.needs(config)}",

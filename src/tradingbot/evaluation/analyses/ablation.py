@@ -9,7 +9,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from tradingbot.configuration.decoding import document_of_options
+from tradingbot.configuration.files import rename_old_keys
 from tradingbot.configuration.option_values import read_values
+from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs, CannotMeasureError
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.retraining.spec import (
@@ -25,6 +28,8 @@ from tradingbot.evaluation.statistics.aggregates import aggregate_interval
 from tradingbot.networks.encoders.catalogue import encoder_preset
 from tradingbot.networks.head_config import HeadConfig
 from tradingbot.training.config import TrainConfig
+from tradingbot.training.config_files import OLD_KEYS, override_config
+from tradingbot.training.inert_settings import check_effects
 from tradingbot.training.setup import env_config
 
 _PART = "validation"
@@ -67,12 +72,13 @@ def ablation_specs(
     """Return variant → its trainings, one per seed; the empty name is the base.
 
     Raises:
-        ConfigError: If a variant does not fit the configuration.
+        ConfigError: If a variant does not fit the configuration, or changes nothing in training.
     """
     seeds, share = other_seeds(subject, settings.seeds), settings.steps_share_frac
     specs = {"": tuple(RetrainingSpec(seed, share) for seed in seeds)}
     for variant in chosen_variants(subject.config, settings):
         changes = _changes(variant)
+        _require_effect(changes, subject.config)
         _require_buildable(retraining_config(RetrainingSpec(0, share, changes), subject.config))
         specs[variant] = tuple(RetrainingSpec(seed, share, changes) for seed in seeds)
     return specs
@@ -114,6 +120,23 @@ def _require_buildable(config: TrainConfig) -> None:
     """Refuse names that only the library knows now, not in an hour."""
     env_config(config)
     encoder_preset(config.encoder.preset)
+
+
+def _require_effect(changes: tuple[tuple[str, Value], ...], base: TrainConfig) -> None:
+    """Refuse what trains the same as the base, for minutes: its contribution is 0 by construction.
+
+    Raises:
+        ConfigError: Naming the key of the variant.
+    """
+    config = override_config(base, dict(changes))
+    options = rename_old_keys(document_of_options(dict(changes)), OLD_KEYS)
+    check_effects(config, options.places, before=base)
+    if config.as_mapping() == base.as_mapping():
+        raise ConfigError(
+            "a variant of an ablation must change what is trained",
+            was=", ".join(f"{key}={value}" for key, value in changes),
+            remedy="Name another value or setting in ablation.variants",
+        )
 
 
 def _changes(variant: str) -> tuple[tuple[str, Value], ...]:

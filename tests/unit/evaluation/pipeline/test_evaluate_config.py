@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,12 +11,18 @@ import pytest
 from fixtures.tiny_training import tiny_config
 from tradingbot.configuration.files import preset_folder
 from tradingbot.domain.errors import ConfigError
-from tradingbot.evaluation.analyses.ablation import automatic_variants, chosen_variants
+from tradingbot.evaluation.analyses.ablation import (
+    ablation_specs,
+    automatic_variants,
+    chosen_variants,
+)
+from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.settings import AblationSettings
 from tradingbot.evaluation.pipeline.analysis_names import OPTIONAL
 from tradingbot.evaluation.pipeline.config import EvaluateConfig, load_evaluate_config
 from tradingbot.evaluation.pipeline.store import counted_sharpes
 from tradingbot.runs.ledger import Kind, Trial
+from tradingbot.training.config_files import load_train_config
 
 
 def test_full_is_as_the_specification_says() -> None:
@@ -90,6 +98,42 @@ def test_automatic_variants_fit_the_run() -> None:
     beside = tiny_config(encoder__preset="mlp", encoder__trainable=True, auxiliary__weight=1.0)
     assert "auxiliary.weight=0" in automatic_variants(beside)
     assert "auxiliary.weight=0" not in automatic_variants(encoded)
+
+
+@pytest.mark.parametrize(
+    ("variant", "words"),
+    [
+        ("task.reward=sharpe", "task.reward must act; learner.direct.objective must be reward"),
+        ("learner.ppo.rollout_steps=8", "learner.ppo.rollout_steps must act; learner.name"),
+        ("budget.n_envs={own}", "must change what is trained"),
+        ("tracking.mlflow=auto", "must change what is trained"),
+    ],
+)
+def test_variant_that_trains_the_same_is_refused_by_name(
+    subject: EvaluatedRun, variant: str, words: str
+) -> None:
+    own = variant.format(own=subject.config.budget.n_envs)
+
+    with pytest.raises(ConfigError, match=words) as refused:
+        ablation_specs(subject, AblationSettings(variants=(own,)))
+
+    assert own.split("=")[0] in str(refused.value)
+
+
+def test_setting_that_acts_in_the_run_may_be_turned_off(subject: EvaluatedRun) -> None:
+    cloned = tiny_config(learner__name="ppo", learner__ppo__rollout_steps=8, cloning__enabled=True)
+    settings = AblationSettings(variants=("cloning.enabled=false",))
+
+    assert len(ablation_specs(replace(subject, config=cloned), settings)) == 2
+
+
+def test_variants_in_the_documentation_act(subject: EvaluatedRun) -> None:
+    page = (Path(__file__).parents[4] / "docs/how_to/evaluate.md").read_text()
+    (listed,) = re.findall(r"ablation\.variants=\[(.+)\]", page)
+    settings = AblationSettings(variants=tuple(listed.split(",")))
+    quick = replace(subject, config=load_train_config("quick", {"seed": 3}))
+
+    assert len(ablation_specs(quick, settings)) == 1 + len(settings.variants) == 3
 
 
 def test_variants_are_each_tried_once_and_automatic_ones_are_few() -> None:
