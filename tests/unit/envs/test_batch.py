@@ -6,6 +6,7 @@ import gc
 import resource
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from tradingbot.envs.batch.step import BatchStep, is_compiled
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.spaces import flatten_layout, observation_space
 from tradingbot.market.advance import Advanced
+from tradingbot.market.compiled import missing_compiler
 from tradingbot.market.costs import CostProfile, CostRates, cost_profile
 from tradingbot.market.params import ActionSpace, SimulatorParams
 from tradingbot.rewards import RewardStack, reward_preset
@@ -260,6 +262,40 @@ def test_costs_per_lane_charge_each_its_own() -> None:
 
     paid = sim.account.commission_paid / sim.account.turnover
     assert torch.allclose(paid, torch.linspace(0.0, 0.02, B))
+
+
+@pytest.mark.skipif(
+    missing_compiler(torch.device("cpu")) is not None, reason="no C compiler on this machine"
+)
+def test_costs_changed_between_steps_are_the_same_in_native_lanes() -> None:
+    """Shared rates, rates of each lane, and shared ones again: results, and what adapters read."""
+    shared, others = CostProfile(commission_frac=0.01), CostProfile().rates()[1:]
+    own = CostRates(torch.linspace(0.0, 0.02, B), *others)
+    eager, native, brief = (
+        simulator(),
+        *(BatchSimulator(small_world(), short_config(), B, compile=True) for _ in range(2)),
+    )
+    for sim in (native, brief):
+        assert sim.is_native
+        sim.reset(seed=3)
+
+    paid = []
+    for costs in (cost_profile("free"), own, shared, own):
+        for sim in (eager, native, brief):
+            sim.set_costs(costs)
+        actions = random_actions("continuous", (3, B), seed=len(paid))
+        ours, theirs = roll(eager, actions), roll(native, actions)
+        for row in actions:
+            brief.step_arrays(row.numpy())
+        for one, other in zip(numbers_of(ours), numbers_of(theirs), strict=True):
+            torch.testing.assert_close(one, other, rtol=2e-5, atol=1e-5)
+        for sim in (native, brief):
+            assert torch.equal(sim.account.commission_paid, eager.account.commission_paid)
+            assert torch.equal(sim.account.cash, eager.account.cash)
+        paid.append(eager.account.commission_paid)
+
+    assert (paid[0] == 0.0).all()
+    assert all((after != before).any() for before, after in pairwise(paid))
 
 
 def test_ruin_terminates_one_lane_and_leaves_the_others() -> None:

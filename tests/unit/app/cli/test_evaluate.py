@@ -15,7 +15,9 @@ import pytest
 
 from fixtures.tiny_evaluation import make_run, tiny_evaluation_arguments
 from tradingbot.app.cli.application import run
+from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.analyses import evaluated_run as subject_module
+from tradingbot.evaluation.pipeline import engine
 from tradingbot.evaluation.pipeline.analysis_names import OPTIONAL
 from tradingbot.evaluation.pipeline.stored_dossier import read_dossier
 from tradingbot.runs import RunDirectory
@@ -113,6 +115,42 @@ def test_json_is_one_document_and_out_takes_the_results(
     assert document["dossier"]["header"]["run"] == "tiny"
     assert judge(evaluated) == 0  # by the dossier of the run's own folder, which is as it was
     assert (tmp_path / "out" / "dossier.json").is_file()
+
+
+def test_memo_judges_by_the_gates_of_the_file_that_is_named(
+    evaluated: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "own.yaml").write_text(
+        "gates:\n"
+        "  - {name: own/nan, words: No update left NaN, metric: updates_not_finite_in_100k,"
+        ' comparison: "<=", target: 7}\n'
+    )
+    out = tmp_path / "out"
+
+    assert (
+        evaluate(evaluated, "tiny", "--gates", str(tmp_path / "own.yaml"), "--out", str(out)) == 0
+    )
+
+    memo = json.loads((out / "memo.json").read_text())
+    assert [(each["gate"], each["target"]) for each in memo["gates"]] == [("own/nan", 7.0)]
+    assert "own.yaml" in json.dumps(memo)  # whose gates they are is told
+
+
+def test_jobs_are_the_processes_that_make_what_is_missing(
+    evaluated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace, asked = Path(shutil.copytree(evaluated, tmp_path / "copy")), list[int]()
+    shutil.rmtree(workspace / "runs" / "tiny" / "evaluation" / "analyses")
+
+    def refuse(_: object, count: int) -> None:
+        asked.append(count)
+        raise ConfigError("processes must not be started here", was=count)
+
+    monkeypatch.setattr(engine, "ProcessExecutor", refuse)
+    for jobs in ("2", "3"):
+        assert evaluate(workspace, "tiny", "--jobs", jobs) == 2
+
+    assert asked == [2, 3]
 
 
 def test_gates_judge_what_the_evaluation_left_and_measured(

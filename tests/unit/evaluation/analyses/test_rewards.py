@@ -11,13 +11,14 @@ import torch
 from torch import Tensor
 
 from tradingbot.agents.network_policy import TRADES
-from tradingbot.agents.policy import PolicyInputs
+from tradingbot.agents.policy import Policy, PolicyInputs
 from tradingbot.domain.errors import DataError
 from tradingbot.envs.population import PRIVATE_NAMES, PopulationTask
 from tradingbot.evaluation.analyses import rewards
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.policy_analysis.states import RecordedPolicy, collect_states
 from tradingbot.evaluation.analyses.rewards import (
+    PlayedRewards,
     correlate,
     describe_rewards,
     measure_rewards,
@@ -133,6 +134,32 @@ def test_analysis_of_a_run_tells_terms_sum_and_return(ppo_subject: EvaluatedRun)
     last = np.mean(journal[-1]["metrics"]["reward/log_growth"])
     assert found.course[0][1][-1] == pytest.approx(last)
     assert found == measure_rewards(ppo_subject, RewardSettings(episodes=2, n_bins=5, n_horizons=4))
+
+
+def test_training_part_is_played_and_rewards_to_go_have_the_discount_of_the_learner(
+    ppo_subject: EvaluatedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, train = ppo_subject.data.world, ppo_subject.data.split.train
+    bars, played = list[Tensor](), list[PlayedRewards]()
+
+    def watch(task: PopulationTask, policy: Policy) -> PlayedRewards:
+        def look(seen: PolicyInputs) -> Tensor:
+            bars.append(seen.row % world.n_bars)
+            return policy(seen)
+
+        played.append(play_rewards(task, look))
+        return played[-1]
+
+    monkeypatch.setattr(rewards, "play_rewards", watch)
+    found = measure_rewards(ppo_subject, RewardSettings(episodes=2, n_horizons=4))
+
+    seen = torch.stack(bars)
+    assert train.start <= int(seen.min()) < int(seen.max()) < train.stop
+    reward, discount = played[0].terms.sum(axis=1), ppo_subject.config.learner.settings.discount
+    assert not played[0].ended[:-1].any()  # every episode is whole
+    factor = discount ** np.arange(len(reward))[:, None, None]
+    assert found.to_go_mean[-1] == pytest.approx((factor * reward).sum(axis=0).mean())
+    assert found.to_go_mean[-1] != pytest.approx(reward.sum(axis=0).mean(), rel=1e-3)
 
 
 def test_agents_that_stay_out_are_left_out(

@@ -13,8 +13,10 @@ import pytest
 
 from fixtures.described_data import describe_panel
 from fixtures.tiny_training import tiny_config
+from tradingbot.agents.baselines.probability_threshold import ProbabilityThreshold
 from tradingbot.configuration.pipeline import MarketConfig
 from tradingbot.data.ingest import ingest
+from tradingbot.data.splits import IndexRange
 from tradingbot.data.store import BarStore
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.evaluation.analyses.probability_thresholds import backtest_thresholds
@@ -25,13 +27,16 @@ from tradingbot.evaluation.pipeline.backtests import (
     NamedBacktests,
     backtest_named,
 )
+from tradingbot.evaluation.pipeline.model_policy import open_traded_model
 from tradingbot.evaluation.pipeline.test_access import count_test_access
 from tradingbot.evaluation.policy_names import require_known_policies, require_models_fit
 from tradingbot.features.pipeline import synthetic_source
 from tradingbot.market.costs import cost_profile
 from tradingbot.runs.ledger import Ledger
 from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig
+from tradingbot.supervised.model_files import open_model
 from tradingbot.supervised.model_manifest import ModelManifest
+from tradingbot.supervised.model_names import models_folder
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import load_train_config
 from tradingbot.training.supervised import fit
@@ -187,6 +192,33 @@ def test_other_data_is_traded_after_the_training_part_alone(
     assert figures.performance.n_trades > 0
     (access,) = played.accesses
     assert access.data != Ledger(workspace).entries(run="supervised/trees")[0].data
+
+
+def test_on_other_data_the_last_stage_speaks_from_the_day_after_the_training_part(
+    workspace: Path, trees: ModelManifest
+) -> None:
+    changed = CONFIG.market.model_copy(update={"seed": 8})
+    other = market_of_source(synthetic_source(changed))
+    assert other.table is not None
+    table, last_day = other.table(), date.fromisoformat(trees.data.last_day)
+
+    traded = open_traded_model("model:trees", workspace, other)
+
+    first, days = traded.first_bar, other.world.closed_at.astype("datetime64[us]")
+    assert days[first - 1].item().date() == last_day < days[first].item().date()
+    with pytest.raises(DataError, match=f"--from a day after {last_day}"):
+        backtest_named(["model:trees"], workspace, _terms(start=last_day), market=other)
+    stages = open_model(models_folder(workspace), "trees")[0].stages
+    early, late = (
+        stage.calibration.apply(stage.model.probabilities(table, IndexRange(first, table.n_bars)))
+        for stage in (stages[0], stages[-1])
+    )
+    assert isinstance(traded.policy, ProbabilityThreshold)
+    spoken = traded.policy.chances.numpy().reshape(len(table.symbols), table.n_bars, 3)
+    valid = table.valid[:, first:]
+    assert not spoken[:, :first].any()
+    np.testing.assert_array_equal(spoken[:, first:][valid], late[valid].astype(np.float32))
+    assert np.abs(early[valid] - late[valid]).max() > 0.01
 
 
 def test_own_data_given_by_name_begins_where_the_model_speaks(

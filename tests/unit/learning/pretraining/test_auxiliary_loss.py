@@ -56,10 +56,12 @@ def targets_of(table: Tensor) -> dict[str, AuxiliaryTarget]:
     }
 
 
-def build(name: str, config: AuxiliaryLossConfig | None, seed: int = 1) -> Learner:
-    task, spec = SignalTask(2, 4), learner_spec(name)
+def build(
+    name: str, config: AuxiliaryLossConfig | None, seed: int = 1, n_agents: int = 2, **more: Any
+) -> Learner:
+    task, spec = SignalTask(n_agents, 4), learner_spec(name)
     view = EncoderView(encoder(), task.table)
-    settings = replace(spec.config(), actor=HEAD, **SMALL[name])
+    settings = replace(spec.config(), actor=HEAD, **SMALL[name], **more)
     beside = {}
     if config is not None:
         targets = targets_of(task.table)
@@ -95,6 +97,50 @@ def test_tasks_move_the_encoder_and_are_told_one_by_one(name: str) -> None:
         assert "`loss/auxiliary/TASK`" in (PAGES / f"{page}.md").read_text(encoding="utf-8")
     assert {*beside.networks()} == {*alone.networks()}  # heads do not act
     assert not any("auxiliary" in key for key in alone.state())
+
+
+def test_weight_is_that_of_the_mean_loss_in_units_of_a_constant_answer() -> None:
+    shares = {"next_return": 0.2, "regime": 0.6}
+    config = replace(CONFIG, tasks=replace(TASKS, **shares))
+    table = SignalTask(2, 4).table
+    loss = AuxiliaryLoss(encoder(), table, targets_of(table), config, seed=1)
+
+    drawn = float(loss.draw().detach())
+
+    told = loss.take_metrics()
+    mean = sum(share * float(told[f"loss/auxiliary/{name}"]) for name, share in shares.items())
+    assert drawn == pytest.approx(2.0 * mean / 0.8, rel=1e-5)
+
+
+@pytest.mark.parametrize("n_agents", [2, 5])
+@pytest.mark.parametrize(
+    ("name", "off"),
+    [("ppo", {"gradient_clip": 1e9, "weight_decay": 0.0}), ("sac", {"gradient_clip": 0.0})],
+)
+def test_weight_is_beside_the_mean_over_agents_however_many_they_are(
+    name: str, off: dict[str, float], n_agents: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Heads learn from the tasks alone: their gradients tell what the loss was multiplied by.
+
+    PPO divides gradients of what agents share by N; SAC descends the sum over its N agents.
+    """
+    learner, draw = build(name, CONFIG, n_agents=n_agents, **off), AuxiliaryLoss.draw
+    heads, drawn = list[torch.nn.Parameter](), list[tuple[Tensor, ...]]()
+
+    def keep(loss: AuxiliaryLoss) -> Tensor:
+        heads[:], made = loss.parameters(), draw(loss)
+        drawn.append(torch.autograd.grad(made, heads, retain_graph=True))
+        return made
+
+    monkeypatch.setattr(AuxiliaryLoss, "draw", keep)
+    for _ in range(2):
+        learner.update()  # SAC warms up
+
+    factor = {"ppo": 1.0, "sac": n_agents}[name]
+    for head, gradient in zip(heads, drawn[-1], strict=True):
+        assert head.grad is not None
+        assert gradient.abs().sum() > 0.0
+        torch.testing.assert_close(head.grad, factor * gradient)
 
 
 def test_loss_of_the_tasks_falls_while_agents_learn(name: str) -> None:
