@@ -120,20 +120,19 @@ def test_json_is_one_document_and_out_takes_the_results(
 def test_memo_judges_by_the_gates_of_the_file_that_is_named(
     evaluated: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "own.yaml").write_text(
-        "gates:\n"
-        "  - {name: own/nan, words: No update left NaN, metric: updates_not_finite_in_100k,"
-        ' comparison: "<=", target: 7}\n'
+    own, out = tmp_path / "own.yaml", tmp_path / "out"
+    own.write_text(
+        "gates:\n  - {name: edge/own, words: Net return per bar, metric: edge_bps_per_bar,"
+        ' comparison: ">", target: 0.125, judged_by: low, required: true}\n'
     )
-    out = tmp_path / "out"
 
-    assert (
-        evaluate(evaluated, "tiny", "--gates", str(tmp_path / "own.yaml"), "--out", str(out)) == 0
-    )
+    assert evaluate(evaluated, "tiny", "--gates", str(own), "--out", str(out)) == 0
 
     memo = json.loads((out / "memo.json").read_text())
-    assert [(each["gate"], each["target"]) for each in memo["gates"]] == [("own/nan", 7.0)]
-    assert "own.yaml" in json.dumps(memo)  # whose gates they are is told
+    assert [(each["gate"], each["target"]) for each in memo["gates"]] == [
+        ("edge/own", "> 0.125 at the low end")
+    ]
+    assert str(own) in memo["headline"]
 
 
 def test_jobs_are_the_processes_that_make_what_is_missing(
