@@ -133,7 +133,7 @@ class ProcessExecutor:
         self._heard: _Inbox = queue.SimpleQueue()
         self._waiting: deque[_Job] = deque()
         self._finished: deque[Outcome] = deque()
-        self._looked_at = time.monotonic()
+        self._looked_at, self._n_lost = time.monotonic(), 0
         self._workers = [self._start(number) for number in range(count)]
 
     def __enter__(self) -> ProcessExecutor:
@@ -163,7 +163,7 @@ class ProcessExecutor:
         self._assign()
 
     def wait(self, progress: Progress) -> Outcome:
-        """Return the next outcome; a worker that is lost meanwhile is replaced.
+        """Return the next outcome; one that is lost meanwhile is replaced, told and counted.
 
         Raises:
             RuntimeError: If no item is unfinished.
@@ -175,7 +175,7 @@ class ProcessExecutor:
             with suppress(queue.Empty):
                 self._hear(*self._heard.get(timeout=self._times.heartbeat_s), progress)
             if time.monotonic() - self._looked_at >= self._times.heartbeat_s:
-                self._check_times()
+                self._check_times(progress)
         return self._finished.popleft()
 
     def cancel(self, name: str) -> bool:
@@ -214,12 +214,12 @@ class ProcessExecutor:
         if isinstance(message, messages.ProgressReport):
             progress(*message)
         elif isinstance(message, messages.Gone):
-            self._lose(worker, worker.cause_of_end())
+            self._lose(worker, worker.cause_of_end(), progress)
         elif isinstance(message, messages.Done | messages.Failed):
             worker.job = None
             self._finished.append(_outcome(job.item, message))
 
-    def _check_times(self) -> None:
+    def _check_times(self, progress: Progress) -> None:
         """Give up workers that are silent, and items that take too long."""
         now = time.monotonic()
         paused = now - self._looked_at > self._times.silence_s / 2.0
@@ -235,16 +235,18 @@ class ProcessExecutor:
                 self._finished.append(_timed_out(job.item))
                 self._replace(worker)
             elif now - worker.heard_at > limit:
-                self._lose(worker, f"its process gave no sign of life for {limit:g} s")
+                self._lose(worker, f"its process gave no sign of life for {limit:g} s", progress)
 
-    def _lose(self, worker: _Worker, cause: str) -> None:
+    def _lose(self, worker: _Worker, cause: str, progress: Progress) -> None:
         """Replace a worker; do its item again, or report it where that was tried."""
         job = worker.job
         assert job is not None
         job.losses.append(cause)
+        self._n_lost += 1
         self._replace(worker)
         if len(job.losses) == 1:
             self._waiting.appendleft(job)
+            progress(0, 0, f"{job.item.name} again: {cause}; workers lost: {self._n_lost}")
         else:
             self._finished.append(_lost(job))
 

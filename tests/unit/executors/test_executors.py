@@ -188,9 +188,13 @@ def test_worker_that_is_killed_or_stopped_is_replaced_and_its_item_done_again(
 ) -> None:
     items = [WorkItem("fold 2", (what, 1)), WorkItem("fold 3", ("square", 3))]
 
-    outcomes = {each.item.name: each.result() for each in run_items(processes, items)}
+    told: list[str] = []
+    finished = run_items(processes, items, lambda _, __, words: told.append(words))
+    outcomes = {each.item.name: each.result() for each in finished}
 
     assert outcomes == {"fold 2": "survived", "fold 3": 9}
+    (again,) = [words for words in told if words.startswith("fold 2 again: its process ")]
+    assert again.endswith("; workers lost: 1")
     done = (tmp_path / "done.txt").read_text().split("\n")
     attempts = [line.split()[0] for line in done if line.endswith(what)]
     assert len(set(attempts)) == 2  # by two processes
