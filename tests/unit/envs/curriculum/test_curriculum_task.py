@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from fixtures.trading_worlds import short_config, small_world
-from tradingbot.envs.curriculum.env import CurriculumConfig, Progress, stage_world
+from tradingbot.envs.curriculum.agent_progress import unpack_progress
+from tradingbot.envs.curriculum.env import (
+    CurriculumConfig,
+    Progress,
+    episode_result,
+    stage_world,
+)
 from tradingbot.envs.curriculum.task import CurriculumTask
 from tradingbot.envs.population import PopulationTask
+from tradingbot.envs.single import TradingEnv
 from tradingbot.learning.task import task_metrics
+from tradingbot.market.costs import CostProfile
 from tradingbot.market.curriculum.difficulty import DifficultyRules
 from tradingbot.market.curriculum.settings import CurriculumSettings
-from tradingbot.market.curriculum.stages import STAGES, CurriculumState, PassRule
+from tradingbot.market.curriculum.stages import STAGES, CurriculumState, PassRule, advance_stage
 from tradingbot.market.packing import PackedAccount
 
 N, B, BARS, LENGTH = 3, 2, 420, 8
@@ -24,6 +33,11 @@ EASY = tuple(
 SETTINGS = CurriculumSettings(
     stages=EASY, rule=PassRule(min_episodes=2, recent_episodes=2), markets_per_stage=1
 )
+REAL = (
+    replace(STAGES[0], min_sharpe=3.0, min_trades=2, min_win_rate_frac=0.6),
+    replace(STAGES[1], min_sharpe=1.0, min_trades=1, cost_bps=100.0, min_win_rate_frac=0.5),
+)
+ONE_OF_TWO = PassRule(min_episodes=2, recent_episodes=2, min_success_frac=0.5)
 
 
 def population(space="target"):
@@ -122,6 +136,87 @@ def test_markets_of_a_stage_are_played_in_turn():
     made = play(CurriculumTask(population(), settings), 3 * LENGTH)
 
     assert [blocks(made[i * LENGTH].observation.row) for i in range(3)] == [[1], [2], [1]]
+
+
+class Replay:
+    """Environments of one agent, each in a `TradingEnv` at the market and costs of its stage."""
+
+    def __init__(self, agent, markets):
+        self.agent, self.state, self.late = agent, CurriculumState(), 0
+        self.trading = [[TradingEnv(*market) for market in markets] for _ in range(B)]
+        self.played, self.results = [0] * B, []
+
+    def begin(self, env, row):
+        self.played[env] = row // (N * BARS) - 1
+        trading = self.trading[env][self.played[env]]
+        symbol = trading.world.symbols[self.agent]
+        trading.reset(seed=0, options={"symbol": symbol, "bar": row % BARS})
+
+    def step(self, env, action):
+        """Trade a bar; an episode that ends counts if it was begun in the agent's stage."""
+        trading = self.trading[env][self.played[env]]
+        *_, terminated, truncated, info = trading.step(np.array([action], np.float32))
+        if not (terminated or truncated):
+            return False
+        result = episode_result(info["summary"])
+        if self.played[env] != self.state.stage:
+            self.late += 1
+            return True
+        self.results.append((REAL[self.state.stage], result))
+        self.state = advance_stage(self.state, result, REAL, ONE_OF_TWO)
+        return True
+
+
+def test_episodes_are_judged_as_the_environment_judges_them():
+    config = population().config
+    account = replace(config.rules.account, portfolio_loss_frac=0.008)  # ends come at any bar
+    config = replace(config, rules=replace(config.rules, account=account))
+    dear = replace(config, costs=CostProfile(0.02, 0.02))
+    own = PopulationTask(small_world(), dear, n_envs=B, seed=4)
+    settings = replace(SETTINGS, stages=REAL, rule=ONE_OF_TWO, then_own_bars=False)
+    task = CurriculumTask(own, settings)
+    state, seen = task.begin()
+    draws = torch.Generator().manual_seed(3)
+    stages = CurriculumConfig(
+        env=config, stages=REAL, rule=ONE_OF_TWO, n_symbols=N, n_bars=BARS, seed=4
+    )
+    worlds = [stage_world(stages, Progress(CurriculumState(stage=i))) for i in range(2)]
+    markets = [(w, replace(config, costs=s.costs)) for w, s in zip(worlds, REAL, strict=True)]
+    agents = [Replay(agent, markets) for agent in range(N)]
+    for agent in agents:
+        for env in range(B):
+            agent.begin(env, int(seen.row[agent.agent, env]))
+
+    for _ in range(8 * LENGTH):
+        action = torch.randint(0, 2, (N, B), generator=draws).float()
+        made = task.step(state, action)
+        state, ended = made.state, made.terminated | made.truncated
+        for agent in agents:
+            over = [agent.step(env, action[agent.agent, env].item()) for env in range(B)]
+            assert over == ended[agent.agent].tolist()
+            for env in np.flatnonzero(over):
+                agent.begin(env, int(made.observation.row[agent.agent, env]))
+        now = unpack_progress(state[2], B)
+        expected = [agent.state for agent in agents]
+        assert now.stage.tolist() == [each.stage for each in expected]
+        assert now.episodes.tolist() == [each.episodes for each in expected]
+        assert now.completed.tolist() == [each.completed for each in expected]
+        recent = [[bool(x) for x in now.recent[:, i] if x >= 0.0] for i in range(N)]
+        assert recent == [[*each.recent] for each in expected]
+    judged = [pair for agent in agents for pair in agent.results]
+    misses = [
+        (
+            result.sharpe_annual < stage.min_sharpe,
+            result.win_rate_frac < stage.min_win_rate_frac,
+            result.n_trades < stage.min_trades,
+        )
+        for stage, result in judged
+    ]
+    # Success, and failure by the win rate alone, by trades alone and by the Sharpe ratio.
+    assert {(False, False, False), (False, True, False), (False, False, True)} <= {*misses}
+    assert any(too_low for too_low, *_ in misses)
+    assert sum(agent.late for agent in agents) > 0
+    assert {agent.state.stage for agent in agents} == {0, 1}
 
 
 def test_columns_of_other_data_are_shown_by_name_and_missing_ones_as_the_mean(task):
