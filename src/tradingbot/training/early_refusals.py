@@ -20,14 +20,13 @@ from tradingbot.configuration.part_names import (
     require_reward_terms,
 )
 from tradingbot.domain.errors import (
-    ConfigError,
     DataError,
     UserError,
-    join_choices,
     require_known,
 )
 from tradingbot.supervised.model_names import NO_MODEL, models_folder, require_model, split_models
 from tradingbot.training.config import TaskSection, TrainConfig
+from tradingbot.training.environment_rules import require_sleeve_rule
 
 if TYPE_CHECKING:
     from tradingbot.data.store import Dataset
@@ -63,26 +62,6 @@ def refuse_early(config: TrainConfig, workspace: Path, name: str | None = None) 
 
     require_writable(workspace)
     require_trackers(config)
-
-
-def require_sleeve_rule(text: str) -> None:
-    """Refuse what cannot trade the sleeves of a portfolio; the package's own rules can.
-
-    An oracle sees the future, and the code of a plugin's strategy is no part of a run's identity.
-
-    Args:
-        text: A name with parameters, where some are set: `sma_cross:fast=20,slow=100`.
-
-    Raises:
-        ConfigError: With all names that can, or naming the closest parameter.
-    """
-    from tradingbot.evaluation.policy_names import require_known_rules
-    from tradingbot.plugins.reference import RULE_NAMES, read_reference
-
-    if read_reference(text).name not in RULE_NAMES:
-        rule = "environment.portfolio.sleeves must be a rule of the package"
-        raise ConfigError(rule, was=repr(text), remedy=f"Use {join_choices(RULE_NAMES)}")
-    require_known_rules([text])
 
 
 def _refuse_task_early(task: TaskSection) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tradingbot.domain.errors import ConfigError, join_choices
 from tradingbot.training.environment import EnvironmentSection
 from tradingbot.training.learner_section import LearnerSection
 
@@ -63,3 +64,23 @@ def environment_rules(
         f"was {encoder}",
     )
     yield device != "cuda", "device must be cpu or auto in environment portfolio, was cuda"
+
+
+def require_sleeve_rule(text: str) -> None:
+    """Refuse what cannot trade the sleeves of a portfolio; the package's own rules can.
+
+    An oracle sees the future, and the code of a plugin's strategy is no part of a run's identity.
+
+    Args:
+        text: A name with parameters, where some are set: `sma_cross:fast=20,slow=100`.
+
+    Raises:
+        ConfigError: With all names that can, or naming the closest parameter.
+    """
+    from tradingbot.evaluation.policy_names import require_known_rules
+    from tradingbot.plugins.reference import RULE_NAMES, read_reference
+
+    if read_reference(text).name not in RULE_NAMES:
+        rule = "environment.portfolio.sleeves must be a rule of the package"
+        raise ConfigError(rule, was=repr(text), remedy=f"Use {join_choices(RULE_NAMES)}")
+    require_known_rules([text])

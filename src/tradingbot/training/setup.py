@@ -42,9 +42,9 @@ from tradingbot.networks.view import EncoderView, TableView, View
 from tradingbot.rewards import RewardConfig
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData, halves, require_parts
-from tradingbot.training.early_refusals import require_sleeve_rule
 from tradingbot.training.encoder_transfer import Transfer, take_over
 from tradingbot.training.environment import EnvironmentSection
+from tradingbot.training.environment_rules import require_sleeve_rule
 
 EXPERT = "expert"
 """The rule that pre-training asks about and that cloning imitates."""

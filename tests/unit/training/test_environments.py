@@ -21,7 +21,7 @@ from tradingbot.plugins.reference import RULE_NAMES
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping, load_train_config
 from tradingbot.training.data import open_data
-from tradingbot.training.early_refusals import require_sleeve_rule
+from tradingbot.training.environment_rules import require_sleeve_rule
 from tradingbot.training.result_file import read_result
 from tradingbot.training.session import SessionCallbacks, begin_run, resume_session
 from tradingbot.training.setup import build_training_setup, sleeve_decision

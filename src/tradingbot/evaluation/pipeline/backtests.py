@@ -11,6 +11,7 @@ from typing import Literal
 from tradingbot.configuration.pipeline import SplitsConfig
 from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.data.splits import IndexRange, Split
+from tradingbot.domain.errors import DataError
 from tradingbot.envs.world import World
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_evaluated_run
 from tradingbot.evaluation.backtest import (
@@ -193,8 +194,19 @@ def backtest_named(
                 )
             found.append(played)
             accesses.append(access)
+    _require_same_bars(found)
     counted = tuple(access for access in accesses if access is not None)
     return NamedBacktests(tuple(found), counted, notes)
+
+
+def _require_same_bars(backtests: Sequence[Backtest]) -> None:
+    labels = dict.fromkeys(each.label for each in backtests)
+    if len(labels) > 1:
+        raise DataError(
+            "policies that are compared must trade the same bars",
+            was=" and ".join(labels),
+            remedy="Backtest them one by one, or give days and data that they share",
+        )
 
 
 def _play_run(

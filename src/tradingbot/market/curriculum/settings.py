@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tradingbot.domain.checks import CheckedFields, bounded, require
+from tradingbot.domain.errors import ConfigError
 from tradingbot.market.curriculum.difficulty import DifficultyRules
 from tradingbot.market.curriculum.stages import STAGES, CurriculumStage, PassRule
+
+MOST_MARKETS = 200
+"""Markets that one training may generate."""
 
 
 @dataclass(frozen=True)
@@ -33,3 +37,12 @@ class CurriculumSettings(CheckedFields):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(len(self.stages) >= 1, "stages must be one or more", self)
+        markets = len(self.stages) * self.markets_per_stage * (self.levels if self.adaptive else 1)
+        if markets > MOST_MARKETS:
+            raise ConfigError(
+                "stages × markets_per_stage (× levels, if adaptive) must be at most "
+                f"{MOST_MARKETS}: each market takes as much memory as the run's own bars",
+                was=markets,
+                where="environment.curriculum.markets_per_stage",
+                remedy="Lower markets_per_stage or levels",
+            )

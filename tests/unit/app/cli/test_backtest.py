@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tradingbot.domain.errors import StorageError
+from tradingbot.evaluation.pipeline import backtests
 from tradingbot.evaluation.pipeline import test_access as looks
 from tradingbot.evaluation.pipeline.store import counted_sharpes
 from tradingbot.runs import find_run
@@ -127,6 +129,25 @@ def test_what_cannot_be_backtested_is_refused(call, arguments: tuple[str, ...], 
 
     assert answer.code == 2
     assert said in " ".join(answer.err.split())
+
+
+def test_runs_on_different_bars_are_not_put_side_by_side(
+    call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels = iter(("market A, 2025-01-02 … 2025-03-01", "market B, 2025-02-03 … 2025-04-01"))
+    plain = backtests.backtest_all
+
+    def elsewhere(*args, **options):
+        return tuple(replace(each, label=next(labels)) for each in plain(*args, **options))
+
+    monkeypatch.setattr(backtests, "backtest_all", elsewhere)
+
+    answer = call("backtest", "sma_cross", "macd", *PLANTED)
+
+    assert answer.code == 2
+    said = " ".join(answer.err.split())
+    assert "must trade the same bars, was market A" in said
+    assert "Backtest them one by one" in said
 
 
 def test_run_on_another_market_is_refused(call, trained: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from fixtures.trading_worlds import short_config, small_world
+from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.curriculum.agent_progress import unpack_progress
 from tradingbot.envs.curriculum.env import (
     CurriculumConfig,
@@ -227,3 +228,10 @@ def test_columns_of_other_data_are_shown_by_name_and_missing_ones_as_the_mean(ta
     assert stage[..., names.index("signal")].abs().max() == 0.0
     assert stage[..., names.index("return_1")].abs().max() > 0.0
     assert torch.equal(task.table[:N], task.own_bars.table)
+
+
+def test_markets_beyond_memory_are_refused():
+    CurriculumSettings(markets_per_stage=8, adaptive=True, levels=5)  # 5 stages: 200 markets
+
+    with pytest.raises(ConfigError, match=r"at most 200.*was 205.*Lower markets_per_stage"):
+        CurriculumSettings(markets_per_stage=1, adaptive=True, levels=41)
