@@ -146,8 +146,9 @@ def _lay_out(
     n_lanes = len(starts.key)
     rates = pack_rates(COSTS.rates(dtype=market.dtype))
     account, draws = _first_accounts(market, starts), np.random.SFC64(SEED)
-    program = native_program(rules, reward, market.dtype, reward_identity(reward))
-    if compiled and program is not None:
+    identity = reward_identity(reward)
+    program = native_program(rules, reward, market.dtype, identity) if compiled else None
+    if program is not None:
         lanes = NativeEnvLanes(program, world, config, market, n_lanes)
         lanes.set_starts(starts, _NOT_IN_A_PACKED_STEP)
         lanes.set_rates(rates)
