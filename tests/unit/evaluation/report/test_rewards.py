@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
+
+import pytest
 
 from fixtures.example_dossier import example_dossier, example_memo
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.report.dossier_page import render_dossier
+from tradingbot.evaluation.report.sections import rewards
 
 
 def section(dossier: Dossier) -> str:
@@ -41,3 +45,11 @@ def test_page_says_why_rewards_were_left_out() -> None:
     left_out = (("rewards", "no agent trades"),)
     text = section(replace(example_dossier(), rewards=None, left_out=left_out))
     assert "Left out: no agent trades." in text
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(-1.0, "−1\u202f000"), (0.266, "266"), (0.00711, "7.11"), (-0.0427, "−42.7"), (math.nan, "–")],
+)
+def test_small_numbers_are_written_without_powers_of_ten(number: float, said: str) -> None:
+    assert rewards._small(number) == said

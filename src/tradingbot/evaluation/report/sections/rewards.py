@@ -26,7 +26,11 @@ _UNIT = "10⁻³"
 
 
 def _small(number: float) -> str:
-    return f"{1e3 * number:.3g}".replace("-", "−").replace("nan", "–")
+    """Write it in units of 10⁻³: whole from 100 on, where three digits would be a power of ten."""
+    scaled = 1e3 * number
+    if not abs(scaled) < 100.0:
+        return plain(scaled, 0)
+    return f"{scaled:.3g}".replace("-", "−")
 
 
 _COLUMNS = (
