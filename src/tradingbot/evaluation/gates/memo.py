@@ -9,6 +9,7 @@ required failed or was not measured.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.gate import COMPARISONS, EDGE_PHASE, FALLBACK_PHASE, Gate
@@ -24,6 +25,8 @@ _NOT_OF_STRATEGY = frozenset(["origin", "benchmarks", ""])
 _NEEDED_PHASES = frozenset([EDGE_PHASE, "validation", "final"])
 """Phases in which a figure that was not measured is a weakness."""
 _INDICES = ("SPY",)
+_SPA = "spa_p"
+"""Metric of the test against the best baseline."""
 _IDLE_REASON = ("No agent trades: there is nothing to deploy, whatever gates pass.",)
 _IDLE_EVIDENCE = ("No agent trades, so no figure of the agents speaks for them.",)
 _IDLE_CHANGE = ("Agents that trade: before, no other figure counts.",)
@@ -60,7 +63,7 @@ def write_memo(
     return Memo(
         verdict=verdict,
         headline=headline,
-        reasons=(*_IDLE_REASON * is_idle, *_reasons(verdict, results, alarm)),
+        reasons=(*_IDLE_REASON * is_idle, *_reasons(dossier, verdict, results, alarm)),
         counter_evidence=_weaknesses(verdict, results, is_idle=is_idle),
         would_change=(*_IDLE_CHANGE * is_idle, *_would_change(verdict, results, alarm)),
         alarm=alarm,
@@ -96,6 +99,11 @@ def _headline(
         return f"There is an edge ({earned}), but {missing} required gates do not hold yet."
     if not dossier.leak_check.is_clean:
         return "Not to be believed: the leak check found that the future may have been seen."
+    failed = _deciding(verdict, results)
+    if trading and not no_agent_trades(dossier) and {each.metric for each in failed} == {_SPA}:
+        found = f"SPA p-value {_now(failed[0])}, needed {failed[0].wanted}"
+        lead = f"No edge over the best baseline{_best_baseline(dossier)}"
+        return f"{lead}: {found}. The agents earned {earned}."
     reference = dossier.test.policy(dossier.test.reference)
     rising = reference is not None and reference.total_return_frac > 0.0
     index = "the index" if dossier.test.reference in _INDICES else "the symbols in equal weight"
@@ -104,19 +112,44 @@ def _headline(
         return f"No edge: {instead}. Validation kept every agent out of the market."
     if no_agent_trades(dossier):
         return f"No edge: {instead}. No agent traded."
-    return f"No edge: {instead}. The agents earned {earned}."
+    return f"No edge: {instead}. The agents earned {earned}. {_name_failed(dossier, failed)}"
+
+
+def _name_failed(dossier: Dossier, failed: Sequence[GateResult]) -> str:
+    """Name the tests of an edge that failed: one with its figure, several by their names."""
+    if len(failed) == 1:
+        return describe(failed[0])
+    names = ", ".join(each.gate.partition("/")[2] for each in failed)
+    best = _best_baseline(dossier) if _SPA in {each.metric for each in failed} else ""
+    return f"Failed tests of an edge: {names}.{best and f' Best baseline:{best}.'}"
+
+
+def _best_baseline(dossier: Dossier) -> str:
+    """Name the baseline of the SPA test that earned most, with what it earned: ` X (1.2 bp …)`."""
+    names = dossier.statistics.spa_against
+    rows = [row for row in dossier.test.policies if row.policy in names]
+    if not rows:
+        return ""
+    best = max(rows, key=lambda row: row.net_bps_per_bar.estimate)
+    return f" {best.policy} ({best.net_bps_per_bar.estimate:.2f} bp per bar net)"
 
 
 def _reasons(
-    verdict: Verdict, results: Sequence[GateResult], alarm: Alarm | None
+    dossier: Dossier, verdict: Verdict, results: Sequence[GateResult], alarm: Alarm | None
 ) -> tuple[str, ...]:
-    said = [describe(each) for each in _deciding(verdict, results)]
+    said = [_reason(dossier, each) for each in _deciding(verdict, results)]
     if verdict == "GO":
         required = sum(each.is_required for each in results)
         said.append(f"All {required} required gates hold.")
     if alarm is not None and not alarm.is_explained:
         said.insert(0, f"Plausibility alarm: {alarm.words}.")
     return tuple(said)
+
+
+def _reason(dossier: Dossier, result: GateResult) -> str:
+    """Say a judged gate; that of the SPA test with the name of the best baseline."""
+    best = _best_baseline(dossier) if result.metric == _SPA else ""
+    return describe(replace(result, words=f"{result.words}{best and ','}{best}"))
 
 
 def _deciding(verdict: Verdict, results: Sequence[GateResult]) -> list[GateResult]:

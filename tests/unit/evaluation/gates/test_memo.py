@@ -94,6 +94,34 @@ def test_run_without_edge_is_no_go_whatever_else_holds(
     assert memo.would_change
 
 
+def test_no_lead_over_the_best_baseline_is_said_by_its_name_and_figures() -> None:
+    strong = _with_statistics(strong_dossier(), spa_p_consistent=0.2)
+    rows = {row.policy: row for row in strong.test.policies}
+    best = max(
+        (rows[name] for name in strong.statistics.spa_against),
+        key=lambda row: row.net_bps_per_bar.estimate,
+    )
+    name = f"{best.policy} ({best.net_bps_per_bar.estimate:.2f} bp per bar net)"
+
+    memo = memo_of(strong)
+
+    assert memo.headline == (
+        f"No edge over the best baseline {name}: SPA p-value 0.2, needed < 0.05. "
+        "The agents earned 2.00 bp per bar net [1.50, 2.50]."
+    )
+    assert memo.reasons == (
+        f"FAIL: SPA p-value against the best baseline, {name}: 0.2, wanted < 0.05.",
+    )
+
+
+def test_headline_says_which_tests_of_an_edge_failed() -> None:
+    strong = strong_dossier()
+    one = memo_of(_with_statistics(strong, deflated_sharpe=0.9)).headline
+    assert one.endswith("FAIL: Deflated Sharpe ratio: 0.9, wanted ≥ 0.95.")
+    two = memo_of(_with_statistics(strong, deflated_sharpe=0.9, spa_p_consistent=0.2)).headline
+    assert "Failed tests of an edge: deflated_sharpe, best_baseline. Best baseline: " in two
+
+
 def test_agents_that_stay_out_are_no_go_and_said_so() -> None:
     strong = strong_dossier()
     out = tuple(replace(row, trades=False) for row in strong.test.agents)
