@@ -44,7 +44,7 @@ ALLOWED: dict[str, frozenset[str] | None] = {
     "runs": frozenset({"domain", "data", "features", "market", "networks", "agents"}),
     "supervised": frozenset({"domain", "data", "features", "networks", "envs"}),
     "evaluation/statistics": frozenset({"domain", "data"}),
-    "evaluation/metrics": frozenset({"domain", "evaluation/statistics"}),
+    "evaluation/metrics": frozenset({"domain", "data", "evaluation/statistics"}),
     "evaluation/oracle": frozenset({"domain", "data", "evaluation/statistics"}),
     "evaluation/dossier": frozenset({"domain", "evaluation/statistics", "evaluation/performance"}),
     "evaluation/backtest": frozenset(
