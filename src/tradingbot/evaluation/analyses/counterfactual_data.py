@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tradingbot.data.bar_moves import BarArrays
 from tradingbot.data.store import BarStore
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.seeding import stream
@@ -20,7 +21,6 @@ from tradingbot.envs.build_world import world_from_inputs, world_from_panel
 from tradingbot.envs.synthetic_market import inputs_of_market
 from tradingbot.envs.world import World
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.analyses.stress.scenarios import BarArrays
 from tradingbot.features.causality.perturbations import perturb_symbols
 from tradingbot.features.inputs import BAR_FIELDS, MarketInputs
 from tradingbot.features.panel import Panel, panel_specs, panel_tensors

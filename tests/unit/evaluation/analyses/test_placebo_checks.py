@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from tradingbot.data.bar_moves import BarArrays
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.seeding import stream
@@ -24,7 +25,6 @@ from tradingbot.evaluation.analyses.placebos.bars import (
     shuffle_bars,
 )
 from tradingbot.evaluation.analyses.settings import FEWEST_DRAWS, PLACEBO_LEVEL, PlaceboSettings
-from tradingbot.evaluation.analyses.stress.scenarios import BarArrays
 
 PART = IndexRange(40, 180)
 CHANGES = [

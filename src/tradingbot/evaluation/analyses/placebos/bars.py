@@ -27,10 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.agents.baselines.price_rules import carry_forward
+from tradingbot.data.bar_moves import BarArrays, Moves, moves_from, rebuilt
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.seeding import stream
-from tradingbot.evaluation.analyses.stress.scenarios import BarArrays, Moves, moves_from, rebuilt
 from tradingbot.evaluation.statistics.inputs import FloatArray, require_count
 
 Change = Callable[[FloatArray], FloatArray]

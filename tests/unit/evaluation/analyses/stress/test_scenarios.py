@@ -8,17 +8,10 @@ from functools import partial
 import numpy as np
 import pytest
 
+from tradingbot.data.bar_moves import BarArrays, moves_from, rebuilt
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.domain.seeding import stream
-from tradingbot.evaluation.analyses.stress.scenarios import (
-    BarArrays,
-    crash,
-    gap,
-    moves_from,
-    rebuilt,
-    shake,
-    thin_volume,
-)
+from tradingbot.evaluation.analyses.stress.scenarios import crash, gap, shake, thin_volume
 
 FIRST = 60
 ALL: list[Callable[[BarArrays, int], BarArrays]] = [
