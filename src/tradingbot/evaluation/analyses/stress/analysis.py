@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tradingbot.data.bar_moves import BarArrays
 from tradingbot.data.calendar import closing_day
 from tradingbot.data.splits import IndexRange
 from tradingbot.envs.world import World
@@ -90,7 +91,7 @@ class _Scenario:
 
     name: str
     words: str
-    change: Callable[[scenarios.BarArrays, int], scenarios.BarArrays]
+    change: Callable[[BarArrays, int], BarArrays]
     first_bar: int
     """From which on bars are others."""
     traded: IndexRange
