@@ -8,7 +8,7 @@ defined and scaled by bars no check looks at.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -75,7 +75,8 @@ def our_probe(
             observation=observation,
             starts="random" if varied else "first",
         )
-        return make(_world(bars.closes.tobytes()), config)
+        columns = [getattr(bars, each.name) for each in fields(bars)]
+        return make(_world(np.stack(columns, axis=1).tobytes()), config)
 
     return EnvProbe(
         name=f"tradingbot {space}, {'tensor lane' if make is LaneEnv else observation}",
@@ -103,27 +104,30 @@ def _rules(space: ActionSpace, initial_cash: float, *, episode_bars: int) -> Sim
     )
 
 
-@lru_cache(maxsize=64)
-def _world(closes: bytes) -> World:
-    """Make the world of dictated closes; episodes begin at the first bar after the lead-in."""
-    prices = np.frombuffer(closes, dtype=np.float64).copy()
-    phase = np.arange(LEAD_BARS)
-    prices[:LEAD_BARS] *= 1.0 + _WIGGLE_FRAC * np.sin(phase * 0.7) * np.cos(phase * 0.11)
-    columns = np.repeat(prices[:, None], 4, axis=1)
-    columns[:LEAD_BARS, 1] *= 1.0 + _WIGGLE_FRAC / 2
-    columns[:LEAD_BARS, 2] *= 1.0 - _WIGGLE_FRAC / 2
-    volumes = 1e9 * (1.0 + 0.1 * np.sin(np.arange(len(prices)) * 1.3))
-    bars = np.concatenate([columns, volumes[:, None]], axis=1)[None]
+@lru_cache(maxsize=128)  # more than the markets of all checks
+def _world(columns: bytes) -> World:
+    """Make the world of dictated bars; episodes begin at the first bar after the lead-in.
+
+    Args:
+        columns: (T, 5) open, high, low, close and volume as float64.
+    """
+    bars = np.frombuffer(columns, dtype=np.float64).reshape(-1, 5).copy()
+    phase, length = np.arange(LEAD_BARS), len(bars)
+    wiggle = 1.0 + _WIGGLE_FRAC * np.sin(phase * 0.7) * np.cos(phase * 0.11)
+    bars[:LEAD_BARS, :4] *= wiggle[:, None]
+    bars[:LEAD_BARS, 1] *= 1.0 + _WIGGLE_FRAC / 2
+    bars[:LEAD_BARS, 2] *= 1.0 - _WIGGLE_FRAC / 2
+    bars[:, 4] *= 1.0 + 0.1 * np.sin(np.arange(length) * 1.3)
     world = world_from_bars(
-        bars,
-        np.ones((1, len(prices)), dtype=bool),
-        np.arange(1, len(prices) + 1, dtype=np.int64) * _HOUR_US,
+        bars[None],
+        np.ones((1, length), dtype=bool),
+        np.arange(1, length + 1, dtype=np.int64) * _HOUR_US,
         ("DICTATED",),
         train=IndexRange(0, LEAD_BARS),
         label="dictated prices of envcheck",
         synthetic=True,
     )
-    return replace(world, usable=np.arange(len(prices))[None] >= LEAD_BARS)
+    return replace(world, usable=np.arange(length)[None] >= LEAD_BARS)
 
 
 def _number(share: float) -> NDArray[np.float32]:

@@ -33,6 +33,8 @@ class Moment:
 
     observation: Any
     """A copy: some environments change what they have handed out."""
+    handed_out: Any
+    """The observation itself, which must not change any more."""
     reward: float
     terminated: bool
     truncated: bool
@@ -79,7 +81,7 @@ class Trace:
 
 def build(
     probe: EnvProbe,
-    prices: Sequence[float],
+    prices: Sequence[float] | DictatedBars,
     *,
     fee_frac: float = 0.0,
     borrow_frac: float = 0.0,
@@ -89,12 +91,14 @@ def build(
 
     Args:
         probe: Whose environment.
-        prices: One per bar from the first observation on.
+        prices: One close per bar from the first observation on; or bars with their lead-in.
         fee_frac: Fraction of traded value.
         borrow_frac: Fraction of borrowed value, per bar.
         varied: As it is trained, where the probe knows how.
     """
-    bars = dictate(prices, lead_bars=probe.lead_bars)
+    bars = (
+        prices if isinstance(prices, DictatedBars) else dictate(prices, lead_bars=probe.lead_bars)
+    )
     make = probe.build_varied if varied and probe.build_varied is not None else probe.build
     return make(bars, fee_frac=fee_frac, borrow_frac=borrow_frac, initial_cash=INITIAL_CASH_CCY)
 
@@ -156,4 +160,5 @@ def _moment(env: AnyEnv, probe: EnvProbe, *seen: Any) -> Moment:
     terms = probe.reward_terms(env, info)
     declared = None if terms is None else {name: float(value) for name, value in terms.items()}
     ends = bool(terminated), bool(truncated)
-    return Moment(copy.deepcopy(observation), float(reward), *ends, account, declared)
+    kept = copy.deepcopy(observation)
+    return Moment(kept, observation, float(reward), *ends, account, declared)

@@ -25,7 +25,7 @@ def test_every_check_of_the_folder_is_registered_once() -> None:
 
     assert len(MODULES) == 5
     assert {check.id: check for check in CHECKS} == found
-    assert len(CHECKS) == len(found) == 14
+    assert len(CHECKS) == len(found) == 16
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)

@@ -201,6 +201,109 @@ class ScalesByTheWholeSample(ReferenceEnv):
         return observation
 
 
+class MarksAt(ReferenceEnv):
+    """Marks the account at another price of the bar than its close."""
+
+    price = "opens"
+
+    @property
+    def equity(self) -> float:
+        return self.cash + self.units * float(getattr(self.bars, self.price)[self.bar])
+
+
+class MarksAtTheHigh(MarksAt):
+    price = "highs"
+
+
+class ShowsThePositionLate(ReferenceEnv):
+    """The invested fraction of one step before."""
+
+    late = 0.0
+
+    def observe(self) -> Any:
+        observation = super().observe()
+        self.late, observation[1] = float(observation[1]), self.late
+        return observation
+
+
+class ForgetsThePositionLate(ShowsThePositionLate):
+    """Shows an entry at once, and an exit one step late."""
+
+    def observe(self) -> Any:
+        now = float(ReferenceEnv.observe(self)[1])
+        observation = super().observe()
+        observation[1] = max(now, observation[1])
+        return observation
+
+
+class RewardsAStalePrice(ReferenceEnv):
+    """Declares the move of the bar before as its market term."""
+
+    stale = 0.0
+
+    def describe(self, terms: dict[str, float], fill_price: float | None) -> dict[str, Any]:
+        if terms:
+            self.stale, terms["market"] = terms["market"], self.stale
+        return super().describe(terms, fill_price)
+
+
+class RewardsTheOpen(ReferenceEnv):
+    """Declares the move from open to open as its market term."""
+
+    def describe(self, terms: dict[str, float], fill_price: float | None) -> dict[str, Any]:
+        if terms:
+            opens = self.bars.opens
+            move = float(opens[self.bar] - opens[self.bar - 1])
+            terms["market"] = self.units * move / self.initial_cash
+        return super().describe(terms, fill_price)
+
+
+class Peeks(ReferenceEnv):
+    """Shows the direction of the next bar, now and then."""
+
+    every, phase = 5, 0
+
+    def observe(self) -> Any:
+        observation = super().observe()
+        if self.bar % self.every == self.phase and self.bar + 1 < len(self.bars):
+            observation[0] = np.sign(self.bars.closes[self.bar + 1] - self.bars.closes[self.bar])
+        return observation
+
+
+class PeeksAtVolume(Peeks):
+    def observe(self) -> Any:
+        observation = ReferenceEnv.observe(self)
+        observation[0] = self.bars.volumes[min(self.bar + 1, len(self.bars) - 1)]
+        return observation
+
+
+class FillsAtTheSeenCloseNowAndThen(ReferenceEnv):
+    def fill_price(self) -> float:
+        return float(self.bars.closes[self.bar]) if self.bar % 5 == 0 else super().fill_price()
+
+
+class ReusesItsBuffer(ReferenceEnv):
+    buffer: Any = None
+
+    def observe(self) -> Any:
+        fresh = super().observe()
+        self.buffer = fresh if self.buffer is None else self.buffer
+        self.buffer[:] = fresh
+        return self.buffer
+
+
+class WritesIntoItsLastObservation(ReferenceEnv):
+    """Hands out a new array each time, and spoils the one before."""
+
+    last: Any = None
+
+    def observe(self) -> Any:
+        if self.last is not None:
+            self.last[0] += 1.0
+        self.last = super().observe()
+        return self.last
+
+
 class NeverEnds(ReferenceEnv):
     """Stands still on the last bar but one instead of ending."""
 
@@ -229,6 +332,8 @@ def as_it_is(probe: EnvProbe) -> EnvProbe:
 FAULTS: tuple[tuple[str, type[ReferenceEnv], Callable[[EnvProbe], EnvProbe]], ...] = (
     ("cash_never_negative", SizesAtTheDecision, as_it_is),
     ("equity_identity", MarksLate, as_it_is),
+    ("equity_identity", MarksAt, as_it_is),
+    ("equity_identity", MarksAtTheHigh, as_it_is),
     ("fees_charged", ForgetsFees, as_it_is),
     ("fees_charged", ForgetsFees, by_equity),
     ("fees_charged", ChargesFeesTwice, as_it_is),
@@ -246,8 +351,17 @@ FAULTS: tuple[tuple[str, type[ReferenceEnv], Callable[[EnvProbe], EnvProbe]], ..
     ("no_fill_before_next_bar", FillsAtTheSeenClose, by_cash_and_units),
     ("no_fill_before_next_bar", FillsAtTheSeenClose, by_equity),
     ("no_fill_before_next_bar", FillsNearTheSeenClose, as_it_is),
+    ("no_fill_before_next_bar", FillsAtTheSeenCloseNowAndThen, as_it_is),
+    ("reward_is_of_this_bar", RewardsAStalePrice, as_it_is),
+    ("reward_is_of_this_bar", RewardsAStalePrice, without_terms),
+    ("reward_is_of_this_bar", RewardsTheOpen, as_it_is),
     ("future_not_in_observation", ScalesByTheWholeSample, as_it_is),
+    ("future_not_in_observation", PeeksAtVolume, as_it_is),
     ("position_in_observation", HidesThePosition, as_it_is),
+    ("position_in_observation", ShowsThePositionLate, as_it_is),
+    ("position_in_observation", ForgetsThePositionLate, as_it_is),
+    ("observation_is_not_reused", ReusesItsBuffer, as_it_is),
+    ("observation_is_not_reused", WritesIntoItsLastObservation, as_it_is),
     ("observation_in_space", ReturnsDoubles, as_it_is),
     ("observation_in_space", ShowsInfinity, as_it_is),
     ("seed_determinism", IgnoresTheSeed, as_it_is),
@@ -287,6 +401,16 @@ def test_planted_fault_is_found(
     assert finding.remedy
 
 
+@pytest.mark.parametrize("every", [5, 13])
+def test_look_at_the_next_bar_is_found_whatever_its_period_and_phase(every: int) -> None:
+    for phase in range(every):
+        peeking = type("Peeking", (Peeks,), {"every": every, "phase": phase})
+
+        finding = run_check(BY_ID["future_not_in_observation"], reference_probe(peeking))
+
+        assert finding.verdict is CheckVerdict.FAIL, (phase, finding.says)
+
+
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
 def test_check_has_a_planted_fault(check: EnvCheck) -> None:
     assert check.id in {fault for fault, _, _ in FAULTS}
@@ -300,6 +424,8 @@ def test_check_has_a_planted_fault(check: EnvCheck) -> None:
         ("no_fill_before_next_bar", by_equity),
         ("fees_charged", by_equity),
         ("nan_action_is_safe", by_equity),
+        ("position_in_observation", by_equity),
+        ("reward_is_of_this_bar", by_equity),
     ],
 )
 def test_honest_environment_that_tells_less_passes(
@@ -316,6 +442,7 @@ def test_honest_environment_that_tells_less_passes(
         ("cash_never_negative", {"cash": cannot_be_told}),
         ("equity_identity", {"units": cannot_be_told}),
         ("fees_charged", {"equity": cannot_be_told}),
+        ("reward_is_of_this_bar", {"equity": cannot_be_told}),
         ("borrow_accrues", {"short": None}),
         ("borrow_accrues", {"equity": cannot_be_told}),
         ("borrow_accrues", {"units": cannot_be_told}),

@@ -22,7 +22,7 @@ class Free(ReferenceEnv):
 
 def test_command_leaves_with_0_where_nothing_fails(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["envcheck", REFERENCE]) == 0
-    assert "14 passed, 0 failed" in capsys.readouterr().out
+    assert "16 passed, 0 failed" in capsys.readouterr().out
 
 
 def test_command_leaves_with_1_where_something_fails(capsys: pytest.CaptureFixture[str]) -> None:

@@ -70,7 +70,7 @@ def test_table_of_several_environments_has_a_column_each() -> None:
     table = markdown_table([run_checks(reference_probe()), unknown])
 
     assert "| `fees_charged` | pass | – |" in table
-    assert "| **passed / failed** | 14 / 0 | 5 / 0 |" in table
+    assert "| **passed / failed** | 16 / 0 | 6 / 0 |" in table
 
 
 def main() -> None:

@@ -121,12 +121,12 @@ def test_card_survives_json_and_names_every_remedy_in_its_text() -> None:
     card = run_checks(reference_probe(Free))
     document = json.loads(json.dumps(card.to_dict()))
 
-    assert document["counts"] == {"pass": 13, "fail": 1, "untestable": 0}
+    assert document["counts"] == {"pass": 15, "fail": 1, "untestable": 0}
     failed = [finding for finding in document["findings"] if finding["verdict"] == "FAIL"]
     assert [finding["check"] for finding in failed] == ["fees_charged"]
     assert failed[0]["observed"] == pytest.approx(0.0, abs=1e-6)
     assert failed[0]["remedy"] in card.to_text()
-    assert "13 passed, 1 failed, 0 cannot be told" in card.to_text()
+    assert "15 passed, 1 failed, 0 cannot be told" in card.to_text()
 
 
 def test_table_of_several_environments_has_a_column_each() -> None:

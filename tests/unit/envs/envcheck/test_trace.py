@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tradingbot.envs.envcheck import CannotTell
-from tradingbot.envs.envcheck.bars import alternate, dictate, flat, gap, stairs
+from tradingbot.envs.envcheck.bars import (
+    alternate,
+    dictate,
+    flat,
+    gap,
+    stairs,
+    with_other_close,
+    with_other_future,
+)
 from tradingbot.envs.envcheck.probe import Intent, cannot_be_told, generic_probe
 from tradingbot.envs.envcheck.reference import ReferenceEnv, reference_probe
 from tradingbot.envs.envcheck.trace import build, first_difference, flatten, mark, play, same
@@ -103,5 +111,19 @@ def test_dictated_markets_have_the_shape_they_promise() -> None:
     assert alternate(4) == pytest.approx([100.0, 110.0, 100.0, 110.0])
     bars = dictate([5.0, 6.0], lead_bars=2)
     assert bars.closes.tolist() == [5.0, 5.0, 5.0, 6.0]
-    assert np.array_equal(bars.opens, bars.closes)
+    assert np.array_equal(bars.opens[:3], bars.closes[:3])  # it has not moved yet
+    assert bars.lows[3] < bars.opens[3] < bars.closes[3] < bars.highs[3]
     assert len(bars) == 4
+
+
+def test_other_markets_differ_where_they_say_and_nowhere_else() -> None:
+    bars = dictate(stairs(8), lead_bars=2)
+
+    later, nearer = with_other_future(bars, 4, 0.5), with_other_close(bars, 4)
+
+    for each in fields(bars):
+        before, after = getattr(bars, each.name), getattr(later, each.name)
+        assert np.array_equal(before[:5], after[:5])
+        assert np.array_equal(0.5 * before[5:], after[5:])
+    assert np.flatnonzero(nearer.closes != bars.closes).tolist() == [4]
+    assert nearer.opens[4] < nearer.closes[4] < bars.closes[4]

@@ -12,29 +12,70 @@ import numpy as np
 from tradingbot.envs.envcheck import bars
 from tradingbot.envs.envcheck.check import CheckOutcome, declare_check, make_outcome
 from tradingbot.envs.envcheck.probe import AnyEnv, CannotTell, EnvProbe, Intent
-from tradingbot.envs.envcheck.trace import build, flatten, play
+from tradingbot.envs.envcheck.trace import Moment, build, flatten, play, same
 
 _POSITION_STEPS = 4
+_POSITIONS = (  # first action, and the one after four steps
+    (Intent.HOLD, Intent.HOLD),
+    (Intent.BUY, Intent.HOLD),
+    (Intent.BUY, Intent.SELL),
+)
 _SLACK_STEPS = 2  # some environments take one step more than there are bars
 _MOST_STEPS = 2000
 
 
 @declare_check(
-    promise="Two accounts with different positions in the same market look different.",
-    scenario="Flat price, no costs; one account buys, the other does not; compare after 4 steps.",
-    remedy="Put position, entry and cash into the observation: fees and exits depend on them.",
+    promise="Two accounts with different positions in the same market look different at once.",
+    scenario="Flat price, no costs; one account buys, the other does not, and later one sells, the "
+    "other does not. Compare at every step at which they hold different units; after 4 steps where "
+    "units are not told.",
+    remedy="Put the position after the fill, entry and cash into the observation: fees and exits "
+    "depend on them.",
 )
 def position_in_observation(probe: EnvProbe) -> CheckOutcome:
-    """Hold a position in one of two equal markets; count the numbers by which they look apart."""
-    wait = (Intent.HOLD,) * (_POSITION_STEPS - 1)
-    idle = play(build(probe, bars.flat()), probe, (Intent.HOLD, *wait))
-    invested = play(build(probe, bars.flat()), probe, (Intent.BUY, *wait))
-    if invested.knows("units") and invested.last.account.units == idle.last.account.units:
+    """Hold positions in one of two equal markets; find the step at which they look alike most."""
+    wait = (Intent.HOLD,) * _POSITION_STEPS
+    idle, invested, sold = (
+        play(build(probe, bars.flat()), probe, (first, *wait, last, *wait))
+        for first, last in _POSITIONS
+    )
+    if not (idle.knows("units") and invested.knows("units") and sold.knows("units")):
+        apart = [_differing(idle.moments[_POSITION_STEPS], invested.moments[_POSITION_STEPS])]
+    else:
+        apart = [
+            _differing(one, other)
+            for first, second in ((idle, invested), (invested, sold))
+            for one, other in zip(first.moments, second.moments, strict=False)
+            if one.account.units != other.account.units
+        ]
+    if not apart:
         raise CannotTell("nothing was bought")
-    seen, other = flatten(idle.last.observation), flatten(invested.last.observation)
-    differing = int((seen != other).sum()) if seen.shape == other.shape else len(other)
-    says = f"{differing} of {len(seen)} numbers differ between flat and invested"
-    return make_outcome(differing > 0, says, limit=1.0, observed=float(differing))
+    fewest, total = min(apart), len(flatten(idle.last.observation))
+    says = (
+        f"{fewest} of {total} numbers differ between positions, in the worst of {len(apart)} steps"
+    )
+    return make_outcome(fewest > 0, says, limit=1.0, observed=float(fewest))
+
+
+def _differing(one: Moment, other: Moment) -> int:
+    seen, shown = flatten(one.observation), flatten(other.observation)
+    return int((seen != shown).sum()) if seen.shape == shown.shape else len(shown)
+
+
+@declare_check(
+    promise="An observation that was handed out does not change any more.",
+    scenario="Random actions on a rising price; every observation is kept as it was handed out, "
+    "and compared with its copy after the episode.",
+    remedy="Return a new array at every step: replay buffers keep the one they are given.",
+    needs_dictation=False,
+)
+def observation_is_not_reused(probe: EnvProbe) -> CheckOutcome:
+    """Play an episode; count the observations that later steps wrote into."""
+    env = build(probe, bars.stairs())
+    moments = play(env, probe, (Intent.ANY,) * bars.N_BARS).moments
+    changed = sum(not same(moment.observation, moment.handed_out) for moment in moments)
+    says = f"{changed} of {len(moments)} observations were changed after they were handed out"
+    return make_outcome(changed == 0, says, limit=0, observed=changed)
 
 
 @declare_check(

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from tradingbot.envs.envcheck import bars
 from tradingbot.envs.envcheck.check import CheckOutcome, declare_check, make_outcome
-from tradingbot.envs.envcheck.probe import EnvProbe, Intent
+from tradingbot.envs.envcheck.probe import CannotTell, EnvProbe, Intent
 from tradingbot.envs.envcheck.trace import Trace, build, play
 
 _FEE_FRAC = 0.001
 _LIMIT_FRAC = 1e-3  # of the median reward: float32 rewards of small differences
+_MOVED_BARS = range(3, 13)
 _SCRIPT = (Intent.BUY, *(Intent.HOLD,) * 9, Intent.SELL, Intent.HOLD, Intent.BUY) * 3
 
 _KINDS: dict[str, Callable[[float, float], float]] = {
@@ -78,3 +79,31 @@ def _judge_equity(trace: Trace) -> CheckOutcome:
     if not holds:
         says += f", but at {place}: {rewards[worst]:.4g} for {best.explained[worst] + 0.0:.4g}"
     return make_outcome(holds, says, limit=_LIMIT_FRAC, observed=float(best.misfit[worst]))
+
+
+@declare_check(
+    promise="The reward of a step feels the close of the bar that the step ends on.",
+    scenario="Buy and hold a rising price; copies of it in which one bar closes half way to its "
+    "open and nothing else is changed, for ten bars. Where equity moves at that bar, so does the "
+    "reward.",
+    remedy="Compute the reward after the account is marked at the new close, from no older price.",
+)
+def reward_is_of_this_bar(probe: EnvProbe) -> CheckOutcome:
+    """Move one close; find rewards that do not move with the equity of their own step."""
+    market = bars.dictate(bars.stairs(), lead_bars=probe.lead_bars)
+    script = (Intent.BUY, *(Intent.HOLD,) * max(_MOVED_BARS))
+    as_it_was = play(build(probe, market), probe, script)
+    felt, moved = 0, 0
+    for bar in _MOVED_BARS:
+        other = bars.with_other_close(market, probe.lead_bars + bar)
+        made = play(build(probe, other), probe, script[:bar])
+        before, after = as_it_was.moments[bar], made.moments[bar]
+        if before.account.equity is None or after.account.equity is None:
+            raise CannotTell("the environment does not tell its equity while invested")
+        if before.account.equity != after.account.equity:
+            moved += 1
+            felt += before.reward != after.reward
+    if not moved:
+        raise CannotTell("equity did not move with the close")
+    says = f"{felt} of {moved} rewards moved with the close of their bar"
+    return make_outcome(felt == moved, says, limit=moved, observed=felt)
