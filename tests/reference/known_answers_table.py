@@ -48,7 +48,7 @@ def _row(result: OracleResult) -> str:
 
 def _thresholds(result: OracleResult) -> str:
     if result.thresholds is None:
-        return "by regime"
+        return "by volatility" if "kappa" in result.params else "by regime"
     if result.thresholds.is_flat:
         return "never"
     return f"{result.thresholds.enter:+.3f} / {result.thresholds.exit:+.3f}"

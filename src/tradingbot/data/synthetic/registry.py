@@ -12,13 +12,13 @@ import numpy as np
 from pydantic import ValidationError
 
 from tradingbot.data.calendar import TradingCalendar
-from tradingbot.data.synthetic import linear_markets, regimes
+from tradingbot.data.synthetic import linear_markets, regimes, spike_in
 from tradingbot.data.synthetic.market import GridSpec, MarketParams, MarketSpec, SyntheticMarket
 from tradingbot.domain.errors import ConfigError, DataError, require_known, suggest
 from tradingbot.domain.symbol import require_symbol
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 
-_SPECS: tuple[MarketSpec, ...] = (regimes.SPEC, *linear_markets.SPECS)
+_SPECS: tuple[MarketSpec, ...] = (regimes.SPEC, spike_in.SPEC, *linear_markets.SPECS)
 _MARKETS = {spec.name: spec for spec in _SPECS}
 _MAX_SEED = 2**63 - 1
 

@@ -53,6 +53,7 @@ QUESTIONS = (
     KnownAnswerCase("noise"),
     KnownAnswerCase("regimes"),
     KnownAnswerCase("regimes", information=Information.OMNISCIENT),
+    KnownAnswerCase("planted_regimes", {"kappa": 0.10}),
 )
 
 
@@ -160,7 +161,7 @@ def label_of(result: OracleResult) -> str:
 def _thresholds(result: OracleResult) -> str:
     limits = result.thresholds
     if limits is None:
-        return "by regime"
+        return "by volatility" if "kappa" in result.params else "by regime"
     return "never" if limits.is_flat else f"{limits.enter:+.2f} / {limits.exit:+.2f}"
 
 

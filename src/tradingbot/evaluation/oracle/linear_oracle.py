@@ -1,10 +1,14 @@
-"""Oracles of the six markets with a linear edge: each becomes a signal and a `SignalModel`.
+"""Oracles of the markets with a linear edge: each becomes a signal and a `SignalModel`.
 
 A hidden edge is estimated by the steady-state Kalman filter of a scalar AR(1) state that shows only
 in returns. State: s_{t+1} = φ s_t + w_{t+1}.  Observation: y_{t+1} = loading · s_t + v_{t+1}, where
 w and v may be correlated. In the steady state the posterior mean is itself an AR(1) with
 persistence φ and Gaussian steps, and a sufficient statistic: the problem with prices alone is the
 problem with a weaker signal.
+
+Where a signal's strength follows a volatility that changes (`planted_regimes`, planted signals in
+given bars), each bar has the thresholds of the problem with the strength of that bar for good:
+volatility changes slowly beside the signal. What the market earns by itself is neglected.
 """
 
 from __future__ import annotations
@@ -19,8 +23,13 @@ from tradingbot.data.synthetic.market import FloatArray, SyntheticMarket
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.oracle.action_rule import Information
 from tradingbot.evaluation.oracle.result import Answer, Terms
-from tradingbot.evaluation.oracle.switching import SignalModel, solve_signal
+from tradingbot.evaluation.oracle.switching import SignalModel, follow_thresholds, solve_signal
 from tradingbot.evaluation.oracle.threshold_value import evaluate_thresholds
+
+_STRENGTHS = 25
+"""Strengths that are solved where it varies; thresholds in between are interpolated."""
+_NEVER = 1e3
+"""A threshold that no signal reaches."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +123,63 @@ def solve_linear(market: SyntheticMarket, terms: Terms) -> Answer:
         turnover_frac=expected.turnover_frac,
         sharpe_per_bar=expected.sharpe_per_bar,
         thresholds=thresholds,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class VaryingThresholds:
+    """Thresholds and gain of a signal whose strength differs from bar to bar; (T, N) each."""
+
+    enter: FloatArray
+    exit: FloatArray
+    gain: FloatArray
+    """Net simple return per bar of following them, were the strength to stay."""
+
+
+def solve_varying(strength: FloatArray, *, phi: float, terms: Terms) -> VaryingThresholds:
+    """Solve a signal at some strengths and interpolate between them.
+
+    Args:
+        strength: (T, N) expected simple return of the next bar per unit of signal, ≥ 0.
+        phi: Persistence of the signal per bar.
+        terms: Cost and rule.
+    """
+    reached = strength[strength > 0.0]
+    if not len(reached):
+        never = np.full_like(strength, _NEVER)
+        return VaryingThresholds(never, -never, np.zeros_like(strength))
+    nodes = np.geomspace(reached.min(), reached.max() * (1.0 + 1e-9), _STRENGTHS)
+    solved = [
+        solve_signal(
+            SignalModel(float(each), phi, 0.0),
+            cost_frac=terms.cost_frac,
+            action_rule=terms.action_rule,
+        )
+        for each in nodes
+    ]
+    enter = np.array([min(limits.enter, _NEVER) for limits, _ in solved])
+    leave = np.array([max(limits.exit, -_NEVER) for limits, _ in solved])
+    at, places = np.log(np.where(strength > 0.0, strength, nodes[0])), np.log(nodes)
+    is_on = strength > 0.0
+    return VaryingThresholds(
+        np.where(is_on, np.interp(at, places, enter), _NEVER),
+        np.where(is_on, np.interp(at, places, leave), -_NEVER),
+        np.where(is_on, np.interp(at, places, np.array([gain for _, gain in solved])), 0.0),
+    )
+
+
+def solve_spiked(market: SyntheticMarket, terms: Terms) -> Answer:
+    """Follow a planted signal by the thresholds of each bar's volatility.
+
+    A reference within reach, not proved to be the best: see the module.
+    """
+    strength = float(market.params["kappa"]) * market.latent["volatility"]
+    found = solve_varying(strength, phi=float(market.params["phi"]), terms=terms)
+    signal, lowest = np.nan_to_num(market.covariates["signal"]), terms.action_rule.lowest
+    return Answer(
+        targets=follow_thresholds(signal, found.enter, found.exit, lowest=lowest),
+        is_optimal=False,
+        net_bps=float(found.gain.mean()) * 1e4,
     )
 
 

@@ -69,11 +69,18 @@ class SwitchThresholds(NamedTuple):
         Returns:
             (T, N) target position decided at close t; 0 before the first threshold is met.
         """
-        bar = np.arange(len(signal))[:, None]
-        last_enter = np.maximum.accumulate(np.where(signal >= self.enter, bar, -1), axis=0)
-        last_exit = np.maximum.accumulate(np.where(signal <= self.exit, bar, -1), axis=0)
-        held = np.where(last_enter >= last_exit, 1.0, lowest)
-        return np.where((last_enter < 0) & (last_exit < 0), 0.0, held)
+        return follow_thresholds(signal, self.enter, self.exit, lowest=lowest)
+
+
+def follow_thresholds(
+    signal: FloatArray, enter: FloatArray | float, leave: FloatArray | float, *, lowest: float
+) -> FloatArray:
+    """Follow thresholds through time; see `SwitchThresholds`, (T, N) each where they vary."""
+    bar = np.arange(len(signal))[:, None]
+    last_enter = np.maximum.accumulate(np.where(signal >= enter, bar, -1), axis=0)
+    last_exit = np.maximum.accumulate(np.where(signal <= leave, bar, -1), axis=0)
+    held = np.where(last_enter >= last_exit, 1.0, lowest)
+    return np.where((last_enter < 0) & (last_exit < 0), 0.0, held)
 
 
 _REACH = 7.0  # standard deviations of the signal that the grid spans on either side

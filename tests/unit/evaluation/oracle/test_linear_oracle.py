@@ -10,9 +10,10 @@ import pytest
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.oracle import ActionRule, Information, oracle_for, simulate_targets
 from tradingbot.evaluation.oracle.known_answers import KnownAnswerCase, generate_on, hourly_grid
-from tradingbot.evaluation.oracle.linear_oracle import VIEWS
+from tradingbot.evaluation.oracle.linear_oracle import VIEWS, solve_varying
+from tradingbot.evaluation.oracle.result import Terms
 from tradingbot.evaluation.oracle.simulation import intervals_over_symbols
-from tradingbot.evaluation.oracle.switching import SwitchThresholds
+from tradingbot.evaluation.oracle.switching import SignalModel, SwitchThresholds, solve_signal
 
 COST = 1.2e-4
 GRID = hourly_grid(143, 3528)
@@ -205,3 +206,42 @@ def test_interval_of_linked_symbols_is_wider_than_that_of_independent_ones():
 
     # Half of the symbols are held at a time, so noise shared at 0.8 hardly averages out.
     assert widths[1] > 2.5 * widths[0]
+
+
+def test_varying_strength_that_does_not_vary_gives_the_thresholds_of_the_plain_problem():
+    terms = Terms(0.00012, ActionRule.LONG_ONLY, Information.ATTAINABLE)
+    (limits, gain) = solve_signal(SignalModel(0.0006, 0.9, 0.006), cost_frac=0.00012)
+
+    found = solve_varying(np.full((3, 2), 0.0006), phi=0.9, terms=terms)
+
+    np.testing.assert_allclose(found.enter, limits.enter, atol=1e-6)
+    np.testing.assert_allclose(found.exit, limits.exit, atol=1e-6)
+    np.testing.assert_allclose(found.gain, gain, rtol=1e-6)
+
+
+def test_varying_strength_is_traded_sooner_where_it_is_greater_and_never_where_it_is_none():
+    terms = Terms(0.00012, ActionRule.LONG_ONLY, Information.ATTAINABLE)
+    strengths = np.array([[0.0, 1e-6, 2e-4, 6e-4, 2e-3]])
+
+    found = solve_varying(strengths, phi=0.9, terms=terms)
+
+    assert np.all(np.diff(found.enter) <= 0.0)
+    assert found.enter[0, 0] > 100.0
+    assert found.gain[0, 0] == 0.0
+    exact = [
+        solve_signal(SignalModel(each, 0.9, 0.0), cost_frac=0.00012)[1] for each in strengths[0]
+    ]
+    np.testing.assert_allclose(found.gain[0], exact, rtol=0.02, atol=1e-7)
+
+
+def test_spiked_market_pays_what_its_oracle_expects():
+    """Without drift, so that holding earns nothing by itself."""
+    flat = dict.fromkeys(("bull_drift", "bear_drift", "sideways_drift", "turbulent_drift"), 0.0)
+    case = KnownAnswerCase("planted_regimes", {"kappa": 0.2, **flat})
+
+    found = oracle_for(generate_on(hourly_grid(20, 1500), case, 3))
+
+    net = found.simulated.net_bps_per_bar
+    assert net.covers(found.expected_net_bps)
+    assert net.low > 0.5 * found.expected_net_bps
+    assert not found.is_optimal
