@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -138,10 +139,11 @@ def generate_planted_regimes(
     names = ("opens", "highs", "lows", "closes", "volumes", "vwaps")
     bars = BarArrays(*(getattr(market, name) for name in names))
     spiked = plant_signal(bars, grid.symbols, kappa=params.kappa, phi=params.phi, seed=seed)
+    columns: dict[str, Any] = dict(zip(names, spiked.bars, strict=True))
     return replace(
         market,
         name=SPEC.name,
-        **dict(zip(names, spiked.bars, strict=True)),
+        **columns,
         covariates={**market.covariates, SIGNAL: spiked.signal},
         latent={**market.latent, "volatility": spiked.volatility},
         params=params.model_dump(),
