@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from tradingbot.configuration.conflicts import KeyConflict, keys_of_rule, place_conflict
 from tradingbot.configuration.pipeline import PipelineConfig
 from tradingbot.configuration.yaml_reader import Document, KeyPath, Place
 from tradingbot.domain.errors import ConfigError, UserError, suggest
@@ -67,18 +69,29 @@ def _describe(
             remedy=suggest(str(keys[-1]), known),
         )
     if kind == "value_error":
-        cause = context["error"].__cause__
-        if isinstance(cause, UserError):  # a rule of the library's own configurations
-            place = where or cause.where
-            return ConfigError(cause.rule, was=cause.was, where=place, remedy=cause.remedy)
-        rule, _, was = str(context["error"]).partition(", was ")
-        return ConfigError(rule, was=was or None, where=where, remedy="Correct it in that section")
+        return _describe_rule(context["error"], chosen["loc"], places, where)
     rule, remedy = _rule_of(kind, context, options)
     if chosen["input"] is not None and name.endswith("_frac") and "most" in rule:
         remedy = "It is a fraction: write 0.0020 for 0.20 %"
     return ConfigError(
         f"{name} must {rule}", was=repr(chosen["input"])[:60], where=where, remedy=remedy
     )
+
+
+def _describe_rule(
+    error: ValueError, section: KeyPath, places: Mapping[KeyPath, Place], where: str | None
+) -> ConfigError:
+    """Return a rule that a section or the library checks itself, with the places of its keys."""
+    cause = error.__cause__
+    if isinstance(cause, UserError):  # a rule of the library's own configurations
+        place = place_conflict(places, keys_of_rule(cause.rule, places)) or where or cause.where
+        return ConfigError(cause.rule, was=cause.was, where=place, remedy=cause.remedy)
+    text, place = str(error), where
+    if isinstance(error, KeyConflict):
+        text = error.rule_in(section)
+        place = place_conflict(places, error.paths_in(section)) or where
+    rule, _, was = text.partition(", was ")
+    return ConfigError(rule, was=was or None, where=place, remedy="Change what does not fit")
 
 
 def _rule_of(
@@ -129,6 +142,7 @@ def model_at(keys: KeyPath, root: type[BaseModel] = PipelineConfig) -> type[Base
 _Config = TypeVar("_Config")
 COMMAND_LINE = Path("command line")
 """Stands for the file where a value comes from an option."""
+NOT_SPELLED: Mapping[str, str] = MappingProxyType({})
 
 
 def decode(kind: type[_Config], document: Document, *, name: str = "", where: str = "") -> _Config:
@@ -151,12 +165,21 @@ def decode(kind: type[_Config], document: Document, *, name: str = "", where: st
     try:
         return read_record(kind, document.values, name=name)
     except ConfigError as e:
-        place = e.where or where or None
-        raise ConfigError(e.rule, was=e.was, where=place, remedy=e.remedy) from e
+        rule = e.rule.removeprefix(f"{name}.")
+        written = place_conflict(document.places, keys_of_rule(rule, document.places))
+        place = written or e.where or where or None
+        raise ConfigError(rule, was=e.was, where=place, remedy=e.remedy) from e
 
 
-def document_of_options(overrides: Mapping[str, object]) -> Document:
+def document_of_options(
+    overrides: Mapping[str, object], spelled: Mapping[str, str] = NOT_SPELLED
+) -> Document:
     """Lay dotted keys out as the document that a file with the same keys would be.
+
+    Args:
+        overrides: Dotted key → value.
+        spelled: Dotted key → the option of the command line that says it, for messages: `device` →
+            `--device`; the others are called settings.
 
     Raises:
         ConfigError: If a key is no key, or is set twice.
@@ -170,15 +193,16 @@ def document_of_options(overrides: Mapping[str, object]) -> Document:
             raise ConfigError(
                 "a key must be words with dots between them", was=repr(dotted), remedy=remedy
             )
+        place = Place(COMMAND_LINE, number, spelled.get(dotted, f"setting {dotted}"))
         section = values
         for depth, key in enumerate(keys[:-1], start=1):
             section = section.setdefault(key, {})
             if not isinstance(section, dict):
                 remedy = "Leave one of the two out"
                 raise ConfigError("a key must be set once", was=repr(dotted), remedy=remedy)
-            places.setdefault(keys[:depth], Place(COMMAND_LINE, number))
+            places.setdefault(keys[:depth], place)
         section[keys[-1]] = _option_value(value)
-        places[keys] = Place(COMMAND_LINE, number)
+        places[keys] = place
     return Document(values, places)
 
 

@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from tradingbot.configuration.conflicts import place_conflict
 from tradingbot.configuration.decoding import decode, known_part
 from tradingbot.configuration.pipeline import PipelineConfig
 from tradingbot.configuration.yaml_reader import Document, KeyPath, Place, read_document
@@ -198,7 +199,8 @@ def _market_name(document: Document) -> Any:
 def _check_windows(loaded: LoadedConfig, bars: int) -> None:
     splits, quality = loaded.config.splits, loaded.config.quality
     smallest = min(splits.train, splits.validation, splits.test) if splits.by == "ratio" else 1.0
-    limits = (
+    days: list[KeyPath] = [("market", "start"), ("market", "end")]
+    limits: tuple[tuple[KeyPath, int, int], ...] = (
         (("quality", "trailing_bars"), quality.trailing_bars, bars),
         (
             ("splits", "purge_bars"),
@@ -209,9 +211,9 @@ def _check_windows(loaded: LoadedConfig, bars: int) -> None:
     for keys, window, room in limits:
         if window >= room:
             raise ConfigError(
-                f"{'.'.join(keys)} must be shorter than the data",
+                f"{'.'.join(map(str, keys))} must be shorter than the data",
                 was=f"{window} bars of {room}",
-                where=loaded.place_of(*keys) or loaded.place_of("market"),
+                where=place_conflict(loaded.places, [keys, *days]) or loaded.place_of("market"),
                 remedy="Shorten the window or lengthen market.start … market.end",
             )
 

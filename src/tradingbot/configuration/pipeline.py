@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, Strict
 
+from tradingbot.configuration.conflicts import KeyConflict
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 
@@ -68,7 +69,8 @@ class MarketConfig(ConfigSection):
     @pydantic.model_validator(mode="after")
     def _check_order(self) -> MarketConfig:
         if self.end <= self.start:
-            raise ValueError(f"end must be after start, was {self.start} … {self.end}")
+            was = f"{self.start} … {self.end}"
+            raise KeyConflict(f"end must be after start, was {was}", "end", "start")
         return self
 
 
@@ -88,6 +90,9 @@ class ScalingConfig(ConfigSection):
     """Mean and deviation, minimum and maximum, or median and quartiles."""
     pooling: Literal["pooled", "per_symbol"] = "pooled"
     """One scaler over all symbols, or one for each."""
+
+
+_SPLIT_KEYS = ("train", "validation", "test", "by")
 
 
 class SplitsConfig(ConfigSection):
@@ -114,20 +119,24 @@ class SplitsConfig(ConfigSection):
         if self.by == "date":
             days = [part for part in parts if isinstance(part, date)]
             if len(days) != 3 or not days[0] < days[1] < days[2]:
-                raise ValueError(
+                raise KeyConflict(
                     "train, validation and test must be three rising dates where by is date, "
-                    f"was {_listed(parts)}"
+                    f"was {_listed(parts)}",
+                    *_SPLIT_KEYS,
                 )
             if self.train_from is not None and self.train_from >= days[0]:
-                raise ValueError(f"train_from must be before train, was {self.train_from}")
+                rule = f"train_from must be before train, was {self.train_from}"
+                raise KeyConflict(rule, "train_from", "train")
             return self
         if self.train_from is not None:
-            raise ValueError(f"train_from needs by: date, was {self.train_from} where by is ratio")
+            rule = f"train_from needs by: date, was {self.train_from} where by is ratio"
+            raise KeyConflict(rule, "train_from", "by")
         fractions = [part for part in parts if isinstance(part, float) and 0.0 < part < 1.0]
         if len(fractions) != 3 or abs(sum(fractions) - 1.0) > 1e-9:
-            raise ValueError(
+            raise KeyConflict(
                 "train, validation and test must be fractions in (0, 1) that sum to 1 "
-                f"(0.70 is 70 %) where by is ratio, was {_listed(parts)}"
+                f"(0.70 is 70 %) where by is ratio, was {_listed(parts)}",
+                *_SPLIT_KEYS,
             )
         return self
 
@@ -189,9 +198,10 @@ class PipelineConfig(ConfigSection):
         if not (isinstance(first, date) and isinstance(last, date)):
             return self
         if first < self.market.start or last > self.market.end:
-            raise ValueError(
+            raise KeyConflict(
                 "splits must lie between market.start and market.end "
-                f"({self.market.start} … {self.market.end}), was {first} … {last}"
+                f"({self.market.start} … {self.market.end}), was {first} … {last}",
+                *("splits.train", "splits.test", "market.start", "market.end"),
             )
         return self
 

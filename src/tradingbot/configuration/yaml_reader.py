@@ -44,9 +44,11 @@ class Place:
 
     file: Path
     line: int
+    option: str = ""
+    """How it was given, where it stands in no file: `--learner`, `--set encoder.preset`."""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return self.option or f"{self.file}:{self.line}"
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,10 @@ class RecordDecoder:
         for key in needed if base is None else ():
             if key not in values:
                 raise self.error(f"{name}.{key} must be given", was="nothing")
-        built: _Record = kind(**made) if base is None else dataclasses.replace(base, **made)
+        try:
+            built: _Record = kind(**made) if base is None else dataclasses.replace(base, **made)
+        except UserError as e:
+            raise _in_full(e, kind, known, name) from e
         return built
 
     def read(self, hint: Any, value: Any, name: str, base: object = None) -> Any:
@@ -210,6 +213,16 @@ _WORDS: dict[Any, str] = {
     datetime: "a time as ISO 8601 writes it",
     Decimal: "an exact number as text",
 }
+
+
+def _in_full(error: UserError, kind: type, known: list[str], name: str) -> UserError:
+    """Return what a record says of a field of its own with the name of the field in full."""
+    field = error.rule.split()[0]
+    if field not in known:
+        return error
+    is_class = error.where == f"{kind.__name__}.{field}"  # no place that a file or an option has
+    where = None if is_class else error.where
+    return type(error)(f"{name}.{error.rule}", was=error.was, where=where, remedy=error.remedy)
 
 
 def _is_needed(field: dataclasses.Field[Any]) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from tradingbot.configuration.conflicts import place_conflict
 from tradingbot.configuration.files import place_of
 from tradingbot.configuration.yaml_reader import KeyPath, Place
 from tradingbot.domain.errors import ConfigError
@@ -64,14 +65,14 @@ def _check_updates(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None
     spec, settings, budget = config.learner.spec, config.learner.settings, config.budget
     name, key = spec.name, spec.steps_per_update
     in_update = spec.steps_of_update(settings) * budget.n_envs
-    where = place_of(places, ("budget", "steps_per_agent"))
+    steps_key = ("budget", "steps_per_agent")
     updates = -(-budget.steps_per_agent // in_update)
     if updates < _FEWEST_UPDATES:
         raise ConfigError(
             f"budget.steps_per_agent must be enough for {_FEWEST_UPDATES} updates",
             was=f"{budget.steps_per_agent}, where an update takes {in_update} "
             f"(learner.{name}.{key} × budget.n_envs)",
-            where=where,
+            where=place_conflict(places, [steps_key, ("learner", name, key), ("budget", "n_envs")]),
             remedy=f"Give more than {in_update} steps, or lower learner.{name}.{key} or "
             "budget.n_envs",
         )
@@ -81,7 +82,7 @@ def _check_updates(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None
         raise ConfigError(
             f"{dotted} must be below budget.steps_per_agent",
             was=f"{warm_up} of {budget.steps_per_agent} steps: nothing would be learned",
-            where=place_of(places, tuple(dotted.split("."))) or where,
+            where=place_conflict(places, [tuple(dotted.split(".")), steps_key]),
             remedy=f"Lower {dotted}, or give more than {warm_up} steps",
         )
 
@@ -91,17 +92,17 @@ def _check_rate(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:
     rate = getattr(config.learner.settings, _RATE, None)
     if not isinstance(rate, Schedule):
         return
+    key = ("learner", name, _RATE)
+    dotted = ".".join(key)
     if max(rate.first, 0.0 if rate.kind == "constant" else rate.last) == 0.0:
-        key = f"learner.{name}.{_RATE}"
-        where = place_of(places, tuple(key.split(".")))
-        remedy = f"Set e.g. {key}.first=0.0003"
+        where = place_conflict(places, [(*key, "first"), (*key, "last")]) or place_of(places, key)
+        remedy = f"Set e.g. {dotted}.first=0.0003"
         raise ConfigError("a learning rate must be above 0", was="0", where=where, remedy=remedy)
     end = rate.hold + rate.over
     if rate.kind != "constant" and rate.last == 0.0 and end < steps:
-        key = f"learner.{name}.{_RATE}.over"
         rule = "a learning rate that falls to 0 must last as long as the budget"
-        where = place_of(places, tuple(key.split(".")))
-        remedy = f"Set {key}={FOLLOWS_BUDGET}, or a last rate above 0"
+        where = place_conflict(places, [(*key, "over"), ("budget", "steps_per_agent")])
+        remedy = f"Set {dotted}.over={FOLLOWS_BUDGET}, or a last rate above 0"
         raise ConfigError(rule, was=f"0 from step {end} of {steps}", where=where, remedy=remedy)
 
 

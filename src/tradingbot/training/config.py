@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, InstanceOf, Strict, model_validator
 
+from tradingbot.configuration.conflicts import KeyConflict
 from tradingbot.configuration.pipeline import (
     ConfigSection,
     MarketConfig,
@@ -207,9 +208,10 @@ class TrainConfig(ConfigSection):
         if kind not in self.learner.spec.action_kinds:
             able = [name for name in known_learners() if kind in learner_spec(name).action_kinds]
             words = "discrete" if kind == "discrete" else "numeric"
-            raise ValueError(
+            raise KeyConflict(
                 f"learner.name must be {join_choices(able)} for {words} actions, "
-                f"was {self.learner.name}"
+                f"was {self.learner.name}",
+                *("learner.name", "task.rules.action.space"),
             )
         return self
 
@@ -217,14 +219,18 @@ class TrainConfig(ConfigSection):
     def _check_encoder(self) -> TrainConfig:
         encoder, spec, settings = self.encoder, self.learner.spec, self.learner.settings
         if encoder.preset == "row" and encoder.transfer_from is not None:
-            raise ValueError("encoder.transfer_from must stand with an encoder, was preset row")
+            rule = "encoder.transfer_from must stand with an encoder, was preset row"
+            raise KeyConflict(rule, "encoder.transfer_from", "encoder.preset")
         learns = encoder.trainable and encoder.preset != "row"
         if learns and spec.segment_bars:
             steps, length = spec.steps_of_update(settings), getattr(settings, spec.segment_bars)
             if steps % length:
-                raise ValueError(
-                    f"learner.{spec.name}.{spec.segment_bars} must divide {spec.steps_per_update} "
-                    f"({steps}) where the encoder learns, was {length}"
+                segment, whole = spec.segment_bars, spec.steps_per_update
+                keys = [f"learner.{spec.name}.{key}" for key in (segment, whole)]
+                raise KeyConflict(
+                    f"{keys[0]} must divide {keys[1]} ({steps}) where the encoder learns, "
+                    f"was {length}",
+                    *(*keys, "encoder.trainable"),
                 )
         return self
 
@@ -238,9 +244,9 @@ class TrainConfig(ConfigSection):
             encoder=self.encoder.preset,
             device=self.device,
         )
-        for holds, rule in rules:
+        for holds, rule, keys in rules:
             if not holds:
-                raise ValueError(rule)
+                raise KeyConflict(rule, *keys, "environment.kind")
         return self
 
     @property

@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from tradingbot.configuration.decoding import decode, document_of_options
+from tradingbot.configuration.decoding import NOT_SPELLED, decode, document_of_options
 from tradingbot.configuration.files import merge, preset_folder, read_merged, rename_old_keys
 from tradingbot.configuration.yaml_reader import Document
 from tradingbot.training.budget import check_budget, resolve_schedules
@@ -29,13 +29,16 @@ _DIVISION = ("by", "train", "validation", "test", "train_from")
 
 
 def load_train_config(
-    reference: str | Path = DEFAULT_PRESET, overrides: Mapping[str, object] | None = None
+    reference: str | Path = DEFAULT_PRESET,
+    overrides: Mapping[str, object] | None = None,
+    spelled: Mapping[str, str] = NOT_SPELLED,
 ) -> TrainConfig:
     """Read a preset by name or a file by path, follow `extends:`, lay options over it, check.
 
     Args:
         reference: Name of a preset, or a .yaml file.
         overrides: Dotted key → value, e.g. `budget.n_envs` → 4; they go before what files say.
+        spelled: Dotted key → its option of the command line, for messages.
 
     Dates in a preset are those of its own market. Where a dataset is named, they are left out and
     its bars are divided by ratio, unless one of `splits.by`, `train`, `validation`, `test` or
@@ -46,7 +49,9 @@ def load_train_config(
     """
     document, _ = read_merged(reference, preset_folder("training"), old_keys=OLD_KEYS)
     if overrides:
-        document = merge(document, rename_old_keys(document_of_options(overrides), OLD_KEYS))
+        document = merge(
+            document, rename_old_keys(document_of_options(overrides, spelled), OLD_KEYS)
+        )
     config = _checked(_follow_dataset(document))
     check_budget(config, document.places)
     check_effects(config, document.places)
@@ -69,14 +74,17 @@ def config_of_mapping(
     return _checked(rename_old_keys(Document(_with_dates({**values, **told})), OLD_KEYS))
 
 
-def override_config(config: TrainConfig, overrides: Mapping[str, object]) -> TrainConfig:
+def override_config(
+    config: TrainConfig, overrides: Mapping[str, object], spelled: Mapping[str, str] = NOT_SPELLED
+) -> TrainConfig:
     """Lay options over a configuration; see `load_train_config`.
 
     Whether a learner can learn in the budget is not asked: not every use is training.
     """
     told = {"tracking": config.tracking.model_dump(mode="json")}
     base = Document(_with_dates({**config.as_mapping(), **told}))
-    return _checked(merge(base, rename_old_keys(document_of_options(overrides), OLD_KEYS)))
+    options = rename_old_keys(document_of_options(overrides, spelled), OLD_KEYS)
+    return _checked(merge(base, options))
 
 
 def _follow_dataset(document: Document) -> Document:

@@ -17,8 +17,10 @@ def environment_rules(
     action_space: str,
     encoder: str,
     device: str,
-) -> Iterator[tuple[bool, str]]:
-    """Yield what must hold and how it is said; nothing for a population or a curriculum.
+) -> Iterator[tuple[bool, str, tuple[str, ...]]]:
+    """Yield what must hold, how it is said, and the keys that do not go with the environment.
+
+    Nothing for a population or a curriculum.
 
     Args:
         environment: What is trained in.
@@ -34,36 +36,44 @@ def environment_rules(
     spec, settings = learner.spec, learner.settings
     yield (
         not clones,
-        f"cloning.enabled must be false in environment {kind}: experts trade single accounts",
+        f"cloning.enabled must be false in environment {kind}: experts trade single accounts, "
+        "was true",
+        ("cloning.enabled",),
     )
     if kind == "goal":
         yield (
             spec.learns_reward(settings),
             "learner must learn from the reward in environment goal, "
             f"was {learner.name} with objective {getattr(settings, 'objective', None)}",
+            (f"learner.{learner.name}.objective", "learner.name"),
         )
         yield (
             not (spec.differentiates and environment.goal.reward == "sparse"),
             "environment.goal.reward must be dense for a learner that follows its gradient, "
             f"was sparse with learner {learner.name}",
+            ("environment.goal.reward", "learner.name"),
         )
         return
     yield (
         "simplex" in spec.action_kinds and not spec.differentiates,
         "learner.name must be one that learns weights without gradients of the task (ppo) in "
         f"environment portfolio, was {learner.name}",
+        ("learner.name",),
     )
     yield (
         action_space == "target",
         "task.rules.action.space must be target in environment portfolio: rules trade its "
         f"accounts, was {action_space}",
+        ("task.rules.action.space",),
     )
     yield (
         encoder == "row",
         "encoder.preset must be row in environment portfolio: one agent sees all symbols, "
         f"was {encoder}",
+        ("encoder.preset",),
     )
-    yield device != "cuda", "device must be cpu or auto in environment portfolio, was cuda"
+    rule = "device must be cpu or auto in environment portfolio, was cuda"
+    yield device != "cuda", rule, ("device",)
 
 
 def require_sleeve_rule(text: str) -> None:

@@ -124,7 +124,9 @@ def test_file_extends_a_preset_and_names_the_line_of_a_mistake(tmp_path: Path) -
     assert load_train_config(path).budget.n_envs == 3
 
     path.write_text("extends: quick\nlearner:\n  direct:\n    chunk_bars: 0\n")
-    with pytest.raises(ConfigError, match=r"chunk_bars must be 1 or more, was 0 \(.*mine.yaml:3\)"):
+    with pytest.raises(
+        ConfigError, match=r"learner.direct.chunk_bars must be 1 or more, was 0 \(.*mine.yaml:4\)"
+    ):
         load_train_config(path)
 
 
@@ -182,7 +184,9 @@ def test_schedule_that_holds_at_first_ends_with_the_budget() -> None:
 
 def test_rate_of_zero_before_the_end_of_the_budget_is_refused_with_the_way_out() -> None:
     key = "learner.direct.learning_rate"
-    with pytest.raises(ConfigError, match=r"0 from step 640 of 1280 \(command line:1\)") as caught:
+    with pytest.raises(
+        ConfigError, match=r"0 from step 640 of 1280 \(setting .*over; conflicts"
+    ) as caught:
         load_train_config("quick", {f"{key}.over": 640})
     assert f"Set {key}.over=budget" in str(caught.value)
 

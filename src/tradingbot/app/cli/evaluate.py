@@ -11,7 +11,7 @@ import typer
 from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
-from tradingbot.app.cli.options import look_up_run, read_options, split_commas
+from tradingbot.app.cli.options import look_up_run, read_options, spell_options, split_commas
 from tradingbot.app.cli.performance_table import print_performance
 from tradingbot.app.console import print_json, print_note, print_table, print_text, progress_bar
 from tradingbot.data.atomic import chosen_by
@@ -84,7 +84,9 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
     from tradingbot.evaluation.pipeline.config import load_evaluate_config
 
     _refuse_early(invocation, reference, gates, tuple(named or ()))
-    config = load_evaluate_config(preset, options | ({"analyses": named} if named else {}))
+    options |= {"analyses": named} if named else {}
+    spelled = spell_options(options, {"analyses": "--analyses"} if named else {})
+    config = load_evaluate_config(preset, options, spelled)
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.evaluation.pipeline.session import EvaluationRequest, evaluate_run, with_stored
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from tradingbot.configuration.option_values import read_values
-from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.errors import ConfigError, join_choices
 
 if TYPE_CHECKING:
     from tradingbot.app.cli.invocation import Invocation
@@ -81,12 +81,14 @@ def require_picture(path: Path, option: str, endings: tuple[str, ...] = (".png",
     Raises:
         ConfigError: Naming the option.
     """
-    if path.suffix.lower() not in endings or not path.absolute().parent.is_dir():
-        raise ConfigError(
-            f"{option} must name a {' or '.join(endings)} file in a folder that exists",
-            was=repr(str(path)),
-            remedy=f"Write e.g. {option} picture{endings[0]}",
-        )
+    remedy = f"Write e.g. {option} picture{endings[0]}"
+    if path.suffix.lower() not in endings:
+        rule = f"{option} must name a {join_choices(endings)} file"
+        raise ConfigError(rule, was=repr(path.name), remedy=remedy)
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        rule = f"{option} must name a file in a folder that exists"
+        raise ConfigError(rule, was=repr(str(folder)), remedy="Make the folder, or name another")
 
 
 def require_order(start: datetime | None, end: datetime | None) -> None:
@@ -166,6 +168,19 @@ def split_commas(text: str, option: str, what: str, example: str) -> list[str]:
         remedy = f"Write e.g. {option} {example}, or leave it out for all"
         raise ConfigError(rule, was=repr(text), remedy=remedy)
     return words
+
+
+def spell_options(
+    keys: Iterable[str], named: Mapping[str, str], option: str = "--set"
+) -> dict[str, str]:
+    """Say how keys of a configuration stand on the command line, for messages.
+
+    Args:
+        keys: Dotted, as they were given.
+        named: Key → option of its own that it was given by.
+        option: After which the others were given.
+    """
+    return {key: named.get(key, f"{option} {key}") for key in keys}
 
 
 def read_options(texts: list[str] | None, option: str) -> dict[str, object]:

@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
-from tradingbot.app.cli.options import MarketOption, read_options, require_one_market
+from tradingbot.app.cli.options import MarketOption, read_options, require_one_market, spell_options
 from tradingbot.app.cli.performance_table import print_performance
 from tradingbot.app.console import print_table, print_text, progress_bar, show_json
 from tradingbot.domain.errors import ConfigError, join_choices, require_known
@@ -194,11 +194,13 @@ def _config(
 
     require_one_market(dataset, market, "Leave one out")
     options = read_options(pairs, "--data")
-    if dataset is not None:
-        options["dataset"] = dataset
+    own = {} if dataset is None else {"dataset": "--dataset"}
+    options |= {} if dataset is None else {"dataset": dataset}
     if market is not None:
         options |= {"dataset": None, "market.name": market}
-    return load_train_config(DEFAULT_PRESET if preset is None else preset, options)
+        own = {"dataset": "--market", "market.name": "--market"}
+    spelled = spell_options(options, own, "--data")
+    return load_train_config(DEFAULT_PRESET if preset is None else preset, options, spelled)
 
 
 def _require_model(context: typer.Context, name: str) -> None:

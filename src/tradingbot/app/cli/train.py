@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +17,7 @@ from tradingbot.app.cli.options import (
     look_up_run,
     read_options,
     require_one_market,
+    spell_options,
     split_commas,
 )
 from tradingbot.app.cli.performance_table import print_performance
@@ -39,6 +40,14 @@ app = typer.Typer()
 
 Options = dict[str, object]
 """Dotted key of the configuration → value."""
+_OPTION_OF = {
+    "dataset": "--dataset",
+    "market.name": "--market",
+    "symbols": "--symbols",
+    "learner.name": "--learner",
+    "device": "--device",
+    "seed": "--seed",
+}
 
 
 @app.command("train")
@@ -100,16 +109,19 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
         "device": device,
         "seed": seed,
     }
-    options = read_options(settings, "--set")
-    options |= {key: value for key, value in named.items() if value is not None}
-    options |= {} if market is None else {"dataset": None}
+    given: Options = {key: value for key, value in named.items() if value is not None}
+    given |= {} if market is None else {"dataset": None}
+    options = read_options(settings, "--set") | given
+    own = {key: _OPTION_OF[key] for key in given} | ({"dataset": "--market"} if market else {})
+    spelled = spell_options(options, own)
     invocation = invocation_of(context)
     workspace = invocation.workspace
     _require_possible(resume, preset, name, force=force)
     if resume is None:
-        config = _read(preset, options, workspace, name)
+        config = _read(preset, options, spelled, workspace, name)
     else:
-        _refuse_to_resume(look_up_run(invocation, resume), options)
+        change = _changed_by(options, spelled)
+        _refuse_to_resume(look_up_run(invocation, resume), change)
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.app.signals import stop_on_signals
     from tradingbot.training.session import begin_run, resume_session
@@ -117,7 +129,6 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
     with stop_on_signals() as stop, ExitStack() as stack:
         callbacks = _listeners(stack, stop, as_json=as_json)
         if resume is not None:
-            change = _changed_by(options)
             session = resume_session(resume, workspace, callbacks, change=change, force=force)
         else:
             session = begin_run(config, workspace, callbacks, name=name)
@@ -141,25 +152,33 @@ def _require_possible(
         raise ConfigError(rule, was="--force alone", remedy=remedy)
 
 
-def _read(preset: str | None, options: Options, workspace: Path, name: str | None) -> TrainConfig:
+def _read(
+    preset: str | None,
+    options: Options,
+    spelled: Mapping[str, str],
+    workspace: Path,
+    name: str | None,
+) -> TrainConfig:
     from tradingbot.training.config_files import DEFAULT_PRESET, load_train_config
 
-    config = load_train_config(DEFAULT_PRESET if preset is None else preset, options)
+    config = load_train_config(DEFAULT_PRESET if preset is None else preset, options, spelled)
     from tradingbot.training.early_refusals import refuse_early
 
     refuse_early(config, workspace, name)
     return config
 
 
-def _refuse_to_resume(run: RunDirectory, options: Options) -> None:
+def _refuse_to_resume(run: RunDirectory, change: Callable[[TrainConfig], TrainConfig]) -> None:
     """Refuse a run that another process trains, and options that no run can have."""
     from tradingbot.training.config_files import config_of_mapping
 
     with run.hold():
-        _changed_by(options)(config_of_mapping(run.record.config, run.record.tracking))
+        change(config_of_mapping(run.record.config, run.record.tracking))
 
 
-def _changed_by(options: Options) -> Callable[[TrainConfig], TrainConfig]:
+def _changed_by(
+    options: Options, spelled: Mapping[str, str]
+) -> Callable[[TrainConfig], TrainConfig]:
     from tradingbot.training.budget import check_budget
     from tradingbot.training.config_files import override_config
     from tradingbot.training.tracking import require_trackers
@@ -167,7 +186,7 @@ def _changed_by(options: Options) -> Callable[[TrainConfig], TrainConfig]:
     def change(config: TrainConfig) -> TrainConfig:
         if not options:
             return config
-        other = override_config(config, options)
+        other = override_config(config, options, spelled)
         check_budget(other)
         require_trackers(other)
         return other

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tradingbot.configuration.decoding import decode, document_of_options
+from tradingbot.configuration.decoding import NOT_SPELLED, decode, document_of_options
 from tradingbot.configuration.files import merge, preset_folder, read_merged, rename_old_keys
 from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.evaluation.analyses.settings import (
@@ -67,19 +67,24 @@ class EvaluateConfig:
 
 
 def load_evaluate_config(
-    reference: str | Path = DEFAULT_PRESET, overrides: Mapping[str, object] | None = None
+    reference: str | Path = DEFAULT_PRESET,
+    overrides: Mapping[str, object] | None = None,
+    spelled: Mapping[str, str] = NOT_SPELLED,
 ) -> EvaluateConfig:
     """Read a preset by name or a file by path, follow `extends:`, lay options over it, check.
 
     Args:
         reference: Name of a preset, or a .yaml file.
         overrides: Dotted key → value, e.g. `seeds.count` → 3; they go before what files say.
+        spelled: Dotted key → its option of the command line, for messages.
 
     Raises:
         ConfigError: Naming the key that is unknown or whose value breaks a rule.
     """
     document, files = read_merged(reference, preset_folder("evaluation"), old_keys=OLD_KEYS)
     if overrides:
-        document = merge(document, rename_old_keys(document_of_options(overrides), OLD_KEYS))
+        document = merge(
+            document, rename_old_keys(document_of_options(overrides, spelled), OLD_KEYS)
+        )
     where = "" if overrides else str(files[0])
     return decode(EvaluateConfig, document, name="evaluation", where=where)

@@ -12,9 +12,19 @@ from tradingbot.configuration.pipeline import PipelineConfig
 from tradingbot.domain.errors import ConfigError
 
 
-@pytest.mark.parametrize("name", ["map.txt", "map", "gone/map.png"])
-def test_require_picture_other_files_and_folders_are_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigError, match=r"--heat-map must name a \.png file"):
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("map.txt", r"--heat-map must name a \.png file, was 'map\.txt'"),
+        ("map", r"--heat-map must name a \.png file, was 'map'"),
+        ("gone/map.png", r"--heat-map must name a file in a folder that exists, was '.*/gone'"),
+        ("gone/map.txt", r"--heat-map must name a \.png file"),
+    ],
+)
+def test_require_picture_other_files_and_folders_are_refused(
+    tmp_path: Path, name: str, words: str
+) -> None:
+    with pytest.raises(ConfigError, match=words):
         require_picture(tmp_path / name, "--heat-map")
 
 

@@ -37,7 +37,7 @@ def complain(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     [
         (["--preset", "prototype11"], "Did you mean 'prototype10'?"),
         (["--preset", "absent.yaml"], "absent.yaml"),
-        (["--set", "budgt.n_envs=4"], "was 'budgt' (command line:1). Did you mean 'budget'?"),
+        (["--set", "budgt.n_envs=4"], "was 'budgt' (--set budgt.n_envs). Did you mean 'budget'?"),
         (["--set", "learner.ppo.rolout_steps=4"], "Did you mean 'rollout_steps'?"),
         (["--set", "budget.n_envs=0"], "budget.n_envs must be at least 1"),
         (["--set", "budget.n_envs"], "--set must be NAME=VALUE"),
@@ -60,7 +60,16 @@ def complain(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ),
         (
             ["--preset", "quick", "--set", "learner.direct.learning_rate.over=640"],
-            "0 from step 640 of 1280 (command line:1). Set learner.direct.learning_rate.over=b",
+            "0 from step 640 of 1280 (--set learner.direct.learning_rate.over; conflicts with "
+            "budget.steps_per_agent of preset quick). Set learner.direct.learning_rate.over=b",
+        ),
+        (
+            ["--preset", "portfolio", "--learner", "sac"],
+            "was sac (--learner; conflicts with environment.kind of preset portfolio)",
+        ),
+        (
+            ["--preset", "portfolio", "--set", "device=cuda"],
+            "was cuda (--set device; conflicts with environment.kind of preset portfolio)",
         ),
     ],
 )

@@ -172,3 +172,10 @@ def test_old_key_pieces_is_read_from_files_and_options(tmp_path: Path) -> None:
     assert load_evaluate_config(file).analyses == ("seeds",)
     assert load_evaluate_config(file, {"analyses": "[stress]"}).analyses == ("stress",)
     assert load_evaluate_config("full", {"pieces": "[seeds]"}).analyses == ("seeds",)
+
+
+def test_refused_value_is_named_in_full_with_the_option_that_gave_it() -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_evaluate_config("quick", {"seeds.count": 0}, {"seeds.count": "--set seeds.count"})
+    assert caught.value.rule == "seeds.count must lie in [2, 1000]"
+    assert caught.value.where == "--set seeds.count"
