@@ -11,16 +11,17 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from tradingbot.domain.errors import DataError
+from tradingbot.features.graph.crossings import cross
 from tradingbot.features.graph.evaluator import Evaluator
-from tradingbot.features.graph.nodes import CrossSection, Input, Node
-from tradingbot.features.graph.operations import Array, mean_over_symbols
-from tradingbot.features.graph.plan import Plan, split_by_clock
-from tradingbot.features.inputs import BoolArray, FloatArray, MarketInputs, TimeArray, join_as_of
+from tradingbot.features.graph.nodes import AtBars, Crossing, Input, Node
+from tradingbot.features.graph.operations import Array
+from tradingbot.features.graph.plan import Plan, make_stages
+from tradingbot.features.inputs import BoolArray, FloatArray, MarketInputs, join_as_of
 from tradingbot.features.spec import FeatureSpec, Form
+from tradingbot.features.time_fields import is_time_field, time_field
 
 _BLOCK_COLUMNS = 192  # symbols evaluated together: their past fits the cache for any N
 _BLOCK_CELLS = 36_000  # rows × columns per block: a few such float64 arrays fit the cache
@@ -48,36 +49,43 @@ def compute_features(
         DataError: If a covariate that a feature needs is not among the inputs.
     """
     nodes = [spec.node(form) for spec in specs]
-    symbol_plan, market_plan = split_by_clock(nodes)
-    fields: dict[Node, FloatArray] = {node: _field(inputs, node) for node in symbol_plan.inputs}
+    grid: dict[Node, NDArray[Any]] = {}  # (T, N) of each symbol, (T, 1) of the market
     with np.errstate(all="ignore"):
-        crossed = [n for (n, *_) in market_plan.steps if isinstance(n, CrossSection)]
-        exact = {node.arguments[0] for node in crossed}
-        values = _on_symbol_clocks(symbol_plan, fields, inputs.present, dtype, exact)
-        sections: dict[Node, Array] = {
-            node: mean_over_symbols(values[node.arguments[0]]) for node in crossed
-        }
-        market = {node: np.empty((len(inputs.closed_at), 1)) for node in market_plan.outputs}
-        _evaluate(market_plan, sections, market)
-    for node, column in market.items():
-        values[node] = np.where(inputs.present, column, np.nan)
+        for stage in make_stages(nodes):
+            plan = stage.plan
+            fields = {node: _source(inputs, node, grid) for node in plan.sources}
+            if stage.clock == "symbol":
+                exact = stage.handed_on
+                grid |= _on_symbol_clocks(plan, fields, inputs.present, dtype, exact)
+                continue
+            market = {node: np.empty((len(inputs.closed_at), 1)) for node in plan.outputs}
+            _evaluate(plan, fields, market)
+            grid |= market
     return {
-        spec.name: values[node].astype(dtype, copy=False)
+        spec.name: _at_present(grid[node], inputs.present).astype(dtype, copy=False)
         for spec, node in zip(specs, nodes, strict=True)
     }
 
 
-def weekdays(closed_at: TimeArray, time_zone: str) -> FloatArray:
-    """Return (T,) day of the week in the exchange's zone, Monday 0 … Sunday 6."""
-    local = pl.Series(closed_at.astype("datetime64[us]")).dt.replace_time_zone("UTC")
-    days = local.dt.convert_time_zone(time_zone).dt.weekday() - 1
-    return np.asarray(days.cast(pl.Float64).to_numpy())
+def _at_present(values: NDArray[Any], present: BoolArray) -> NDArray[Any]:
+    return values if values.shape == present.shape else np.where(present, values, np.nan)
+
+
+def _source(inputs: MarketInputs, node: Node, grid: Mapping[Node, NDArray[Any]]) -> FloatArray:
+    """Return what a plan is given of a node: (T, N), or (T, 1) of the market."""
+    if isinstance(node, Input):
+        return _field(inputs, node)
+    if isinstance(node, Crossing):
+        return cross(node, grid, inputs.symbols)
+    if isinstance(node, AtBars):
+        return np.broadcast_to(grid[node.arguments[0]], inputs.shape)
+    return grid[node]
 
 
 def _field(inputs: MarketInputs, node: Input) -> FloatArray:
-    if node.name == "weekday":
-        days = weekdays(inputs.closed_at, inputs.time_zone)
-        return np.broadcast_to(days[:, None], inputs.shape)
+    if is_time_field(node.name):
+        times = time_field(node.name, inputs.closed_at, inputs.time_zone)
+        return np.broadcast_to(times[:, None], inputs.shape)
     if node.name in inputs.bars:
         return inputs.bars[node.name]
     if node.name in inputs.covariates:

@@ -172,7 +172,7 @@ def _require_train_scaler(scaler: Scaler, panel: Panel, train_rows: int) -> None
 
 
 def _scope(spec: FeatureSpec) -> claims.Scope:
-    return "market" if "market" in (spec.raw.clock, spec.network.clock) else "symbol"
+    return "market" if max(spec.raw.stage, spec.network.stage) else "symbol"
 
 
 def _require_same_content(panel: Panel, inputs: MarketInputs, specs: Sequence[FeatureSpec]) -> None:

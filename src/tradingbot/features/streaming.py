@@ -6,18 +6,20 @@ It advances the evaluator of `compute` by one row at a time, so both give the sa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from math import nan
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from tradingbot.domain.errors import DataError
+from tradingbot.features.graph.crossings import cross
 from tradingbot.features.graph.evaluator import Evaluator
-from tradingbot.features.graph.nodes import CrossSection, Input, Node
-from tradingbot.features.graph.operations import Array, mean_over_symbols
-from tradingbot.features.graph.plan import split_by_clock
+from tradingbot.features.graph.nodes import AtBars, Crossing, Input, Node
+from tradingbot.features.graph.operations import Array
+from tradingbot.features.graph.plan import Stage, make_stages
 from tradingbot.features.inputs import BoolArray, FloatArray
 from tradingbot.features.spec import FeatureSpec, Form, spec_hash
+from tradingbot.features.time_fields import is_time_field, time_field_at
 
 _CAPACITY_ROWS = 128  # bars between two moves of the kept past to the front of its buffer
 
@@ -49,17 +51,19 @@ class FeatureStream:
         self._identity = f"{spec_hash(specs)} {form} {time_zone} {' '.join(symbols)}"
         self._closed_at: np.datetime64 | None = None
         nodes = [spec.node(form) for spec in specs]
-        symbol_plan, market_plan = split_by_clock(nodes)
-        self._inputs = symbol_plan.inputs
-        self._sections: dict[Node, list[CrossSection]] = {}
-        for node, *_ in market_plan.steps:
-            if isinstance(node, CrossSection):
-                self._sections.setdefault(node.arguments[0], []).append(node)
         self._columns: dict[Node, list[int]] = {}
         for column, node in enumerate(nodes):
             self._columns.setdefault(node, []).append(column)
-        self._by_symbol = Evaluator(symbol_plan, len(self.symbols), rows=1, capacity=_CAPACITY_ROWS)
-        self._by_market = Evaluator(market_plan, 1, rows=1, capacity=_CAPACITY_ROWS)
+        self._stages = make_stages(nodes)
+        self._evaluators = {
+            _state_name(number, stage): Evaluator(
+                stage.plan,
+                len(self.symbols) if stage.clock == "symbol" else 1,
+                rows=1,
+                capacity=_CAPACITY_ROWS,
+            )
+            for number, stage in enumerate(self._stages)
+        }
 
     def push(
         self,
@@ -87,28 +91,28 @@ class FeatureStream:
             where = f"after {self._closed_at}"
             remedy = "Drop or re-sort the late bar; restore a snapshot to replay"
             raise DataError(rule, was=str(closed_at), where=where, remedy=remedy)
-        known = covariates or {}
-        inputs: dict[Node, Array] = {
-            node: self._row(node, closed_at, bars, known) for node in self._inputs
-        }
+        given = {**(covariates or {}), **bars}
         features = np.full((len(self.specs), len(self.symbols)), np.nan)
-        means: dict[Node, Array] = {}
+        handed_on: dict[Node, Array] = {}
         everyone = bool(present.all())
-
-        def emit(node: Node, values: Array) -> None:
-            for column in self._columns.get(node, ()):
-                features[column] = values
-            # At once, not later: the evaluator reuses the buffer behind `values`.
-            for section in self._sections.get(node, ()):
-                means[section] = mean_over_symbols(
-                    values if everyone else np.where(present, values, np.nan)
-                )
-
         with np.errstate(all="ignore"):
-            self._by_symbol.advance(inputs, 1, emit)
-            self._by_market.advance(means, 1, emit)
-        self._by_symbol.commit(1, None if everyone else present)
-        self._by_market.commit(1)
+            for stage, evaluator in zip(self._stages, self._evaluators.values(), strict=True):
+
+                def emit(node: Node, values: Array, stage: Stage = stage) -> None:
+                    for column in self._columns.get(node, ()):
+                        features[column] = values
+                    if node in stage.handed_on:
+                        # A copy: the evaluator reuses the buffer behind `values`.
+                        whole = everyone or stage.clock == "market"
+                        handed_on[node] = values.copy() if whole else np.where(present, values, nan)
+
+                sources = {
+                    node: self._source(node, closed_at, given, handed_on)
+                    for node in stage.plan.sources
+                }
+                evaluator.advance(sources, 1, emit)
+        for stage, evaluator in zip(self._stages, self._evaluators.values(), strict=True):
+            evaluator.commit(1, None if everyone or stage.clock == "market" else present)
         self._closed_at = closed_at
         if not everyone:
             features[:, ~present] = np.nan
@@ -116,8 +120,11 @@ class FeatureStream:
 
     def snapshot(self) -> dict[str, Array]:
         """Copy the whole state as plain arrays, for storage without pickle."""
-        state = {f"symbol/{name}": x for name, x in self._by_symbol.snapshot().items()}
-        state |= {f"market/{name}": x for name, x in self._by_market.snapshot().items()}
+        state = {
+            f"{prefix}/{name}": values
+            for prefix, evaluator in self._evaluators.items()
+            for name, values in evaluator.snapshot().items()
+        }
         state["identity"] = np.frombuffer(self._identity.encode(), dtype=np.uint8).copy()
         state["closed_at"] = np.array(self._closed_at, dtype="datetime64[us]").astype(np.int64)
         return state
@@ -135,24 +142,32 @@ class FeatureStream:
                 was=f"{identity[:12]}… instead of {self._identity[:12]}…",
                 remedy="Start a new stream and replay the last bars",
             )
-        for prefix, evaluator in (("symbol/", self._by_symbol), ("market/", self._by_market)):
+        for prefix, evaluator in self._evaluators.items():
+            own = f"{prefix}/"
             evaluator.restore(
-                {name.removeprefix(prefix): x for name, x in state.items() if prefix in name}
+                {name.removeprefix(own): x for name, x in state.items() if name.startswith(own)}
             )
         closed_at = np.datetime64(int(state["closed_at"]), "us")
         self._closed_at = None if np.isnat(closed_at) else closed_at
 
-    def _row(
+    def _source(
         self,
-        node: Input,
+        node: Node,
         closed_at: np.datetime64,
-        bars: Mapping[str, FloatArray],
-        covariates: Mapping[str, FloatArray],
+        given: Mapping[str, FloatArray],
+        handed_on: Mapping[Node, Array],
     ) -> Array:
+        """Return what a plan is given of a node: (1, N), or (1, 1) of the market."""
         shape = (1, len(self.symbols))
-        if node.name == "weekday":
-            return np.full(shape, float(self._weekday(closed_at)))
-        values = bars.get(node.name, covariates.get(node.name))
+        if isinstance(node, Crossing):
+            return cross(node, handed_on, self.symbols)
+        if isinstance(node, AtBars):
+            return np.broadcast_to(handed_on[node.arguments[0]], shape)
+        if not isinstance(node, Input):
+            return handed_on[node]
+        if is_time_field(node.name):
+            return np.full(shape, time_field_at(node.name, closed_at, self._zone))
+        values = given.get(node.name)
         if values is None and node.optional:
             return np.full(shape, np.nan)
         if values is None or values.shape != shape[1:]:
@@ -163,6 +178,7 @@ class FeatureStream:
             )
         return values.reshape(shape)
 
-    def _weekday(self, closed_at: np.datetime64) -> int:
-        seconds = int(closed_at.astype("datetime64[s]").astype(np.int64))
-        return datetime.fromtimestamp(seconds, tz=self._zone).weekday()
+
+def _state_name(number: int, stage: Stage) -> str:
+    """Name a stage's part of a snapshot; the first two are those that every stream has."""
+    return stage.clock if number < 2 else f"{stage.clock}_{number}"

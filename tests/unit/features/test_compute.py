@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
 
 from fixtures.feature_markets import bars_of, closes_of, gappy_market, inputs_of
 from tradingbot.domain.errors import DataError
-from tradingbot.features.compute import compute_features, weekdays
+from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import CovariateEvents, MarketInputs
 from tradingbot.features.registry import (
     covariate_features,
@@ -17,6 +18,7 @@ from tradingbot.features.registry import (
     regime_features,
     technical_features,
 )
+from tradingbot.features.time_fields import TimeField, time_field, time_field_at
 
 ALL = (*technical_features(), *regime_features())
 OWN_CLOCK = tuple(spec for spec in ALL if spec.network.clock == "symbol")
@@ -129,8 +131,26 @@ def test_one_covariate_is_given_as_it_is() -> None:
 def test_weekday_is_that_of_the_exchange() -> None:
     closed_at = np.array(["2024-01-08T02:00", "2024-01-08T14:30"], dtype="datetime64[us]")
 
-    assert weekdays(closed_at, "America/New_York").tolist() == [6.0, 0.0]  # Sunday evening, Monday
-    assert weekdays(closed_at, "UTC").tolist() == [0.0, 0.0]
+    days = time_field("weekday", closed_at, "America/New_York")
+    assert days.tolist() == [6.0, 0.0]  # Sunday evening, Monday
+    assert time_field("weekday", closed_at, "UTC").tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("name", ["weekday", "session_day", "time_of_day"])
+@pytest.mark.parametrize("zone", ["America/New_York", "UTC", "Asia/Kolkata"])
+def test_time_of_a_bar_is_that_of_the_grid(name: TimeField, zone: str) -> None:
+    start = np.datetime64("2024-03-09T00:00", "us")  # across a change of summer time
+    closed_at = start + np.arange(300) * np.timedelta64(30, "m")
+
+    single = [time_field_at(name, each, ZoneInfo(zone)) for each in closed_at]
+
+    assert single == time_field(name, closed_at, zone).tolist()
+
+
+def test_close_at_midnight_belongs_to_the_day_before() -> None:
+    closed_at = np.array(["1970-01-02T00:00", "1970-01-02T00:01"], dtype="datetime64[us]")
+
+    assert time_field("session_day", closed_at, "UTC").tolist() == [0.0, 1.0]
 
 
 def test_empty_grid_gives_empty_features() -> None:

@@ -11,7 +11,9 @@ from tradingbot.features.graph.nodes import (
     Input,
     Node,
     Windowed,
+    across,
     apply,
+    at_bars,
     lag,
     mean,
     over_symbols,
@@ -19,7 +21,7 @@ from tradingbot.features.graph.nodes import (
     since,
     smooth,
 )
-from tradingbot.features.graph.plan import make_plan, split_by_clock
+from tradingbot.features.graph.plan import make_plan, make_stages
 
 X = Input(name="x")
 AVERAGE = smooth(X, 0.25, start=3, seed=mean(X, 4))
@@ -74,9 +76,21 @@ def test_window_of_one_bar_is_refused() -> None:
         Windowed(arguments=(X,), function="sum", bars=1)
 
 
-def test_mixing_clocks_is_refused() -> None:
+def test_market_value_is_read_at_the_symbols_bars_where_clocks_meet() -> None:
+    mixed = X - over_symbols(X)
+
+    assert mixed is X - at_bars(over_symbols(X))
+    assert (mixed.clock, mixed.stage) == ("symbol", 1)
+
+
+def test_recursion_on_one_clock_from_a_seed_on_another_is_refused() -> None:
     with pytest.raises(ValueError, match="must tick on one clock"):
-        X - over_symbols(X)
+        running_sum(X, start=0, seed=over_symbols(X))
+
+
+def test_symbol_value_at_bars_is_refused() -> None:
+    with pytest.raises(ValueError, match="must be given a market value"):
+        at_bars(X)
 
 
 def test_cross_section_of_a_market_value_is_refused() -> None:
@@ -109,11 +123,20 @@ def test_plan_needs_a_seed_only_until_the_recursion_starts() -> None:
     assert plan.needed_until[X] == np.inf
 
 
-def test_split_by_clock_hands_over_what_cross_sections_are_taken_of() -> None:
-    symbol, market = split_by_clock([X, mean(over_symbols(lag(X, 1)), 2)])
+def test_stages_hand_on_what_crossings_are_taken_of() -> None:
+    own, market = make_stages([X, mean(over_symbols(lag(X, 1)), 2)])
 
-    assert symbol.outputs == {X, lag(X, 1)}
-    assert market.inputs == ()
+    assert own.plan.outputs == {X, lag(X, 1)}
+    assert own.handed_on == {lag(X, 1)}
+    assert (market.clock, market.plan.inputs) == ("market", ())
+
+
+def test_each_crossing_begins_a_stage() -> None:
+    excess = X - over_symbols(X)
+    stages = make_stages([across("rank", lag(excess, 1)) - X])
+
+    assert [stage.clock for stage in stages] == ["symbol", "market", "symbol", "symbol"]
+    assert [len(stage.plan.sources) for stage in stages] == [1, 1, 2, 2]
 
 
 @pytest.mark.parametrize("block", [1, 2, 7, 40])

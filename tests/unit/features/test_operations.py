@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradingbot.domain.seeding import stream
-from tradingbot.features.graph.operations import ELEMENTWISE, WINDOWED, mean_over_symbols
+from tradingbot.features.graph.operations import ELEMENTWISE, WINDOWED
 
 PLAIN = {
     "sum": lambda window: window.sum(axis=0),
@@ -16,12 +16,19 @@ PLAIN = {
     "lowest": lambda window: window.min(axis=0),
     "highest": lambda window: window.max(axis=0),
     "percentile": lambda window: (window[:-1] < window[-1]).mean(axis=0),
+    "matching_mean": lambda window: [_mean_of_same_sign(column) for column in window.T],
 }
+
+
+def _mean_of_same_sign(column: np.ndarray) -> float:
+    same = column[:-1][np.sign(column[:-1]) == np.sign(column[-1])]
+    return float(same.mean()) if len(same) else 0.0
 
 
 def window_values(function: str, rows: np.ndarray, bars: int) -> np.ndarray:
     out = np.empty((len(rows) - bars + 1, rows.shape[1]))
-    WINDOWED[function](rows, bars, out)
+    keys = (np.sign(rows),) if function == "matching_mean" else ()
+    WINDOWED[function](rows, *keys, bars, out)
     return out
 
 
@@ -110,8 +117,7 @@ def test_squash_stays_inside_one() -> None:
     np.testing.assert_allclose(values, [-1.0, -(0.5**0.5), 0.0, 0.5**0.5, 1.0])
 
 
-def test_mean_over_symbols_skips_the_undefined() -> None:
-    with np.errstate(all="ignore"):
-        means = mean_over_symbols(np.array([[1.0, np.nan, 3.0], [np.nan] * 3]))
-
-    np.testing.assert_array_equal(means, [[2.0], [np.nan]])
+def test_only_where_gives_nan_elsewhere() -> None:
+    np.testing.assert_array_equal(
+        elementwise("only_where", [1.0, 2.0, np.nan], [1.0, 0.0, 1.0]), [1.0, np.nan, np.nan]
+    )

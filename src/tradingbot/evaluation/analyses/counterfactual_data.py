@@ -84,7 +84,7 @@ class CounterfactualData:
     def own_names(self) -> set[str]:
         """Features and regimes that are made of the bars of their symbol alone."""
         specs = panel_specs(self._inputs.covariates)
-        return {spec.name for spec in specs if spec.network.clock != "market"}
+        return {spec.name for spec in specs if spec.network.stage == 0}
 
     def another_future(self, cuts: NDArray[np.int64], *, number: int) -> World:
         """Return the world of every symbol with other bars and covariates after a bar of its own.

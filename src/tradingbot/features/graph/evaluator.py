@@ -39,7 +39,7 @@ class Evaluator:
         self._lowest_tick = 0
         self._capacity, self._cursor = capacity, 0
         self._past: dict[Node, Array] = {
-            node: np.full((bars + capacity, columns), np.nan, dtype=_dtype(node))
+            node: np.full((bars + capacity, columns), np.nan, dtype=_dtype(node, plan))
             for node, bars in plan.history_bars.items()
             if bars
         }
@@ -49,7 +49,9 @@ class Evaluator:
         self._steps = [
             (
                 max(plan.needed_until[node] for node in step),
-                self._compile(step, columns, rows),
+                self._source(step[0])
+                if step[0] in plan.sources
+                else self._compile(step, columns, rows),
                 tuple(node for node in step if node in plan.outputs),
             )
             for step in plan.steps
@@ -59,7 +61,7 @@ class Evaluator:
         """Compute the next `rows` rows of every node and emit the outputs.
 
         Args:
-            inputs: Values (R, N) of each input (or cross-section) node.
+            inputs: Values (R, N) of each source of the plan.
             rows: R.
             emit: Receives each output as soon as it is known.
         """
@@ -128,7 +130,8 @@ class Evaluator:
             return self._windowed(node)
         if isinstance(node, kinds.Since):
             return self._since(node)
-        return self._lag(node) if isinstance(node, kinds.Lag) else self._source(node)
+        assert isinstance(node, kinds.Lag)
+        return self._lag(node)
 
     def _target(self, node: Node) -> Callable[[int], Array]:
         """Where a node's newest rows are written: the end of its past, or scratch."""
@@ -164,11 +167,11 @@ class Evaluator:
 
     def _windowed(self, node: kinds.Windowed) -> Compute:
         function, target, values = WINDOWED[node.function], self._target(node), self._values
-        seen, bars = self._seen(node.arguments[0], node.bars - 1), node.bars
+        seen, bars = [self._seen(a, node.bars - 1) for a in node.arguments], node.bars
 
         def compute(rows: int) -> None:
             out = values[node] = target(rows)
-            function(seen(rows), bars, out)
+            function(*[rows_of(rows) for rows_of in seen], bars, out)
 
         return compute
 
@@ -197,7 +200,7 @@ class Evaluator:
         return compute
 
     def _source(self, node: Node) -> Compute:
-        """Inputs and cross-sections: their values are given; keep what is looked back on."""
+        """Inputs and what other plans computed: given; keep what is looked back on."""
         keep, values = self._target(node) if node in self._past else None, self._values
 
         def compute(rows: int) -> None:
@@ -228,9 +231,9 @@ def _constants(plan: Plan) -> dict[Node, Any]:
     return {node: node.value for node in arguments if isinstance(node, kinds.Constant)}
 
 
-def _dtype(node: Node) -> type[np.floating]:
+def _dtype(node: Node, plan: Plan) -> type[np.floating]:
     single = isinstance(node, kinds.Elementwise) and node.function == SINGLE
-    return np.float32 if single else np.float64
+    return np.float32 if single and node not in plan.sources else np.float64
 
 
 def _assign_scratch(
@@ -241,11 +244,10 @@ def _assign_scratch(
     free: list[Array] = []
     for index, step in enumerate(plan.steps):
         for node in step:
-            if node in exclude or not isinstance(
-                node, kinds.Elementwise | kinds.Windowed | kinds.Since
-            ):
+            is_computed = isinstance(node, kinds.Elementwise | kinds.Windowed | kinds.Since)
+            if not is_computed or node in exclude or node in plan.sources:
                 continue
-            if _dtype(node) is np.float32:
+            if _dtype(node, plan) is np.float32:
                 assigned[node] = np.empty(shape, dtype=np.float32)
             else:
                 assigned[node] = free.pop() if free else np.empty(shape)

@@ -35,6 +35,7 @@ class Node(metaclass=_OneOfEach):
         warm_up_bars: Ticks of the node's clock before the first defined value.
         finite_memory: Whether the value depends on the last `warm_up_bars + 1` ticks only.
         clock: What makes it tick: the symbol's own bars, or every time of the grid.
+        stage: Crossings from symbol to symbol below it; 0: made of its own symbol alone.
     """
 
     arguments: tuple[Node, ...] = ()
@@ -43,6 +44,7 @@ class Node(metaclass=_OneOfEach):
     warm_up_bars: int = field(init=False, default=0)
     finite_memory: bool = field(init=False, default=True)
     clock: Clock = field(init=False, default="symbol")
+    stage: int = field(init=False, default=0)
 
     @property
     def text(self) -> str:
@@ -83,6 +85,7 @@ class Node(metaclass=_OneOfEach):
             "warm_up_bars": warm_up_bars,
             "finite_memory": finite and all(a.finite_memory for a in self.arguments),
             "clock": clocks.pop() if clocks else "symbol",
+            "stage": max((a.stage for a in self.arguments), default=0),
         }
         for name, value in changes.items():
             object.__setattr__(self, name, value)
@@ -100,7 +103,7 @@ class Constant(Node):
 
 @dataclass(frozen=True, eq=False)
 class Input(Node):
-    """A bar field, the exchange-local weekday, or an as-of joined covariate."""
+    """A bar field, the exchange-local day or time, or an as-of joined covariate."""
 
     name: str = ""
     optional: bool = False  # an absent covariate reads as NaN instead of failing
@@ -135,17 +138,17 @@ class Lag(Node):
 
 @dataclass(frozen=True, eq=False)
 class Windowed(Node):
-    """A named function of the argument's last `bars` values, in a fixed order of operations."""
+    """A named function of the arguments' last `bars` values, in a fixed order of operations."""
 
     function: str = ""  # a key of operations.WINDOWED
     bars: int = 1
 
     def __post_init__(self) -> None:
-        (x,) = self.arguments
+        warm_up_bars = max(argument.warm_up_bars for argument in self.arguments)
         if self.bars < 2:
             raise ValueError(f"a window must span at least 2 bars, was {self.bars}")
         label = f"{self.function}[{self.bars}]"
-        self._describe(label, warm_up_bars=x.warm_up_bars + self.bars - 1)
+        self._describe(label, warm_up_bars=warm_up_bars + self.bars - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,20 +186,66 @@ class Since(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class CrossSection(Node):
-    """Mean over the symbols that have a bar at a grid time and a defined value there."""
+class Crossing(Node):
+    """Base of what is made of several symbols' values at one grid time: a stage of its own."""
+
+    def _cross(self, label: str, clock: Clock) -> None:
+        if any(x.clock != "symbol" for x in self.arguments):
+            text = ", ".join(x.text for x in self.arguments)
+            raise ValueError(f"a cross-section must be taken of symbol values, was of {text}")
+        warm_up_bars = max(argument.warm_up_bars for argument in self.arguments)
+        self._describe(label, warm_up_bars=warm_up_bars)
+        object.__setattr__(self, "clock", clock)
+        object.__setattr__(self, "stage", self.stage + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class CrossSection(Crossing):
+    """Mean over the symbols that have a bar at a grid time and a defined value there.
+
+    With a `symbol`: the value of that one, undefined at the grid times at which it has no bar.
+    """
+
+    symbol: str = ""
+
+    def __post_init__(self) -> None:
+        self._cross(f"of[{self.symbol}]" if self.symbol else "mean_over_symbols", "market")
+
+
+@dataclass(frozen=True, eq=False)
+class AcrossSymbols(Crossing):
+    """A named function of all symbols' values at a grid time that gives each symbol its own.
+
+    Arguments are x and, where only symbols of the same group are compared, the group's number.
+    """
+
+    function: str = ""  # a key of operations.ACROSS
+
+    def __post_init__(self) -> None:
+        self._cross(f"across[{self.function}]", "symbol")
+
+
+@dataclass(frozen=True, eq=False)
+class AtBars(Node):
+    """A market value on the symbol's clock: as it stands at the grid time of each of its bars."""
 
     def __post_init__(self) -> None:
         (x,) = self.arguments
-        if x.clock != "symbol":
-            raise ValueError(f"a cross-section must be taken of symbol values, was of {x.text}")
-        self._describe("mean_over_symbols", warm_up_bars=x.warm_up_bars)
-        object.__setattr__(self, "clock", "market")
+        if x.clock != "market":
+            raise ValueError(f"at_bars must be given a market value, was {x.text}")
+        self._describe("at_bars", warm_up_bars=x.warm_up_bars)
+        object.__setattr__(self, "clock", "symbol")
 
 
 def apply(function: str, *arguments: Node | float) -> Node:
-    """Apply an elementwise function of `operations.ELEMENTWISE`; numbers become constants."""
+    """Apply an elementwise function of `operations.ELEMENTWISE`; numbers become constants.
+
+    Where symbol and market values meet, the market's are read at the symbol's bars.
+    """
     nodes = tuple(a if isinstance(a, Node) else Constant(value=float(a)) for a in arguments)
+    varying = [node for node in nodes if not isinstance(node, Constant)]
+    if {node.clock for node in varying} == {"symbol", "market"}:
+        nodes = tuple(at_bars(node) if node.clock == "market" else node for node in nodes)
     return Elementwise(arguments=nodes, function=function)
 
 
@@ -205,9 +254,9 @@ def lag(x: Node, bars: int) -> Node:
     return Lag(arguments=(x,), bars=bars)
 
 
-def rolling(function: str, x: Node, bars: int) -> Node:
-    """Apply a function of `operations.WINDOWED` to the last `bars` values of x."""
-    return Windowed(arguments=(x,), function=function, bars=bars)
+def rolling(function: str, x: Node, bars: int, *more: Node) -> Node:
+    """Apply a function of `operations.WINDOWED` to the last `bars` values of x (and of `more`)."""
+    return Windowed(arguments=(x, *more), function=function, bars=bars)
 
 
 def mean(x: Node, bars: int) -> Node:
@@ -233,3 +282,18 @@ def running_sum(x: Node, *, start: int, seed: Node) -> Node:
 def over_symbols(x: Node) -> Node:
     """Return the mean over the symbols present at each grid time."""
     return CrossSection(arguments=(x,))
+
+
+def of_symbol(x: Node, symbol: str) -> Node:
+    """Return one symbol's x for the whole market, e.g. the return of `SPY`."""
+    return CrossSection(arguments=(x,), symbol=symbol)
+
+
+def across(function: str, x: Node, group: Node | None = None) -> Node:
+    """Apply a function of `operations.ACROSS` to x of all symbols, or of those of one's group."""
+    return AcrossSymbols(arguments=(x,) if group is None else (x, group), function=function)
+
+
+def at_bars(x: Node) -> Node:
+    """Return a market value as it stands at each of a symbol's bars."""
+    return AtBars(arguments=(x,))

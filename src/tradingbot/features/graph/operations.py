@@ -1,4 +1,4 @@
-"""The functions that nodes name: elementwise, over windows of rows, and across symbols.
+"""The functions that nodes name, elementwise and over windows of rows.
 
 Each value must depend on its own column and window only, with a fixed order of operations, so
 that one row at a time and many rows at once give the same bits. Formulae belong to the features.
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 ElementwiseFunction = Callable[..., Any]  # (*arguments, out) like a NumPy ufunc
-WindowFunction = Callable[[Array, int, Array], None]  # (rows (R + bars - 1, N), bars, out (R, N))
+# (*rows (R + bars - 1, N) of each argument, bars, out (R, N))
+WindowFunction = Callable[..., None]
 
 SINGLE = "single"  # the one elementwise function whose result is float32
 
@@ -52,6 +53,12 @@ def _fill(x: Array, value: float, out: Array) -> None:
     np.copyto(out, value, where=np.isnan(x))
 
 
+def _only_where(x: Array, condition: Array, out: Array) -> None:
+    """Give x where the condition is not 0, NaN elsewhere."""
+    np.copyto(out, x)
+    np.copyto(out, np.nan, where=np.equal(condition, 0.0))
+
+
 def _day_sin(weekday: Array, out: Array) -> None:
     np.take(_DAY_SIN, weekday.astype(np.int64), out=out, mode="clip")
 
@@ -79,6 +86,7 @@ ELEMENTWISE: Mapping[str, ElementwiseFunction] = {
     "divide_or": _divide_or,
     "log_ratio": _log_ratio,
     "fill": _fill,
+    "only_where": _only_where,
     "day_sin": _day_sin,
     "day_cos": _day_cos,
     "squash": _squash,
@@ -182,17 +190,31 @@ def _percentile(rows: Array, bars: int, out: Array) -> None:
     np.copyto(out, np.nan, where=np.isnan(rows[:length]) | np.isnan(current))
 
 
+def _matching_mean(rows: Array, keys: Array, bars: int, out: Array) -> None:
+    """Mean of the `bars - 1` earlier values whose key is the current one's; 0 where none is."""
+    earlier = np.lib.stride_tricks.sliding_window_view(keys[:-1], bars - 1, axis=0)
+    values = np.lib.stride_tricks.sliding_window_view(rows[:-1], bars - 1, axis=0)
+    # (bars − 1, R, N): the order in which rows are added is then the same for any R.
+    match = np.equal(np.moveaxis(earlier, -1, 0), keys[bars - 1 :])
+    total = _halved(np.where(match, np.moveaxis(values, -1, 0), 0.0))
+    np.divide(total, np.maximum(match.sum(axis=0), 1), out=out)
+    np.copyto(out, np.nan, where=np.isnan(rows[: len(out)]) | np.isnan(keys[bars - 1 :]))
+
+
+def _halved(rows: Array) -> Array:
+    """Add up the first axis, half to half; an odd row waits for the next round."""
+    while len(rows) > 1:
+        half = len(rows) // 2
+        added = rows[:half] + rows[half : 2 * half]
+        rows = np.concatenate([added, rows[2 * half :]]) if len(rows) % 2 else added
+    return np.asarray(rows[0])
+
+
 WINDOWED: Mapping[str, WindowFunction] = {
     "sum": _sum,
     "deviation": _deviation,
     "lowest": _extremum(np.minimum),
     "highest": _extremum(np.maximum),
     "percentile": _percentile,
+    "matching_mean": _matching_mean,
 }
-
-
-def mean_over_symbols(values: Array) -> Array:
-    """(R, N) → (R, 1): mean of the defined values of each row, NaN where there are none."""
-    defined = ~np.isnan(values)
-    totals = np.where(defined, values, 0.0).sum(axis=1, keepdims=True)
-    return np.asarray(totals / defined.sum(axis=1, keepdims=True))

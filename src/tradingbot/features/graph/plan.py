@@ -1,17 +1,19 @@
 """From expressions to an order of work: what is computed when, and how much past each keeps.
 
-A plan holds no arrays. One plan serves one clock; `split_by_clock` cuts an expression graph at
-its cross-sections.
+A plan holds no arrays. One plan serves one clock between two crossings; `make_stages` cuts an
+expression graph where values pass from symbol to symbol or from clock to clock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import inf
 
 from tradingbot.features.graph import nodes as kinds
-from tradingbot.features.graph.nodes import Node
+from tradingbot.features.graph.nodes import Clock, Node
+
+Reads = dict[Node, tuple[Node, ...]]  # a node → the nodes it is computed from, no constants
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class Plan:
         needed_until: Last tick at which a node matters: seeds of recursions are needed only once.
         last_use: Index of the step after which a node's values are not read any more.
         outputs: Nodes whose values are wanted.
+        sources: Nodes whose values are given: inputs, crossings, what other plans computed.
     """
 
     steps: tuple[tuple[Node, ...], ...]
@@ -32,6 +35,7 @@ class Plan:
     needed_until: dict[Node, float]
     last_use: dict[Node, int]
     outputs: frozenset[Node]
+    sources: frozenset[Node]
 
     @property
     def inputs(self) -> tuple[kinds.Input, ...]:
@@ -39,38 +43,74 @@ class Plan:
         return tuple(node for (node, *_) in self.steps if isinstance(node, kinds.Input))
 
 
-def make_plan(outputs: Sequence[Node]) -> Plan:
-    """Order the work for `outputs`, each shared sub-expression once; cross-sections are inputs."""
-    nodes = _in_order(outputs)
-    steps = _group(nodes)
-    history = dict.fromkeys(nodes, 0)
+@dataclass(frozen=True)
+class Stage:
+    """One plan between crossings, on one clock.
+
+    Attributes:
+        clock: Of every node in the plan.
+        plan: The work.
+        handed_on: Outputs that a later stage or crossing reads.
+    """
+
+    clock: Clock
+    plan: Plan
+    handed_on: frozenset[Node]
+
+
+def make_plan(outputs: Sequence[Node], given: Collection[Node] = ()) -> Plan:
+    """Order the work for `outputs`, each shared sub-expression once.
+
+    Crossings, market values at bars and the nodes that are `given` are sources, like inputs.
+    """
+    reads = _in_order(outputs, frozenset(given))
+    sources = frozenset(node for node in reads if node in given or _is_source(node))
+    steps = _group(reads, sources)
+    history = dict.fromkeys(reads, 0)
     last_use: dict[Node, int] = {}
     for index, step in enumerate(steps):
         for node in step:
             last_use.setdefault(node, index)
-            for argument in _variable(node):
+            for argument in reads[node]:
                 last_use[argument] = index
                 history[argument] = max(history[argument], _look_back(node))
-    return Plan(steps, history, _needed_until(nodes, outputs), last_use, frozenset(outputs))
+    needed = _needed_until(reads, outputs)
+    return Plan(steps, history, needed, last_use, frozenset(outputs), sources)
 
 
-def split_by_clock(outputs: Sequence[Node]) -> tuple[Plan, Plan]:
-    """Return the plan on the symbols' clocks and the one on the market's.
+def make_stages(outputs: Sequence[Node]) -> tuple[Stage, ...]:
+    """Cut the graph of `outputs` into stages, in order of work.
 
-    The first also yields what the second takes cross-sections of.
+    Stage 0 has what each symbol's own bars give; behind each crossing follows what the market's
+    clock makes of it, then what the symbols' clocks make of both.
     """
-    market = make_plan([node for node in outputs if node.clock == "market"])
-    sections = [node for (node, *_) in market.steps if isinstance(node, kinds.CrossSection)]
-    own = [node for node in outputs if node.clock == "symbol"]
-    return make_plan([*own, *(node.arguments[0] for node in sections)]), market
+    places: dict[tuple[int, Clock], list[Node]] = {}
+    handed_on: set[Node] = set()
+    for node, arguments in _whole_graph(outputs).items():
+        places.setdefault(_place(node), []).append(node)
+        crosses = isinstance(node, kinds.Crossing | kinds.AtBars)
+        handed_on.update(a for a in arguments if crosses or _place(a) != _place(node))
+    stages = []
+    for place in sorted(places):  # "market" before "symbol"
+        nodes = places[place]
+        wanted = [node for node in outputs if _place(node) == place]
+        wanted += [node for node in nodes if node in handed_on]
+        given = frozenset(n for p, group in places.items() if p != place for n in group)
+        plan = make_plan(list(dict.fromkeys(wanted)), given)
+        stages.append(Stage(place[1], plan, frozenset(handed_on & plan.outputs)))
+    return tuple(stages)
 
 
-def _read_by(node: Node) -> tuple[Node, ...]:
-    return () if isinstance(node, kinds.CrossSection) else node.arguments
+def _place(node: Node) -> tuple[int, Clock]:
+    return node.stage, node.clock
+
+
+def _is_source(node: Node) -> bool:
+    return isinstance(node, kinds.Input | kinds.Crossing | kinds.AtBars)
 
 
 def _variable(node: Node) -> tuple[Node, ...]:
-    return tuple(a for a in _read_by(node) if not isinstance(a, kinds.Constant))
+    return tuple(a for a in node.arguments if not isinstance(a, kinds.Constant))
 
 
 def _look_back(node: Node) -> int:
@@ -79,45 +119,60 @@ def _look_back(node: Node) -> int:
     return node.bars - 1 if isinstance(node, kinds.Windowed) else 0
 
 
-def _in_order(outputs: Sequence[Node]) -> list[Node]:
+def _whole_graph(outputs: Sequence[Node]) -> Reads:
+    reads: dict[Node, tuple[Node, ...]] = {}
+    pending = list(outputs)
+    while pending:
+        node = pending.pop()
+        if node not in reads:
+            reads[node] = _variable(node)
+            pending.extend(reads[node])
+    return reads
+
+
+def _in_order(outputs: Sequence[Node], given: frozenset[Node]) -> Reads:
     """Arguments before users, depth first: values are used soon after they are made."""
-    ordered: dict[Node, None] = {}
+    ordered: dict[Node, tuple[Node, ...]] = {}
 
     def visit(node: Node) -> None:
         if node in ordered or isinstance(node, kinds.Constant):
             return
-        for argument in _read_by(node):
+        arguments = () if node in given or _is_source(node) else _variable(node)
+        for argument in arguments:
             visit(argument)
-        ordered[node] = None
+        ordered[node] = arguments
 
     for output in outputs:
         visit(output)
-    return list(ordered)
+    return ordered
 
 
-def _group(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], ...]:
+def _group(reads: Reads, sources: frozenset[Node]) -> tuple[tuple[Node, ...], ...]:
     """Put recursions that do not wait for one another into one step."""
+    recursive = {n for n in reads if isinstance(n, kinds.Recursive) and n not in sources}
     depth: dict[Node, int] = {}
-    for node in nodes:
-        below = max((depth.get(argument, 0) for argument in _read_by(node)), default=0)
-        depth[node] = below + isinstance(node, kinds.Recursive)
+    for node, arguments in reads.items():
+        below = max((depth[argument] for argument in arguments), default=0)
+        depth[node] = below + (node in recursive)
     steps: list[tuple[Node, ...]] = []
     for level in range(max(depth.values(), default=0) + 1):
-        here = [node for node in nodes if depth[node] == level]
-        recursions = [node for node in here if isinstance(node, kinds.Recursive)]
+        here = [node for node in reads if depth[node] == level]
+        recursions = [n for n in here if isinstance(n, kinds.Recursive) and n in recursive]
         for sums in (False, True):
             group = tuple(node for node in recursions if (node.weight is None) == sums)
             if group:
                 steps.append(group)
-        steps.extend((node,) for node in here if not isinstance(node, kinds.Recursive))
+        steps.extend((node,) for node in here if node not in recursive)
     return tuple(steps)
 
 
-def _needed_until(nodes: Sequence[Node], outputs: Sequence[Node]) -> dict[Node, float]:
-    needed: dict[Node, float] = dict.fromkeys(nodes, -inf)
+def _needed_until(reads: Reads, outputs: Sequence[Node]) -> dict[Node, float]:
+    needed: dict[Node, float] = dict.fromkeys(reads, -inf)
     needed.update(dict.fromkeys(outputs, inf))
-    for node in reversed(nodes):
-        for position, argument in enumerate(_read_by(node)):
+    for node in reversed(reads):
+        if not reads[node]:
+            continue
+        for position, argument in enumerate(node.arguments):
             if isinstance(argument, kinds.Constant):
                 continue
             is_seed = isinstance(node, kinds.Recursive) and position == 1
