@@ -56,6 +56,8 @@ class MarketFactor:
     """(N,) the symbol's own returns stand for the market."""
     days: tuple[str, str]
     """First and last day of the bars that betas are of; empty where there was none."""
+    closed_at: NDArray[np.int64]
+    """(T,) µs since 1970 UTC."""
     n_missing: int
     """Bars of symbols at which the factor had no return and counts as 0."""
 
@@ -73,7 +75,21 @@ class MarketFactor:
     def during(self, bars: IndexRange) -> MarketFactor:
         """Keep the returns of some bars; betas stay those of the bars they were fitted on."""
         cut = slice(bars.start, bars.stop)
-        return replace(self, returns=BarReturns(*(part[:, cut] for part in self.returns)))
+        returns = BarReturns(*(part[:, cut] for part in self.returns))
+        return replace(self, returns=returns, closed_at=self.closed_at[cut])
+
+    def at(self, closed_at: NDArray[np.int64]) -> MarketFactor:
+        """Keep the bars with these closes, which follow one another; betas stay.
+
+        Raises:
+            DataError: If they are not bars of the factor.
+        """
+        first = int(np.searchsorted(self.closed_at, closed_at[0])) if len(closed_at) else 0
+        found = self.during(IndexRange(first, first + len(closed_at)))
+        if not np.array_equal(found.closed_at, closed_at):
+            rule = "the market factor must have the bars that are judged"
+            raise DataError(rule, was=f"{len(found.closed_at)} of {len(closed_at)}")
+        return found
 
     def of(self, symbols: Sequence[str]) -> MarketFactor:
         """Keep some symbols, in the order given; the market stays that of all.
@@ -144,6 +160,7 @@ def fit_factor(
         beta=beta,
         own=own,
         days=(str(days[0]), str(days[-1])) if len(days) else ("", ""),
+        closed_at=closed_at,
         n_missing=int((there & ~np.isfinite(market.whole)).sum()),
     )
 

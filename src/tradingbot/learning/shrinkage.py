@@ -3,7 +3,9 @@
 A policy that learned nothing true still trades, and pays for it. A deviation that one agent's data
 do not support costs that agent. So the last step of training plays the policy in four forms over
 bars it never learned from: not at all (`flat`), without deviations (`shared`), with half of them
-(`half`), as it is (`full`). Two questions are asked of what each form earned there:
+(`half`), as it is (`full`). Whatever all agents share without having learned it, such as a market
+that rose, says nothing of what they learned: the caller takes it out of what each form earned, and
+two questions are asked of the rest, called the judged return:
 
 1. Do agents earn anything at all? The form with the highest mean is the default, if its mean over
    all agents is above zero by `confidence` standard errors. Else all agents stay out.
@@ -13,7 +15,8 @@ bars it never learned from: not at all (`flat`), without deviations (`shared`), 
    the highest estimate is kept.
 
 Standard errors are from means over blocks of bars, taken over all agents at once in (1), so that
-neither persistence nor agents that move together make noise look certain.
+neither persistence nor agents that move together make noise look certain. In (2) they are those of
+an agent's difference from the mean of all: what moves all agents tells none from another.
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -29,8 +33,7 @@ from torch import Tensor, nn
 from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import DataError
 from tradingbot.learning.learner import Learner
-from tradingbot.learning.playing import play, simple_returns
-from tradingbot.learning.task import ActionSpec, Observation, Task, idle_action
+from tradingbot.learning.task import ActionSpec, Observation, idle_action
 from tradingbot.networks.heads import StackedHead, per_agent
 
 FORMS: Mapping[str, float] = {"shared": 0.0, "half": 0.5, "full": 1.0}
@@ -43,6 +46,19 @@ FORM_WORDS: Mapping[str, str] = {
 """What the forms mean, in words."""
 FLAT = "flat"
 Act = Callable[[Observation], Tensor]
+
+
+class Earned(NamedTuple):
+    """What one form of a policy earned in S bars, (S, N) simple returns of N agents."""
+
+    judged: Tensor
+    """What is theirs: without what all share whatever they do."""
+    net: Tensor
+    """Everything, net of costs."""
+
+
+Play = Callable[[Act], Earned]
+"""Plays a policy over validation bars."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +83,17 @@ class Shrinkage:
     default: str
     """The form that is best for all together; `flat` if none earns anything."""
     gain: Mapping[str, float]
-    """Form → mean return over all agents and bars, as it was given."""
+    """Form → mean judged return over all agents and bars."""
     error: Mapping[str, float]
     """Form → standard error of that mean."""
     errors_needed: float = 2.0
     """Standard errors above 0 that the mean must exceed before any agent trades."""
+    net: Mapping[str, float] = field(default_factory=dict)
+    """Form → mean net return; shown beside the judged one, and no way in."""
     judged_on: str = "validation"
     """The bars, in words."""
+    judged_by: str = ""
+    """What the judged return is, in words; empty where it is the net return itself."""
 
     @property
     def words(self) -> str:
@@ -89,16 +109,18 @@ class Shrinkage:
     def _figure(self, form: str) -> str:
         gain, error = 1e4 * self.gain[form], 1e4 * self.error[form]
         limit = f"to trade, the mean must be more than {self.errors_needed:.1f} of them above 0"
-        earned = f"they earned {gain:.2f} ± {error:.2f} bp per bar on {self.judged_on}"
-        return f"{earned} (± is one standard error; {limit})"
+        of = f" of {self.judged_by}" if self.judged_by else ""
+        earned = f"they earned {gain:.2f} ± {error:.2f} bp per bar{of} on {self.judged_on}"
+        beside = f"; net {1e4 * self.net[form]:.2f} bp" if form in self.net else ""
+        return f"{earned} (± is one standard error; {limit}{beside})"
 
 
 def shrink(returns: Mapping[str, Tensor], config: ShrinkageConfig) -> Shrinkage:
     """Decide from what each form earned in validation.
 
     Args:
-        returns: Form of `FORMS` → (S, N) net simple return of each bar and agent; being flat earns
-            nothing. Forms that are not there are not considered.
+        returns: Form of `FORMS` → (S, N) judged simple return of each bar and agent; being flat
+            earns nothing. Forms that are not there are not considered.
         config: How sure one must be.
 
     Raises:
@@ -126,25 +148,23 @@ def shrink(returns: Mapping[str, Tensor], config: ShrinkageConfig) -> Shrinkage:
     )
 
 
-def decide(learner: Learner, task: Task, n_steps: int, config: ShrinkageConfig) -> Shrinkage:
+def decide(learner: Learner, play: Play, config: ShrinkageConfig) -> Shrinkage:
     """Play each form of a learner's deterministic policy over validation bars, and decide.
 
     Args:
         learner: Trained; its weights are the same afterwards.
-        task: Of bars that it did not learn from and will not be tested on; rows as in its own task.
-        n_steps: Bars to play.
+        play: Over bars that it did not learn from and will not be tested on; agents as its own.
         config: How sure one must be.
     """
-    networks, n_agents = learner.networks(), len(task.agent_names)
+    networks, n_agents = learner.networks(), len(learner.task.agent_names)
     partial = bool(list(_deviations(networks)))
-    returns = {}
+    earned = {}
     for form, scale in FORMS.items():
         if partial or form == "full":
             with scaled_deviations(networks, torch.full((n_agents,), scale)):
-                played = play(task, learner.act, n_steps)
-            change = simple_returns(played.wealth)
-            returns[form] = torch.where(played.ended, 0.0, change).mean(2)
-    return shrink(returns, config)
+                earned[form] = play(learner.act)
+    found = shrink({form: each.judged for form, each in earned.items()}, config)
+    return replace(found, net={form: float(each.net.mean()) for form, each in earned.items()})
 
 
 def apply(networks: Mapping[str, nn.Module], shrinkage: Shrinkage) -> None:
@@ -205,8 +225,11 @@ def _choose(blocks: Mapping[str, Tensor], default: str) -> Tensor:
 
 def _estimate(difference: Tensor) -> Tensor:
     """Estimate each agent's true mean (N,) from block means (K, N), with the help of all others."""
-    own, squared_error = difference.mean(0), _standard_error(difference).square()
-    mean, n_agents = own.mean(), len(own)
+    own, n_agents = difference.mean(0), difference.shape[1]
+    # What all agents share is in everyone's error and in no one's difference from the others.
+    apart = difference - difference.mean(1, keepdim=True) if n_agents > 1 else difference
+    squared_error = _standard_error(apart).square() * (n_agents / max(n_agents - 1, 1))
+    mean = own.mean()
     spread = own.var(unbiased=n_agents > 1) if n_agents > 1 else torch.zeros_like(mean)
     truth = (spread - squared_error.mean()).clamp_min(0.0)
     share = truth / (truth + squared_error).clamp_min(torch.finfo(own.dtype).tiny)

@@ -14,6 +14,7 @@ from tradingbot.envs.portfolio.task import PORTFOLIO, PortfolioNumbers, Portfoli
 from tradingbot.evaluation.backtest import Backtest
 from tradingbot.evaluation.backtest.backtests import period_label
 from tradingbot.evaluation.backtest.result import AccountTotals, Trades
+from tradingbot.evaluation.metrics.attribution import Exposure
 from tradingbot.evaluation.performance.record import AGENTS
 from tradingbot.learning.shrinkage import Act
 from tradingbot.learning.task import TaskState
@@ -36,11 +37,13 @@ def backtest_portfolio(task: PortfolioTask, act: Act, *, bars_per_year: float) -
     """
     state, seen = task.begin()
     first = int(seen.row[0, 0])
-    equity, columns, terms = [1.0], [], torch.zeros(len(task.term_names), 1)
+    equity, columns, held = [1.0], [], []
+    terms = torch.zeros(len(task.term_names), 1)
     for _ in range(task.episode_bars):
         action = act(seen)
         made = task.step(state, action)
         columns.append(_bar_of(state, made.state, action))
+        held.append(_exposure(state, made.state))
         state, seen, terms = made.state, made.observation, terms + made.terms[:, 0]
         equity.append(float(task.wealth(state)[0, 0]))
     position, turnover, cost, asked = np.array(columns, np.float64).T[..., None]
@@ -55,6 +58,7 @@ def backtest_portfolio(task: PortfolioTask, act: Act, *, bars_per_year: float) -
         bars_per_year=bars_per_year,
         equity=np.array(equity)[:, None],
         position_frac=position,
+        exposure=Exposure(*(np.stack(part) for part in zip(*held, strict=True))),
         turnover_frac=turnover,
         cost_frac=cost,
         action=asked,
@@ -78,10 +82,12 @@ def pool_accounts(played: Backtest) -> Backtest:
         base = of.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(total, base, out=np.zeros_like(total), where=base > 0.0))
 
+    weight = before / np.maximum(before.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     return replace(
         played,
         symbols=(PORTFOLIO,),
         equity=played.portfolio[:, None],
+        exposure=Exposure(*(part * weight for part in played.exposure)),
         position_frac=share(played.position_frac, played.equity[1:]),
         turnover_frac=share(played.turnover_frac, before),
         cost_frac=share(played.cost_frac, before),
@@ -111,6 +117,16 @@ def _bar_of(
         float(figures.cost + own_cost),
         1.0 - float(action[0, 0, -1]),
     )
+
+
+def _exposure(before: TaskState, after: TaskState) -> Exposure:
+    """Return the exposure (N,) to each symbol over a bar, priced at the close before it."""
+    then, now = unpack(PackedAccount(*before[:2])), unpack(PackedAccount(*after[:2]))
+    least = torch.finfo(torch.float64).tiny
+    gap = before[2][:-1, 0] * then.units * then.mark / then.equity.clamp_min(least)
+    growth = PortfolioNumbers(*after[3][:, 0]).growth
+    day = growth * after[2][:-1, 0] * now.units * then.mark / now.equity.clamp_min(least)
+    return Exposure(gap.numpy(), day.numpy())
 
 
 def _no_trades() -> Trades:

@@ -7,17 +7,26 @@ from dataclasses import dataclass, replace
 import torch
 
 from tradingbot.agents.baselines.market_rules import flat
+from tradingbot.data.factor import MarketFactor
 from tradingbot.data.splits import IndexRange
 from tradingbot.envs.population.layout import action_spec
 from tradingbot.envs.portfolio.task import PortfolioTask
-from tradingbot.evaluation.backtest import PolicyUnderTest, backtest, ready_bars
+from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest, ready_bars
+from tradingbot.evaluation.backtest.attribution import attribute_backtest, world_factor
 from tradingbot.evaluation.performance.measure import (
     PlayedPolicy,
     action_histograms,
     part_performance,
 )
 from tradingbot.evaluation.performance.record import AGENTS, FLAT, HOLD, PartPerformance
-from tradingbot.learning.shrinkage import Act, ShrinkageConfig, apply, decide, staying_out
+from tradingbot.learning.shrinkage import (
+    Act,
+    Earned,
+    ShrinkageConfig,
+    apply,
+    decide,
+    staying_out,
+)
 from tradingbot.learning.trainer import Trainer
 from tradingbot.runs import RunDirectory
 from tradingbot.training.action_gate import ActionGate, judge_actions, not_applied
@@ -32,7 +41,7 @@ from tradingbot.training.opponents import (
 from tradingbot.training.portfolio_backtest import backtest_portfolio, pool_accounts
 from tradingbot.training.result_file import TrainResult
 from tradingbot.training.run_policy import LearnerPolicy
-from tradingbot.training.setup import TrainingSetup, part_task
+from tradingbot.training.setup import TrainingSetup
 
 DECIDED_ON = "the second half of validation"
 """Bars that decide; the first half chose the weights, and is used up."""
@@ -72,16 +81,40 @@ def select_nothing(setup: TrainingSetup) -> SelectedPolicy:
 
 def select_by_validation(setup: TrainingSetup, data: TrainingData) -> SelectedPolicy:
     """Let the second half of validation decide; what is not kept is gone from the learner."""
-    learner = setup.learner
-    task = part_task(setup, data, halves(data.split.validation)[1])
-    usual = ShrinkageConfig()
+    learner, bars = setup.learner, halves(data.split.validation)[1]
+    task = learner.task
+    factor, usual = judging_factor(data), ShrinkageConfig()
     blocks = replace(
-        usual, block_bars=max(1, min(usual.block_bars, task.episode_bars // DECIDING_BLOCKS))
+        usual, block_bars=max(1, min(usual.block_bars, (len(bars) - 1) // DECIDING_BLOCKS))
     )
-    found = replace(decide(learner, task, task.episode_bars, blocks), judged_on=DECIDED_ON)
+
+    def play(act: Act) -> Earned:
+        played = backtest_agents(setup, data, bars, act)
+        alpha = attribute_backtest(played, factor).alpha
+        return Earned(torch.from_numpy(alpha), torch.from_numpy(played.returns))
+
+    found = decide(learner, play, blocks)
+    found = replace(found, judged_on=DECIDED_ON, judged_by=f"alpha against {factor.words}")
     apply(learner.networks(), found)
     act = staying_out(learner.act, found.trades, task.action)
     return SelectedPolicy(act, [bool(does) for does in found.trades.tolist()], found.words)
+
+
+def judging_factor(data: TrainingData) -> MarketFactor:
+    """Return the market beside the traded symbols, with betas of the training bars."""
+    return world_factor(data.whole, data.split.train).of(data.world.symbols)
+
+
+def backtest_agents(
+    setup: TrainingSetup, data: TrainingData, bars: IndexRange, act: Act
+) -> Backtest:
+    """Let the agents of a run trade some bars by what they act by."""
+    task = setup.learner.task
+    if isinstance(task, PortfolioTask):
+        over = task.backtest(bars.start, bars.stop - 1)
+        return backtest_portfolio(over, act, bars_per_year=data.bars_per_year)
+    policy = LearnerPolicy(task, act)
+    return backtest(data.world, setup.env, policy, name=AGENTS, **span_of(data, bars))
 
 
 FIGURES_NOTE = (
@@ -139,13 +172,9 @@ def _judge(
     task, oracle = setup.learner.task, oracle_under_test(data, env)
     others = backtest_opponents(data, env, bars, [holding(), *oracle, PolicyUnderTest(FLAT, flat)])
     index = backtest_index(data, env, bars)
+    agents = backtest_agents(setup, data, bars, selected.act)
     if isinstance(task, PortfolioTask):
-        over = task.backtest(bars.start, bars.stop - 1)
-        agents = backtest_portfolio(over, selected.act, bars_per_year=data.bars_per_year)
         others, index = tuple(map(pool_accounts, others)), [*map(pool_accounts, index)]
-    else:
-        policy = LearnerPolicy(task, selected.act)
-        agents = backtest(data.world, env, policy, name=AGENTS, **span_of(data, bars))
     played = [
         PlayedPolicy("agents", agents),
         PlayedPolicy("baseline", others[0]),

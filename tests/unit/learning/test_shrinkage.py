@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -92,6 +93,20 @@ def test_agents_without_edge_stay_out_where_others_have_one() -> None:
     assert float(found.trades[~has_edge].float().mean()) < 0.05
 
 
+@pytest.mark.parametrize("common", [0.0, 0.6])
+def test_what_moves_all_agents_does_not_hide_how_they_differ(common: float) -> None:
+    """Half of the agents lose: found out also where most of the noise is everyone's."""
+    has_edge = torch.arange(AGENTS) < 100
+    kept = [
+        shrink(forms(drawn(torch.where(has_edge, 12.0, -8.0), seed, common=common)), CONFIG).trades
+        for seed in range(8)
+    ]
+    traded = [trades for trades in kept if trades.any()]
+    assert len(traded) >= 4
+    assert all(float(trades[has_edge].float().mean()) > 0.95 for trades in traded)
+    assert all(float(trades[~has_edge].float().mean()) < 0.1 for trades in traded)
+
+
 def test_words_say_who_trades_and_why() -> None:
     out, trade = (shrink(forms(drawn(mean)), CONFIG).words for mean in (-1.0, 5.0))
     assert "all 143 agents stay out: at best (" in out
@@ -100,6 +115,13 @@ def test_words_say_who_trades_and_why() -> None:
         assert "deviation" in words  # what shared, half and full mean
         assert "± is one standard error" in words
         assert "must be more than 2." in words
+
+
+def test_words_say_what_is_judged_and_what_was_earned_beside_it() -> None:
+    found = shrink(forms(drawn(5.0)), CONFIG)
+    words = replace(found, judged_by="alpha", net=dict.fromkeys(FORMS, -3e-4)).words
+    assert "bp per bar of alpha on validation" in words
+    assert "; net -3.00 bp)" in words
 
 
 def test_single_agent_is_judged_by_itself() -> None:

@@ -10,11 +10,13 @@ import torch
 from torch import Tensor
 
 from fixtures.trading_worlds import small_world
+from tradingbot.data.factor import bar_returns
 from tradingbot.data.splits import IndexRange
 from tradingbot.envs.portfolio.task import PORTFOLIO, PortfolioTask
 from tradingbot.evaluation.backtest import Backtest, backtest, baseline, sleeve_config
 from tradingbot.evaluation.backtest.backtests import as_one_episode
 from tradingbot.evaluation.backtest.result import AccountTotals
+from tradingbot.evaluation.metrics.attribution import Exposure
 from tradingbot.learning.task import Observation
 from tradingbot.training.portfolio_backtest import backtest_portfolio, pool_accounts
 from tradingbot.training.setup import sleeve_decision
@@ -55,6 +57,19 @@ def test_portfolio_of_one_sleeve_is_the_backtest_of_that_sleeve(rule: str) -> No
     assert made.reward_terms.sum() == pytest.approx(np.log(made.equity[-1, 0]), abs=1e-5)
 
 
+def test_exposure_of_a_portfolio_times_returns_is_what_it_earned() -> None:
+    world = small_world()
+    moves = bar_returns(world.prices, world.present)
+    gap, whole = (part[:, FIRST + 1 : LAST + 1].T for part in moves)
+    made = portfolio_by("buy_and_hold", *[0] * SWITCH, *[1] * (LAST - FIRST - SWITCH))
+    moved = made.exposure.gap * gap + made.exposure.day * (whole - gap)
+    assert made.exposure.day.shape == whole.shape
+    np.testing.assert_allclose(made.returns[:, 0], moved.sum(axis=1), atol=4e-4)
+    calm = made.cost_frac[:, 0] == 0.0
+    assert calm.sum() > 20
+    np.testing.assert_allclose(made.returns[calm, 0], moved.sum(axis=1)[calm], atol=1e-12)
+
+
 def test_capital_that_moves_pays_for_both_positions_once() -> None:
     own = sleeves_by("buy_and_hold")
     made = portfolio_by("buy_and_hold", *[0] * SWITCH, *[1] * (LAST - FIRST - SWITCH))
@@ -76,11 +91,13 @@ def test_capital_that_moves_pays_for_both_positions_once() -> None:
 
 def test_pool_of_two_accounts_weighs_them_by_what_they_are_worth() -> None:
     two = np.arange(2.0)
+    held = np.array([[0.5, 1.0], [0.0, 1.0], [0.2, -0.4]])
     played = replace(
         sleeves_by("buy_and_hold"),
         symbols=("A", "B"),
         equity=np.array([[1.0, 1.0], [1.2, 0.8], [1.5, 0.5], [0.0, 0.0]]),
         position_frac=np.array([[0.5, 1.0], [1.0, -1.0], [1.0, 1.0]]),
+        exposure=Exposure(gap=0.0 * held, day=held),
         turnover_frac=np.array([[0.1, 0.3], [0.2, 0.4], [1.0, 3.0]]),
         cost_frac=np.array([[0.01, 0.03], [0.02, 0.04], [0.1, 0.3]]),
         action=np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]]),
@@ -97,6 +114,9 @@ def test_pool_of_two_accounts_weighs_them_by_what_they_are_worth() -> None:
     assert pool.symbols == (PORTFOLIO,)
     assert column(pool.equity) == [1.0, 1.0, 1.0, 0.0]
     assert column(pool.position_frac) == [0.7, 0.5, 0.0]
+    expected = held * [[0.5, 0.5], [0.6, 0.4], [0.75, 0.25]]
+    np.testing.assert_allclose(pool.exposure.day, expected)
+    assert not pool.exposure.gap.any()
     assert column(pool.turnover_frac) == [0.2, 0.28, 1.5]
     assert column(pool.cost_frac) == [0.02, 0.028, 0.15]
     assert column(pool.action) == [0.5, 1.0, 0.0]

@@ -21,6 +21,8 @@ from tradingbot.domain.seeding import stream
 from tradingbot.envs.auxiliary import auxiliary_targets
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population import PopulationTask, evaluation_task
+from tradingbot.evaluation.backtest import backtest
+from tradingbot.evaluation.backtest.attribution import attribute_backtest, world_factor
 from tradingbot.evaluation.backtest.baselines import baseline
 from tradingbot.evaluation.demonstrations import expert_actions
 from tradingbot.evaluation.rollout import sleeve_config
@@ -30,16 +32,26 @@ from tradingbot.learning.learner import Learner
 from tradingbot.learning.playing import play, simple_returns
 from tradingbot.learning.pretraining.config import PRETRAINING_PRESETS
 from tradingbot.learning.pretraining.learner import Pretrainer
-from tradingbot.learning.shrinkage import Act, ShrinkageConfig, apply, decide, staying_out
+from tradingbot.learning.shrinkage import (
+    Act,
+    Earned,
+    ShrinkageConfig,
+    apply,
+    decide,
+    staying_out,
+)
 from tradingbot.learning.task import Observation
 from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
 from tradingbot.networks.head_config import Pooling
 from tradingbot.networks.view import TableView, View, frozen_view
+from tradingbot.training.run_policy import LearnerPolicy
 from tradingbot_benchmarks.learning.curve.markets import Periods, PosedMarket, generate_problem
 from tradingbot_benchmarks.learning.curve.settings import LearnerSettings, learner_settings
 
 _BASIS_POINTS = 1.0e4
 _DRAWS = 2_000
+_BARS_PER_YEAR = 1_764.0
+"""Hourly bars of a year of the exchange; annual figures are not shown."""
 _SHOWN_TO_ENCODER = "return_1"
 _LOOKBACK_BARS = 64
 """Of encoders: hidden drifts last for some fifty bars."""
@@ -216,8 +228,22 @@ def _kept(
     """Let validation decide; return the policy, the share of agents that trade, and the words."""
     if run.shrinkage is None:
         return learner.act, 1.0, "as learned"
-    validation = _backtest(task, posed.periods.validation, run)
-    found = decide(learner, validation, validation.episode_bars, run.shrinkage)
+    part, world = posed.periods.validation, posed.world
+    factor = world_factor(world, posed.periods.train)
+
+    def trade(act: Act) -> Earned:
+        played = backtest(
+            world,
+            task.config,
+            LearnerPolicy(task, act),
+            name="agents",
+            bars_per_year=_BARS_PER_YEAR,
+            bars=IndexRange(part.start - 1, part.stop),
+        )
+        alpha = attribute_backtest(played, factor).alpha
+        return Earned(torch.from_numpy(alpha), torch.from_numpy(played.returns))
+
+    found = decide(learner, trade, run.shrinkage)
     apply(learner.networks(), found)
     act = staying_out(learner.act, found.trades, task.action)
     return act, float(found.trades.float().mean()), found.words

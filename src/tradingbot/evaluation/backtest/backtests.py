@@ -25,6 +25,7 @@ from tradingbot.evaluation.backtest.result import AccountTotals, Backtest, trade
 from tradingbot.evaluation.backtest.simulation import simulate
 from tradingbot.evaluation.backtest.simulation_record import COLUMNS, SimulationRecord
 from tradingbot.evaluation.backtest.terms import require_period
+from tradingbot.evaluation.metrics.attribution import Exposure
 from tradingbot.market.bars import TensorMarket, tensor_market
 from tradingbot.market.costs import CostProfile, CostRates
 
@@ -190,6 +191,7 @@ def _results(
 ) -> Iterator[Backtest]:
     n_symbols = world.n_symbols
     last_mark = record.column("mark")[-1]
+    first_close = world.prices[:, np.searchsorted(world.closed_at, closed_at[0]), 3]
     trades = trades_of(record.fills(), last_mark, closed_at, n_symbols=n_symbols)
     for index, under_test in enumerate(policies):
         mine = trades.select(trades.policy == index)
@@ -202,6 +204,7 @@ def _results(
             closed_at=closed_at,
             bars_per_year=bars_per_year,
             **_shares(own, config.rules.account.initial_cash_ccy),
+            exposure=_exposure(own, first_close, config.rules.account.initial_cash_ccy),
             action=own.asked.copy(),
             reward_names=config.reward_stack.names,
             reward_terms=own.terms.copy(),
@@ -260,14 +263,26 @@ def _shares(record: SimulationRecord, initial_cash_ccy: float) -> dict[str, NDAr
     equity = record.column("equity")
     start = np.full_like(equity[:1], initial_cash_ccy)
     before = np.concatenate([start, equity[:-1]])
-
-    def share(values: NDArray[np.float64], of: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.divide(values, of, out=np.zeros_like(values), where=of > 0.0)
-
     paid = record.column("commission") + record.column("slippage") + record.column("borrow")
     return {
         "equity": np.concatenate([start, equity]) / initial_cash_ccy,
-        "position_frac": share(record.column("units") * record.column("mark"), equity),
-        "turnover_frac": share(np.diff(record.column("turnover"), axis=0, prepend=0.0), before),
-        "cost_frac": share(np.diff(paid, axis=0, prepend=0.0), before),
+        "position_frac": _share(record.column("units") * record.column("mark"), equity),
+        "turnover_frac": _share(np.diff(record.column("turnover"), axis=0, prepend=0.0), before),
+        "cost_frac": _share(np.diff(paid, axis=0, prepend=0.0), before),
     }
+
+
+def _exposure(
+    record: SimulationRecord, first_close: NDArray[np.float64], initial_cash_ccy: float
+) -> Exposure:
+    """Return what was held over each bar, priced at the close before it."""
+    units, filled = record.column("units"), record.column("fill_units")
+    held = np.concatenate([np.zeros_like(units[:1]), units[:-1]])
+    price = np.concatenate([np.nan_to_num(first_close)[None], record.column("mark")[:-1]])
+    start = np.full_like(units[:1], initial_cash_ccy)
+    before = np.concatenate([start, record.column("equity")[:-1]])
+    return Exposure(gap=_share(held * price, before), day=_share((held + filled) * price, before))
+
+
+def _share(values: NDArray[np.float64], of: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.divide(values, of, out=np.zeros_like(values), where=of > 0.0)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.domain.denial import ExitReason
+from tradingbot.evaluation.metrics.attribution import Exposure
 from tradingbot.evaluation.metrics.returns import simple_returns
 from tradingbot.market.costs import CostProfile
 
@@ -184,6 +185,8 @@ class Backtest:
     """(S + 1, N) worth of each sleeve at those closes, 1 at the start."""
     position_frac: FloatArray
     """(S, N) signed position ÷ equity at the close of each bar; 0 where nothing is left."""
+    exposure: Exposure
+    """(S, N) what was held over each bar; of one account of N symbols the exposure to each."""
     turnover_frac: FloatArray
     """(S, N) notional traded in the bar ÷ equity before it."""
     cost_frac: FloatArray

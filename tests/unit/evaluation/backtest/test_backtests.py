@@ -20,6 +20,7 @@ from tradingbot.agents.baselines.market_rules import (
     table_of,
 )
 from tradingbot.agents.policy import Policy, PolicyInputs
+from tradingbot.data.factor import bar_returns
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.envs.config import EnvConfig
@@ -34,6 +35,7 @@ from tradingbot.evaluation.backtest import (
     ready_bars,
     sleeve_config,
 )
+from tradingbot.evaluation.backtest.attribution import attribute_backtest, world_factor
 from tradingbot.evaluation.performance.measure import policy_performance
 from tradingbot.market.costs import COST_PROFILES, CostProfile
 
@@ -297,3 +299,30 @@ def test_result_says_what_it_is_of() -> None:
     assert played.reward_names == WHOLE_BARS.reward_stack.names
     assert played.reward_terms.shape == (len(played.reward_names), 3)
     assert played.action.shape == played.position_frac.shape == (LAST - FIRST, 3)
+
+
+def test_exposure_times_returns_is_what_a_free_account_earned() -> None:
+    """Gap at what was held before the open, the rest at what was held from then on."""
+    played = played_by(RandomTargets(3), FREE)
+    moves = bar_returns(small_world().prices, small_world().present)
+    gap, whole = (part[:, FIRST + 1 : LAST + 1].T for part in moves)
+    held = played.exposure
+    stopped = played.trades.select(played.trades.reason != 0)
+    assert len(stopped) == 0
+    assert np.abs(held.day - held.gap).max() > 0.3
+    moved = held.gap * gap + held.day * (whole - gap)
+    np.testing.assert_allclose(played.returns, moved, atol=1e-12)
+
+
+def test_what_was_earned_is_taken_apart_with_betas_of_bars_before() -> None:
+    world, played = small_world(), played_by(RandomTargets(3))
+    factor = world_factor(world, IndexRange(0, FIRST))
+    parts = attribute_backtest(played, factor)
+    np.testing.assert_allclose(parts.net, played.returns, atol=1e-15)
+    assert np.abs(parts.market).max() > 0.0
+    prices = world.prices.copy()
+    prices[:, FIRST + 1 :, :4] *= 1.1
+    later = world_factor(replace(world, prices=prices), IndexRange(0, FIRST))
+    assert later.beta.tolist() == factor.beta.tolist()
+    with pytest.raises(DataError, match="bars that are judged"):
+        attribute_backtest(played, factor.during(IndexRange(0, 300)))

@@ -1,0 +1,34 @@
+"""Backtests beside their market: what was beta, what was timing of the market, what was alpha."""
+
+from __future__ import annotations
+
+from tradingbot.data.factor import EQUAL_WEIGHT, MarketFactor, bar_returns, fit_factor
+from tradingbot.data.splits import IndexRange
+from tradingbot.envs.world import World
+from tradingbot.evaluation.backtest.result import Backtest
+from tradingbot.evaluation.metrics.attribution import Attribution, attribute
+
+
+def world_factor(whole: World, bars: IndexRange, name: str = EQUAL_WEIGHT) -> MarketFactor:
+    """Return the market beside every symbol of a world.
+
+    Args:
+        whole: Every symbol of the data, also those that nothing trades.
+        bars: Bars before those that are judged: betas see nothing else.
+        name: `equal_weight`, `none`, or a symbol of the world.
+
+    Raises:
+        DataError: If the factor is a symbol that the world does not have; names the closest.
+    """
+    returns = bar_returns(whole.prices, whole.present)
+    return fit_factor(returns, whole.symbols, bars, whole.closed_at, name)
+
+
+def attribute_backtest(played: Backtest, factor: MarketFactor) -> Attribution:
+    """Take apart what each account earned in each bar, (S, A).
+
+    Args:
+        played: One account per symbol, or one of several.
+        factor: Of the symbols of its exposure, in their order; its bars may be more.
+    """
+    return attribute(played.returns, played.exposure, factor.at(played.closed_at[1:]))
