@@ -16,6 +16,7 @@ from tradingbot.runs.directory import RECORD_FILE, STATUS_FILE
 from tradingbot.runs.loading import checkpoint_folders, load_checkpoint, update_of
 from tradingbot.runs.manifest import read_manifest
 from tradingbot.runs.verification import file_problems
+from tradingbot.training.environment_words import describe_environment
 from tradingbot.training.result_file import RESULT_FILE, TrainResult, read_result
 
 if TYPE_CHECKING:
@@ -156,6 +157,12 @@ def can_be_evaluated(run: RunDirectory) -> bool:
     return kind != "portfolio"
 
 
+def describe_environment_of(run: RunDirectory, result: TrainResult | None) -> str:
+    """Say what a run was trained in; of a goal also whether it was met."""
+    parts = () if result is None else result.parts
+    return describe_environment(run.record.config.get("environment", {}), parts)
+
+
 def verdict_of(run: RunDirectory, workspace: Path) -> str:
     """Return the verdict of a run's dossier by the product's gates, and why there is none."""
     from tradingbot.evaluation.pipeline.stored_dossier import (
@@ -164,6 +171,8 @@ def verdict_of(run: RunDirectory, workspace: Path) -> str:
         judge_run,
     )
 
+    if not can_be_evaluated(run):
+        return "none: a portfolio is not evaluated, its own figures are those of its result"
     if not (run.path / EVALUATION_FOLDER / DOSSIER_FILE).is_file():
         return NOT_EVALUATED
     try:

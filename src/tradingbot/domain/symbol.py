@@ -6,6 +6,8 @@ import re
 
 from tradingbot.domain.errors import DataError
 
+PORTFOLIO = "portfolio"
+"""Stands in the place of a symbol where one agent trades all of them; no symbol is written so."""
 # Letters, digits and the separators real venues use (BRK-B, BTC/USDT, ^VIX, ES=F). No leading
 # "=" "+" "-" "@": spreadsheets run such text as a formula. No "..": it climbs out of a folder.
 _SYMBOL = re.compile(r"[A-Z0-9^][A-Z0-9./^=_-]{0,19}")

@@ -101,7 +101,10 @@ class Shrinkage:
         n, form = len(self.trades), self.default
         if form == FLAT:
             best = max(self.gain, key=lambda form: self.gain[form])
-            return f"all {n} agents stay out: at best ({FORM_WORDS[best]}) {self._figure(best)}"
+            who = "the agent stays out" if n == 1 else f"all {n} agents stay out"
+            return f"{who}: at best ({FORM_WORDS[best]}) {self._figure(best)}"
+        if n == 1:
+            return f"the agent trades, {FORM_WORDS[form]}: {self._figure(form)}"
         traders = int(self.trades.sum())
         most = f"most of them {FORM_WORDS[form]}"
         return f"{traders} of {n} agents trade, {most}: all together {self._figure(form)}"
@@ -109,8 +112,9 @@ class Shrinkage:
     def _figure(self, form: str) -> str:
         gain, error = 1e4 * self.gain[form], 1e4 * self.error[form]
         limit = f"to trade, the mean must be more than {self.errors_needed:.1f} of them above 0"
+        who = "it" if len(self.trades) == 1 else "they"
         of = f" of {self.judged_by}" if self.judged_by else ""
-        earned = f"they earned {gain:.2f} ± {error:.2f} bp per bar{of} on {self.judged_on}"
+        earned = f"{who} earned {gain:.2f} ± {error:.2f} bp per bar{of} on {self.judged_on}"
         beside = f"; net {1e4 * self.net[form]:.2f} bp" if form in self.net else ""
         return f"{earned} (± is one standard error; {limit}{beside})"
 

@@ -66,7 +66,7 @@ def require_single_accounts(run: RunDirectory) -> None:
     kind = run.record.config.get("environment", {}).get("kind")
     if kind == "portfolio":
         raise ConfigError(
-            "a run must trade one account per symbol to be backtested or evaluated",
+            "a run must trade one account per symbol to be backtested, evaluated or judged",
             was="environment portfolio, whose agent moves capital between accounts",
             where=run.id,
             remedy=f"Its own figures on validation and test are in: tradingbot runs show {run.id}",

@@ -20,9 +20,9 @@ from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.data.universes import load_universe
 from tradingbot.domain.day_range import DayRange
 from tradingbot.domain.errors import DataError
+from tradingbot.domain.symbol import PORTFOLIO
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 from tradingbot.envs.build_world import world_from_market, world_from_panel
-from tradingbot.envs.portfolio.task import PORTFOLIO
 from tradingbot.envs.synthetic_market import inputs_of_market
 from tradingbot.envs.world import World, select_symbols
 from tradingbot.features.panel import Panel, panel_specs

@@ -10,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tradingbot.envs.portfolio.task import PORTFOLIO, PortfolioNumbers, PortfolioTask
+from tradingbot.domain.symbol import PORTFOLIO
+from tradingbot.envs.portfolio.task import PortfolioNumbers, PortfolioTask
 from tradingbot.evaluation.backtest import Backtest
 from tradingbot.evaluation.backtest.backtests import period_label
 from tradingbot.evaluation.backtest.result import AccountTotals, Trades

@@ -8,7 +8,7 @@ together. Figures are net of costs, records those of `evaluation.performance`. F
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from math import nan
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from tradingbot.data.atomic import write_text
 from tradingbot.data.json_files import json_problem
 from tradingbot.domain.errors import DataError, StorageError
+from tradingbot.domain.symbol import PORTFOLIO
 from tradingbot.evaluation.dossier.codec import from_plain, to_plain
 from tradingbot.evaluation.performance import record as performance
 from tradingbot.evaluation.statistics.interval import Interval
@@ -24,6 +25,21 @@ from tradingbot.runs.recorded_files import require_recorded
 from tradingbot.training.action_gate import ActionGate
 
 RESULT_FILE, RESULT_FORMAT = "result.json", 2
+_ACCOUNTS_NOTE = (
+    "Return, Sharpe and drawdown: all per-symbol accounts together, never rebalanced; bp/bar: "
+    "their mean. "
+    "Not the score of training, which is the mean of the single agents' Sharpe on the first half "
+    "of validation. "
+)
+_PORTFOLIO_NOTE = (
+    "All figures, bp/bar too, are of the whole portfolio's value: its agent sets the weights of "
+    "the symbols' sleeves and of cash at every bar; other policies hold sleeves of equal size that "
+    "are never rebalanced. A portfolio has weights and no round trips. "
+)
+_HALVES_NOTE = (
+    "The first half of validation chose the weights, the second decided what is kept of them; test "
+    "decided nothing."
+)
 _Record = TypeVar("_Record")
 
 
@@ -54,6 +70,23 @@ class TrainResult:
     caveat: str = ""
     """What every figure here is to be read with; empty for synthetic data."""
     format: int = RESULT_FORMAT
+
+    @property
+    def is_portfolio(self) -> bool:
+        """One agent moved capital between sleeves, instead of one per account."""
+        return [row.agent for part in self.parts[:1] for row in part.agents] == [PORTFOLIO]
+
+    @property
+    def figures_note(self) -> str:
+        """What the figures are of; stands under their tables."""
+        return (_PORTFOLIO_NOTE if self.is_portfolio else _ACCOUNTS_NOTE) + _HALVES_NOTE
+
+    def shown_policies(
+        self, part: performance.PartPerformance
+    ) -> list[performance.PolicyPerformance]:
+        """Return the rows of a part for a table: the one agent of a portfolio under that name."""
+        own = {performance.AGENTS: PORTFOLIO} if self.is_portfolio else {}
+        return [replace(row, policy=own.get(row.policy, row.policy)) for row in part.policies]
 
     def part(self, name: str) -> performance.PartPerformance:
         """Return a part by its name."""

@@ -72,10 +72,8 @@ def select_nothing(setup: TrainingSetup) -> SelectedPolicy:
     learner = setup.learner
     n_agents, action = len(learner.task.agent_names), learner.task.action
     act = staying_out(learner.act, torch.zeros(n_agents, dtype=torch.bool), action)
-    words = (
-        f"all {n_agents} agents stay out: no evaluation on validation was healthy, so there are no "
-        "best weights to judge"
-    )
+    who = "the agent stays out" if n_agents == 1 else f"all {n_agents} agents stay out"
+    words = f"{who}: no evaluation on validation was healthy, so there are no best weights to judge"
     return SelectedPolicy(act, [False] * n_agents, words)
 
 
@@ -115,16 +113,6 @@ def backtest_agents(
         return backtest_portfolio(over, act, bars_per_year=data.bars_per_year)
     policy = LearnerPolicy(task, act)
     return backtest(data.world, setup.env, policy, name=AGENTS, **span_of(data, bars))
-
-
-FIGURES_NOTE = (
-    "Return, Sharpe and drawdown: all per-symbol accounts together, never rebalanced; bp/bar: "
-    "their mean. "
-    "Not the score of training, which is the mean of the single agents' Sharpe on the first half "
-    "of validation. That half chose the weights, the second decided what is kept of them; test "
-    "decided nothing."
-)
-"""Stands under the tables of a result."""
 
 
 def judge_result(

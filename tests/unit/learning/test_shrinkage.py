@@ -124,6 +124,15 @@ def test_words_say_what_is_judged_and_what_was_earned_beside_it() -> None:
     assert "; net -3.00 bp)" in words
 
 
+def test_words_speak_of_one_agent_as_one() -> None:
+    found = [shrink(forms(drawn(mean, agents=1)), CONFIG) for mean in (-5.0, 50.0)]
+    out, trade = (each.words for each in found)
+    assert out.startswith("the agent stays out: at best (")
+    assert trade.startswith("the agent trades, ")
+    assert ": it earned 5" in trade
+    assert "agents" not in trade.replace("single agents", "")
+
+
 def test_single_agent_is_judged_by_itself() -> None:
     assert shrink({"full": drawn(20.0, agents=1)}, CONFIG).trades.all()
     assert not shrink({"full": drawn(-20.0, agents=1)}, CONFIG).trades.any()

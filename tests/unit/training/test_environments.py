@@ -17,7 +17,11 @@ from fixtures.trading_worlds import short_config, small_world
 from tradingbot.app.cli.application import run as run_command
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.portfolio.task import PortfolioTask
+from tradingbot.evaluation.analyses.evaluated_run import open_evaluated_run
+from tradingbot.evaluation.pipeline.assembly import caveats_of
+from tradingbot.evaluation.pipeline.config import EvaluateConfig
 from tradingbot.plugins.reference import RULE_NAMES
+from tradingbot.runs import RunDirectory
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping, load_train_config
 from tradingbot.training.data import open_data
@@ -100,8 +104,20 @@ def test_run_trains_resumes_to_the_same_bits_and_is_shown_and_backtested(
     assert re.search(rf"environment\W+{kind}", shown)
     assert FIGURES[kind] in shown
     judged = read_result(resumed.path).part("test").policies[0]
+    plain = " ".join(re.sub(r"[│|]", " ", shown).split())
+    assert ("never rebalanced; bp/bar: their mean" in plain) is (kind != "portfolio")
+    assert ("asked for a return of at least 2.0%" in plain) is (kind == "goal")
+    assert (f"met in {_met(resumed)} on validation" in plain) is (kind == "goal")
+    if kind == "goal":
+        caveats = caveats_of(open_evaluated_run("run", tmp_path), EvaluateConfig())
+        assert any(f"met in {_met(resumed)} on validation" in line for line in caveats)
     if kind == "portfolio":
-        for command in ("backtest", "evaluate"):
+        assert "validation: portfolio" in plain
+        assert "validation: agents" not in plain
+        assert "All figures, bp/bar too, are of the whole portfolio's value" in plain
+        assert "traded by sma_cross:fast=3,slow=9" in plain
+        assert "tradingbot evaluate" not in plain
+        for command in ("backtest", "evaluate", "gates"):
             assert run_command(["--workspace", str(tmp_path), command, "run"]) == 2
             assert "must trade one account per symbol" in capsys.readouterr().err
         assert judged.exposure_frac > 0.0
@@ -110,6 +126,12 @@ def test_run_trains_resumes_to_the_same_bits_and_is_shown_and_backtested(
     assert run_command(["--workspace", str(tmp_path), "backtest", "run", "--json"]) == 0
     (figures,) = json.loads(capsys.readouterr().out)
     assert figures["total_return_frac"] == pytest.approx(judged.total_return_frac, abs=1e-6)
+
+
+def _met(run: RunDirectory) -> str:
+    agents = read_result(run.path).part("validation").agents
+    met = sum(row.total_return_frac >= 0.02 and row.max_drawdown_frac <= 0.05 for row in agents)
+    return f"{met} of {len(agents)} episodes ({met / len(agents):.0%})"
 
 
 PORTFOLIO_REFUSED: dict[str, tuple[str, dict[str, Any]]] = {

@@ -12,7 +12,8 @@ from torch import Tensor
 from fixtures.trading_worlds import small_world
 from tradingbot.data.factor import bar_returns
 from tradingbot.data.splits import IndexRange
-from tradingbot.envs.portfolio.task import PORTFOLIO, PortfolioTask
+from tradingbot.domain.symbol import PORTFOLIO
+from tradingbot.envs.portfolio.task import PortfolioTask
 from tradingbot.evaluation.backtest import Backtest, backtest, baseline, sleeve_config
 from tradingbot.evaluation.backtest.backtests import as_one_episode
 from tradingbot.evaluation.backtest.result import AccountTotals

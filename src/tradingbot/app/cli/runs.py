@@ -70,11 +70,8 @@ def show_run(context: typer.Context, reference: RunArgument, as_json: JsonOption
 
     invocation = invocation_of(context)
     run = look_up_run(invocation, reference)
-    checkpoints, figures, result = (
-        runs_view.folder_lines(run.path),
-        runs_view.last_figures(run),
-        runs_view.result_of(run),
-    )
+    checkpoints, figures = runs_view.folder_lines(run.path), runs_view.last_figures(run)
+    result = runs_view.result_of(run)
     verdict = runs_view.verdict_of(run, invocation.workspace)
     if as_json:
         from tradingbot.evaluation.dossier.codec import to_plain
@@ -93,7 +90,7 @@ def show_run(context: typer.Context, reference: RunArgument, as_json: JsonOption
             }
         )
         return
-    _print_record(run, verdict)
+    _print_record(run, verdict, result)
     if result is not None:
         _print_result(result)
     _print_figures(figures)
@@ -200,7 +197,7 @@ def _fields(record: Any) -> dict[str, Any]:
     return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
 
 
-def _print_record(run: RunDirectory, verdict: str) -> None:
+def _print_record(run: RunDirectory, verdict: str, result: TrainResult | None) -> None:
     from tradingbot.app import runs_view
 
     record, status, parameters = run.record, run.status(), runs_view.parameters_of(run)
@@ -211,7 +208,7 @@ def _print_record(run: RunDirectory, verdict: str) -> None:
         "state": runs_view.state_of(run) + (f": {status.reason}" if status.reason else ""),
         "verdict": verdict,
         "learner": record.learner,
-        "environment": record.config.get("environment", {}).get("kind", "population"),
+        "environment": runs_view.describe_environment_of(run, result),
         "created": f"{_minute(record.created_at)} UTC",
         "updates": f"{status.update:,}",
         "steps per agent": f"{status.steps:,}",
@@ -247,10 +244,11 @@ def _print_figures(figures: dict[str, float]) -> None:
 def _print_result(result: TrainResult) -> None:
     """Write what validation and test say of the agents beside other policies."""
     word = "synthetic" if result.synthetic else "observed bars, simulated trading"
-    played = [(part.part, row) for part in result.parts for row in part.policies]
+    played = [(part.part, row) for part in result.parts for row in result.shown_policies(part)]
     rows = [[f"{part}: {row.policy}", *performance_row(row)[1:5]] for part, row in played]
     title, caption = f"Validation and test ({word}, net of costs)", f"Kept: {result.decision}."
     print_table(title, ["part: policy", *PERFORMANCE_COLUMNS[1:5]], rows, caption=caption)
+    print_text(result.figures_note)
 
 
 def _print_checkpoints(lines: list[runs_view.CheckpointLine]) -> None:

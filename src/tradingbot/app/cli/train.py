@@ -245,11 +245,14 @@ def _show(session: SessionResult, *, as_json: bool) -> None:
         return
     if result is None:
         return
-    from tradingbot.training.results import FIGURES_NOTE
+    from tradingbot.training.environment_words import describe_environment
 
     for part, gate in zip(result.parts, result.gates, strict=True):
         _print_part(part, gate, result)
-    print_text(FIGURES_NOTE)
+    print_text(result.figures_note)
+    if environment := session.run.record.config.get("environment"):
+        words = describe_environment(environment, result.parts)
+        print_text(f"{words[0].upper()}{words[1:]}.")
     if result.caveat:
         print_text(result.caveat)
     print_note(f"Run directory: {session.run.path}")
@@ -258,9 +261,11 @@ def _show(session: SessionResult, *, as_json: bool) -> None:
 def _print_part(part: PartPerformance, gate: ActionGate, result: TrainResult) -> None:
     word = "synthetic" if result.synthetic else "observed bars, simulated trading"
     excess = write_interval(part.excess_over_hold_bps)
-    caption = f"Agents less equal weight: {excess} bp/bar."
+    own = "Portfolio" if result.is_portfolio else "Agents"
+    caption = f"{own} less equal weight: {excess} bp/bar."
     if part.share_of_oracle is not None:
         caption += f" Share of the oracle's net return: {part.share_of_oracle.estimate:.0%}."
     caption += f" {gate.words[0].upper()}{gate.words[1:]}."
+    policies = result.shown_policies(part)
     days = f"{part.first_day} … {part.last_day}, {part.bars:,} bars"
-    print_performance(f"{part.part}: {days} ({word}, net of costs)", part.policies, 5, caption)
+    print_performance(f"{part.part}: {days} ({word}, net of costs)", policies, 5, caption)

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError, DataError
+from tradingbot.domain.symbol import PORTFOLIO
 from tradingbot.envs.config import EnvConfig, start_mask
 from tradingbot.envs.population.layout import market_table
 from tradingbot.envs.population.task import PRIVATE_NAMES, require_bars
@@ -31,8 +32,6 @@ from tradingbot.market.episodes import begin, fixed_symbols
 from tradingbot.market.observation import observe_accounts
 from tradingbot.market.packing import PackedAccount, pack, unpack
 
-PORTFOLIO = "portfolio"
-"""Name of the one agent."""
 SleeveDecision = Callable[[Tensor, Tensor], Tensor]
 """Rows (L,) of the market and private numbers (18, L) of sleeves → their actions (L,); pure."""
 

@@ -17,6 +17,7 @@ from tradingbot.evaluation.pipeline.config import EvaluateConfig
 from tradingbot.evaluation.pipeline.store import StoredAnalysis, weights_sha256
 from tradingbot.market.costs import CostProfile
 from tradingbot.market.params import SimulatorParams
+from tradingbot.training.environment_words import describe_goal
 from tradingbot.training.result_file import read_result
 
 _NOT_ASKED_FOR = "not asked for"
@@ -107,18 +108,22 @@ def _header(
         evaluated_at=evaluated_at.isoformat(timespec="seconds"),
         version=__version__,
         command=command,
-        caveats=_caveats(subject, config),
+        caveats=caveats_of(subject, config),
         decision=read_result(run.path).decision,
         actions=action_words(subject.env.rules),
     )
 
 
-def _caveats(subject: EvaluatedRun, config: EvaluateConfig) -> tuple[str, ...]:
+def caveats_of(subject: EvaluatedRun, config: EvaluateConfig) -> tuple[str, ...]:
+    """Say what every figure is to be read with: data, periods, the goal, shorter trainings."""
     train, validation, test = (str(each) for each in subject.data.periods.values())
     found = [
         _SYNTHETIC if subject.data.identity.synthetic else _SIMULATED,
         f"Learned from {train}; chosen and decided on {validation}; tested on {test}.",
     ]
+    if subject.config.environment.kind == "goal":
+        told = describe_goal(subject.config.environment.goal, read_result(subject.run.path).parts)
+        found.append(f"Agents were {told}.")
     if subject.data.caveat:
         found.append(subject.data.caveat)
     shares = {
