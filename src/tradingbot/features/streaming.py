@@ -162,7 +162,7 @@ class FeatureStream:
         if isinstance(node, Crossing):
             return cross(node, handed_on, self.symbols)
         if isinstance(node, AtBars):
-            return np.broadcast_to(handed_on[node.arguments[0]], shape)
+            return np.full(shape, handed_on[node.arguments[0]][0, 0])
         if not isinstance(node, Input):
             return handed_on[node]
         if is_time_field(node.name):

@@ -61,20 +61,13 @@ def _mean_of_others(values: Array) -> Array:
 
 def _rank(values: Array) -> Array:
     """Place among the defined values, −1 the lowest, 1 the highest; equal ones share their mean."""
-    order = np.argsort(values, axis=1, kind="stable")  # NaN last
-    ordered = np.take_along_axis(values, order, axis=1)
-    places = np.broadcast_to(np.arange(values.shape[1], dtype=np.float64), values.shape)
-    differs = ordered[:, 1:] != ordered[:, :-1]
-    first, last = places.copy(), places.copy()
-    np.copyto(first[:, 1:], 0.0, where=~differs)
-    np.copyto(last[:, :-1], np.inf, where=~differs)
-    np.maximum.accumulate(first, axis=1, out=first)
-    last = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
-    count = (~np.isnan(values)).sum(axis=1, keepdims=True)
-    ranks = np.where(count > 1, (first + last) / np.maximum(count - 1, 1) - 1.0, 0.0)
-    result = np.empty_like(ranks)
-    np.put_along_axis(result, order, ranks, axis=1)
-    np.copyto(result, np.nan, where=np.isnan(values))
+    result = np.full(values.shape, np.nan)
+    for row, ranks in zip(values, result, strict=True):
+        defined = ~np.isnan(row)
+        known = row[defined]
+        ordered = np.sort(known)
+        below, up_to = (np.searchsorted(ordered, known, side=side) for side in ("left", "right"))
+        ranks[defined] = (below + up_to - 1) / max(len(known) - 1, 1) - (len(known) > 1)
     return result
 
 

@@ -192,13 +192,18 @@ def _percentile(rows: Array, bars: int, out: Array) -> None:
 
 def _matching_mean(rows: Array, keys: Array, bars: int, out: Array) -> None:
     """Mean of the `bars - 1` earlier values whose key is the current one's; 0 where none is."""
-    earlier = np.lib.stride_tricks.sliding_window_view(keys[:-1], bars - 1, axis=0)
-    values = np.lib.stride_tricks.sliding_window_view(rows[:-1], bars - 1, axis=0)
     # (bars − 1, R, N): the order in which rows are added is then the same for any R.
-    match = np.equal(np.moveaxis(earlier, -1, 0), keys[bars - 1 :])
-    total = _halved(np.where(match, np.moveaxis(values, -1, 0), 0.0))
+    match = np.equal(_windows(keys[:-1], bars - 1), keys[bars - 1 :])
+    total = _halved(np.where(match, _windows(rows[:-1], bars - 1), 0.0))
     np.divide(total, np.maximum(match.sum(axis=0), 1), out=out)
     np.copyto(out, np.nan, where=np.isnan(rows[: len(out)]) | np.isnan(keys[bars - 1 :]))
+
+
+def _windows(rows: Array, bars: int) -> Array:
+    """(R + bars − 1, N) → (bars, R, N), a view: row r of every window."""
+    if len(rows) == bars:  # one bar at a time: making the general view would cost more than the sum
+        return rows[:, None]
+    return np.moveaxis(np.lib.stride_tricks.sliding_window_view(rows, bars, axis=0), -1, 0)
 
 
 def _halved(rows: Array) -> Array:
