@@ -56,6 +56,7 @@ NO_RUN, NO_DATASET = "run must be the id of one run", "dataset must be a stored 
 NO_MARKET, NO_UNIVERSE = "market must be a known one", "universe must be a known name"
 NO_COSTS, BAD_DAY = "cost profile must be known", "Write a day as e.g. 2025-01-31"
 NO_MODEL = "model must be one of the workspace"
+NO_FEATURES = "--features must be a set of features"
 CONFIG = "configuration must be a known preset"
 GENERATE = "data generate --name x --universe prototype10"
 IMPORT = "data import bars.csv --name x"
@@ -123,9 +124,12 @@ MISTAKES: dict[str, str] = {
     "universe show us143 --as-of now": BAD_DAY,
     "features build nope": NO_DATASET,
     "features build mine --config dmo": CONFIG,
+    "features build mine --features relativ": NO_FEATURES,
     "features prove-causal nope": NO_DATASET,
     "features prove-causal mine --config dmo": CONFIG,
+    "features prove-causal mine --features relativ": NO_FEATURES,
     "features show nope": NO_DATASET,
+    "features show mine --features relativ": NO_FEATURES,
     "market oracle nope": NO_DATASET,
     "market oracle --cost-bps -1": "--cost-bps",
     "market oracle --rule long": "--rule must be",

@@ -19,7 +19,7 @@ from tradingbot.features.registry import covariate_features, regime_features, te
 from tradingbot.features.spec import FeatureSpec, Form
 from tradingbot.features.streaming import FeatureStream
 
-ALL = (*technical_features(), *regime_features())
+ALL = (*technical_features("relative"), *regime_features())
 
 
 def batch_of(inputs: MarketInputs, specs: tuple[FeatureSpec, ...], form: Form) -> np.ndarray:

@@ -22,6 +22,7 @@ Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 CostFrac = Annotated[float, Field(ge=0.0, le=0.1)]
 ParamValue = bool | int | float | str
+FeatureSet = Literal["default", "relative"]
 
 
 class ConfigSection(BaseModel):
@@ -183,6 +184,8 @@ class PipelineConfig(ConfigSection):
     """The market to generate."""
     quality: QualityConfig = QualityConfig()
     """How bars are judged."""
+    features: FeatureSet = "default"
+    """Features per bar: the 23 of `default`, or with nine of a symbol's own (`relative`)."""
     scaling: ScalingConfig = ScalingConfig()
     """How it is scaled."""
     splits: SplitsConfig = SplitsConfig()
@@ -209,6 +212,8 @@ class PipelineConfig(ConfigSection):
     def config_hash(self) -> str:
         """SHA-256 of everything that can move a result; where files lie cannot."""
         content = self.model_dump(mode="json", exclude={"workspace"})
+        if self.features == "default":  # as hashes of older configurations were taken
+            del content["features"]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def as_mapping(self) -> dict[str, Any]:

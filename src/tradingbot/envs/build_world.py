@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tradingbot.configuration.pipeline import FeatureSet
 from tradingbot.data.splits import IndexRange
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.data.universes import membership_mask
@@ -159,13 +160,20 @@ def synthetic_world(
 
 
 def world_from_market(
-    market: SyntheticMarket, *, label: str, train: IndexRange | None = None
+    market: SyntheticMarket,
+    *,
+    label: str,
+    train: IndexRange | None = None,
+    feature_set: FeatureSet = "default",
 ) -> World:
     """Make a world of a generated market; its covariates are features behind the registered ones.
 
-    Args and raises: see `synthetic_world`; `label` says where the bars are from.
+    Args and raises: see `world_from_inputs`.
     """
-    return world_from_inputs(inputs_of_market(market), label=label, synthetic=True, train=train)
+    inputs = inputs_of_market(market)
+    return world_from_inputs(
+        inputs, label=label, synthetic=True, train=train, feature_set=feature_set
+    )
 
 
 def world_from_inputs(
@@ -176,6 +184,7 @@ def world_from_inputs(
     train: IndexRange | None = None,
     scaler: Scaler | None = None,
     covariate_scaler: Scaler | None = None,
+    feature_set: FeatureSet = "default",
 ) -> World:
     """Make a world of bars and covariates on a grid, with the registered features of them.
 
@@ -186,11 +195,12 @@ def world_from_inputs(
         train: Bars the scaler is fitted on; by default the first `TRAIN_FRAC`.
         scaler: A fitted scaler of the features instead.
         covariate_scaler: The same of the covariates.
+        feature_set: Which features per bar.
 
     Raises:
         DataError: If there is too little to scale by.
     """
-    specs = panel_specs(inputs.covariates)
+    specs = panel_specs(inputs.covariates, feature_set)
     technical, covariate, regime = (
         tuple(spec.name for spec in specs if spec.family == family)
         for family in ("technical", "covariate", "regime")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tradingbot.configuration.pipeline import PipelineConfig, SplitsConfig
+from tradingbot.configuration.pipeline import FeatureSet, PipelineConfig, SplitsConfig
 from tradingbot.domain.errors import DataError, UncertifiedPanelError
 from tradingbot.envs.build_world import world_from_panel
 from tradingbot.envs.world import World
@@ -73,7 +73,12 @@ RATIO = SplitsConfig(by="ratio", train=0.6, validation=0.2, test=0.2)
 """How time is divided by default."""
 
 
-def build_panel(bars: Bars | str | Path | Any, *, splits: SplitsConfig | None = None) -> Panel:
+def build_panel(
+    bars: Bars | str | Path | Any,
+    *,
+    splits: SplitsConfig | None = None,
+    features: FeatureSet = "default",
+) -> Panel:
     """Compute every registered feature of some bars and prove them causal; once for the same bars.
 
     The proof changes, cuts off and poisons the future at many cuts, and compares the past bit for
@@ -83,6 +88,7 @@ def build_panel(bars: Bars | str | Path | Any, *, splits: SplitsConfig | None = 
         bars: What `tb.load_bars` returned, or anything it reads.
         splits: How time is divided; features are scaled by the training part. 60, 20 and 20 % of
             the bars by default.
+        features: `relative` adds nine features of a symbol against the others to the 23.
 
     Raises:
         DataError: If there are too few bars.
@@ -96,11 +102,11 @@ def build_panel(bars: Bars | str | Path | Any, *, splits: SplitsConfig | None = 
         <Panel 1 symbols × 439 bars: 23 features, 10 regimes, 1 covariates, proved causal>
     """
     found = as_bars(bars)
-    folder = panel_of(found.dataset, found.workspace)
+    folder = panel_of(found.dataset, found.workspace, features)
     if folder.exists():
         with suppress(UncertifiedPanelError):
             return Panel.open(folder)
-    built = build_features(found.dataset, found.workspace)
+    built = build_features(found.dataset, found.workspace, feature_set=features)
     report, certificate = prove_features(built, PipelineConfig(splits=splits or RATIO))
     if certificate is None:
         failure = report.failures[0]

@@ -15,6 +15,7 @@ from tradingbot.facade.bars import Bars, open_workspace
 from tradingbot.facade.training import Run
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.panel import Panel, panel_specs
+from tradingbot.features.registry import registered_features
 from tradingbot.features.scaling import Scaler
 from tradingbot.runs import RunDirectory, find_run
 from tradingbot.runs.finding import require_single_accounts
@@ -80,7 +81,12 @@ class LoadedPolicy:
         label = f"{data.name} ({data.dataset.id[:8]}), as {self.run.id} sees it"
         scaler, more = self._scalers()
         return world_from_inputs(
-            inputs, label=label, synthetic=data.synthetic, scaler=scaler, covariate_scaler=more
+            inputs,
+            label=label,
+            synthetic=data.synthetic,
+            scaler=scaler,
+            covariate_scaler=more,
+            feature_set=self.config.features,
         )
 
     def _scalers(self) -> tuple[Scaler, Scaler | None]:
@@ -118,9 +124,9 @@ class _Acting:
     @property
     def identity(self) -> Any:
         """The run's, with the columns and agents of the world."""
-        known = {spec.name for spec in panel_specs(())}
+        known = registered_features()
         covariates = [name for name in self.world.feature_names if name not in known]
-        ids = {spec.name: spec.id for spec in panel_specs(covariates)}
+        ids = {spec.name: spec.id for spec in panel_specs(covariates, "relative")}
         own = self.run.record.data
         n_columns = len(self.world.feature_names) + len(self.world.regime_names)
         names = (*self.world.feature_names, *self.world.regime_names)

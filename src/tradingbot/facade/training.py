@@ -125,7 +125,7 @@ def train(
     own: dict[str, object] = {"dataset": bars.name, "symbols": [], "seed": seed, **_SPLITS}
     chosen = {**own, **(settings or {}), **dotted}
     config = load_train_config(preset, chosen)
-    build_panel(bars, splits=config.splits)
+    build_panel(bars, splits=config.splits, features=config.features)
     session = begin_run(config, bars.workspace, name=name)
     if session.result is None:
         rule = "training must end for its figures"

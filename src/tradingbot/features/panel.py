@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot import __version__
+from tradingbot.configuration.pipeline import FeatureSet
 from tradingbot.data.atomic import atomic_directory, file_sha256, sweep_temporaries
 from tradingbot.domain.errors import DataError, require_known
 from tradingbot.features.causality.certificate import Certificate
@@ -30,7 +31,12 @@ from tradingbot.features.panel_manifest import (
     read_certificate,
     read_manifest,
 )
-from tradingbot.features.registry import covariate_features, regime_features, technical_features
+from tradingbot.features.registry import (
+    covariate_features,
+    regime_features,
+    registered_features,
+    technical_features,
+)
 from tradingbot.features.spec import FeatureSpec, spec_hash
 from tradingbot.features.tensor_files import header_sha256, map_tensors, write_tensors
 
@@ -47,7 +53,7 @@ _DIGITS = 16
 class Panel:
     """A stored panel, opened.
 
-    Tensors: `features` (N, T, 23), `regimes` (N, T, 10) and `covariates` (N, T, K) float32 in
+    Tensors: `features` (N, T, F), `regimes` (N, T, 10) and `covariates` (N, T, K) float32 in
     network form; `prices` (N, T, 6) float64, open high low close volume vwap; `present` (N, T)
     there is a bar; `valid` (N, T) and everything above is defined; `closed_at` (T,) int64,
     microseconds since 1970 UTC.
@@ -109,9 +115,11 @@ class Panel:
         return {name: torch.from_numpy(values) for name, values in self.arrays.items()}
 
 
-def panel_specs(covariates: Iterable[str]) -> tuple[FeatureSpec, ...]:
-    """The 23 features, the 10 regimes, and the covariates that no feature is made of."""
-    specs = (*technical_features(), *regime_features())
+def panel_specs(
+    covariates: Iterable[str], feature_set: FeatureSet = "default"
+) -> tuple[FeatureSpec, ...]:
+    """The features of a set, the 10 regimes, and the covariates that no feature is made of."""
+    specs = (*technical_features(feature_set), *regime_features())
     used = {name for spec in specs for name in (spec.name, *spec.inputs)}
     return (*specs, *covariate_features(sorted(set(covariates) - used)))
 
@@ -240,7 +248,7 @@ def formula_hashes(feature_ids: Sequence[str]) -> tuple[str | None, ...]:
         None where it is no feature of this version: probabilities, or another version of one.
     """
     names = [each.rpartition("-v")[0] for each in feature_ids]
-    known = {spec.name for spec in panel_specs(())}
+    known = registered_features()
     others = [name for name in names if name not in known and not name.startswith("probability_")]
-    specs = {spec.id: spec_hash([spec]) for spec in panel_specs(others)}
+    specs = {s.id: spec_hash([s]) for s in (*known.values(), *covariate_features(others))}
     return tuple(specs.get(each) for each in feature_ids)

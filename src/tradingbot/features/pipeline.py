@@ -11,6 +11,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from tradingbot.configuration.pipeline import (
+    FeatureSet,
     MarketConfig,
     PipelineConfig,
     ScalingConfig,
@@ -86,7 +87,11 @@ def read_inputs(dataset: Dataset) -> MarketInputs:
 
 
 def build_features(
-    dataset: Dataset, workspace: Path, *, accept: Collection[str] = ()
+    dataset: Dataset,
+    workspace: Path,
+    *,
+    accept: Collection[str] = (),
+    feature_set: FeatureSet = "default",
 ) -> BuiltPanel:
     """Compute and store the panel of a dataset, or open the one that is already there.
 
@@ -94,15 +99,16 @@ def build_features(
         dataset: What to build from.
         workspace: Where panels are stored.
         accept: Codes of errors in the readiness report that were looked at and are no defects.
+        feature_set: Which features per bar.
 
     Raises:
         DataError: If the readiness report has an error that is not accepted: stamps that are off
             by an hour are a look-ahead that no proof could see.
     """
-    if not panel_of(dataset, workspace).exists():
+    if not panel_of(dataset, workspace, feature_set).exists():
         require_ready(dataset, accept)
     inputs = read_inputs(dataset)
-    specs = panel_specs(inputs.covariates)
+    specs = panel_specs(inputs.covariates, feature_set)
     panel = build_panel(
         inputs,
         specs,
@@ -133,9 +139,9 @@ def require_ready(dataset: Dataset, accept: Collection[str] = ()) -> None:
         )
 
 
-def panel_of(dataset: Dataset, workspace: Path) -> Path:
-    """Return where the panel of a dataset is, or would be, stored."""
-    specs = panel_specs(dataset.manifest.covariates)
+def panel_of(dataset: Dataset, workspace: Path, feature_set: FeatureSet = "default") -> Path:
+    """Return where the panel of a dataset with a set of features is, or would be, stored."""
+    specs = panel_specs(dataset.manifest.covariates, feature_set)
     return panel_folder(workspace, dataset.manifest.content_sha256, spec_hash(specs))
 
 

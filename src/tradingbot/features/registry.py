@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from tradingbot.configuration.pipeline import FeatureSet
 from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.domain.extension import extension_values
-from tradingbot.features import covariates, price, regimes, trend, volatility
+from tradingbot.features import covariates, price, regimes, relative, trend, volatility
 from tradingbot.features.inputs import BAR_FIELDS
 from tradingbot.features.spec import FeatureSpec
+from tradingbot.features.time_fields import TIME_FIELDS
 
 _TECHNICAL = (
     *(price.open_price, price.high_price, price.low_price, price.close_price),
@@ -26,9 +28,23 @@ _REGIME = (
 )
 
 
-def technical_features() -> tuple[FeatureSpec, ...]:
-    """Return the 23 features per bar, in the order of the technical window, and declared ones."""
-    return (*_TECHNICAL, *_declared("technical"))
+FEATURE_SETS: Mapping[FeatureSet, tuple[FeatureSpec, ...]] = {
+    "default": _TECHNICAL,
+    "relative": (*_TECHNICAL, *relative.RELATIVE),
+}
+
+
+def technical_features(feature_set: FeatureSet = "default") -> tuple[FeatureSpec, ...]:
+    """Return a set's features per bar, in the order of the technical window, and declared ones.
+
+    The default are 23; `relative` has nine more behind them, of a symbol against the others.
+    """
+    return (*FEATURE_SETS[feature_set], *_declared("technical"))
+
+
+def set_of(spec: FeatureSpec) -> FeatureSet:
+    """Return the smallest set that a registered feature is in."""
+    return "relative" if spec in relative.RELATIVE else "default"
 
 
 def regime_features() -> tuple[FeatureSpec, ...]:
@@ -42,7 +58,8 @@ def _declared(family: str) -> tuple[FeatureSpec, ...]:
     Raises:
         ConfigError: If one has the name of a feature of the package.
     """
-    specs = extension_values("feature", (spec.name for spec in (*_TECHNICAL, *_REGIME)))
+    own = (*FEATURE_SETS["relative"], *_REGIME)
+    specs = extension_values("feature", (spec.name for spec in own))
     return tuple(spec for spec in specs.values() if spec.family == family)
 
 
@@ -52,7 +69,7 @@ def covariate_features(names: Iterable[str]) -> tuple[FeatureSpec, ...]:
     Raises:
         ConfigError: If a name is that of a registered feature, a bar field or the weekday.
     """
-    taken = {*registered_features(), *BAR_FIELDS, covariates.WEEKDAY.name}
+    taken = {*registered_features(), *BAR_FIELDS, *TIME_FIELDS}
     wanted = tuple(names)
     for name in wanted:
         if name in taken:
@@ -62,8 +79,8 @@ def covariate_features(names: Iterable[str]) -> tuple[FeatureSpec, ...]:
 
 
 def registered_features() -> Mapping[str, FeatureSpec]:
-    """Return every registered feature by name."""
-    return {spec.name: spec for spec in (*technical_features(), *regime_features())}
+    """Return every registered feature by name, whatever the set."""
+    return {spec.name: spec for spec in (*technical_features("relative"), *regime_features())}
 
 
 def find_feature(name: str) -> FeatureSpec:

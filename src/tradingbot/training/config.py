@@ -17,6 +17,7 @@ from pydantic import Field, InstanceOf, Strict, model_validator
 from tradingbot.configuration.conflicts import KeyConflict
 from tradingbot.configuration.pipeline import (
     ConfigSection,
+    FeatureSet,
     MarketConfig,
     Name,
     ScalingConfig,
@@ -41,6 +42,7 @@ Names = Annotated[tuple[Name, ...], Strict(False)]
 """A list in YAML."""
 _LATER_SETTINGS: Mapping[str, object] = {
     "plugins": {},
+    "features": "default",
     "environment": {},
     "task.cost_rates": {},
     "task.reward_weights": {},
@@ -157,6 +159,8 @@ class TrainConfig(ConfigSection):
     """Symbols that get an agent; all of the data where none is named."""
     splits: SplitsConfig = SplitsConfig()
     """How time is divided into training, validation and test."""
+    features: FeatureSet = "default"
+    """Features per bar: the 23 of `default`, or with nine of a symbol's own (`relative`)."""
     scaling: ScalingConfig = ScalingConfig()
     """How features of a dataset are scaled; fitted on the training part alone."""
     environment: EnvironmentSection = EnvironmentSection()
@@ -243,6 +247,7 @@ class TrainConfig(ConfigSection):
             action_space=self.task.rules.action.space,
             encoder=self.encoder.preset,
             device=self.device,
+            features=self.features,
         )
         for holds, rule, keys in rules:
             if not holds:

@@ -128,7 +128,7 @@ def open_data(config: TrainConfig, workspace: Path) -> TrainingData:
 
 def _stored(config: TrainConfig, name: str, workspace: Path) -> TrainingData:
     dataset = BarStore(workspace).open(name)
-    panel = Panel.open(panel_of(dataset, workspace))
+    panel = Panel.open(panel_of(dataset, workspace, config.features))
     provenance = dataset.manifest.provenance
     split = split_rows(panel.numpy("closed_at").astype("datetime64[us]"), config.splits)
     scaler, *more = panel_scalers(panel, split.train, config.scaling)
@@ -161,10 +161,10 @@ def _generated(config: TrainConfig, workspace: Path) -> TrainingData:
     market = source.generate()
     split = split_rows(market.closed_at, config.splits)
     label = f"synthetic market {market.name!r}, seed {market.seed}"
-    whole = world_from_market(market, label=label, train=split.train)
+    whole = world_from_market(market, label=label, train=split.train, feature_set=config.features)
     if config.task.probabilities != NO_MODEL:
         inputs = inputs_of_market(market)
-        table = table_of_inputs(inputs, panel_specs(inputs.covariates))
+        table = table_of_inputs(inputs, panel_specs(inputs.covariates, config.features))
         whole = _joined(whole, table, split, config, workspace).world
     world = _chosen(whole, config.symbols)
     provenance = Provenance(
@@ -208,7 +208,7 @@ def _chosen(world: World, symbols: Sequence[str]) -> World:
 
 def _feature_ids(world: World, covariates: Sequence[str], models: str) -> tuple[str, ...]:
     """Name and version of every column of a task's table, in order."""
-    ids = {spec.name: spec.id for spec in panel_specs(covariates)}
+    ids = {spec.name: spec.id for spec in panel_specs(covariates, "relative")}
     own = [ids[name] for name in (*world.feature_names, *world.regime_names)]
     names = split_models(models)
     rises = tuple(f"probability_up_of_model_{place}-v1" for place in (1, 2, 3))

@@ -29,6 +29,7 @@ from tradingbot.training.config import TaskSection, TrainConfig
 from tradingbot.training.environment_rules import require_sleeve_rule
 
 if TYPE_CHECKING:
+    from tradingbot.configuration.pipeline import FeatureSet
     from tradingbot.data.store import Dataset
 
 
@@ -85,7 +86,9 @@ def _require_source(reference: str, workspace: Path) -> None:
         find_run(workspace / "runs", reference)
 
 
-def require_certified(dataset: Dataset, workspace: Path, name: str) -> None:
+def require_certified(
+    dataset: Dataset, workspace: Path, name: str, feature_set: FeatureSet = "default"
+) -> None:
     """Refuse a dataset whose panel is not built or not proved; no tensor is read.
 
     Raises:
@@ -95,9 +98,10 @@ def require_certified(dataset: Dataset, workspace: Path, name: str) -> None:
     from tradingbot.features.pipeline import panel_of
 
     try:
-        read_certificate(panel_of(dataset, workspace))
+        read_certificate(panel_of(dataset, workspace, feature_set))
     except UserError as e:
-        remedy = (e.remedy or "").replace(dataset.id, name)
+        chosen = name if feature_set == "default" else f"{name} --features {feature_set}"
+        remedy = (e.remedy or "").replace(dataset.id, chosen)
         raise type(e)(e.rule, was=e.was, where=e.where, remedy=remedy) from e
 
 
@@ -112,7 +116,7 @@ def refuse_data_early(config: TrainConfig, workspace: Path) -> None:
 
         dataset = BarStore(workspace).open(config.dataset)
         known = dataset.manifest.symbols
-        require_certified(dataset, workspace, config.dataset)
+        require_certified(dataset, workspace, config.dataset, config.features)
     else:
         from tradingbot.data.synthetic.registry import market, parse_params
         from tradingbot.data.universes import load_universe

@@ -17,10 +17,11 @@ def environment_rules(
     action_space: str,
     encoder: str,
     device: str,
+    features: str,
 ) -> Iterator[tuple[bool, str, tuple[str, ...]]]:
     """Yield what must hold, how it is said, and the keys that do not go with the environment.
 
-    Nothing for a population or a curriculum.
+    Nothing for a population.
 
     Args:
         environment: What is trained in.
@@ -29,8 +30,16 @@ def environment_rules(
         action_space: Of the accounts.
         encoder: Name of its preset.
         device: As the configuration says it.
+        features: Name of the set.
     """
     kind = environment.kind
+    if kind == "curriculum":
+        yield (
+            features == "default",
+            "features must be default in environment curriculum: its generated markets have "
+            f"no others, was {features}",
+            ("features",),
+        )
     if kind in ("population", "curriculum"):
         return
     spec, settings = learner.spec, learner.settings

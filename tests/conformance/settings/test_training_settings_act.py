@@ -130,6 +130,7 @@ CHANGES: dict[str, tuple[Any, Options]] = {
     "market.seed": (8, {}),
     "market.params": ({"kappa": 0.2}, {}),
     "symbols": (["SPY"], {}),
+    "features": ("relative", {}),
     "splits.by": (DATES, {}),
     "splits.train": ({"splits.train": 0.5, "splits.test": 0.3}, {}),
     "splits.validation": ({"splits.validation": 0.3, "splits.train": 0.5}, {}),
@@ -286,6 +287,7 @@ CANNOT_SHOW: dict[str, str] = {
 AREAS: tuple[tuple[str, Measure, Options], ...] = (
     ("market.", effects.opening, {}),
     ("symbols", effects.opening, {}),
+    ("features", effects.opening, {}),
     ("splits.", effects.opening, {}),
     ("task.", effects.trading, {}),
     ("environment.curriculum.difficulty.", effects.environment, ADAPTIVE),

@@ -42,6 +42,18 @@ def built(synthetic_store: BarStore) -> BuiltPanel:
     return build_features(synthetic_store.open("regimes"), synthetic_store.root)
 
 
+def test_panel_of_another_set_lies_beside_the_default(
+    built: BuiltPanel, synthetic_store: BarStore
+) -> None:
+    relative = build_features(built.dataset, synthetic_store.root, feature_set="relative").panel
+
+    assert relative.folder != built.panel.folder
+    assert relative.manifest.features[:23] == built.panel.manifest.features
+    assert relative.numpy("features").shape[-1] == 32
+    same = relative.numpy("features")[..., :23] == built.panel.numpy("features")
+    assert same[relative.numpy("valid") & built.panel.numpy("valid")].all()
+
+
 def hours(count: int) -> np.ndarray:
     return np.datetime64("2024-01-01T00", "us") + np.arange(count) * np.timedelta64(1, "h")
 

@@ -12,7 +12,6 @@ from tradingbot.features.registry import (
     covariate_features,
     find_feature,
     regime_features,
-    registered_features,
     technical_features,
 )
 from tradingbot.features.spec import FeatureSpec, spec_hash
@@ -32,6 +31,17 @@ def test_regime_features_are_the_10_in_order() -> None:
         "realised_volatility", "volatility_regime", "trend_strength", "trend_regime",
         "volume_regime", "atr_regime", "momentum_regime", "volatility_trend",
         "market_breadth", "volatility_index_proxy",
+    ]  # fmt: skip
+
+
+def test_relative_set_has_nine_features_behind_the_23() -> None:
+    relative = technical_features("relative")
+
+    assert relative[:23] == technical_features()
+    assert [spec.name for spec in relative[23:]] == [
+        "residual_1", "residual_7", "residual_35", "residual_rank", "market_beta",
+        "idiosyncratic_volatility", "overnight_residual", "intraday_residual",
+        "same_hour_residual",
     ]  # fmt: skip
 
 
@@ -76,6 +86,6 @@ def test_spec_hash_changes_with(specs: tuple[FeatureSpec, ...]) -> None:
 
 def test_spec_hash_is_pinned() -> None:
     # A changed hash makes stored panels stale: change it on purpose only.
-    specs = tuple(registered_features().values())
-
-    assert spec_hash(specs)[:16] == "10de61617eb613be"
+    for name, pinned in (("default", "10de61617eb613be"), ("relative", "d76b02b867db118c")):
+        specs = (*technical_features(name), *regime_features())
+        assert spec_hash(specs)[:16] == pinned

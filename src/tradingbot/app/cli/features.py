@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from typer import Option
@@ -10,6 +10,14 @@ from typer import Option
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.cli.options import ConfigOption, DatasetArgument, read_settings
 from tradingbot.app.console import print_note, print_table, progress_bar, show_json
+
+if TYPE_CHECKING:
+    from tradingbot.configuration.pipeline import FeatureSet
+
+FeaturesOption = Annotated[
+    str | None,
+    Option("--features", help="Set of features: default, or relative with those of one's own."),
+]
 
 app = typer.Typer(help="List features, build panels, prove them free of look-ahead.")
 
@@ -20,11 +28,12 @@ def list_features(as_json: JsonOption = False) -> None:
 
     Example: [bold]tradingbot features list[/bold]
     """
-    from tradingbot.features.registry import registered_features
+    from tradingbot.features.registry import registered_features, set_of
 
     rows = [
         {
             **{key: getattr(spec, key) for key in ("id", "family", "unit", "lookback_bars")},
+            "set": set_of(spec),
             "remembers": "lookback" if spec.finite_memory else "everything",
             "formula": spec.formula,
             "network_formula": spec.network_formula,
@@ -35,10 +44,19 @@ def list_features(as_json: JsonOption = False) -> None:
     ]
     if show_json(as_json, rows):
         return
-    shown = ("id", "family", "unit", "lookback_bars", "formula", "network_formula", "network_range")
+    shown = (
+        "id",
+        "set",
+        "family",
+        "unit",
+        "lookback_bars",
+        "formula",
+        "network_formula",
+        "network_range",
+    )
     print_table(
         f"{len(rows)} features",
-        ["id", "family", "unit", "lookback", "raw form", "network form", "network range"],
+        ["id", "set", "family", "unit", "lookback", "raw form", "network form", "network range"],
         [[row[key] for key in shown] for row in rows],
     )
 
@@ -48,6 +66,7 @@ def build(
     context: typer.Context,
     dataset: DatasetArgument,
     config: ConfigOption = None,
+    features: FeaturesOption = None,
     accept: Annotated[
         list[str] | None,
         Option("--accept", help="Code of an error that you looked at and is no defect."),
@@ -64,9 +83,11 @@ def build(
     from tradingbot.features.pipeline import build_features, fit_and_store_scaler, split_rows
 
     settings, workspace = read_settings(invocation_of(context), config)
+    chosen = _feature_set(features, settings.features)
     with progress_bar("features") as progress:
         progress(0, 2, "compute")
-        built = build_features(BarStore(workspace).open(dataset), workspace, accept=accept or ())
+        found = BarStore(workspace).open(dataset)
+        built = build_features(found, workspace, accept=accept or (), feature_set=chosen)
         progress(1, 2, "fit scaler on training rows")
         split = split_rows(built.inputs.closed_at, settings.splits)
         scaler = fit_and_store_scaler(built, split, settings.scaling)
@@ -85,7 +106,8 @@ def build(
         ("scaler", f"{scaler.kind}, fitted on rows {scaler.train_first}…{scaler.train_last}"),
     ]
     print_table("Panel (N, T, F)", ["", ""], rows)
-    invocation_of(context).print_hint(f"Next: tradingbot features prove-causal {dataset}")
+    option = "" if chosen == "default" else f" --features {chosen}"
+    invocation_of(context).print_hint(f"Next: tradingbot features prove-causal {dataset}{option}")
 
 
 @app.command("prove-causal")
@@ -93,6 +115,7 @@ def prove_causal(
     context: typer.Context,
     dataset: DatasetArgument,
     config: ConfigOption = None,
+    features: FeaturesOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Change the future at many cuts, compare the past bit for bit, write the certificate.
@@ -106,11 +129,12 @@ def prove_causal(
     from tradingbot.features.pipeline import build_features, prove_features
 
     settings, workspace = read_settings(invocation_of(context), config)
+    chosen = _feature_set(features, settings.features)
     found = BarStore(workspace).open(dataset)
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.supervised.causality import registered_models
 
-    built = build_features(found, workspace)
+    built = build_features(found, workspace, feature_set=chosen)
     with registered_models(built.panel, workspace) as models, progress_bar("proof") as progress:
         report, certificate = prove_features(built, settings, progress=progress)
     document = {"causal": report.is_causal, "report": report, "certificate": certificate}
@@ -138,7 +162,10 @@ def prove_causal(
 
 @app.command("show")
 def show_panel(
-    context: typer.Context, dataset: DatasetArgument, as_json: JsonOption = False
+    context: typer.Context,
+    dataset: DatasetArgument,
+    features: FeaturesOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Open a dataset's panel as learners do: without a valid certificate it is refused.
 
@@ -149,7 +176,8 @@ def show_panel(
     from tradingbot.features.pipeline import panel_of
 
     workspace = invocation_of(context).workspace
-    panel = Panel.open(panel_of(BarStore(workspace).open(dataset), workspace))
+    chosen = _feature_set(features, "default")
+    panel = Panel.open(panel_of(BarStore(workspace).open(dataset), workspace, chosen))
     manifest, certificate = panel.manifest, panel.certificate
     found = {"folder": panel.folder, "manifest": manifest, "certificate": certificate}
     if show_json(as_json, found):
@@ -169,3 +197,18 @@ def show_panel(
         ("cuts", f"{len(certificate.common_cuts)} common, {pairs:,} (symbol, cut) pairs"),
     ]
     print_table(f"Panel of {dataset}, certified causal", ["", ""], rows)
+
+
+def _feature_set(option: str | None, configured: FeatureSet) -> FeatureSet:
+    """Return the set that the option names, else that of the preset or file.
+
+    Raises:
+        ConfigError: If there is none of that name.
+    """
+    from tradingbot.domain.errors import require_known
+    from tradingbot.features.registry import FEATURE_SETS
+
+    if option is None:
+        return configured
+    require_known(option, FEATURE_SETS, "--features must be a set of features")
+    return cast("FeatureSet", option)

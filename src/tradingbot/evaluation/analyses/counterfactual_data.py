@@ -48,7 +48,9 @@ class CounterfactualData:
         else:
             dataset = BarStore(workspace).open(name)
             self._inputs = read_inputs(dataset)
-            self._panel = Panel.open(panel_of(dataset, workspace), require_certificate=False)
+            self._panel = Panel.open(
+                panel_of(dataset, workspace, subject.config.features), require_certificate=False
+            )
 
     @property
     def bars(self) -> BarArrays:
@@ -83,7 +85,7 @@ class CounterfactualData:
     @property
     def own_names(self) -> set[str]:
         """Features and regimes that are made of the bars of their symbol alone."""
-        specs = panel_specs(self._inputs.covariates)
+        specs = panel_specs(self._inputs.covariates, self._subject.config.features)
         return {spec.name for spec in specs if spec.network.stage == 0}
 
     def another_future(self, cuts: NDArray[np.int64], *, number: int) -> World:
@@ -109,15 +111,17 @@ class CounterfactualData:
         if names == NO_MODEL:
             return whole
         fitted = [open_model(folder, name)[0] for name in split_models(names)]
-        table = table_of_inputs(inputs, panel_specs(inputs.covariates))
+        table = table_of_inputs(inputs, panel_specs(inputs.covariates, subject.config.features))
         return show_probabilities(whole, fitted, table, names)
 
     def _scaled(self, inputs: MarketInputs) -> World:
-        data = self._subject.data
+        data, features = self._subject.data, self._subject.config.features
         if self._panel is None:
             label, train = data.whole.label, data.split.train
-            return world_from_inputs(inputs, label=label, synthetic=True, train=train)
-        arrays = panel_tensors(inputs, panel_specs(inputs.covariates))
+            return world_from_inputs(
+                inputs, label=label, synthetic=True, train=train, feature_set=features
+            )
+        arrays = panel_tensors(inputs, panel_specs(inputs.covariates, features))
         panel = replace(self._panel, arrays=arrays)
         # The run's own: fitted on its training bars, which no counterfactual changes.
         scaler, *more = data.whole.scalers

@@ -14,8 +14,7 @@ from tradingbot.envs.world import World
 from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.registry import registered_features
-
-_WEEKDAY = "weekday"
+from tradingbot.features.time_fields import TIME_FIELDS
 
 
 class WorldTables:
@@ -69,7 +68,7 @@ class WorldTables:
 
     def _raw(self, name: str) -> FloatArray:
         spec = registered_features()[name]
-        if set(spec.inputs) - {*BAR_NAMES, _WEEKDAY}:
+        if set(spec.inputs) - {*BAR_NAMES, *TIME_FIELDS}:
             raise ConfigError(
                 f"the raw form of {name} needs more than bars",
                 was=", ".join(set(spec.inputs) - set(BAR_NAMES)),

@@ -73,7 +73,7 @@ def open_source(config: TrainConfig, workspace: Path) -> ModelSource:
     if config.dataset is None:
         market = synthetic_source(config.market).generate()
         inputs = inputs_of_market(market)
-        specs = panel_specs(inputs.covariates)
+        specs = panel_specs(inputs.covariates, config.features)
         return ModelSource(
             table=table_of_inputs(inputs, specs),
             split=split_rows(market.closed_at, config.splits),
@@ -85,14 +85,14 @@ def open_source(config: TrainConfig, workspace: Path) -> ModelSource:
             bars_sha256=bars_sha256(market),
         )
     dataset = BarStore(workspace).open(config.dataset)
-    panel = Panel.open(panel_of(dataset, workspace))
+    panel = Panel.open(panel_of(dataset, workspace, config.features))
     closed_at = panel.numpy("closed_at").astype("datetime64[us]")
     word = "synthetic" if panel.manifest.synthetic else "observed"
     return ModelSource(
         table=table_of_panel(panel),
         split=split_rows(closed_at, config.splits),
         closed_at=closed_at,
-        specs=panel_specs(dataset.manifest.covariates),
+        specs=panel_specs(dataset.manifest.covariates, config.features),
         read_inputs=lambda: read_inputs(dataset),
         label=f"dataset {config.dataset}, {word}",
         synthetic=bool(panel.manifest.synthetic),

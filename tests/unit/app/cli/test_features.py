@@ -25,11 +25,24 @@ def config(tmp_path: Path) -> str:
 def test_list_has_the_23_features_and_10_regimes(call) -> None:
     rows = call("features", "list", "--json").document
 
-    families = [row["family"] for row in rows]
+    families = [row["family"] for row in rows if row["set"] == "default"]
+    assert sum(row["set"] == "relative" for row in rows) == 9
     assert families.count("technical") == 23
     assert families.count("regime") == 10
     assert all(row["unit"] and row["lookback_bars"] >= 1 and row["nan_policy"] for row in rows)
     assert f"{len(rows)} features" in call("features", "list").out
+
+
+def test_relative_features_are_built_proved_and_shown_by_option(call, config: str) -> None:
+    option = ("--features", "relative", "--json")
+
+    built = call("features", "build", "regimes", *option).document
+    call("features", "prove-causal", "regimes", "--config", config, *option)
+    shown = call("features", "show", "regimes", *option).document
+
+    assert built["manifest"]["shapes"]["features"][2] == 32
+    assert shown["folder"] == built["folder"]
+    assert "every_bar" in shown["certificate"]["subjects"]
 
 
 def test_build_stores_an_uncertified_panel_and_its_scaler(call, workspace: Path) -> None:
