@@ -16,13 +16,13 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 
 from tradingbot.configuration.conflicts import KeyConflict
 from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.feature_set import FeatureSet
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 CostFrac = Annotated[float, Field(ge=0.0, le=0.1)]
 ParamValue = bool | int | float | str
-FeatureSet = Literal["default", "relative"]
 
 
 class ConfigSection(BaseModel):

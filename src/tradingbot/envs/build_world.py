@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tradingbot.configuration.pipeline import FeatureSet
 from tradingbot.data.splits import IndexRange
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.data.universes import membership_mask
 from tradingbot.domain.errors import DataError
+from tradingbot.domain.feature_set import FeatureSet
 from tradingbot.domain.universe import Universe
 from tradingbot.envs.clock import read_clock
 from tradingbot.envs.synthetic_market import inputs_of_market, known_at_close, synthetic_market

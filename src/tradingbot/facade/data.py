@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tradingbot.configuration.pipeline import FeatureSet, PipelineConfig, SplitsConfig
+from tradingbot.configuration.pipeline import PipelineConfig, SplitsConfig
 from tradingbot.domain.errors import DataError, UncertifiedPanelError
+from tradingbot.domain.feature_set import FeatureSet
 from tradingbot.envs.build_world import world_from_panel
 from tradingbot.envs.world import World
 from tradingbot.facade.bars import Bars, load_bars

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot import __version__
-from tradingbot.configuration.pipeline import FeatureSet
 from tradingbot.data.atomic import atomic_directory, file_sha256, sweep_temporaries
 from tradingbot.domain.errors import DataError, require_known
+from tradingbot.domain.feature_set import FeatureSet
 from tradingbot.features.causality.certificate import Certificate
 from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import BAR_FIELDS, BoolArray, FloatArray, MarketInputs

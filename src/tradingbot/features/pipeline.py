@@ -11,7 +11,6 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from tradingbot.configuration.pipeline import (
-    FeatureSet,
     MarketConfig,
     PipelineConfig,
     ScalingConfig,
@@ -27,6 +26,7 @@ from tradingbot.data.splits import Gap, Split, SplitDates, split_by_date, split_
 from tradingbot.data.store import Dataset
 from tradingbot.data.universes import load_universe
 from tradingbot.domain.errors import DataError
+from tradingbot.domain.feature_set import FeatureSet
 from tradingbot.domain.universe import Universe
 from tradingbot.features.causality.certificate import Certificate
 from tradingbot.features.causality.prover import ProofPlan

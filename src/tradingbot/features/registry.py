@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tradingbot.configuration.pipeline import FeatureSet
 from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.domain.extension import extension_values
+from tradingbot.domain.feature_set import FeatureSet
 from tradingbot.features import covariates, price, regimes, relative, trend, volatility
 from tradingbot.features.inputs import BAR_FIELDS
 from tradingbot.features.spec import FeatureSpec

@@ -17,7 +17,6 @@ from pydantic import Field, InstanceOf, Strict, model_validator
 from tradingbot.configuration.conflicts import KeyConflict
 from tradingbot.configuration.pipeline import (
     ConfigSection,
-    FeatureSet,
     MarketConfig,
     Name,
     ScalingConfig,
@@ -25,6 +24,7 @@ from tradingbot.configuration.pipeline import (
     SplitsConfig,
 )
 from tradingbot.domain.errors import join_choices
+from tradingbot.domain.feature_set import FeatureSet
 from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.domain.redaction import split_credentials
 from tradingbot.learning.catalogue import known_learners, learner_spec

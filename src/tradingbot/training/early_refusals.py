@@ -24,12 +24,12 @@ from tradingbot.domain.errors import (
     UserError,
     require_known,
 )
+from tradingbot.domain.feature_set import FeatureSet
 from tradingbot.supervised.model_names import NO_MODEL, models_folder, require_model, split_models
 from tradingbot.training.config import TaskSection, TrainConfig
 from tradingbot.training.environment_rules import require_sleeve_rule
 
 if TYPE_CHECKING:
-    from tradingbot.configuration.pipeline import FeatureSet
     from tradingbot.data.store import Dataset
 
 

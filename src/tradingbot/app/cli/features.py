@@ -10,9 +10,10 @@ from typer import Option
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.cli.options import ConfigOption, DatasetArgument, read_settings
 from tradingbot.app.console import print_note, print_table, progress_bar, show_json
+from tradingbot.domain.feature_set import FeatureSet
 
 if TYPE_CHECKING:
-    from tradingbot.configuration.pipeline import FeatureSet
+    from tradingbot.domain.feature_set import FeatureSet
 
 FeaturesOption = Annotated[
     str | None,
