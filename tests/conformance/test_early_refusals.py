@@ -11,6 +11,7 @@ import contextlib
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,9 @@ from tradingbot.data.ingest import ingest
 from tradingbot.data.sources.synthetic import SyntheticSource
 from tradingbot.data.store import BarStore
 from tradingbot.data.universes import load_universe
+from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.backtest.baselines import ORACLES
-from tradingbot.market.costs import COST_PROFILES
+from tradingbot.market.costs import COST_PROFILES, require_rate
 from tradingbot.market.observation import PRIVATE_FEATURES
 from tradingbot.networks.encoders.catalogue import ENCODER_PRESETS
 from tradingbot.plugins.reference import ORACLE_NAMES, RULE_NAMES, WITHOUT_PARAMETERS
@@ -169,6 +171,8 @@ MISTAKES: dict[str, str] = {
     "train --set task.probabilities=nope": NO_MODEL,
     "train --set market.params.kapa=1": "kapa",
     "train --set task.cost_rates.comission_frac=0": "Did you mean 'commission_frac'?",
+    "train --set task.cost_rates.slippage_frac=5": "task.cost_rates.slippage_frac must lie in [0",
+    f"{BY_REWARD} --set task.reward_options.pnl.scale=-1": "task.reward_options.pnl.scale must lie",
     "train --set task.private=[size,nope]": "private number must be a known one",
     f"{BY_REWARD} --set task.reward_weights.nope=1": "a reward term must be registered",
     f"{BY_REWARD} --set task.reward_options.nope.scale=1": "a reward term must be registered",
@@ -230,6 +234,11 @@ MISTAKES: dict[str, str] = {
     "backtest model:paper --dataset mine": "panel must have a readable manifest, was missing",
     "backtest model:paper --dataset described": "features that the model was fitted on",
     "market rollout --market noise --policies model:paper": "policy must be a known one",
+    "backtest model:paper --market noise": "bars must lie after those",
+    "backtest macd macd --market noise": "a policy must be named once, was 'macd'",
+    "backtest model:paper model:paper --market noise": "a policy must be named once",
+    "backtest one on": "a policy must be named once, was 'one' and 'on'",
+    "market rollout --market noise --policies macd,macd": "a policy must be named once",
     "backtest macd --market nope": NO_MARKET,
     f"{RULE} --part all": "--part must be train, validation or test",
     f"{RULE} --from soon": BAD_DAY,
@@ -383,14 +392,47 @@ def test_names_that_are_told_without_torch_are_those_of_the_catalogues() -> None
     fills = [n for n, c in COST_PROFILES.items() if not (c.impact_coef or c.borrow_frac_per_bar)]
     assert tuple(fills) == part_names.FILL_COST_NAMES
     assert tuple(REWARD_PRESETS) == part_names.REWARD_PRESET_NAMES
-    assert tuple(COST_PROFILES["free"].__dict__) == part_names.COST_RATE_NAMES
+    assert tuple(COST_PROFILES["free"].__dict__) == tuple(part_names.COST_RATE_BOUNDS)
     assert tuple(each.name for each in PRIVATE_FEATURES) == part_names.PRIVATE_NAMES
-    for name, options in part_names.REWARD_OPTION_NAMES.items():
-        assert tuple(each.name for each in fields(reward_term(name).options)) == options
+    for name, options in part_names.REWARD_OPTION_BOUNDS.items():
+        assert tuple(each.name for each in fields(reward_term(name).options)) == tuple(options)
     own = (*part_names.REWARD_PRESET_NAMES, *part_names.REWARD_TERM_NAMES)
     assert set(reward_names()) == set(own)
     assert tuple(ENCODER_PRESETS) == part_names.ENCODER_NAMES
     assert tuple(CLASSIFIERS) == part_names.CLASSIFIER_NAMES
+
+
+@pytest.mark.parametrize("rate", [-1e-9, 0.0, 0.999, 1.0, 9.99, 10.0, float("nan")])
+def test_cost_rates_are_refused_early_where_the_simulator_refuses_them(rate: float) -> None:
+    for name in part_names.COST_RATE_BOUNDS:
+        assert _is_refused(lambda name=name: part_names.require_cost_rates({name: rate}, "")) is (
+            _is_refused(lambda name=name: require_rate(name, rate, ""))
+        )
+
+
+@pytest.mark.parametrize(
+    "value",
+    [*(-2.0, -1.0, -1e-9, 0.0, 1e-9, 0.2, 1.0 / 3.0, 0.34, 1.0, 1.01), 10.0, 1e6, 1e7, True],
+)
+def test_reward_options_are_refused_early_where_terms_refuse_them(value: float) -> None:
+    for term, options in part_names.REWARD_OPTION_BOUNDS.items():
+        for name in options:
+            changed = {name: value}
+            if (name == "knee_frac" and 0.0 < value <= 0.05) or (
+                name == "free_frac" and 0.15 <= value < 1.0
+            ):
+                continue  # refused by the other one beside it, which is told later
+            assert _is_refused(
+                lambda: part_names.require_reward_options({term: changed}, "")  # noqa: B023
+            ) is _is_refused(lambda: reward_term(term).make_options(changed))  # noqa: B023
+
+
+def _is_refused(check: Callable[[], object]) -> bool:
+    try:
+        check()
+    except ConfigError:
+        return True
+    return False
 
 
 def test_empty_name_of_a_run_is_none(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradingbot.domain.errors import StorageError, UserError
+from tradingbot.domain.symbol import PORTFOLIO
 from tradingbot.runs import DataIdentity, RunDirectory, config_differences, list_runs
 from tradingbot.runs.directory import RECORD_FILE, STATUS_FILE
 from tradingbot.runs.loading import checkpoint_folders, load_checkpoint, update_of
@@ -125,17 +126,12 @@ def record_problems(run_folder: Path) -> tuple[str, ...]:
         return (f"{STATUS_FILE}: {e.was}",)
 
 
-def last_row(run: RunDirectory, journal: str) -> dict[str, Any]:
-    """Return the last whole row of a journal; nothing where there is none."""
-    rows = deque(run.read_journal(journal), maxlen=1)
-    return rows[0] if rows else {}
-
-
 def last_figures(run: RunDirectory) -> dict[str, float]:
     """Return the figures of the last update and the last evaluation, means over agents."""
     found: dict[str, float] = {}
     for journal, prefix in ((METRICS, ""), (EVALUATIONS, "eval/")):
-        for name, value in _flat(last_row(run, journal)):
+        last = deque(run.read_journal(journal), maxlen=1)
+        for name, value in _flat(last[0] if last else {}):
             number = summarise(value)
             if number is not None:
                 found[prefix + name] = number
@@ -153,14 +149,13 @@ def result_of(run: RunDirectory) -> TrainResult | None:
 
 def can_be_evaluated(run: RunDirectory) -> bool:
     """Tell whether a run trades one account per symbol, as an evaluation asks."""
-    kind: str | None = run.record.config.get("environment", {}).get("kind")
-    return kind != "portfolio"
+    return PORTFOLIO not in run.record.data.agents
 
 
 def describe_environment_of(run: RunDirectory, result: TrainResult | None) -> str:
     """Say what a run was trained in; of a goal also whether it was met."""
-    parts = () if result is None else result.parts
-    return describe_environment(run.record.config.get("environment", {}), parts)
+    environment = run.record.config.get("environment", {})
+    return describe_environment(environment, result.parts if result else ())
 
 
 def verdict_of(run: RunDirectory, workspace: Path) -> str:

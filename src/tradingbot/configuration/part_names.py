@@ -8,45 +8,56 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from tradingbot.domain.errors import require_known
+from tradingbot.domain.checks import read_bounds
+from tradingbot.domain.errors import ConfigError, require_known
 from tradingbot.domain.extension import Kind, extension_values
 
 COST_NAMES = ("free", "alpaca", "retail", "impact")
 """Those of `market.costs.COST_PROFILES`."""
 FILL_COST_NAMES = ("free", "alpaca")
 """Profiles without impact and borrowing: a cost per fill replaces all of them."""
-COST_RATE_NAMES = (
-    "commission_frac",
-    "slippage_frac",
-    "spread_frac",
-    "impact_coef",
-    "borrow_frac_per_bar",
-)
-"""Fields of `market.costs.CostProfile`."""
-REWARD_PRESET_NAMES = ("v31", "prototype", "sharpe", "log_growth", "differential_sharpe")
-"""Those of `rewards.presets.REWARD_PRESETS`."""
-REWARD_OPTION_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+COST_RATE_BOUNDS: Mapping[str, str] = MappingProxyType(
     {
-        "cost": ("scale",),
-        "differential_sharpe": ("scale",),
-        "diversity": ("bonus",),
-        "drawdown": ("free_frac", "knee_frac", "knee_penalty"),
-        "hold": ("winner", "loser"),
-        "intrinsic_action": ("violation_price",),
-        "log_growth": ("scale",),
-        "pnl": (
-            *("scale", "realised_only", "roi_slope", "roi_low", "roi_high", "entry_small"),
-            *("entry_medium", "entry_large", "exit_partial", "exit_full", "exit_staged"),
-            *("pyramiding", "multiply_losses"),
-        ),
-        "repeat": ("free_repeats", "grade", "floor"),
-        "sharpe": ("target", "bars_per_year", "warmup_bars"),
-        "sizing": ("full_drawdown_frac",),
-        "time_efficiency": ("roi_unit", "horizon_bars"),
+        "commission_frac": "[0, 1)",
+        "slippage_frac": "[0, 1)",
+        "spread_frac": "[0, 1)",
+        "impact_coef": "[0, 10)",
+        "borrow_frac_per_bar": "[0, 1)",
     }
 )
-"""Term → its options, of `rewards.catalogue`, without plugins'."""
-REWARD_TERM_NAMES = tuple(REWARD_OPTION_NAMES)
+"""Fields of `market.costs.CostProfile` → where they must lie."""
+REWARD_PRESET_NAMES = ("v31", "prototype", "sharpe", "log_growth", "differential_sharpe")
+"""Those of `rewards.presets.REWARD_PRESETS`."""
+_FLAG = ""
+_SHARE, _FACTOR, _SCALE = "[0, 1]", "[0, 10]", "(0, 1e6]"
+REWARD_OPTION_BOUNDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "cost": {"scale": _SCALE},
+        "differential_sharpe": {"scale": _SCALE},
+        "diversity": {"bonus": "[0, 0.3333333333333333]"},
+        "drawdown": {"free_frac": "[0, 1)", "knee_frac": "(0, 1]", "knee_penalty": _SHARE},
+        "hold": {"winner": "[-1, 0]", "loser": "[-1, 0]"},
+        "intrinsic_action": {"violation_price": "[-1, 0]"},
+        "log_growth": {"scale": _SCALE},
+        "pnl": {
+            "scale": _SCALE,
+            "realised_only": _FLAG,
+            "roi_slope": "[0, 100]",
+            "roi_low": _SHARE,
+            "roi_high": "[1, 10]",
+            **dict.fromkeys(("entry_small", "entry_medium", "entry_large"), _FACTOR),
+            **dict.fromkeys(("exit_partial", "exit_full", "exit_staged", "pyramiding"), _FACTOR),
+            "multiply_losses": _FLAG,
+        },
+        "repeat": {"free_repeats": "[1, 1e6]", "grade": _SHARE, "floor": "[-1, 0]"},
+        "sharpe": {"target": "(0, 100]", "bars_per_year": _SCALE, "warmup_bars": "[0, 1e6]"},
+        "sizing": {"full_drawdown_frac": "(0, 1]"},
+        "time_efficiency": {"roi_unit": "(0, 10]", "horizon_bars": _SCALE},
+    }
+)
+"""Term → its options, of `rewards.catalogue`, without plugins' → where they must lie; empty for
+those that are true or false."""
+REWARD_TERM_NAMES = tuple(REWARD_OPTION_BOUNDS)
 """Those of `rewards.catalogue`, without plugins'."""
 PRIVATE_NAMES = (
     *("size", "entry_move", "unrealised", "holding", "stop_distance", "target_distance", "adds"),
@@ -79,14 +90,18 @@ def require_reward(name: str, where: str | None = None) -> None:
     require_known(name, _with(own, "reward_term"), "reward preset must be known", where=where)
 
 
-def require_cost_rates(names: Iterable[str], where: str | None = None) -> None:
-    """Refuse unknown rates of a cost profile.
+def require_cost_rates(rates: Mapping[str, float], where: str) -> None:
+    """Refuse unknown rates of a cost profile, and values out of their bounds.
 
     Raises:
-        ConfigError: Naming the closest one.
+        ConfigError: Naming the closest one, or the bounds.
     """
-    for name in names:
-        require_known(name, COST_RATE_NAMES, "cost rate must be known", where=where)
+    for name, rate in rates.items():
+        require_known(name, COST_RATE_BOUNDS, "cost rate must be known", where=where)
+        bounds = read_bounds(COST_RATE_BOUNDS[name])
+        if not bounds.hold(rate):
+            rule, remedy = f"{where}.{name} must {bounds.words}", "1 bp is written 0.0001"
+            raise ConfigError(rule, was=rate, remedy=remedy)
 
 
 def require_reward_terms(names: Iterable[str], where: str | None = None) -> None:
@@ -100,21 +115,29 @@ def require_reward_terms(names: Iterable[str], where: str | None = None) -> None
         require_known(name, known, "a reward term must be registered", where=where)
 
 
-def require_reward_options(options: Mapping[str, Iterable[str]], where: str) -> None:
-    """Refuse unknown terms, and options that a term of the package does not have.
+def require_reward_options(options: Mapping[str, Mapping[str, float | bool]], where: str) -> None:
+    """Refuse unknown terms, options that a term of the package does not have, and their values.
 
     Args:
-        options: Term → names of options; those of plugins' terms are not asked about.
+        options: Term → option → value; those of plugins' terms are not asked about.
         where: Setting that holds them.
 
     Raises:
-        ConfigError: Naming the closest one.
+        ConfigError: Naming the closest one, or what a value must be.
     """
     require_reward_terms(options, where)
     rule = "an option of a reward term must be known"
-    for term in options.keys() & REWARD_OPTION_NAMES.keys():
-        for name in options[term]:
-            require_known(name, REWARD_OPTION_NAMES[term], rule, where=f"{where}.{term}")
+    for term in options.keys() & REWARD_OPTION_BOUNDS.keys():
+        for name, value in options[term].items():
+            require_known(name, REWARD_OPTION_BOUNDS[term], rule, where=f"{where}.{term}")
+            _require_within(value, REWARD_OPTION_BOUNDS[term][name], f"{where}.{term}.{name}")
+
+
+def _require_within(value: float | bool, bounds: str, key: str) -> None:
+    is_flag = isinstance(value, bool)
+    words = read_bounds(bounds).words if bounds else "be true or false"
+    if is_flag != (not bounds) or (bounds and not read_bounds(bounds).hold(value)):
+        raise ConfigError(f"{key} must {words}", was=value, remedy="Give such a value")
 
 
 def require_private(names: Iterable[str], where: str | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -109,6 +109,38 @@ def require_models_fit(
             model_manifest.require_later_bars(manifest, later, where)
 
 
+def require_models_later(
+    names: Sequence[str],
+    workspace: Path,
+    market: Mapping[str, object],
+    first_day: date | None,
+    generated_from: date,
+) -> None:
+    """Refuse models that may have been fitted on bars of a generated market; none is generated.
+
+    Args:
+        names: Of policies; those of models are asked about.
+        workspace: Where models are.
+        market: Name, universe and seed. A model of the same three may have been fitted on these
+            very bars: whether it was is told once they are generated.
+        first_day: Of the backtest; that of the market where none is given.
+        generated_from: First day of the market.
+
+    Raises:
+        DataError: Naming the days.
+        StorageError: If a manifest is missing or damaged.
+    """
+    from tradingbot.supervised import model_manifest
+
+    for name in (model_reference(name)[0] for name in names if is_model(name)):
+        manifest = model_manifest.read_manifest(models_folder(workspace), name)
+        own = manifest.config.get("market", {})
+        if manifest.config.get("dataset") or any(own.get(k) != v for k, v in market.items()):
+            where = f"synthetic market {market['name']}"
+            later = max(generated_from, first_day or generated_from)
+            model_manifest.require_later_bars(manifest, later, where)
+
+
 def runs_among(names: Sequence[str]) -> list[str]:
     """Return the names that are runs'."""
     return [name for name in names if is_run(name)]
@@ -127,6 +159,29 @@ def require_known_rules(names: Sequence[str]) -> None:
             raise ConfigError("policy must be a known one", was=repr(name), remedy=remedy)
         find_strategy(name)
         _require_parameters(name)
+    _require_distinct(names)
+
+
+def _require_distinct(names: Sequence[str], root: Path | None = None) -> None:
+    """Refuse a policy that is named twice, in whatever words: its rows would be the same.
+
+    Args:
+        names: As they were given.
+        root: Folder of the runs, whose ids may be cut short; None where no run can be named.
+    """
+    seen: dict[tuple[str, str], str] = {}
+    ids = [folder.name for folder in list_runs(root)] if root is not None else []
+    for name in names:
+        reference = read_reference(name)
+        key = (reference.name, repr(sorted(map(str, reference.parameters.items()))))
+        if root is not None and is_run(name) and name not in ids:
+            begun = [each for each in ids if each.startswith(name)]
+            key = (begun[0] if len(begun) == 1 else name, key[1])
+        if key in seen:
+            was = repr(name) if seen[key] == name else f"{seen[key]!r} and {name!r}"
+            rule = "a policy must be named once"
+            raise ConfigError(rule, was=was, remedy="Leave one of them out")
+        seen[key] = name
 
 
 def _require_parameters(text: str) -> None:
@@ -155,6 +210,7 @@ def require_known_policies(names: Sequence[str], root: Path, *, has_market: bool
             on, or a run is asked to trade another market than its own.
     """
     require_models(names, root.parent)
+    _require_distinct(names, root)
     runs, known = runs_among(names), [folder.name for folder in list_runs(root)]
     rules = [*RULE_NAMES, *ORACLE_NAMES, *declared_strategies()]
     for name in names:

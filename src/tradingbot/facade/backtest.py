@@ -20,7 +20,7 @@ from tradingbot.evaluation.backtest import Backtest, baseline, sleeve_config
 from tradingbot.evaluation.backtest import backtest as backtest_one
 from tradingbot.evaluation.backtest.baselines import own_strategy, warm_up_bars
 from tradingbot.evaluation.performance.table import write_interval
-from tradingbot.evaluation.pipeline.backtests import BacktestFigures, figures_of
+from tradingbot.evaluation.pipeline.backtest_figures import BacktestFigures, figures_of
 from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.facade.backtest_terms import choose_period, read_costs
 from tradingbot.facade.bars import Bars

@@ -12,6 +12,7 @@ from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import (
+    GENERATED_DAYS,
     USUAL_SEED,
     USUAL_UNIVERSE,
     read_options,
@@ -30,7 +31,7 @@ from tradingbot.evaluation.performance.table import PERFORMANCE_NOTE
 
 if TYPE_CHECKING:
     from tradingbot.evaluation import market_rollouts
-    from tradingbot.evaluation.pipeline import backtests
+    from tradingbot.evaluation.pipeline.backtest_figures import BacktestFigures
 
 app = typer.Typer()
 
@@ -122,7 +123,11 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     Example: [bold]tradingbot backtest my_strategy --plugin mine.py --dataset us143[/bold]
     """
     from tradingbot.data.store import BarStore
-    from tradingbot.evaluation.policy_names import require_known_policies, require_models_fit
+    from tradingbot.evaluation.policy_names import (
+        require_known_policies,
+        require_models_fit,
+        require_models_later,
+    )
 
     invocation = invocation_of(context)
     _require_period(part, start, end)
@@ -136,12 +141,13 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     has_market = dataset is not None or market is not None
     require_known_policies(names, runs_root(invocation), has_market=has_market)
     if dataset is not None:
-        # Where a part begins is told by its bars: too late to be asked about here.
-        first_day = date.max if part is not None else start.date() if start else None
         stored = BarStore(invocation.workspace).open(dataset)
-        require_models_fit(names, stored, invocation.workspace, first_day)
+        require_models_fit(names, stored, invocation.workspace, _first_day(part, start))
     if market is not None:
         require_market(market, universe, read_options(params, "--set"))
+        asked = {"name": market, "universe": universe, "seed": seed}
+        days = _first_day(part, start), GENERATED_DAYS[0]
+        require_models_later(names, invocation.workspace, asked, *days)
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.data.atomic import atomic_file
     from tradingbot.evaluation.pipeline import backtests
@@ -182,7 +188,7 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
         print_note(f"drawn: {out}")
 
 
-def _flat(figures: backtests.BacktestFigures) -> dict[str, object]:
+def _flat(figures: BacktestFigures) -> dict[str, object]:
     """Lay the figures of the policy beside what they hold for."""
     held_for = {name: value for name, value in vars(figures).items() if name != "performance"}
     return {**vars(figures.performance), **held_for}
@@ -196,6 +202,12 @@ def _require_period(part: str | None, start: datetime | None, end: datetime | No
         rule = "--part must be train, validation or test"
         raise ConfigError(rule, was=repr(part), remedy="For other days, give --from and --to")
     require_order(start, end)
+
+
+def _first_day(part: str | None, start: datetime | None) -> date | None:
+    """Return the day from which on models are asked about; None for that of the data."""
+    # Where a part begins is told by its bars: too late to be asked about here.
+    return date.max if part is not None else start.date() if start else None
 
 
 def _require_file(trades: Path | None) -> None:
@@ -256,12 +268,13 @@ def _place(
     return generated_market(market, universe, (None, None), seed, values, prices_alone)
 
 
-def _terms(figures: list[backtests.BacktestFigures]) -> str:
+def _terms(figures: list[BacktestFigures]) -> str:
     """Say what the figures hold for, and what policies are whose names do not say it."""
-    return " ".join([figures[0].terms, *(each.note for each in figures if each.note)])
+    told = [figures[0].terms, figures[0].begins, *(each.note for each in figures)]
+    return " ".join(text for text in told if text)
 
 
-def _print(figures: list[backtests.BacktestFigures]) -> None:
+def _print(figures: list[BacktestFigures]) -> None:
     plugins = sorted({each.plugin for each in figures if each.plugin})
     code = f" Code of plugins: {', '.join(plugins)}." if plugins else ""
     word = "synthetic" if any(each.synthetic for each in figures) else "observed bars"

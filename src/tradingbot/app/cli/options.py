@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,6 +26,8 @@ ConfigOption = Annotated[
     Option("--preset", "--config", help="Preset or YAML file: splits, scaling and proof."),
 ]
 
+GENERATED_DAYS = (date(2024, 10, 1), date(2025, 10, 1))
+"""First and last day of a synthetic market that commands generate, where none are given."""
 USUAL_UNIVERSE, USUAL_SEED = "prototype10", 7
 """Of a synthetic market, where options name no other; `None` tells that they did not."""
 _RUNS_FOLDER = "runs"  # `app.training.session.RUNS_FOLDER`, which takes seconds to import
@@ -83,7 +85,8 @@ def require_picture(path: Path, option: str, endings: tuple[str, ...] = (".png",
     """
     remedy = f"Write e.g. {option} picture{endings[0]}"
     if path.suffix.lower() not in endings:
-        rule = f"{option} must name a {join_choices(endings)} file"
+        article = "an" if endings[0] == ".html" else "a"
+        rule = f"{option} must name {article} {join_choices(endings)} file"
         raise ConfigError(rule, was=repr(path.name), remedy=remedy)
     folder = path.absolute().parent
     if not folder.is_dir():

@@ -12,6 +12,7 @@ from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import (
+    GENERATED_DAYS,
     USUAL_SEED,
     USUAL_UNIVERSE,
     MarketOption,
@@ -19,6 +20,7 @@ from tradingbot.app.cli.options import (
     require_market,
     require_market_options,
     require_order,
+    require_picture,
 )
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
 from tradingbot.domain.errors import ConfigError
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 Days = tuple[date | None, date | None]
-_START, _END = date(2024, 10, 1), date(2025, 10, 1)
 
 
 @app.command("rollout")
@@ -95,7 +96,8 @@ def roll_out_market(  # noqa: PLR0913 - one option for each thing that identifie
     from tradingbot.data.atomic import write_text
     from tradingbot.evaluation.policy_names import require_known_rules
 
-    _require_page(out)
+    if out is not None:
+        require_picture(out, "--out", (".html",))
     names = split_names(policies) if policies is not None else ()
     require_known_rules(names)
     require_costs(costs, "--costs")
@@ -169,23 +171,14 @@ def generated_market(
     return market_of_source(
         SyntheticSource(
             universe=load_universe(universe),
-            start=start or _START,
-            end=end or _END,
+            start=start or GENERATED_DAYS[0],
+            end=end or GENERATED_DAYS[1],
             market=market,
             seed=seed,
             params=params,
         ),
         prices_alone=prices_alone,
     )
-
-
-def _require_page(out: Path | None) -> None:
-    if out is not None and (out.suffix != ".html" or not out.absolute().parent.is_dir()):
-        raise ConfigError(
-            "--out must name an .html file in a folder that exists",
-            was=repr(str(out)),
-            remedy=f"Write e.g. --out {out.stem or 'rollout'}.html",
-        )
 
 
 def _print_report(report: RolloutReport, out: Path | None) -> None:

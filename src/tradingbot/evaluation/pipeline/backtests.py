@@ -8,7 +8,11 @@ from datetime import date
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tradingbot.configuration.pipeline import SplitsConfig
+from tradingbot.data.calendar import closing_day
 from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.data.splits import IndexRange, Split
 from tradingbot.domain.errors import DataError
@@ -24,8 +28,7 @@ from tradingbot.evaluation.backtest import (
 )
 from tradingbot.evaluation.market_rollouts import RolloutMarket as Market
 from tradingbot.evaluation.market_rollouts import named_policy, read_prices_alone, warm_up_of
-from tradingbot.evaluation.performance.measure import policy_performance
-from tradingbot.evaluation.performance.record import PolicyKind, PolicyPerformance
+from tradingbot.evaluation.pipeline.backtest_figures import BacktestFigures, figures_of
 from tradingbot.evaluation.pipeline.model_policy import (
     TradedModel,
     market_of_data,
@@ -36,14 +39,12 @@ from tradingbot.evaluation.pipeline.model_policy import (
 from tradingbot.evaluation.pipeline.test_access import TestSetAccess, run_access
 from tradingbot.evaluation.policy_names import (
     is_model,
-    is_run,
     require_known_policies,
     runs_among,
 )
 from tradingbot.features.pipeline import split_rows
 from tradingbot.market.costs import CostProfile
 from tradingbot.networks.threads import torch_threads
-from tradingbot.plugins.reference import ORACLE_NAMES, strategy_origin
 from tradingbot.training.session import RUNS_FOLDER
 from tradingbot.training.trial_ledger import require_counted
 
@@ -95,6 +96,8 @@ class NamedBacktests:
     """At test bars; to be counted by `test_access` before a figure is shown."""
     notes: Mapping[str, str]
     """Policy → what it does and was fitted on, where its name does not say it."""
+    begins: str = ""
+    """Why they begin later than the day that was asked for; empty where they do not."""
 
     def figures(self) -> list[BacktestFigures]:
         """Measure all of them.
@@ -103,35 +106,10 @@ class NamedBacktests:
             DataError: If there are fewer than eight bars: nothing to draw histories from.
         """
         notes = self.notes
-        return [replace(figures_of(p), note=notes.get(p.policy, "")) for p in self.backtests]
-
-
-@dataclass(frozen=True)
-class BacktestFigures:
-    """One policy over one period, net of costs, and what the figures hold for."""
-
-    label: str
-    synthetic: bool
-    first_day: str
-    last_day: str
-    bars: int
-    symbols: int
-    costs: CostProfile
-    delay_bars: int
-    bars_per_year: float
-    performance: PolicyPerformance
-    plugin: str | None = None
-    """Plugin that the policy's code is in, with the first digits of its hash."""
-    note: str = ""
-    """What the policy does and was fitted on, where its name does not say it."""
-
-    @property
-    def terms(self) -> str:
-        """What the figures hold for, in words."""
-        return (
-            f"{self.label}; {self.bars:,} bars × {self.symbols} symbols; "
-            f"{1e4 * self.costs.one_way_frac:.1f} bp of each fill; delay {self.delay_bars}."
-        )
+        return [
+            replace(figures_of(played), note=notes.get(played.policy, ""), begins=self.begins)
+            for played in self.backtests
+        ]
 
 
 def backtest_named(
@@ -181,7 +159,7 @@ def backtest_named(
                     model = models[name]
                     shown, policy = model.named(bars), model.policy
                     access = model.access(bars, rules.costs, terms.delay_bars, workspace)
-                    notes[shown] = model.note
+                    notes[shown] = f"{model.note}{_silence(model, place.world, bars)}"
                 else:
                     policy = named_policy(name, place, rules.costs, seed=terms.seed)
                 (played,) = backtest_all(
@@ -196,7 +174,35 @@ def backtest_named(
             accesses.append(access)
     _require_same_bars(found)
     counted = tuple(access for access in accesses if access is not None)
-    return NamedBacktests(tuple(found), counted, notes)
+    begins = _late_begin(place.world, terms, bars)
+    return NamedBacktests(tuple(found), counted, notes, begins)
+
+
+def _late_begin(world: World, terms: BacktestTerms, bars: IndexRange) -> str:
+    """Say why bars begin later than the day that was asked for; empty where they do not."""
+    if terms.start is None:
+        return ""
+    asked, days = bars_between(world, terms.start, terms.end).start, _days(world)
+    reasons = []
+    if terms.start < days[0].item():
+        reasons.append(f"the data begin on {days[0]}")
+    if bars.start > asked:
+        count = f"{bars.start - asked:,} bars from {days[asked]} on"
+        reasons.append(f"{count} are the past that features, rules or models need first")
+    if not reasons:
+        return ""
+    return f"Begins on {days[bars.start]} instead of {terms.start}: {' and '.join(reasons)}."
+
+
+def _silence(model: TradedModel, world: World, bars: IndexRange) -> str:
+    """Say from when on a model speaks, where the bars begin before."""
+    if bars.start >= model.first_bar:
+        return ""
+    return f" Flat before {_days(world)[min(model.first_bar, bars.stop - 1)]}, its first day."
+
+
+def _days(world: World) -> NDArray[np.datetime64]:
+    return closing_day(world.closed_at.astype("datetime64[us]"))
 
 
 def _require_same_bars(backtests: Sequence[Backtest]) -> None:
@@ -218,30 +224,6 @@ def _play_run(
     shown = replace(played, policy=f"{played.policy}{_USES[split.use_of(bars)]}")
     reaches = bars.stop > split.test.start
     return shown, run_access(subject, bars, costs, terms.delay_bars) if reaches else None
-
-
-def figures_of(played: Backtest) -> BacktestFigures:
-    """Measure a backtest.
-
-    Raises:
-        DataError: If there are fewer than eight bars: nothing to draw histories from.
-    """
-    kind: PolicyKind = "agents" if is_run(played.policy) else "baseline"
-    kind = "oracle" if played.policy in ORACLE_NAMES else kind
-    kind = "supervised" if is_model(played.policy) else kind
-    return BacktestFigures(
-        label=played.label,
-        synthetic=played.synthetic,
-        first_day=played.first_day,
-        last_day=played.last_day,
-        bars=played.n_bars,
-        symbols=len(played.symbols),
-        costs=played.costs,
-        delay_bars=played.delay_bars,
-        bars_per_year=played.bars_per_year,
-        performance=policy_performance(played, kind),
-        plugin=origin.id if (origin := strategy_origin(played.policy)) else None,
-    )
 
 
 def _rule_bars(

@@ -120,7 +120,7 @@ def test_rules_alone_trade_the_part_that_is_asked_for(call) -> None:
         (("macd", "--market", "planted", "--from", "2031-01-01"), "must hold a bar"),
         (("macd", *PLANTED[:2], "--part", "all"), "--part must be train, validation or test"),
         (("macd", *PLANTED, "--trades", "/no/such/folder/t.csv"), "folder that exists"),
-        (("macd", *PLANTED, "--out", "x.pdf"), "--out must name a .html or .png or .svg file"),
+        (("macd", *PLANTED, "--out", "x.pdf"), "--out must name an .html, .png or .svg file"),
         (("macd", "--set", "kappa=1"), "--set must come with --market"),
     ],
 )

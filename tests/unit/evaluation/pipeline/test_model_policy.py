@@ -21,15 +21,15 @@ from tradingbot.data.store import BarStore
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.evaluation.analyses.probability_thresholds import backtest_thresholds
 from tradingbot.evaluation.market_rollouts import market_of_source
-from tradingbot.evaluation.pipeline.backtests import (
-    BacktestFigures,
-    BacktestTerms,
-    NamedBacktests,
-    backtest_named,
-)
+from tradingbot.evaluation.pipeline.backtest_figures import BacktestFigures
+from tradingbot.evaluation.pipeline.backtests import BacktestTerms, NamedBacktests, backtest_named
 from tradingbot.evaluation.pipeline.model_policy import open_traded_model
 from tradingbot.evaluation.pipeline.test_access import count_test_access
-from tradingbot.evaluation.policy_names import require_known_policies, require_models_fit
+from tradingbot.evaluation.policy_names import (
+    require_known_policies,
+    require_models_fit,
+    require_models_later,
+)
 from tradingbot.features.pipeline import synthetic_source
 from tradingbot.market.costs import cost_profile
 from tradingbot.runs.ledger import Ledger
@@ -105,6 +105,33 @@ def test_model_trades_its_own_test_part_as_supervised_backtest_does(
     assert looks(workspace) == before  # the same look by another command
     count_test_access(backtest_named(["model:trees"], workspace, _terms(delay_bars=1)).accesses)
     assert looks(workspace) == before + 1
+
+
+def test_late_begin_and_silence_of_a_model_are_told(workspace: Path, trees: ModelManifest) -> None:
+    first = date.fromisoformat(trees.data.first_day)
+    early = first - timedelta(days=30)
+
+    figures = only(backtest_named(["model:trees"], workspace, _terms(start=early)))
+
+    began, reason = figures.begins.split(": ", maxsplit=1)
+    assert began == f"Begins on {figures.first_day} instead of {early}"
+    assert reason.startswith("the data begin on ")
+    assert "are the past that features, rules or models need first" in reason
+    assert "Flat before " in figures.note
+    late = only(backtest_named(["model:trees"], workspace, _terms(start=later(trees))))
+    assert (late.begins, "Flat before" in late.note) == ("", False)
+
+
+def test_generated_market_is_refused_by_its_days_before_it_is_made(
+    workspace: Path, trees: ModelManifest
+) -> None:
+    own = {key: trees.config["market"][key] for key in ("name", "universe", "seed")}
+    day, before = later(trees), later(trees) - timedelta(days=1)
+    for market in (own | {"seed": -1}, own | {"name": "noise"}):
+        with pytest.raises(DataError, match="bars must lie after those"):
+            require_models_later(["model:trees"], workspace, market, None, before)
+        require_models_later(["model:trees"], workspace, market, day, before)
+    require_models_later(["model:trees", "macd"], workspace, own, None, before)
 
 
 def _terms(**options: object) -> BacktestTerms:

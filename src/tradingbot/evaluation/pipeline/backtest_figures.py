@@ -1,0 +1,66 @@
+"""Figures of one backtest, and what they hold for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tradingbot.evaluation.backtest import Backtest
+from tradingbot.evaluation.performance.measure import policy_performance
+from tradingbot.evaluation.performance.record import PolicyKind, PolicyPerformance
+from tradingbot.evaluation.policy_names import is_model, is_run
+from tradingbot.market.costs import CostProfile
+from tradingbot.plugins.reference import ORACLE_NAMES, strategy_origin
+
+
+@dataclass(frozen=True)
+class BacktestFigures:
+    """One policy over one period, net of costs, and what the figures hold for."""
+
+    label: str
+    synthetic: bool
+    first_day: str
+    last_day: str
+    bars: int
+    symbols: int
+    costs: CostProfile
+    delay_bars: int
+    bars_per_year: float
+    performance: PolicyPerformance
+    plugin: str | None = None
+    """Plugin that the policy's code is in, with the first digits of its hash."""
+    note: str = ""
+    """What the policy does and was fitted on, where its name does not say it."""
+    begins: str = ""
+    """Why it begins later than the day that was asked for; empty where it does not."""
+
+    @property
+    def terms(self) -> str:
+        """What the figures hold for, in words."""
+        return (
+            f"{self.label}; {self.bars:,} bars × {self.symbols} symbols; "
+            f"{1e4 * self.costs.one_way_frac:.1f} bp of each fill; delay {self.delay_bars}."
+        )
+
+
+def figures_of(played: Backtest) -> BacktestFigures:
+    """Measure a backtest.
+
+    Raises:
+        DataError: If there are fewer than eight bars: nothing to draw histories from.
+    """
+    kind: PolicyKind = "agents" if is_run(played.policy) else "baseline"
+    kind = "oracle" if played.policy in ORACLE_NAMES else kind
+    kind = "supervised" if is_model(played.policy) else kind
+    return BacktestFigures(
+        label=played.label,
+        synthetic=played.synthetic,
+        first_day=played.first_day,
+        last_day=played.last_day,
+        bars=played.n_bars,
+        symbols=len(played.symbols),
+        costs=played.costs,
+        delay_bars=played.delay_bars,
+        bars_per_year=played.bars_per_year,
+        performance=policy_performance(played, kind),
+        plugin=origin.id if (origin := strategy_origin(played.policy)) else None,
+    )
