@@ -41,13 +41,15 @@ def missed(inputs: MarketInputs, blocks: tuple[int, ...], plan: ProofPlan) -> li
 
 @pytest.mark.parametrize("seed", range(3))
 def test_next_bar_leak_at_the_last_row_of_each_block_is_caught(inputs, seed: int) -> None:
-    assert missed(inputs, BLOCKS, ProofPlan(boundaries=(980, 1190), seed=seed)) == []
+    assert (
+        missed(inputs, BLOCKS, ProofPlan(boundaries=(980, 1190), seed=seed, prefix_rounds=0)) == []
+    )
 
 
 def test_prover_without_block_edges_misses_them(inputs, monkeypatch) -> None:
     monkeypatch.setattr(cuts, "block_edges", lambda length: [])
 
-    assert missed(inputs, (512,), ProofPlan()) == [
+    assert missed(inputs, (512,), ProofPlan(prefix_rounds=0)) == [
         "symbol, blocks of 512",
         "market, blocks of 512",
     ]

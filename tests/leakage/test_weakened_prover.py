@@ -10,7 +10,8 @@ from leakage.zoo import BOUNDARIES, ZOO
 from tradingbot.features.causality import perturbations, tally
 from tradingbot.features.causality.prover import ProofPlan, prove_causal
 
-FULL = ProofPlan(boundaries=BOUNDARIES)
+ROUNDS = ProofPlan(boundaries=BOUNDARIES, prefix_rounds=0)
+"""The rounds alone, without the cuts of `prefixes`, which stand in for many of their parts."""
 
 
 def missed(plan: ProofPlan, *names: str) -> set[str]:
@@ -20,7 +21,7 @@ def missed(plan: ProofPlan, *names: str) -> set[str]:
 
 
 def test_prover_without_staggered_rounds_misses_a_single_bar_of_one_symbol() -> None:
-    weak = ProofPlan(boundaries=BOUNDARIES, staggered_rounds=0)
+    weak = ProofPlan(boundaries=BOUNDARIES, staggered_rounds=0, prefix_rounds=0)
 
     assert missed(weak, "first_bar_of_a_late_listing", "next_bar_shift") == {
         "first_bar_of_a_late_listing"
@@ -30,7 +31,7 @@ def test_prover_without_staggered_rounds_misses_a_single_bar_of_one_symbol() -> 
 def test_prover_without_boundary_cuts_misses_leaks_at_boundaries() -> None:
     names = {"scaler_fitted_past_the_boundary", "market_only_at_the_validation_boundary"}
 
-    assert missed(ProofPlan(), *names, "next_bar_shift") == names
+    assert missed(ProofPlan(prefix_rounds=0), *names, "next_bar_shift") == names
 
 
 def test_prover_with_a_tolerance_misses_tiny_leaks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +42,7 @@ def test_prover_with_a_tolerance_misses_tiny_leaks(monkeypatch: pytest.MonkeyPat
 
     names = {"tiny_leak_of_one_ulp", "leak_in_the_sign_of_zero"}
 
-    assert missed(FULL, *names, "next_bar_shift") == names
+    assert missed(ROUNDS, *names, "next_bar_shift") == names
 
 
 def test_prover_that_ignores_nan_misses_leaks_in_the_nan_pattern(
@@ -54,7 +55,7 @@ def test_prover_that_ignores_nan_misses_leaks_in_the_nan_pattern(
 
     monkeypatch.setattr(tally, "differs", only_numbers)
 
-    assert missed(FULL, "leak_in_the_nan_pattern", "back_fill") == {"leak_in_the_nan_pattern"}
+    assert missed(ROUNDS, "leak_in_the_nan_pattern", "back_fill") == {"leak_in_the_nan_pattern"}
 
 
 def test_prover_that_only_changes_values_misses_leaks_through_presence(
@@ -65,7 +66,7 @@ def test_prover_that_only_changes_values_misses_leaks_through_presence(
 
     names = {"mask_valid_only_if_next_bar_exists"}
 
-    assert missed(FULL, *names, "next_bar_shift") == names
+    assert missed(ROUNDS, *names, "next_bar_shift") == names
 
 
 def test_prover_without_other_grids_misses_leaks_through_time_stamps(
@@ -74,7 +75,7 @@ def test_prover_without_other_grids_misses_leaks_through_time_stamps(
     monkeypatch.setattr(perturbations, "GRID_KINDS", ("mixed",))
     monkeypatch.setattr(perturbations, "regrow", lambda inputs, cut, rng: inputs)
 
-    assert missed(FULL, "time_to_next_bar", "next_bar_shift") == {"time_to_next_bar"}
+    assert missed(ROUNDS, "time_to_next_bar", "next_bar_shift") == {"time_to_next_bar"}
 
 
 def test_prover_that_never_shortens_the_history_misses_leaks_through_its_end(
@@ -84,7 +85,7 @@ def test_prover_that_never_shortens_the_history_misses_leaks_through_its_end(
 
     names = {"defined_where_a_label_can_be_made"}
 
-    assert missed(FULL, *names, "time_to_next_bar", "next_bar_shift") == names
+    assert missed(ROUNDS, *names, "time_to_next_bar", "next_bar_shift") == names
 
 
 def test_prover_that_never_puts_other_rows_after_the_cut_misses_leaks_through_their_times(
@@ -94,7 +95,7 @@ def test_prover_that_never_puts_other_rows_after_the_cut_misses_leaks_through_th
 
     names = {"defined_unless_the_next_row_is_late"}
 
-    assert missed(FULL, *names, "time_to_next_bar", "next_bar_shift") == names
+    assert missed(ROUNDS, *names, "time_to_next_bar", "next_bar_shift") == names
 
 
 def test_prover_that_adds_events_an_hour_after_the_cut_misses_late_joins(
@@ -104,7 +105,7 @@ def test_prover_that_adds_events_an_hour_after_the_cut_misses_late_joins(
 
     names = {"sentiment_up_to_a_minute_late"}
 
-    assert missed(FULL, *names, "sentiment_of_the_next_hour_and_a_half") == names
+    assert missed(ROUNDS, *names, "sentiment_of_the_next_hour_and_a_half") == names
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -115,7 +116,7 @@ def test_full_prover_misses_none_of_these(seed: int) -> None:
         "sentiment_up_to_a_minute_late",
     )
 
-    assert missed(ProofPlan(boundaries=BOUNDARIES, seed=seed), *names) == set()
+    assert missed(ProofPlan(boundaries=BOUNDARIES, seed=seed, prefix_rounds=0), *names) == set()
 
 
 def test_prover_that_leaves_covariates_alone_misses_leaks_through_joins(
@@ -130,4 +131,4 @@ def test_prover_that_leaves_covariates_alone_misses_leaks_through_joins(
 
     names = {"same_day_sentiment", "time_to_next_event", "last_revision_kept"}
 
-    assert missed(FULL, *names, "next_bar_shift") == names
+    assert missed(ROUNDS, *names, "next_bar_shift") == names

@@ -7,7 +7,7 @@ through time; the panel that learners read is (N, T, F).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -58,6 +58,15 @@ class MarketInputs:
             bars={name: values[:length] for name, values in self.bars.items()},
             covariates={name: _until(events, last) for name, events in self.covariates.items()},
             time_zone=self.time_zone,
+        )
+
+    def from_row(self, first: int) -> MarketInputs:
+        """Drop the grid rows before `first`; covariates that were available by then stay."""
+        return replace(
+            self,
+            closed_at=self.closed_at[first:],
+            present=self.present[first:],
+            bars={name: values[first:] for name, values in self.bars.items()},
         )
 
 

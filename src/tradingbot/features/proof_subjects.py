@@ -21,7 +21,14 @@ from tradingbot.features.causality.tally import differs
 from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.panel import Panel, panel_tensors, stored_form
-from tradingbot.features.scaling import SCALER_KINDS, Scaler, ScalerOptions, fit_scaler
+from tradingbot.features.scaling import (
+    SCALER_KINDS,
+    BoolArray,
+    Real,
+    Scaler,
+    ScalerOptions,
+    fit_scaler,
+)
 from tradingbot.features.spec import FeatureSpec, spec_hash
 
 
@@ -52,7 +59,7 @@ def feature_subject(context: claims.ProofContext) -> claims.ProofSubject:
             "mask/valid": claims.Rows(valid, "market"),
         }
 
-    return claims.ProofSubject("features", compute)
+    return claims.ProofSubject("features", compute, proved_at_every_bar=True)
 
 
 def scaling_subject(context: claims.ProofContext) -> claims.ProofSubject:
@@ -82,7 +89,78 @@ def scaling_subject(context: claims.ProofContext) -> claims.ProofSubject:
             outputs[f"scaled/{kind}"] = claims.Rows(scaled.swapaxes(0, 1), known_from=last)
         return outputs
 
-    return claims.ProofSubject("scaling", compute)
+    return claims.ProofSubject("scaling", compute, proved_at_every_bar=True)
+
+
+def prove_scaling_every_bar(
+    inputs: MarketInputs, specs: Sequence[FeatureSpec], train_rows: int
+) -> tuple[claims.ProofVerdict, ...]:
+    """Fit each kind of scaler without the rows after training, and scale one bar at a time.
+
+    Rows that are not there cannot be read: the statistics must be those of the whole panel, and a
+    bar that is scaled by itself must have the bits that it has among the others.
+
+    Returns:
+        Verdicts of subject `every_bar`: `scaler/<kind>` and `scaled/<kind>`.
+    """
+    tensors = panel_tensors(inputs, specs)
+    features, valid = tensors["features"], tensors["valid"]
+    names = [spec.name for spec in specs if spec.family == "technical"]
+    found = []
+    for kind in SCALER_KINDS:
+        fitted, expected = (
+            fit_scaler(
+                kind,
+                features[:, :stop],
+                valid[:, :stop],
+                slice(0, train_rows),
+                feature_names=names,
+                symbols=inputs.symbols,
+            )
+            for stop in (None, train_rows)
+        )
+        same = fitted.sha256 == expected.sha256
+        values = np.stack([expected.centre, expected.scale])
+        found.append(
+            _every_bar_verdict(f"scaler/{kind}", values, np.full(values.shape, not same), inputs)
+        )
+        alone = scale_bar_by_bar(expected, features, valid, names)
+        changed = differs(fitted.transform(features, valid, feature_names=names), alone)
+        found.append(_every_bar_verdict(f"scaled/{kind}", alone, changed, inputs))
+    return tuple(found)
+
+
+def scale_bar_by_bar(
+    scaler: Scaler, features: Real, valid: BoolArray, names: Sequence[str]
+) -> Real:
+    """Scale features (N, T, F) so that no bar can know another one."""
+    scaled = np.empty_like(features)
+    for row in range(features.shape[1]):
+        bar = slice(row, row + 1)
+        scaled[:, bar] = scaler.transform(features[:, bar], valid[:, bar], feature_names=names)
+    return scaled
+
+
+def _every_bar_verdict(
+    output: str, expected: Real, changed: BoolArray, inputs: MarketInputs
+) -> claims.ProofVerdict:
+    """Judge (N, T, F) values that were made without the bars after them, or fitted ones."""
+    offence = None
+    if changed.any():
+        place = tuple(int(i) for i in np.argwhere(changed)[0])
+        is_fitted = output.startswith("scaler/")
+        offence = claims.Offence(
+            symbol=None if is_fitted else inputs.symbols[place[0]],
+            closed_at=None if is_fitted else str(inputs.closed_at[place[1]]),
+            cut_at="the end of training" if is_fitted else str(inputs.closed_at[place[1]]),
+            perturbation="later rows taken away",
+            expected=repr(float(expected[place])),
+            got="another value",
+        )
+    return claims.ProofVerdict(
+        *("every_bar", output, "market", 0, "leaks" if offence else "causal"),
+        *(int(changed.size), int(changed.sum()), offence),
+    )
 
 
 def certify_panel(
@@ -131,7 +209,8 @@ def certify_panel(
     subjects = (*default_subjects(context), *registered_subjects(context))
     report = prove_causal(inputs, subjects, replace(plan, boundaries=boundaries), progress=progress)
     fed = prove_every_bar(inputs, specs, progress=progress)
-    report = replace(report, verdicts=(*report.verdicts, *fed))
+    scaled = prove_scaling_every_bar(inputs, specs, train_rows)
+    report = replace(report, verdicts=(*report.verdicts, *fed, *scaled))
     if not report.is_causal:
         certificates.withdraw_certificate(panel.folder)
         return report, None
@@ -148,13 +227,13 @@ def certify_panel(
 
 
 def _require_train_scaler(scaler: Scaler, panel: Panel, train_rows: int) -> None:
-    """Fit the scaler again on the training rows of the stored panel and compare."""
+    """Fit the scaler again on the training rows of the stored panel, without the later ones."""
     refitted = None
     if scaler.train_last < train_rows:
         refitted = fit_scaler(
             scaler.kind,
-            panel.numpy("features"),
-            panel.numpy("valid"),
+            panel.numpy("features")[:, :train_rows],
+            panel.numpy("valid")[:, :train_rows],
             slice(scaler.train_first, scaler.train_last + 1),
             feature_names=panel.manifest.features,
             symbols=panel.symbols,

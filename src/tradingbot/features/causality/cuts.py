@@ -2,9 +2,9 @@
 
 A leak that reads h bars ahead at bar t is seen exactly if a cut falls in [t, t + h). So cuts are
 spread over every kind of bar at which code tends to slip: split boundaries, first and last bars of
-trading sessions, weeks and months, each weekday and hour, each symbol's first and last bar and
-the edges of its gaps, the end of the data, the last bars of the blocks that code tends to work in,
-and random bars.
+trading sessions, weeks and months, each weekday and hour, half days, each symbol's first and last
+bar and the edges of its gaps, the end of the data, the last bars of the blocks that code tends to
+work in, and random bars.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def calendar_traits(inputs: MarketInputs) -> BoolArray:
 
     Returns:
         (T, K): first and last row of day, week and month; each weekday; each row of the day (the
-        first 24).
+        first 24); first, last and other rows of half days.
     """
     local = pl.Series(inputs.closed_at).dt.replace_time_zone("UTC")
     local = local.dt.convert_time_zone(inputs.time_zone)
@@ -136,10 +136,20 @@ def calendar_traits(inputs: MarketInputs) -> BoolArray:
         if unit == "1d":
             first_row = np.maximum.accumulate(np.where(starts, np.arange(len(part)), 0))
             row_of_day = np.arange(len(part)) - first_row
+            half = _is_half_day(starts)
+            half_days = [half & columns[0], half & columns[1], half & ~columns[0] & ~columns[1]]
     weekday = local.dt.weekday().to_numpy()
     columns += [weekday == day for day in range(1, 8)]
     columns += [row_of_day == row for row in range(24)]
-    return np.column_stack(columns)
+    return np.column_stack([*columns, *half_days])
+
+
+def _is_half_day(starts: BoolArray) -> BoolArray:
+    """Mark the rows of days that have fewer rows than the usual day; `starts` marks first rows."""
+    day = np.cumsum(starts) - 1
+    rows = np.bincount(day)
+    usual = np.bincount(rows).argmax()
+    return np.asarray(rows[day] < usual, dtype=bool)
 
 
 def _symbol_traits(present: BoolArray) -> BoolArray:

@@ -4,6 +4,9 @@ Each round is one recomputation. In a common round the whole market gets another
 cut. In a staggered round each symbol is cut elsewhere, so that one recomputation examines N
 (symbol, cut) pairs; outputs that mix symbols take part in common rounds only.
 
+Where an output still stands, the market is given without its end at hundreds of cuts (`prefixes`),
+so that a leak at few rows is met as well.
+
 Prefix invariance holds at every bar: a stream that is given one bar at a time cannot see a later
 one, so equal bits at every bar leave no bar at which the batch could look ahead.
 """
@@ -22,6 +25,7 @@ from tradingbot.domain.seeding import stream
 from tradingbot.features.causality import perturbations
 from tradingbot.features.causality import subject as claims
 from tradingbot.features.causality.cuts import common_cuts, staggered_cuts
+from tradingbot.features.causality.prefixes import compare_prefixes, prefix_cuts
 from tradingbot.features.causality.subject import CausalityReport, Offence, ProofVerdict
 from tradingbot.features.causality.tally import Round, Tally, defined_count, differs
 from tradingbot.features.compute import compute_features
@@ -35,6 +39,7 @@ class ProofPlan:
     """How thorough a proof is; it costs a recomputation per round and at most five more.
 
     Those are the market as it is, another market, and up to three common cuts at edges of blocks.
+    A prefix round costs half a recomputation, in large markets that of some 800 rows.
     """
 
     boundaries: tuple[int, ...] = ()
@@ -42,13 +47,17 @@ class ProofPlan:
     common_rounds: int = 13
     staggered_rounds: int = 12
     seed: int = 0
+    prefix_rounds: int = 400
+    """Cuts at which the market is given without its end, to every subject that is not proved at
+    every bar otherwise: a leak at one row in a hundred is met in 98 of 100 proofs."""
 
     def __post_init__(self) -> None:
         """Refuse plans that would examine nothing."""
-        if self.common_rounds < 1 or self.staggered_rounds < 0:
+        if self.common_rounds < 1 or self.staggered_rounds < 0 or self.prefix_rounds < 0:
             raise DataError(
                 "a proof must have a common round",
-                was=f"{self.common_rounds} common, {self.staggered_rounds} staggered",
+                was=f"{self.common_rounds} common, {self.staggered_rounds} staggered, "
+                f"{self.prefix_rounds} prefix",
             )
 
 
@@ -78,6 +87,7 @@ def prove_causal(
     if inputs.shape[0] < 4:
         raise DataError("a proof must have at least 4 rows of bars", was=inputs.shape[0])
     rounds = plan_rounds(inputs, plan)
+    cuts = prefix_cuts(inputs, plan.prefix_rounds, stream(plan.seed, "prefixes"))
     verdicts: list[ProofVerdict] = []
     recomputations, steps = 0, len(rounds) + 2
     for position, subject in enumerate(subjects):
@@ -85,7 +95,7 @@ def prove_causal(
         def tell(count: int, label: str, first: int = position * steps) -> None:
             progress(first + count, len(subjects) * steps, label)
 
-        found, count = _prove_subject(inputs, subject, rounds, plan.seed, tell)
+        found, count = _prove_subject(inputs, subject, (rounds, cuts), plan.seed, tell)
         verdicts += found
         recomputations += count
     return CausalityReport(
@@ -129,20 +139,25 @@ def other_future(inputs: MarketInputs, planned: Round, seed: int) -> MarketInput
 def _prove_subject(
     inputs: MarketInputs,
     subject: claims.ProofSubject,
-    rounds: Sequence[Round],
+    planned: tuple[Sequence[Round], list[int]],
     seed: int,
     tell: Callable[[int, str], None],
 ) -> tuple[list[ProofVerdict], int]:
-    """Examine one subject; everything it computed is let go on return.
+    """Examine one subject by rounds and prefix cuts; what it computed is let go on return.
 
     Returns:
         Its verdicts and the number of recomputations.
     """
+    rounds, cuts = planned
     tallies = _begin(inputs, subject)
     recomputations = 2  # the expected values, and those of another market
-    for number, planned in enumerate(rounds):
-        recomputations += _examine(inputs, subject, tallies, planned, seed)
+    for number, each in enumerate(rounds):
+        recomputations += _examine(inputs, subject, tallies, each, seed)
         tell(number + 1, subject.name)
+    if not subject.proved_at_every_bar and not any(tally.differing for tally in tallies):
+        for count in compare_prefixes(inputs, subject, tallies, cuts, evaluate):
+            recomputations += count
+            tell(len(rounds) + 1, subject.name)
     elsewhere = evaluate(subject, perturbations.regrow(inputs, -1, stream(seed, "elsewhere")))
     tell(len(rounds) + 2, subject.name)
     return [tally.verdict(elsewhere) for tally in tallies], recomputations

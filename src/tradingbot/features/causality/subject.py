@@ -58,6 +58,8 @@ class ProofSubject:
     name: str
     compute: Compute
     scope: Scope = "market"
+    proved_at_every_bar: bool = False
+    """Its caller compares it at every bar in another way: hundreds of short cuts are left out."""
 
 
 @dataclass(frozen=True)
