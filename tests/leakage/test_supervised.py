@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from fixtures.supervised_tables import CONFIG, TRAIN, market_inputs, market_tabl
 from tradingbot.data.sources.source import ignore_progress
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import DataError
+from tradingbot.domain.seeding import stream
 from tradingbot.features.causality.prover import ProofPlan, prove_causal
 from tradingbot.features.causality.subject import (
     CausalityReport,
@@ -26,6 +28,7 @@ from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.panel import panel_specs
 from tradingbot.features.spec import FeatureSpec
 from tradingbot.supervised import LabelConfig, ModelTable, fit_model, label_moves, table_of_inputs
+from tradingbot.supervised.boosting import FittedTrees
 from tradingbot.supervised.calibration import Calibration
 from tradingbot.supervised.causality import fitted_subject, register_model
 from tradingbot.supervised.classifier import Classifier, ProbabilityArray
@@ -34,7 +37,9 @@ from tradingbot.supervised.probability_model import ModelStage, ProbabilityModel
 
 SPECS = panel_specs(market_inputs().covariates)
 STARTS = tuple(fold.tests[0].start for fold in forward_folds(TRAIN, CONFIG.folds, CONFIG.labels))
-PLAN = ProofPlan((*STARTS, TRAIN.stop), common_rounds=4, staggered_rounds=0, seed=2)
+ROUNDS = ProofPlan(
+    (*STARTS, TRAIN.stop), common_rounds=4, staggered_rounds=0, seed=2, prefix_rounds=0
+)
 
 
 def refitted_subject(
@@ -65,15 +70,15 @@ def claimed_rows(chances: ProbabilityArray) -> Rows:
     return Rows(np.ascontiguousarray(chances.swapaxes(0, 1)))
 
 
-def prove(subject: ProofSubject) -> CausalityReport:
-    return prove_causal(market_inputs(), (subject,), PLAN)
+def prove(subject: ProofSubject, plan: ProofPlan = ROUNDS) -> CausalityReport:
+    return prove_causal(market_inputs(), (subject,), plan)
 
 
 @pytest.mark.parametrize("name", ["mlp", "lightgbm"])
 def test_probabilities_of_a_fitted_model_are_causal(name: str) -> None:
     model = fit_model(quick_classifier(name), market_table(), TRAIN, CONFIG).model
 
-    report = prove(fitted_subject("model", model, SPECS))
+    report = prove(fitted_subject("model", model, SPECS), replace(ROUNDS, prefix_rounds=40))
 
     assert report.failures == ()
     assert report.comparisons > 10_000
@@ -97,7 +102,9 @@ def test_registered_model_takes_part_in_every_proof() -> None:
     name = register_model("trees", model)
     try:
         subjects = registered_subjects(ProofContext(SPECS, TRAIN.stop))
-        report = prove_causal(market_inputs(), subjects, ProofPlan(common_rounds=1))
+        report = prove_causal(
+            market_inputs(), subjects, ProofPlan(common_rounds=1, prefix_rounds=9)
+        )
     finally:
         unregister_subject(name)
 
@@ -105,6 +112,33 @@ def test_registered_model_takes_part_in_every_proof() -> None:
         "probabilities"
     ]
     assert report.is_causal
+
+
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 12))]
+)
+def test_model_that_looks_ahead_at_one_bar_in_a_hundred_is_caught(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = quick_model()
+    honest, rows = FittedTrees.probabilities, stream(seed, "rows").random(10_000) < 0.01
+
+    def early(self: FittedTrees, table: ModelTable, part: IndexRange | None = None) -> np.ndarray:
+        found, start = honest(self, table, part), part.start if part else 0
+        at = np.flatnonzero(rows[start : start + found.shape[1] - 1])
+        found[:, at] = found[:, at + 1]
+        return found
+
+    monkeypatch.setattr(FittedTrees, "probabilities", early)
+
+    report = prove(fitted_subject("model", model, SPECS), replace(ROUNDS, prefix_rounds=400))
+
+    assert [verdict.status for verdict in report.verdicts] == ["leaks"]
+
+
+@cache
+def quick_model() -> ProbabilityModel:
+    return fit_model(quick_classifier("lightgbm"), market_table(), TRAIN, CONFIG).model
 
 
 def refit(

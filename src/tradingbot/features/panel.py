@@ -187,15 +187,26 @@ def build_panel(
     return Panel.open(folder, require_certificate=False, verify=True)
 
 
-def panel_tensors(inputs: MarketInputs, specs: Sequence[FeatureSpec]) -> dict[str, NDArray[Any]]:
-    """Compute every tensor of a panel; see `Panel` for shapes."""
+def panel_tensors(
+    inputs: MarketInputs,
+    specs: Sequence[FeatureSpec],
+    computed: dict[str, FloatArray] | None = None,
+) -> dict[str, NDArray[Any]]:
+    """Compute every tensor of a panel; see `Panel` for shapes.
+
+    Args:
+        inputs: The market.
+        specs: Which features.
+        computed: Name → (T, N) features that were made otherwise, by a stream say; used up.
+    """
     length, width = inputs.shape
     valid: BoolArray = inputs.present.T.copy()  # of one symbol the transpose would be a view
     tensors: dict[str, NDArray[Any]] = {
         tensor: np.zeros((width, length, len(_names(specs, family))), dtype=np.float32)
         for family, tensor in FAMILY_TENSORS.items()
     }
-    computed = compute_features(inputs, specs, dtype=np.float32)
+    if computed is None:
+        computed = compute_features(inputs, specs, dtype=np.float32)
     for family, tensor in FAMILY_TENSORS.items():
         for position, name in enumerate(_names(specs, family)):
             values, defined = stored_form(computed.pop(name).T)

@@ -8,7 +8,7 @@ in the proof of the panel that they judge.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from tradingbot.features.causality.subject import (
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.panel import Panel
 from tradingbot.features.spec import FeatureSpec
+from tradingbot.supervised.classifier import ProbabilityArray
 from tradingbot.supervised.model_files import open_model
 from tradingbot.supervised.model_manifest import list_models
 from tradingbot.supervised.model_names import models_folder
@@ -32,6 +33,8 @@ from tradingbot.supervised.probability_model import ProbabilityModel
 from tradingbot.supervised.table import table_of_inputs, table_of_panel
 
 OUTPUT = "probabilities"
+END_BARS = 8
+"""Last bars of a prefix that are asked about: a leak that reaches further is met by other cuts."""
 
 
 def fitted_subject(
@@ -47,7 +50,16 @@ def fitted_subject(
         chances = model.probabilities(table_of_inputs(inputs, specs))
         return {OUTPUT: Rows(np.ascontiguousarray(chances.swapaxes(0, 1)))}
 
-    return ProofSubject(name, compute)
+    def prefixes(inputs: MarketInputs) -> Callable[[int], tuple[int, dict[str, ProbabilityArray]]]:
+        table = table_of_inputs(inputs, specs)
+
+        def give(stop: int) -> tuple[int, dict[str, ProbabilityArray]]:
+            ends = model.probabilities_at_the_end(table.until(stop), END_BARS)
+            return stop - ends.shape[1], {OUTPUT: ends.swapaxes(0, 1)}
+
+        return give
+
+    return ProofSubject(name, compute, prefixes=prefixes)
 
 
 def register_model(name: str, model: ProbabilityModel) -> str:

@@ -75,6 +75,22 @@ class ProbabilityModel:
         chances[~table.valid] = _THIRD
         return chances
 
+    def probabilities_at_the_end(self, table: ModelTable, bars: int) -> ProbabilityArray:
+        """Return probabilities (N, at most `bars`, 3) of a table's last bars, asking one stage.
+
+        The last bar's stage alone is asked, for as many bars as it speaks for; before the first
+        stage there is nothing to ask, and no bar is returned.
+        """
+        last = table.n_bars - 1
+        speaking = [stage for stage in self.stages if stage.from_bar <= last]
+        if not speaking:
+            return np.empty((len(table.symbols), 0, len(CLASSES)), np.float32)
+        stage = speaking[-1]
+        first = max(stage.from_bar, table.n_bars - bars)
+        seen = min(stage.seen_until, first)
+        only = ModelStage(first, seen, stage.model, stage.calibration)
+        return ProbabilityModel((only,), self.names).probabilities(table)[:, first:]
+
     def raw_probabilities(self, table: ModelTable) -> ProbabilityArray:
         """Return the same before calibration, (N, T, 3)."""
         plain = (

@@ -48,6 +48,16 @@ class ModelTable:
         """T."""
         return int(self.valid.shape[1])
 
+    def until(self, stop: int) -> ModelTable:
+        """Return the table as it was when bar `stop` − 1 had closed; views, no copies."""
+        return ModelTable(
+            self.values[:, :stop],
+            self.valid[:, :stop],
+            self.closes[:, :stop],
+            self.names,
+            self.symbols,
+        )
+
     @property
     def sha256(self) -> str:
         """Hash of every number and name."""

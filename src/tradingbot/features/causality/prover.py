@@ -211,12 +211,9 @@ def prove_every_bar(
     Returns:
         A verdict per feature, of subject `every_bar`.
     """
-    streamed = _streamed(inputs, specs, progress)
+    streamed = stream_features(inputs, specs, progress=progress)
     batch = compute_features(inputs, specs)
-    return tuple(
-        _verdict(spec, batch[spec.name], streamed[:, position], inputs)
-        for position, spec in enumerate(specs)
-    )
+    return tuple(_verdict(spec, batch[spec.name], streamed[spec.name], inputs) for spec in specs)
 
 
 def covariates_so_far(inputs: MarketInputs) -> Iterator[dict[str, FloatArray]]:
@@ -234,18 +231,20 @@ def covariates_so_far(inputs: MarketInputs) -> Iterator[dict[str, FloatArray]]:
         yield {name: values.copy() for name, values in latest.items()}
 
 
-def _streamed(inputs: MarketInputs, specs: Sequence[FeatureSpec], progress: Progress) -> FloatArray:
-    """(T, F, N) features as a stream gave them."""
+def stream_features(
+    inputs: MarketInputs, specs: Sequence[FeatureSpec], *, progress: Progress = ignore_progress
+) -> dict[str, FloatArray]:
+    """Compute features one bar at a time: name → (T, N), each row without any later bar."""
     length, width = inputs.shape
     stream = FeatureStream(inputs.symbols, specs, time_zone=inputs.time_zone)
-    streamed = np.empty((length, len(specs), width))
+    streamed = np.empty((len(specs), length, width))
     for row, covariates in enumerate(covariates_so_far(inputs)):
         bars = {name: values[row] for name, values in inputs.bars.items()}
         features = stream.push(inputs.closed_at[row], inputs.present[row], bars, covariates)
-        streamed[row] = features.T
+        streamed[:, row] = features.T
         if row % _REPORT_EVERY_ROWS == 0 or row == length - 1:
             progress(row + 1, length, "every bar")
-    return streamed
+    return {spec.name: streamed[position] for position, spec in enumerate(specs)}
 
 
 def _verdict(

@@ -43,6 +43,9 @@ class Fitted:
 
 Output = NDArray[Any] | Rows | Fitted
 Compute = Callable[[MarketInputs], Mapping[str, Output]]
+Prefixes = Callable[[MarketInputs], Callable[[int], tuple[int, Mapping[str, NDArray[Any]]]]]
+"""Of a market: a function that is given a number of rows and returns the first row and the values
+from there on that outputs have where the market ends after so many rows."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,8 @@ class ProofSubject:
     scope: Scope = "market"
     proved_at_every_bar: bool = False
     """Its caller compares it at every bar in another way: hundreds of short cuts are left out."""
+    prefixes: Prefixes | None = None
+    """How to compute the end of a prefix without all that lies before; None: by `compute`."""
 
 
 @dataclass(frozen=True)

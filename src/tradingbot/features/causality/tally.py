@@ -162,6 +162,19 @@ class Tally:
             self.differing += int(marked.sum())
             self.offence = self.offence or self._offence(planned, marked, values, closed_at)
 
+    def compare_end(self, cut: int, first: int, values: NDArray[Any], closed_at: TimeArray) -> None:
+        """Compare rows `first` … `cut` with those of a market that ends at the cut."""
+        expected = self.expected[first : cut + 1]
+        marked = differs(np.ascontiguousarray(expected), np.ascontiguousarray(values))
+        self.comparisons += marked.size
+        if marked.any():
+            self.differing += int(marked.sum())
+            before = [(0, 0)] * marked.ndim
+            before[0] = (first, 0)
+            planned = Round(cut, "truncate", np.full(len(self.symbols), cut, dtype=np.int64))
+            whole = np.pad(marked, before), np.pad(values, before)
+            self.offence = self.offence or self._offence(planned, *whole, closed_at)
+
     def verdict(self, elsewhere: Mapping[str, claims.Output] | str) -> ProofVerdict:
         """Close the account.
 
