@@ -141,12 +141,7 @@ def fit_factor(
     Raises:
         DataError: If the factor is a symbol without bars here; names the closest.
     """
-    require_known(
-        name,
-        (EQUAL_WEIGHT, NO_FACTOR, *symbols),
-        f"factor must be {EQUAL_WEIGHT}, {NO_FACTOR} or a symbol of the dataset",
-        error=DataError,
-    )
+    require_factor(name, symbols)
     market, own = _market_of(returns, tuple(symbols), name)
     cut = slice(bars.start, bars.stop)
     beta = _betas(returns.whole[:, cut], market.whole[:, cut], own, name)
@@ -163,6 +158,16 @@ def fit_factor(
         closed_at=closed_at,
         n_missing=int((there & ~np.isfinite(market.whole)).sum()),
     )
+
+
+def require_factor(name: str, symbols: Sequence[str]) -> None:
+    """Refuse a factor that these symbols have no returns of.
+
+    Raises:
+        DataError: If it is none of them; names the closest.
+    """
+    rule = f"factor must be {EQUAL_WEIGHT}, {NO_FACTOR} or a symbol of the dataset"
+    require_known(name, (EQUAL_WEIGHT, NO_FACTOR, *symbols), rule, error=DataError)
 
 
 def _market_of(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,13 @@ import torch
 from torch import Tensor
 
 from tradingbot.data.calendar import TradingCalendar
+from tradingbot.data.factor import (
+    EQUAL_WEIGHT,
+    MarketFactor,
+    bar_returns,
+    fit_factor,
+    require_factor,
+)
 from tradingbot.data.manifest import Provenance
 from tradingbot.data.sources.synthetic import regenerate
 from tradingbot.data.splits import IndexRange, Split
@@ -61,6 +69,15 @@ class TrainingData:
     identity: DataIdentity
     normaliser: dict[str, Tensor] = field(default_factory=dict)
     """Statistics of the scaler; empty where the market was generated in memory."""
+    factor_name: str = EQUAL_WEIGHT
+    """What stands for the market: `equal_weight`, `none`, or a symbol of the data."""
+
+    @cached_property
+    def factor(self) -> MarketFactor:
+        """The market beside every symbol of the data, with betas of the training bars."""
+        moves = bar_returns(self.whole.prices, self.whole.present)
+        names, clock = self.whole.symbols, self.whole.closed_at
+        return fit_factor(moves, names, self.split.train, clock, self.factor_name)
 
     @property
     def periods(self) -> dict[str, DayRange]:
@@ -121,6 +138,8 @@ def open_data(config: TrainConfig, workspace: Path) -> TrainingData:
         data = _stored(config, config.dataset, workspace)
     else:
         data = _generated(config, workspace)
+    data = replace(data, factor_name=config.validation.factor)
+    require_factor(data.factor_name, data.whole.symbols)
     if config.environment.kind == "portfolio":  # one agent for all symbols
         return replace(data, identity=data.identity.model_copy(update={"agents": (PORTFOLIO,)}))
     return data

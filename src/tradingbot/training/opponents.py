@@ -21,12 +21,9 @@ from tradingbot.evaluation.backtest import (
     sleeve_config,
 )
 from tradingbot.evaluation.backtest.baselines import oracle_policy
-from tradingbot.evaluation.oracle.action_rule import Information
+from tradingbot.evaluation.oracle.action_rule import ActionRule, Information
 from tradingbot.evaluation.performance.record import HOLD, ORACLE
 from tradingbot.training.data import REFERENCE_INDEX, TrainingData
-
-LONG_ONLY_ORACLE = f"{ORACLE}, long only"
-"""Row of the oracle, which is long-only, beside agents that may sell short."""
 
 
 def opponents_config(env: EnvConfig) -> EnvConfig:
@@ -40,21 +37,21 @@ def holding() -> PolicyUnderTest:
 
 
 def oracle_under_test(data: TrainingData, env: EnvConfig) -> list[PolicyUnderTest]:
-    """Return the oracle of a known market; nothing where there is none."""
+    """Return the oracle of a known market, allowed the agents' positions; nothing without one."""
     if data.market is None:
         return []
+    short = env.rules.limits.allow_short
     try:
         policy = oracle_policy(
             data.market,
             data.world,
             cost_frac=env.costs.one_way_frac,
             information=Information.ATTAINABLE,
+            action_rule=ActionRule.LONG_SHORT if short else ActionRule.LONG_ONLY,
         )
     except ConfigError:  # not every market has one
         return []
-    # An oracle that never sells short does not bound agents that may: no share of it.
-    name = LONG_ONLY_ORACLE if env.rules.limits.allow_short else ORACLE
-    return [PolicyUnderTest(name, policy)]
+    return [PolicyUnderTest(ORACLE, policy)]
 
 
 def backtest_index(data: TrainingData, env: EnvConfig, bars: IndexRange) -> list[Backtest]:

@@ -71,6 +71,7 @@ def backtest_portfolio(task: PortfolioTask, act: Act, *, bars_per_year: float) -
         delay_bars=0,
         initial_cash_ccy=task.config.rules.account.initial_cash_ccy,
         account=AccountTotals(nothing, nothing, nothing, nothing),
+        held=task.world.symbols,
     )
 
 
@@ -97,6 +98,7 @@ def pool_accounts(played: Backtest) -> Backtest:
         denials=played.denials.sum(keepdims=True),
         trades=replace(played.trades, symbol=np.zeros_like(played.trades.symbol)),
         account=AccountTotals._make(part.sum(keepdims=True) for part in played.account),
+        held=played.held or played.symbols,
     )
 
 

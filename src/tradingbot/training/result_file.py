@@ -24,7 +24,9 @@ from tradingbot.runs.directory import STATUS_FILE, read_status
 from tradingbot.runs.recorded_files import require_recorded
 from tradingbot.training.action_gate import ActionGate
 
-RESULT_FILE, RESULT_FORMAT = "result.json", 2
+RESULT_FILE, RESULT_FORMAT = "result.json", 3
+_WITHOUT_PARTS = 2
+"""Format in which net returns were not taken apart into market, timing and alpha."""
 _ACCOUNTS_NOTE = (
     "Return, Sharpe and drawdown: all per-symbol accounts together, never rebalanced; bp/bar: "
     "their mean. "
@@ -117,6 +119,9 @@ def read_result(run: Path) -> TrainResult:
         values = performance.rename_old_policies(json.loads(path.read_bytes()))
         if isinstance(values, dict) and "format" not in values:
             return _read_version_1(values)
+        if isinstance(values, dict) and values["format"] == _WITHOUT_PARTS:
+            parts = [performance.add_missing_parts(part) for part in values["parts"]]
+            values = {**values, "parts": parts, "format": RESULT_FORMAT}
         return from_plain(TrainResult, values, name=RESULT_FILE)
     except (OSError, ValueError) as e:
         problem = json_problem(e)

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 import torch
 
 from tradingbot.agents.baselines.market_rules import flat
-from tradingbot.data.factor import MarketFactor
 from tradingbot.data.splits import IndexRange
 from tradingbot.envs.population.layout import action_spec
 from tradingbot.envs.portfolio.task import PortfolioTask
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest, ready_bars
-from tradingbot.evaluation.backtest.attribution import attribute_backtest, world_factor
+from tradingbot.evaluation.backtest.attribution import attribute_backtest
 from tradingbot.evaluation.performance.measure import (
     PlayedPolicy,
     action_histograms,
@@ -81,7 +80,7 @@ def select_by_validation(setup: TrainingSetup, data: TrainingData) -> SelectedPo
     """Let the second half of validation decide; what is not kept is gone from the learner."""
     learner, bars = setup.learner, halves(data.split.validation)[1]
     task = learner.task
-    factor, usual = judging_factor(data), ShrinkageConfig()
+    factor, usual = data.factor, ShrinkageConfig()
     blocks = replace(
         usual, block_bars=max(1, min(usual.block_bars, (len(bars) - 1) // DECIDING_BLOCKS))
     )
@@ -96,11 +95,6 @@ def select_by_validation(setup: TrainingSetup, data: TrainingData) -> SelectedPo
     apply(learner.networks(), found)
     act = staying_out(learner.act, found.trades, task.action)
     return SelectedPolicy(act, [bool(does) for does in found.trades.tolist()], found.words)
-
-
-def judging_factor(data: TrainingData) -> MarketFactor:
-    """Return the market beside the traded symbols, with betas of the training bars."""
-    return world_factor(data.whole, data.split.train).of(data.world.symbols)
 
 
 def backtest_agents(
@@ -173,6 +167,13 @@ def _judge(
     histograms = action_histograms(agents, action)
     reference = REFERENCE_INDEX if index and not data.whole.synthetic else HOLD
     trading = selected.trading(task.agent_names)
-    figures = part_performance(name, played, histograms, trading, reference=reference)
+    figures = part_performance(
+        name,
+        played,
+        histograms,
+        trading,
+        factor=data.factor,
+        reference=reference,
+    )
     gate = judge_actions(agents.action, histograms, figures.trades_per_1000, action)
     return figures, gate if any(selected.trades) else not_applied(gate)

@@ -18,6 +18,7 @@ from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, Part
 from tradingbot.evaluation.analyses.probability_thresholds import threshold_policies
 from tradingbot.evaluation.analyses.settings import PerformanceSettings
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest
+from tradingbot.evaluation.backtest.attribution import attribute_backtest
 from tradingbot.evaluation.backtest.baselines import baseline, is_silent, random_like
 from tradingbot.evaluation.performance.measure import (
     PlayedPolicy,
@@ -65,6 +66,8 @@ class Series:
     """(S,) of all sleeves together."""
     sleeves: tuple[float, ...]
     """(S,) mean of the sleeves."""
+    alpha: tuple[float, ...]
+    """(S,) what of it is alpha."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,7 @@ def measure_performance(inputs: AnalysisInputs, settings: PerformanceSettings) -
             last,
             action_histograms(last[0].backtest, action_spec(subject.env.rules)),
             read_result(subject.run.path).trading_agents,
+            factor=subject.data.factor,
             reference=REFERENCE_INDEX if is_indexed else HOLD,
             share_draws=settings.draws,
         )
@@ -121,10 +125,16 @@ def measure_performance(inputs: AnalysisInputs, settings: PerformanceSettings) -
             each.kind,
             tuple(each.backtest.portfolio_returns.tolist()),
             tuple(each.backtest.returns.mean(axis=1).tolist()),
+            _alpha_of(each.backtest, subject),
         )
         for each in last
     )
     return Performance(tuple(figures), series)
+
+
+def _alpha_of(played: Backtest, subject: EvaluatedRun) -> tuple[float, ...]:
+    parts = attribute_backtest(played, subject.data.factor)
+    return tuple(parts.alpha.mean(axis=1).tolist())
 
 
 def _play_all(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,9 @@ from tradingbot.domain.errors import DataError
 from tradingbot.envs.world import World, symbol_index
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.settings import RegimeSettings
+from tradingbot.evaluation.backtest.attribution import attribute_backtest
 from tradingbot.evaluation.dossier.robustness import RegimeRow, Regimes
+from tradingbot.evaluation.metrics.attribution import Attribution
 from tradingbot.evaluation.metrics.returns import annual_sharpe, max_drawdown
 from tradingbot.evaluation.statistics.hac import mean_error
 from tradingbot.evaluation.statistics.interval import Interval
@@ -121,6 +124,7 @@ def judge_regimes(
     bars_per_year: float,
     settings: RegimeSettings | None = None,
     index: str = "equal weight",
+    parts: Attribution | None = None,
 ) -> Regimes:
     """Say what was earned in each regime.
 
@@ -131,6 +135,7 @@ def judge_regimes(
         bars_per_year: To annualise with.
         settings: How labels were made.
         index: What they were told from, in words.
+        parts: (S, N) what the agents earned, taken apart.
 
     Raises:
         DataError: If there is not one label for each bar.
@@ -159,8 +164,18 @@ def judge_regimes(
             max_drawdown_frac=max_drawdown(earned),
             is_profitable=net.estimate > 0.0,
         )
-        rows.append(row)
+        rows.append(row if parts is None else _with_parts(row, parts, inside))
     return Regimes(_words(settings, index, rows), tuple(rows))
+
+
+def _with_parts(row: RegimeRow, parts: Attribution, inside: NDArray[np.bool_]) -> RegimeRow:
+    market, timing, alpha = (each.mean(axis=1) for each in parts)
+    return replace(
+        row,
+        market_bps_per_bar=float(market[inside].mean()) * _BASIS_POINTS,
+        timing_bps_per_bar=float(timing[inside].mean()) * _BASIS_POINTS,
+        alpha_bps_per_bar=mean_within(alpha, inside).scaled(_BASIS_POINTS),
+    )
 
 
 def mean_within(returns: FloatArray, inside: NDArray[np.bool_]) -> Interval:
@@ -221,6 +236,7 @@ def measure_regimes(subject: EvaluatedRun, settings: RegimeSettings) -> Regimes:
         bars_per_year=subject.bars_per_year,
         settings=settings,
         index=index,
+        parts=attribute_backtest(agents, subject.data.factor),
     )
 
 

@@ -42,6 +42,7 @@ def measure_seeds(inputs: AnalysisInputs, settings: SeedsSettings) -> Seeds:
         net_bps_iqm=aggregate_interval(net),
         sharpe_iqm=aggregate_interval([[row.sharpe_annual] for row in rows]),
         beats_hold=improvement_interval(net, [[hold], [hold]]),
+        alpha_bps_iqm=aggregate_interval([[row.alpha_bps_per_bar] for row in rows]),
     )
 
 
@@ -55,4 +56,5 @@ def _row(trained: RetrainingResult, bars_per_year: float) -> SeedRow:
         total_return_frac=total_return(returns),
         trading_agents=trained.trading_agents,
         failed=trained.failed,
+        alpha_bps_per_bar=test.alpha_bps_per_bar,
     )

@@ -1,4 +1,8 @@
-"""Is it luck? The test part's returns under every statistic, deflated by the ledger's count."""
+"""Is it luck? The agents' alpha on the test part under every statistic, deflated by all trials.
+
+With the market in it, a probability of skill is mostly that of the market's luck: a policy that was
+long most of the time and earned less than holding was given 99 %. The net return is shown beside.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,7 @@ from tradingbot.evaluation.statistics import deflation
 from tradingbot.evaluation.statistics.overfitting import backtest_overfitting
 from tradingbot.evaluation.statistics.paths import path_sharpes
 from tradingbot.evaluation.statistics.sharpe import (
+    SharpeSample,
     measure_sharpe,
     min_track_record,
     probabilistic_sharpe,
@@ -40,9 +45,10 @@ def measure_statistics(inputs: AnalysisInputs, settings: StatisticsSettings) -> 
         settings: How fine.
     """
     performance: Performance = inputs.results["performance"]
-    own = np.array(performance.series(AGENTS).portfolio)
+    agents = performance.series(AGENTS)
+    own, net = np.array(agents.alpha), measure_sharpe(np.array(agents.portfolio))
     baselines = {
-        each.policy: np.array(each.portfolio)
+        each.policy: np.array(each.alpha)
         for each in performance.test_series
         if each.kind == "baseline"
     }
@@ -57,7 +63,17 @@ def measure_statistics(inputs: AnalysisInputs, settings: StatisticsSettings) -> 
         spa_p_consistent=consistent,
         spa_p_upper=upper,
         spa_against=tuple(baselines),
+        judged=f"alpha against {performance.parts[-1].factor}",
+        net_sharpe_per_bar=0.0 if math.isnan(net.sharpe) else net.sharpe,
+        net_probabilistic_sharpe=_net_probability(net, len(own)),
     )
+
+
+def _net_probability(net: SharpeSample, n_bars: int) -> float:
+    """Return the probability that the net return's Sharpe ratio is above 0; ½ if it never moves."""
+    if math.isnan(net.sharpe):
+        return 0.5
+    return probabilistic_sharpe(net.sharpe, n_bars=n_bars, skew=net.skew, kurtosis=net.kurtosis)
 
 
 def _deflation(own: FloatArray, trials: Sequence[float | None]) -> dict[str, Any]:
@@ -93,11 +109,11 @@ def _deflation(own: FloatArray, trials: Sequence[float | None]) -> dict[str, Any
 
 
 def _variants(inputs: AnalysisInputs, own: FloatArray) -> FloatArray:
-    """Return test returns (S, V) of the run and of every training that traded the same bars."""
+    """Return alpha (S, V) of the run and of every training that traded the same test bars."""
     columns = [own]
     for trained in inputs.results.values():
         if isinstance(trained, RetrainingResult) and not trained.spec.windows:
-            returns = np.array(trained.part("test").returns)
+            returns = np.array(trained.part("test").alpha)
             if len(returns) == len(own):
                 columns.append(returns)
     return np.stack(columns, axis=1)

@@ -106,7 +106,7 @@ def positive_share(positive: int, n_windows: int, settings: WalkForwardSettings)
     many separate ones do, but the same agents trade several of them.
 
     Args:
-        positive: Windows with a Sharpe ratio above 0.
+        positive: Windows with alpha above 0.
         n_windows: Windows that were traded.
         settings: How they lie.
 
@@ -168,7 +168,7 @@ def measure_walk_forward(inputs: AnalysisInputs, settings: WalkForwardSettings) 
         for part in trained.parts
     )
     traded = [window for window in windows if not window.stayed_out]
-    positive = sum(window.sharpe_annual > 0.0 for window in traded)
+    positive = sum(window.alpha_bps_per_bar > 0.0 for window in traded)
     return WalkForward(
         window_days=settings.window_days,
         step_days=settings.step_days,
@@ -192,4 +192,5 @@ def _window(subject: EvaluatedRun, part: TradedPeriod, trained_until: str) -> Wi
         total_return_frac=total_return(returns),
         hold_return_frac=total_return(subject.backtest_hold(bars).portfolio_returns),
         max_drawdown_frac=max_drawdown(returns),
+        alpha_bps_per_bar=part.alpha_bps_per_bar,
     )

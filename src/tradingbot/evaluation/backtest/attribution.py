@@ -29,6 +29,10 @@ def attribute_backtest(played: Backtest, factor: MarketFactor) -> Attribution:
 
     Args:
         played: One account per symbol, or one of several.
-        factor: Of the symbols of its exposure, in their order; its bars may be more.
+        factor: Its symbols and bars may be more.
+
+    Raises:
+        DataError: If the factor lacks a symbol or a bar.
     """
-    return attribute(played.returns, played.exposure, factor.at(played.closed_at[1:]))
+    market = factor.of(played.held or played.symbols).at(played.closed_at[1:])
+    return attribute(played.returns, played.exposure, market)

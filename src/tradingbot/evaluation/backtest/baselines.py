@@ -22,7 +22,7 @@ from tradingbot.evaluation.backtest.expert_indicators import expert_indicators
 from tradingbot.evaluation.backtest.look_ahead import require_causal
 from tradingbot.evaluation.backtest.result import Backtest
 from tradingbot.evaluation.backtest.world_tables import WorldTables
-from tradingbot.evaluation.oracle.action_rule import Information
+from tradingbot.evaluation.oracle.action_rule import ActionRule, Information
 from tradingbot.evaluation.oracle.market_oracle import oracle_targets
 from tradingbot.plugins.declaration import DeclaredStrategy
 from tradingbot.plugins.reference import find_strategy
@@ -149,21 +149,29 @@ ORACLES: Mapping[str, Information] = {
 
 
 def oracle_policy(
-    market: SyntheticMarket, world: World, *, cost_frac: float, information: Information
+    market: SyntheticMarket,
+    world: World,
+    *,
+    cost_frac: float,
+    information: Information,
+    action_rule: ActionRule = ActionRule.LONG_ONLY,
 ) -> TargetTable:
-    """Return the long-only policy of `oracle_for` on the bars of a world.
+    """Return the policy of `oracle_for` on the bars of a world.
 
     Args:
         market: The generated market, latent state included.
         world: The same market as it is traded; symbols and bars may be fewer.
         cost_frac: Cost per unit of turnover.
         information: What the policy may know.
+        action_rule: Which positions are allowed.
 
     Raises:
         ConfigError: If no oracle is known for the market.
         DataError: If the world has a symbol or a bar that the market does not have.
     """
-    targets = oracle_targets(market, cost_frac=cost_frac, information=information)
+    targets = oracle_targets(
+        market, cost_frac=cost_frac, information=information, action_rule=action_rule
+    )
     return table_of(_on_world(market, world, targets))
 
 

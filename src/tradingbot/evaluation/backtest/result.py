@@ -186,7 +186,7 @@ class Backtest:
     position_frac: FloatArray
     """(S, N) signed position ÷ equity at the close of each bar; 0 where nothing is left."""
     exposure: Exposure
-    """(S, N) what was held over each bar; of one account of N symbols the exposure to each."""
+    """(S, N) what was held over each bar; of one account of several symbols the one to each."""
     turnover_frac: FloatArray
     """(S, N) notional traded in the bar ÷ equity before it."""
     cost_frac: FloatArray
@@ -205,6 +205,8 @@ class Backtest:
     initial_cash_ccy: float
     """Of each sleeve; what `equity` is a multiple of."""
     account: AccountTotals
+    held: tuple[str, ...] = ()
+    """Symbols of `exposure`, where one account holds several; else those of the accounts."""
 
     @property
     def n_bars(self) -> int:

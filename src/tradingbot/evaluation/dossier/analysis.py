@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from tradingbot.evaluation.statistics.interval import Interval
@@ -18,6 +19,8 @@ class SeedRow:
     trading_agents: int
     failed: str = ""
     """Why it diverged or halted; its figures are then those of staying out."""
+    alpha_bps_per_bar: float = math.nan
+    """NaN in files before format 6."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,8 @@ class Seeds:
     sharpe_iqm: Interval
     beats_hold: Interval
     """Probability that a seed earns more than equal weight."""
+    alpha_bps_iqm: Interval | None = None
+    """Interquartile mean of alpha, which judges; None in files before format 6."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from tradingbot.evaluation.statistics.interval import Interval
@@ -9,7 +10,10 @@ from tradingbot.evaluation.statistics.interval import Interval
 
 @dataclass(frozen=True)
 class Statistics:
-    """Of the agents' portfolio on the test part; Sharpe ratios per bar unless said."""
+    """Of what the agents earned on the test part; Sharpe ratios per bar unless said.
+
+    The track is alpha, mean of the agents; before format 6 the portfolio's net return.
+    """
 
     bars: int
     sharpe_per_bar: float
@@ -41,6 +45,12 @@ class Statistics:
     spa_p_upper: float
     spa_against: tuple[str, ...]
     """Baselines of the test."""
+    judged: str = ""
+    """What the track is, in words; empty before format 6."""
+    net_sharpe_per_bar: float = math.nan
+    """Of the portfolio's net return, which is shown and does not judge."""
+    net_probabilistic_sharpe: float = math.nan
+    """P[true Sharpe of the net return > 0]: the market's luck is in it."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,6 +21,8 @@ class Window:
     total_return_frac: float
     hold_return_frac: float
     max_drawdown_frac: float
+    alpha_bps_per_bar: float = math.nan
+    """Mean of alpha, with betas of the bars that its agents learned from; NaN before format 6."""
 
     @property
     def stayed_out(self) -> bool:
@@ -39,9 +42,10 @@ class WalkForward:
     """Budget of each training."""
     windows: tuple[Window, ...]
     share_positive: Interval
-    """Share of the traded windows with a Sharpe ratio above 0; 95 %, Wilson with as many windows as
-    fit side by side, since those that overlap are won or lost together. Windows in which the agents
-    stayed out are counted on neither side; 0 in [0, 1] where all are such."""
+    """Share of the traded windows with alpha above 0 (before format 6: with a Sharpe ratio above
+    0); 95 %, Wilson with as many windows as fit side by side, since those that overlap are won or
+    lost together. Windows in which the agents stayed out are counted on neither side; 0 in [0, 1]
+    where all are such."""
 
     @property
     def traded(self) -> tuple[Window, ...]:
@@ -64,6 +68,11 @@ class RegimeRow:
     """Within the regime's bars, joined."""
     is_profitable: bool
     """Mean net return above 0."""
+    market_bps_per_bar: float = math.nan
+    """Parts of the net return; NaN before format 6."""
+    timing_bps_per_bar: float = math.nan
+    alpha_bps_per_bar: Interval | None = None
+    """None before format 6 and for too few bars."""
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
-"""Reads `dossier.json` of format 1, which had no format number, and of formats 2 to 4.
+"""Reads `dossier.json` of format 1, which had no format number, and of formats 2 to 5.
 
 There the net return of the agents had a second interval, by Newey and West's error, beside the one
 of the stationary bootstrap. The latter is the interval of a policy; the former is dropped. Agents
 had no count of steps with a trade. Before format 3 nothing said what an action means, nor
 how each auxiliary task did; before format 4 the policy had no maps over two inputs, and
-rewards were not analysed; before format 5 stages of a curriculum were not told.
+rewards were not analysed; before format 5 stages of a curriculum were not told; before format 6 net
+returns were not taken apart, and statistics judged the portfolio's net return.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from tradingbot.evaluation.dossier.dossier import DOSSIER_FORMAT
+from tradingbot.evaluation.performance.record import add_missing_parts
 
 _ADDED: dict[str, dict[str, Any]] = {
     "header": {"actions": ""},
@@ -23,29 +25,51 @@ _ADDED: dict[str, dict[str, Any]] = {
         "attention_features": [],
         "attention_map": [],
     },
+    "statistics": {
+        "judged": "",
+        "net_sharpe_per_bar": "nan",
+        "net_probabilistic_sharpe": "nan",
+    },
+    "seeds": {"alpha_bps_iqm": None},
 }
 """Fields that formats before this one lack, and what they are there."""
+_ADDED_TO_ROWS: dict[tuple[str, str], dict[str, Any]] = {
+    ("walk_forward", "windows"): {"alpha_bps_per_bar": "nan"},
+    ("seeds", "rows"): {"alpha_bps_per_bar": "nan"},
+    ("regimes", "rows"): {
+        "market_bps_per_bar": "nan",
+        "timing_bps_per_bar": "nan",
+        "alpha_bps_per_bar": None,
+    },
+}
+"""The same of the rows of an analysis."""
 _SECOND_INTERVALS = ("edge_hac_bps", "excess_hac_bps")
 
 
 def upgraded(values: Any) -> Any:
     """Return the content of a dossier as this version has it; anything else as it is."""
-    if not isinstance(values, dict) or values.get("format", 1) not in (1, 2, 3, 4):
+    if not isinstance(values, dict) or values.get("format", 1) not in (1, 2, 3, 4, 5):
         return values
     upgrade = {"rewards": None, **values, "format": DOSSIER_FORMAT}
     for part, added in _ADDED.items():
         if isinstance(values.get(part), dict):
             upgrade[part] = added | values[part]
+    for (part, name), added in _ADDED_TO_ROWS.items():
+        if isinstance(values.get(part), dict) and isinstance(values[part].get(name), list):
+            rows = [added | row if isinstance(row, dict) else row for row in values[part][name]]
+            upgrade[part] = {**upgrade[part], name: rows}
+    if isinstance(values.get("parts"), list):
+        upgrade["parts"] = [add_missing_parts(part) for part in values["parts"]]
     if "format" in values:
         return upgrade
     if isinstance(values.get("statistics"), dict):
         upgrade["statistics"] = {
             name: value
-            for name, value in values["statistics"].items()
+            for name, value in upgrade["statistics"].items()
             if name not in _SECOND_INTERVALS
         }
     if isinstance(values.get("parts"), list):
-        upgrade["parts"] = [_part(part) for part in values["parts"]]
+        upgrade["parts"] = [_part(part) for part in upgrade["parts"]]
     return upgrade
 
 

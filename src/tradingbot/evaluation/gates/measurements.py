@@ -43,6 +43,23 @@ def _win_rate(dossier: Dossier) -> Finding:
     return wilson_interval(row.win_rate_frac * row.n_trades, row.n_trades)
 
 
+def _edge(dossier: Dossier) -> Finding:
+    """Return alpha per bar; the net return where a dossier is older than alpha."""
+    row = _agents(dossier)
+    return row.net_bps_per_bar if row.earned is None else row.earned.alpha_bps
+
+
+def _edge_over_hold(dossier: Dossier) -> Finding:
+    return dossier.test.alpha_over_hold_bps or dossier.test.excess_over_hold_bps
+
+
+def _seeds_edge(dossier: Dossier) -> Finding:
+    found = dossier.seeds
+    return (
+        _left_out(dossier, "seeds") if found is None else found.alpha_bps_iqm or found.net_bps_iqm
+    )
+
+
 def _share(dossier: Dossier) -> Finding:
     share = dossier.test.share_of_oracle
     return "the market has no oracle that earns" if share is None else share
@@ -163,7 +180,11 @@ def _of(analysis: str, field: str) -> Callable[[Dossier], Finding]:
 MEASUREMENTS: Mapping[str, Measurement] = {
     "sharpe_annual": Measurement("per year", "performance", lambda d: _agents(d).sharpe_annual),
     "net_bps_per_bar": Measurement("bp/bar", "performance", lambda d: _agents(d).net_bps_per_bar),
-    "edge_bps_per_bar": Measurement("bp/bar", "performance", lambda d: _agents(d).net_bps_per_bar),
+    "edge_bps_per_bar": Measurement("bp/bar", "performance", _edge),
+    "edge_over_hold_bps": Measurement("bp/bar", "performance", _edge_over_hold),
+    "total_return_frac": Measurement(
+        "fraction", "performance", lambda d: _agents(d).total_return_frac
+    ),
     "excess_over_hold_bps": Measurement(
         "bp/bar", "performance", lambda d: d.test.excess_over_hold_bps
     ),
@@ -201,6 +222,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
     "cost_reserve": Measurement("× assumed costs", "sensitivity", _cost_reserve),
     "net_bps_one_bar_late": Measurement("bp/bar", "leak-check", _late),
     "largest_reward_term_frac": Measurement("fraction", "policy", _largest_term),
+    "seeds_edge_bps": Measurement("bp/bar", "seeds", _seeds_edge),
     "seeds_net_bps": Measurement("bp/bar", "seeds", _of("seeds", "net_bps_iqm")),
     "deflated_sharpe": Measurement(
         "probability", "statistics", lambda d: d.statistics.deflated_sharpe

@@ -18,6 +18,7 @@ from tradingbot.evaluation.gates.judging import judge_gates
 from tradingbot.evaluation.gates.pending import PENDING
 from tradingbot.evaluation.gates.plausibility import raise_alarm
 from tradingbot.evaluation.gates.result import Alarm, GateResult, Memo, Verdict
+from tradingbot.evaluation.performance.record import PolicyPerformance
 
 _LISTED = 5
 _NOT_OF_STRATEGY = frozenset(["origin", "benchmarks", ""])
@@ -86,10 +87,7 @@ def _headline(
     dossier: Dossier, verdict: Verdict, results: Sequence[GateResult], alarm: Alarm | None
 ) -> str:
     row, trading = dossier.test.policies[0], [a for a in dossier.test.agents if a.trades]
-    earned = (
-        f"{row.net_bps_per_bar.estimate:.2f} bp per bar net "
-        f"[{row.net_bps_per_bar.low:.2f}, {row.net_bps_per_bar.high:.2f}]"
-    )
+    earned = _earned(row)
     if verdict == "GO":
         return f"There is an edge, and every required gate holds: {earned}."
     if verdict == "CONDITIONAL":
@@ -113,6 +111,15 @@ def _headline(
     if no_agent_trades(dossier):
         return f"No edge: {instead}. No agent traded."
     return f"No edge: {instead}. The agents earned {earned}. {_name_failed(dossier, failed)}"
+
+
+def _earned(row: PolicyPerformance) -> str:
+    """Say what was earned, alpha first where it was measured: it judges."""
+    net, alpha = row.net_bps_per_bar, None if row.earned is None else row.earned.alpha_bps
+    if alpha is None:
+        return f"{net.estimate:.2f} bp per bar net [{net.low:.2f}, {net.high:.2f}]"
+    said = f"{alpha.estimate:.2f} bp per bar of alpha [{alpha.low:.2f}, {alpha.high:.2f}]"
+    return f"{said}; with the market {net.estimate:.2f} bp per bar net"
 
 
 def _name_failed(dossier: Dossier, failed: Sequence[GateResult]) -> str:

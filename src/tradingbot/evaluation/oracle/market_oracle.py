@@ -50,8 +50,9 @@ def oracle_targets(
     *,
     cost_frac: float,
     information: Information = Information.ATTAINABLE,
+    action_rule: ActionRule = ActionRule.LONG_ONLY,
 ) -> FloatArray:
-    """Follow the long-only policy of `oracle_for` through a market.
+    """Follow the policy of `oracle_for` through a market.
 
     Returns:
         (T, N) position as a fraction of capital, decided at close t.
@@ -59,7 +60,7 @@ def oracle_targets(
     Raises:
         ConfigError: If the cost is not allowed or no oracle is known for the market.
     """
-    return _answer(market, Terms(cost_frac, ActionRule.LONG_ONLY, information)).targets
+    return _answer(market, Terms(cost_frac, action_rule, information)).targets
 
 
 def _answer(market: SyntheticMarket, terms: Terms) -> Answer:

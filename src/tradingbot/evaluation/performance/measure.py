@@ -12,13 +12,17 @@ import torch
 from numpy.typing import NDArray
 
 from tradingbot.data.calendar import closing_day
+from tradingbot.data.factor import MarketFactor
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.backtest import Backtest
+from tradingbot.evaluation.backtest.attribution import attribute_backtest
 from tradingbot.evaluation.metrics import returns, trading
+from tradingbot.evaluation.metrics.attribution import Attribution
 from tradingbot.evaluation.performance.record import (
     HOLD,
     ORACLE,
     AgentPerformance,
+    EarnedParts,
     PartPerformance,
     PolicyKind,
     PolicyPerformance,
@@ -102,6 +106,7 @@ def part_performance(
     histograms: FloatArray,
     trading_agents: Collection[str],
     *,
+    factor: MarketFactor,
     reference: str = HOLD,
     share_draws: int = intervals.DRAWS,
 ) -> PartPerformance:
@@ -112,7 +117,8 @@ def part_performance(
         played: The agents, then their opponents, `HOLD` among them, all over the same bars.
         histograms: (N, bins) shares of each agent's actions.
         trading_agents: Names of those that validation lets trade.
-        reference: Policy that alpha and beta refer to.
+        factor: The market of all symbols, with betas of bars before the part.
+        reference: Policy that alpha and beta of the regression refer to.
         share_draws: Histories of the interval of the share of the oracle.
     """
     tests = {each.backtest.policy: each.backtest for each in played}
@@ -120,6 +126,8 @@ def part_performance(
     market, mine = tests[reference].portfolio_returns, agents.returns.mean(axis=1)
     best = tests[ORACLE].returns.mean(axis=1) if ORACLE in tests else None
     days = closing_day(agents.closed_at.astype("datetime64[us]"))[day_ends(agents)]
+    parts = [attribute_backtest(each.backtest, factor) for each in played]
+    of_hold = next(mine for mine, each in zip(parts, played, strict=True) if each.backtest is hold)
     models = [each.backtest for each in played if each.kind == "supervised"]
     return PartPerformance(
         part=part,
@@ -128,17 +136,30 @@ def part_performance(
         bars=agents.n_bars,
         days=tuple(str(day) for day in days),
         reference=reference,
-        policies=tuple(policy_performance(each.backtest, each.kind, market) for each in played),
-        agents=agent_performances(agents, hold, histograms, trading_agents, models),
+        policies=tuple(
+            policy_performance(each.backtest, each.kind, market, parts=parts[number])
+            for number, each in enumerate(played)
+        ),
+        agents=add_parts(
+            agent_performances(agents, hold, histograms, trading_agents, models), parts[0]
+        ),
         excess_over_hold_bps=intervals.net_bps_interval(mine - hold.returns.mean(axis=1)),
         share_of_oracle=None if best is None else share_interval(mine, best, share_draws),
         voluntary_trade_frac=voluntary_trade_frac(agents),
         trades_per_1000=1e3 * float(traded_steps(agents).mean()),
+        factor=factor.words,
+        alpha_over_hold_bps=intervals.net_bps_interval(
+            parts[0].alpha.mean(axis=1) - of_hold.alpha.mean(axis=1)
+        ),
     )
 
 
 def policy_performance(
-    played: Backtest, kind: PolicyKind, reference: FloatArray | None = None
+    played: Backtest,
+    kind: PolicyKind,
+    reference: FloatArray | None = None,
+    *,
+    parts: Attribution | None = None,
 ) -> PolicyPerformance:
     """Return the figures of one policy as a portfolio.
 
@@ -146,6 +167,7 @@ def policy_performance(
         played: Its backtest.
         kind: What it is.
         reference: (S,) returns that alpha and beta refer to; they are NaN without one.
+        parts: What it earned taken apart: `attribute_backtest`.
     """
     series, per_year = played.portfolio_returns, played.bars_per_year
     sleeves, closed = played.returns.mean(axis=1), played.trades.select(~played.trades.is_open)
@@ -171,6 +193,26 @@ def policy_performance(
         beta=math.nan if reference is None else returns.beta(series, reference),
         cost_share_frac=trading.cost_share(sleeves, played.cost_frac.mean(axis=1)),
         equity=tuple(played.portfolio[day_ends(played)].tolist()),
+        earned=None if parts is None else earned_parts(parts),
+    )
+
+
+def earned_parts(parts: Attribution) -> EarnedParts:
+    """Return the means of what was earned, taken apart, with intervals."""
+    return EarnedParts(*(intervals.net_bps_interval(each.mean(axis=1)) for each in parts))
+
+
+def add_parts(rows: Sequence[AgentPerformance], parts: Attribution) -> tuple[AgentPerformance, ...]:
+    """Say of each agent what of its net return was market, timing and alpha."""
+    market, timing, alpha = (1e4 * each.mean(axis=0) for each in parts)
+    return tuple(
+        replace(
+            row,
+            market_bps_per_bar=float(market[number]),
+            timing_bps_per_bar=float(timing[number]),
+            alpha_bps_per_bar=float(alpha[number]),
+        )
+        for number, row in enumerate(rows)
     )
 
 

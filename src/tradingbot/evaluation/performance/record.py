@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Literal
@@ -14,6 +15,22 @@ MATCHED_RANDOM = "turnover-matched random"
 OLD_NAMES = {"equal weight, held": HOLD, "random, as much": MATCHED_RANDOM}
 """Name of a policy in older results and dossiers → its name today."""
 """Names of policies that stand in more than one table."""
+
+
+@dataclass(frozen=True)
+class EarnedParts:
+    """What a policy earned, taken apart: the estimates add up to its net return per bar.
+
+    Mean over accounts and bars, basis points; 95 %, stationary bootstrap over bars of the accounts'
+    mean, so that accounts that move together are no proof of each other.
+    """
+
+    market_bps: Interval
+    """Of the market, at the mean exposure of each account."""
+    timing_bps: Interval
+    """Of having more of the market in some bars than in others."""
+    alpha_bps: Interval
+    """The rest: selection and timing against the market, net of all costs."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +67,8 @@ class PolicyPerformance:
     """Costs ÷ gross profit before them; NaN where nothing was earned."""
     equity: tuple[float, ...]
     """Worth of the portfolio at the days of the part, 1 at the start."""
+    earned: EarnedParts | None = None
+    """Its net return taken apart; None where an earlier version did not."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +98,10 @@ class AgentPerformance:
     supervised_return_frac: float | None = None
     """Of the supervised model on its symbol, at the threshold that was best there afterwards: more
     than a choice made beforehand. None without a model."""
+    market_bps_per_bar: float = math.nan
+    """Parts of `net_bps_per_bar`; NaN where an earlier version did not take it apart."""
+    timing_bps_per_bar: float = math.nan
+    alpha_bps_per_bar: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -104,6 +127,10 @@ class PartPerformance:
     """Steps in which the policy asked for a trade and got it ÷ steps."""
     trades_per_1000: float
     """Of the mean agent, steps with a fill per thousand."""
+    factor: str = ""
+    """The market that net returns are taken apart by, and the period of its betas, in words."""
+    alpha_over_hold_bps: Interval | None = None
+    """Alpha of the agents less that of equal weight, per bar; None in earlier versions."""
 
     @property
     def years(self) -> float:
@@ -114,6 +141,25 @@ class PartPerformance:
     def policy(self, name: str) -> PolicyPerformance | None:
         """Return the row of a policy; None where it is not there."""
         return next((row for row in self.policies if row.policy == name), None)
+
+
+_ADDED: dict[str, dict[str, Any]] = {
+    "policies": {"earned": None},
+    "agents": {f"{name}_bps_per_bar": "nan" for name in ("market", "timing", "alpha")},
+}
+"""Fields of rows that earlier versions of a part lack, and what they are there."""
+
+
+def add_missing_parts(part: Any) -> Any:
+    """Return plain values of a part of an earlier version with the fields of this one."""
+    if not isinstance(part, dict):
+        return part
+    upgrade = {"factor": "", "alpha_over_hold_bps": None, **part}
+    for name, added in _ADDED.items():
+        if isinstance(part.get(name), list):
+            rows = part[name]
+            upgrade[name] = [added | row if isinstance(row, dict) else row for row in rows]
+    return upgrade
 
 
 def rename_old_policies(values: Any) -> Any:

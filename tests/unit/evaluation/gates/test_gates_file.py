@@ -51,7 +51,13 @@ PLAN = {
 """Every figure that the plan asks for, by phase."""
 REQUIRED = {
     *("edge/net", "edge/over_hold", "edge/deflated_sharpe", "edge/best_baseline", "edge/no_leak"),
-    *("edge/trading", "validation/track_record", "validation/windows", "validation/costs"),
+    *(
+        "edge/raw_loss",
+        "edge/trading",
+        "validation/track_record",
+        "validation/windows",
+        "validation/costs",
+    ),
     *("validation/placebos", "final/sharpe", "final/drawdown", "final/over_index"),
 }
 

@@ -110,7 +110,7 @@ def test_no_lead_over_the_best_baseline_is_said_by_its_name_and_figures() -> Non
         "The agents earned 2.00 bp per bar net [1.50, 2.50]."
     )
     assert memo.reasons == (
-        f"FAIL: SPA p-value against the best baseline, {name}: 0.2, wanted < 0.05.",
+        f"FAIL: SPA p-value of alpha against the best baseline, {name}: 0.2, wanted < 0.05.",
     )
 
 
@@ -303,7 +303,7 @@ def test_explained_alarm_is_no_reason_and_go_has_few() -> None:
 
     assert memo.alarm is not None
     assert not any("alarm" in line for line in memo.reasons)
-    assert len(memo.reasons) <= 7
+    assert len(memo.reasons) <= 8
     required = sum(each.is_required for each in memo.gates)
     assert memo.reasons[-1] == f"All {required} required gates hold."
 
@@ -352,7 +352,9 @@ def test_what_would_change_go_says_what_is_needed_by_the_comparison() -> None:
 def test_what_would_change_no_go_says_figure_and_need() -> None:
     strong = strong_dossier()
     memo = memo_of(replace(strong, statistics=replace(strong.statistics, spa_p_consistent=1.0)))
-    assert memo.would_change == ("SPA p-value against the best baseline: 1, needed < 0.05.",)
+    assert memo.would_change == (
+        "SPA p-value of alpha against the best baseline: 1, needed < 0.05.",
+    )
 
 
 def test_gate_that_one_end_of_its_interval_misses_is_a_weakness_of_go() -> None:

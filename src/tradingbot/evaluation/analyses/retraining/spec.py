@@ -67,11 +67,18 @@ class TradedPeriod:
     """(S + 1,) worth of all sleeves together, 1 at the start."""
     sleeve_returns: tuple[float, ...]
     """(S,) simple return per bar, mean of the sleeves."""
+    alpha: tuple[float, ...]
+    """(S,) what of it is alpha, with betas of its own training bars."""
 
     @property
     def net_bps_per_bar(self) -> float:
         """Mean of the sleeves' simple returns, basis points."""
         return 1e4 * float(np.mean(self.sleeve_returns))
+
+    @property
+    def alpha_bps_per_bar(self) -> float:
+        """Mean of alpha, basis points."""
+        return 1e4 * float(np.mean(self.alpha))
 
     @property
     def returns(self) -> tuple[float, ...]:

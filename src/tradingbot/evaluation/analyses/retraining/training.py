@@ -31,6 +31,7 @@ from tradingbot.evaluation.analyses.retraining.spec import (
     retraining_config,
 )
 from tradingbot.evaluation.backtest import backtest, ready_bars
+from tradingbot.evaluation.backtest.attribution import attribute_backtest
 from tradingbot.evaluation.metrics.returns import annual_sharpe
 from tradingbot.features.pipeline import split_rows
 from tradingbot.learning.guards import FlightRecorder
@@ -52,7 +53,8 @@ from tradingbot.training.setup import TrainingSetup, build_training_setup, part_
 from tradingbot.training.trial_ledger import data_key
 
 _DATA_KEYS = ("dataset", "market", "symbols", "splits", "scaling")
-"""Sections of a configuration that say what is learned from, besides `task.probabilities`."""
+"""Sections of a configuration that say what is learned from and judged by, besides
+`task.probabilities` and `validation.factor`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +136,8 @@ def retrain(prepared: PreparedRetraining, progress: Progress = ignore_progress) 
 
 def _data_part(config: TrainConfig) -> list[Any]:
     mapping = config.as_mapping()
-    return [config.task.probabilities, *(mapping[key] for key in _DATA_KEYS)]
+    named = (config.task.probabilities, config.validation.factor)
+    return [*named, *(mapping[key] for key in _DATA_KEYS)]
 
 
 def _train(prepared: PreparedRetraining, progress: Progress) -> tuple[SelectedPolicy | None, str]:
@@ -204,7 +207,8 @@ def _play(
     days = (_day(data, bars.start), _day(data, bars.stop - 1))
     if selected is None:
         n_bars = len(bars) - 1
-        return TradedPeriod(name, *days, (1.0,) * (n_bars + 1), (0.0,) * n_bars)
+        nothing = (0.0,) * n_bars
+        return TradedPeriod(name, *days, (1.0,) * (n_bars + 1), nothing, nothing)
     played = backtest(
         data.world,
         setup.env,
@@ -213,8 +217,9 @@ def _play(
         bars_per_year=data.bars_per_year,
         bars=bars,
     )
-    sleeves = played.returns.mean(axis=1)
-    return TradedPeriod(name, *days, tuple(played.portfolio.tolist()), tuple(sleeves.tolist()))
+    sleeves, alpha = played.returns, attribute_backtest(played, data.factor).alpha
+    means = (tuple(each.mean(axis=1).tolist()) for each in (sleeves, alpha))
+    return TradedPeriod(name, *days, tuple(played.portfolio.tolist()), *means)
 
 
 def _day(data: TrainingData, bar: int) -> str:
