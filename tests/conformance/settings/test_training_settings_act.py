@@ -138,6 +138,7 @@ CHANGES: dict[str, tuple[Any, Options]] = {
     "splits.train_from": ("2025-06-20", DATES),
     "splits.purge_bars": (9, {}),
     "splits.embargo_bars": (9, {}),
+    "validation.factor": ("SPY", {}),
     # rules
     "task.rules.account.initial_cash_ccy": (5e4, {"task.costs": "impact"}),
     "task.rules.account.max_participation_frac": (1e-4, {}),
@@ -302,6 +303,7 @@ AREAS: tuple[tuple[str, Measure, Options], ...] = (
     ("learner.", effects.learning, DIRECT),
     ("budget.n_envs", effects.learning, DIRECT),
     ("budget.", effects.planning, {}),
+    ("validation.factor", effects.attributing, {}),
     ("validation.", effects.planning, {}),
     ("guards.interventions.", effects.intervening, {}),
     ("guards.kept_updates", effects.recording, {}),
@@ -391,7 +393,8 @@ def _kept(measure: Measure, config_hash: str) -> list[Told]:
 def _measured(measure: Measure, config: TrainConfig, folder: Path) -> Told:
     kept = _kept(measure, config.config_hash)
     if not kept:
-        asked = (config, folder) if measure is effects.opening else (config,)
+        opens = measure in (effects.opening, effects.attributing)
+        asked = (config, folder) if opens else (config,)
         kept.append(Told(measure(*asked)))
     return kept[0]
 

@@ -137,8 +137,12 @@ def _best_baseline(dossier: Dossier) -> str:
     rows = [row for row in dossier.test.policies if row.policy in names]
     if not rows:
         return ""
-    best = max(rows, key=lambda row: row.net_bps_per_bar.estimate)
-    return f" {best.policy} ({best.net_bps_per_bar.estimate:.2f} bp per bar net)"
+    if any(row.earned is None for row in rows):
+        best = max(rows, key=lambda row: row.net_bps_per_bar.estimate)
+        return f" {best.policy} ({best.net_bps_per_bar.estimate:.2f} bp per bar net)"
+    alpha = {row.policy: row.earned.alpha_bps.estimate for row in rows if row.earned is not None}
+    name = max(alpha, key=lambda policy: alpha[policy])
+    return f" {name} ({alpha[name]:.2f} bp per bar of alpha)"
 
 
 def _reasons(

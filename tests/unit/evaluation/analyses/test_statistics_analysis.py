@@ -24,7 +24,13 @@ from tradingbot.evaluation.analyses.retraining.spec import (
 from tradingbot.evaluation.analyses.settings import StatisticsSettings
 from tradingbot.evaluation.analyses.statistics import measure_statistics
 from tradingbot.evaluation.dossier.evidence import Statistics
-from tradingbot.evaluation.performance.record import AGENTS, HOLD, ORACLE, PolicyKind
+from tradingbot.evaluation.performance.record import (
+    AGENTS,
+    HOLD,
+    ORACLE,
+    PartPerformance,
+    PolicyKind,
+)
 from tradingbot.evaluation.statistics.deflation import (
     deflated_sharpe,
     deflated_target,
@@ -42,6 +48,8 @@ from tradingbot.evaluation.statistics.superior import SuperiorAbility, superior_
 FloatArray = NDArray[np.float64]
 
 BARS, PER_YEAR, EXCESS_BPS = 480, 1764.0, 5.0
+LUCK = 5e-4
+"""What the market added to every bar, return per bar."""
 SETTINGS = StatisticsSettings(draws=200, overfitting_blocks=4, path_blocks=6)
 BETTER, WORSE = "better", "worse"
 TRIALS = [float(each) for each in np.linspace(-0.15, 0.2, 20)]
@@ -94,20 +102,24 @@ def tracks() -> Tracks:
 
 
 def series(policy: str, kind: PolicyKind, portfolio: FloatArray, sleeves: FloatArray) -> Series:
-    return Series(policy, kind, tuple(portfolio.tolist()), tuple(sleeves.tolist()))
+    """Return a track whose alpha is given as `portfolio`; its net return is the market's luck."""
+    net = tuple((portfolio + LUCK).tolist())
+    return Series(policy, kind, net, tuple(sleeves.tolist()), tuple(portfolio.tolist()))
 
 
 def trained(seed: int, returns: FloatArray) -> RetrainingResult:
     worth = np.concatenate([[1.0], np.cumprod(1.0 + returns)])
-    part = TradedPeriod("test", "2025-01-02", "2025-04-01", tuple(worth.tolist()), ())
+    alpha = tuple(returns.tolist())
+    part = TradedPeriod("test", "2025-01-02", "2025-04-01", tuple(worth.tolist()), (), alpha)
     return RetrainingResult(RetrainingSpec(seed, 1.0), 1, "", "", "2024-12-31", 1, (part,))
 
 
 def given_of(tracks: Tracks) -> AnalysisInputs:
     other = trained(3, tracks.better)
     windowed = replace(other, spec=replace(other.spec, windows=(("2025-01-02", "2025-01-31"),)))
+    test = cast(PartPerformance, SimpleNamespace(factor="equal weight"))
     performance = Performance(
-        (),
+        (test,),
         (
             series(AGENTS, "agents", tracks.own, tracks.sleeves),
             series(HOLD, "baseline", tracks.hold, tracks.hold),
@@ -157,6 +169,14 @@ def test_sharpe_is_deflated_by_number_and_spread_of_the_trials(
     assert deflated < 0.95 < plain  # the search takes the proof away
     assert found.min_track_record_bars == min_track_record(sharpe, skew=skew, kurtosis=kurtosis)
     assert found.min_backtest_years == min_backtest_years(20)
+
+
+def test_track_is_alpha_and_the_net_return_stands_beside(found: Statistics, tracks: Tracks) -> None:
+    net = measure_sharpe(tracks.own + LUCK)
+
+    assert found.judged == "alpha against equal weight"
+    assert found.net_sharpe_per_bar == net.sharpe
+    assert found.net_probabilistic_sharpe > found.probabilistic_sharpe
 
 
 def test_ledger_without_trials_counts_the_run_itself(tracks: Tracks) -> None:

@@ -15,6 +15,7 @@ from tradingbot.evaluation.gates.memo import write_memo
 from tradingbot.evaluation.gates.pending import PENDING
 from tradingbot.evaluation.gates.plausibility import raise_alarm
 from tradingbot.evaluation.gates.result import Memo
+from tradingbot.evaluation.performance.record import EarnedParts
 from tradingbot.evaluation.statistics.interval import Interval
 
 
@@ -114,10 +115,42 @@ def test_no_lead_over_the_best_baseline_is_said_by_its_name_and_figures() -> Non
     )
 
 
+def _with_alpha(dossier: Dossier, alpha_bps: float, **changes: float) -> Dossier:
+    """Return a dossier whose agents' net return was taken apart, and with other figures of it."""
+    test, half = dossier.test, Interval(0.1, 0.0, 0.2)
+    alpha = Interval(alpha_bps, alpha_bps - 0.3, alpha_bps + 0.3)
+    agents = replace(test.policies[0], earned=EarnedParts(half, half, alpha), **changes)
+    others = (replace(row, earned=EarnedParts(half, half, half)) for row in test.policies[1:])
+    part = replace(test, policies=(agents, *others), alpha_over_hold_bps=alpha)
+    return replace(dossier, parts=(dossier.parts[0], part))
+
+
+def test_alpha_judges_and_the_net_return_is_said_beside() -> None:
+    memo = memo_of(_with_alpha(strong_dossier(), 1.5))
+    assert memo.verdict == "GO"
+    assert "1.50 bp per bar of alpha [1.20, 1.80]; with the market 2.00 bp per bar net" in (
+        memo.headline
+    )
+
+
+def test_the_market_s_gain_is_no_edge() -> None:
+    """Two basis points per bar net, 1.5 to 2.5, and none of them the agents' own."""
+    memo = memo_of(_with_alpha(strong_dossier(), 0.1))
+    assert memo.verdict == "NO-GO"
+    assert "Failed tests of an edge: net, over_hold." in memo.headline
+
+
+def test_alpha_that_loses_money_is_not_sent_to_trade() -> None:
+    assert memo_of(_with_alpha(strong_dossier(), 1.5, total_return_frac=-0.09)).verdict == "GO"
+    memo = memo_of(_with_alpha(strong_dossier(), 1.5, total_return_frac=-0.11))
+    assert memo.verdict == "NO-GO"
+    assert "with the market in it loses no more than 10 %" in memo.headline
+
+
 def test_headline_says_which_tests_of_an_edge_failed() -> None:
     strong = strong_dossier()
     one = memo_of(_with_statistics(strong, deflated_sharpe=0.9)).headline
-    assert one.endswith("FAIL: Deflated Sharpe ratio: 0.9, wanted ≥ 0.95.")
+    assert one.endswith("FAIL: Deflated Sharpe ratio of alpha: 0.9, wanted ≥ 0.95.")
     two = memo_of(_with_statistics(strong, deflated_sharpe=0.9, spa_p_consistent=0.2)).headline
     assert "Failed tests of an edge: deflated_sharpe, best_baseline. Best baseline: " in two
 
