@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -258,7 +259,7 @@ def _groups(policies: Sequence[PolicyUnderTest], n_symbols: int) -> list[Group]:
     return groups
 
 
-def _shares(record: SimulationRecord, initial_cash_ccy: float) -> dict[str, NDArray[np.float64]]:
+def _shares(record: SimulationRecord, initial_cash_ccy: float) -> dict[str, Any]:
     """Return equity, positions, turnover and costs as `Backtest` has them."""
     equity = record.column("equity")
     start = np.full_like(equity[:1], initial_cash_ccy)
