@@ -34,19 +34,6 @@ class MarketQuestion:
     """Whether one bar does not show the edge, so that an encoder must find it."""
 
 
-QUESTIONS: Mapping[str, MarketQuestion] = MappingProxyType(
-    {
-        "planted_0.10": MarketQuestion("planted", {"kappa": 0.10}),
-        "planted_0.05": MarketQuestion("planted", {"kappa": 0.05}),
-        "opposed_0.10": MarketQuestion("opposed", {"kappa": 0.10}),
-        "hidden_trend": MarketQuestion("hidden_trend", needs_history=True),
-        "hidden_reversion": MarketQuestion("hidden_reversion", needs_history=True),
-        "cost_trap": MarketQuestion("cost_trap", edge=False),
-        "noise": MarketQuestion("noise", edge=False),
-    }
-)
-
-
 @dataclass(frozen=True)
 class Periods:
     """How many bars are for what, after the warm-up."""
@@ -76,6 +63,27 @@ class Periods:
     def test(self) -> IndexRange:
         """Bars that nothing was chosen by."""
         return IndexRange(WARM_UP_BARS + self.train_bars, self.n_bars)
+
+
+_PERIODS = Periods()
+_MID_TRAINING = (WARM_UP_BARS + len(_PERIODS.train) / 2) / _PERIODS.n_bars
+"""Place of the middle of what is learned from, as a share of all bars."""
+QUESTIONS: Mapping[str, MarketQuestion] = MappingProxyType(
+    {
+        "planted_0.10": MarketQuestion("planted", {"kappa": 0.10}),
+        "planted_0.05": MarketQuestion("planted", {"kappa": 0.05}),
+        "opposed_0.10": MarketQuestion("opposed", {"kappa": 0.10}),
+        "corr30_0.06": MarketQuestion("planted", {"kappa": 0.06, "correlation": 0.3}),
+        "corr50_0.06": MarketQuestion("planted", {"kappa": 0.06, "correlation": 0.5}),
+        "hetero": MarketQuestion("planted", {"kappa": 0.04, "kappa_spread": 0.06}),
+        "mixed_0.08": MarketQuestion("planted", {"kappa": 0.08, "reversed_frac": 0.3}),
+        "turn_0.10": MarketQuestion("planted", {"kappa": 0.10, "turn_frac": _MID_TRAINING}),
+        "hidden_trend": MarketQuestion("hidden_trend", needs_history=True),
+        "hidden_reversion": MarketQuestion("hidden_reversion", needs_history=True),
+        "cost_trap": MarketQuestion("cost_trap", edge=False),
+        "noise": MarketQuestion("noise", edge=False),
+    }
+)
 
 
 @dataclass(frozen=True, eq=False)

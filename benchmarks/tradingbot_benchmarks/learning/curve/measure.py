@@ -16,13 +16,16 @@ import torch
 from torch import Tensor
 
 from tradingbot.agents.policy import apply_no_trade_band
+from tradingbot.data.factor import bar_returns, fit_factor
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.auxiliary import auxiliary_targets
 from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.neutral_bars import remove_factor
 from tradingbot.envs.population import PopulationTask, evaluation_task
 from tradingbot.evaluation.backtest import backtest
 from tradingbot.evaluation.backtest.attribution import attribute_backtest, world_factor
+from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest.baselines import baseline
 from tradingbot.evaluation.demonstrations import expert_actions
 from tradingbot.evaluation.rollout import sleeve_config
@@ -71,6 +74,8 @@ class LearningRun:
     periods: Periods = field(default_factory=Periods)
     shrinkage: ShrinkageConfig | None = field(default_factory=ShrinkageConfig)
     """None: the policy is tested as it was learned."""
+    neutral: bool = True
+    """Learn from bars without the market factor's moves; see `envs.neutral_bars`."""
     updates: int = 0
     """Updates instead of the settings' own, for a first look; 0: those."""
 
@@ -134,7 +139,7 @@ def run_learning(
     _wait(task.table.device)
     seconds = time.perf_counter() - began
     act, trading_frac, decision = _kept(learning, task, posed, run)
-    test = _backtest(task, run.periods.test, run)
+    test = _backtest(posed, task, run.periods.test, run)
     policy_bp = mean_return_bp(test, act)
     oracle = _follow(posed.oracle.to(task.table.device))
     oracle_bp = mean_return_bp(test.showing("size"), oracle)
@@ -176,7 +181,7 @@ def _task(
 ) -> PopulationTask:
     train = run.periods.train
     task = PopulationTask(
-        posed.world,
+        _training_world(posed, run),
         env,
         n_envs=settings.n_envs,
         seed=seed,
@@ -186,10 +191,20 @@ def _task(
     return task.during(train.start, train.stop - 1).showing(*settings.private)
 
 
-def _backtest(task: PopulationTask, part: IndexRange, run: LearningRun) -> PopulationTask:
+def _training_world(posed: PosedMarket, run: LearningRun) -> World:
+    world, train = posed.world, posed.periods.train
+    if not run.neutral:
+        return world
+    returns = bar_returns(world.prices, world.present)
+    return remove_factor(world, fit_factor(returns, world.symbols, train, world.closed_at), train)
+
+
+def _backtest(
+    posed: PosedMarket, task: PopulationTask, part: IndexRange, run: LearningRun
+) -> PopulationTask:
     """Return the backtest of a part: the first decision is made at the close before it."""
     whole = evaluation_task(
-        task.world,
+        posed.world,
         task.config,
         first_bar=part.start - 1,
         last_bar=part.stop - 1,

@@ -2,12 +2,15 @@
 
 `planted`, `opposed`, `cost_trap`, `noise`: simple return of bar t+1 = vol_frac · (κ · x_t +
 ε_{t+1}), where x is the covariate "signal" at close t, stationary with unit variance and
-persistence φ, and ε is standard normal. `hidden_trend`: the same with x a latent AR(1).
+persistence φ, and ε is standard normal. κ may differ by symbol (`kappa_spread`, `reversed_frac`)
+and turn its sign at one bar for all (`turn_frac`). `hidden_trend`: the same with x a latent AR(1).
 `hidden_reversion`: log price = random walk + stationary AR(1) deviation d, so the next return pulls
 d towards zero; the walk's drift makes the mean simple return zero.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from pydantic import Field
@@ -34,6 +37,19 @@ class PlantedParams(MarketParams):
     """Standard deviation of the noise in one bar's simple return."""
     correlation: float = Field(default=0.0, ge=0.0, le=0.95)
     """Correlation of the noise between any two symbols."""
+    kappa_spread: float = Field(default=0.0, ge=0.0, le=1.0)
+    """Standard deviation between symbols of a normal κ_i around `kappa`; 0: all the same."""
+    reversed_frac: float = Field(default=0.0, ge=0.0, le=1.0)
+    """Share of the symbols, drawn at random and rounded down, for which the sign is reversed."""
+    turn_frac: float = Field(default=1.0, ge=0.0, le=1.0)
+    """Place in the bars, as a share of them, from which on every sign is reversed; 1: nowhere."""
+
+
+class OpposedParams(PlantedParams):
+    """A signal that means the opposite for half of the symbols."""
+
+    reversed_frac: float = Field(default=0.5, ge=0.0, le=1.0)
+    """Share of the symbols, drawn at random and rounded down, for which the sign is reversed."""
 
 
 class CostTrapParams(PlantedParams):
@@ -57,36 +73,36 @@ class NoiseParams(MarketParams):
 
 
 def generate_planted(params: PlantedParams, grid: GridSpec, seed: int) -> SyntheticMarket:
-    """Generate a market where the signal means the same for every symbol."""
-    return _generate("planted", params, grid, seed, np.full(grid.shape[1], params.kappa))
+    """Generate a market where the signal means the same for every symbol, unless params differ."""
+    return _generate("planted", params, grid, seed)
 
 
-def generate_opposed(params: PlantedParams, grid: GridSpec, seed: int) -> SyntheticMarket:
+def generate_opposed(params: OpposedParams, grid: GridSpec, seed: int) -> SyntheticMarket:
     """Generate a market where the signal means the opposite for a random half of the symbols.
 
     With an odd number of symbols the smaller half is flipped.
     """
-    count = grid.shape[1]
-    flipped = stream(seed, "opposed", "flipped").permutation(count)[: count // 2]
-    kappa = np.full(count, params.kappa)
-    kappa[flipped] *= -1.0
-    return _generate("opposed", params, grid, seed, kappa)
+    return _generate("opposed", params, grid, seed)
 
 
 def generate_cost_trap(params: CostTrapParams, grid: GridSpec, seed: int) -> SyntheticMarket:
     """Generate a market whose signal is real but, at ordinary costs, not worth following."""
-    return _generate("cost_trap", params, grid, seed, np.full(grid.shape[1], params.kappa))
+    return _generate("cost_trap", params, grid, seed)
 
 
 def generate_noise(params: NoiseParams, grid: GridSpec, seed: int) -> SyntheticMarket:
     """Generate a market without any edge, with a decoy signal."""
-    return _generate("noise", params, grid, seed, np.zeros(grid.shape[1]))
+    return _generate("noise", params, grid, seed)
 
 
 def _generate(
-    name: str, params: PlantedParams | NoiseParams, grid: GridSpec, seed: int, kappa: FloatArray
+    name: str, params: PlantedParams | NoiseParams, grid: GridSpec, seed: int
 ) -> SyntheticMarket:
     count = grid.shape[1]
+    kappa, sign = np.zeros(count), np.ones(grid.shape[0])
+    if isinstance(params, PlantedParams):
+        kappa = _draw_strengths(name, params, count, seed)
+        sign[round(params.turn_frac * grid.shape[0]) :] = -1.0
     # One row more than bars: the first bar's return answers to the signal before it.
     signal = draw_ar1(stream(seed, name, "signal"), (grid.shape[0] + 1, count), phi=params.phi)
     noise = draw_noise(stream(seed, name, "noise"), grid.shape, correlation=params.correlation)
@@ -94,12 +110,22 @@ def _generate(
         name,
         grid,
         seed,
-        simple_returns=params.vol_frac * (kappa * signal[:-1] + noise),
+        simple_returns=params.vol_frac * (sign[:, None] * kappa * signal[:-1] + noise),
         vol_frac=params.vol_frac,
         covariates={"signal": signal[1:]},
-        latent={"kappa": kappa},
+        latent={"kappa": kappa, "sign": sign},
         params=params,
     )
+
+
+def _draw_strengths(name: str, params: PlantedParams, count: int, seed: int) -> FloatArray:
+    """Draw κ of each symbol, (N,)."""
+    kappa = np.full(count, params.kappa)
+    if params.kappa_spread > 0.0:
+        kappa += params.kappa_spread * stream(seed, name, "strengths").standard_normal(count)
+    n_reversed = math.floor(params.reversed_frac * count)
+    kappa[stream(seed, name, "flipped").permutation(count)[:n_reversed]] *= -1.0
+    return kappa
 
 
 class HiddenTrendParams(MarketParams):
@@ -197,7 +223,7 @@ SPECS = (
         "planted", "an observable AR(1) signal, the same for all", PlantedParams, generate_planted
     ),
     MarketSpec(
-        "opposed", "as planted, half of the symbols reversed", PlantedParams, generate_opposed
+        "opposed", "as planted, half of the symbols reversed", OpposedParams, generate_opposed
     ),
     MarketSpec(
         "cost_trap", "a real signal smaller than its cost", CostTrapParams, generate_cost_trap

@@ -104,11 +104,25 @@ class SignalView:
 
     model: SignalModel
     signal: FloatArray  # (T, N), unit variance, positive is good; known at close t
+    strengths: FloatArray | None = None
+    """(N,) strength of each symbol where they differ; `model` has the largest."""
+    is_stationary: bool = True
+    """False where the law changes once, which the policy follows but does not foresee."""
 
 
 def solve_linear(market: SyntheticMarket, terms: Terms) -> Answer:
     """Solve a market with a linear edge."""
     view = VIEWS[market.name](market, terms.information)
+    is_independent = float(market.params["correlation"]) == 0.0
+    if view.strengths is not None:
+        phi, lowest = view.model.phi, terms.action_rule.lowest
+        found = solve_varying(view.strengths[None, :], phi=phi, terms=terms)
+        return Answer(
+            targets=follow_thresholds(view.signal, found.enter, found.exit, lowest=lowest),
+            is_optimal=view.is_stationary,
+            is_independent=is_independent,
+            net_bps=float(found.gain.mean()) * 1e4,
+        )
     thresholds, gain = solve_signal(
         view.model, cost_frac=terms.cost_frac, action_rule=terms.action_rule
     )
@@ -117,8 +131,8 @@ def solve_linear(market: SyntheticMarket, terms: Terms) -> Answer:
     )
     return Answer(
         targets=thresholds.positions(view.signal, lowest=terms.action_rule.lowest),
-        is_optimal=True,
-        is_independent=float(market.params["correlation"]) == 0.0,
+        is_optimal=view.is_stationary,
+        is_independent=is_independent,
         net_bps=gain * 1e4,
         turnover_frac=expected.turnover_frac,
         sharpe_per_bar=expected.sharpe_per_bar,
@@ -184,12 +198,22 @@ def solve_spiked(market: SyntheticMarket, terms: Terms) -> Answer:
 
 
 def view_planted(market: SyntheticMarket, information: Information) -> SignalView:
-    """See the covariate with the sign it has for each symbol; nothing is hidden."""
-    kappa = market.latent["kappa"]
+    """See the covariate with the sign it has for each symbol and the next bar; nothing is hidden.
+
+    Where signs turn, the old sign is followed up to the bar before, without regard to the turn: at
+    most the cost of one exit per symbol is lost against a policy that knows the bar.
+    """
+    kappa, sign = market.latent["kappa"], market.latent["sign"]
     vol = float(market.params["vol_frac"])
-    strength = float(np.abs(kappa).max()) * vol
-    model = SignalModel(strength, float(market.params["phi"]), vol)
-    return SignalView(model, np.where(kappa < 0.0, -1.0, 1.0) * market.covariates["signal"])
+    strengths = np.abs(kappa) * vol
+    model = SignalModel(float(strengths.max()), float(market.params["phi"]), vol)
+    coming = np.append(sign[1:], sign[-1:])
+    return SignalView(
+        model,
+        coming[:, None] * np.where(kappa < 0.0, -1.0, 1.0) * market.covariates["signal"],
+        strengths=strengths if np.ptp(strengths) > 0.0 else None,
+        is_stationary=bool((sign == sign[0]).all()),
+    )
 
 
 def view_hidden_trend(market: SyntheticMarket, information: Information) -> SignalView:
