@@ -32,6 +32,9 @@ class DirectConfig(CheckedFields):
     deviation_penalty: float = bounded(0.1, "[0, inf)")
     """Weight of Σ z², mean over agents, where the actor is partially pooled; in units of the
     objective."""
+    deviation_rate: float = bounded(1.0, "(0, inf)")
+    """Learning rate of the agents' deviations ÷ that of everything else. Adam moves a weight by
+    its rate at most in an update: what one agent learns needs another pace than what all share."""
     max_gradient_norm: float = bounded(1.0, ">= 0")
     """Of the whole gradient; 0 does not clip."""
     squash_gain: float = bounded(4.0, "(0, inf)")

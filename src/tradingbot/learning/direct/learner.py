@@ -82,8 +82,10 @@ class Direct(TaskLearner):
 
     def update(self) -> Update:
         """Play `chunk_bars` bars in all environments and follow the gradient once."""
-        for group in self._optimiser.param_groups:
-            set_rate(group, self.config.learning_rate.at(self.steps) * self._rate_scale)
+        rate = self.config.learning_rate.at(self.steps) * self._rate_scale
+        paces = (1.0, self.config.deviation_rate)  # as `_make_optimiser` orders them
+        for group, pace in zip(self._optimiser.param_groups, paces, strict=False):
+            set_rate(group, pace * rate)
         made = self._learn() if self._captured is None else _copied(self._captured())
         self.view.refresh()
         self.steps += self.config.chunk_bars * self.task.n_envs
@@ -164,16 +166,18 @@ class Direct(TaskLearner):
         return space.low + (space.high - space.low) * torch.sigmoid(scaled)
 
     def _make_optimiser(self) -> torch.optim.Adam:
-        decay = self.config.weight_decay
         own = {"deviations"}  # shrunk by `deviation_penalty` instead
         shared = [p for name, p in self._actor.named_parameters() if name not in own]
         shared += [p for p in self.view.parameters() if p.requires_grad]
         shared += self._auxiliary.parameters() if self._auxiliary is not None else ()
         deviations = [p for name, p in self._actor.named_parameters() if name in own]
-        rate, on_gpu = rate_holder(self.device), self.device.type == "cuda"
-        groups = [{"params": shared, "weight_decay": decay}]
-        groups += [{"params": deviations, "weight_decay": 0.0}] if deviations else []
-        return torch.optim.Adam(groups, lr=rate, fused=True, capturable=on_gpu)
+        on_gpu = self.device.type == "cuda"
+        groups = [
+            {"params": weights, "weight_decay": decay, "lr": rate_holder(self.device)}
+            for weights, decay in ((shared, self.config.weight_decay), (deviations, 0.0))
+            if weights
+        ]
+        return torch.optim.Adam(groups, fused=True, capturable=on_gpu)
 
     def _weights(self) -> list[Tensor]:
         return [p for group in self._optimiser.param_groups for p in group["params"]]
