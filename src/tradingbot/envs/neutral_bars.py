@@ -30,13 +30,16 @@ def remove_factor(world: World, factor: MarketFactor, bars: IndexRange) -> World
 
     Gap and move within the bar lose β · (m − μ̂) each, as simple returns of the close before; high
     and low keep their distance from open and close. Bars before keep their prices to the bit, bars
-    after their moves. Symbols that are the market themselves (`factor.own`) stay as they are.
+    after their moves. Without a factor the world is returned as it is, and symbols that are the
+    market themselves (`factor.own`) are not changed.
 
     Args:
         world: Of N symbols.
         factor: Of the same symbols and bars, with betas of `bars` or bars before them alone.
         bars: To learn from.
     """
+    if factor.own.all() or not factor.beta.any():
+        return world
     before = bar_returns(world.prices, world.present)
     chosen = np.zeros(world.n_bars, dtype=bool)
     chosen[bars.start : bars.stop] = True

@@ -46,14 +46,15 @@ _LATER_SETTINGS: Mapping[str, object] = {
     "features": "default",
     "environment": {},
     "task.cost_rates": {},
+    "task.neutral_to": "none",
     "task.reward_weights": {},
     "task.reward_options": {},
     "auxiliary": as_plain_values(AuxiliaryLossConfig()),
     "learner.ppo.entropy.warm_up": 0,
     "learner.ppo.entropy.decay": 1.0,
 }
-"""Dotted key → default of settings that came later. They are left out of what is hashed where they
-are as before, so that older runs keep the hash that they had."""
+"""Dotted key → what settings that came later were before. They are left out of what is hashed where
+they are as before, so that older runs keep the hash that they had."""
 
 
 class TaskSection(ConfigSection):
@@ -77,6 +78,10 @@ class TaskSection(ConfigSection):
     """Options by term that replace the term's own."""
     private: Names = ()
     """Private numbers that agents see; all of them where none is named."""
+    neutral_to: Name = "equal_weight"
+    """Market factor whose moves are taken out of the prices that agents learn from: equal_weight
+    (the other symbols), a symbol, or none. What they see, validation and test stay as they are. One
+    symbol alone has no market beside it."""
     probabilities: Name = "none"
     """Supervised model of the workspace whose probabilities of down, flat and up agents see; or
     three, `mlp+lstm+gru`: then they see what each says of a rise. `none`: thirds."""

@@ -71,7 +71,7 @@ def config_of_mapping(
         ConfigError: If a later version of the configuration does not take it.
     """
     told = {"tracking": dict(tracking)} if tracking else {}
-    return _checked(rename_old_keys(Document(_with_dates({**values, **told})), OLD_KEYS))
+    return _checked(rename_old_keys(Document(_as_written({**values, **told})), OLD_KEYS))
 
 
 def override_config(
@@ -82,7 +82,7 @@ def override_config(
     Whether a learner can learn in the budget is not asked: not every use is training.
     """
     told = {"tracking": config.tracking.model_dump(mode="json")}
-    base = Document(_with_dates({**config.as_mapping(), **told}))
+    base = Document(_as_written({**config.as_mapping(), **told}))
     options = rename_old_keys(document_of_options(overrides, spelled), OLD_KEYS)
     return _checked(merge(base, options))
 
@@ -104,8 +104,12 @@ def _checked(document: Document) -> TrainConfig:
     return decode(TrainConfig, Document(resolve_schedules(document.values), document.places))
 
 
-def _with_dates(values: dict[str, Any]) -> dict[str, Any]:
-    """Turn the days that JSON keeps as text back into days."""
+def _as_written(values: dict[str, Any]) -> dict[str, Any]:
+    """Say what `TrainConfig.as_mapping` leaves out, and turn text back into days.
+
+    Agents of runs before `task.neutral_to` learned from prices as they were.
+    """
+    values["task"] = {"neutral_to": "none", **values.get("task", {})}
     for section, keys in (
         ("market", ("start", "end")),
         ("splits", ("train_from", "train", "validation", "test")),

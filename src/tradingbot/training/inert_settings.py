@@ -104,6 +104,14 @@ CONDITIONS: tuple[Condition, ...] = (
         ),
     ),
     Condition(
+        ("task.neutral_to",),
+        lambda config: config.environment.kind in ("population", "curriculum"),
+        lambda config: (
+            f"environment.kind must not be {config.environment.kind}: what its agents aim for has "
+            "the market in it"
+        ),
+    ),
+    Condition(
         ("task.private",),
         lambda config: config.environment.kind != "portfolio",
         _says("environment.kind must not be portfolio: its agent sees all accounts"),

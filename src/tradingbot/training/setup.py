@@ -13,12 +13,14 @@ import torch
 from torch import nn
 
 from tradingbot.agents.policy import PolicyInputs
+from tradingbot.data.factor import bar_returns, fit_factor
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.auxiliary import auxiliary_targets
 from tradingbot.envs.batch.observation import rows_of
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.curriculum.task import CurriculumTask
+from tradingbot.envs.neutral_bars import remove_factor
 from tradingbot.envs.population import PopulationTask, evaluation_task
 from tradingbot.envs.population.goal_task import GoalTask
 from tradingbot.envs.portfolio.task import PortfolioTask, SleeveDecision
@@ -197,7 +199,7 @@ def _task(
         # A machine without a compiler is slower, not wrong; doctor tells.
         warnings.simplefilter("ignore", RuntimeWarning)
         task = PopulationTask(
-            data.world,
+            _training_world(config, data),
             env,
             n_envs=config.budget.n_envs,
             seed=seed,
@@ -206,6 +208,20 @@ def _task(
         ).during(train.start, train.stop - 1)
     shown = task.showing(*config.task.private) if config.task.private else task
     return enter_environment(shown, config.environment)
+
+
+def _training_world(config: TrainConfig, data: TrainingData) -> World:
+    """Return the bars that agents learn from: without the market's moves, unless they aim for them.
+
+    Raises:
+        DataError: If the market factor is no symbol of the data; names the closest.
+    """
+    if config.environment.kind == "goal":
+        return data.world
+    train, whole = data.split.train, data.whole
+    returns = bar_returns(whole.prices, whole.present)
+    factor = fit_factor(returns, whole.symbols, train, whole.closed_at, config.task.neutral_to)
+    return remove_factor(data.world, factor.of(data.world.symbols), train)
 
 
 def sleeve_decision(name: str, world: World, seed: int) -> SleeveDecision:

@@ -23,9 +23,9 @@ from tradingbot.envs.auxiliary import auxiliary_targets
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.neutral_bars import remove_factor
 from tradingbot.envs.population import PopulationTask, evaluation_task
+from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest import backtest
 from tradingbot.evaluation.backtest.attribution import attribute_backtest, world_factor
-from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest.baselines import baseline
 from tradingbot.evaluation.demonstrations import expert_actions
 from tradingbot.evaluation.rollout import sleeve_config

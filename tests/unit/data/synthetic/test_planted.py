@@ -89,6 +89,40 @@ def test_opposed_half_of_symbols_have_the_opposite_sign():
     assert not np.array_equal(np.sign(other), np.sign(market.latent["kappa"]))
 
 
+def test_strengths_that_differ_are_normal_around_kappa_and_are_what_returns_show():
+    market = make("planted", kappa=0.2, kappa_spread=0.3, symbols=400)
+    signal, returns = market.covariates["signal"][:-1], next_returns(market) / 0.006
+
+    slopes = np.mean(signal * returns, axis=0) / np.mean(signal**2, axis=0)
+
+    kappa = market.latent["kappa"]
+    assert kappa.mean() == pytest.approx(0.2, abs=0.05)
+    assert kappa.std() == pytest.approx(0.3, abs=0.04)
+    assert np.abs(slopes - kappa).max() < 0.1
+
+
+def test_a_share_of_symbols_is_reversed_and_the_rest_is_as_without():
+    plain, market = make("planted"), make("planted", reversed_frac=0.3)
+
+    assert np.sum(market.latent["kappa"] < 0) == 12
+    kept = market.latent["kappa"] > 0
+    assert np.array_equal(market.closes[:, kept], plain.closes[:, kept])
+    assert not np.isclose(market.closes[-1, ~kept], plain.closes[-1, ~kept]).any()
+
+
+def test_signs_turn_at_the_bar_that_is_named_and_not_before():
+    plain, market = make("planted", kappa=0.3), make("planted", kappa=0.3, turn_frac=0.4)
+    signal, returns = market.covariates["signal"][:-1], next_returns(market) / 0.006
+
+    before, after = (
+        np.mean((signal * returns)[part]) for part in (slice(0, 799), slice(799, None))
+    )
+
+    assert np.array_equal(market.closes[:800], plain.closes[:800])
+    assert not np.isclose(market.closes[800], plain.closes[800]).any()
+    assert (before, after) == pytest.approx((0.3, -0.3), abs=0.03)
+
+
 def test_noise_decoy_explains_nothing():
     market = make("noise", bars=6000)
 

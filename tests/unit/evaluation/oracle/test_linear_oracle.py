@@ -12,7 +12,7 @@ from tradingbot.evaluation.oracle import ActionRule, Information, oracle_for, si
 from tradingbot.evaluation.oracle.known_answers import KnownAnswerCase, generate_on, hourly_grid
 from tradingbot.evaluation.oracle.linear_oracle import VIEWS, solve_varying
 from tradingbot.evaluation.oracle.result import Terms
-from tradingbot.evaluation.oracle.simulation import intervals_over_symbols
+from tradingbot.evaluation.oracle.simulation import intervals_over_symbols, mean_turnover
 from tradingbot.evaluation.oracle.switching import SignalModel, SwitchThresholds, solve_signal
 
 COST = 1.2e-4
@@ -103,6 +103,38 @@ def test_no_rival_policy_significantly_beats_the_oracle_on_the_same_bars():
 
     assert all(interval.high > 0.0 for interval in lost)
     assert sum(interval.low > 0.0 for interval in lost) >= 15
+
+
+def test_each_symbol_follows_the_thresholds_of_its_own_strength():
+    grid = hourly_grid(143, 2000)
+    market = make("planted", kappa=0.04, kappa_spread=0.06, grid=grid)
+    own = oracle_for(market, cost_frac=COST)
+    kappa, signal = market.latent["kappa"], market.covariates["signal"]
+    strongest, _ = solve_signal(SignalModel(abs(kappa).max() * 0.006, 0.9, 0.006), cost_frac=COST)
+    alike = strongest.positions(np.where(kappa < 0.0, -1.0, 1.0) * signal, lowest=0.0)
+
+    each = [
+        solve_signal(SignalModel(abs(k) * 0.006, 0.9, 0.006), cost_frac=COST)[1] for k in kappa[:8]
+    ]
+    found = solve_varying(
+        np.abs(kappa[None, :8]) * 0.006,
+        phi=0.9,
+        terms=Terms(COST, ActionRule.LONG_ONLY, Information.ATTAINABLE),
+    )
+
+    assert found.gain[0] == pytest.approx(each, rel=0.03, abs=1e-7)
+    assert own.simulated.net_bps_per_bar.covers(own.expected_net_bps)
+    assert own.simulated.turnover_frac < 0.9 * mean_turnover(alike)
+
+
+def test_an_oracle_follows_a_sign_that_turns():
+    grid = hourly_grid(143, 2000)
+    turned = make("planted", turn_frac=0.5, grid=grid)
+
+    result = oracle_for(turned, cost_frac=COST)
+
+    assert not result.is_optimal
+    assert result.simulated.net_bps_per_bar.covers(result.expected_net_bps)
 
 
 def test_opposed_symbols_are_worth_as_much_as_the_others():
