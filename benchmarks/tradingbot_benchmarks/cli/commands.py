@@ -193,7 +193,10 @@ def bench_train(
 def bench_learning(
     markets: Annotated[
         str, typer.Option(help="Markets with known answers, separated by commas.")
-    ] = "planted_0.10,planted_0.05,opposed_0.10,hidden_trend,cost_trap,noise",
+    ] = (
+        "planted_0.10,planted_0.05,opposed_0.10,corr30_0.06,corr50_0.06,hetero,mixed_0.08,"
+        "turn_0.10,hidden_trend,cost_trap,noise"
+    ),
     learners: Annotated[
         str, typer.Option(help=f"{', '.join(known_learners())}, separated by commas.")
     ] = ",".join(known_learners()),

@@ -140,6 +140,7 @@ CHANGES: dict[str, tuple[Any, Options]] = {
     "splits.embargo_bars": (9, {}),
     "validation.factor": ("SPY", {}),
     # rules
+    "task.neutral_to": ("none", {}),
     "task.rules.account.initial_cash_ccy": (5e4, {"task.costs": "impact"}),
     "task.rules.account.max_participation_frac": (1e-4, {}),
     "task.rules.account.stop_loss_frac": (0.005, {}),
