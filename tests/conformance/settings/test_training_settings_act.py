@@ -140,7 +140,7 @@ CHANGES: dict[str, tuple[Any, Options]] = {
     "splits.embargo_bars": (9, {}),
     "validation.factor": ("SPY", {}),
     # rules
-    "task.neutral_to": ("none", {}),
+    "task.neutral_to": ("none", DIRECT),
     "task.rules.account.initial_cash_ccy": (5e4, {"task.costs": "impact"}),
     "task.rules.account.max_participation_frac": (1e-4, {}),
     "task.rules.account.stop_loss_frac": (0.005, {}),
@@ -291,6 +291,7 @@ AREAS: tuple[tuple[str, Measure, Options], ...] = (
     ("symbols", effects.opening, {}),
     ("features", effects.opening, {}),
     ("splits.", effects.opening, {}),
+    ("task.neutral_to", effects.learning, DIRECT),
     ("task.", effects.trading, {}),
     ("environment.curriculum.difficulty.", effects.environment, ADAPTIVE),
     ("environment.curriculum.levels", effects.environment, ADAPTIVE),
