@@ -53,7 +53,7 @@ def remove_factor(world: World, factor: MarketFactor, bars: IndexRange) -> World
         for real, removed in ((before.gap, gap), (before.whole, whole))
     )
     ratio = np.where(known, closed / (1.0 + np.nan_to_num(before.whole)), 1.0)
-    level = np.cumprod(ratio, axis=1)
+    level: FloatArray = np.cumprod(ratio, axis=1, dtype=np.float64)
     earlier = np.concatenate([np.ones((world.n_symbols, 1)), level[:, :-1]], axis=1)
     open_level = np.where(known, opened / (1.0 + np.nan_to_num(before.gap)), 1.0) * earlier
     prices = _with_levels(world.prices, open_level, level)

@@ -46,7 +46,7 @@ _LATER_SETTINGS: Mapping[str, object] = {
     "features": "default",
     "environment": {},
     "task.cost_rates": {},
-    "task.neutral_to": "none",
+    "task.neutral_bars": False,
     "task.reward_weights": {},
     "task.reward_options": {},
     "auxiliary": as_plain_values(AuxiliaryLossConfig()),
@@ -78,10 +78,9 @@ class TaskSection(ConfigSection):
     """Options by term that replace the term's own."""
     private: Names = ()
     """Private numbers that agents see; all of them where none is named."""
-    neutral_to: Name = "equal_weight"
-    """Market factor whose moves are taken out of the prices that agents learn from: equal_weight
-    (the other symbols), a symbol, or none. What they see, validation and test stay as they are. One
-    symbol alone has no market beside it."""
+    neutral_bars: bool = True
+    """Take the moves of `validation.factor` out of the prices that agents learn from; what they
+    see, validation and test stay as they are. One symbol alone has no market beside it."""
     probabilities: Name = "none"
     """Supervised model of the workspace whose probabilities of down, flat and up agents see; or
     three, `mlp+lstm+gru`: then they see what each says of a rise. `none`: thirds."""

@@ -107,9 +107,9 @@ def _checked(document: Document) -> TrainConfig:
 def _as_written(values: dict[str, Any]) -> dict[str, Any]:
     """Say what `TrainConfig.as_mapping` leaves out, and turn text back into days.
 
-    Agents of runs before `task.neutral_to` learned from prices as they were.
+    Agents of runs before `task.neutral_bars` learned from prices as they were.
     """
-    values["task"] = {"neutral_to": "none", **values.get("task", {})}
+    values["task"] = {"neutral_bars": False, **values.get("task", {})}
     for section, keys in (
         ("market", ("start", "end")),
         ("splits", ("train_from", "train", "validation", "test")),

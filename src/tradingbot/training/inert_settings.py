@@ -104,7 +104,7 @@ CONDITIONS: tuple[Condition, ...] = (
         ),
     ),
     Condition(
-        ("task.neutral_to",),
+        ("task.neutral_bars",),
         lambda config: config.environment.kind in ("population", "curriculum"),
         lambda config: (
             f"environment.kind must not be {config.environment.kind}: what its agents aim for has "

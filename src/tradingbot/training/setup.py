@@ -13,7 +13,6 @@ import torch
 from torch import nn
 
 from tradingbot.agents.policy import PolicyInputs
-from tradingbot.data.factor import bar_returns, fit_factor
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.auxiliary import auxiliary_targets
@@ -199,7 +198,7 @@ def _task(
         # A machine without a compiler is slower, not wrong; doctor tells.
         warnings.simplefilter("ignore", RuntimeWarning)
         task = PopulationTask(
-            _training_world(config, data),
+            training_world(config, data),
             env,
             n_envs=config.budget.n_envs,
             seed=seed,
@@ -210,18 +209,15 @@ def _task(
     return enter_environment(shown, config.environment)
 
 
-def _training_world(config: TrainConfig, data: TrainingData) -> World:
+def training_world(config: TrainConfig, data: TrainingData) -> World:
     """Return the bars that agents learn from: without the market's moves, unless they aim for them.
 
-    Raises:
-        DataError: If the market factor is no symbol of the data; names the closest.
+    Betas are of the training bars, as those that validation judges by.
     """
-    if config.environment.kind == "goal":
+    if not config.task.neutral_bars or config.environment.kind == "goal":
         return data.world
-    train, whole = data.split.train, data.whole
-    returns = bar_returns(whole.prices, whole.present)
-    factor = fit_factor(returns, whole.symbols, train, whole.closed_at, config.task.neutral_to)
-    return remove_factor(data.world, factor.of(data.world.symbols), train)
+    factor = data.factor.of(data.world.symbols)
+    return remove_factor(data.world, factor, data.split.train)
 
 
 def sleeve_decision(name: str, world: World, seed: int) -> SleeveDecision:

@@ -140,7 +140,6 @@ CHANGES: dict[str, tuple[Any, Options]] = {
     "splits.embargo_bars": (9, {}),
     "validation.factor": ("SPY", {}),
     # rules
-    "task.neutral_to": ("none", DIRECT),
     "task.rules.account.initial_cash_ccy": (5e4, {"task.costs": "impact"}),
     "task.rules.account.max_participation_frac": (1e-4, {}),
     "task.rules.account.stop_loss_frac": (0.005, {}),
@@ -291,7 +290,7 @@ AREAS: tuple[tuple[str, Measure, Options], ...] = (
     ("symbols", effects.opening, {}),
     ("features", effects.opening, {}),
     ("splits.", effects.opening, {}),
-    ("task.neutral_to", effects.learning, DIRECT),
+    ("task.neutral_bars", effects.learned_bars, {}),
     ("task.", effects.trading, {}),
     ("environment.curriculum.difficulty.", effects.environment, ADAPTIVE),
     ("environment.curriculum.levels", effects.environment, ADAPTIVE),
@@ -395,7 +394,7 @@ def _kept(measure: Measure, config_hash: str) -> list[Told]:
 def _measured(measure: Measure, config: TrainConfig, folder: Path) -> Told:
     kept = _kept(measure, config.config_hash)
     if not kept:
-        opens = measure in (effects.opening, effects.attributing)
+        opens = measure in (effects.opening, effects.attributing, effects.learned_bars)
         asked = (config, folder) if opens else (config,)
         kept.append(Told(measure(*asked)))
     return kept[0]
