@@ -240,6 +240,7 @@ MISTAKES: dict[str, str] = {
     "backtest one on": "a policy must be named once, was 'one' and 'on'",
     "market rollout --market noise --policies macd,macd": "a policy must be named once",
     "backtest macd --market nope": NO_MARKET,
+    "backtest macd --market noise --factor SPX": "factor must be equal_weight, none or a symbol",
     f"{RULE} --part all": "--part must be train, validation or test",
     f"{RULE} --from soon": BAD_DAY,
     f"{RULE} --to soon": BAD_DAY,

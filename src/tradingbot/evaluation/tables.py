@@ -112,13 +112,18 @@ def _flat_all(records: Iterable[Any]) -> list[Row]:
 
 
 def _flat(record: Any) -> Row:
-    """Return the fields of a record as columns; an interval is an estimate and two ends."""
+    """Return the fields of a record as columns; an interval is an estimate and two ends.
+
+    Columns of a record within begin with the name of its field.
+    """
     row: Row = {}
     for field in dataclasses.fields(record):
         found = getattr(record, field.name)
         if isinstance(found, Interval):
             row |= {field.name: found.estimate}
             row |= {f"{field.name}_low": found.low, f"{field.name}_high": found.high}
+        elif dataclasses.is_dataclass(found):
+            row |= {f"{field.name}_{name}": value for name, value in _flat(found).items()}
         elif not isinstance(found, tuple):
             row[field.name] = found
     return row

@@ -13,11 +13,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tradingbot.agents.policy import MarketRule, Policy
+from tradingbot.data.factor import EQUAL_WEIGHT, require_factor
 from tradingbot.domain.denial import ExitReason
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest import Backtest, baseline, sleeve_config
 from tradingbot.evaluation.backtest import backtest as backtest_one
+from tradingbot.evaluation.backtest.attribution import factor_before
 from tradingbot.evaluation.backtest.baselines import own_strategy, warm_up_bars
 from tradingbot.evaluation.performance.table import write_interval
 from tradingbot.evaluation.pipeline.backtest_figures import BacktestFigures, figures_of
@@ -133,6 +135,7 @@ def backtest(  # noqa: PLR0913 - what identifies a backtest, by name
     allow_short: bool = False,
     against: Sequence[PolicyLike] = (),
     seed: int = 0,
+    factor: str = EQUAL_WEIGHT,
 ) -> BacktestResult:
     """Let a policy trade every symbol of some bars, each with an account of its own.
 
@@ -151,6 +154,8 @@ def backtest(  # noqa: PLR0913 - what identifies a backtest, by name
         allow_short: Targets below 0 are sold short; else they mean flat.
         against: Policies to compare with.
         seed: Root of what `random` draws.
+        factor: The market that results are taken apart by: `equal_weight` of the other symbols, one
+            of the symbols, or `none`; betas are of the bars before the period.
 
     Raises:
         ConfigError: If a name or parameter is unknown, or a strategy fails.
@@ -166,6 +171,7 @@ def backtest(  # noqa: PLR0913 - what identifies a backtest, by name
     data, policies = as_traded(bars), (policy, *against)
     asked = [_prepare(each, data, seed) for each in policies]
     world = _world_for(policies, asked, data, bars)
+    require_factor(factor, world.symbols)
     period = choose_period(world, start, end, max(each.warm_up or 0 for each in asked))
     rules = sleeve_config(read_costs(costs), allow_short=allow_short)
     played = [
@@ -180,7 +186,8 @@ def backtest(  # noqa: PLR0913 - what identifies a backtest, by name
         )
         for name, each in zip(_unique([_name_of(each) for each in policies]), asked, strict=True)
     ]
-    first, *others = [BacktestResult(each, figures_of(each)) for each in played]
+    market = factor_before(world, world.closed_at[period.start], factor)
+    first, *others = [BacktestResult(each, figures_of(each, market)) for each in played]
     return replace(first, against=tuple(others))
 
 

@@ -23,7 +23,6 @@ from tradingbot.configuration.pipeline import (
     Seed,
     SplitsConfig,
 )
-from tradingbot.data.factor import EQUAL_WEIGHT
 from tradingbot.domain.errors import join_choices
 from tradingbot.domain.feature_set import FeatureSet
 from tradingbot.domain.plain_values import as_plain_values
@@ -136,7 +135,7 @@ class ValidationSection(ConfigSection):
     """When training has ended, let what was earned on the second half of validation decide how
     much of the policy is kept: all, half or nothing of each agent's deviation, or no trading at
     all. The first half chose the weights."""
-    factor: Name = EQUAL_WEIGHT
+    factor: Name = "equal_weight"
     """The market that what agents earn is taken apart by, in that decision and wherever the run is
     evaluated: `equal_weight` of the other symbols, a symbol of the dataset (`SPY`), or `none`."""
 

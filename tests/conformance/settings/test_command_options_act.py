@@ -30,6 +30,7 @@ BACKTEST: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "--costs": (MARKET, (*MARKET, "--costs", "retail")),
     "--cost-bps": (MARKET, (*MARKET, "--cost-bps", "20")),
     "--delay": (MARKET, (*MARKET, "--delay", "2")),
+    "--factor": (MARKET, (*MARKET, "--factor", "none")),
     "--universe": (MARKET, (*MARKET, "--universe", "two.csv")),
     "--seed": (MARKET, (*MARKET, "--seed", "8")),
     "--set": (MARKET, (*MARKET, "--set", "kappa=0.3")),
@@ -77,7 +78,8 @@ def backtest(capture: pytest.CaptureFixture[str], *words: str) -> list[Any]:
     """Return what a random rule did; names and words are left out: what is left is measured."""
     assert run(["--workspace", ".", "backtest", "random", *words, "--json"]) == 0
     (found,) = json.loads(capture.readouterr().out)
-    return [found[key] for key in ("bars", "symbols", "total_return_frac", "n_trades")]
+    figures = [found[key] for key in ("bars", "symbols", "total_return_frac", "n_trades")]
+    return [*figures, found["earned"]]
 
 
 def test_every_option_of_both_commands_is_here() -> None:

@@ -23,7 +23,6 @@ from tradingbot.evaluation.gates.measurements import MEASUREMENTS
 from tradingbot.evaluation.gates.memo import write_memo
 from tradingbot.evaluation.performance.measure import policy_performance
 from tradingbot.evaluation.performance.record import AGENTS, HOLD, PolicyPerformance
-from tradingbot.evaluation.pipeline.backtest_figures import figures_of
 from tradingbot.evaluation.pipeline.backtests import BacktestTerms, backtest_named
 from tradingbot.evaluation.report.dossier_page import render_dossier
 from tradingbot.evaluation.rollout import roll_out, sleeve_config
@@ -49,8 +48,8 @@ def test_training_backtest_rollout_and_dossier_have_the_same_intervals(
     subject: EvaluatedRun, dossier: Dossier, evaluated_workspace: Path
 ) -> None:
     trained = read_result(subject.run.path).part("test")
-    played = backtest_named([subject.run.id, _HELD], evaluated_workspace, BacktestTerms()).backtests
-    agents, hold = (figures_of(each).performance for each in played)
+    played = backtest_named([subject.run.id, _HELD], evaluated_workspace, BacktestTerms())
+    agents, hold = (each.performance for each in played.figures())
     part = subject.data.split.test
     rolled = roll_out(
         cut_world(subject.data.world, part.start, part.stop - 1),
@@ -63,28 +62,40 @@ def test_training_backtest_rollout_and_dossier_have_the_same_intervals(
     held = shown(policy_performance(rolled.backtests[0], "baseline"))
     assert shown(trained.policy(HOLD)) == shown(hold) == shown(dossier.test.policy(HOLD)) == held
     assert trained.excess_over_hold_bps == dossier.test.excess_over_hold_bps
+    rows = (trained.policy(AGENTS), agents, dossier.test.policy(AGENTS))
+    one, two, three = (None if row is None else row.earned for row in rows)
+    assert one == two == three
+    assert one is not None
+    means = (one.market_bps, one.timing_bps, one.alpha_bps)
+    total = sum(each.estimate for each in means)
+    assert total == pytest.approx(agents.net_bps_per_bar.estimate, abs=1e-9)
 
 
 def test_gates_memo_page_json_and_csv_say_the_intervals_of_the_dossier(dossier: Dossier) -> None:
     agents, memo = dossier.test.policies[0], write_memo(dossier, load_gates())
     net, sharpe = agents.net_bps_per_bar, agents.sharpe_annual
-    words = f"[{net.low:.2f}, {net.high:.2f}]"
+    alpha = agents.alpha_bps
+    assert alpha is not None
+    assert alpha != net
+    words = f"[{alpha.low:.2f}, {alpha.high:.2f}]"
 
-    for metric in ("net_bps_per_bar", "edge_bps_per_bar"):
-        assert MEASUREMENTS[metric].read(dossier).interval == net
+    assert MEASUREMENTS["net_bps_per_bar"].read(dossier).interval == net
+    assert MEASUREMENTS["edge_bps_per_bar"].read(dossier).interval == alpha
     assert MEASUREMENTS["sharpe_annual"].read(dossier).interval == sharpe
     edge = next(each for each in memo.gates if each.gate == "edge/net")
-    assert edge.interval == net
+    assert edge.interval == alpha
     assert words in edge.found
     assert all(
-        words in text for text in (*memo.reasons, memo.headline) if f"{net.estimate:.2f}" in text
+        words in text for text in (*memo.reasons, memo.headline) if f"{alpha.estimate:.2f}" in text
     )
     assert any(words in text for text in (*memo.reasons, memo.headline))
     stored = json.loads(as_json(dossier))["parts"][-1]["policies"][0]
     assert stored["net_bps_per_bar"] == net._asdict()
+    assert stored["earned"]["alpha_bps"] == alpha._asdict()
     assert stored["sharpe_annual"] == sharpe._asdict()
     rows = csv.DictReader(io.StringIO(as_csv(tables_of(dossier, memo)["policies"])))
     row = [each for each in rows if each["policy"] == AGENTS][-1]
     assert float(row["net_bps_per_bar_low"]) == net.low
+    assert float(row["earned_alpha_bps_low"]) == alpha.low
     assert float(row["sharpe_annual_high"]) == sharpe.high
     assert words.replace("-", "−") in render_dossier(dossier, memo).replace("-", "−")

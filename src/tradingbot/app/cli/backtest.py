@@ -27,7 +27,10 @@ from tradingbot.app.cli.performance_table import print_performance
 from tradingbot.app.console import print_note, progress_bar, show_json
 from tradingbot.data.atomic import chosen_by
 from tradingbot.domain.errors import ConfigError
-from tradingbot.evaluation.performance.table import PERFORMANCE_NOTE
+from tradingbot.evaluation.performance.table import (
+    PERFORMANCE_COLUMNS,
+    PERFORMANCE_NOTE,
+)
 
 if TYPE_CHECKING:
     from tradingbot.evaluation import market_rollouts
@@ -83,6 +86,13 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     delay: Annotated[
         int, Option(min=0, max=100, help="Bars that decisions wait beyond the next open.")
     ] = 0,
+    factor: Annotated[
+        str | None,
+        Option(
+            help="The market that results are taken apart by: equal_weight of the other symbols, "
+            "a symbol of the data (SPY), or none; a run's own if left out, else equal_weight."
+        ),
+    ] = None,
     universe: Annotated[
         str | None, Option(help=f"Universe of a --market; {USUAL_UNIVERSE} if left out.")
     ] = None,
@@ -122,7 +132,9 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
 
     Example: [bold]tradingbot backtest my_strategy --plugin mine.py --dataset us143[/bold]
     """
+    from tradingbot.data.factor import require_factor
     from tradingbot.data.store import BarStore
+    from tradingbot.data.universes import load_universe
     from tradingbot.evaluation.policy_names import (
         require_known_policies,
         require_models_fit,
@@ -143,8 +155,10 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     if dataset is not None:
         stored = BarStore(invocation.workspace).open(dataset)
         require_models_fit(names, stored, invocation.workspace, _first_day(part, start))
+        require_factor(factor or "none", stored.manifest.symbols)
     if market is not None:
         require_market(market, universe, read_options(params, "--set"))
+        require_factor(factor or "none", load_universe(universe).symbols)
         asked = {"name": market, "universe": universe, "seed": seed}
         days = _first_day(part, start), GENERATED_DAYS[0]
         require_models_later(names, invocation.workspace, asked, *days)
@@ -164,6 +178,7 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
         cost_bps=cost_bps,
         delay_bars=delay,
         seed=seed,
+        factor=factor,
     )
     workspace = invocation.workspace
     place = _place(names, workspace, dataset, market, universe, seed, params)
@@ -280,4 +295,6 @@ def _print(figures: list[BacktestFigures]) -> None:
     word = "synthetic" if any(each.synthetic for each in figures) else "observed bars"
     caption = f"{_terms(figures)} {PERFORMANCE_NOTE}{code}"
     policies = [each.performance for each in figures]
-    print_performance(f"Backtests ({word}, net of costs)", policies, 10, caption)
+    print_performance(
+        f"Backtests ({word}, net of costs)", policies, len(PERFORMANCE_COLUMNS), caption
+    )

@@ -16,7 +16,7 @@ from tradingbot.app.cli.performance_table import print_performance
 from tradingbot.app.console import print_json, print_note, print_table, print_text, progress_bar
 from tradingbot.data.atomic import chosen_by
 from tradingbot.domain.errors import ConfigError
-from tradingbot.evaluation.performance.table import write_interval
+from tradingbot.evaluation.performance.table import ALPHA_NOTE, write_interval
 
 if TYPE_CHECKING:
     from tradingbot.evaluation.dossier.dossier import Dossier
@@ -179,7 +179,8 @@ def _print_policies(dossier: Dossier) -> None:
     word = "synthetic" if dossier.header.synthetic else "observed bars, simulated trading"
     days = f"{test.first_day} … {test.last_day}, {test.bars:,} bars"
     title = f"{test.part}: {days} ({word}, net of {dossier.header.costs})"
-    print_performance(title, test.policies, 6)
+    note = ALPHA_NOTE.format(factor=test.factor) if test.factor else ""
+    print_performance(title, test.policies, 7, note)
 
 
 def _print_summary(dossier: Dossier) -> None:
@@ -196,7 +197,7 @@ def _print_summary(dossier: Dossier) -> None:
         share = statistics.overfitting_probability
         rows.append(("probability of overfitting", f"{share:.0%}", "≤ 20 %"))
     if dossier.walk_forward is not None:
-        rows.append(("profitable walk-forward windows", _windows(dossier.walk_forward), "≥ 70 %"))
+        rows.append(("walk-forward windows with alpha", _windows(dossier.walk_forward), "≥ 70 %"))
     if dossier.regimes is not None:
         count = len(dossier.regimes.rows)
         rows.append(("regimes with a profit", f"{dossier.regimes.profitable} of {count}", "≥ 3"))
@@ -204,6 +205,6 @@ def _print_summary(dossier: Dossier) -> None:
         worst = dossier.stress.worst_drawdown_frac
         rows.append(("worst drawdown under stress", f"{worst:.1%}", "≤ 40 %"))
     if dossier.seeds is not None:
-        iqm = dossier.seeds.net_bps_iqm
-        rows.append(("bp/bar over seeds (IQM)", write_interval(iqm), "> 0"))
+        iqm = dossier.seeds.alpha_bps_iqm or dossier.seeds.net_bps_iqm
+        rows.append(("alpha over seeds, bp/bar (IQM)", write_interval(iqm), "> 0"))
     print_table("What the dossier says", ["question", "answer", "wanted"], rows)

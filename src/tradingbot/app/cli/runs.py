@@ -245,9 +245,9 @@ def _print_result(result: TrainResult) -> None:
     """Write what validation and test say of the agents beside other policies."""
     word = "synthetic" if result.synthetic else "observed bars, simulated trading"
     played = [(part.part, row) for part in result.parts for row in result.shown_policies(part)]
-    rows = [[f"{part}: {row.policy}", *performance_row(row)[1:5]] for part, row in played]
+    rows = [[f"{part}: {row.policy}", *performance_row(row)[1:6]] for part, row in played]
     title, caption = f"Validation and test ({word}, net of costs)", f"Kept: {result.decision}."
-    print_table(title, ["part: policy", *PERFORMANCE_COLUMNS[1:5]], rows, caption=caption)
+    print_table(title, ["part: policy", *PERFORMANCE_COLUMNS[1:6]], rows, caption=caption)
     print_text(result.figures_note)
 
 

@@ -295,6 +295,6 @@ def _print_thresholds(table: ThresholdTable) -> None:
         f"{table.costs}; highest P(up) {table.highest_up:.2f}; reached at {reached} of all bars"
     )
     title = f"{table.model}, {table.part} ({word}, net of costs)"
-    print_performance(title, [line.performance for line in table.lines], 8, caption)
+    print_performance(title, [line.performance for line in table.lines], 9, caption)
     if table.caveat:
         print_text(table.caveat)

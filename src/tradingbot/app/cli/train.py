@@ -23,7 +23,7 @@ from tradingbot.app.cli.options import (
 from tradingbot.app.cli.performance_table import print_performance
 from tradingbot.app.console import print_note, print_text, progress_bar
 from tradingbot.domain.errors import ConfigError, join_choices
-from tradingbot.evaluation.performance.table import write_interval
+from tradingbot.evaluation.performance.table import ALPHA_NOTE, write_interval
 from tradingbot.learning.catalogue import known_learners
 
 if TYPE_CHECKING:
@@ -266,6 +266,7 @@ def _print_part(part: PartPerformance, gate: ActionGate, result: TrainResult) ->
     if part.share_of_oracle is not None:
         caption += f" Share of the oracle's net return: {part.share_of_oracle.estimate:.0%}."
     caption += f" {gate.words[0].upper()}{gate.words[1:]}."
+    caption += f" {ALPHA_NOTE.format(factor=part.factor)}" if part.factor else ""
     policies = result.shown_policies(part)
     days = f"{part.first_day} … {part.last_day}, {part.bars:,} bars"
-    print_performance(f"{part.part}: {days} ({word}, net of costs)", policies, 5, caption)
+    print_performance(f"{part.part}: {days} ({word}, net of costs)", policies, 6, caption)

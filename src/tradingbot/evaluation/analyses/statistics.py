@@ -24,6 +24,7 @@ from tradingbot.evaluation.performance.record import AGENTS
 from tradingbot.evaluation.statistics import deflation
 from tradingbot.evaluation.statistics.overfitting import backtest_overfitting
 from tradingbot.evaluation.statistics.paths import path_sharpes
+from tradingbot.evaluation.statistics.policy_intervals import sharpe_interval
 from tradingbot.evaluation.statistics.sharpe import (
     SharpeSample,
     measure_sharpe,
@@ -64,6 +65,7 @@ def measure_statistics(inputs: AnalysisInputs, settings: StatisticsSettings) -> 
         spa_p_upper=upper,
         spa_against=tuple(baselines),
         judged=f"alpha against {performance.parts[-1].factor}",
+        sharpe_annual=sharpe_interval(own, inputs.subject.bars_per_year),
         net_sharpe_per_bar=0.0 if math.isnan(net.sharpe) else net.sharpe,
         net_probabilistic_sharpe=_net_probability(net, len(own)),
     )

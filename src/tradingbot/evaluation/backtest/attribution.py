@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tradingbot.data.factor import EQUAL_WEIGHT, MarketFactor, bar_returns, fit_factor
 from tradingbot.data.splits import IndexRange
 from tradingbot.envs.world import World
@@ -22,6 +24,12 @@ def world_factor(whole: World, bars: IndexRange, name: str = EQUAL_WEIGHT) -> Ma
     """
     returns = bar_returns(whole.prices, whole.present)
     return fit_factor(returns, whole.symbols, bars, whole.closed_at, name)
+
+
+def factor_before(whole: World, first_close: np.int64, name: str = EQUAL_WEIGHT) -> MarketFactor:
+    """Return the market of a world, with betas of every bar before one that closes then."""
+    before = int(np.searchsorted(whole.closed_at, first_close))
+    return world_factor(whole, IndexRange(0, before), name)
 
 
 def attribute_backtest(played: Backtest, factor: MarketFactor) -> Attribution:

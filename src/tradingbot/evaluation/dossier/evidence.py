@@ -47,6 +47,8 @@ class Statistics:
     """Baselines of the test."""
     judged: str = ""
     """What the track is, in words; empty before format 6."""
+    sharpe_annual: Interval | None = None
+    """Of the track, annual, with its 95 % interval; None before format 6."""
     net_sharpe_per_bar: float = math.nan
     """Of the portfolio's net return, which is shown and does not judge."""
     net_probabilistic_sharpe: float = math.nan

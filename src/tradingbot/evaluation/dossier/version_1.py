@@ -27,6 +27,7 @@ _ADDED: dict[str, dict[str, Any]] = {
     },
     "statistics": {
         "judged": "",
+        "sharpe_annual": None,
         "net_sharpe_per_bar": "nan",
         "net_probabilistic_sharpe": "nan",
     },

@@ -70,6 +70,21 @@ class PolicyPerformance:
     earned: EarnedParts | None = None
     """Its net return taken apart; None where an earlier version did not."""
 
+    @property
+    def market_bps(self) -> Interval | None:
+        """Part of the net return per bar that is the market's, at the mean exposure."""
+        return None if self.earned is None else self.earned.market_bps
+
+    @property
+    def timing_bps(self) -> Interval | None:
+        """Part that is timing of the market."""
+        return None if self.earned is None else self.earned.timing_bps
+
+    @property
+    def alpha_bps(self) -> Interval | None:
+        """Part that is the policy's own."""
+        return None if self.earned is None else self.earned.alpha_bps
+
 
 @dataclass(frozen=True)
 class AgentPerformance:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tradingbot.data.factor import MarketFactor
 from tradingbot.evaluation.backtest import Backtest
+from tradingbot.evaluation.backtest.attribution import attribute_backtest
 from tradingbot.evaluation.performance.measure import policy_performance
 from tradingbot.evaluation.performance.record import PolicyKind, PolicyPerformance
+from tradingbot.evaluation.performance.table import ALPHA_NOTE
 from tradingbot.evaluation.policy_names import is_model, is_run
 from tradingbot.market.costs import CostProfile
 from tradingbot.plugins.reference import ORACLE_NAMES, strategy_origin
@@ -32,6 +35,8 @@ class BacktestFigures:
     """What the policy does and was fitted on, where its name does not say it."""
     begins: str = ""
     """Why it begins later than the day that was asked for; empty where it does not."""
+    factor: str = ""
+    """The market that the net return is taken apart by, and the period of its betas, in words."""
 
     @property
     def terms(self) -> str:
@@ -39,11 +44,16 @@ class BacktestFigures:
         return (
             f"{self.label}; {self.bars:,} bars × {self.symbols} symbols; "
             f"{1e4 * self.costs.one_way_frac:.1f} bp of each fill; delay {self.delay_bars}."
+            f"{self.factor and ' ' + ALPHA_NOTE.format(factor=self.factor)}"
         )
 
 
-def figures_of(played: Backtest) -> BacktestFigures:
+def figures_of(played: Backtest, factor: MarketFactor) -> BacktestFigures:
     """Measure a backtest.
+
+    Args:
+        played: What a policy did.
+        factor: The market that it is taken apart by.
 
     Raises:
         DataError: If there are fewer than eight bars: nothing to draw histories from.
@@ -61,6 +71,7 @@ def figures_of(played: Backtest) -> BacktestFigures:
         costs=played.costs,
         delay_bars=played.delay_bars,
         bars_per_year=played.bars_per_year,
-        performance=policy_performance(played, kind),
+        performance=policy_performance(played, kind, parts=attribute_backtest(played, factor)),
+        factor=factor.words,
         plugin=origin.id if (origin := strategy_origin(played.policy)) else None,
     )

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tradingbot.configuration.pipeline import SplitsConfig
 from tradingbot.data.calendar import closing_day
+from tradingbot.data.factor import EQUAL_WEIGHT, MarketFactor, require_factor
 from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.data.splits import IndexRange, Split
 from tradingbot.domain.errors import DataError
@@ -26,6 +27,7 @@ from tradingbot.evaluation.backtest import (
     ready_bars,
     sleeve_config,
 )
+from tradingbot.evaluation.backtest.attribution import factor_before
 from tradingbot.evaluation.market_rollouts import RolloutMarket as Market
 from tradingbot.evaluation.market_rollouts import named_policy, read_prices_alone, warm_up_of
 from tradingbot.evaluation.pipeline.backtest_figures import BacktestFigures, figures_of
@@ -75,6 +77,9 @@ class BacktestTerms:
     delay_bars: int = 0
     seed: int = 0
     """Of policies that draw."""
+    factor: str | None = None
+    """What results are taken apart by: `equal_weight`, `none`, or a symbol of the data. None: a
+    run's own, with betas of its training bars; else equal weight, with betas of the bars before."""
 
     def priced(self, usual: CostProfile) -> CostProfile:
         """Return the costs to charge where `usual` ones would be."""
@@ -96,6 +101,8 @@ class NamedBacktests:
     """At test bars; to be counted by `test_access` before a figure is shown."""
     notes: Mapping[str, str]
     """Policy → what it does and was fitted on, where its name does not say it."""
+    factor: MarketFactor
+    """The market, with betas of the bars before."""
     begins: str = ""
     """Why they begin later than the day that was asked for; empty where they do not."""
 
@@ -107,7 +114,11 @@ class NamedBacktests:
         """
         notes = self.notes
         return [
-            replace(figures_of(played), note=notes.get(played.policy, ""), begins=self.begins)
+            replace(
+                figures_of(played, self.factor),
+                note=notes.get(played.policy, ""),
+                begins=self.begins,
+            )
             for played in self.backtests
         ]
 
@@ -143,6 +154,10 @@ def backtest_named(
         require_counted(subject.run, workspace)
     first = next(iter(subjects.values()), None)
     place, split = (market, None) if market else _own_market(first, names, workspace)
+    own = None
+    if first is not None:  # as its training and its dossier take it apart
+        own = replace(first.data, factor_name=terms.factor or first.data.factor_name)
+    require_factor(terms.factor or EQUAL_WEIGHT, (own.whole if own else place.world).symbols)
     models = {n: open_traded_model(n, workspace, place) for n in names if is_model(n)}
     bars = _rule_bars(place.world, terms, names, split, models.values())
     for model in models.values():
@@ -175,7 +190,9 @@ def backtest_named(
     _require_same_bars(found)
     counted = tuple(access for access in accesses if access is not None)
     begins = _late_begin(place.world, terms, bars)
-    return NamedBacktests(tuple(found), counted, notes, begins)
+    name = terms.factor or EQUAL_WEIGHT
+    factor = factor_before(place.world, found[0].closed_at[0], name) if own is None else own.factor
+    return NamedBacktests(tuple(found), counted, notes, factor, begins)
 
 
 def _late_begin(world: World, terms: BacktestTerms, bars: IndexRange) -> str:

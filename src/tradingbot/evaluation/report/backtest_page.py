@@ -15,6 +15,7 @@ from tradingbot.evaluation.performance.record import PolicyPerformance
 from tradingbot.evaluation.performance.table import (
     PERFORMANCE_COLUMNS,
     PERFORMANCE_NOTE,
+    performance_columns,
     performance_row,
 )
 from tradingbot.evaluation.report.blocks import Block, Section
@@ -63,8 +64,13 @@ def render_backtests(
         ],
         f"The last {_TRADES_SHOWN} trades of each policy, of {trades:,} in all",
     )
-    rows = [[policy_words(each.policy), *performance_row(each)[1:]] for each in performance]
-    figures = table_of(PERFORMANCE_COLUMNS, rows, PERFORMANCE_NOTE, words=("policy",))
+    places = performance_columns(performance, len(PERFORMANCE_COLUMNS))[1:]
+    rows = [
+        [policy_words(each.policy), *(performance_row(each)[place] for place in places)]
+        for each in performance
+    ]
+    columns = ["policy", *(PERFORMANCE_COLUMNS[place] for place in places)]
+    figures = table_of(columns, rows, PERFORMANCE_NOTE, words=("policy",))
     sections = [
         Section(
             "performance",

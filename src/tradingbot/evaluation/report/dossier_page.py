@@ -6,8 +6,16 @@ from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.robustness import WalkForward
 from tradingbot.evaluation.gates.idleness import no_agent_trades
 from tradingbot.evaluation.gates.result import Memo
+from tradingbot.evaluation.performance.record import PolicyPerformance
 from tradingbot.evaluation.report.blocks import Figure
-from tradingbot.evaluation.report.numbers import count, format_interval, percent, plain, sentence
+from tradingbot.evaluation.report.numbers import (
+    bps,
+    count,
+    format_interval,
+    percent,
+    plain,
+    sentence,
+)
 from tradingbot.evaluation.report.page import Notice, Page, PointList, render_page
 from tradingbot.evaluation.report.sections import robustness, training
 from tradingbot.evaluation.report.sections.behaviour import behaviour_section
@@ -110,6 +118,7 @@ def _key_figures(dossier: Dossier) -> list[Figure]:
     trials = f"after {found.n_trials} trial{'s' if found.n_trials != 1 else ''}"
     figures = [
         Figure("Return, test part", percent(agents.total_return_frac, signed=True), held),
+        *_alpha_figure(agents),
         Figure("Sharpe, annual", plain(agents.sharpe_annual.estimate), ends and f"95 % {ends}"),
         Figure("Max drawdown", percent(agents.max_drawdown_frac), fell),
         Figure("Deflated Sharpe", percent(found.deflated_sharpe), trials),
@@ -122,6 +131,14 @@ def _key_figures(dossier: Dossier) -> list[Figure]:
     if dossier.walk_forward is not None and dossier.walk_forward.windows:
         figures.append(_profitable_windows(dossier.walk_forward))
     return figures
+
+
+def _alpha_figure(agents: PolicyPerformance) -> list[Figure]:
+    """Return alpha per bar with its interval; nothing where it was not measured."""
+    alpha = agents.alpha_bps
+    if alpha is None:
+        return []
+    return [Figure("Alpha per bar", bps(alpha.estimate), f"95 % {format_interval(alpha)}")]
 
 
 def _idle_figures(dossier: Dossier) -> list[Figure]:
@@ -144,7 +161,9 @@ def _profitable_windows(found: WalkForward) -> Figure:
     traded, out = len(found.traded), len(found.windows) - len(found.traded)
     more = f", {out} stayed out" if out else ""
     positive = percent(found.share_positive.estimate, 0) if traded else "–"
-    return Figure("Profitable windows", positive, f"of {traded} traded{more}")
+    judged = any(window.alpha_bps_per_bar == window.alpha_bps_per_bar for window in found.windows)
+    name = "Windows with alpha" if judged else "Profitable windows"
+    return Figure(name, positive, f"of {traded} traded{more}")
 
 
 def _break_even(cost: float | None, highest: float) -> str:

@@ -30,11 +30,14 @@ _COLUMNS = (
     column("Sortino", "sortino_annual", "annual"),
     column("Drawdown", "max_drawdown_frac", "largest fall from a peak, at closes", percent),
     column("Net bp/bar", "net_bps_per_bar", "mean of the per-symbol accounts, with 95 % interval"),
+    column("Alpha bp/bar", "alpha_bps", "its own part of that, with 95 % interval", signed=True),
+    column("Market bp/bar", "market_bps", "the market's part, at its mean exposure", signed=True),
+    column("Timing bp/bar", "timing_bps", "of the market: the third part", signed=True),
     column("Win rate", "win_rate_frac", "of closed trades", percent),
     column("Profit factor", "profit_factor", "gross profit ÷ gross loss, closed trades"),
     column("Trades", "n_trades", "closed round trips", count),
     column("Turnover", "turnover_per_bar_frac", "traded notional ÷ equity, per bar", percent),
-    column("Alpha", "alpha_annual_frac", "annual, over the reference", percent, signed=True),
+    column("Intercept", "alpha_annual_frac", "annual, on the reference", percent, signed=True),
     column("Beta", "beta", "to the reference"),
     column("Costs", "cost_share_frac", "of the result before costs", percent, digits=0),
 )
@@ -68,6 +71,21 @@ def _finding(test: PartPerformance) -> str:
         words.append(
             f"The difference is {bps(excess.estimate)} per bar, 95 % {format_interval(excess)}: "
             + ("zero lies within." if excess.covers(0) else "zero lies outside.")
+        )
+    if agents.earned is not None:
+        market, timing, alpha = (
+            bps(each.estimate)
+            for each in (
+                agents.earned.market_bps,
+                agents.earned.timing_bps,
+                agents.earned.alpha_bps,
+            )
+        )
+        words.append(
+            f"Of the net {bps(agents.net_bps_per_bar.estimate)} per bar {market} are the market's, "
+            f"{timing} timing of it, and {alpha} alpha, 95 % "
+            f"{format_interval(agents.earned.alpha_bps)}: alpha is what judges "
+            f"(market: {test.factor})."
         )
     if test.share_of_oracle is not None:
         words.append(
@@ -140,8 +158,10 @@ def _drawdown(equity: tuple[float, ...]) -> tuple[float, ...]:
 
 def _policy_table(part: PartPerformance, *, is_folded: bool) -> Table:
     caption = (
-        f"Every policy on the {period(part)}, after costs. Alpha and beta refer to "
-        f"{part.reference}."
+        f"Every policy on the {period(part)}, after costs. Intercept and beta are of a regression "
+        f"on {part.reference}."
     )
+    if part.factor:
+        caption += f" Net = alpha + market + timing; the market is {part.factor}."
     line = f"All policies on the {part.part} part" if is_folded else ""
     return record_table(_COLUMNS, part.policies, caption, folded_under=line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 from tradingbot.evaluation.dossier.dossier import Dossier
@@ -33,6 +34,7 @@ def _sharpe(row: Window) -> Cell:
 _WINDOW_COLUMNS = (
     text_column("Window", _days),
     text_column("Trained until", "trained_until", "last day its agents learned from"),
+    column("Alpha bp/bar", "alpha_bps_per_bar", "net of the market, which judges", signed=True),
     column("Sharpe", _sharpe, "annual"),
     column("Return", "total_return_frac", "after costs", percent, signed=True),
     _HOLD,
@@ -43,6 +45,9 @@ _REGIME_COLUMNS = (
     column("Bars", "bars", "", count),
     column("Share", "share_frac", "of all bars", percent, digits=0),
     column("Net bp/bar", "net_bps_per_bar", _NET, signed=True, is_loss_bad=True),
+    column("Alpha bp/bar", "alpha_bps_per_bar", "its own part, 95 % interval", signed=True),
+    column("Market bp/bar", "market_bps_per_bar", "the market's part", signed=True),
+    column("Timing bp/bar", "timing_bps_per_bar", "of the market", signed=True),
     column("Hold bp/bar", "hold_bps_per_bar", "equal weight", signed=True),
     column("Sharpe", "sharpe_annual", "annual"),
     column("Drawdown", "max_drawdown_frac", "within its bars, joined", percent),
@@ -65,10 +70,12 @@ def walk_forward_section(dossier: Dossier, found: WalkForward) -> Answer:
         return "No window fits into the data.", None
     caption = "Windows in order of time, after costs."
     table = record_table(_WINDOW_COLUMNS, found.windows, caption, folded="windows")
-    positive = sum(window.sharpe_annual > 0 for window in found.windows)
+    positive = round(found.share_positive.estimate * len(found.traded))
+    judged = any(math.isfinite(window.alpha_bps_per_bar) for window in found.windows)
     out = len(found.windows) - len(found.traded)
+    head = "With alpha above 0" if judged else "Profitable"
     finding = (
-        f"Profitable: {positive} of {format_count(len(found.traded), 'traded windows')} "
+        f"{head}: {positive} of {format_count(len(found.traded), 'traded windows')} "
         f"({share(found.share_positive)}). {_stayed_out(out)}Each window of {found.window_days} "
         f"days was traded by agents that learned from earlier days only; they were trained again "
         f"every {found.retrain_every} windows, with {count(found.steps_per_agent)} steps per agent."

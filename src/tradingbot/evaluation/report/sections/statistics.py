@@ -26,7 +26,10 @@ _SMALL = 0.05
 def statistics_section(dossier: Dossier) -> Section:
     """Explain every statistic of the test part in words."""
     found, yearly = dossier.statistics, _per_year(dossier)
+    alpha, lead = dossier.test.policies[0].alpha_bps, dossier.test.alpha_over_hold_bps
     figures = (
+        *((_edge("Alpha", alpha, "zero"),) if alpha else ()),
+        *((_edge("Alpha over that of holding", lead, "no lead"),) if lead else ()),
         _edge("Net return", dossier.test.policies[0].net_bps_per_bar, "zero"),
         _edge("Net return over equal weight", dossier.test.excess_over_hold_bps, "no lead"),
         _probabilistic(found),
@@ -67,20 +70,30 @@ def _finding(found: Statistics) -> str:
     return (
         f"After {trials} on these data, the probability that the true Sharpe ratio is above what "
         f"luck alone would show is {percent(found.deflated_sharpe)}: {verdict}."
+        + (f" {_judged(found)}" if found.judged else "")
+    )
+
+
+def _judged(found: Statistics) -> str:
+    """Say what the track is, and what the market's luck would make of it."""
+    return (
+        f"Judged is {found.judged}. With the market in it, the net return has a probabilistic "
+        f"Sharpe ratio of {percent(found.net_probabilistic_sharpe)}, which says little of skill."
     )
 
 
 def _per_year(dossier: Dossier) -> float:
     """Return annual ÷ per-bar Sharpe ratio; NaN where neither is a number to divide by."""
     annual = dossier.test.policies[0].sharpe_annual.estimate
-    per_bar = dossier.statistics.sharpe_per_bar
+    of_net, per_bar = dossier.statistics.net_sharpe_per_bar, dossier.statistics.sharpe_per_bar
+    per_bar = of_net if math.isfinite(of_net) else per_bar
     are_numbers = math.isfinite(annual) and math.isfinite(per_bar) and per_bar != 0
     return annual / per_bar if are_numbers and annual / per_bar > 0 else math.nan
 
 
 def _luck_chart(dossier: Dossier, yearly: float) -> Charts:
     found, agents = dossier.statistics, dossier.test.policies[0]
-    estimates = [Estimate("this run", agents.sharpe_annual)]
+    estimates = [Estimate("this run", found.sharpe_annual or agents.sharpe_annual)]
     paths = finite(found.path_sharpe_annual)
     if paths:
         mean = Interval(sum(paths) / len(paths), math.nan, math.nan)
@@ -93,7 +106,7 @@ def _luck_chart(dossier: Dossier, yearly: float) -> Charts:
         caption.append("Small dots are combinatorial purged paths of the same returns.")
     if lines and math.isfinite(best):
         caption.append("The dashed line is what the best of so many trials without skill shows.")
-    axis = Axis("Sharpe ratio, annual", holds=(0.0,))
+    axis = Axis(f"Sharpe ratio{' of alpha' * bool(found.judged)}, annual", holds=(0.0,))
     draw = partial(forest_chart, estimates, axis, lines=lines)
     words = " ".join([*caption, f"{scope(dossier).capitalize()}."])
     return full_chart("The Sharpe ratio against luck", draw, words)

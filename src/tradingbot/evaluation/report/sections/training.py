@@ -40,6 +40,7 @@ def _each_seed(row: AblationRow) -> Cell:
 _SEED_COLUMNS = (
     column("Seed", "seed", "", str),
     column("Net bp/bar", "net_bps_per_bar", "after costs, test part", signed=True),
+    column("Alpha bp/bar", "alpha_bps_per_bar", "net of the market, which judges", signed=True),
     column("Sharpe", "sharpe_annual", "annual"),
     column("Return", "total_return_frac", "after costs", percent, signed=True),
     column("Agents that trade", "trading_agents", "", count),
@@ -67,11 +68,17 @@ def seeds_section(_: Dossier, found: Seeds) -> Answer:
             "seeds validation keeps every agent out."
         )
         return finding, (table,)
+    alpha = found.alpha_bps_iqm
+    own = (
+        f" Alpha, which judges: {bps(alpha.estimate)} per bar, 95 % {format_interval(alpha)}."
+        if alpha
+        else ""
+    )
     finding = (
         f"{len(found.rows)} trainings with different seeds earn {bps(found.net_bps_iqm.estimate)} "
         f"per bar, 95 % {format_interval(found.net_bps_iqm)} (interquartile mean), and a Sharpe "
         f"ratio of {plain(found.sharpe_iqm.estimate)} {format_interval(found.sharpe_iqm)}. A seed "
-        f"beats equal weight with a probability of {share(found.beats_hold)}."
+        f"beats equal weight with a probability of {share(found.beats_hold)}.{own}"
     )
     return finding, (_seed_chart(found), table)
 
