@@ -10,13 +10,15 @@ two questions are asked of the rest, called the judged return:
 1. Do agents earn anything at all? The form with the highest mean is the default, if its mean over
    all agents is above zero by `confidence` standard errors. Else all agents stay out.
 2. Does this agent differ? Its gain from another form is noisy; all agents together tell how much
-   gains differ in truth. The estimate for one agent is the mean of all plus its own difference,
-   shrunk by the share of the truth in it (James & Stein 1961; Efron & Morris 1973). The form with
-   the highest estimate is kept.
+   gains differ in truth, of which the lower bound counts. The estimate for one agent is the mean of
+   all plus its own difference, shrunk by the share of the truth in it (James & Stein 1961; Efron &
+   Morris 1973). The form with the highest estimate is kept.
 
 Standard errors are from means over blocks of bars, taken over all agents at once in (1), so that
 neither persistence nor agents that move together make noise look certain. In (2) they are those of
-an agent's difference from the mean of all: what moves all agents tells none from another.
+an agent's difference from the mean of all: what moves all agents tells none from another. They
+count how blocks remember each other, which all agents together show: a drift that lasts for weeks
+makes luck of one agent look like its own doing.
 """
 
 from __future__ import annotations
@@ -45,6 +47,8 @@ FORM_WORDS: Mapping[str, str] = {
 }
 """What the forms mean, in words."""
 FLAT = "flat"
+_FIXED_POINT_ROUNDS = 4
+"""Rounds in which the variance of a mean and the autocovariances that it lowers settle."""
 Act = Callable[[Observation], Tensor]
 
 
@@ -140,7 +144,7 @@ def shrink(returns: Mapping[str, Tensor], config: ShrinkageConfig) -> Shrinkage:
     errors_needed = _student(config.confidence, len(blocks[default]))
     if not gain[default] > errors_needed * error[default]:
         default = FLAT
-    choice, names = _choose(blocks, default), (FLAT, *blocks)
+    choice, names = _choose(blocks, default, config.confidence), (FLAT, *blocks)
     scales = torch.tensor([0.0, *(FORMS[form] for form in blocks)], device=choice.device)
     return Shrinkage(
         trades=choice != names.index(FLAT),
@@ -214,7 +218,7 @@ def _deviations(networks: Mapping[str, nn.Module]) -> Iterator[nn.Parameter]:
                 yield module.deviations
 
 
-def _choose(blocks: Mapping[str, Tensor], default: str) -> Tensor:
+def _choose(blocks: Mapping[str, Tensor], default: str, confidence: float) -> Tensor:
     """Return for each agent the number of its form: 0 flat, then as in `blocks`; (N,) int64."""
     n_agents = next(iter(blocks.values())).shape[1]
     if default == FLAT:
@@ -222,22 +226,52 @@ def _choose(blocks: Mapping[str, Tensor], default: str) -> Tensor:
     flat = torch.zeros_like(blocks[default])
     # The default comes first: ties, such as forms that do the same, go to it.
     order = [default, FLAT, *(form for form in blocks if form != default)]
-    estimates = [_estimate(blocks.get(form, flat) - blocks[default]) for form in order]
+    gains = (blocks.get(form, flat) - blocks[default] for form in order)
     numbers = torch.tensor([(FLAT, *blocks).index(form) for form in order])
-    return numbers[torch.stack(estimates).argmax(0).cpu()]
+    estimates = torch.stack([_estimate(gain, confidence) for gain in gains])
+    return numbers[estimates.argmax(0).cpu()]
 
 
-def _estimate(difference: Tensor) -> Tensor:
+def _estimate(difference: Tensor, confidence: float) -> Tensor:
     """Estimate each agent's true mean (N,) from block means (K, N), with the help of all others."""
     own, n_agents = difference.mean(0), difference.shape[1]
+    if n_agents == 1:
+        return own
     # What all agents share is in everyone's error and in no one's difference from the others.
-    apart = difference - difference.mean(1, keepdim=True) if n_agents > 1 else difference
-    squared_error = _standard_error(apart).square() * (n_agents / max(n_agents - 1, 1))
-    mean = own.mean()
-    spread = own.var(unbiased=n_agents > 1) if n_agents > 1 else torch.zeros_like(mean)
-    truth = (spread - squared_error.mean()).clamp_min(0.0)
+    apart = difference - difference.mean(1, keepdim=True)
+    squared_error = _standard_error(apart).square() * (n_agents / (n_agents - 1)) * _memory(apart)
+    # The variance of N means is itself uncertain: its lower bound counts.
+    sure = max(0.0, 1.0 - confidence * math.sqrt(2.0 / (n_agents - 1)))
+    truth = (sure * own.var() - squared_error.mean()).clamp_min(0.0)
     share = truth / (truth + squared_error).clamp_min(torch.finfo(own.dtype).tiny)
-    return mean + share * (own - mean)
+    return own.mean() + share * (own - own.mean())
+
+
+def _memory(means: Tensor) -> float:
+    """Return by how much remembering raises the squared error of a mean over blocks (K, N); ≥ 1.
+
+    1 + 2 Σ ρ_k with the autocorrelations of all agents together, up to the first that is not above
+    0. A mean over K blocks is subtracted, which lowers each autocovariance by the variance of that
+    mean; it is added again.
+    """
+    n_blocks = len(means)
+    centred = means - means.mean(0)
+    products = [
+        float((centred[: n_blocks - lag] * centred[lag:]).sum()) / means.numel()
+        for lag in range(n_blocks // 4 + 1)
+    ]
+    if products[0] <= 0.0:
+        return 1.0
+    of_mean = products[0] / n_blocks
+    for _ in range(_FIXED_POINT_ROUNDS):
+        total = own = products[0] + of_mean
+        for lag, product in enumerate(products[1:], start=1):
+            covariance = product + of_mean * (1.0 - lag / n_blocks)
+            if covariance <= 0.0:
+                break
+            total += 2.0 * covariance
+        of_mean = total / n_blocks
+    return total / own
 
 
 def _block_means(returns: Tensor, block_bars: int) -> Tensor:

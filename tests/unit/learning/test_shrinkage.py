@@ -70,6 +70,21 @@ def test_edge_that_all_share_is_kept_by_all(mean_bp: float) -> None:
     assert sum(kept) / len(kept) > 0.995
 
 
+def lasting(mean_bp: float, seed: int, *, size_bp: float = 5.0, phi: float = 0.98) -> Tensor:
+    """Draw returns (S, N) of agents whose luck lasts: an AR(1) of its own for each."""
+    steps = torch.randn(BARS, AGENTS, generator=torch.Generator().manual_seed(1_000 + seed))
+    luck = [steps[0]]
+    for step in steps[1:]:
+        luck.append(phi * luck[-1] + math.sqrt(1.0 - phi**2) * step)
+    return drawn(mean_bp, seed) + BP * size_bp * torch.stack(luck)
+
+
+def test_luck_that_lasts_is_not_taken_for_agents_that_differ() -> None:
+    kept = [shrink(forms(lasting(1.8, seed)), CONFIG).trades for seed in range(8)]
+    assert all(bool(trades.any()) for trades in kept)
+    assert sum(float(trades.float().mean()) for trades in kept) / 8 > 0.995
+
+
 def test_opposed_agents_keep_their_deviations() -> None:
     sign = torch.where(torch.arange(AGENTS) < 70, 1.0, -1.0)
     shared, full = drawn(2.0 * sign, 3), drawn(2.2, 3)
