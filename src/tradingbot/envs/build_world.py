@@ -240,8 +240,7 @@ def _assemble(
             symbols=origin.symbols,
         )
         used.append(scaler)
-        scaled = scaler.transform(tensors[name], valid, feature_names=names)
-        parts.append(np.clip(scaled, -FEATURE_BOUND, FEATURE_BOUND).astype(np.float32))
+        parts.append(scale_features(scaler, tensors[name], valid, names))
     return World(
         symbols=origin.symbols,
         prices=np.where(present[..., None], tensors["prices"][..., :5], np.nan),
@@ -258,6 +257,14 @@ def _assemble(
         vwap=np.where(present, tensors["prices"][..., 5], np.nan),
         scalers=tuple(used),
     )
+
+
+def scale_features(
+    scaler: Scaler, features: NDArray[Any], valid: NDArray[np.bool_], names: Sequence[str]
+) -> NDArray[np.float32]:
+    """Scale features (N, T, F) of a panel as worlds show them: within `FEATURE_BOUND`."""
+    scaled = scaler.transform(features, valid, feature_names=names)
+    return np.clip(scaled, -FEATURE_BOUND, FEATURE_BOUND).astype(np.float32)
 
 
 def _require_warm(present: NDArray[np.bool_], rows: IndexRange, covariates: Sequence[str]) -> None:

@@ -5,8 +5,9 @@ Here the prover meets the project's own features; the prover itself knows none o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from tradingbot.features.panel import Panel, panel_tensors, stored_form
 from tradingbot.features.scaling import (
     SCALER_KINDS,
     BoolArray,
+    Pooling,
     Real,
     Scaler,
     ScalerOptions,
@@ -124,20 +126,43 @@ def prove_scaling_every_bar(
         found.append(
             _every_bar_verdict(f"scaler/{kind}", values, np.full(values.shape, not same), inputs)
         )
-        alone = scale_bar_by_bar(expected, features, valid, names)
+        scale = partial(expected.transform, feature_names=names)
+        alone = scale_bar_by_bar(scale, features, valid)
         changed = differs(fitted.transform(features, valid, feature_names=names), alone)
         found.append(_every_bar_verdict(f"scaled/{kind}", alone, changed, inputs))
     return tuple(found)
 
 
+def refit_scaler(
+    scaler: Scaler, features: Real, valid: BoolArray, train: slice, symbols: Sequence[str]
+) -> Scaler:
+    """Fit a scaler of the same kind again; give it no row after training, and it can use none."""
+    pooling: Pooling = "pooled" if scaler.symbols is None else "per_symbol"
+    return fit_scaler(
+        scaler.kind,
+        features,
+        valid,
+        train,
+        feature_names=scaler.feature_names,
+        symbols=symbols,
+        options=ScalerOptions(pooling=pooling, clip=scaler.clip),
+    )
+
+
 def scale_bar_by_bar(
-    scaler: Scaler, features: Real, valid: BoolArray, names: Sequence[str]
+    scale: Callable[[Real, BoolArray], Real], features: Real, valid: BoolArray
 ) -> Real:
-    """Scale features (N, T, F) so that no bar can know another one."""
+    """Scale features (N, T, F) so that no bar can know another one.
+
+    Args:
+        scale: Takes features (N, 1, F) and where they are valid (N, 1).
+        features: Of all bars.
+        valid: (N, T).
+    """
     scaled = np.empty_like(features)
     for row in range(features.shape[1]):
         bar = slice(row, row + 1)
-        scaled[:, bar] = scaler.transform(features[:, bar], valid[:, bar], feature_names=names)
+        scaled[:, bar] = scale(features[:, bar], valid[:, bar])
     return scaled
 
 
@@ -230,17 +255,9 @@ def _require_train_scaler(scaler: Scaler, panel: Panel, train_rows: int) -> None
     """Fit the scaler again on the training rows of the stored panel, without the later ones."""
     refitted = None
     if scaler.train_last < train_rows:
-        refitted = fit_scaler(
-            scaler.kind,
-            panel.numpy("features")[:, :train_rows],
-            panel.numpy("valid")[:, :train_rows],
-            slice(scaler.train_first, scaler.train_last + 1),
-            feature_names=panel.manifest.features,
-            symbols=panel.symbols,
-            options=ScalerOptions(
-                pooling="pooled" if scaler.symbols is None else "per_symbol", clip=scaler.clip
-            ),
-        )
+        rows = slice(scaler.train_first, scaler.train_last + 1)
+        arrays = panel.numpy("features")[:, :train_rows], panel.numpy("valid")[:, :train_rows]
+        refitted = refit_scaler(scaler, *arrays, rows, panel.symbols)
     if refitted is None or refitted.sha256 != scaler.sha256:
         raise DataError(
             "scaler must be fitted on this panel's training rows and no other",

@@ -29,12 +29,10 @@ from tradingbot.supervised.classifier import ProbabilityArray
 from tradingbot.supervised.model_files import open_model
 from tradingbot.supervised.model_manifest import list_models
 from tradingbot.supervised.model_names import models_folder
-from tradingbot.supervised.probability_model import ProbabilityModel
+from tradingbot.supervised.probability_model import END_BARS, ProbabilityModel
 from tradingbot.supervised.table import table_of_inputs, table_of_panel
 
 OUTPUT = "probabilities"
-END_BARS = 8
-"""Last bars of a prefix that are asked about: a leak that reaches further is met by other cuts."""
 
 
 def fitted_subject(

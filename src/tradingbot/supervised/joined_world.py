@@ -12,6 +12,7 @@ import numpy as np
 from tradingbot.data.splits import Split
 from tradingbot.domain.errors import DataError
 from tradingbot.envs.world import World, with_probabilities
+from tradingbot.supervised.classifier import ProbabilityArray
 from tradingbot.supervised.labels import CLASSES
 from tradingbot.supervised.model_files import open_model
 from tradingbot.supervised.model_manifest import ModelManifest
@@ -43,7 +44,11 @@ def show_probabilities(
         table: The same bars as classifiers see them.
         source: Where the probabilities are from, in words.
     """
-    chances = [model.probabilities(table) for model in models]
+    return show_chances(world, [model.probabilities(table) for model in models], source)
+
+
+def show_chances(world: World, chances: Sequence[ProbabilityArray], source: str) -> World:
+    """Let a world show probabilities (N, T, 3) of one model or of three; see above."""
     if len(chances) == 1:
         return with_probabilities(world, chances[0], source)
     rises = np.stack([each[..., CLASSES.index("up")] for each in chances], axis=-1)

@@ -6,6 +6,7 @@ that bar on; before the first stage nothing is known, and every class has a thir
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,8 @@ from tradingbot.supervised.classifier import FittedClassifier, ProbabilityArray,
 from tradingbot.supervised.labels import CLASSES
 from tradingbot.supervised.table import ModelTable
 
+END_BARS = 8
+"""Last bars of a shorter table that are asked about; a leak of a longer reach meets more ends."""
 _THIRD = np.float32(1.0 / len(CLASSES))
 
 
@@ -90,6 +93,16 @@ class ProbabilityModel:
         seen = min(stage.seen_until, first)
         only = ModelStage(first, seen, stage.model, stage.calibration)
         return ProbabilityModel((only,), self.names).probabilities(table)[:, first:]
+
+    def probabilities_without_later_bars(
+        self, table: ModelTable, bars: Iterable[int]
+    ) -> ProbabilityArray:
+        """Return probabilities (N, T, 3), made at some bars from a table that ends there."""
+        chances = self.probabilities(table)
+        for bar in sorted(bars, reverse=True):  # a bar's own end is written last
+            ends = self.probabilities_at_the_end(table.until(bar + 1), END_BARS)
+            chances[:, bar + 1 - ends.shape[1] : bar + 1] = ends
+        return chances
 
     def raw_probabilities(self, table: ModelTable) -> ProbabilityArray:
         """Return the same before calibration, (N, T, 3)."""

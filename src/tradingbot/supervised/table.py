@@ -80,11 +80,18 @@ def table_of_panel(panel: Panel) -> ModelTable:
 
 def table_of_inputs(inputs: MarketInputs, specs: Sequence[FeatureSpec]) -> ModelTable:
     """Compute a table from bars; the same numbers as a panel of them would hold."""
+    return table_of_tensors(panel_tensors(inputs, specs), specs, inputs.symbols)
+
+
+def table_of_tensors(
+    tensors: Mapping[str, NDArray[Any]], specs: Sequence[FeatureSpec], symbols: tuple[str, ...]
+) -> ModelTable:
+    """Make a table of the tensors of a panel."""
     names = {
         family: tuple(spec.name for spec in specs if spec.family == family)
         for family in FAMILY_TENSORS
     }
-    return _assemble(panel_tensors(inputs, specs), names, inputs.symbols)
+    return _assemble(tensors, names, symbols)
 
 
 def _assemble(

@@ -9,26 +9,37 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.data.bar_moves import BarArrays
+from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.data.store import BarStore
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.seeding import stream
-from tradingbot.envs.build_world import world_from_inputs, world_from_panel
+from tradingbot.envs.build_world import scale_features, world_from_inputs, world_from_panel
 from tradingbot.envs.synthetic_market import inputs_of_market
-from tradingbot.envs.world import World
+from tradingbot.envs.world import REGIME_BOUND, World
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.features.causality.cuts import half_day_rows
 from tradingbot.features.causality.perturbations import perturb_symbols
+from tradingbot.features.causality.prefixes import prefix_cuts
+from tradingbot.features.causality.prover import stream_features
 from tradingbot.features.inputs import BAR_FIELDS, MarketInputs
 from tradingbot.features.panel import Panel, panel_specs, panel_tensors
 from tradingbot.features.pipeline import panel_of, read_inputs
-from tradingbot.supervised.joined_world import show_probabilities
+from tradingbot.features.proof_subjects import refit_scaler, scale_bar_by_bar
+from tradingbot.features.scaling import Scaler
+from tradingbot.supervised.joined_world import show_chances, show_probabilities
 from tradingbot.supervised.model_files import open_model
 from tradingbot.supervised.model_names import NO_MODEL, models_folder, split_models
-from tradingbot.supervised.table import table_of_inputs
+from tradingbot.supervised.probability_model import ProbabilityModel
+from tradingbot.supervised.table import table_of_inputs, table_of_tensors
+
+MODEL_BARS = 400
+"""Bars at which a model is asked without the later ones: a leak at one in a hundred is met."""
 
 
 class CounterfactualData:
@@ -101,32 +112,90 @@ class CounterfactualData:
         rng = stream(number, "another future", int(cuts.min()))
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # poison overflows
-            return self._assembled(perturb_symbols(self._inputs, cuts, number, rng))
+            changed = perturb_symbols(self._inputs, cuts, number, rng)
+            return self._assembled(changed, rescale=False)
 
-    def _assembled(self, inputs: MarketInputs) -> World:
+    def bar_by_bar(self, *, progress: Progress = ignore_progress) -> World:
+        """Return the world made again so that nothing in it can know a later bar.
+
+        Features and regimes come from a stream that is given one bar at a time; scalers are fitted
+        on the run's own features, cut off at the end of training, and scale one bar at a time.
+        Probabilities are asked for at `MODEL_BARS` bars of tables that end there. What differs from
+        the run's world looked ahead.
+        """
+        inputs, data = self._inputs, self._subject.data
+        whole, train = data.whole, data.split.train
+        specs = panel_specs(inputs.covariates, self._subject.config.features)
+        tensors = panel_tensors(inputs, specs, stream_features(inputs, specs, progress=progress))
+        own = panel_tensors(inputs, specs) if self._panel is None else self._panel.arrays
+        valid, rows = tensors["valid"], slice(train.start, train.stop)
+        scalers, parts = [], []
+        for scaler, name in zip(whole.scalers, ("features", "covariates"), strict=False):
+            past = own[name][:, : train.stop], own["valid"][:, : train.stop]
+            scalers.append(refit_scaler(scaler, *past, rows, inputs.symbols))
+            scale = partial(scale_features, scalers[-1], names=scaler.feature_names)
+            parts.append(scale_bar_by_bar(scale, tensors[name], valid))
+        made = replace(
+            whole,
+            features=np.concatenate(parts, axis=-1, dtype=np.float32),
+            regimes=np.clip(tensors["regimes"], -REGIME_BOUND, REGIME_BOUND),
+            usable=tensors["present"] & valid,
+            scalers=tuple(scalers),
+        )
+        models = self._models()
+        if not models:
+            return made
+        table = table_of_tensors(tensors, specs, inputs.symbols)
+        bars = prefix_cuts(inputs, MODEL_BARS, stream(0, "bars asked about"))
+        chances = [each.probabilities_without_later_bars(table, bars) for each in models]
+        return show_chances(made, chances, whole.label)
+
+    def special_cuts(self) -> list[int]:
+        """Return the last bars before parts of the split begin, and two bars of a half day."""
+        split, last = self._subject.data.split, len(self._inputs.closed_at) - 2
+        rows = [split.train.stop - 1, split.validation.start - 1, split.test.start - 1]
+        for kind in half_day_rows(self._inputs):
+            rows += kind[-1:].tolist()
+        return sorted({row for row in rows if row <= last})
+
+    def _models(self) -> list[ProbabilityModel]:
+        names, folder = self._subject.config.task.probabilities, self._subject.workspace
+        if names == NO_MODEL:
+            return []
+        return [open_model(models_folder(folder), name)[0] for name in split_models(names)]
+
+    def _assembled(self, inputs: MarketInputs, *, rescale: bool = True) -> World:
         """Compute features, scale them, and ask the run's model of probabilities."""
         subject = self._subject
-        whole = self._scaled(inputs)
-        names, folder = subject.config.task.probabilities, models_folder(subject.workspace)
-        if names == NO_MODEL:
+        whole = self._scaled(inputs, rescale=rescale)
+        fitted = self._models()
+        if not fitted:
             return whole
-        fitted = [open_model(folder, name)[0] for name in split_models(names)]
         table = table_of_inputs(inputs, panel_specs(inputs.covariates, subject.config.features))
-        return show_probabilities(whole, fitted, table, names)
+        return show_probabilities(whole, fitted, table, subject.config.task.probabilities)
 
-    def _scaled(self, inputs: MarketInputs) -> World:
+    def _scaled(self, inputs: MarketInputs, *, rescale: bool) -> World:
+        """Scale by the run's own scalers, or fit those of a generated market again."""
         data, features = self._subject.data, self._subject.config.features
+        scaler: Scaler | None
+        scaler, *more = data.whole.scalers
+        covariate_scaler = more[0] if more else None
         if self._panel is None:
-            label, train = data.whole.label, data.split.train
+            if rescale:
+                scaler = covariate_scaler = None
             return world_from_inputs(
-                inputs, label=label, synthetic=True, train=train, feature_set=features
+                inputs,
+                label=data.whole.label,
+                synthetic=True,
+                train=data.split.train,
+                scaler=scaler,
+                covariate_scaler=covariate_scaler,
+                feature_set=features,
             )
         arrays = panel_tensors(inputs, panel_specs(inputs.covariates, features))
         panel = replace(self._panel, arrays=arrays)
-        # The run's own: fitted on its training bars, which no counterfactual changes.
-        scaler, *more = data.whole.scalers
         return world_from_panel(
-            panel, train=data.split.train, scaler=scaler, covariate_scaler=more[0] if more else None
+            panel, train=data.split.train, scaler=scaler, covariate_scaler=covariate_scaler
         )
 
 

@@ -3,7 +3,7 @@
 The proof is of the whole way from bars to actions. Bars after a cut are changed and every feature,
 regime and probability is computed anew from them; then everything later is replaced once more, and
 the policy is opened anew, encoder included. Whatever lies before the cut, numbers and actions, must
-be the same to the last bit.
+be the same to the last bit. Besides, every number is made again one bar at a time.
 """
 
 from __future__ import annotations
@@ -182,9 +182,19 @@ def beats_oracle(performance: Performance) -> bool:
 def compare_features(
     inputs: AnalysisInputs, settings: LeakCheckSettings, counterfactual: CounterfactualData
 ) -> Compared:
-    """Compute features anew with another future for each symbol, from its own bar on."""
-    subject, found = inputs.subject, Compared()
+    """Compute features anew: bar by bar, and with another future from some bar on.
+
+    Bar by bar, every value that agents see, whatever its bar and part, is compared with one that
+    was made without the bars after it. Then the future is changed at the last bars before parts of
+    the split and on half days, and after a bar of each symbol's own.
+    """
+    subject = inputs.subject
     whole = subject.data.whole
+    found = compare_past(whole, counterfactual.bar_by_bar(), whole.n_bars - 1)
+    for cut in counterfactual.special_cuts():
+        everywhere = np.full(whole.n_symbols, cut, dtype=np.int64)
+        remade = counterfactual.another_future(everywhere, number=cut)
+        found += compare_past(whole, remade, cut)
     rounds = min(settings.feature_rounds, max(_FEWEST_ROUNDS, _SYMBOL_ROUNDS // whole.n_symbols))
     planned = staggered_cuts(subject.bars("test"), whole.n_symbols, rounds)
     for index, cuts in enumerate(planned):

@@ -144,11 +144,21 @@ def calendar_traits(inputs: MarketInputs) -> BoolArray:
     return np.column_stack([*columns, *half_days])
 
 
+def half_day_rows(inputs: MarketInputs) -> tuple[IntArray, IntArray]:
+    """Return the last rows of half days, and their other rows."""
+    first, last, other = calendar_traits(inputs)[:, -3:].T
+    return np.flatnonzero(last), np.flatnonzero(first | other)
+
+
 def _is_half_day(starts: BoolArray) -> BoolArray:
-    """Mark the rows of days that have fewer rows than the usual day; `starts` marks first rows."""
+    """Mark the rows of days that have fewer rows than the usual day.
+
+    The first and the last day of the data may be cut off and are none. `starts` marks first rows.
+    """
     day = np.cumsum(starts) - 1
     rows = np.bincount(day)
     usual = np.bincount(rows).argmax()
+    rows[[0, -1]] = usual
     return np.asarray(rows[day] < usual, dtype=bool)
 
 

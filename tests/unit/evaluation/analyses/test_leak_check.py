@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from tradingbot.agents.baselines.probability_threshold import LIFTS, THRESHOLDS
 from tradingbot.agents.policy import PolicyInputs
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import StorageError
+from tradingbot.domain.seeding import stream
+from tradingbot.envs import build_world
 from tradingbot.envs.world import World
 from tradingbot.evaluation.analyses import evaluated_run as subject_module
 from tradingbot.evaluation.analyses import leak_check as leak_check_piece
@@ -39,9 +42,12 @@ from tradingbot.evaluation.performance.record import AGENTS, ORACLE
 from tradingbot.evaluation.pipeline.config import load_evaluate_config
 from tradingbot.evaluation.report.sections.placebos import leak_section
 from tradingbot.features import panel as panel_module
+from tradingbot.features import proof_subjects
 from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import MarketInputs
+from tradingbot.features.scaling import Scaler, fit_scaler
 from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig
+from tradingbot.supervised.boosting import FittedTrees
 from tradingbot.supervised.model_files import open_model
 from tradingbot.supervised.model_names import models_folder
 from tradingbot.supervised.table import ModelTable
@@ -238,6 +244,88 @@ def test_sound_features_are_the_same_in_every_round(subject: EvaluatedRun) -> No
     assert found.features > 12 * 450 * subject.data.whole.n_symbols * 38
 
 
+SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))]
+FEW = LeakCheckSettings(cuts=1, most_delay_bars=0, feature_rounds=1)
+
+
+def features_found(subject: EvaluatedRun) -> Compared:
+    return compare_features(AnalysisInputs(subject), FEW, CounterfactualData(subject))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("part", ["train", "validation", "test"])
+@pytest.mark.parametrize("name", ["return_1", "market_breadth"])
+def test_feature_that_looks_ahead_at_one_bar_of_any_part_is_named(
+    subject: EvaluatedRun, name: str, part: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bars = subject.bars(part) if part != "train" else subject.data.split.train
+    usable = np.flatnonzero(subject.data.whole.usable[:2, bars.start : bars.stop - 1].all(axis=0))
+    row = bars.start + int(stream(seed, part).choice(usable))
+
+    def peek(_: MarketInputs, found: Features) -> None:
+        if name in found and len(found[name]) > row + 1:
+            found[name][row, :2] = found[name][row + 1, :2] + 1.0
+
+    found = features_found(plant(subject, peek, monkeypatch))
+
+    assert found.features_changed >= 2
+    assert name in found.offenders
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("place", ["fitted past training", "one bar in a hundred"])
+def test_scaler_of_a_generated_market_that_looks_ahead_is_found(
+    subject: EvaluatedRun, place: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = stream(seed, "scaler")
+    if place == "fitted past training":
+        more = int(drawn.integers(1, 100))
+
+        def fit(kind: Any, features: Any, valid: Any, train: slice, **names: Any) -> Scaler:
+            return fit_scaler(kind, features, valid, slice(train.start, train.stop + more), **names)
+
+        for module in (build_world, proof_subjects):
+            monkeypatch.setattr(module, "fit_scaler", fit)
+    else:
+        honest, rows = Scaler.transform, drawn.random(10_000) < 0.01
+        rows[subject.data.split.test.start + seed] = True
+
+        def early(self: Scaler, features: Any, valid: Any = None, **names: Any) -> Any:
+            scaled = honest(self, features, valid, **names)
+            at = np.flatnonzero(rows[: scaled.shape[1] - 1])
+            scaled[:, at] = scaled[:, at + 1]
+            return scaled
+
+        monkeypatch.setattr(Scaler, "transform", early)
+    leaking = subject.with_world(open_data(subject.config, subject.workspace))
+
+    found = features_found(leaking)
+
+    assert found.features_changed > 0
+    assert set(found.offenders) <= {*leaking.data.whole.feature_names}
+
+
+def test_world_made_bar_by_bar_is_the_run_s_own(subject: EvaluatedRun) -> None:
+    whole, made = subject.data.whole, CounterfactualData(subject).bar_by_bar()
+
+    for name in ("features", "regimes", "probabilities", "usable"):
+        np.testing.assert_array_equal(getattr(made, name), getattr(whole, name))
+    assert [each.sha256 for each in made.scalers] == [each.sha256 for each in whole.scalers]
+
+
+def test_cuts_lie_before_every_part_and_on_half_days(subject: EvaluatedRun) -> None:
+    split, closed_at = subject.data.split, subject.data.whole.closed_at.astype("datetime64[us]")
+    days, rows = np.unique(closed_at.astype("datetime64[D]"), return_counts=True)
+    half = days[1:-1][rows[1:-1] < 7]  # of New York, whose sessions end on the same day in UTC
+    last = int(np.flatnonzero(closed_at.astype("datetime64[D]") == half[-1])[-1])
+
+    cuts = CounterfactualData(subject).special_cuts()
+
+    before = {split.train.stop - 1, split.validation.start - 1, split.test.start - 1}
+    assert set(cuts) == {*before, last, last - 1}
+    assert cuts == sorted(cuts)
+
+
 @pytest.mark.parametrize(
     ("bars", "symbols", "rounds"), [(1_300, 10, 12), (103, 10, 12), (900, 143, 7)]
 )
@@ -315,6 +403,24 @@ def test_model_that_looks_one_bar_ahead_is_named(
     leaking = seer.with_world(open_data(seer.config, seer.workspace))
 
     assert replays(leaking, 1).offenders == ("probabilities",)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_model_that_looks_ahead_at_one_bar_in_a_hundred_is_named(
+    seer: EvaluatedRun, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest, rows = FittedTrees.probabilities, stream(seed, "model").random(10_000) < 0.01
+
+    def early(self: FittedTrees, table: ModelTable, part: IndexRange | None = None) -> np.ndarray:
+        found, start = honest(self, table, part), part.start if part else 0
+        at = np.flatnonzero(rows[start : start + found.shape[1] - 1])
+        found[:, at] = found[:, at + 1]
+        return found
+
+    monkeypatch.setattr(FittedTrees, "probabilities", early)
+    leaking = seer.with_world(open_data(seer.config, seer.workspace))
+
+    assert features_found(leaking).offenders == ("probabilities",)
 
 
 def test_run_whose_bars_are_gone_is_replayed_but_its_gate_is_not_measured(
