@@ -109,7 +109,8 @@ def read_config(config: EnvConfig | str | None) -> EnvConfig:
     """Return a configuration as it was given, by the name of a preset, or the default.
 
     Raises:
-        ConfigError: If it is anything else.
+        ConfigError: If it is anything else, or for agents that are market-neutral together:
+            accounts of an environment are traded each by itself.
     """
     if config is None:
         return EnvConfig()
@@ -119,6 +120,10 @@ def read_config(config: EnvConfig | str | None) -> EnvConfig:
         rule = "config must be an EnvConfig or the name of a preset"
         remedy = "Use EnvConfig(rules=…, costs=…, reward=…)"
         raise ConfigError(rule, was=type(config).__name__, remedy=remedy)
+    if config.rules.action.neutral_gross_frac:
+        rule = "neutral_gross_frac must be 0 in environments of single accounts"
+        remedy = "Use PopulationTask, or tradingbot train"
+        raise ConfigError(rule, was=config.rules.action.neutral_gross_frac, remedy=remedy)
     return config
 
 

@@ -75,6 +75,9 @@ class ActionRules(CheckedFields):
     """Unrealised profit, of the entry price, below which ADD_POSITION is masked."""
     max_repeats: int = bounded(3, ">= 1")
     """Identical codes in a row, other than HOLD, that are executed."""
+    neutral_gross_frac: float = bounded(0.0, "[0, 1]")
+    """Above 0: agents of all symbols are market-neutral together. Of what they want at a bar the
+    mean is taken away, and their mean size is at most this share of the largest position."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -117,6 +120,9 @@ class SimulatorParams:
         never_shorts_by_code = self.action.space != "discrete" or not limits.allow_short
         rule = "allow_short must be false for discrete actions, which cannot open a short"
         require(never_shorts_by_code, rule, limits)
+        is_signed = self.action.space == "target" and limits.allow_short
+        rule = "neutral_gross_frac must be 0 unless space is target and allow_short is true"
+        require(is_signed or self.action.neutral_gross_frac == 0.0, rule, self.action)
         rule = "min_trade_ccy must not exceed the largest position"
         require(smallest <= limits.max_position_frac * cash, rule, limits)
         rule = "maintenance_frac must not exceed margin_frac"
@@ -126,5 +132,9 @@ class SimulatorParams:
 
 
 def endless(rules: SimulatorParams) -> SimulatorParams:
-    """Return the same rules for a period of any length: programs need not be told apart by it."""
-    return replace(rules, episode=replace(rules.episode, episode_bars=NEVER_BARS))
+    """Return the rules of single accounts for a period of any length: what programs depend on."""
+    return replace(
+        rules,
+        episode=replace(rules.episode, episode_bars=NEVER_BARS),
+        action=replace(rules.action, neutral_gross_frac=0.0),
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tradingbot.domain.errors import ConfigError, join_choices
+from tradingbot.market.params import ActionRules
 from tradingbot.training.environment import EnvironmentSection
 from tradingbot.training.learner_section import LearnerSection
 
@@ -14,25 +15,29 @@ def environment_rules(
     learner: LearnerSection,
     *,
     clones: bool,
-    action_space: str,
+    action: ActionRules,
     encoder: str,
     device: str,
     features: str,
 ) -> Iterator[tuple[bool, str, tuple[str, ...]]]:
     """Yield what must hold, how it is said, and the keys that do not go with the environment.
 
-    Nothing for a population.
-
     Args:
         environment: What is trained in.
         learner: What trains.
         clones: Whether actors clone an expert first.
-        action_space: Of the accounts.
+        action: How accounts read actions.
         encoder: Name of its preset.
         device: As the configuration says it.
         features: Name of the set.
     """
     kind = environment.kind
+    yield (
+        action.neutral_gross_frac == 0.0 or kind == "population",
+        "task.rules.action.neutral_gross_frac must be 0 outside environment population, whose "
+        f"agents trade the same bars, was above 0 in {kind}",
+        ("task.rules.action.neutral_gross_frac",),
+    )
     if kind == "curriculum":
         yield (
             features == "default",
@@ -70,9 +75,9 @@ def environment_rules(
         ("learner.name",),
     )
     yield (
-        action_space == "target",
+        action.space == "target",
         "task.rules.action.space must be target in environment portfolio: rules trade its "
-        f"accounts, was {action_space}",
+        f"accounts, was {action.space}",
         ("task.rules.action.space",),
     )
     yield (

@@ -162,6 +162,7 @@ CHANGES: dict[str, tuple[Any, Options]] = {
     "task.rules.action.max_adds": (0, DISCRETE),
     "task.rules.action.add_min_profit_frac": (0.5, DISCRETE),
     "task.rules.action.max_repeats": (1, DISCRETE),
+    "task.rules.action.neutral_gross_frac": (0.2, SHORT | {"task.rules.action.space": "target"}),
     "task.rules.episode.episode_bars": (50, {}),
     "task.rules.episode.window_bars": (300, {}),
     "task.rules.episode.fill_at": ("this_close", {}),

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tradingbot.agents.policy import MarketRule, Policy, PolicyInputs
+from tradingbot.agents.policy import MarketRule, Policy, PolicyInputs, apply_no_trade_band
 from tradingbot.market.account import Account, open_accounts
+from tradingbot.market.actions.neutral import neutralise
 from tradingbot.market.bars import TensorMarket
 from tradingbot.market.costs import CostRates
 from tradingbot.market.observation import PRIVATE_FEATURES
@@ -63,7 +64,7 @@ class Lanes:
             if not isinstance(policy, MarketRule):
                 return None
             parts.append(policy.wants(rows[:, lanes]).double())
-        return torch.cat(parts, dim=1)
+        return self._neutral(torch.cat(parts, dim=1), rows)
 
     def ask(self, row: Tensor, private: Tensor, allowed: Tensor | None) -> Tensor:
         """Ask all policies; return actions (L,) in the private numbers' format.
@@ -73,11 +74,28 @@ class Lanes:
             private: (18, L) what accounts know of themselves.
             allowed: (7, L) bool codes that may be executed; None unless actions are codes.
         """
-        asked = []
+        gross_frac, asked = self.rules.action.neutral_gross_frac, []
         for policy, part in self.groups:
             at = row[part]
-            codes = None if allowed is None else allowed[:, part]
-            features, regimes = (table.index_select(0, at) for table in self.tables)
-            wanted = policy(PolicyInputs(at, features, regimes, private[:, part], codes))
+            if gross_frac and isinstance(policy, MarketRule):  # near enough is judged below
+                wanted = policy.wants(at)
+            else:
+                codes = None if allowed is None else allowed[:, part]
+                features, regimes = (table.index_select(0, at) for table in self.tables)
+                wanted = policy(PolicyInputs(at, features, regimes, private[:, part], codes))
             asked.append(wanted.to(private.dtype))
-        return torch.cat(asked)
+        actions = self._neutral(torch.cat(asked), row)
+        for policy, part in self.groups if gross_frac else ():
+            if isinstance(policy, MarketRule):
+                actions[part] = apply_no_trade_band(actions[part], private[SIZE, part])
+        return actions
+
+    def _neutral(self, wanted: Tensor, row: Tensor) -> Tensor:
+        """Make targets (…, L) of each policy's symbols market-neutral where the rules say so."""
+        gross_frac = self.rules.action.neutral_gross_frac
+        if not gross_frac:
+            return wanted
+        by_symbol = (*wanted.shape[:-1], -1, self.market.n_symbols)
+        has_bar = (self.market.stale_bars(row) == 0).view(by_symbol)
+        parts = (wanted.view(by_symbol).movedim(-1, 0), has_bar.movedim(-1, 0))
+        return neutralise(*parts, gross_frac).movedim(0, -1).reshape(wanted.shape)
