@@ -95,6 +95,10 @@ ALLOWED: dict[str, frozenset[str] | None] = {
         }
         | {*_MEASURES, "evaluation/analyses", "evaluation/gates", "evaluation/report"}
     ),
+    "evaluation/power": frozenset(
+        {"executors", *_TENSORS, *_DATA, "envs", "supervised", "runs", "training", *_MEASURES}
+        | {"evaluation/analyses", "evaluation/pipeline", "evaluation/report"}
+    ),
     "facade": frozenset(
         {*_TENSORS, *_DATA, "envs", "agents", "supervised", "runs", "training", "evaluation"}
         | {*_MEASURES, "evaluation/analyses", "evaluation/gates", "evaluation/report"}
@@ -113,7 +117,7 @@ ALLOWED: dict[str, frozenset[str] | None] = {
             "evaluation",
         }
         | {*_MEASURES, "evaluation/analyses", "evaluation/gates", "evaluation/report"}
-        | {"evaluation/figures", "evaluation/pipeline", "facade"}
+        | {"evaluation/figures", "evaluation/pipeline", "evaluation/power", "facade"}
     ),
     "runtime": None,
     "serving": None,

@@ -25,10 +25,13 @@ from tradingbot.envs.synthetic_market import inputs_of_market, known_at_close, s
 from tradingbot.envs.world import FEATURE_BOUND, REGIME_BOUND, World, cut_world
 from tradingbot.features.inputs import BAR_FIELDS, MarketInputs
 from tradingbot.features.panel import Panel, panel_specs, panel_tensors
-from tradingbot.features.scaling import Scaler, fit_scaler
+from tradingbot.features.scaling import Pooling, Scaler, ScalerKind, ScalerOptions, fit_scaler
 
 TRAIN_FRAC = 0.7
 """Share of the bars, from the first, that a scaler is fitted on unless a range is given."""
+Scaling = tuple[ScalerKind, Pooling]
+"""Kind of a scaler, and whether symbols share it."""
+USUAL_SCALING: Scaling = ("standard", "pooled")
 
 
 @dataclass(frozen=True)
@@ -176,7 +179,7 @@ def world_from_market(
     )
 
 
-def world_from_inputs(
+def world_from_inputs(  # noqa: PLR0913 - one keyword for each thing that can differ
     inputs: MarketInputs,
     *,
     label: str,
@@ -185,6 +188,7 @@ def world_from_inputs(
     scaler: Scaler | None = None,
     covariate_scaler: Scaler | None = None,
     feature_set: FeatureSet = "default",
+    scaling: Scaling = USUAL_SCALING,
 ) -> World:
     """Make a world of bars and covariates on a grid, with the registered features of them.
 
@@ -196,6 +200,7 @@ def world_from_inputs(
         scaler: A fitted scaler of the features instead.
         covariate_scaler: The same of the covariates.
         feature_set: Which features per bar.
+        scaling: Kind of the features' scaler, where one is fitted, and whether symbols share it.
 
     Raises:
         DataError: If there is too little to scale by.
@@ -207,7 +212,8 @@ def world_from_inputs(
     )
     origin = _Origin(inputs.symbols, technical, covariate, regime, label, synthetic)
     scalers = (scaler, covariate_scaler)
-    return _assemble(panel_tensors(inputs, specs), origin, train=train, scalers=scalers)
+    tensors = panel_tensors(inputs, specs)
+    return _assemble(tensors, origin, train=train, scalers=scalers, scaling=scaling)
 
 
 def _assemble(
@@ -216,6 +222,7 @@ def _assemble(
     *,
     train: IndexRange | None,
     scalers: tuple[Scaler | None, Scaler | None],
+    scaling: Scaling = USUAL_SCALING,
 ) -> World:
     """Scale the tensors of a panel and name them; scalers that are None are fitted."""
     present, valid = tensors["present"], tensors["valid"]
@@ -231,13 +238,15 @@ def _assemble(
     for (name, names), given in zip(columns, scalers, strict=True):
         if name == "covariates" and not names:
             continue
+        kind, pooling = scaling if name == "features" else USUAL_SCALING
         scaler = given or fit_scaler(
-            "standard",
+            kind,
             tensors[name],
             valid,
             slice(rows.start, rows.stop),
             feature_names=names,
             symbols=origin.symbols,
+            options=ScalerOptions(pooling=pooling),
         )
         used.append(scaler)
         parts.append(scale_features(scaler, tensors[name], valid, names))

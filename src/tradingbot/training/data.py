@@ -185,23 +185,54 @@ def _generated(config: TrainConfig, workspace: Path) -> TrainingData:
         inputs = inputs_of_market(market)
         table = table_of_inputs(inputs, panel_specs(inputs.covariates, config.features))
         whole = _joined(whole, table, split, config, workspace).world
-    world = _chosen(whole, config.symbols)
-    provenance = Provenance(
+    provenance = market_provenance(config)
+    covariates = tuple(market.covariates)
+    data = data_of_world(whole, split, config, provenance=provenance, covariates=covariates)
+    identity = data.identity.model_copy(update={"dataset_sha256": bars_sha256(market)})
+    return replace(data, market=market, identity=identity)
+
+
+def market_provenance(config: TrainConfig) -> Provenance:
+    """Return where the bars of a configuration's generated market come from."""
+    source = synthetic_source(config.market)
+    return Provenance(
         provider=source.id,
         timeframe=source.timeframe,
         grid=BarGrid(source.grid),
         calendar=load_universe(config.market.universe).calendar,
         synthetic=True,
     )
+
+
+def data_of_world(
+    whole: World,
+    split: Split,
+    config: TrainConfig,
+    *,
+    provenance: Provenance,
+    covariates: Sequence[str],
+) -> TrainingData:
+    """Return a world in memory as what a run learns from; its market and dataset are not known.
+
+    Args:
+        whole: Every symbol of the data.
+        split: Of its bars.
+        config: Which symbols get an agent, and the models whose probabilities the world shows.
+        provenance: Calendar and timeframe of the bars.
+        covariates: Names of the covariates among the features.
+
+    Raises:
+        DataError: If a symbol that gets an agent has no data.
+    """
+    world = _chosen(whole, config.symbols)
     identity = DataIdentity(
         label=world.label,
-        synthetic=True,
+        synthetic=world.synthetic,
         data_sha256=_world_sha256(world),
-        dataset_sha256=bars_sha256(market),
-        feature_ids=_feature_ids(world, tuple(market.covariates), config.task.probabilities),
+        feature_ids=_feature_ids(world, covariates, config.task.probabilities),
         agents=world.symbols,
     )
-    return TrainingData(world, whole, split, market, _bars_per_year(world, provenance), identity)
+    return TrainingData(world, whole, split, None, _bars_per_year(world, provenance), identity)
 
 
 def _joined(

@@ -37,10 +37,10 @@ from tradingbot.domain.errors import TradingBotError
 from tradingbot.plugins.loading import load_installed, load_plugin
 
 # (noun, module); None puts the module's commands at the top level.
-_VERBS = ("demo", "doctor", "train", "backtest", "evaluate", "gates", "envcheck")
+_VERBS = ("demo", "doctor", "train", "backtest", "evaluate", "power", "gates", "envcheck")
 _ORDER = (
     *("demo", "doctor", "data", "universe", "features", "market", "train", "supervised"),
-    *("runs", "plugins", "backtest", "evaluate", "gates", "envcheck", "config"),
+    *("runs", "plugins", "backtest", "evaluate", "power", "gates", "envcheck", "config"),
 )
 COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (
     *((None if name in _VERBS else name, f"tradingbot.app.cli.{name}") for name in _ORDER),
@@ -48,7 +48,7 @@ COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (
 )
 
 _USING_PLUGINS = frozenset(
-    ["features", "market", "train", "runs", "backtest", "evaluate", "plugins"]
+    ["features", "market", "train", "runs", "backtest", "evaluate", "power", "plugins"]
 )
 """Commands that look parts up by name: installed plugins are loaded for these."""
 _CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"]}

@@ -150,8 +150,49 @@ class VaryingThresholds:
     """Net simple return per bar of following them, were the strength to stay."""
 
 
+@dataclass(frozen=True, eq=False)
+class StrengthTable:
+    """Thresholds and gain of a signal at some strengths; those in between are interpolated."""
+
+    places: FloatArray  # (S,) log of the strength, rising
+    enter: FloatArray  # (S,)
+    exit: FloatArray  # (S,)
+    gain: FloatArray  # (S,)
+
+    def at(self, strength: FloatArray) -> VaryingThresholds:
+        """Look strengths up; 0 is never traded."""
+        is_on = strength > 0.0
+        at = np.log(np.where(is_on, strength, 1.0))
+        return VaryingThresholds(
+            np.where(is_on, np.interp(at, self.places, self.enter), _NEVER),
+            np.where(is_on, np.interp(at, self.places, self.exit), -_NEVER),
+            np.where(is_on, np.interp(at, self.places, self.gain), 0.0),
+        )
+
+
+def tabulate_strengths(
+    lowest: float, highest: float, *, phi: float, terms: Terms, count: int = _STRENGTHS
+) -> StrengthTable:
+    """Solve a signal at strengths between two, both above 0."""
+    nodes = np.geomspace(lowest, highest * (1.0 + 1e-9), count)
+    solved = [
+        solve_signal(
+            SignalModel(float(each), phi, 0.0),
+            cost_frac=terms.cost_frac,
+            action_rule=terms.action_rule,
+        )
+        for each in nodes
+    ]
+    return StrengthTable(
+        np.log(nodes),
+        np.array([min(limits.enter, _NEVER) for limits, _ in solved]),
+        np.array([max(limits.exit, -_NEVER) for limits, _ in solved]),
+        np.array([gain for _, gain in solved]),
+    )
+
+
 def solve_varying(strength: FloatArray, *, phi: float, terms: Terms) -> VaryingThresholds:
-    """Solve a signal at some strengths and interpolate between them.
+    """Solve a signal whose strength differs from bar to bar.
 
     Args:
         strength: (T, N) expected simple return of the next bar per unit of signal, ≥ 0.
@@ -162,24 +203,8 @@ def solve_varying(strength: FloatArray, *, phi: float, terms: Terms) -> VaryingT
     if not len(reached):
         never = np.full_like(strength, _NEVER)
         return VaryingThresholds(never, -never, np.zeros_like(strength))
-    nodes = np.geomspace(reached.min(), reached.max() * (1.0 + 1e-9), _STRENGTHS)
-    solved = [
-        solve_signal(
-            SignalModel(float(each), phi, 0.0),
-            cost_frac=terms.cost_frac,
-            action_rule=terms.action_rule,
-        )
-        for each in nodes
-    ]
-    enter = np.array([min(limits.enter, _NEVER) for limits, _ in solved])
-    leave = np.array([max(limits.exit, -_NEVER) for limits, _ in solved])
-    at, places = np.log(np.where(strength > 0.0, strength, nodes[0])), np.log(nodes)
-    is_on = strength > 0.0
-    return VaryingThresholds(
-        np.where(is_on, np.interp(at, places, enter), _NEVER),
-        np.where(is_on, np.interp(at, places, leave), -_NEVER),
-        np.where(is_on, np.interp(at, places, np.array([gain for _, gain in solved])), 0.0),
-    )
+    table = tabulate_strengths(float(reached.min()), float(reached.max()), phi=phi, terms=terms)
+    return table.at(strength)
 
 
 def solve_spiked(market: SyntheticMarket, terms: Terms) -> Answer:
