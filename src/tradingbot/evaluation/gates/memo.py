@@ -39,6 +39,7 @@ def write_memo(
     benches: Mapping[str, float] | None = None,
     *,
     source: str = "",
+    power: str = "",
 ) -> Memo:
     """Judge a dossier by gates.
 
@@ -50,6 +51,8 @@ def write_memo(
         gates: What is asked.
         benches: Name of a benchmark's record → its value; none by default.
         source: File of gates that are not the product's own; the headline says so.
+        power: How strong an edge would have been found (`tradingbot power`), where it is known: a
+            reason of a NO-GO.
 
     Raises:
         ConfigError: If the gates cannot be judged.

@@ -137,7 +137,8 @@ def open_context(job: EvaluationJob) -> EvaluationContext:
     """
     from tradingbot.evaluation.analyses.evaluated_run import open_evaluated_run
     from tradingbot.evaluation.pipeline.catalogue import lay_out_analyses
-    from tradingbot.evaluation.pipeline.store import receipts_of, run_identity
+    from tradingbot.evaluation.pipeline.receipts import receipts_of
+    from tradingbot.evaluation.pipeline.store import run_identity
 
     subject = open_evaluated_run(job.run, job.workspace)
     analyses = lay_out_analyses(subject, job.config)

@@ -31,6 +31,7 @@ from tradingbot.evaluation.pipeline.stored_dossier import (
     note_dossier,
     store_page,
 )
+from tradingbot.evaluation.pipeline.stored_power import power_words
 from tradingbot.evaluation.tables import write_tables
 from tradingbot.runs import RunDirectory, find_run
 from tradingbot.runs.lock import hold_lock
@@ -122,7 +123,8 @@ def evaluate_run(
             command=request.command,
             evaluated_at=datetime.now(UTC),
         )
-        memo = write_memo(dossier, gates, source=foreign_source(request.gates))
+        power = power_words(run, workspace)
+        memo = write_memo(dossier, gates, source=foreign_source(request.gates), power=power)
         write_tables(dossier, memo, folder)
         if folder.resolve() == own.resolve():  # what `tradingbot gates` will read
             note_dossier(folder / DOSSIER_FILE, run, workspace, at=datetime.now(UTC))

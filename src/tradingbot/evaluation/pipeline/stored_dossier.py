@@ -21,6 +21,7 @@ from tradingbot.evaluation.gates.gates_file import foreign_source, load_gates, r
 from tradingbot.evaluation.gates.memo import write_memo
 from tradingbot.evaluation.gates.result import Memo
 from tradingbot.evaluation.performance.record import rename_old_policies
+from tradingbot.evaluation.pipeline.stored_power import power_words
 from tradingbot.runs import RunDirectory
 from tradingbot.runs.ledger import LEDGER_FILE, Ledger
 from tradingbot.runs.receipt import began_at
@@ -113,7 +114,11 @@ def judge_run(
     """
     dossier = read_noted_dossier(run, workspace)
     return write_memo(
-        dossier, load_gates(gates), read_benches(benches), source=foreign_source(gates)
+        dossier,
+        load_gates(gates),
+        read_benches(benches),
+        source=foreign_source(gates),
+        power=power_words(run, workspace),
     )
 
 

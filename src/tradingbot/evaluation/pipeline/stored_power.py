@@ -9,7 +9,7 @@ from tradingbot.data.atomic import write_text
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.dossier.codec import from_plain, to_plain
 from tradingbot.evaluation.dossier.power import PowerCurve
-from tradingbot.evaluation.pipeline.store import AnalysisReceipts, receipts_of
+from tradingbot.evaluation.pipeline.receipts import AnalysisReceipts, receipts_of
 from tradingbot.runs import RunDirectory
 
 POWER_FOLDER, POWER_FILE = "power", "power.json"

@@ -26,13 +26,12 @@ from tradingbot.evaluation.dossier.power import (
     PowerTrial,
 )
 from tradingbot.evaluation.pipeline.assembly import cost_words
+from tradingbot.evaluation.pipeline.receipts import AnalysisReceipts, receipts_of
 from tradingbot.evaluation.pipeline.store import (
-    AnalysisReceipts,
     AnalysisStore,
     StoredAnalysis,
     identity_of,
     key_of,
-    receipts_of,
 )
 from tradingbot.evaluation.pipeline.stored_power import POWER_FOLDER, store_power
 from tradingbot.evaluation.power.curve import count_rungs, smallest_edge

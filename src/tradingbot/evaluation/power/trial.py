@@ -67,7 +67,7 @@ def run_trial(
         signal_seed=spec.signal_seed,
         training_seed=spec.training_seed,
         trading_agents=trained.trading_agents,
-        alpha_bps=net_bps_interval(test.sleeve_returns),
+        alpha_bps=net_bps_interval(test.alpha),
         net_bps=test.net_bps_per_bar,
         failed=trained.failed,
     )

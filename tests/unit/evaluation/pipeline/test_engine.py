@@ -14,7 +14,8 @@ from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.analyses.analysis import Analysis, AnalysisInputs, CannotMeasureError
 from tradingbot.evaluation.pipeline.config import EvaluateConfig
 from tradingbot.evaluation.pipeline.engine import EvaluationContext, EvaluationJob, run_analyses
-from tradingbot.evaluation.pipeline.store import AnalysisReceipts, AnalysisStore, StoredAnalysis
+from tradingbot.evaluation.pipeline.receipts import AnalysisReceipts
+from tradingbot.evaluation.pipeline.store import AnalysisStore, StoredAnalysis
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from fixtures.killed_writes import kill_at_every_write
 from tradingbot.domain.errors import StorageError
 from tradingbot.evaluation.analyses.settings import SeedsSettings
 from tradingbot.evaluation.pipeline import store as piece_store
+from tradingbot.evaluation.pipeline.receipts import AnalysisReceipts
 from tradingbot.evaluation.pipeline.store import (
-    AnalysisReceipts,
     AnalysisStore,
     StoredAnalysis,
     identity_of,

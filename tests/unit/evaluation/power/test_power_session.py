@@ -1,0 +1,146 @@
+"""Power from beginning to end: trials are kept, resumed to the same curve, and cited by memos."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fixtures.tiny_training import tiny_config
+from tradingbot.evaluation.dossier.power import PowerTrial
+from tradingbot.evaluation.power import session
+from tradingbot.evaluation.power.request import PowerRequest, PowerSettings
+from tradingbot.evaluation.power.session import measure_power
+from tradingbot.evaluation.power.spiked_data import PLANTED_SIGNAL, open_subject, worth_of
+from tradingbot.evaluation.power.trial import lay_out_trials, run_trial
+from tradingbot.evaluation.statistics.interval import Interval
+from tradingbot.training.data import open_data
+
+SETTINGS = PowerSettings((0.0, 0.05, 0.1), 4)
+MARKET = {"market.name": "regimes", "market.params": {}, "market.start": "2025-04-01"}
+
+
+@pytest.fixture(scope="module")
+def config():
+    return tiny_config(**{key.replace(".", "__"): value for key, value in MARKET.items()})
+
+
+@pytest.fixture
+def quick_trials(monkeypatch):
+    """Trials that are found from κ = 0.1 on, and by luck in every other repetition at 0.05."""
+    made = []
+
+    def found(subject, spec, workspace, progress):
+        made.append((spec.kappa, spec.repetition))
+        low = 1.0 if spec.kappa >= 0.1 or (spec.kappa > 0 and spec.repetition % 2) else -1.0
+        alpha = Interval(10.0 * spec.kappa, low, 3.0)
+        seeds = (spec.signal_seed, spec.training_seed)
+        return PowerTrial(spec.kappa, spec.repetition, *seeds, 2, alpha, 0.5)
+
+    monkeypatch.setattr(session, "run_trial", found)
+    return made
+
+
+def test_repetitions_share_seeds_over_strengths_and_stay_when_more_are_asked():
+    few, more = lay_out_trials(SETTINGS), lay_out_trials(replace(SETTINGS, repetitions=6))
+
+    assert more[: len(few)] == few
+    assert len({spec.signal_seed for spec in few}) == SETTINGS.repetitions
+    assert len({(spec.repetition, spec.signal_seed) for spec in few}) == SETTINGS.repetitions
+
+
+def test_measured_power_has_the_known_curve(config, tmp_path, quick_trials):
+    found = measure_power(PowerRequest("market", config, SETTINGS), tmp_path)
+
+    curve = found.curve
+    assert [rung.found.estimate for rung in curve.rungs] == [0.0, 0.5, 1.0]
+    assert curve.smallest.kappa.estimate == pytest.approx(0.08)
+    assert curve.rungs[0].edge_bps == 0.0
+    assert curve.rungs[1].edge_bps < curve.smallest.edge_bps.estimate < curve.rungs[2].edge_bps
+    assert "would have been found with 80% probability" in curve.words
+    assert "synthetic signal in generated bars" in curve.label
+    assert curve.words in found.page.read_text("utf-8").replace("&#39;", "'")
+
+
+def test_killed_measurement_resumes_to_the_same_curve_without_making_a_trial_twice(
+    config, tmp_path, quick_trials, monkeypatch
+):
+    request = PowerRequest("market", config, SETTINGS)
+    whole = measure_power(request, tmp_path / "whole")
+    usual = session.run_trial
+    quick_trials.clear()
+
+    def killed(*arguments):
+        if len(quick_trials) == 5:
+            raise KeyboardInterrupt
+        return usual(*arguments)
+
+    monkeypatch.setattr(session, "run_trial", killed)
+    with pytest.raises(KeyboardInterrupt):
+        measure_power(request, tmp_path / "cut")
+    monkeypatch.setattr(session, "run_trial", usual)
+    resumed = measure_power(request, tmp_path / "cut")
+
+    assert resumed.curve == whole.curve
+    assert len(quick_trials) == len(set(quick_trials)) == 12
+
+
+def test_another_ladder_makes_only_what_is_missing(config, tmp_path, quick_trials):
+    measure_power(PowerRequest("market", config, SETTINGS), tmp_path)
+    quick_trials.clear()
+
+    wider = replace(SETTINGS, kappas=(0.0, 0.05, 0.1, 0.2))
+    measure_power(PowerRequest("market", config, wider), tmp_path)
+
+    assert {kappa for kappa, _ in quick_trials} == {0.2}
+
+
+def test_an_edited_trial_is_made_again(config, tmp_path, quick_trials):
+    request = PowerRequest("market", config, SETTINGS)
+    first = measure_power(request, tmp_path)
+    path = first.folder / "trials" / "kappa-0-repetition-0.json"
+    path.write_text(path.read_text().replace('"low": -1.0', '"low": 1.0'))
+    quick_trials.clear()
+
+    again = measure_power(request, tmp_path)
+
+    assert quick_trials == [(0.0, 0)]
+    assert again.curve == first.curve
+
+
+def test_no_strength_leaves_prices_and_features_and_adds_a_covariate(config, tmp_path):
+    plain = open_data(config, tmp_path)
+    spiked = open_subject(config, tmp_path).spiked(kappa=0.0, phi=0.9, seed=1)
+
+    np.testing.assert_array_equal(spiked.world.prices, plain.world.prices)
+    assert spiked.world.feature_names[-1] == PLANTED_SIGNAL
+    width = len(plain.world.feature_names)
+    np.testing.assert_array_equal(spiked.world.features[..., :width], plain.world.features)
+    assert spiked.split == plain.split
+    assert spiked.identity.synthetic
+    assert spiked.identity.label.startswith("synthetic signal in generated bars")
+
+
+def test_a_strength_is_worth_more_the_greater_it_is(config, tmp_path):
+    worth = worth_of(open_subject(config, tmp_path), strongest=0.4, phi=0.9)
+
+    values = [worth(kappa) for kappa in (0.0, 0.05, 0.1, 0.2, 0.4)]
+    assert values[0] == 0.0
+    assert np.all(np.diff(values) > 0)
+    assert values[4] > 2.0 * values[3]  # costs weigh less on what is stronger
+
+
+def test_pipeline_finds_a_signal_that_nothing_could_miss_and_nothing_where_there_is_none(tmp_path):
+    """The known answer, on synthetic bars: κ = 1 is as strong as the noise."""
+    options = {**MARKET, "budget.steps_per_agent": 1280, "budget.n_envs": 4}
+    config = tiny_config(**{key.replace(".", "__"): value for key, value in options.items()})
+    subject = open_subject(config, tmp_path)
+    specs = lay_out_trials(PowerSettings((0.0, 1.0), 2))[:2]
+
+    nothing, strong = (run_trial(subject, spec, tmp_path) for spec in specs)
+
+    assert not nothing.is_found
+    assert strong.is_found
+    worth = worth_of(subject, strongest=1.0, phi=0.9)(1.0)
+    assert 0.4 * worth < strong.alpha_bps.estimate < 1.3 * worth
