@@ -92,6 +92,7 @@ class SpikeSubject:
             label=f"{self.spiked_label} (κ {kappa:g})",
             synthetic=True,
             train=self.split.train,
+            feature_set=config.features,
             scaling=self.scaling,
         )
         data = data_of_world(
