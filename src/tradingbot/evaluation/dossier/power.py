@@ -111,7 +111,7 @@ class PowerCurve:
     @property
     def words(self) -> str:
         """The answer in one sentence."""
-        share, edge = f"{self.smallest.probability:.0%}", self.smallest.edge_bps
+        share, edge = f"{100.0 * self.smallest.probability:.0f} %", self.smallest.edge_bps
         strongest = self.rungs[-1]
         if not self.smallest.is_reached:
             return (

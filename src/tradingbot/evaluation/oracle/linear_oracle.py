@@ -23,7 +23,12 @@ from tradingbot.data.synthetic.market import FloatArray, SyntheticMarket
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.oracle.action_rule import Information
 from tradingbot.evaluation.oracle.result import Answer, Terms
-from tradingbot.evaluation.oracle.switching import SignalModel, follow_thresholds, solve_signal
+from tradingbot.evaluation.oracle.switching import (
+    NODES,
+    SignalModel,
+    follow_thresholds,
+    solve_signal,
+)
 from tradingbot.evaluation.oracle.threshold_value import evaluate_thresholds
 
 _STRENGTHS = 25
@@ -171,20 +176,21 @@ class StrengthTable:
 
 
 def tabulate_strengths(
-    lowest: float, highest: float, *, phi: float, terms: Terms, count: int = _STRENGTHS
+    lowest: float, highest: float, *, phi: float, terms: Terms, nodes: int = NODES
 ) -> StrengthTable:
-    """Solve a signal at strengths between two, both above 0."""
-    nodes = np.geomspace(lowest, highest * (1.0 + 1e-9), count)
+    """Solve a signal at strengths between two, both above 0; `nodes` as in `solve_signal`."""
+    strengths = np.geomspace(lowest, highest * (1.0 + 1e-9), _STRENGTHS)
     solved = [
         solve_signal(
             SignalModel(float(each), phi, 0.0),
             cost_frac=terms.cost_frac,
             action_rule=terms.action_rule,
+            nodes=nodes,
         )
-        for each in nodes
+        for each in strengths
     ]
     return StrengthTable(
-        np.log(nodes),
+        np.log(strengths),
         np.array([min(limits.enter, _NEVER) for limits, _ in solved]),
         np.array([max(limits.exit, -_NEVER) for limits, _ in solved]),
         np.array([gain for _, gain in solved]),

@@ -37,8 +37,9 @@ from tradingbot.training.setup import env_config
 
 PLANTED_SIGNAL = "planted_signal"
 """Covariate that agents see; another than `signal`, which the data may have already."""
-_WEAKEST, _TABULATED = 1e-4, 60
-"""Strengths whose worth is solved: how many, and the weakest ÷ the strongest."""
+_WEAKEST, _NODES = 1e-3, 151
+"""Strengths whose worth is solved: the weakest ÷ the strongest, and points of the signal's grid,
+which are within 0.001 bp of four times as many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +129,7 @@ def worth_of(subject: SpikeSubject, *, strongest: float, phi: float) -> Callable
     highest = strongest * float(volatility.max())
     if highest <= 0.0:
         return lambda _kappa: 0.0
-    table = tabulate_strengths(highest * _WEAKEST, highest, phi=phi, terms=terms, count=_TABULATED)
+    table = tabulate_strengths(highest * _WEAKEST, highest, phi=phi, terms=terms, nodes=_NODES)
     return lambda kappa: 1e4 * float(table.at(kappa * volatility).gain.mean())
 
 
