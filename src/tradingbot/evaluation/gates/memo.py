@@ -67,7 +67,11 @@ def write_memo(
     return Memo(
         verdict=verdict,
         headline=headline,
-        reasons=(*_IDLE_REASON * is_idle, *_reasons(dossier, verdict, results, alarm)),
+        reasons=(
+            *_IDLE_REASON * is_idle,
+            *_reasons(dossier, verdict, results, alarm),
+            *([power] if power and verdict == "NO-GO" else []),
+        ),
         counter_evidence=_weaknesses(verdict, results, is_idle=is_idle),
         would_change=(*_IDLE_CHANGE * is_idle, *_would_change(verdict, results, alarm)),
         alarm=alarm,

@@ -54,10 +54,10 @@ def smallest_edge(
     kappas = np.array([rung.kappa for rung in rungs])
     trials = np.array([rung.n_trials for rung in rungs], dtype=np.float64)
     found = np.array([rung.found.estimate for rung in rungs]) * trials
-    estimate = reached_at(kappas, rising(found / trials, trials), probability)
+    estimate = float(reached_at(kappas, rising(found / trials, trials), probability))
     generator = stream(seed, "power", "shares")
     draws = generator.beta(found + 0.5, trials - found + 0.5, (_DRAWS, len(rungs)))
-    ends = np.sort([reached_at(kappas, rising(draw, trials), probability) for draw in draws])
+    ends = np.sort(reached_at(kappas, rising(draws, trials), probability))
     low, high = float(ends[int(0.025 * _DRAWS)]), float(ends[int(0.975 * _DRAWS)])
     kappa = Interval(estimate, min(low, estimate), max(high, estimate))
     worth = Interval(*(edge(end) if np.isfinite(end) else np.inf for end in kappa))
@@ -65,28 +65,32 @@ def smallest_edge(
 
 
 def rising(shares: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the nearest shares (R,) that never fall: neighbours that fall are pooled.
+    """Return the nearest shares (…, R) that never fall along R: neighbours that fall are pooled.
 
-    Source: pool adjacent violators, e.g. Ayer et al. (1955).
+    Source: the max-min formula of isotonic regression, e.g. Robertson, Wright and Dykstra (1988).
     """
-    pools: list[list[float]] = []  # mean, weight, count
-    for share, weight in zip(shares.tolist(), weights.tolist(), strict=True):
-        pools.append([share, weight, 1])
-        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
-            mean, heavy, count = pools.pop()
-            before = pools[-1]
-            total = before[1] + heavy
-            pools[-1] = [(before[0] * before[1] + mean * heavy) / total, total, before[2] + count]
-    return np.concatenate([np.full(int(count), mean) for mean, _, count in pools])
+    n_rungs = shares.shape[-1]
+    zero = np.zeros_like(shares[..., :1])
+    sums = np.concatenate([zero, np.cumsum(shares * weights, axis=-1)], axis=-1)
+    totals = np.concatenate([[0.0], np.cumsum(weights)])
+    found = np.empty_like(shares)
+    for rung in range(n_rungs):
+        means = [
+            (sums[..., rung + 1 :] - sums[..., [first]]) / (totals[rung + 1 :] - totals[first])
+            for first in range(rung + 1)
+        ]
+        found[..., rung] = np.max([mean.min(axis=-1) for mean in means], axis=0)
+    return found
 
 
-def reached_at(kappas: FloatArray, shares: FloatArray, probability: float) -> float:
-    """Return the strength at which shares that rise reach a probability; infinite if none does."""
-    above = np.flatnonzero(shares >= probability)
-    if not len(above):
-        return float("inf")
-    at = int(above[0])
-    if at == 0:
-        return float(kappas[0])
-    part = (probability - shares[at - 1]) / (shares[at] - shares[at - 1])
-    return float(kappas[at - 1] + part * (kappas[at] - kappas[at - 1]))
+def reached_at(kappas: FloatArray, shares: FloatArray, probability: float) -> FloatArray:
+    """Return the strength at which shares (…, R) that rise reach a probability; infinite: none."""
+    above = shares >= probability
+    at = above.argmax(axis=-1)[..., None]
+    before = np.maximum(at - 1, 0)
+    high, low = (np.take_along_axis(shares, place, axis=-1)[..., 0] for place in (at, before))
+    at, before = at[..., 0], before[..., 0]
+    rise = np.where(high > low, high - low, 1.0)
+    part = np.where(at > before, (probability - low) / rise, 0.0)
+    reached = kappas[before] + part * (kappas[at] - kappas[before])
+    return np.asarray(np.where(above.any(axis=-1), reached, np.inf))

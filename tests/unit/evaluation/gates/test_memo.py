@@ -65,6 +65,17 @@ def test_run_that_holds_every_required_gate_is_go() -> None:
     assert "bp per bar net" in memo.headline
 
 
+def test_power_of_the_run_is_a_reason_of_a_no_go_and_of_nothing_else() -> None:
+    power = "An edge of 1.25 bp per bar or more would have been found with 80 % probability."
+
+    refused = write_memo(idle_dossier(), load_gates(), power=power)
+    passed = write_memo(strong_dossier(), load_gates(), power=power)
+
+    assert (refused.verdict, refused.reasons[-1]) == ("NO-GO", power)
+    assert passed.verdict == "GO"
+    assert power not in passed.reasons
+
+
 def _with_statistics(dossier: Dossier, **change: float) -> Dossier:
     return replace(dossier, statistics=replace(dossier.statistics, **change))  # type: ignore[arg-type]
 

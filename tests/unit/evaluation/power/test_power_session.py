@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from fixtures.small_runs import make_run
 from fixtures.tiny_training import tiny_config
+from tradingbot.app.cli.application import run as run_command
 from tradingbot.evaluation.dossier.power import PowerTrial
+from tradingbot.evaluation.pipeline.stored_power import power_words
 from tradingbot.evaluation.power import session
 from tradingbot.evaluation.power.request import PowerRequest, PowerSettings
 from tradingbot.evaluation.power.session import measure_power
@@ -110,6 +114,27 @@ def test_an_edited_trial_is_made_again(config, tmp_path, quick_trials):
 
     assert quick_trials == [(0.0, 0)]
     assert again.curve == first.curve
+
+
+def test_command_measures_a_run_prints_the_answer_and_its_memo_cites_it(
+    config, tmp_path, quick_trials, capsys
+):
+    run = make_run(tmp_path / "runs", "one", config=config.as_mapping())
+    assert power_words(run, tmp_path) == ""
+    ladder = ["--kappas", "0,0.05,0.1", "--repetitions", "4", "--jobs", "1"]
+
+    assert run_command(["--workspace", str(tmp_path), "power", "one", *ladder, "--json"]) == 0
+
+    said = json.loads(capsys.readouterr().out)
+    assert said["smallest"]["kappa"]["estimate"] == pytest.approx(0.08)
+    assert (said["run"], said["subject"], len(said["trials"])) == ("one", "one", 12)
+    assert said["command"].startswith("tradingbot power one --kappas 0,0.05,0.1 --repetitions 4")
+    assert power_words(run, tmp_path) == said["answer"]
+    assert run_command(["--workspace", str(tmp_path), "power", "one", *ladder]) == 0
+    assert "would have been found with 80 % probability" in capsys.readouterr().out
+    path = run.path / "power" / "power.json"
+    path.write_text(path.read_text().replace('"kappa": 0.05', '"kappa": 0.01'))
+    assert power_words(run, tmp_path) == ""  # edited since: not cited
 
 
 def test_no_strength_leaves_prices_and_features_and_adds_a_covariate(config, tmp_path):
