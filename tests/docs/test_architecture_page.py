@@ -40,6 +40,7 @@ ROOMS = {
     "training": "a run from data to checkpoint",
     "evaluation/analyses": "one file per analysis of a run",
     "evaluation/pipeline": "request, executor, store",
+    "evaluation/power": "planted signals, what is found",
     "facade": "import tradingbot as tb",
     "app": "command line, console, demo",
 }

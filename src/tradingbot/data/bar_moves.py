@@ -1,8 +1,8 @@
 """Bars of many symbols as arrays, taken apart into moves overnight and within a bar, and rebuilt.
 
 A bar stays a bar whatever its moves become: the high is not below open and close, the low not
-above. Bars before the one that a change begins at are kept to the bit. What is done to the moves is
-the matter of whoever changes them: disasters, placebos, planted signals.
+above. Bars before the one that a change begins at are kept to the bit. Disasters,
+placebos and planted signals change the moves in between.
 """
 
 from __future__ import annotations

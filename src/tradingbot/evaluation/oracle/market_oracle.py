@@ -7,9 +7,10 @@ from collections.abc import Callable
 from tradingbot.data.synthetic.market import FloatArray, SyntheticMarket
 from tradingbot.domain.errors import require_known
 from tradingbot.evaluation.oracle.action_rule import DEFAULT_COST_FRAC, ActionRule, Information
-from tradingbot.evaluation.oracle.linear_oracle import VIEWS, solve_linear, solve_spiked
+from tradingbot.evaluation.oracle.linear_oracle import VIEWS, solve_linear
 from tradingbot.evaluation.oracle.regime_oracle import solve_regimes
 from tradingbot.evaluation.oracle.result import Answer, OracleResult, Terms, play
+from tradingbot.evaluation.oracle.varying_strength import solve_spiked
 
 _SOLVERS: dict[str, Callable[[SyntheticMarket, Terms], Answer]] = {
     **dict.fromkeys(VIEWS, solve_linear),

@@ -20,8 +20,8 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.build_world import USUAL_SCALING, Scaling, world_from_inputs
 from tradingbot.envs.synthetic_market import inputs_of_market, known_at_close
 from tradingbot.evaluation.oracle.action_rule import ActionRule, Information
-from tradingbot.evaluation.oracle.linear_oracle import tabulate_strengths
 from tradingbot.evaluation.oracle.result import Terms
+from tradingbot.evaluation.oracle.varying_strength import tabulate_strengths
 from tradingbot.features.inputs import BAR_FIELDS, MarketInputs, build_inputs
 from tradingbot.features.pipeline import split_rows, synthetic_source
 from tradingbot.supervised.model_names import NO_MODEL

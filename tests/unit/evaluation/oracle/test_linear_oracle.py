@@ -10,10 +10,11 @@ import pytest
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.oracle import ActionRule, Information, oracle_for, simulate_targets
 from tradingbot.evaluation.oracle.known_answers import KnownAnswerCase, generate_on, hourly_grid
-from tradingbot.evaluation.oracle.linear_oracle import VIEWS, solve_varying
+from tradingbot.evaluation.oracle.linear_oracle import VIEWS
 from tradingbot.evaluation.oracle.result import Terms
 from tradingbot.evaluation.oracle.simulation import intervals_over_symbols, mean_turnover
 from tradingbot.evaluation.oracle.switching import SignalModel, SwitchThresholds, solve_signal
+from tradingbot.evaluation.oracle.varying_strength import solve_varying
 
 COST = 1.2e-4
 GRID = hourly_grid(143, 3528)
