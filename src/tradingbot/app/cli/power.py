@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -109,7 +109,7 @@ def _settings(
     from tradingbot.evaluation.power.request import PowerSettings, quick_settings
 
     ladder = None if kappas is None else tuple(_numbers(kappas))
-    given = {
+    given: dict[str, Any] = {
         "kappas": ladder,
         "repetitions": repetitions,
         "phi": phi,
