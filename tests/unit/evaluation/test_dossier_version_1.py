@@ -86,6 +86,37 @@ def test_dossier_of_format_4_is_read(tmp_path: Path) -> None:
     assert dossier.rewards == full.rewards
 
 
+def test_dossier_of_format_5_is_read_and_judged_by_its_net_return(tmp_path: Path) -> None:
+    content = to_plain(example_dossier())
+    for part in content["parts"]:
+        for name in ("factor", "alpha_over_hold_bps"):
+            del part[name]
+        for row in part["policies"]:
+            del row["earned"]
+        for row in part["agents"]:
+            for name in ("market", "timing", "alpha"):
+                del row[f"{name}_bps_per_bar"]
+    for name in ("judged", "sharpe_annual", "net_sharpe_per_bar", "net_probabilistic_sharpe"):
+        del content["statistics"][name]
+    for row in (*content["walk_forward"]["windows"], *content["seeds"]["rows"]):
+        del row["alpha_bps_per_bar"]
+    del content["seeds"]["alpha_bps_iqm"]
+    for row in content["regimes"]["rows"]:
+        for name in ("market", "timing", "alpha"):
+            del row[f"{name}_bps_per_bar"]
+
+    dossier = read_dossier(run_with(tmp_path, json.dumps({**content, "format": 5})))
+
+    assert dossier.format == DOSSIER_FORMAT
+    agents = dossier.test.policies[0]
+    assert agents.earned is None
+    gates = {each.gate: each for each in write_memo(dossier, load_gates()).gates}
+    assert gates["edge/net"].interval == agents.net_bps_per_bar
+    assert gates["edge/over_hold"].interval == dossier.test.excess_over_hold_bps
+    assert gates["validation/seeds"].interval == dossier.seeds.net_bps_iqm  # type: ignore[union-attr]
+    assert "<html" in render_dossier(dossier, write_memo(dossier, load_gates()))
+
+
 def test_policies_of_older_dossiers_have_the_names_of_today(tmp_path: Path) -> None:
     assert "equal weight, held" in STORED.read_text()
 

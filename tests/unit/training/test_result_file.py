@@ -58,6 +58,25 @@ def test_result_is_read_as_it_was_written(old: Path, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "result.json").read_text())["format"] == RESULT_FORMAT
 
 
+def test_result_of_format_2_is_read_without_parts_of_the_net_return(
+    old: Path, tmp_path: Path
+) -> None:
+    content = to_plain(read_result(old))
+    for part in content["parts"]:
+        del part["factor"], part["alpha_over_hold_bps"]
+        for row in part["policies"]:
+            del row["earned"]
+        for row in part["agents"]:
+            for name in ("market", "timing", "alpha"):
+                del row[f"{name}_bps_per_bar"]
+    (tmp_path / "result.json").write_text(json.dumps({**content, "format": 2}))
+
+    result = read_result(tmp_path)
+
+    assert to_plain(result) == to_plain(read_result(old))
+    assert result.part("test").policies[0].earned is None
+
+
 @pytest.mark.parametrize(
     ("content", "was"),
     [

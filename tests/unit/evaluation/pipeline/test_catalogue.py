@@ -13,6 +13,7 @@ from fixtures.tiny_evaluation import tiny_evaluation
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.performance import Performance
 from tradingbot.evaluation.analyses.retraining.spec import RetrainingResult
+from tradingbot.evaluation.backtest.attribution import attribute_backtest
 from tradingbot.evaluation.dossier.analysis import Ablation, Health, Seeds
 from tradingbot.evaluation.dossier.codec import from_plain, to_plain
 from tradingbot.evaluation.dossier.evidence import LeakCheck, Statistics
@@ -95,7 +96,13 @@ def test_statistics_are_of_the_test_part_and_count_the_ledger(
     returns = subject.backtest("test").portfolio_returns
 
     assert statistics.bars == len(returns)
-    assert statistics.sharpe_per_bar == pytest.approx(returns.mean() / returns.std(ddof=1))
+    alpha = attribute_backtest(subject.backtest("test"), subject.data.factor).alpha.mean(axis=1)
+    for sharpe, track in (
+        (statistics.sharpe_per_bar, alpha),
+        (statistics.net_sharpe_per_bar, returns),
+    ):
+        assert sharpe == pytest.approx(track.mean() / track.std(ddof=1))
+    assert statistics.judged.startswith("alpha against equal weight of the other symbols, betas of")
     trials = Ledger(evaluated_workspace).trials(_data_key(subject))
     assert statistics.n_trials == len(trials) == 3  # its training, two of the variant
     assert statistics.overfitting_variants == 5  # the run, two seeds, two of the variant

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fixtures.example_dossier import around, example_dossier, example_memo
-from tradingbot.evaluation.performance.record import HOLD
+from tradingbot.evaluation.performance.record import HOLD, EarnedParts
 from tradingbot.evaluation.report.blocks import Figures, Section
 from tradingbot.evaluation.report.sections.costs import costs_section
 from tradingbot.evaluation.report.sections.ensemble import ensemble_section
@@ -118,6 +118,25 @@ def test_performance_says_whether_the_lead_is_more_than_chance(
     parts = (replace(FULL.test, excess_over_hold_bps=excess),)
 
     assert words in portfolio_section(replace(FULL, parts=parts)).finding
+
+
+def test_page_says_what_is_alpha_and_that_it_judges() -> None:
+    parts = EarnedParts(around(0.4, 0.3), around(-0.1, 0.2), around(1.3, 0.5))
+    agents = replace(FULL.test.policies[0], earned=parts)
+    test = replace(
+        FULL.test,
+        policies=(agents, *FULL.test.policies[1:]),
+        factor="equal weight of the other symbols, betas of 2019",
+    )
+    judged = replace(FULL.statistics, judged="alpha", net_probabilistic_sharpe=0.993)
+    dossier = replace(FULL, parts=(test,), statistics=judged)
+
+    finding = portfolio_section(dossier).finding.replace("\u202f", " ").replace("\u2009", " ")
+    assert "+0.40 bp are the market's, −0.10 bp timing of it, and +1.30 bp alpha" in finding
+    assert "alpha is what judges (market: equal weight of the other symbols" in finding
+    luck = statistics_section(dossier)
+    assert "Judged is alpha. With the market in it" in luck.finding
+    assert figure_words(luck, "Alpha")[1] == "good"
 
 
 def test_performance_without_equal_weight_is_compared_with_the_reference() -> None:
