@@ -76,11 +76,7 @@ def aggregate_interval(
 
     Source: Agarwal et al., Deep RL at the Edge of the Statistical Precipice (2021).
     """
-    matrix = inputs.finite_matrix(scores, "scores", at_least=2)
-    measure = _AGGREGATES.get(aggregate)
-    if measure is None:
-        rule = "aggregate must be a known one"
-        raise ConfigError(rule, was=repr(aggregate), remedy=suggest(str(aggregate), _AGGREGATES))
+    matrix, measure = inputs.finite_matrix(scores, "scores", at_least=2), aggregate_of(aggregate)
     generator = stream(seed, "bootstrap", "runs")
     sizes = chunk_sizes(inputs.require_count(n_draws, "n_draws"), matrix.size)
     draws = np.concatenate([measure(_resampled(matrix, size, generator)) for size in sizes])
@@ -123,6 +119,19 @@ _AGGREGATES: Mapping[str, Callable[[FloatArray], FloatArray]] = {
     "mean": lambda scores: scores.mean(axis=(1, 2)),
     "median": lambda scores: np.median(scores.mean(axis=1), axis=1),
 }
+
+
+def aggregate_of(name: Aggregate) -> Callable[[FloatArray], FloatArray]:
+    """Return an aggregate of many sets of scores at once: (draws, R, M) → (draws,).
+
+    Raises:
+        ConfigError: If there is none of that name.
+    """
+    found = _AGGREGATES.get(name)
+    if found is None:
+        rule = "aggregate must be a known one"
+        raise ConfigError(rule, was=repr(name), remedy=suggest(str(name), _AGGREGATES))
+    return found
 
 
 def _improvements(mine: FloatArray, theirs: FloatArray) -> FloatArray:

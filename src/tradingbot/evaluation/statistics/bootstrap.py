@@ -17,14 +17,14 @@ from numpy.typing import ArrayLike
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.seeding import stream
 from tradingbot.evaluation.statistics import inputs
+from tradingbot.evaluation.statistics.dependence import measure_dependence, student_point
 from tradingbot.evaluation.statistics.inputs import FloatArray, IntArray, chunk_sizes, moves
 from tradingbot.evaluation.statistics.interval import Interval
 
 Statistic = Callable[[FloatArray], FloatArray]
 """(draws, T) or (draws, T, N) → (draws,): one figure per resampled history, all at once."""
 MIN_BARS = 8
-_SIGNIFICANCE = 2.0
-"""Autocorrelations within this many √(log10 n ÷ n) count as none."""
+_Z = 1.959963984540054  # 97.5 % point of the normal distribution
 
 
 def automatic_block_bars(
@@ -124,7 +124,11 @@ def bootstrap_interval(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Interval:
-    """Return a statistic with its percentile interval by the stationary bootstrap.
+    """Return a statistic with its percentile interval by the stationary bootstrap, widened.
+
+    Cutting a history into blocks loses dependence at every cut, and few blocks know little of how
+    far a mean moves: percentiles alone cover 84 … 94 % where 95 % is meant. So the draws' distances
+    from the estimate are multiplied by `widening`, within the farthest draws.
 
     Arguments are those of `bootstrap_draws`, and the confidence of the interval.
 
@@ -133,8 +137,39 @@ def bootstrap_interval(
         series holds too little to be sure of anything.
     """
     numbers = _history(series)
-    draws = bootstrap_draws(numbers, statistic, block_bars=block_bars, n_draws=n_draws, seed=seed)
-    return percentile_interval(float(statistic(numbers[None])[0]), draws, confidence)
+    length = automatic_block_bars(numbers) if block_bars is None else block_bars
+    draws = bootstrap_draws(numbers, statistic, block_bars=length, n_draws=n_draws, seed=seed)
+    estimate = float(statistic(numbers[None])[0])
+    wide = estimate + widening(numbers, length) * (draws - estimate)
+    wide = np.clip(wide, draws.min(), draws.max())
+    return percentile_interval(estimate, wide, confidence)
+
+
+def widening(series: ArrayLike, block_bars: float) -> float:
+    """Return by what the stationary bootstrap's distances from its estimate are too short.
+
+    The standard error of the mean by the series' own long-run variance ÷ the bootstrap's (at least
+    1), times Student's point ÷ the normal one for as many separate stretches as the series has.
+
+    Args:
+        series: (T,), or (T, N) for the largest of N.
+        block_bars: Mean length of a block.
+
+    Source: variance of the stationary bootstrap by Politis & Romano (1994); flat-top long-run
+    variance by Politis & White (2004).
+    """
+    numbers = _history(series)
+    columns = numbers[:, None] if numbers.ndim == 1 else numbers
+    return max((_widening(each, block_bars) for each in columns.T[moves(columns)]), default=1.0)
+
+
+def _widening(series: FloatArray, block_bars: float) -> float:
+    found, count = measure_dependence(series), len(series)
+    lags = np.arange(1, len(found.covariance))
+    kept = (1.0 - lags / count) * (1.0 - 1.0 / block_bars) ** lags
+    drawn = found.covariance[0] + 2.0 * float((kept * found.covariance[1:]).sum())
+    ratio = math.sqrt(max(1.0, found.long_run / drawn)) if drawn > 0.0 else 1.0
+    return ratio * student_point(_Z, count / found.window_bars - 1.0) / _Z
 
 
 def percentile_interval(estimate: float, draws: FloatArray, confidence: float) -> Interval:
@@ -169,35 +204,10 @@ def _history(series: ArrayLike) -> FloatArray:
 def _block_bars(series: FloatArray, constant: float) -> float:
     """Return ((2g² ÷ d)·n)^⅓, with a flat-top window whose width the correlogram decides."""
     count = len(series)
-    deviation = series - series.mean()
-    deviation = deviation / np.abs(deviation).max()
-    quiet = max(5, int(math.log10(count)))
-    most = min(math.ceil(math.sqrt(count)) + quiet, count - 2)
-    lags = range(most + 1)
-    products = np.array([deviation[lag:] @ deviation[: count - lag] for lag in lags])
-    width = _window_bars(deviation, np.abs(products), quiet=quiet, most=most)
-    steps = np.arange(1, width + 1)
-    taper = np.where(steps / width <= 0.5, 1.0, 2.0 * (1.0 - steps / width))
-    covariance = products / count
-    trend = float((2.0 * taper * steps * covariance[1 : width + 1]).sum())
-    long_run = float(covariance[0]) + float((2.0 * taper * covariance[1 : width + 1]).sum())
+    found = measure_dependence(series)
+    trend, long_run = found.trend, found.long_run
     longest = float(math.ceil(min(3.0 * math.sqrt(count), count / 3.0)))
     if not long_run**2 > 0.0:
         return longest  # what cancels out over time needs blocks in which it can
     length = float((2.0 * trend**2 / (constant * long_run**2) * count) ** (1.0 / 3.0))
     return max(1.0, min(length, longest))
-
-
-def _window_bars(deviation: FloatArray, products: FloatArray, *, quiet: int, most: int) -> int:
-    """Twice the lag after which `quiet` autocorrelations in a row are insignificant."""
-    count = len(deviation)
-    squares = np.concatenate([[0.0], np.cumsum(deviation**2)])
-    lags = np.arange(most + 1)
-    later, earlier = squares[-1] - squares[lags + 1], squares[count - lags - 1]
-    scale = np.sqrt(np.maximum(later * earlier, 0.0))
-    correlation = np.divide(products, scale, out=np.zeros(most + 1), where=scale > 0.0)
-    small = correlation < _SIGNIFICANCE * math.sqrt(math.log10(count) / count)
-    for lag in range(quiet, most + 1):
-        if small[lag - quiet : lag].all():
-            return min(2 * max(lag - quiet, 1), most)
-    return most
