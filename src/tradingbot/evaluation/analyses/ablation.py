@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradingbot.configuration.decoding import document_of_options
 from tradingbot.configuration.files import rename_old_keys
@@ -24,7 +25,7 @@ from tradingbot.evaluation.analyses.retraining.spec import (
 from tradingbot.evaluation.analyses.seeds import other_seeds
 from tradingbot.evaluation.analyses.settings import AUTOMATIC, AblationSettings
 from tradingbot.evaluation.dossier.analysis import Ablation, AblationRow
-from tradingbot.evaluation.statistics.aggregates import aggregate_interval
+from tradingbot.evaluation.statistics.shared_bars import runs_interval
 from tradingbot.networks.encoders.catalogue import encoder_preset
 from tradingbot.networks.head_config import HeadConfig
 from tradingbot.training.config import TrainConfig
@@ -96,8 +97,9 @@ def measure_ablation(inputs: AnalysisInputs, settings: AblationSettings) -> Abla
             continue
         axis, _, setting = variant.partition("=")
         net = _net(some)
-        gaps = np.array(base)[:, None] - np.array(net)[:, None]
-        rows.append(AblationRow(axis, setting, net, aggregate_interval(gaps, "mean")))
+        gaps = _returns(trained[""]) - _returns(some)
+        contribution = runs_interval(gaps, aggregate="mean").scaled(1e4)
+        rows.append(AblationRow(axis, setting, net, contribution))
     return Ablation(
         steps_per_agent=trained[""][0].steps_per_agent,
         seeds=other_seeds(inputs.subject, settings.seeds),
@@ -144,6 +146,11 @@ def _changes(variant: str) -> tuple[tuple[str, Value], ...]:
     value = read_values({key: text})[key]
     assert isinstance(value, str | int | float | bool)
     return ((key, value),)
+
+
+def _returns(trained: list[RetrainingResult]) -> NDArray[np.float64]:
+    """Return the mean sleeve's return per bar of each training, (R, S)."""
+    return np.array([each.part(_PART).sleeve_returns for each in trained])
 
 
 def _net(trained: list[RetrainingResult]) -> tuple[float, ...]:

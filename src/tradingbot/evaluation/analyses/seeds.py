@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
@@ -13,7 +15,8 @@ from tradingbot.evaluation.dossier.analysis import SeedRow, Seeds
 from tradingbot.evaluation.metrics.returns import total_return
 from tradingbot.evaluation.performance.measure import annual_sharpe_or_zero
 from tradingbot.evaluation.performance.record import HOLD
-from tradingbot.evaluation.statistics.aggregates import aggregate_interval, improvement_interval
+from tradingbot.evaluation.statistics.bootstrap import sharpe_of
+from tradingbot.evaluation.statistics.shared_bars import runs_interval
 
 
 def other_seeds(subject: EvaluatedRun, count: int) -> tuple[int, ...]:
@@ -34,15 +37,17 @@ def measure_seeds(inputs: AnalysisInputs, settings: SeedsSettings) -> Seeds:
     specs = seed_specs(inputs.subject, settings)
     trainings: list[RetrainingResult] = [inputs.need(spec.name) for spec in specs]
     rows = tuple(_row(each, inputs.subject.bars_per_year) for each in trainings)
-    net = np.array([[row.net_bps_per_bar] for row in rows])
-    hold = 1e4 * float(np.mean(performance.series(HOLD).sleeves))
+    parts = [each.part("test") for each in trainings]
+    net = np.array([part.sleeve_returns for part in parts])
+    hold = np.array(performance.series(HOLD).sleeves)
+    sharpe = runs_interval([part.returns for part in parts], sharpe_of)
     return Seeds(
         steps_per_agent=trainings[0].steps_per_agent,
         rows=rows,
-        net_bps_iqm=aggregate_interval(net),
-        sharpe_iqm=aggregate_interval([[row.sharpe_annual] for row in rows]),
-        beats_hold=improvement_interval(net, [[hold], [hold]]),
-        alpha_bps_iqm=aggregate_interval([[row.alpha_bps_per_bar] for row in rows]),
+        net_bps_iqm=runs_interval(net).scaled(1e4),
+        sharpe_iqm=sharpe.scaled(math.sqrt(inputs.subject.bars_per_year)),
+        beats_hold=runs_interval(net - hold, aggregate="positive"),
+        alpha_bps_iqm=runs_interval([part.alpha for part in parts]).scaled(1e4),
     )
 
 

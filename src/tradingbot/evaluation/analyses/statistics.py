@@ -22,10 +22,12 @@ from tradingbot.evaluation.analyses.settings import StatisticsSettings
 from tradingbot.evaluation.dossier.evidence import Statistics
 from tradingbot.evaluation.performance.record import AGENTS
 from tradingbot.evaluation.statistics import deflation
+from tradingbot.evaluation.statistics.dependence import effective_bars
 from tradingbot.evaluation.statistics.overfitting import backtest_overfitting
 from tradingbot.evaluation.statistics.paths import path_sharpes
 from tradingbot.evaluation.statistics.policy_intervals import sharpe_interval
 from tradingbot.evaluation.statistics.sharpe import (
+    MIN_BARS,
     SharpeSample,
     measure_sharpe,
     min_track_record,
@@ -71,7 +73,7 @@ def measure_statistics(inputs: AnalysisInputs, settings: StatisticsSettings) -> 
     )
 
 
-def _net_probability(net: SharpeSample, n_bars: int) -> float:
+def _net_probability(net: SharpeSample, n_bars: float) -> float:
     """Return the probability that the net return's Sharpe ratio is above 0; ½ if it never moves."""
     if math.isnan(net.sharpe):
         return 0.5
@@ -86,17 +88,20 @@ def _deflation(own: FloatArray, trials: Sequence[float | None]) -> dict[str, Any
     Returns:
         Fields of `Statistics` that follow from one track and the trials before it.
     """
-    sample, n_bars, n_trials = measure_sharpe(own), len(own), len(trials)
+    sample, n_trials = measure_sharpe(own), len(trials)
+    # Bars that go together prove less: without this 11 % of nulls pass 0.95 at autocorrelation 0.3.
+    n_bars = max(effective_bars(own), float(MIN_BARS))
     defined = not math.isnan(sample.sharpe)
     sharpe = sample.sharpe if defined else 0.0
     moments: dict[str, Any] = {
         "skew": sample.skew if defined else 0.0,
         "kurtosis": sample.kurtosis if defined else 3.0,
     }
-    variance = trial_variance(trials, bars=n_bars)
+    variance = trial_variance(trials, bars=round(n_bars))
     trialled: dict[str, Any] = {"trial_variance": variance, "n_trials": n_trials}
     return {
-        "bars": n_bars,
+        "bars": len(own),
+        "effective_bars": n_bars,
         "sharpe_per_bar": sharpe,
         "skewness": moments["skew"],
         "kurtosis": moments["kurtosis"],
@@ -105,7 +110,7 @@ def _deflation(own: FloatArray, trials: Sequence[float | None]) -> dict[str, Any
         "trial_deviation": math.sqrt(variance),
         "expected_best_sharpe": deflation.deflated_target(**trialled),
         "deflated_sharpe": deflation.deflated_sharpe(sharpe, n_bars=n_bars, **moments, **trialled),
-        "min_track_record_bars": min_track_record(sharpe, **moments),
+        "min_track_record_bars": min_track_record(sharpe, **moments) * len(own) / n_bars,
         "min_backtest_years": deflation.min_backtest_years(n_trials),
     }
 

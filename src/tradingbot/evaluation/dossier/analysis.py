@@ -30,7 +30,7 @@ class Seeds:
     steps_per_agent: int
     rows: tuple[SeedRow, ...]
     net_bps_iqm: Interval
-    """Interquartile mean over seeds; 95 %, bootstrap over seeds."""
+    """Interquartile mean over seeds; 95 %, bootstrap over seeds and over the bars they share."""
     sharpe_iqm: Interval
     beats_hold: Interval
     """Probability that a seed earns more than equal weight."""

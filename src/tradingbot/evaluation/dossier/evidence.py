@@ -53,6 +53,9 @@ class Statistics:
     """Of the portfolio's net return, which is shown and does not judge."""
     net_probabilistic_sharpe: float = math.nan
     """P[true Sharpe of the net return > 0]: the market's luck is in it."""
+    effective_bars: float | None = None
+    """Independent bars that know the mean as well as these; probabilities rest on them. None where
+    an earlier version took all bars for independent."""
 
 
 @dataclass(frozen=True)

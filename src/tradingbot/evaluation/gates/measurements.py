@@ -10,7 +10,6 @@ from tradingbot.evaluation.gates.measurement import Finding, Measurement
 from tradingbot.evaluation.gates.pending import PENDING
 from tradingbot.evaluation.gates.training_measurements import TRAINING_MEASUREMENTS
 from tradingbot.evaluation.performance.record import AgentPerformance, PolicyPerformance
-from tradingbot.evaluation.statistics.interval import wilson_interval
 
 BENCH_PREFIX = "bench/"
 """Metrics that a benchmark measures, not a dossier; the rest is the name of its record."""
@@ -40,7 +39,7 @@ def _win_rate(dossier: Dossier) -> Finding:
     row = _agents(dossier)
     if not row.n_trades:
         return "no trade was closed"
-    return wilson_interval(row.win_rate_frac * row.n_trades, row.n_trades)
+    return row.win_rate_interval or "evaluated before win rates had an interval; evaluate again"
 
 
 def _edge(dossier: Dossier) -> Finding:

@@ -16,6 +16,7 @@ from tradingbot.data.factor import MarketFactor
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.backtest import Backtest
 from tradingbot.evaluation.backtest.attribution import attribute_backtest
+from tradingbot.evaluation.backtest.result import Trades
 from tradingbot.evaluation.metrics import returns, trading
 from tradingbot.evaluation.metrics.attribution import Attribution
 from tradingbot.evaluation.performance.record import (
@@ -194,6 +195,7 @@ def policy_performance(
         cost_share_frac=trading.cost_share(sleeves, played.cost_frac.mean(axis=1)),
         equity=tuple(played.portfolio[day_ends(played)].tolist()),
         earned=None if parts is None else earned_parts(parts),
+        win_rate_interval=_win_rate(played, closed),
     )
 
 
@@ -214,6 +216,16 @@ def add_parts(rows: Sequence[AgentPerformance], parts: Attribution) -> tuple[Age
         )
         for number, row in enumerate(rows)
     )
+
+
+def _win_rate(played: Backtest, closed: Trades) -> Interval | None:
+    if not len(closed):
+        return None
+    first, last = (
+        np.searchsorted(played.closed_at, stamps)
+        for stamps in (closed.entered_at, closed.exited_at)
+    )
+    return intervals.win_rate_interval(closed.pnl_ccy > 0.0, first, last, len(played.closed_at))
 
 
 def agent_performances(

@@ -69,6 +69,9 @@ class PolicyPerformance:
     """Worth of the portfolio at the days of the part, 1 at the start."""
     earned: EarnedParts | None = None
     """Its net return taken apart; None where an earlier version did not."""
+    win_rate_interval: Interval | None = None
+    """Win rate with its 95 % interval, which knows that trades of the same days go together; None
+    without a closed trade, and where an earlier version did not measure it."""
 
     @property
     def market_bps(self) -> Interval | None:

@@ -19,7 +19,7 @@ from tradingbot.evaluation.statistics.bootstrap import percentile_interval
 from tradingbot.evaluation.statistics.inputs import FloatArray, chunk_sizes
 from tradingbot.evaluation.statistics.interval import Interval
 
-Aggregate = Literal["iqm", "mean", "median"]
+Aggregate = Literal["iqm", "mean", "median", "positive"]
 _TRIMMED_SHARE = 0.25
 
 
@@ -69,7 +69,7 @@ def aggregate_interval(
 
     Args:
         scores: (R, M), at least two runs.
-        aggregate: `iqm`, `mean`, or `median` of the tasks' means.
+        aggregate: `iqm`, `mean`, `median` of the tasks' means, or share `positive` (0 is half).
         n_draws: Resampled sets of runs.
         confidence: Of the interval.
         seed: Root of the stream that draws.
@@ -117,6 +117,7 @@ def _interquartile_means(scores: FloatArray) -> FloatArray:
 _AGGREGATES: Mapping[str, Callable[[FloatArray], FloatArray]] = {
     "iqm": _interquartile_means,
     "mean": lambda scores: scores.mean(axis=(1, 2)),
+    "positive": lambda scores: (0.5 + 0.5 * np.sign(scores)).mean(axis=(1, 2)),
     "median": lambda scores: np.median(scores.mean(axis=1), axis=1),
 }
 

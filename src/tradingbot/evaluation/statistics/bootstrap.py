@@ -19,12 +19,11 @@ from tradingbot.domain.seeding import stream
 from tradingbot.evaluation.statistics import inputs
 from tradingbot.evaluation.statistics.dependence import measure_dependence, student_point
 from tradingbot.evaluation.statistics.inputs import FloatArray, IntArray, chunk_sizes, moves
-from tradingbot.evaluation.statistics.interval import Interval
+from tradingbot.evaluation.statistics.interval import Interval, Z
 
 Statistic = Callable[[FloatArray], FloatArray]
 """(draws, T) or (draws, T, N) → (draws,): one figure per resampled history, all at once."""
 MIN_BARS = 8
-_Z = 1.959963984540054  # 97.5 % point of the normal distribution
 
 
 def automatic_block_bars(
@@ -169,7 +168,7 @@ def _widening(series: FloatArray, block_bars: float) -> float:
     kept = (1.0 - lags / count) * (1.0 - 1.0 / block_bars) ** lags
     drawn = found.covariance[0] + 2.0 * float((kept * found.covariance[1:]).sum())
     ratio = math.sqrt(max(1.0, found.long_run / drawn)) if drawn > 0.0 else 1.0
-    return ratio * student_point(_Z, count / found.window_bars - 1.0) / _Z
+    return ratio * student_point(Z, count / found.window_bars - 1.0) / Z
 
 
 def percentile_interval(estimate: float, draws: FloatArray, confidence: float) -> Interval:

@@ -63,7 +63,7 @@ def deflated_target(*, trial_variance: float, n_trials: float) -> float:
 def deflated_sharpe(
     sharpe: float,
     *,
-    n_bars: int,
+    n_bars: float,
     skew: float = 0.0,
     kurtosis: float = 3.0,
     trial_variance: float,

@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.statistics import bootstrap
 from tradingbot.evaluation.statistics.bootstrap import MIN_BARS, Statistic, mean_of, sharpe_of
-from tradingbot.evaluation.statistics.inputs import FloatArray, finite_series
-from tradingbot.evaluation.statistics.interval import Interval
+from tradingbot.evaluation.statistics.dependence import measure_dependence, student_point
+from tradingbot.evaluation.statistics.inputs import FloatArray, IntArray, finite_series
+from tradingbot.evaluation.statistics.interval import Interval, Z, wilson_interval
 
 DRAWS = 2000
 _SEED = 0
@@ -62,3 +63,40 @@ def net_bps_interval(sleeve_returns: ArrayLike) -> Interval:
     numbers = np.asarray(sleeve_returns, dtype=np.float64)
     means = numbers.mean(axis=1) if numbers.ndim == 2 else numbers
     return interval_of(means).scaled(_BASIS_POINTS)
+
+
+def win_rate_interval(won: ArrayLike, first: IntArray, last: IntArray, n_bars: int) -> Interval:
+    """Return the share of M trades that won, with an interval for trades that go together.
+
+    Trades of correlated symbols at the same time win and lose together, so M of them know less of
+    the rate than M separate ones. Every trade is spread evenly over the bars it lasted; the
+    long-run variance of what that adds up to, per bar, says how many separate trades know as much.
+    The interval is Wilson's of so many, with Student's point for as many stretches as there are.
+
+    Args:
+        won: (M,) bool, one or more.
+        first: (M,) first bar of each, 0 … T − 1.
+        last: (M,) last bar of each, not before the first.
+        n_bars: T, at least 8.
+    """
+    wins = np.asarray(won, dtype=np.float64)
+    share, bars = float(wins.mean()), last - first + 1
+    deviation = _spread_over_bars((wins - share) / bars, first, last, n_bars)
+    if not 0.0 < share < 1.0 or n_bars < MIN_BARS or not deviation.any():
+        return wilson_interval(wins.sum(), len(wins))
+    least = min(2 * math.ceil(float(bars.mean())), n_bars // 4)
+    found = measure_dependence(deviation, least_window_bars=least)
+    error = found.inflation * float(deviation.var()) * n_bars / len(wins) ** 2
+    separate = min(float(len(wins)), share * (1.0 - share) / error)
+    point = student_point(Z, n_bars / found.window_bars - 1.0)
+    return wilson_interval(share * separate, separate, point=point)
+
+
+def _spread_over_bars(
+    parts: FloatArray, first: IntArray, last: IntArray, n_bars: int
+) -> FloatArray:
+    """Add what each trade is per bar to every bar that it lasted, (T,)."""
+    steps = np.zeros(n_bars + 1)
+    np.add.at(steps, first, parts)
+    np.add.at(steps, last + 1, -parts)
+    return np.cumsum(steps)[:n_bars]

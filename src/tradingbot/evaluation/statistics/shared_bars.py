@@ -27,9 +27,8 @@ from tradingbot.evaluation.statistics.bootstrap import (
 )
 from tradingbot.evaluation.statistics.dependence import student_point
 from tradingbot.evaluation.statistics.inputs import FloatArray, chunk_sizes
-from tradingbot.evaluation.statistics.interval import Interval
+from tradingbot.evaluation.statistics.interval import Interval, Z
 
-_Z = 1.959963984540054  # 97.5 % point of the normal distribution
 _FEWEST_TRIMMED = 4
 """Runs of which an interquartile mean leaves some out."""
 
@@ -52,7 +51,8 @@ def runs_interval(
         seed: Root of the streams that draw.
 
     Few runs know little of how much runs differ: distances between them are widened by Student's
-    point, and where nothing is trimmed by √(R ÷ (R − 1)): draws of a trimmed mean are wide enough.
+    point and √(R ÷ (R − 1)). Draws of a trimmed mean are wide already: there the root of Student's
+    point does (coverage by simulation: `benchmarks/coverage.py`).
     """
     runs = inputs.finite_matrix(histories, "histories", at_least=2)
     inputs.finite_series(runs[0], "histories", at_least=MIN_BARS)
@@ -65,8 +65,9 @@ def runs_interval(
     )
     measure = aggregate_of(aggregate)
     centre = float(measure(scores[None, :, None])[0])
+    point = student_point(Z, count - 1) / Z
     trims = aggregate == "iqm" and count >= _FEWEST_TRIMMED
-    spread = student_point(_Z, count - 1) / _Z * (1.0 if trims else math.sqrt(count / (count - 1)))
+    spread = math.sqrt(point) if trims else point * math.sqrt(count / (count - 1))
     wide = centre + spread * _true_share(scores, luck) * (scores - centre)
     picked = stream(seed, "bootstrap", "runs").integers(0, count, (n_draws, count))
     drawn = wide[picked] + np.take_along_axis(luck, picked, axis=1)

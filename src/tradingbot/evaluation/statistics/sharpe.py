@@ -72,7 +72,7 @@ def measure_sharpe(returns: ArrayLike, *, risk_free_frac: float = 0.0) -> Sharpe
 def sharpe_error(
     sharpe: float,
     *,
-    n_bars: int,
+    n_bars: float,
     skew: float = 0.0,
     kurtosis: float = 3.0,
     variant: Variant = "classic",
@@ -81,7 +81,7 @@ def sharpe_error(
 
     Args:
         sharpe: At which the variance is evaluated, per bar.
-        n_bars: T, at least 4.
+        n_bars: T, at least 4; fewer where bars go together (`effective_bars`).
         skew: γ3.
         kurtosis: γ4, normal = 3.
         variant: Divides by T − 1 (`classic`) or T (`null`).
@@ -96,7 +96,7 @@ def sharpe_error(
 def probabilistic_sharpe(
     sharpe: float,
     *,
-    n_bars: int,
+    n_bars: float,
     skew: float = 0.0,
     kurtosis: float = 3.0,
     target: float = 0.0,
@@ -106,7 +106,7 @@ def probabilistic_sharpe(
 
     Args:
         sharpe: Measured, per bar.
-        n_bars: T, at least 4.
+        n_bars: T, at least 4; fewer where bars go together (`effective_bars`).
         skew: γ3.
         kurtosis: γ4, normal = 3.
         target: SR*, per bar.
@@ -158,7 +158,7 @@ def min_track_record(
 
 def miss_probability(
     *,
-    n_bars: int,
+    n_bars: float,
     skew: float = 0.0,
     kurtosis: float = 3.0,
     target: float = 0.0,
@@ -211,7 +211,7 @@ def _unit_variance(sharpe: float, skew: float, kurtosis: float) -> float:
     return variance if math.isnan(variance) else max(variance, 0.0)
 
 
-def _observations(n_bars: int) -> int:
+def _observations(n_bars: float) -> float:
     if n_bars < MIN_BARS:
         raise DataError(f"n_bars must be {MIN_BARS} or more", was=n_bars)
     return n_bars
