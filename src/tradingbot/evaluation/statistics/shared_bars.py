@@ -52,7 +52,7 @@ def runs_interval(
 
     Few runs know little of how much runs differ: distances between them are widened by Student's
     point and √(R ÷ (R − 1)). Draws of a trimmed mean are wide already: there the root of Student's
-    point does (coverage by simulation: `benchmarks/coverage.py`).
+    point does (coverage by simulation: `benchmarks/interval_coverage.py`).
     """
     runs = inputs.finite_matrix(histories, "histories", at_least=2)
     inputs.finite_series(runs[0], "histories", at_least=MIN_BARS)

@@ -4,8 +4,8 @@ Agents whose returns are correlated (ρ between any two) and persistent (first-o
 trade T bars; every interval is computed by the product's own function and compared with the known
 truth. 95 % are meant; 92 … 97 % are accepted.
 
-    python benchmarks/coverage.py                      all, a few minutes
-    python benchmarks/coverage.py --draws 100 --bars 400
+    python benchmarks/interval_coverage.py                      all, a few minutes
+    python benchmarks/interval_coverage.py --draws 100 --bars 400
 """
 
 from __future__ import annotations
