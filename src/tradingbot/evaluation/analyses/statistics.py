@@ -49,7 +49,8 @@ def measure_statistics(inputs: AnalysisInputs, settings: StatisticsSettings) -> 
     """
     performance: Performance = inputs.results["performance"]
     agents = performance.series(AGENTS)
-    own, net = np.array(agents.alpha), measure_sharpe(np.array(agents.portfolio))
+    own, portfolio = np.array(agents.alpha), np.array(agents.portfolio)
+    net = measure_sharpe(portfolio)
     baselines = {
         each.policy: np.array(each.alpha)
         for each in performance.test_series
@@ -69,7 +70,7 @@ def measure_statistics(inputs: AnalysisInputs, settings: StatisticsSettings) -> 
         judged=f"alpha against {performance.parts[-1].factor}",
         sharpe_annual=sharpe_interval(own, inputs.subject.bars_per_year),
         net_sharpe_per_bar=0.0 if math.isnan(net.sharpe) else net.sharpe,
-        net_probabilistic_sharpe=_net_probability(net, len(own)),
+        net_probabilistic_sharpe=_net_probability(net, _proving_bars(portfolio)),
     )
 
 
@@ -89,8 +90,7 @@ def _deflation(own: FloatArray, trials: Sequence[float | None]) -> dict[str, Any
         Fields of `Statistics` that follow from one track and the trials before it.
     """
     sample, n_trials = measure_sharpe(own), len(trials)
-    # Bars that go together prove less: without this 11 % of nulls pass 0.95 at autocorrelation 0.3.
-    n_bars = max(effective_bars(own), float(MIN_BARS))
+    n_bars = _proving_bars(own)
     defined = not math.isnan(sample.sharpe)
     sharpe = sample.sharpe if defined else 0.0
     moments: dict[str, Any] = {
@@ -113,6 +113,15 @@ def _deflation(own: FloatArray, trials: Sequence[float | None]) -> dict[str, Any
         "min_track_record_bars": min_track_record(sharpe, **moments) * len(own) / n_bars,
         "min_backtest_years": deflation.min_backtest_years(n_trials),
     }
+
+
+def _proving_bars(series: FloatArray) -> float:
+    """Return how many independent bars a series (S,) counts as.
+
+    Bars that go together prove less: taken for independent, 11 % of series without skill pass 0.95
+    at autocorrelation 0.3.
+    """
+    return max(effective_bars(series), float(MIN_BARS))
 
 
 def _variants(inputs: AnalysisInputs, own: FloatArray) -> FloatArray:

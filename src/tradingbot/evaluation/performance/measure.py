@@ -16,7 +16,6 @@ from tradingbot.data.factor import MarketFactor
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.backtest import Backtest
 from tradingbot.evaluation.backtest.attribution import attribute_backtest
-from tradingbot.evaluation.backtest.result import Trades
 from tradingbot.evaluation.metrics import returns, trading
 from tradingbot.evaluation.metrics.attribution import Attribution
 from tradingbot.evaluation.performance.record import (
@@ -195,7 +194,7 @@ def policy_performance(
         cost_share_frac=trading.cost_share(sleeves, played.cost_frac.mean(axis=1)),
         equity=tuple(played.portfolio[day_ends(played)].tolist()),
         earned=None if parts is None else earned_parts(parts),
-        win_rate_interval=_win_rate(played, closed),
+        win_rate_interval=_win_rate(played),
     )
 
 
@@ -218,7 +217,8 @@ def add_parts(rows: Sequence[AgentPerformance], parts: Attribution) -> tuple[Age
     )
 
 
-def _win_rate(played: Backtest, closed: Trades) -> Interval | None:
+def _win_rate(played: Backtest) -> Interval | None:
+    closed = played.trades.select(~played.trades.is_open)
     if not len(closed):
         return None
     first, last = (

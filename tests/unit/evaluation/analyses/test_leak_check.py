@@ -461,7 +461,7 @@ def test_only_agents_that_earn_more_than_the_oracle_are_suspicious(
 
     def series(policy: str, mean: float) -> Series:
         returns = tuple((mean + noise - noise.mean()).tolist())
-        return Series(policy, "oracle" if policy == ORACLE else "agents", returns, returns)
+        return Series(policy, "oracle" if policy == ORACLE else "agents", returns, returns, returns)
 
     measured = Performance((), (series(AGENTS, mine), series(ORACLE, oracle)))
 

@@ -36,6 +36,7 @@ from tradingbot.evaluation.statistics.deflation import (
     deflated_target,
     min_backtest_years,
 )
+from tradingbot.evaluation.statistics.dependence import effective_bars
 from tradingbot.evaluation.statistics.overfitting import backtest_overfitting
 from tradingbot.evaluation.statistics.paths import path_sharpes
 from tradingbot.evaluation.statistics.sharpe import (
@@ -150,10 +151,11 @@ def test_sharpe_is_deflated_by_number_and_spread_of_the_trials(
     sample, variance = measure_sharpe(tracks.own), float(np.var(TRIALS, ddof=1))
     sharpe, skew, kurtosis = sample.sharpe, sample.skew, sample.kurtosis
     best = deflated_target(trial_variance=variance, n_trials=20)
-    plain = probabilistic_sharpe(sharpe, n_bars=BARS, skew=skew, kurtosis=kurtosis)
+    proving = effective_bars(tracks.own)
+    plain = probabilistic_sharpe(sharpe, n_bars=proving, skew=skew, kurtosis=kurtosis)
     deflated = deflated_sharpe(
         sharpe,
-        n_bars=BARS,
+        n_bars=proving,
         skew=skew,
         kurtosis=kurtosis,
         trial_variance=variance,
@@ -167,7 +169,9 @@ def test_sharpe_is_deflated_by_number_and_spread_of_the_trials(
     assert found.probabilistic_sharpe == pytest.approx(plain)
     assert found.deflated_sharpe == pytest.approx(deflated)
     assert deflated < 0.95 < plain  # the search takes the proof away
-    assert found.min_track_record_bars == min_track_record(sharpe, skew=skew, kurtosis=kurtosis)
+    needed = min_track_record(sharpe, skew=skew, kurtosis=kurtosis) * BARS / proving
+    assert found.effective_bars == proving < BARS
+    assert found.min_track_record_bars == needed
     assert found.min_backtest_years == min_backtest_years(20)
 
 
