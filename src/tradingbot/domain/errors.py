@@ -1,6 +1,7 @@
 """Every exception the product raises on purpose.
 
 TradingBotError
+├── InterruptionError         the process was asked to stop before there was anything to save
 └── UserError                 a mistake the user can mend: one line, exit code 2
     ├── ConfigError           a configuration file or option breaks a rule
     ├── SchemaError           a file does not have the columns, types or order a bar file must have
@@ -24,6 +25,10 @@ _LISTED = 40  # names in a suggestion: more would bury the message
 
 class TradingBotError(Exception):
     """Base of everything raised on purpose; the command line prints it as one line."""
+
+
+class InterruptionError(TradingBotError):
+    """The process was asked to stop before there was anything to save."""
 
 
 class UserError(TradingBotError):

@@ -61,6 +61,10 @@ class Executor(Protocol):
     def n_free(self) -> int:
         """How many items would begin at once if they were submitted now."""
 
+    @property
+    def n_lost(self) -> int:
+        """How many workers died or fell silent while they did an item, and were replaced."""
+
     def submit(self, item: WorkItem) -> None:
         """Take an item; it begins when a worker is free.
 
@@ -111,6 +115,11 @@ class InlineExecutor:
     def n_free(self) -> int:
         """1 where nothing waits."""
         return int(not self._waiting)
+
+    @property
+    def n_lost(self) -> int:
+        """0: it has no workers."""
+        return 0
 
     def submit(self, item: WorkItem) -> None:
         """Keep it for `wait`.

@@ -151,6 +151,11 @@ class ProcessExecutor:
         idle = sum(worker.job is None for worker in self._workers)
         return max(idle - len(self._waiting), 0)
 
+    @property
+    def n_lost(self) -> int:
+        """How many workers died or fell silent while they did an item, and were replaced."""
+        return self._n_lost
+
     def submit(self, item: WorkItem) -> None:
         """Take an item; the first worker that is free does it.
 
@@ -246,7 +251,7 @@ class ProcessExecutor:
         self._replace(worker)
         if len(job.losses) == 1:
             self._waiting.appendleft(job)
-            progress(0, 0, f"{job.item.name} again: {cause}; workers lost: {self._n_lost}")
+            progress(0, 0, f"{job.item.name} again: {cause}; workers lost: {self.n_lost}")
         else:
             self._finished.append(_lost(job))
 

@@ -17,7 +17,8 @@ from tradingbot.networks.view import TableView
 from tradingbot.runs.embeddings import kept_embeddings
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData
-from tradingbot.training.setup import TrainingSetup, TrainingTask, build_training_setup
+from tradingbot.training.environment_task import TrainingTask
+from tradingbot.training.setup import TrainingSetup, build_training_setup
 
 PRETRAINING, CLONING = "pre-train", "clone"
 """Stages."""

@@ -30,8 +30,8 @@ from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping, override_config
 from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.preparation import prepare_training_setup
+from tradingbot.training.run_plan import plan_run
 from tradingbot.training.run_policy import actor_layout, describe_acting
-from tradingbot.training.session import plan_run
 from tradingbot.training.setup import TrainingSetup, stored_actor
 
 MIGRATION_FILE = "migration.json"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.errors import ConfigError, InterruptionError
 from tradingbot.domain.events.event import CallbackList, EventCallback
 from tradingbot.domain.events.training import Ended
 from tradingbot.learning.device import within_memory
@@ -21,8 +21,7 @@ from tradingbot.learning.trainer import Trainer
 from tradingbot.learning.trainer_hooks import Hooks
 from tradingbot.learning.trainer_tensors import copied_tensors
 from tradingbot.networks.threads import torch_threads
-from tradingbot.runs import RunDirectory, RunPlan, final_hash, find_run, list_checkpoints
-from tradingbot.runs.environment import describe_environment, git_state, source_sha256
+from tradingbot.runs import RunDirectory, final_hash, find_run, list_checkpoints
 from tradingbot.runs.ledger import Ledger
 from tradingbot.runs.loading import labels_of
 from tradingbot.runs.manifest import CheckpointManifest
@@ -42,6 +41,7 @@ from tradingbot.training.plugins import require_plugins, with_plugins
 from tradingbot.training.preparation import prepare, restore, scores_on
 from tradingbot.training.result_file import TrainResult
 from tradingbot.training.results import judge_result
+from tradingbot.training.run_plan import plan_run
 from tradingbot.training.run_policy import describe_acting
 from tradingbot.training.setup import TrainingSetup, build_training_setup, choose_device
 from tradingbot.training.trial_ledger import count_training
@@ -105,6 +105,7 @@ def begin_run(
 
     Raises:
         UserError: If anything about data, configuration, device or disk is not as it must be.
+        InterruptionError: If it was interrupted before the run had a folder.
     """
     callbacks, config = callbacks or SessionCallbacks(), with_plugins(config)
     choose_device(config.device)
@@ -113,7 +114,8 @@ def begin_run(
     seed = draw_seed() if config.seed is None else config.seed
     with torch_threads(config.threads):
         transfer = open_transfer(config, data.identity.feature_ids, workspace / RUNS_FOLDER)
-        setup = build_training_setup(config, data, seed=seed, transfer=transfer)
+        asked = callbacks.interrupted
+        setup = build_training_setup(config, data, seed=seed, transfer=transfer, interrupted=asked)
         plan = replace(
             plan_run(config, data),
             seed=seed,
@@ -165,20 +167,30 @@ def resume_session(
         for reason in (*point.skipped, *point.forced):
             callbacks.note(f"passed over: {reason}")
         with failures_recorded(run):
-            setup = _assemble_again(run, config, data, point, workspace)
+            try:
+                setup = _assemble_again(run, config, data, point, workspace, callbacks.interrupted)
+            except InterruptionError:
+                return _stop_early(run)
             encoder_of = run.record.parent if config.encoder.transfer_from else None
             work = _Work(config, data, setup, workspace, encoder_of, point)
             return _train(run, work, callbacks)
 
 
 def _assemble_again(
-    run: RunDirectory, config: TrainConfig, data: TrainingData, point: ResumePoint, workspace: Path
+    run: RunDirectory,
+    config: TrainConfig,
+    data: TrainingData,
+    point: ResumePoint,
+    workspace: Path,
+    interrupted: Callable[[], bool],
 ) -> TrainingSetup:
     """Build what a run goes on with; what a checkpoint holds is not fetched from elsewhere."""
     begins, features = point.checkpoint is None, data.identity.feature_ids
     transfer = open_transfer(config, features, workspace / RUNS_FOLDER) if begins else None
     seed = run.record.seeds["root"]
-    return build_training_setup(config, data, seed=seed, transfer=transfer, begins=begins)
+    return build_training_setup(
+        config, data, seed=seed, transfer=transfer, begins=begins, interrupted=interrupted
+    )
 
 
 def _refuse_another_budget(run: RunDirectory, own: TrainConfig, config: TrainConfig) -> None:
@@ -194,21 +206,6 @@ def _refuse_another_budget(run: RunDirectory, own: TrainConfig, config: TrainCon
         )
 
 
-def plan_run(config: TrainConfig, data: TrainingData) -> RunPlan:
-    """Say what is run, on what data, code and machine."""
-    return RunPlan(
-        learner=config.learner.name,
-        config=config.as_mapping(),
-        data=data.identity,
-        code_sha256=source_sha256(),
-        seed=config.seed,
-        environment=describe_environment(str(choose_device(config.device))),
-        git=git_state(),
-        periods=data.periods,
-        tracking=config.tracking_mapping(),
-    )
-
-
 def _train(run: RunDirectory, work: _Work, callbacks: SessionCallbacks) -> SessionResult:
     _introduce(run, work, callbacks)
     trial = count_training(run, work.workspace, at=datetime.now(UTC))
@@ -218,7 +215,7 @@ def _train(run: RunDirectory, work: _Work, callbacks: SessionCallbacks) -> Sessi
         networks, acting = work.setup.learner.networks(), describe_acting(work.config, work.data)
         writer.save_networks_of(networks, work.setup.frozen, work.data.normaliser, acting)
         if not _ready(work, writer, callbacks):
-            return _interrupted(run, Ended(0, 0, "interrupted", -math.inf, 0))
+            return _stop_early(run)
         with ExitStack() as watched:
             told = CallbackList((writer, *callbacks.event_callbacks(run, work.config)))
             watched.callback(told.close_others)
@@ -262,6 +259,11 @@ def _ready(work: _Work, writer: CheckpointWriter, callbacks: SessionCallbacks) -
         return prepare(work.setup, work.workspace, report, callbacks.interrupted)
     restore(work.setup, stored_encoder(work.point) or {}, work.workspace)
     return True
+
+
+def _stop_early(run: RunDirectory) -> SessionResult:
+    """Record that a session was interrupted before its first update."""
+    return _interrupted(run, Ended(0, run.status().steps, "interrupted", -math.inf, 0))
 
 
 def _interrupted(run: RunDirectory, ended: Ended) -> SessionResult:

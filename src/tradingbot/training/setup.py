@@ -6,24 +6,18 @@ embedding, cloning) is in `tradingbot.training.preparation`.
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
 from torch import nn
 
-from tradingbot.agents.policy import PolicyInputs
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.auxiliary import auxiliary_targets
-from tradingbot.envs.batch.observation import rows_of
 from tradingbot.envs.config import EnvConfig
-from tradingbot.envs.curriculum.task import CurriculumTask
-from tradingbot.envs.neutral_bars import remove_factor
 from tradingbot.envs.population import PopulationTask, evaluation_task
-from tradingbot.envs.population.goal_task import GoalTask
-from tradingbot.envs.portfolio.task import PortfolioTask, SleeveDecision
-from tradingbot.envs.world import World
+from tradingbot.envs.portfolio.task import PortfolioTask
 from tradingbot.evaluation.backtest.baselines import baseline
 from tradingbot.evaluation.demonstrations import demonstrator, expert_actions
 from tradingbot.learning.cloning.learner import Cloner
@@ -44,14 +38,11 @@ from tradingbot.rewards import RewardConfig
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData, halves, require_parts
 from tradingbot.training.encoder_transfer import Transfer, take_over
-from tradingbot.training.environment import EnvironmentSection
-from tradingbot.training.environment_rules import require_sleeve_rule
+from tradingbot.training.environment_task import TrainingTask, build_task
 
 EXPERT = "expert"
 """The rule that pre-training asks about and that cloning imitates."""
 _VIEW = "view"
-TrainingTask = PopulationTask | PortfolioTask
-"""What a run trains in, and is evaluated in on other bars."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +111,7 @@ def build_training_setup(
     seed: int,
     transfer: Transfer | None = None,
     begins: bool = True,
+    interrupted: Callable[[], bool] = lambda: False,
 ) -> TrainingSetup:
     """Build everything; what is seen through a frozen encoder is blank until it is prepared.
 
@@ -130,8 +122,10 @@ def build_training_setup(
         transfer: Encoder of another run, to begin with.
         begins: Whether the encoder is to be pre-trained and the actor to clone, where the
             configuration says so; not where weights come from a checkpoint.
+        interrupted: Asked after every market that is generated for a curriculum.
 
     Raises:
+        InterruptionError: If the answer was yes.
         ConfigError: If the device is absent, or a name is unknown.
         DataError: If no episode fits into the training part, or a part has too few bars.
         UserError: If the device's memory does not suffice.
@@ -140,7 +134,7 @@ def build_training_setup(
     device = torch.device("cpu") if on_cpu else choose_device(config.device)
     require_parts(data, decides=config.validation.shrink)
     with within_memory(device):
-        task = _task(config, data, env, seed, device)
+        task = build_task(config, data, env, seed, device, interrupted)
         encoder = _encoder(config, task, seed)
         if encoder is not None and transfer is not None:
             take_over(transfer, encoder)
@@ -184,65 +178,6 @@ def _backtest(
         dtype=torch.float32 if trained_on.table.is_cuda else torch.float64,
     )
     return trained_on.dress(whole)
-
-
-def _task(
-    config: TrainConfig, data: TrainingData, env: EnvConfig, seed: int, device: torch.device
-) -> TrainingTask:
-    train = data.split.train
-    if config.environment.kind == "portfolio":
-        decide = sleeve_decision(config.environment.portfolio.sleeves, data.world, seed)
-        whole = PortfolioTask(data.world, env, decide, n_envs=config.budget.n_envs, seed=seed)
-        return whole.during(train.start, train.stop - 1)
-    with warnings.catch_warnings():
-        # A machine without a compiler is slower, not wrong; doctor tells.
-        warnings.simplefilter("ignore", RuntimeWarning)
-        task = PopulationTask(
-            training_world(config, data),
-            env,
-            n_envs=config.budget.n_envs,
-            seed=seed,
-            device=device,
-            compiled=True if config.compile else None,
-        ).during(train.start, train.stop - 1)
-    shown = task.showing(*config.task.private) if config.task.private else task
-    return enter_environment(shown, config.environment)
-
-
-def training_world(config: TrainConfig, data: TrainingData) -> World:
-    """Return the bars that agents learn from: without the market's moves, unless they aim for them.
-
-    Betas are of the training bars, as those that validation judges by.
-    """
-    if not config.task.neutral_bars or config.environment.kind == "goal":
-        return data.world
-    factor = data.factor.of(data.world.symbols)
-    return remove_factor(data.world, factor, data.split.train)
-
-
-def sleeve_decision(name: str, world: World, seed: int) -> SleeveDecision:
-    """Return a rule that trades the accounts of a portfolio, by rows and private numbers.
-
-    Raises:
-        ConfigError: If it is no rule of the package, or has no such parameter.
-    """
-    require_sleeve_rule(name)
-    rule = baseline(name, world, seed=seed)
-    features, regimes = rows_of(world.features), rows_of(world.regimes)
-    return lambda row, private: rule(PolicyInputs(row, features[row], regimes[row], private))
-
-
-def enter_environment(task: PopulationTask, environment: EnvironmentSection) -> PopulationTask:
-    """Return the task on a run's own bars as the environment that agents are trained in.
-
-    Raises:
-        DataError: If no episode fits into a generated market of as many bars.
-    """
-    if environment.kind == "curriculum":
-        return CurriculumTask(task, environment.curriculum)
-    if environment.kind == "goal":
-        return GoalTask(task, environment.goal)
-    return task
 
 
 def _encoder(config: TrainConfig, task: TrainingTask, seed: int) -> Encoder | None:

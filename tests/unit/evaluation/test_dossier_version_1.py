@@ -23,7 +23,7 @@ STORED = Path(__file__).parents[2] / "fixtures" / "version_1" / "dossier.json"
 
 
 def run_with(folder: Path, text: str) -> Path:
-    (folder / "evaluation").mkdir()
+    (folder / "evaluation").mkdir(parents=True)
     (folder / "evaluation" / "dossier.json").write_text(text)
     return folder
 
@@ -42,6 +42,14 @@ def test_dossier_of_version_1_is_read_and_judged(tmp_path: Path) -> None:
     assert memo.verdict == "NO-GO"
     edge = next(each for each in memo.gates if each.gate == "edge/net")
     assert edge.interval == agents.net_bps_per_bar  # the one interval, not Newey and West's
+
+
+def test_dossier_that_does_not_say_it_lost_no_workers(tmp_path: Path) -> None:
+    content = to_plain(replace(example_dossier(), workers_lost=3))
+    assert read_dossier(run_with(tmp_path / "a", json.dumps(content))).workers_lost == 3
+    del content["workers_lost"]
+    content["format"] = 5
+    assert read_dossier(run_with(tmp_path / "b", json.dumps(content))).workers_lost == 0
 
 
 def test_dossier_of_format_2_is_read(tmp_path: Path) -> None:

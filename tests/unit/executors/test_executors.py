@@ -195,6 +195,7 @@ def test_worker_that_is_killed_or_stopped_is_replaced_and_its_item_done_again(
     assert outcomes == {"fold 2": "survived", "fold 3": 9}
     (again,) = [words for words in told if words.startswith("fold 2 again: its process ")]
     assert again.endswith("; workers lost: 1")
+    assert processes.n_lost == 1
     done = (tmp_path / "done.txt").read_text().split("\n")
     attempts = [line.split()[0] for line in done if line.endswith(what)]
     assert len(set(attempts)) == 2  # by two processes

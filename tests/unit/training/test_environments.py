@@ -15,7 +15,7 @@ from fixtures.run_bits import fingerprint
 from fixtures.tiny_training import tiny_config
 from fixtures.trading_worlds import short_config, small_world
 from tradingbot.app.cli.application import run as run_command
-from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.errors import ConfigError, InterruptionError
 from tradingbot.envs.portfolio.task import PortfolioTask
 from tradingbot.evaluation.analyses.evaluated_run import open_evaluated_run
 from tradingbot.evaluation.pipeline.assembly import caveats_of
@@ -26,9 +26,10 @@ from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping, load_train_config
 from tradingbot.training.data import open_data
 from tradingbot.training.environment_rules import require_sleeve_rule
+from tradingbot.training.environment_task import sleeve_decision
 from tradingbot.training.result_file import read_result
 from tradingbot.training.session import SessionCallbacks, begin_run, resume_session
-from tradingbot.training.setup import build_training_setup, sleeve_decision
+from tradingbot.training.setup import build_training_setup
 
 _EASY = {"min_sharpe": -100.0, "min_win_rate_frac": 0.0, "min_trades": 0}
 _STAGE = {"name": "easy", "trend_strength": 0.6, "vol_frac": 0.003, "cost_bps": 1.0, **_EASY}
@@ -126,6 +127,24 @@ def test_run_trains_resumes_to_the_same_bits_and_is_shown_and_backtested(
     assert run_command(["--workspace", str(tmp_path), "backtest", "run", "--json"]) == 0
     (figures,) = json.loads(capsys.readouterr().out)
     assert figures["total_return_frac"] == pytest.approx(judged.total_return_frac, abs=1e-6)
+
+
+def test_run_that_is_interrupted_while_markets_are_generated_ends_in_order(tmp_path: Path) -> None:
+    config, stop = config_of("curriculum"), SessionCallbacks(interrupted=lambda: True)
+    with pytest.raises(InterruptionError):
+        begin_run(config, tmp_path, stop, name="run")
+    assert not (tmp_path / "runs" / "run").exists()
+
+    asked = iter([*[False] * 3, True])  # two markets, one update
+    begun = begin_run(config, tmp_path, SessionCallbacks(interrupted=lambda: next(asked)), name="a")
+    before = begun.run.status()
+    assert before.steps > 0
+
+    resumed = resume_session("a", tmp_path, stop)
+
+    assert resumed.result is None
+    after = resumed.run.status()
+    assert (after.state, after.steps, after.update) == ("interrupted", before.steps, before.update)
 
 
 def _met(run: RunDirectory) -> str:

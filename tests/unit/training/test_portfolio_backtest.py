@@ -19,8 +19,8 @@ from tradingbot.evaluation.backtest.backtests import as_one_episode
 from tradingbot.evaluation.backtest.result import AccountTotals
 from tradingbot.evaluation.metrics.attribution import Exposure
 from tradingbot.learning.task import Observation
+from tradingbot.training.environment_task import sleeve_decision
 from tradingbot.training.portfolio_backtest import backtest_portfolio, pool_accounts
-from tradingbot.training.setup import sleeve_decision
 
 FIRST, LAST, SWITCH = 250, 280, 15
 CONFIG = as_one_episode(sleeve_config(max_participation_frac=1.0), LAST - FIRST)

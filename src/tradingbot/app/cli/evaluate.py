@@ -163,6 +163,11 @@ def _show(found: Evaluation, *, as_json: bool) -> None:
     _print_summary(dossier)
     for caveat in dossier.header.caveats:
         print_text(caveat)
+    if dossier.workers_lost:
+        print_text(
+            f"Workers lost and replaced while evaluating: {dossier.workers_lost}; their analyses "
+            "were made again."
+        )
     for analysis, reason in dossier.left_out:
         print_note(f"Left out: {analysis}: {reason}")
     print_text(f"Report: {found.page}")

@@ -22,7 +22,7 @@ from tradingbot.app.cli.options import (
 )
 from tradingbot.app.cli.performance_table import print_performance
 from tradingbot.app.console import print_note, print_text, progress_bar
-from tradingbot.domain.errors import ConfigError, join_choices
+from tradingbot.domain.errors import ConfigError, InterruptionError, join_choices
 from tradingbot.evaluation.performance.table import ALPHA_NOTE, write_interval
 from tradingbot.learning.catalogue import known_learners
 
@@ -128,10 +128,14 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
 
     with stop_on_signals() as stop, ExitStack() as stack:
         callbacks = _listeners(stack, stop, as_json=as_json)
-        if resume is not None:
-            session = resume_session(resume, workspace, callbacks, change=change, force=force)
-        else:
-            session = begin_run(config, workspace, callbacks, name=name)
+        try:
+            if resume is not None:
+                session = resume_session(resume, workspace, callbacks, change=change, force=force)
+            else:
+                session = begin_run(config, workspace, callbacks, name=name)
+        except InterruptionError:
+            invocation.print_hint("Interrupted before the run began: nothing was stored")
+            raise typer.Exit(stop.exit_code) from None
     _show(session, as_json=as_json)
     if session.result is None:
         invocation.print_hint(

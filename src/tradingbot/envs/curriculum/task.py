@@ -8,6 +8,7 @@ follows from its row alone.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tradingbot.domain.errors import InterruptionError
 from tradingbot.envs.config import EnvConfig, start_mask
 from tradingbot.envs.curriculum.agent_progress import (
     advance_progress,
@@ -57,21 +59,32 @@ class CurriculumTask(PopulationTask):
     account and the agents' progress (8 + R, N · B).
     """
 
-    def __init__(self, own: PopulationTask, settings: CurriculumSettings) -> None:
+    def __init__(
+        self,
+        own: PopulationTask,
+        settings: CurriculumSettings,
+        interrupted: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Generate the markets of all stages.
 
         Args:
             own: The run's own bars; its symbols, table and starts stay as they are.
             settings: Stages and rules.
+            interrupted: Asked after every market.
 
         Raises:
             DataError: If no episode fits into as many bars as the run's own data have.
+            InterruptionError: If the answer was yes.
         """
         vars(self).update(vars(own))
         self._own, self.settings = own, settings
         self._n_levels = settings.levels if settings.adaptive else 1
         device, dtype = own.table.device, own._market.dtype
-        markets = _make_markets(own, settings, self._n_levels, dtype)
+        markets = []
+        for market in _make_markets(own, settings, self._n_levels, dtype):
+            markets.append(market)
+            if interrupted():
+                raise InterruptionError("generating the markets of a curriculum was interrupted")
         worlds = [each.world for each in markets]
         shown = [market_table(_same_columns(world, own.world), device) for world in worlds]
         self.table = torch.cat([own.table, *shown])
@@ -176,7 +189,7 @@ class CurriculumTask(PopulationTask):
 
 def _make_markets(
     own: PopulationTask, settings: CurriculumSettings, n_levels: int, dtype: torch.dtype
-) -> list[_Market]:
+) -> Iterator[_Market]:
     """Generate markets stage by stage, one after another, each at every level."""
     config = CurriculumConfig(
         env=EnvConfig(rules=own.config.rules),
@@ -188,15 +201,13 @@ def _make_markets(
         episodes_per_world=1,
         seed=own.seed % 2**63,
     )
-    made = []
     for stage in range(len(settings.stages)):
         for number in range(settings.markets_per_stage):
             for place in range(n_levels):
                 level = place / max(n_levels - 1, 1)
                 at = Progress(CurriculumState(stage, number), DifficultyState(level))
                 rates = stage_costs(config, at).rates(dtype=dtype, device=own.table.device)
-                made.append(_Market(stage_world(config, at), pack_rates(rates)))
-    return made
+                yield _Market(stage_world(config, at), pack_rates(rates))
 
 
 def _same_columns(world: World, like: World) -> World:

@@ -70,6 +70,9 @@ class Dossier:
     training: TrainingFacts | None = None
     left_out: tuple[tuple[str, str], ...] = ()
     """Analysis → why it was not made."""
+    workers_lost: int = 0
+    """Processes of this evaluation that died or fell silent, and were replaced; their analyses
+    were made again. 0 in files before format 6."""
     format: int = DOSSIER_FORMAT
     """Of these records, as a file holds them."""
 

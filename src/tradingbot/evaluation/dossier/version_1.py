@@ -51,7 +51,7 @@ def upgraded(values: Any) -> Any:
     """Return the content of a dossier as this version has it; anything else as it is."""
     if not isinstance(values, dict) or values.get("format", 1) not in (1, 2, 3, 4, 5):
         return values
-    upgrade = {"rewards": None, **values, "format": DOSSIER_FORMAT}
+    upgrade = {"rewards": None, "workers_lost": 0, **values, "format": DOSSIER_FORMAT}
     for part, added in _ADDED.items():
         if isinstance(values.get(part), dict):
             upgrade[part] = added | values[part]

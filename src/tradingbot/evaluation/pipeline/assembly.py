@@ -32,6 +32,7 @@ def assemble_dossier(
     *,
     command: str,
     evaluated_at: datetime,
+    workers_lost: int = 0,
 ) -> Dossier:
     """Join what was made.
 
@@ -41,6 +42,7 @@ def assemble_dossier(
         analyses: By name; the required ones are there.
         command: That makes the dossier again.
         evaluated_at: Now, UTC; no figure depends on it.
+        workers_lost: While analyses were made; no figure depends on it either.
     """
     made = {name: each.record for name, each in analyses.items() if not each.reason}
     left_out = [
@@ -57,6 +59,7 @@ def assemble_dossier(
         leak_check=made["leak_check"],
         training=gather_training_facts(subject),
         left_out=tuple(left_out),
+        workers_lost=workers_lost,
         **optional,
     )
 

@@ -6,7 +6,7 @@ their store) from the same `EvaluationJob`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -167,6 +167,7 @@ def run_analyses(
     *,
     jobs: int = 1,
     progress: Progress = ignore_progress,
+    lost: Callable[[int], None] = lambda _: None,
 ) -> dict[str, StoredAnalysis]:
     """Make what is missing.
 
@@ -175,6 +176,7 @@ def run_analyses(
         job: That workers open their own from.
         jobs: Processes; 1 makes everything in this one. Results do not depend on it.
         progress: Told (analyses finished, analyses in all, what is done now).
+        lost: Told how many workers were lost and replaced.
 
     Returns:
         Name → what was kept, of every analysis, in the order of the context.
@@ -194,6 +196,7 @@ def run_analyses(
                 workers = ProcessExecutor(partial(_open_work, job), min(jobs, missing))
                 executor = stack.enter_context(workers)
             _make_missing(context, made, executor, progress)
+            lost(executor.n_lost)
     return {name: made.stored[name] for name in context.analyses}
 
 

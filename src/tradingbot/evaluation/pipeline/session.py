@@ -114,7 +114,8 @@ def evaluate_run(
             place.mkdir(parents=True, exist_ok=True)
     with hold_lock(own / LOCK_FILE, "evaluation"):
         _count(context, workspace)
-        analyses = run_analyses(context, job, jobs=jobs, progress=progress)
+        lost: list[int] = []
+        analyses = run_analyses(context, job, jobs=jobs, progress=progress, lost=lost.append)
         _require_named(analyses, request.must_have)
         dossier = assemble_dossier(
             context.subject,
@@ -122,6 +123,7 @@ def evaluate_run(
             analyses,
             command=request.command,
             evaluated_at=datetime.now(UTC),
+            workers_lost=sum(lost),
         )
         power = power_words(run, workspace)
         memo = write_memo(dossier, gates, source=foreign_source(request.gates), power=power)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 from fixtures.tiny_training import tiny_arguments, tiny_config
 from tradingbot.app.cli.application import run
+from tradingbot.domain.errors import InterruptionError
 from tradingbot.runs import RunDirectory
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData, open_data
@@ -80,6 +83,18 @@ def test_bad_input_is_one_line_with_a_remedy(
 
     assert words in said
     assert not list((tmp_path / "runs").glob("*/run.json"))
+
+
+def test_signal_before_a_run_began_is_told_and_exits_with_its_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def generate_for_long(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise InterruptionError("interrupted")
+
+    monkeypatch.setattr("tradingbot.training.session.begin_run", generate_for_long)
+    assert run(["--workspace", str(tmp_path), "train", "--preset", "curriculum"]) == 143
+    assert "Interrupted before the run began: nothing was stored" in capsys.readouterr().err
 
 
 def test_gpu_that_is_absent_is_one_line(

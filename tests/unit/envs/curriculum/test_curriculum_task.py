@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fixtures.trading_worlds import short_config, small_world
-from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.errors import ConfigError, InterruptionError
 from tradingbot.envs.curriculum.agent_progress import unpack_progress
 from tradingbot.envs.curriculum.env import (
     CurriculumConfig,
@@ -228,6 +228,13 @@ def test_columns_of_other_data_are_shown_by_name_and_missing_ones_as_the_mean(ta
     assert stage[..., names.index("signal")].abs().max() == 0.0
     assert stage[..., names.index("return_1")].abs().max() > 0.0
     assert torch.equal(task.table[:N], task.own_bars.table)
+
+
+def test_generating_markets_ends_when_it_is_interrupted(task):
+    made = []
+    with pytest.raises(InterruptionError):
+        CurriculumTask(task.own_bars, task.settings, lambda: made.append(1) or True)
+    assert len(made) == 1  # after the first market of two
 
 
 def test_markets_beyond_memory_are_refused():

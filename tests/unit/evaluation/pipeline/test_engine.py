@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,10 +13,12 @@ import pytest
 
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.analyses.analysis import Analysis, AnalysisInputs, CannotMeasureError
+from tradingbot.evaluation.pipeline import engine
 from tradingbot.evaluation.pipeline.config import EvaluateConfig
 from tradingbot.evaluation.pipeline.engine import EvaluationContext, EvaluationJob, run_analyses
 from tradingbot.evaluation.pipeline.receipts import AnalysisReceipts
 from tradingbot.evaluation.pipeline.store import AnalysisStore, StoredAnalysis
+from tradingbot.executors.executor import InlineExecutor
 
 
 @dataclass(frozen=True)
@@ -56,12 +59,14 @@ class Kitchen:
     def change(self, name: str, **changes: Any) -> None:
         self.analyses[name] = replace(self.analyses[name], **changes)
 
-    def make(self, identity: str = "run") -> dict[str, StoredAnalysis]:
+    def make(
+        self, identity: str = "run", jobs: int = 1, lost: Callable[[int], None] = lambda _: None
+    ) -> dict[str, StoredAnalysis]:
         self.made.clear()
         store = AnalysisStore(self.folder, AnalysisReceipts(self.folder, "run", "d" * 64))
         context = EvaluationContext(cast(Any, None), self.analyses, store, identity)
         job = EvaluationJob("", self.folder, EvaluateConfig(), self.folder)
-        return run_analyses(context, job, jobs=1)
+        return run_analyses(context, job, jobs=jobs, lost=lost)
 
 
 @pytest.fixture
@@ -74,6 +79,25 @@ def test_needs_are_made_first_and_the_heavier_before_the_lighter(kitchen: Kitche
 
     assert made["sum"].record == Number(3)
     assert kitchen.made == ["two", "one", "sum"]
+
+
+def test_lost_workers_are_counted(kitchen: Kitchen, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Unlucky(InlineExecutor):
+        """Does items here, and has lost two workers."""
+
+        n_lost = 2  # type: ignore[assignment]
+
+    store = AnalysisStore(kitchen.folder, AnalysisReceipts(kitchen.folder, "run", "d" * 64))
+    context = EvaluationContext(cast(Any, None), kitchen.analyses, store, "run")
+    executor = contextlib.nullcontext(Unlucky(context.make))
+    monkeypatch.setattr(engine, "ProcessExecutor", lambda *_: executor)
+    lost: list[int] = []
+
+    kitchen.make(jobs=2, lost=lost.append)
+
+    assert lost == [2]
+    kitchen.make(jobs=2, lost=lost.append)
+    assert sum(lost) == 2  # nothing was made
 
 
 def test_second_time_nothing_is_made_and_the_result_is_the_same(kitchen: Kitchen) -> None:

@@ -162,5 +162,8 @@ def _health_figures(dossier: Dossier) -> Figures:
             Figure("Largest bin", largest, "share of the most frequent action, all agents"),
             Figure("Range of actions", reach, dossier.header.actions or "lowest and highest"),
             Figure("Collapsed agents", collapsed, "more than 95 % of actions in one bin", tone),
+            Figure(
+                "Lost workers", count(dossier.workers_lost), "processes replaced while evaluating"
+            ),
         )
     )

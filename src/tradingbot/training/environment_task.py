@@ -1,0 +1,96 @@
+"""The task that agents are trained in: a population, a curriculum, goals or a portfolio."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import torch
+
+from tradingbot.agents.policy import PolicyInputs
+from tradingbot.envs.batch.observation import rows_of
+from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.curriculum.task import CurriculumTask
+from tradingbot.envs.neutral_bars import remove_factor
+from tradingbot.envs.population import PopulationTask
+from tradingbot.envs.population.goal_task import GoalTask
+from tradingbot.envs.portfolio.task import PortfolioTask, SleeveDecision
+from tradingbot.envs.world import World
+from tradingbot.evaluation.backtest.baselines import baseline
+from tradingbot.training.config import TrainConfig
+from tradingbot.training.data import TrainingData
+from tradingbot.training.environment import EnvironmentSection
+from tradingbot.training.environment_rules import require_sleeve_rule
+
+TrainingTask = PopulationTask | PortfolioTask
+"""What a run trains in, and is evaluated in on other bars."""
+
+
+def build_task(
+    config: TrainConfig,
+    data: TrainingData,
+    env: EnvConfig,
+    seed: int,
+    device: torch.device,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> TrainingTask:
+    """Build what agents are trained in; arguments are those of `build_training_setup`."""
+    train = data.split.train
+    if config.environment.kind == "portfolio":
+        decide = sleeve_decision(config.environment.portfolio.sleeves, data.world, seed)
+        whole = PortfolioTask(data.world, env, decide, n_envs=config.budget.n_envs, seed=seed)
+        return whole.during(train.start, train.stop - 1)
+    with warnings.catch_warnings():
+        # A machine without a compiler is slower, not wrong; doctor tells.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        task = PopulationTask(
+            training_world(config, data),
+            env,
+            n_envs=config.budget.n_envs,
+            seed=seed,
+            device=device,
+            compiled=True if config.compile else None,
+        ).during(train.start, train.stop - 1)
+    shown = task.showing(*config.task.private) if config.task.private else task
+    return enter_environment(shown, config.environment, interrupted)
+
+
+def training_world(config: TrainConfig, data: TrainingData) -> World:
+    """Return the bars that agents learn from: without the market's moves, unless they aim for them.
+
+    Betas are of the training bars, as those that validation judges by.
+    """
+    if not config.task.neutral_bars or config.environment.kind == "goal":
+        return data.world
+    factor = data.factor.of(data.world.symbols)
+    return remove_factor(data.world, factor, data.split.train)
+
+
+def sleeve_decision(name: str, world: World, seed: int) -> SleeveDecision:
+    """Return a rule that trades the accounts of a portfolio, by rows and private numbers.
+
+    Raises:
+        ConfigError: If it is no rule of the package, or has no such parameter.
+    """
+    require_sleeve_rule(name)
+    rule = baseline(name, world, seed=seed)
+    features, regimes = rows_of(world.features), rows_of(world.regimes)
+    return lambda row, private: rule(PolicyInputs(row, features[row], regimes[row], private))
+
+
+def enter_environment(
+    task: PopulationTask,
+    environment: EnvironmentSection,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> PopulationTask:
+    """Return the task on a run's own bars as the environment that agents are trained in.
+
+    Raises:
+        DataError: If no episode fits into a generated market of as many bars.
+        InterruptionError: If the process was asked to stop before all markets were generated.
+    """
+    if environment.kind == "curriculum":
+        return CurriculumTask(task, environment.curriculum, interrupted)
+    if environment.kind == "goal":
+        return GoalTask(task, environment.goal)
+    return task
