@@ -32,6 +32,7 @@ SHORT: dict[str, object] = {
     "splits__validation": 0.2,
     "splits__test": 0.15,
     "task__rules__episode__episode_bars": 24,
+    "learner__direct__chunk_bars": 8,
     "budget__n_envs": 32,
     "budget__steps_per_agent": 1536,
     "validation__every_updates": 3,

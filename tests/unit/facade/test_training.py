@@ -8,7 +8,13 @@ import pytest
 import tradingbot as tb
 from tradingbot.domain.errors import ConfigError
 
-SETTINGS = {"validation.shrink": False, "budget.steps_per_agent": 640}
+SETTINGS = {
+    "validation.shrink": False,
+    "budget.steps_per_agent": 160,
+    "splits.validation": 0.195,
+    "splits.test": 0.205,
+}
+"""The test part begins with the first bar of a day, as a backtest does."""
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +42,7 @@ def test_loaded_policy_trades_its_test_bars_as_the_run_says(run: tb.Run, hourly:
 
     result = tb.backtest(tb.load_policy(run), hourly, start=test.first_day, end=test.last_day)
 
+    assert result.figures.bars == test.bars
     assert result.total_return == pytest.approx(run.total_return, rel=1e-9)
 
 

@@ -122,6 +122,6 @@ def test_dossiers_retrain_and_ablate_it() -> None:
 
     short = retraining_config(RetrainingSpec(3, 0.5), config)
 
-    assert short.budget.steps_per_agent == 96  # six updates of 8 bars in 2 environments
+    assert short.budget.steps_per_agent == 48  # six updates of 4 bars in 2 environments
     assert short.learner.settings == config.learner.settings
     assert "learner.hill_climbing.actor.pooling=independent" in automatic_variants(config)

@@ -40,6 +40,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "environment.curriculum.rule.recent_episodes": 2,
         "environment.curriculum.markets_per_stage": 1,
         "task.rules.episode.episode_bars": 8,
+        "learner.direct.chunk_bars": 8,
     },
     "goal": {
         "learner.name": "ppo",

@@ -28,7 +28,7 @@ CLONED: dict[str, object] = {
     "cloning__enabled": True,
     "cloning__updates": 4,
     "cloning__steps": 16,
-    "budget__steps_per_agent": 64,
+    "budget__steps_per_agent": 32,
 }
 
 
@@ -147,7 +147,7 @@ def test_auxiliary_tasks_beside_the_loss_ask_about_the_training_part_alone(tmp_p
 
 def test_cloned_actor_agrees_with_the_expert_more_and_more(tmp_path: Path) -> None:
     run = begin_run(tiny_config(**CLONED), tmp_path, name="cloned").run
-    alone = begin_run(tiny_config(budget__steps_per_agent=64), tmp_path, name="alone").run
+    alone = begin_run(tiny_config(budget__steps_per_agent=32), tmp_path, name="alone").run
 
     rows = [*read_journal(run.journal_path("preparation"))]
     assert [(row["stage"], row["update"]) for row in rows] == [("clone", n) for n in range(1, 5)]

@@ -110,7 +110,7 @@ def test_training_that_has_ended_is_not_trained_on(done: SessionResult) -> None:
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
     longer = {"budget.steps_per_agent": 384, "learner.direct.learning_rate.over": "budget"}
 
-    with pytest.raises(ConfigError, match=r"must keep its budget.*192 → 384.*Train a new run"):
+    with pytest.raises(ConfigError, match=r"must keep its budget.*96 → 384.*Train a new run"):
         resume_session(
             "run",
             run.path.parents[1],

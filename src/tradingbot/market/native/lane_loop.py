@@ -109,7 +109,13 @@ _TYPES = """\
 #include <stdint.h>
 #include <string.h>
 #ifdef __AVX__
+#if defined(__GNUC__) && !defined(__clang__)
+#define _IMMINTRIN_H_INCLUDED /* reading all of it takes longer than compiling the rest */
+#include <smmintrin.h>
+#include <avxintrin.h>
+#else
 #include <immintrin.h>
+#endif
 #endif
 typedef {real} real;
 typedef {whole} whole;

@@ -113,7 +113,7 @@ def test_run_is_bound_to_the_plugin_it_was_trained_with(
 ) -> None:
     train = ("train", "--preset", "quick", "--seed", "1", "--name", "own", "--json")
     settings = ("--set", "task.reward=my_growth", "--set", "validation.shrink=false")
-    settings += ("--set", "learner.direct.objective=reward", "--set", "budget.steps_per_agent=640")
+    settings += ("--set", "learner.direct.objective=reward", "--set", "budget.steps_per_agent=128")
     call(*train, *settings, "--plugin", "reward.py")
     record = json.loads((workspace / "runs" / "own" / "run.json").read_text())
 

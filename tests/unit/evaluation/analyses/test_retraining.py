@@ -245,10 +245,10 @@ def test_budget_schedules_and_evaluations_shrink_together() -> None:
 
     short = retraining_config(SHORT, config)
 
-    assert (config.budget.steps_per_agent, short.budget.steps_per_agent) == (192, 48)
+    assert (config.budget.steps_per_agent, short.budget.steps_per_agent) == (96, 24)
     assert (config.learner.direct.learning_rate.over, short.learner.direct.learning_rate.over) == (
-        192,
-        48,
+        96,
+        24,
     )
     assert short.validation.every_updates == 1
     assert short.seed == 9
