@@ -24,7 +24,7 @@ _PPO: dict[str, object] = {
     "validation__shrink": False,
 }
 
-pytest_plugins = ["fixtures.own_parts"]
+pytest_plugins = ["fixtures.own_parts", "fixtures.short_work"]
 set_trap()
 # Processes that tests start, and the next session, need not compile the sources again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -26,7 +26,7 @@ import pytest
 from tradingbot.app.cli.application import run
 
 # A page that declares parts of its own must not show them to the tests after it.
-pytestmark = pytest.mark.usefixtures("clean_plugins")
+pytestmark = pytest.mark.usefixtures("clean_plugins", "short_work")
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted(
     ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")

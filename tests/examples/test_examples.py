@@ -61,7 +61,11 @@ def run_here(script: Path) -> str:
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_example_runs_and_says_that_it_is_synthetic(
-    script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clean_plugins: None
+    script: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    clean_plugins: None,
+    short_work: None,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     # One shows that nothing but the package is needed; the others need not import it all again.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.short_work import shortened_work
 from tradingbot.app.cli.application import run
 from tradingbot.app.demo import story as demo
 from tradingbot.app.demo.page import render_demo
@@ -56,7 +57,8 @@ def result(tmp_path_factory: pytest.TempPathFactory, announced: list[str]) -> De
         return ignore_progress
 
     folder = tmp_path_factory.mktemp("demo")
-    return run_demo(CONFIG, folder, announce, training="quick", evaluation="required")
+    with shortened_work():
+        return run_demo(CONFIG, folder, announce, training="quick", evaluation="required")
 
 
 def test_demo_announces_and_times_every_step(result: DemoResult, announced: list[str]) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tradingbot as tb
+from fixtures.short_work import shortened_work
 from tradingbot.domain.errors import ConfigError
 
 SETTINGS = {
@@ -19,7 +20,8 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def run(hourly: tb.Bars) -> tb.Run:
-    return tb.train(hourly, preset="quick", seed=3, settings=SETTINGS, budget__n_envs=2)
+    with shortened_work():
+        return tb.train(hourly, preset="quick", seed=3, settings=SETTINGS, budget__n_envs=2)
 
 
 def test_run_is_of_the_bars_with_their_own_split_and_settings(run: tb.Run, hourly: tb.Bars) -> None:
