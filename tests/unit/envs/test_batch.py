@@ -395,7 +395,7 @@ def test_step_that_raises_may_be_tried_again_and_gives_what_it_would_have() -> N
 
 def test_memory_tensors_do_not_accumulate_over_hundreds_of_steps() -> None:
     sim = simulator()
-    actions = random_actions("continuous", (400, B))
+    actions = random_actions("continuous", (200, B))
 
     def tensors_alive() -> int:
         gc.collect()

@@ -30,12 +30,14 @@ def world():
     return synthetic_world("regimes", n_symbols=3, n_bars=700, seed=2)
 
 
-def config_of(*, smoothing_bars: int = 1, observation: str = "dict") -> EnvConfig:
+def config_of(
+    *, smoothing_bars: int = 1, observation: str = "dict", episode_bars: int = 150
+) -> EnvConfig:
     rules = SimulatorParams(
         account=AccountRules(stop_loss_frac=0.03, take_profit_frac=0.05, max_holding_bars=40),
         limits=RiskLimits(max_position_frac=0.6, reserve_frac=0.01),
         action=ActionRules(smoothing_bars=smoothing_bars),
-        episode=EpisodeRules(episode_bars=150),
+        episode=EpisodeRules(episode_bars=episode_bars),
     )
     return EnvConfig(rules=rules, observation=observation)
 
@@ -67,7 +69,7 @@ def test_hybrid_discrete_policy_fills_as_in_discrete_env(world, kind):
     hybrid = HybridEnv(world, config)
     one_policy, other_policy = policy_of(kind, 5), policy_of(kind, 5)
     fills = 0
-    for seed in range(4):
+    for seed in range(2):
         one, _ = discrete.reset(seed=seed)
         other, _ = hybrid.reset(seed=seed)
         ended = False
@@ -93,7 +95,7 @@ def test_hybrid_discrete_policy_fills_as_in_discrete_env(world, kind):
 
 def test_hybrid_simulator_lanes_fill_as_discrete_lanes(world):
     torch.set_num_threads(1)
-    config = config_of(observation="flat")
+    config = config_of(observation="flat", episode_bars=45)
     options = {"dtype": torch.float64, "compile": False}
     discrete = BatchSimulator(world, config.with_space("discrete"), 12, **options)
     hybrid = HybridSimulator(world, config, 12, **options)
@@ -101,7 +103,7 @@ def test_hybrid_simulator_lanes_fill_as_discrete_lanes(world):
     hybrid.reset(seed=3)
     rng = stream(6, "test", "lanes")
     ends = 0
-    for _ in range(170):
+    for _ in range(60):
         codes = rng.integers(0, 7, 12)
         assert torch.equal(discrete.action_masks(), hybrid.action_masks())
         a, b = discrete.step(codes), hybrid.step(codes)
