@@ -1,27 +1,32 @@
 """The proof that probabilities know nothing of the future, as subjects of the causality prover.
 
 `fitted_subject` takes the fitted stages as they are: it proves that features and stages read no
-later bar. The leakage tests also fit everything again inside, from the market they are given: that
-proves that labels, folds, early stopping and calibration keep to the past. Stored models take part
-in the proof of the panel that they judge.
+later bar. `judge_refits` compares stages with stages that were fitted without the bars that they
+are asked about: it proves that labels, folds, early stopping and calibration kept to the past.
+Stored models take part in the proof of the panel that they judge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradingbot.features.causality.subject import (
+    Offence,
     Output,
     ProofContext,
     ProofSubject,
+    ProofVerdict,
     Rows,
+    Status,
     register_subject,
     unregister_subject,
 )
+from tradingbot.features.causality.tally import differs
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.features.panel import Panel
 from tradingbot.features.spec import FeatureSpec
@@ -29,8 +34,8 @@ from tradingbot.supervised.classifier import ProbabilityArray
 from tradingbot.supervised.model_files import open_model
 from tradingbot.supervised.model_manifest import list_models
 from tradingbot.supervised.model_names import models_folder
-from tradingbot.supervised.probability_model import END_BARS, ProbabilityModel
-from tradingbot.supervised.table import table_of_inputs, table_of_panel
+from tradingbot.supervised.probability_model import END_BARS, ModelStage, ProbabilityModel
+from tradingbot.supervised.table import ModelTable, table_of_inputs, table_of_panel
 
 OUTPUT = "probabilities"
 
@@ -40,8 +45,7 @@ def fitted_subject(
 ) -> ProofSubject:
     """Claim the probabilities (T, N, 3) of a fitted model, whose weights are constants.
 
-    That the weights themselves keep to the past is what `Stage` demands by its bars, and what
-    the leakage tests prove by fitting again inside.
+    That the weights themselves keep to the past is what `judge_refits` asks.
     """
 
     def compute(inputs: MarketInputs) -> Mapping[str, Output]:
@@ -58,6 +62,51 @@ def fitted_subject(
         return give
 
     return ProofSubject(name, compute, prefixes=prefixes)
+
+
+def judge_refits(
+    name: str,
+    refits: Iterable[tuple[ModelStage, ModelStage | None]],
+    table: ModelTable,
+    closed_at: NDArray[np.datetime64],
+) -> ProofVerdict:
+    """Judge stages by those that were fitted without the bars they speak for (`refit_stages`).
+
+    Args:
+        name: Of the subject.
+        refits: Stages in order, each with the one that was fitted instead.
+        table: All bars.
+        closed_at: (T,) UTC.
+
+    Returns:
+        A verdict on the output `stages`: causal where both give every bar of the table that they
+        speak for the same probabilities, bit for bit.
+    """
+    pairs = list(refits)
+    stops = [stage.from_bar for stage, _ in pairs[1:]] + [table.n_bars]
+    compared = differing = 0
+    offence = None
+    for (stage, refit), stop in zip(pairs, stops, strict=True):
+        known, start = table.until(stop), stage.from_bar
+        was = ProbabilityModel((stage,), table.names).probabilities(known)[:, start:]
+        place, got = (0, 0, 0), "nothing to learn from"
+        marked = np.ones(was.shape, dtype=bool)
+        if refit is not None:
+            made = ProbabilityModel((refit,), table.names).probabilities(known)[:, start:]
+            marked = differs(np.ascontiguousarray(was), np.ascontiguousarray(made))
+        compared, differing = compared + marked.size, differing + int(marked.sum())
+        if offence is None and marked.any():
+            place = tuple(int(i) for i in np.argwhere(marked)[0])
+            offence = Offence(
+                symbol=table.symbols[place[0]],
+                closed_at=str(closed_at[start + place[1]]),
+                cut_at=str(closed_at[start - 1]),
+                perturbation=f"stage fitted again without bars from {start} on",
+                expected=repr(float(was[place])),
+                got=got if refit is None else repr(float(made[place])),
+            )
+    status: Status = "leaks" if offence else "causal"
+    return ProofVerdict(name, "stages", "fitted", 0, status, compared, differing, offence)
 
 
 def register_model(name: str, model: ProbabilityModel) -> str:

@@ -10,7 +10,7 @@ asked; the first stage, which has none, on the bars that said when to stop.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -143,14 +143,10 @@ def fit_model(
     for number, (learn, start, stop) in enumerate(plans):
         if start >= table.n_bars:
             break
-        rows = rows_to_learn(learn, config.folds, config.labels)
-        learned = (_within(labels, table, part) for part in (rows.fit, rows.stop))
-        if not all((each != UNKNOWN).any() for each in learned):
-            continue
         block = IndexRange(start, min(stop, table.n_bars))
-        stages.append(
-            fitted.stage(learn, block, rows, partial(_tell_stage, progress, number, len(plans)))
-        )
+        stage = fitted.stage(learn, block, partial(_tell_stage, progress, number, len(plans)))
+        if stage is not None:
+            stages.append(stage)
     if not stages:
         raise DataError(
             "training bars must hold valid, labelled ones",
@@ -162,6 +158,45 @@ def fit_model(
     rates = base_rates(_within(labels, table, purge_labels(train, config.labels)))
     calibrated, raw = fitted.scores(model, train)
     return FittedModel(model, rates, calibrated, raw)
+
+
+def refit_stages(
+    model: ProbabilityModel,
+    classifier: Classifier,
+    table: ModelTable,
+    train: IndexRange,
+    config: FitConfig,
+    *,
+    progress: Progress = ignore_progress,
+) -> Iterator[tuple[ModelStage, ModelStage | None]]:
+    """Fit every stage of a model again, on a table that ends where the stage begins to speak.
+
+    Bars that are not there cannot be learned from, whatever the fit was told: a stage that had seen
+    the bars that it is asked about, or later ones, comes out differently.
+
+    Yields:
+        Each stage of the model and the one that was fitted instead; None where none begins there,
+        or nothing can be learned without the later bars.
+    """
+    plans = {start: (learn, stop) for learn, start, stop in _plans(train, config)}
+    proved: list[tuple[IndexRange, FittedClassifier]] = []
+    for number, stage in enumerate(model.stages):
+        start = stage.from_bar
+        if start not in plans:
+            yield stage, None
+            continue
+        past = table.until(start)
+        asked = [(block, made.probabilities(past, block)) for block, made in proved]
+        fitting = _Fitting(classifier, past, label_moves(past.closes, config.labels), config, asked)
+        learn, stop = plans[start]
+        tell = partial(_tell_stage, progress, number, len(model.stages))
+        try:
+            made = fitting.stage(learn, IndexRange(start, start), tell)
+        except (DataError, IndexError):  # it needs bars that are not there
+            made = None
+        yield stage, made
+        if made is not None and stop <= table.n_bars:
+            proved.append((IndexRange(start, stop), made.model))
 
 
 def _plans(train: IndexRange, config: FitConfig) -> list[tuple[IndexRange, int, int]]:
@@ -181,16 +216,27 @@ class _Fitting:
     config: FitConfig
     asked: list[tuple[IndexRange, ProbabilityArray]]
 
-    def stage(
-        self, learn: IndexRange, block: IndexRange, rows: FitRows, progress: Progress
-    ) -> ModelStage:
-        model = self.classifier.fit(
-            self.table, self.labels, rows, seed=self.config.seed, progress=progress
-        )
-        calibration = self._calibrate(model, learn, rows)
+    def stage(self, learn: IndexRange, block: IndexRange, progress: Progress) -> ModelStage | None:
+        """Fit the stage of a block on a table that ends with what it learns from.
+
+        What it has seen is what it was given: neither features nor labels hold a later bar.
+
+        Returns:
+            The stage; None where there is nothing to learn from.
+        """
+        given = self.table.until(learn.stop)
+        labels = label_moves(given.closes, self.config.labels)
+        past = _Fitting(self.classifier, given, labels, self.config, self.asked)
+        rows = rows_to_learn(learn, self.config.folds, self.config.labels)
+        learned = (_within(labels, given, part) for part in (rows.fit, rows.stop))
+        if not all((each != UNKNOWN).any() for each in learned):
+            return None
+        seed = self.config.seed
+        model = self.classifier.fit(given, labels, rows, seed=seed, progress=progress)
+        calibration = past._calibrate(model, learn, rows)
         if block.stop <= self.table.n_bars and len(block):
             self.asked.append((block, model.probabilities(self.table, block)))
-        return ModelStage(block.start, learn.stop, model, calibration)
+        return ModelStage(block.start, given.n_bars, model, calibration)
 
     def _calibrate(self, model: FittedClassifier, learn: IndexRange, rows: FitRows) -> Calibration:
         """Fit on the earlier blocks as far as their labels end within `learn`."""

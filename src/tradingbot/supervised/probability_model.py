@@ -30,7 +30,8 @@ class ModelStage:
     from_bar: int
     """First bar it is asked about."""
     seen_until: int
-    """No bar from here on had any part in it: neither in features nor in labels."""
+    """Bars of the table that it was fitted on: no bar from here on had any part in it, neither in
+    features nor in labels."""
     model: FittedClassifier
     calibration: Calibration
 

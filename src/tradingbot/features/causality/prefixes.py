@@ -36,10 +36,10 @@ def prefix_cuts(inputs: MarketInputs, count: int, rng: np.random.Generator) -> l
     """Choose the last rows of the prefixes: some of each kind in the calendar, the rest drawn.
 
     Returns:
-        Distinct rows, rising; every row but the last where there are not more than `count`.
+        Distinct rows, rising; every row but the last where there are at most twice as many.
     """
     usable = inputs.shape[0] - 1
-    if usable <= count:
+    if usable <= 2 * count:
         return list(range(usable))
     traits = calendar_traits(inputs)[:usable]
     special = [rng.permutation(np.flatnonzero(column))[:_CUTS_PER_TRAIT] for column in traits.T]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,8 @@ from tradingbot.runs.receipt import RECEIPT_FILE
 from tradingbot.runs.record import content_sha256
 from tradingbot.runs.requirement import installed_version
 from tradingbot.supervised import Classifier, FitConfig, FittedModel, build_classifier, fit_model
-from tradingbot.supervised.causality import fitted_subject
+from tradingbot.supervised.causality import fitted_subject, judge_refits
+from tradingbot.supervised.fitting import refit_stages
 from tradingbot.supervised.labels import UNKNOWN, LabelArray, label_moves, purge_labels
 from tradingbot.supervised.model_files import save_model
 from tradingbot.supervised.model_manifest import ModelManifest, ProofRecord
@@ -110,15 +111,28 @@ def prove_model(
     *,
     progress: Progress = ignore_progress,
 ) -> CausalityReport:
-    """Prove that probabilities do not change when the bars after them do.
+    """Prove that probabilities do not change when the bars after them do, nor the stages' weights.
+
+    The features and stages are given other futures; then every stage is fitted again on a table
+    that ends before the first bar it is asked about, and must say the same.
 
     Raises:
-        DataError: If one does, naming it.
+        DataError: If something changes, naming it.
     """
     subject = fitted_subject(f"supervised/{request.name}", model, source.specs)
     boundaries = (model.stages[0].from_bar, source.split.train.stop)
     plan = ProofPlan(boundaries, request.proof_rounds, staggered_rounds=0, seed=request.fit.seed)
     report = prove_causal(source.read_inputs(), (subject,), plan, progress=progress)
+    classifier = build_classifier(request.model, request.settings)
+    refits = refit_stages(
+        model, classifier, source.table, source.split.train, request.fit, progress=progress
+    )
+    verdict = judge_refits(subject.name, refits, source.table, source.closed_at)
+    report = replace(
+        report,
+        verdicts=(*report.verdicts, verdict),
+        recomputations=report.recomputations + len(model.stages),
+    )
     if not report.is_causal:
         worst = report.failures[0]
         raise DataError(
