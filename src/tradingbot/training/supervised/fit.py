@@ -35,6 +35,7 @@ from tradingbot.training.trial_ledger import count_fit
 
 _PACKAGES = ("numpy", "torch", "lightgbm")
 _FEWEST_BARS = 16
+_PREFIXES_PER_ROUND = 67  # 400 in the usual proof of six rounds
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ class ModelRequest:
     fit: FitConfig = field(default_factory=FitConfig)
     """Labels, folds and seed."""
     proof_rounds: int = 6
-    """Common cuts of the causality proof besides those at the ends of parts."""
+    """Common cuts of the causality proof besides those at the ends of parts; for each of them the
+    model is asked at 67 bars without the later ones."""
 
 
 def train_model(
@@ -121,7 +123,13 @@ def prove_model(
     """
     subject = fitted_subject(f"supervised/{request.name}", model, source.specs)
     boundaries = (model.stages[0].from_bar, source.split.train.stop)
-    plan = ProofPlan(boundaries, request.proof_rounds, staggered_rounds=0, seed=request.fit.seed)
+    plan = ProofPlan(
+        boundaries,
+        request.proof_rounds,
+        staggered_rounds=0,
+        seed=request.fit.seed,
+        prefix_rounds=_PREFIXES_PER_ROUND * request.proof_rounds,
+    )
     report = prove_causal(source.read_inputs(), (subject,), plan, progress=progress)
     classifier = build_classifier(request.model, request.settings)
     refits = refit_stages(
