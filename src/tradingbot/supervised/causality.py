@@ -89,11 +89,10 @@ def judge_refits(
     for (stage, refit), stop in zip(pairs, stops, strict=True):
         known, start = table.until(stop), stage.from_bar
         was = ProbabilityModel((stage,), table.names).probabilities(known)[:, start:]
-        place, got = (0, 0, 0), "nothing to learn from"
-        marked = np.ones(was.shape, dtype=bool)
+        made = np.full(was.shape, np.nan, np.float32)  # where nothing can be learned
         if refit is not None:
             made = ProbabilityModel((refit,), table.names).probabilities(known)[:, start:]
-            marked = differs(np.ascontiguousarray(was), np.ascontiguousarray(made))
+        marked = differs(np.ascontiguousarray(was), np.ascontiguousarray(made))
         compared, differing = compared + marked.size, differing + int(marked.sum())
         if offence is None and marked.any():
             place = tuple(int(i) for i in np.argwhere(marked)[0])
@@ -103,7 +102,7 @@ def judge_refits(
                 cut_at=str(closed_at[start - 1]),
                 perturbation=f"stage fitted again without bars from {start} on",
                 expected=repr(float(was[place])),
-                got=got if refit is None else repr(float(made[place])),
+                got=repr(float(made[place])),
             )
     status: Status = "leaks" if offence else "causal"
     return ProofVerdict(name, "stages", "fitted", 0, status, compared, differing, offence)
