@@ -23,7 +23,7 @@ from tradingbot.evaluation.analyses.retraining.spec import (
     retraining_config,
 )
 from tradingbot.evaluation.analyses.seeds import other_seeds
-from tradingbot.evaluation.analyses.settings import AUTOMATIC, AblationSettings
+from tradingbot.evaluation.analyses.settings import AUTOMATIC, AblationSettings, split_variant
 from tradingbot.evaluation.dossier.analysis import Ablation, AblationRow
 from tradingbot.evaluation.statistics.shared_bars import runs_interval
 from tradingbot.networks.encoders.catalogue import encoder_preset
@@ -95,7 +95,7 @@ def measure_ablation(inputs: AnalysisInputs, settings: AblationSettings) -> Abla
     for variant, some in trained.items():
         if not variant:
             continue
-        axis, _, setting = variant.partition("=")
+        axis, setting = _axis_and_setting(variant)
         net = _net(some)
         gaps = _returns(trained[""]) - _returns(some)
         contribution = runs_interval(gaps, aggregate="mean").scaled(1e4)
@@ -142,10 +142,18 @@ def _require_effect(changes: tuple[tuple[str, Value], ...], base: TrainConfig) -
 
 
 def _changes(variant: str) -> tuple[tuple[str, Value], ...]:
-    key, _, text = variant.partition("=")
-    value = read_values({key: text})[key]
-    assert isinstance(value, str | int | float | bool)
-    return ((key, value),)
+    texts = {key: text for key, _, text in (each.partition("=") for each in split_variant(variant))}
+    changes = []
+    for key, value in read_values(texts).items():
+        assert isinstance(value, str | int | float | bool)
+        changes.append((key, value))
+    return tuple(changes)
+
+
+def _axis_and_setting(variant: str) -> tuple[str, str]:
+    """Return what a variant changes, and to what; several keys and values are joined by `+`."""
+    keys, _, values = zip(*(each.partition("=") for each in split_variant(variant)), strict=True)
+    return " + ".join(keys), " + ".join(values)
 
 
 def _returns(trained: list[RetrainingResult]) -> NDArray[np.float64]:

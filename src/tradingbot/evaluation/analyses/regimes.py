@@ -21,9 +21,11 @@ from tradingbot.envs.world import World, symbol_index
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.settings import RegimeSettings
 from tradingbot.evaluation.backtest.attribution import attribute_backtest
+from tradingbot.evaluation.backtest.result import Backtest
 from tradingbot.evaluation.dossier.robustness import RegimeRow, Regimes
 from tradingbot.evaluation.metrics.attribution import Attribution
 from tradingbot.evaluation.metrics.returns import annual_sharpe, max_drawdown
+from tradingbot.evaluation.metrics.trading import mean_trade_bars, win_rate
 from tradingbot.evaluation.statistics.hac import mean_error
 from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.training.data import REFERENCE_INDEX
@@ -229,14 +231,40 @@ def measure_regimes(subject: EvaluatedRun, settings: RegimeSettings) -> Regimes:
     labels = regime_labels(subject, settings)
     bars = subject.bars("test")
     agents = subject.backtest("test")
-    return judge_regimes(
-        labels[bars.start : bars.start + agents.n_bars],
+    at_decision = labels[bars.start : bars.start + agents.n_bars]
+    found = judge_regimes(
+        at_decision,
         agents.returns,
         subject.backtest_hold(bars).returns,
         bars_per_year=subject.bars_per_year,
         settings=settings,
         index=index,
         parts=attribute_backtest(agents, subject.data.factor),
+    )
+    return replace(found, rows=_with_trades(found.rows, agents, at_decision))
+
+
+def _with_trades(
+    rows: tuple[RegimeRow, ...], played: Backtest, labels: IntArray
+) -> tuple[RegimeRow, ...]:
+    """Add closed trades to the regime in which they were decided on.
+
+    Args:
+        rows: One per regime, in their order.
+        played: The agents' backtest.
+        labels: (S,) of the bars at whose close was decided.
+    """
+    closed = played.trades.select(~played.trades.is_open)
+    # Filled in the bar after the decision; with a delay, later ones decide no more.
+    regime = labels[np.searchsorted(played.closed_at, closed.entered_at) - 1 - played.delay_bars]
+    return tuple(
+        replace(
+            row,
+            n_trades=int((regime == place).sum()),
+            win_rate_frac=win_rate(closed.pnl_ccy[regime == place]),
+            mean_trade_bars=mean_trade_bars(closed.bars[regime == place]),
+        )
+        for place, row in enumerate(rows)
     )
 
 

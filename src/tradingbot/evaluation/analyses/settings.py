@@ -6,6 +6,7 @@ imported.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from tradingbot.domain.checks import CheckedFields, bounded, require
@@ -107,6 +108,14 @@ class StressSettings(CheckedFields):
     """What every symbol loses in the crash."""
     crash_bars: int = bounded(5, ">= 1")
     """Bars within which it is lost."""
+    correction_frac: float = bounded(0.10, "(0, 1)")
+    """What every symbol loses in the correction."""
+    correction_bars: int = bounded(35, ">= 1")
+    """Bars within which it is lost; about a week of hours."""
+    rally_frac: float = bounded(0.20, "(0, 10)")
+    """What every symbol gains in the lasting rally."""
+    rally_bars: int = bounded(140, ">= 1")
+    """Bars within which it is gained; about a month of hours."""
     gap_frac: float = bounded(0.08, "(0, 1)")
     """Size of the overnight gaps, one down and one up."""
     cost_factor: float = bounded(10.0, "[1, inf)")
@@ -253,12 +262,18 @@ class PlaceboSettings(CheckedFields):
             )
 
 
+def split_variant(variant: str) -> tuple[str, ...]:
+    """Return the KEY=VALUE of a variant, of which `+` before another KEY= joins several."""
+    return tuple(re.split(r"\+(?=[a-z_][a-z0-9_.]*=)", variant))
+
+
 @dataclass(frozen=True)
 class AblationSettings(CheckedFields):
     """Which settings, how often and how long."""
 
     variants: tuple[str, ...] = (AUTOMATIC,)
-    """KEY=VALUE of the training configuration each; `automatic` stands for what fits the run."""
+    """KEY=VALUE of the training configuration each, several at once joined by `+`; `automatic`
+    stands for what fits the run."""
     most_automatic: int = bounded(3, ">= 0")
     """Of the automatic ones, so many are tried."""
     seeds: int = bounded(3, "[2, 1000]")
@@ -270,11 +285,11 @@ class AblationSettings(CheckedFields):
         """Refuse variants that cannot be read, and intervals of one seed."""
         super().__post_init__()
         for variant in self.variants:
-            key, sign, value = variant.partition("=")
-            if variant != AUTOMATIC and not (key and sign and value):
+            changes = [each.partition("=") for each in split_variant(variant)]
+            if variant != AUTOMATIC and not all(map(all, changes)):
                 raise ConfigError(
                     "variants must be KEY=VALUE of the training configuration, or automatic",
                     was=repr(variant),
                     where="ablation.variants",
-                    remedy="Write e.g. learner.ppo.actor.pooling=independent",
+                    remedy="Write e.g. encoder.preset=row, or several at once: KEY=VALUE+KEY=VALUE",
                 )

@@ -11,12 +11,14 @@ lost: it is shown as "stayed out" and the share of profitable windows is that of
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
 
 from tradingbot.data.calendar import closing_day
+from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
@@ -31,7 +33,9 @@ from tradingbot.evaluation.backtest import bars_between
 from tradingbot.evaluation.dossier.robustness import WalkForward, Window
 from tradingbot.evaluation.metrics.returns import max_drawdown, total_return
 from tradingbot.evaluation.performance.measure import annual_sharpe_or_zero
+from tradingbot.evaluation.statistics.bootstrap import MIN_BARS
 from tradingbot.evaluation.statistics.interval import Interval, wilson_interval
+from tradingbot.evaluation.statistics.policy_intervals import sharpe_interval
 
 
 @dataclass(frozen=True)
@@ -176,13 +180,29 @@ def measure_walk_forward(inputs: AnalysisInputs, settings: WalkForwardSettings) 
         steps_per_agent=trainings[0].steps_per_agent,
         windows=windows,
         share_positive=positive_share(positive, len(traded), settings),
+        sharpe_annual=_joined_sharpe(inputs.subject, trainings),
     )
+
+
+def _joined_sharpe(subject: EvaluatedRun, trainings: Sequence[RetrainingResult]) -> Interval | None:
+    """Return the Sharpe ratio of all windows, each until the next one begins."""
+    parts = [part for trained in trainings for part in trained.parts]
+    starts = [_bars(subject, part).start for part in parts]
+    # A window's first return is that of its second bar, so the next one's first bar ends it.
+    lengths = [*np.diff(starts), len(parts[-1].returns)]
+    joined = np.concatenate(
+        [part.returns[: int(length)] for part, length in zip(parts, lengths, strict=True)]
+    )
+    return sharpe_interval(joined, subject.bars_per_year) if len(joined) >= MIN_BARS else None
+
+
+def _bars(subject: EvaluatedRun, part: TradedPeriod) -> IndexRange:
+    days = (date.fromisoformat(day) for day in (part.first_day, part.last_day))
+    return bars_between(subject.data.world, *days)
 
 
 def _window(subject: EvaluatedRun, part: TradedPeriod, trained_until: str) -> Window:
-    bars = bars_between(
-        subject.data.world, date.fromisoformat(part.first_day), date.fromisoformat(part.last_day)
-    )
+    bars = _bars(subject, part)
     returns = np.array(part.returns)
     return Window(
         first_day=part.first_day,

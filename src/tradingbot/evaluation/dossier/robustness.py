@@ -46,6 +46,9 @@ class WalkForward:
     0); 95 %, Wilson with as many windows as fit side by side, since those that overlap are won or
     lost together. Windows in which the agents stayed out are counted on neither side; 0 in [0, 1]
     where all are such."""
+    sharpe_annual: Interval | None = None
+    """Of the windows joined, each up to the day on which the next begins, those that the agents
+    stayed out of included; None before format 6 and for too few bars."""
 
     @property
     def traded(self) -> tuple[Window, ...]:
@@ -73,6 +76,12 @@ class RegimeRow:
     timing_bps_per_bar: float = math.nan
     alpha_bps_per_bar: Interval | None = None
     """None before format 6 and for too few bars."""
+    n_trades: int = 0
+    """Closed trades that were decided on in the regime; 0 also before format 6."""
+    win_rate_frac: float = math.nan
+    """Of those trades; NaN without one."""
+    mean_trade_bars: float = math.nan
+    """How long they lasted, in whatever regime."""
 
 
 @dataclass(frozen=True)

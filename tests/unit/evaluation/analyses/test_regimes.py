@@ -11,6 +11,7 @@ import pytest
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.domain.seeding import stream
+from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.regimes import (
     REGIMES,
     UNKNOWN,
@@ -18,6 +19,8 @@ from tradingbot.evaluation.analyses.regimes import (
     judge_regimes,
     label_regimes,
     mean_within,
+    measure_regimes,
+    regime_labels,
 )
 from tradingbot.evaluation.analyses.settings import RegimeSettings
 
@@ -157,3 +160,22 @@ def test_training_shorter_than_the_look_back_is_refused() -> None:
 def test_settings_that_tell_nothing_apart_are_refused(field: str) -> None:
     with pytest.raises(ConfigError, match=field):
         RegimeSettings(**{field: type(getattr(SETTINGS, field))(0)})
+
+
+def test_trades_count_for_the_regime_they_were_decided_in(ppo_subject: EvaluatedRun) -> None:
+    found = measure_regimes(ppo_subject, RegimeSettings(min_bars=1))
+    played = ppo_subject.backtest("test")
+    bars = ppo_subject.bars("test")
+    labels = regime_labels(ppo_subject, RegimeSettings(min_bars=1))[bars.start :]
+    closed = played.trades.select(~played.trades.is_open)
+    won: dict[int, list[bool]] = {place: [] for place in range(-1, 4)}
+    for entered, pnl in zip(closed.entered_at, closed.pnl_ccy, strict=True):
+        decided = int(np.flatnonzero(played.closed_at == entered)[0]) - 1
+        won[int(labels[decided])].append(pnl > 0.0)
+
+    assert len(closed)
+    assert [row.n_trades for row in found.rows] == [len(won[place]) for place in range(4)]
+    for place, row in enumerate(found.rows):
+        if won[place]:
+            assert row.win_rate_frac == np.mean(won[place])
+            assert row.mean_trade_bars > 0.0

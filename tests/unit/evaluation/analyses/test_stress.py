@@ -23,10 +23,16 @@ def test_every_made_up_time_is_there_and_hurts_holders(
     found: Stress, ppo_subject: EvaluatedRun
 ) -> None:
     rows = {row.scenario: row for row in found.rows}
-    assert list(rows) == ["crash", "gap down", "gap up", "liquidity loss", "volatility × 3"]
+    assert list(rows) == [
+        *("crash", "correction", "lasting rally", "gap down", "gap up", "liquidity loss"),
+        "volatility × 3",
+    ]
     assert all(row.kind == "synthetic" for row in found.rows)
     # Equal weight really loses what was taken from every symbol, or more.
     assert rows["crash"].hold_drawdown_frac > 0.19
+    assert (
+        rows["correction"].hold_return_frac < -0.05 < 0.1 < rows["lasting rally"].hold_return_frac
+    )
     assert rows["gap down"].hold_drawdown_frac > 0.075
     assert rows["gap up"].hold_drawdown_frac < rows["gap down"].hold_drawdown_frac
     assert rows["gap up"].hold_return_frac - rows["gap down"].hold_return_frac == pytest.approx(

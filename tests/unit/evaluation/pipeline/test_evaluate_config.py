@@ -129,11 +129,12 @@ def test_setting_that_acts_in_the_run_may_be_turned_off(subject: EvaluatedRun) -
 
 def test_variants_in_the_documentation_act(subject: EvaluatedRun) -> None:
     page = (Path(__file__).parents[4] / "docs/how_to/evaluate.md").read_text()
-    (listed,) = re.findall(r"ablation\.variants=\[(.+)\]", page)
-    settings = AblationSettings(variants=tuple(listed.split(",")))
+    listed = re.findall(r"ablation\.variants=\[(.+)\]", page)
     quick = replace(subject, config=load_train_config("quick", {"seed": 3}))
+    several, at_once = (AblationSettings(variants=tuple(each.split(","))) for each in listed)
 
-    assert len(ablation_specs(quick, settings)) == 1 + len(settings.variants) == 3
+    assert len(ablation_specs(quick, several)) == 1 + len(several.variants) == 3
+    assert [len(specs[0].changes) for specs in ablation_specs(quick, at_once).values()] == [0, 2]
 
 
 def test_variants_are_each_tried_once_and_automatic_ones_are_few() -> None:

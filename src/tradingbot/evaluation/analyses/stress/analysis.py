@@ -137,7 +137,7 @@ def _scenarios(subject: EvaluatedRun, settings: StressSettings) -> list[_Scenari
     around = IndexRange(
         max(test.start, at - settings.before_bars), min(test.stop, at + settings.after_bars)
     )
-    crash, gap, costs = settings.crash_frac, settings.gap_frac, subject.env.costs
+    gap, costs = settings.gap_frac, subject.env.costs
     factor, divisor, wilder = (
         settings.cost_factor,
         settings.volume_divisor,
@@ -148,9 +148,7 @@ def _scenarios(subject: EvaluatedRun, settings: StressSettings) -> list[_Scenari
         slippage_frac=min(factor * costs.slippage_frac, _LARGEST_RATE),
         spread_frac=min(factor * costs.spread_frac, _LARGEST_RATE),
     )
-    falls = partial(scenarios.crash, drop_frac=crash, over_bars=settings.crash_bars)
-    words = f"every symbol loses {crash:.0%} within {settings.crash_bars} bars"
-    made = [_Scenario("crash", words, falls, at, around)]
+    made = _slides(settings, at, test)
     for name, move, side in (("gap down", -gap, "lower"), ("gap up", gap, "higher")):
         words = f"every symbol opens {gap:.0%} {side} overnight"
         change = partial(scenarios.gap, move_frac=move)
@@ -161,6 +159,22 @@ def _scenarios(subject: EvaluatedRun, settings: StressSettings) -> list[_Scenari
     words = "all moves of the test part multiplied, mean log returns kept"
     shaken = partial(scenarios.shake, factor=wilder)
     made.append(_Scenario(f"volatility × {wilder:g}", words, shaken, test.start, test))
+    return made
+
+
+def _slides(settings: StressSettings, at: int, test: IndexRange) -> list[_Scenario]:
+    """Return times in which every symbol moves far one way and stays there."""
+    first, made = max(test.start, at - settings.before_bars), []
+    for name, move, over_bars in (
+        ("crash", -settings.crash_frac, settings.crash_bars),
+        ("correction", -settings.correction_frac, settings.correction_bars),
+        ("lasting rally", settings.rally_frac, settings.rally_bars),
+    ):
+        side = "loses" if move < 0.0 else "gains"
+        words = f"every symbol {side} {abs(move):.0%} within {over_bars} bars and stays there"
+        change = partial(scenarios.slide, move_frac=move, over_bars=over_bars)
+        traded = IndexRange(first, min(test.stop, at + max(settings.after_bars, over_bars)))
+        made.append(_Scenario(name, words, change, at, traded))
     return made
 
 

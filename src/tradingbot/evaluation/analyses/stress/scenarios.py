@@ -1,4 +1,4 @@
-"""Disasters made of calm bars: a crash, a gap, volume that is gone, and a market that shakes.
+"""Hard times made of calm bars: a slide, a gap, volume that is gone, and a market that shakes.
 
 Each changes the moves of bars (`data.bar_moves`) from one bar on; those before are kept to the bit,
 so what was learned from them, and the scale of features, stay as they are.
@@ -14,28 +14,31 @@ from tradingbot.data.bar_moves import BarArrays, moves_from, rebuilt
 from tradingbot.domain.errors import ConfigError
 
 
-def crash(bars: BarArrays, first_bar: int, *, drop_frac: float, over_bars: int) -> BarArrays:
-    """Let every symbol fall by `drop_frac`, evenly within `over_bars` of its bars.
+def slide(bars: BarArrays, first_bar: int, *, move_frac: float, over_bars: int) -> BarArrays:
+    """Let every symbol move by `move_frac`, evenly within `over_bars` of its bars.
 
-    It falls on top of its own moves. Prices do not come back by themselves: what follows
-    are the moves that were there before.
+    It moves on top of its own moves: a crash or a correction down, a rally up. Prices do not come
+    back by themselves: what follows are the moves that were there before.
 
     Raises:
-        ConfigError: If it is no fall, or over no bar.
+        ConfigError: If nothing moves or nothing would be left, or over no bar.
     """
-    if not 0.0 < drop_frac < 1.0 or over_bars < 1:
+    if not -1.0 < move_frac < math.inf or move_frac == 0.0 or over_bars < 1:
         raise ConfigError(
-            "a crash must lose a part of the price within a bar or more",
-            was=f"{drop_frac} in {over_bars} bars",
+            "a slide must change the price and leave a part of it, within a bar or more",
+            was=f"{move_frac} in {over_bars} bars",
         )
     moves = moves_from(bars, first_bar)
     present = np.isfinite(bars.close[first_bar:])
-    in_crash = present & (np.cumsum(present, axis=0) <= over_bars)
-    fall = np.where(in_crash, math.log1p(-drop_frac) / over_bars, 0.0)
-    fallen = moves._replace(
-        close=moves.close + fall, low=moves.low + fall, vwap=moves.vwap + 0.5 * fall
+    within = present & (np.cumsum(present, axis=0) <= over_bars)
+    step = np.where(within, math.log1p(move_frac) / over_bars, 0.0)
+    moved = moves._replace(
+        close=moves.close + step,
+        low=moves.low + np.minimum(step, 0.0),
+        high=moves.high + np.maximum(step, 0.0),
+        vwap=moves.vwap + 0.5 * step,
     )
-    return rebuilt(bars, first_bar, fallen)
+    return rebuilt(bars, first_bar, moved)
 
 
 def gap(bars: BarArrays, bar: int, *, move_frac: float) -> BarArrays:

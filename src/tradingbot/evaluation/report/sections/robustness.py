@@ -10,7 +10,14 @@ from tradingbot.evaluation.dossier.robustness import Regimes, Stress, StressRow,
 from tradingbot.evaluation.gates.idleness import no_agent_trades
 from tradingbot.evaluation.report.blocks import Block, Points
 from tradingbot.evaluation.report.chart import HALF_PX, Chart, Charts, full_chart
-from tradingbot.evaluation.report.numbers import count, format_count, percent, plain, share
+from tradingbot.evaluation.report.numbers import (
+    count,
+    format_count,
+    format_interval,
+    percent,
+    plain,
+    share,
+)
 from tradingbot.evaluation.report.sections.scope import Answer, scope, section_of
 from tradingbot.evaluation.report.svg.bars import BarGroup, column_chart
 from tradingbot.evaluation.report.svg.forest import Estimate, forest_chart
@@ -51,6 +58,9 @@ _REGIME_COLUMNS = (
     column("Hold bp/bar", "hold_bps_per_bar", "equal weight", signed=True),
     column("Sharpe", "sharpe_annual", "annual"),
     column("Drawdown", "max_drawdown_frac", "within its bars, joined", percent),
+    column("Trades", "n_trades", "closed ones that were decided on in it", count),
+    column("Win rate", "win_rate_frac", "of those trades", percent),
+    column("Bars held", "mean_trade_bars", "mean of those trades"),
 )
 _STRESS_COLUMNS = (
     text_column("Scenario", lambda row: Cell(row.scenario, row.scenario.lower(), note=row.words)),
@@ -79,6 +89,7 @@ def walk_forward_section(dossier: Dossier, found: WalkForward) -> Answer:
         f"({share(found.share_positive)}). {_stayed_out(out)}Each window of {found.window_days} "
         f"days was traded by agents that learned from earlier days only; they were trained again "
         f"every {found.retrain_every} windows, with {count(found.steps_per_agent)} steps per agent."
+        f"{_joined(found)}"
     )
     if not found.traded:
         finding = (
@@ -88,6 +99,13 @@ def walk_forward_section(dossier: Dossier, found: WalkForward) -> Answer:
         )
         return finding, (table,)
     return finding, (_window_charts(dossier, found), table)
+
+
+def _joined(found: WalkForward) -> str:
+    if found.sharpe_annual is None:
+        return ""
+    ratio = f"{plain(found.sharpe_annual.estimate)} {format_interval(found.sharpe_annual)}"
+    return f" All windows joined have a Sharpe ratio of {ratio}."
 
 
 def _stayed_out(count: int) -> str:

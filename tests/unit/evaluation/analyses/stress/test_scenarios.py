@@ -11,11 +11,12 @@ import pytest
 from tradingbot.data.bar_moves import BarArrays, moves_from, rebuilt
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.domain.seeding import stream
-from tradingbot.evaluation.analyses.stress.scenarios import crash, gap, shake, thin_volume
+from tradingbot.evaluation.analyses.stress.scenarios import gap, shake, slide, thin_volume
 
 FIRST = 60
 ALL: list[Callable[[BarArrays, int], BarArrays]] = [
-    partial(crash, drop_frac=0.2, over_bars=5),
+    partial(slide, move_frac=-0.2, over_bars=5),
+    partial(slide, move_frac=0.2, over_bars=40),
     partial(gap, move_frac=-0.08),
     partial(gap, move_frac=0.08),
     partial(thin_volume, divisor=20.0),
@@ -67,7 +68,7 @@ def test_moves_put_together_again_give_the_same_bars() -> None:
 
 def test_crash_takes_its_share_within_its_bars_and_for_good() -> None:
     bars = _bars()
-    made = crash(bars, FIRST, drop_frac=0.2, over_bars=5)
+    made = slide(bars, FIRST, move_frac=-0.2, over_bars=5)
     ratio = made.close / bars.close
     np.testing.assert_allclose(ratio[FIRST : FIRST + 5, 0], 0.8 ** (np.arange(1, 6) / 5))
     np.testing.assert_allclose(ratio[FIRST + 5 :, 0], 0.8)
@@ -76,6 +77,15 @@ def test_crash_takes_its_share_within_its_bars_and_for_good() -> None:
     # It falls on bars that are there: symbol 2 has none at bars 60 and 63, symbol 1 lists later.
     np.testing.assert_allclose(ratio[[61, 62, 64], 2], 0.8 ** (np.array([1, 2, 3]) / 5))
     np.testing.assert_allclose(ratio[100:, 1:], 0.8)
+
+
+def test_rally_lifts_highs_with_closes_and_leaves_lows() -> None:
+    bars = _bars()
+    made = slide(bars, FIRST, move_frac=0.2, over_bars=40)
+    ratio = made.close / bars.close
+    np.testing.assert_allclose(ratio[FIRST + 40 :, 0], 1.2)
+    np.testing.assert_allclose((made.high / made.close)[FIRST:], (bars.high / bars.close)[FIRST:])
+    np.testing.assert_allclose((made.low / made.open)[FIRST:], (bars.low / bars.open)[FIRST:])
 
 
 @pytest.mark.parametrize("move", [-0.08, 0.08])
@@ -111,8 +121,9 @@ def test_shaking_triples_deviations_and_keeps_the_mean() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        partial(crash, drop_frac=1.0, over_bars=5),
-        partial(crash, drop_frac=0.2, over_bars=0),
+        partial(slide, move_frac=-1.0, over_bars=5),
+        partial(slide, move_frac=0.0, over_bars=5),
+        partial(slide, move_frac=-0.2, over_bars=0),
         partial(gap, move_frac=-1.0),
         partial(thin_volume, divisor=0.5),
         partial(shake, factor=0.0),
