@@ -163,10 +163,10 @@ def test_settings_that_tell_nothing_apart_are_refused(field: str) -> None:
 
 
 def test_trades_count_for_the_regime_they_were_decided_in(ppo_subject: EvaluatedRun) -> None:
-    found = measure_regimes(ppo_subject, RegimeSettings(min_bars=1))
+    found = measure_regimes(ppo_subject, RegimeSettings(min_bars=2))
     played = ppo_subject.backtest("test")
     bars = ppo_subject.bars("test")
-    labels = regime_labels(ppo_subject, RegimeSettings(min_bars=1))[bars.start :]
+    labels = regime_labels(ppo_subject, RegimeSettings(min_bars=2))[bars.start :]
     closed = played.trades.select(~played.trades.is_open)
     won: dict[int, list[bool]] = {place: [] for place in range(-1, 4)}
     for entered, pnl in zip(closed.entered_at, closed.pnl_ccy, strict=True):
