@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.domain.seeding import stream
-from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.evaluation.analyses.evaluated_run import open_evaluated_run
 from tradingbot.evaluation.analyses.regimes import (
     REGIMES,
     UNKNOWN,
@@ -162,11 +163,12 @@ def test_settings_that_tell_nothing_apart_are_refused(field: str) -> None:
         RegimeSettings(**{field: type(getattr(SETTINGS, field))(0)})
 
 
-def test_trades_count_for_the_regime_they_were_decided_in(ppo_subject: EvaluatedRun) -> None:
-    found = measure_regimes(ppo_subject, RegimeSettings(min_bars=2))
-    played = ppo_subject.backtest("test")
-    bars = ppo_subject.bars("test")
-    labels = regime_labels(ppo_subject, RegimeSettings(min_bars=2))[bars.start :]
+def test_trades_count_for_the_regime_they_were_decided_in(evaluated_workspace: Path) -> None:
+    subject = open_evaluated_run("tiny", evaluated_workspace)
+    found = measure_regimes(subject, RegimeSettings(min_bars=2))
+    played = subject.backtest("test")
+    bars = subject.bars("test")
+    labels = regime_labels(subject, RegimeSettings(min_bars=2))[bars.start :]
     closed = played.trades.select(~played.trades.is_open)
     won: dict[int, list[bool]] = {place: [] for place in range(-1, 4)}
     for entered, pnl in zip(closed.entered_at, closed.pnl_ccy, strict=True):
