@@ -8,7 +8,6 @@ import io
 import json
 import re
 from dataclasses import dataclass
-from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,7 @@ from acceptance.conftest import Outcome, listing
 from fixtures.short_work import shortened_work
 from tradingbot.app.cli.application import build_application, run
 from tradingbot.app.cli.invocation import take_plugins
-from tradingbot.app.demo import story
 from tradingbot.data.store import BarStore
-from tradingbot.evaluation.oracle.known_answers import answer_all
 from tradingbot.features.panel import Panel
 
 TINY = """
@@ -61,13 +58,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
     folder = tmp_path_factory.mktemp("demo")
     (folder / "tiny.yaml").write_text(TINY)
     arguments = ["--workspace", str(folder / "workspace"), "demo", "--config"]
-    answers = cache(lambda cost_bps, rule: answer_all(cost_bps=cost_bps, rule=rule))
     with shortened_work(), pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        # That the oracles answer the same again is what the test of their page says.
-        patch.setattr(
-            story, "answer_all", lambda *, cost_bps, rule, progress: answers(cost_bps, rule)
-        )
         first = call([*arguments, "tiny.yaml"])
         after_first = listing(folder / "workspace")
         second = call([*arguments, "./tiny.yaml", "--json"])

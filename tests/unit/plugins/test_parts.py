@@ -99,7 +99,7 @@ def test_name_of_the_package_is_refused() -> None:
         tb.strategy(name="my strategy")(lambda view: 0.0)
 
 
-def test_own_feature_is_a_column_behind_the_others_and_changes_the_hash() -> None:
+def test_own_feature_is_a_column_behind_the_others_and_changes_the_hash(short_work: None) -> None:
     before = panel_specs(())
     tb.feature(fall())
 

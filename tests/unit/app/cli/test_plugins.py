@@ -146,7 +146,7 @@ def test_run_is_refused_without_its_plugin_and_with_another(
         require_plugins(config)
 
 
-def test_own_feature_is_built_and_proved(call, folder: Path) -> None:
+def test_own_feature_is_built_and_proved(call, folder: Path, short_work: None) -> None:
     call(*("data", "generate", "--name", "mine", "--universe", "prototype10"),
          *("--start", "2025-07-01", "--end", "2025-09-30"))  # fmt: skip
     call("features", "build", "mine", "--plugin", "column.py")

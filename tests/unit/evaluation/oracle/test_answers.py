@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.short_work import shortened_work
 from tradingbot.data.ingest import ingest
 from tradingbot.data.sources.files import FileImport, FileSource
 from tradingbot.data.store import BarStore
@@ -24,9 +25,10 @@ from tradingbot.evaluation.oracle.result import OracleResult
 @pytest.fixture(scope="module")
 def everything() -> tuple[list[OracleResult], list[tuple[int, int]]]:
     told: list[tuple[int, int]] = []
-    results = answer_all(
-        cost_bps=1.2, rule="long_only", progress=lambda done, of, _: told.append((done, of))
-    )
+    with shortened_work():
+        results = answer_all(
+            cost_bps=1.2, rule="long_only", progress=lambda done, of, _: told.append((done, of))
+        )
     return results, told
 
 
