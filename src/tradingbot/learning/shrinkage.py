@@ -109,18 +109,16 @@ class Shrinkage:
             return f"{who}: at best ({FORM_WORDS[best]}) {self._figure(best)}"
         if n == 1:
             return f"the agent trades, {FORM_WORDS[form]}: {self._figure(form)}"
-        traders = int(self.trades.sum())
-        most = f"most of them {FORM_WORDS[form]}"
-        return f"{traders} of {n} agents trade, {most}: all together {self._figure(form)}"
+        who = f"{int(self.trades.sum())} of {n} agents trade, most of them {FORM_WORDS[form]}"
+        return f"{who}: all together {self._figure(form)}"
 
     def _figure(self, form: str) -> str:
-        gain, error = 1e4 * self.gain[form], 1e4 * self.error[form]
+        who, of = ("it" if len(self.trades) == 1 else "they"), f" of {self.judged_by}"
+        earned = f"{who} earned {1e4 * self.gain[form]:.2f} ± {1e4 * self.error[form]:.2f} bp"
+        bars = f"per bar{of if self.judged_by else ''} on {self.judged_on}"
         limit = f"to trade, the mean must be more than {self.errors_needed:.1f} of them above 0"
-        who = "it" if len(self.trades) == 1 else "they"
-        of = f" of {self.judged_by}" if self.judged_by else ""
-        earned = f"{who} earned {gain:.2f} ± {error:.2f} bp per bar{of} on {self.judged_on}"
         beside = f"; net {1e4 * self.net[form]:.2f} bp" if form in self.net else ""
-        return f"{earned} (± is one standard error; {limit}{beside})"
+        return f"{earned} {bars} (± is one standard error; {limit}{beside})"
 
 
 def shrink(returns: Mapping[str, Tensor], config: ShrinkageConfig) -> Shrinkage:
@@ -146,14 +144,8 @@ def shrink(returns: Mapping[str, Tensor], config: ShrinkageConfig) -> Shrinkage:
         default = FLAT
     choice, names = _choose(blocks, default, config.confidence), (FLAT, *blocks)
     scales = torch.tensor([0.0, *(FORMS[form] for form in blocks)], device=choice.device)
-    return Shrinkage(
-        trades=choice != names.index(FLAT),
-        scale=scales[choice],
-        default=default,
-        gain=gain,
-        error=error,
-        errors_needed=errors_needed,
-    )
+    trades = choice != names.index(FLAT)
+    return Shrinkage(trades, scales[choice], default, gain, error, errors_needed)
 
 
 def decide(learner: Learner, play: Play, config: ShrinkageConfig) -> Shrinkage:

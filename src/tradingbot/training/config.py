@@ -237,13 +237,10 @@ class TrainConfig(ConfigSection):
         if learns and spec.segment_bars:
             steps, length = spec.steps_of_update(settings), getattr(settings, spec.segment_bars)
             if steps % length:
-                segment, whole = spec.segment_bars, spec.steps_per_update
-                keys = [f"learner.{spec.name}.{key}" for key in (segment, whole)]
-                raise KeyConflict(
-                    f"{keys[0]} must divide {keys[1]} ({steps}) where the encoder learns, "
-                    f"was {length}",
-                    *(*keys, "encoder.trainable"),
-                )
+                names = (spec.segment_bars, spec.steps_per_update)
+                part, whole = (f"learner.{spec.name}.{name}" for name in names)
+                rule = f"{part} must divide {whole} ({steps}) where the encoder learns"
+                raise KeyConflict(f"{rule}, was {length}", part, whole, "encoder.trainable")
         return self
 
     @model_validator(mode="after")

@@ -16,6 +16,7 @@ from tradingbot.app.cli.options import (
     USUAL_SEED,
     USUAL_UNIVERSE,
     read_options,
+    require_file,
     require_market,
     require_market_options,
     require_one_market,
@@ -133,17 +134,12 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     Example: [bold]tradingbot backtest my_strategy --plugin mine.py --dataset us143[/bold]
     """
     from tradingbot.data.factor import require_factor
-    from tradingbot.data.store import BarStore
     from tradingbot.data.universes import load_universe
-    from tradingbot.evaluation.policy_names import (
-        require_known_policies,
-        require_models_fit,
-        require_models_later,
-    )
+    from tradingbot.evaluation.policy_names import require_known_policies, require_models_later
 
     invocation = invocation_of(context)
     _require_period(part, start, end)
-    _require_file(trades)
+    require_file(trades, "--trades", "trades.csv")
     if out is not None:
         require_picture(out, "--out", (".html", ".png", ".svg"))
     _require_costs(costs, cost_bps)
@@ -152,16 +148,14 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     universe, seed = require_market_options(market, universe, params, seed, draws=draws)
     has_market = dataset is not None or market is not None
     require_known_policies(names, runs_root(invocation), has_market=has_market)
+    workspace, day = invocation.workspace, _first_day(part, start)
     if dataset is not None:
-        stored = BarStore(invocation.workspace).open(dataset)
-        require_models_fit(names, stored, invocation.workspace, _first_day(part, start))
-        require_factor(factor or "none", stored.manifest.symbols)
+        _require_dataset(names, workspace, dataset, day, factor)
     if market is not None:
         require_market(market, universe, read_options(params, "--set"))
-        require_factor(factor or "none", load_universe(universe).symbols)
         asked = {"name": market, "universe": universe, "seed": seed}
-        days = _first_day(part, start), GENERATED_DAYS[0]
-        require_models_later(names, invocation.workspace, asked, *days)
+        require_factor(factor or "none", load_universe(universe).symbols)
+        require_models_later(names, workspace, asked, day, GENERATED_DAYS[0])
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.data.atomic import atomic_file
     from tradingbot.evaluation.pipeline import backtests
@@ -180,7 +174,6 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
         seed=seed,
         factor=factor,
     )
-    workspace = invocation.workspace
     place = _place(names, workspace, dataset, market, universe, seed, params)
     with progress_bar("backtest") as progress:
         played = backtests.backtest_named(names, workspace, terms, market=place, progress=progress)
@@ -225,19 +218,6 @@ def _first_day(part: str | None, start: datetime | None) -> date | None:
     return date.max if part is not None else start.date() if start else None
 
 
-def _require_file(trades: Path | None) -> None:
-    if trades is None:
-        return
-    if trades.is_dir():
-        rule = "--trades must name a file"
-        remedy = f"Write e.g. --trades {trades / 'trades.csv'}"
-        raise ConfigError(rule, was="a folder", where=str(trades), remedy=remedy)
-    if not trades.absolute().parent.is_dir():
-        rule = "--trades must name a file in a folder that exists"
-        remedy = f"Make the folder {trades.absolute().parent}, or name another"
-        raise ConfigError(rule, was=repr(str(trades)), remedy=remedy)
-
-
 def _require_costs(costs: str | None, cost_bps: float | None) -> None:
     from tradingbot.configuration.part_names import FILL_COST_NAMES, require_costs
 
@@ -254,6 +234,19 @@ def _require_place(invocation: Invocation, dataset: str | None, market: str | No
         from tradingbot.data.store import BarStore
 
         BarStore(invocation.workspace).open(dataset)
+
+
+def _require_dataset(
+    names: list[str], workspace: Path, dataset: str, first_day: date | None, factor: str | None
+) -> None:
+    """Refuse models that do not fit a dataset, and a market that it does not have."""
+    from tradingbot.data.factor import require_factor
+    from tradingbot.data.store import BarStore
+    from tradingbot.evaluation.policy_names import require_models_fit
+
+    stored = BarStore(workspace).open(dataset)
+    require_models_fit(names, stored, workspace, first_day)
+    require_factor(factor or "none", stored.manifest.symbols)
 
 
 def _place(

@@ -88,10 +88,25 @@ def require_picture(path: Path, option: str, endings: tuple[str, ...] = (".png",
         article = "an" if endings[0] == ".html" else "a"
         rule = f"{option} must name {article} {join_choices(endings)} file"
         raise ConfigError(rule, was=repr(path.name), remedy=remedy)
-    folder = path.absolute().parent
-    if not folder.is_dir():
+    require_file(path, option, f"picture{endings[0]}")
+
+
+def require_file(path: Path | None, option: str, example: str) -> None:
+    """Refuse a folder in the place of a file, and a file in a folder that is not there.
+
+    Raises:
+        ConfigError: Naming the option.
+    """
+    if path is None:
+        return
+    if path.is_dir():
+        remedy = f"Write e.g. {option} {path / example}"
+        rule = f"{option} must name a file"
+        raise ConfigError(rule, was="a folder", where=str(path), remedy=remedy)
+    if not path.absolute().parent.is_dir():
         rule = f"{option} must name a file in a folder that exists"
-        raise ConfigError(rule, was=repr(str(folder)), remedy="Make the folder, or name another")
+        remedy = f"Make the folder {path.absolute().parent}, or name another"
+        raise ConfigError(rule, was=repr(str(path)), remedy=remedy)
 
 
 def require_order(start: datetime | None, end: datetime | None) -> None:

@@ -17,7 +17,10 @@ from tradingbot.domain.errors import ConfigError
     [
         ("map.txt", r"--heat-map must name a \.png file, was 'map\.txt'"),
         ("map", r"--heat-map must name a \.png file, was 'map'"),
-        ("gone/map.png", r"--heat-map must name a file in a folder that exists, was '.*/gone'"),
+        (
+            "gone/map.png",
+            r"--heat-map must name a file in a folder that exists, was '.*/gone/map.png'",
+        ),
         ("gone/map.txt", r"--heat-map must name a \.png file"),
     ],
 )
