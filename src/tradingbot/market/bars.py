@@ -155,7 +155,10 @@ def _stale_bars(present: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def _volatility_before(close: FloatArray, present: NDArray[np.bool_]) -> FloatArray:
-    """Standard deviation (N, T) of the last log returns that end before each bar; 0 at first."""
+    """Standard deviation (N, T) of the last log returns that end before each bar.
+
+    0 until a symbol has been seen for `VOLATILITY_BARS` bars, whenever its first one is.
+    """
     log_returns = np.zeros_like(close)
     # The step from no price at all to the first one is not a return.
     seen = np.logical_or.accumulate(present, axis=1)[:, :-1]
@@ -164,6 +167,9 @@ def _volatility_before(close: FloatArray, present: NDArray[np.bool_]) -> FloatAr
     if close.shape[1] > VOLATILITY_BARS:
         windows = np.lib.stride_tricks.sliding_window_view(log_returns, VOLATILITY_BARS, axis=1)
         volatility[:, VOLATILITY_BARS:] = windows[:, :-1].std(axis=-1)
+        seen_long = np.zeros_like(present)
+        seen_long[:, VOLATILITY_BARS:] = seen[:, : 1 - VOLATILITY_BARS]
+        volatility[~seen_long] = 0.0
     return volatility
 
 

@@ -74,6 +74,17 @@ def test_first_price_of_a_symbol_is_no_return() -> None:
     assert (late.volatility == 0.0).all()
 
 
+@pytest.mark.parametrize("first", [0, 1, 30, 36, 59])
+def test_volatility_of_a_late_symbol_is_that_of_one_whose_data_begin_there(first: int) -> None:
+    closes = list(np.exp(stream(2, "closes").normal(0.0, 0.02, 60 - first).cumsum()))
+    late = market_of([math.nan] * first + closes).bar(torch.arange(60)).volatility
+    alone = market_of(closes).bar(torch.arange(len(closes))).volatility
+
+    assert torch.equal(late[first:], alone)
+    assert (late[: first + VOLATILITY_BARS] == 0.0).all()
+    assert bool((alone > 0.0).any()) == (len(closes) > VOLATILITY_BARS)
+
+
 @pytest.mark.parametrize(
     "bar",
     [

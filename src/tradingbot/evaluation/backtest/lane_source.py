@@ -161,13 +161,15 @@ _TRADE = """\
 #define AT(type, field) ((type *)(intptr_t)call[field])
 #define COLUMN(type, field, i) (AT(type, field) + (i) * call[AT_LANES] + first)
 
-/* Asking for the position that is held means to leave it alone, also when its turn comes later. */
+/* Asking for the position that is held means to leave it alone, also when its turn comes later;
+   a wish for 0 is always one for 0. */
 static void wait_turn(const int64_t *call, struct block *block, int64_t first, int n, int64_t bar)
 {
   const int64_t lanes = call[AT_LANES], length = call[AT_RING_LENGTH];
   for (int l = 0; length > 1 && l < n; l++) {
     const real now = block->now[0][l], size = block->size[0][l];
-    AT(real, AT_WAITING)[(bar % length) * lanes + first + l] = TARGET && now == size ? NAN : now;
+    const int keeps = TARGET && now == size && now != 0;
+    AT(real, AT_WAITING)[(bar % length) * lanes + first + l] = keeps ? NAN : now;
     const int64_t place = (bar - AT(const int64_t, AT_DELAY)[first + l] + length) % length;
     const real due = AT(real, AT_WAITING)[place * lanes + first + l];
     block->now[0][l] = TARGET && due != due ? size : due;

@@ -67,7 +67,8 @@ class _Waiting:
     """Decisions that wait: a ring of the last ones; before the first, nothing is done.
 
     To ask for the position that is held means to leave it alone, and still does when the decision's
-    turn comes: the position as it was then would be another order.
+    turn comes: the position as it was then would be another order. A wish for 0 is always one for
+    0: while an entry waits nothing is held, and a wish that takes the entry back must not keep it.
     """
 
     def __init__(self, delay_bars: Tensor, dtype: torch.dtype) -> None:
@@ -82,7 +83,8 @@ class _Waiting:
 
     def turn(self, step: int, asked: Tensor, size: Tensor | None) -> Tensor:
         """Keep what is asked now (L,) by positions `size` (L,); return what is due now (L,)."""
-        kept = asked if size is None else torch.where(asked == size, torch.nan, asked)
+        is_kept = None if size is None else (asked == size) & (asked != 0.0)
+        kept = asked if is_kept is None else torch.where(is_kept, torch.nan, asked)
         self._ring[step % self._length] = kept
         due = self._ring[(step - self._delay) % self._length, self._lane]
         return due if size is None else torch.where(due.isnan(), size, due)

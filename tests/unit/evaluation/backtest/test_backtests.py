@@ -33,6 +33,7 @@ from tradingbot.evaluation.backtest import (
     baseline,
     random_like,
     ready_bars,
+    simulation,
     sleeve_config,
 )
 from tradingbot.evaluation.backtest.attribution import attribute_backtest, world_factor
@@ -153,6 +154,20 @@ def test_delayed_decision_is_executed_so_many_bars_later_and_not_adjusted() -> N
         # Until the first fill is seen, the same order is given again; afterwards nothing is.
         assert set(traded) <= {*range(entered, entered + delay + 1), left}
         assert late.delay_bars == delay
+
+
+@pytest.mark.parametrize("delay", [1, 2, 3])
+@pytest.mark.parametrize("lanes", ["native", "tensors"])
+def test_wish_for_nothing_while_an_entry_waits_is_no_wish_to_keep_it(
+    lanes: str, delay: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if lanes == "tensors":
+        monkeypatch.setattr(simulation, "native_trade", lambda *_: None)
+
+    late = played_by(table((FIRST + 3, FIRST + 4, 0.5)), delay_bars=delay)
+
+    traded = np.flatnonzero(late.turnover_frac[:, 0])
+    assert traded.tolist() == [3 + delay, 4 + delay]  # in, and out at the very next open
 
 
 def test_what_comes_later_changes_nothing_before() -> None:
