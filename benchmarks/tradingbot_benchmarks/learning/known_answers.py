@@ -103,9 +103,12 @@ def record_of(results: Sequence[LearningResult], run: LearningRun) -> LearningRe
 def _note(results: Sequence[LearningResult], run: LearningRun) -> str:
     earned, best = mean(r.policy_bp for r in results), mean(r.oracle_bp for r in results)
     trading = mean(r.trading_frac for r in results)
+    learned, bayes = mean(r.learned_bp for r in results), mean(r.bayes_bp for r in results)
+    beside = f", {bayes:.2f} by empirical Bayes" if bayes not in (best, 0.0) else ""
     return (
         f"synthetic, {run.n_agents} agents, {run.pooling}, out of sample; "
-        f"{earned:.2f} of {best:.2f} bp per bar; {trading:.0%} of agents trade"
+        f"{earned:.2f} of {best:.2f} bp per bar ({learned:.2f} as learned{beside}); "
+        f"{trading:.0%} of agents trade"
     )
 
 

@@ -129,11 +129,20 @@ def fixed_symbols(possible: BoolArray, n_environments: int, seed: int) -> Starts
     return Starts(torch.from_numpy(choices), offsets, torch.tensor(keys))
 
 
-def own_symbols(possible: BoolArray, n_environments: int, seed: int) -> Starts:
+def own_symbols(
+    possible: BoolArray, n_environments: int, seed: int, *, recency: float = 0.0
+) -> Starts:
     """Keep every lane in one symbol, at bars of its own choice: lane = symbol · B + environment.
 
     A symbol with fewer possible starts (N, T) than others has them several times in its line of
     choices, as evenly as can be.
+
+    Args:
+        possible: (N, T) starts.
+        n_environments: B.
+        seed: Root of all draws.
+        recency: From the oldest start to the newest the density rises evenly from 1 − this to
+            1 + this; in [0, 1].
 
     Raises:
         DataError: If a symbol has none.
@@ -150,6 +159,18 @@ def own_symbols(possible: BoolArray, n_environments: int, seed: int) -> Starts:
     rows = np.flatnonzero(possible.ravel()).astype(np.int32)
     first = np.concatenate([[0], np.cumsum(counts)[:-1]])
     place = np.arange(n_choices) * counts[:, None] // n_choices
+    if recency > 0.0:
+        place = recent_places(n_choices, recency) * counts[:, None] // n_choices
     keys = [lane_key(seed, lane) for lane in range(n_symbols * n_environments)]
     offset = torch.arange(n_symbols, dtype=torch.int32).repeat_interleave(n_environments)
     return Starts(torch.from_numpy(rows[first[:, None] + place]), offset, torch.tensor(keys))
+
+
+def recent_places(n_choices: int, recency: float) -> NDArray[np.int64]:
+    """Return S places of S choices in order of time, later ones more often; see `own_symbols`.
+
+    Quantiles of a density that rises evenly from 1 − recency to 1 + recency, above 0.
+    """
+    share, low = (np.arange(n_choices) + 0.5) / n_choices, 1.0 - recency
+    age = (np.sqrt(low**2 + 4.0 * recency * share) - low) / (2.0 * recency)
+    return np.asarray((age * n_choices).astype(np.int64))

@@ -19,6 +19,8 @@ FillAt = Literal["next_open", "this_close"]
 
 NEVER_BARS = 2**30
 """More bars than any history has: a limit in bars that is switched off."""
+DEFAULT_RECENCY = 0.5
+"""How much more often training episodes begin late than early; see `market.episodes`."""
 NEVER_FRAC = 1.0e30
 """What formulas use for an infinite fraction: 0 · ∞ of a flat account would not be a number."""
 

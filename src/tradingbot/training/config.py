@@ -32,7 +32,7 @@ from tradingbot.learning.cloning.config import CloningConfig
 from tradingbot.learning.guards.config import GuardConfig
 from tradingbot.learning.pretraining.config import AuxiliaryLossConfig, PretrainingConfig
 from tradingbot.learning.train_plan import StoppingConfig, TrainPlan
-from tradingbot.market.params import SimulatorParams
+from tradingbot.market.params import DEFAULT_RECENCY, SimulatorParams
 from tradingbot.training.environment import EnvironmentSection
 from tradingbot.training.environment_rules import environment_rules
 from tradingbot.training.learner_section import LearnerSection
@@ -47,6 +47,7 @@ _LATER_SETTINGS: Mapping[str, object] = {
     "task.rules.action.neutral_gross_frac": 0.0,
     "task.cost_rates": {},
     "task.neutral_bars": False,
+    "budget.recency": 0.0,
     "task.reward_weights": {},
     "task.reward_options": {},
     "auxiliary": as_plain_values(AuxiliaryLossConfig()),
@@ -117,6 +118,10 @@ class BudgetSection(ConfigSection):
     """Environment steps of each agent, over all its environments."""
     n_envs: Annotated[int, Field(ge=1, le=65_536)] = 8
     """Environments of each agent."""
+    recency: Annotated[float, Field(ge=0.0, le=1.0)] = DEFAULT_RECENCY
+    """How much more often episodes begin late in the training part than early: how often rises
+    evenly from 1 − this to 1 + this. 0: all bars alike. What was true once and is no longer is
+    outvoted."""
 
 
 class ValidationSection(ConfigSection):

@@ -107,9 +107,11 @@ def _checked(document: Document) -> TrainConfig:
 def _as_written(values: dict[str, Any]) -> dict[str, Any]:
     """Say what `TrainConfig.as_mapping` leaves out, and turn text back into days.
 
-    Agents of runs before `task.neutral_bars` learned from prices as they were.
+    Agents of runs before `task.neutral_bars` and `budget.recency` learned from prices as they were,
+    of all training bars alike.
     """
     values["task"] = {"neutral_bars": False, **values.get("task", {})}
+    values["budget"] = {"recency": 0.0, **values.get("budget", {})}
     for section, keys in (
         ("market", ("start", "end")),
         ("splits", ("train_from", "train", "validation", "test")),

@@ -50,7 +50,7 @@ def build_task(
             seed=seed,
             device=device,
             compiled=True if config.compile else None,
-        ).during(train.start, train.stop - 1)
+        ).during(train.start, train.stop - 1, recency=config.budget.recency)
     shown = task.showing(*config.task.private) if config.task.private else task
     return enter_environment(shown, config.environment, interrupted)
 

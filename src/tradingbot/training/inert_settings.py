@@ -112,6 +112,11 @@ CONDITIONS: tuple[Condition, ...] = (
         ),
     ),
     Condition(
+        ("budget.recency",),
+        lambda config: config.environment.kind != "portfolio",
+        _says("environment.kind must not be portfolio: its episodes begin anywhere"),
+    ),
+    Condition(
         ("task.private",),
         lambda config: config.environment.kind != "portfolio",
         _says("environment.kind must not be portfolio: its agent sees all accounts"),

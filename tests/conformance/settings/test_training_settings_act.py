@@ -304,6 +304,7 @@ AREAS: tuple[tuple[str, Measure, Options], ...] = (
     ("learner.sac.", effects.learning, SAC),
     ("learner.", effects.learning, DIRECT),
     ("budget.n_envs", effects.learning, DIRECT),
+    ("budget.recency", effects.drawn_starts, {}),
     ("budget.", effects.planning, {}),
     ("validation.factor", effects.attributing, {}),
     ("validation.", effects.planning, {}),
@@ -315,6 +316,8 @@ AREAS: tuple[tuple[str, Measure, Options], ...] = (
     ("guards.", effects.judging, {}),
 )
 """Beginning of keys → what is done with them, and settings with which that is small."""
+OPENING = (effects.opening, effects.attributing, effects.learned_bars, effects.drawn_starts)
+"""What opens the data of a run."""
 SETTINGS = {setting.key: setting for setting in training_settings()}
 
 
@@ -395,8 +398,7 @@ def _kept(measure: Measure, config_hash: str) -> list[Told]:
 def _measured(measure: Measure, config: TrainConfig, folder: Path) -> Told:
     kept = _kept(measure, config.config_hash)
     if not kept:
-        opens = measure in (effects.opening, effects.attributing, effects.learned_bars)
-        asked = (config, folder) if opens else (config,)
+        asked = (config, folder) if measure in OPENING else (config,)
         kept.append(Told(measure(*asked)))
     return kept[0]
 

@@ -151,3 +151,19 @@ def test_lanes_keep_their_symbol_and_every_start_of_it_comes_as_often() -> None:
     possible[1] = False
     with pytest.raises(DataError, match=r"was none for 1 of 2 \(symbol 1\)"):
         own_symbols(possible, n_environments=2, seed=3)
+
+
+@pytest.mark.parametrize("recency", [0.25, 0.5, 1.0])
+def test_recent_starts_come_more_often_by_a_density_that_rises_evenly(recency: float) -> None:
+    possible = np.ones((2, 4_000), dtype=bool)
+    possible[1, ::2] = False
+    starts = own_symbols(possible, n_environments=1, seed=3, recency=recency)
+    rows = starts.choices.numpy() % 4_000
+
+    assert possible[0, rows[0]].all()
+    assert possible[1, rows[1]].all()
+    for line in rows:  # the later half has 1/2 + recency / 4 of them, the last tenth its share
+        assert (line >= 2_000).mean() == pytest.approx(0.5 + recency / 4.0, abs=2e-3)
+        assert (line >= 3_600).mean() == pytest.approx(0.1 * (1.0 + 0.9 * recency), abs=2e-3)
+    alike = own_symbols(possible, n_environments=1, seed=3)
+    assert torch.equal(own_symbols(possible, 1, 3, recency=0.0).choices, alike.choices)

@@ -35,6 +35,22 @@ def test_preset_reads_back_from_what_a_run_keeps(name: str) -> None:
     assert again.config_hash == config.config_hash
 
 
+def test_what_runs_of_before_kept_reads_as_they_learned() -> None:
+    """Without market and recency in their configuration they had neither, and their hash stays."""
+    before = {"task.neutral_bars": False, "budget.recency": 0.0}
+    kept = load_train_config("quick", before).as_mapping()
+
+    again = config_of_mapping(kept)
+
+    assert "neutral_bars" not in kept["task"]
+    assert "recency" not in kept["budget"]
+    assert (again.task.neutral_bars, again.budget.recency) == (False, 0.0)
+    assert again.config_hash == override_config(again, {"seed": None}).config_hash
+    usual = load_train_config("quick")
+    assert (usual.task.neutral_bars, usual.budget.recency) == (True, 0.5)
+    assert usual.config_hash != again.config_hash
+
+
 def test_first_day_of_training_reads_back_from_what_a_run_keeps() -> None:
     config = load_train_config("prototype10", {"splits.train_from": "2020-03-01"})
 

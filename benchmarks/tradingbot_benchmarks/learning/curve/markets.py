@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from tradingbot.data.splits import IndexRange
+from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.synthetic_market import synthetic_market
@@ -95,6 +96,9 @@ class PosedMarket:
     periods: Periods
     oracle: Tensor
     """(N · T,) positions of the best policy that knows the market's law but not its future."""
+    bayes: Tensor
+    """(N · T,) the same of one that estimated each symbol's strength from the training bars; the
+    oracle's where strengths do not differ."""
 
 
 def require_question(name: str) -> MarketQuestion:
@@ -133,6 +137,34 @@ def generate_problem(
         kind, n_symbols=n_agents, n_bars=n_bars, seed=seed, train=periods.train, **options
     )
     if not question.edge:
-        return PosedMarket(question, world, periods, torch.zeros(n_agents * periods.n_bars))
-    policy = oracle_policy(market, world, cost_frac=cost_frac, information=Information.ATTAINABLE)
-    return PosedMarket(question, world, periods, policy.targets.float())
+        nothing = torch.zeros(n_agents * periods.n_bars)
+        return PosedMarket(question, world, periods, nothing, nothing)
+
+    def follow(played: SyntheticMarket) -> Tensor:
+        chosen = oracle_policy(
+            played, world, cost_frac=cost_frac, information=Information.ATTAINABLE
+        )
+        return chosen.targets.float()
+
+    oracle = follow(market)
+    differ = market.params.get("kappa_spread", 0.0) or market.params.get("reversed_frac", 0.0)
+    estimated = follow(with_estimated_strengths(market, periods.train)) if differ else oracle
+    return PosedMarket(question, world, periods, oracle, estimated)
+
+
+def with_estimated_strengths(market: SyntheticMarket, train: IndexRange) -> SyntheticMarket:
+    """Return a market with strengths as an empirical-Bayes rule estimates them from training bars.
+
+    One slope per symbol of returns on the signal of the bar before, shrunk towards the mean of all
+    by its error (James & Stein 1961); the rule then follows the thresholds of those strengths. It
+    is told what no learner is: which column is the signal, that the law is linear, and costs.
+    """
+    cut, vol = slice(train.start, train.stop), float(market.params["vol_frac"])
+    returns = (market.closes / market.opens - 1.0)[cut][1:] / vol
+    signal = market.covariates["signal"][cut][:-1]
+    square = (signal**2).sum(axis=0)
+    slope = (signal * returns).sum(axis=0) / square
+    error = (returns - slope * signal).var(axis=0) / square
+    truth = max(0.0, float(slope.var(ddof=1) - error.mean()))
+    kappa = slope.mean() + truth / (truth + error) * (slope - slope.mean())
+    return replace(market, latent={**market.latent, "kappa": kappa})

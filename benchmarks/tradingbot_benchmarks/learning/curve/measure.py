@@ -44,6 +44,7 @@ from tradingbot.learning.shrinkage import (
     staying_out,
 )
 from tradingbot.learning.task import Observation
+from tradingbot.market.params import DEFAULT_RECENCY
 from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
 from tradingbot.networks.head_config import Pooling
 from tradingbot.networks.view import TableView, View, frozen_view
@@ -76,6 +77,8 @@ class LearningRun:
     """None: the policy is tested as it was learned."""
     neutral: bool = True
     """Learn from bars without the market factor's moves; see `envs.neutral_bars`."""
+    recency: float = DEFAULT_RECENCY
+    """How much more often episodes begin late in training than early."""
     updates: int = 0
     """Updates instead of the settings' own, for a first look; 0: those."""
 
@@ -97,6 +100,10 @@ class LearningResult:
     """What validation decided, in words."""
     seconds: float
     """Time of learning, without markets, pre-training and tests."""
+    learned_bp: float = float("nan")
+    """What the policy earned as it was learned, before validation decided."""
+    bayes_bp: float = float("nan")
+    """What an empirical-Bayes rule that knows the law earned where strengths differ."""
 
     @property
     def value(self) -> float:
@@ -138,14 +145,15 @@ def run_learning(
             report(number + 1, n_updates)
     _wait(task.table.device)
     seconds = time.perf_counter() - began
-    act, trading_frac, decision = _kept(learning, task, posed, run)
     test = _backtest(posed, task, run.periods.test, run)
+    learned_bp = mean_return_bp(test, learning.act)
+    act, trading_frac, decision = _kept(learning, task, posed, run)
     policy_bp = mean_return_bp(test, act)
-    oracle = _follow(posed.oracle.to(task.table.device))
-    oracle_bp = mean_return_bp(test.showing("size"), oracle)
-    return LearningResult(
-        market, learner, seed, policy_bp, oracle_bp, trading_frac, decision, seconds
-    )
+    known = test.showing("size")
+    followed = (_follow(rule.to(task.table.device)) for rule in (posed.oracle, posed.bayes))
+    oracle_bp, bayes_bp = (mean_return_bp(known, act) for act in followed)
+    figures = (policy_bp, oracle_bp, trading_frac, decision, seconds, learned_bp, bayes_bp)
+    return LearningResult(market, learner, seed, *figures)
 
 
 def summarise(results: Sequence[LearningResult]) -> Interval:
@@ -188,7 +196,8 @@ def _task(
         device=run.device,
         compiled=run.compiled,
     )
-    return task.during(train.start, train.stop - 1).showing(*settings.private)
+    during = task.during(train.start, train.stop - 1, recency=run.recency)
+    return during.showing(*settings.private)
 
 
 def _training_world(posed: PosedMarket, run: LearningRun) -> World:

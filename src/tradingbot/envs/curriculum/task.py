@@ -100,7 +100,7 @@ class CurriculumTask(PopulationTask):
             device=device,
         )
         possible = [own.possible_starts, *(start_mask(world, own.config) for world in worlds)]
-        lines = own_symbols(np.concatenate(possible), 1, 0)
+        lines = own_symbols(np.concatenate(possible), 1, 0, recency=own.recency)
         agent = torch.arange(len(self.agent_names), device=device).repeat_interleave(self.n_envs)
         self._agent = agent.int()
         first = self._agent + len(self.agent_names)  # block 1: the first market of stage 0

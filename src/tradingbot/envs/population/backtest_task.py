@@ -20,7 +20,9 @@ class _BacktestTask(PopulationTask):
 
     resets = False
 
-    def during(self, first_bar: int, last_bar: int) -> PopulationTask:
+    def during(
+        self, first_bar: int, last_bar: int, *, recency: float | None = None
+    ) -> PopulationTask:
         """Return a backtest of other bars."""
         require_bars(self.world, first_bar, last_bar)
         rules = self.config.rules

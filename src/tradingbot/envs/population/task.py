@@ -36,7 +36,7 @@ from tradingbot.market.compiled import (
     compiled_step,
     packed_step,
 )
-from tradingbot.market.episodes import Starts, begin, fixed_symbols, own_symbols
+from tradingbot.market.episodes import Starts, begin, fixed_symbols, own_symbols, recent_places
 from tradingbot.market.observation import PRIVATE_FEATURES, observe_accounts
 from tradingbot.market.packing import PackedAccount, pack, pack_rates, unpack, unpack_rates
 
@@ -59,6 +59,7 @@ class PopulationTask:
     """
 
     resets = True
+    recency = 0.0
     carries = TransitionExtras(episode=True, terms=True, turnover=True)
 
     def __init__(
@@ -137,10 +138,18 @@ class PopulationTask:
             shown = shown.index_select(0, self._shown)
         return shown.T.reshape(len(self.agent_names), -1, len(shown))
 
-    def during(self, first_bar: int, last_bar: int) -> PopulationTask:
+    def during(
+        self, first_bar: int, last_bar: int, *, recency: float | None = None
+    ) -> PopulationTask:
         """Return the same task with all episodes between two bars of the world, both included.
 
         Rows keep their numbers: views and learners of one task serve the other.
+
+        Args:
+            first_bar: Where the first episode may begin.
+            last_bar: Where the last one ends.
+            recency: How much more often episodes begin late than early, see `own_symbols`; by
+                default as before, at first all alike.
 
         Raises:
             DataError: If these are no bars of the world, or no episode of a symbol fits.
@@ -152,6 +161,7 @@ class PopulationTask:
         if self.config.starts == "first":
             possible = possible & (possible.cumsum(axis=1) == 1)
         task = copy.copy(self)
+        task.recency = self.recency if recency is None else recency
         task._lay_out(possible)
         return task
 
@@ -200,9 +210,9 @@ class PopulationTask:
     def _lay_out(self, possible: NDArray[np.bool_]) -> None:
         self.possible_starts = np.broadcast_to(possible, self.world.usable.shape)
         if self._gross_frac:
-            starts = _together(self.possible_starts, self.n_envs, self.seed)
+            starts = _together(self.possible_starts, self.n_envs, self.seed, self.recency)
         else:
-            starts = own_symbols(self.possible_starts, self.n_envs, self.seed)
+            starts = own_symbols(self.possible_starts, self.n_envs, self.seed, recency=self.recency)
         self._step_from(Starts(*(part.to(self.table.device) for part in starts)))
 
     def _step_from(self, starts: Starts) -> None:
@@ -284,13 +294,15 @@ class PopulationTask:
         return codes.T.reshape(len(self.agent_names), self.n_envs, len(codes))
 
 
-def _together(possible: NDArray[np.bool_], n_envs: int, seed: int) -> Starts:
+def _together(possible: NDArray[np.bool_], n_envs: int, seed: int, recency: float) -> Starts:
     """Let all agents of an environment begin at the same bar; lane = agent · B + environment.
 
     A bar is possible where it is for at least half of the symbols.
     """
     common = np.broadcast_to(possible.mean(axis=0) >= 0.5, possible.shape)
     choices, *parts = fixed_symbols(common if common.any() else possible, n_envs, seed)
+    if recency > 0.0:
+        choices = choices[torch.from_numpy(recent_places(len(choices), recency))]
     offset, key = (part.view(n_envs, -1).T.reshape(-1).contiguous() for part in parts)
     return Starts(choices, offset, key)
 
