@@ -25,7 +25,12 @@ GOALS: Mapping[str, Mapping[str, float]] = MappingProxyType(
         "planted_0.10": {"direct": 0.95, "ppo": 0.95, "sac": 0.85},
         "planted_0.05": {"direct": 0.85, "ppo": 0.85, "sac": 0.70},
         "opposed_0.10": {"direct": 0.85, "ppo": 0.85},
-        "hidden_trend": {"direct": 0.60, "ppo": 0.60, "sac": 0.60},
+        "corr30_0.06": {"direct": 0.90, "ppo": 0.90},
+        "corr50_0.06": {"direct": 0.80, "ppo": 0.80},
+        "hetero": {"direct": 0.90, "ppo": 0.90},
+        "mixed_0.08": {"direct": 0.94, "ppo": 0.94},
+        "turn_0.10": {"direct": 0.50, "ppo": 0.50},
+        "hidden_trend": {"direct": 0.90, "ppo": 0.90, "sac": 0.60},
         "hidden_reversion": {"direct": 0.60, "ppo": 0.60, "sac": 0.60},
         "cost_trap": {"direct": -0.1, "ppo": -0.1, "sac": -0.1},
         "noise": {"direct": -0.1, "ppo": -0.1, "sac": -0.1},
@@ -103,11 +108,13 @@ def record_of(results: Sequence[LearningResult], run: LearningRun) -> LearningRe
 def _note(results: Sequence[LearningResult], run: LearningRun) -> str:
     earned, best = mean(r.policy_bp for r in results), mean(r.oracle_bp for r in results)
     trading = mean(r.trading_frac for r in results)
-    learned, bayes = mean(r.learned_bp for r in results), mean(r.bayes_bp for r in results)
-    beside = f", {bayes:.2f} by empirical Bayes" if bayes not in (best, 0.0) else ""
+    learned = [r.learned_bp for r in results if r.learned_bp is not None]
+    bayes = [r.bayes_bp for r in results if r.bayes_bp is not None]
+    beside = f" ({mean(learned):.2f} as learned)" if learned else ""
+    beside += f", {mean(bayes):.2f} by empirical Bayes" if bayes else ""
     return (
         f"synthetic, {run.n_agents} agents, {run.pooling}, out of sample; "
-        f"{earned:.2f} of {best:.2f} bp per bar ({learned:.2f} as learned{beside}); "
+        f"{earned:.2f} of {best:.2f} bp per bar{beside}; "
         f"{trading:.0%} of agents trade"
     )
 

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -48,6 +49,13 @@ def test_record_of_a_market_without_edge_is_in_basis_points() -> None:
     found = record_of(results("noise", "ppo"), RUN)
     assert (found.unit, found.reference, found.ratio) == ("bp/bar", -0.1, None)
     assert record_of(results("opposed_0.10", "sac"), RUN).reference is None
+
+
+def test_note_says_what_was_earned_as_learned_and_by_empirical_bayes() -> None:
+    made = [replace(r, learned_bp=1.9, bayes_bp=1.7) for r in results("hetero", "direct")]
+    note = record_of(made, RUN).note
+    assert "(1.90 as learned), 1.70 by empirical Bayes" in note
+    assert "as learned" not in record_of(results("hetero", "direct"), RUN).note
 
 
 def test_every_market_has_goals() -> None:

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.population import PopulationTask
+from tradingbot.envs.synthetic_market import synthetic_market
 from tradingbot.envs.world import cut_world
 from tradingbot.evaluation.backtest.baselines import TargetTable
 from tradingbot.evaluation.rollout import roll_out, sleeve_config
@@ -20,6 +22,7 @@ from tradingbot_benchmarks.learning.curve.markets import (
     WARM_UP_BARS,
     Periods,
     generate_problem,
+    with_estimated_strengths,
 )
 from tradingbot_benchmarks.learning.curve.measure import (
     LearningResult,
@@ -42,6 +45,21 @@ def test_parts_follow_each_other_and_fill_all_bars() -> None:
         assert test.stop == periods.n_bars
         assert len(train) + len(validation) == periods.train_bars
         assert len(validation) == pytest.approx(0.15 * periods.train_bars, abs=1)
+
+
+def test_empirical_bayes_sees_training_bars_alone_and_shrinks_towards_the_mean() -> None:
+    params = {"kappa": 0.1, "kappa_spread": 0.1}
+    market = synthetic_market("planted", n_symbols=60, n_bars=1_500, seed=3, params=params)
+    train = IndexRange(200, 1_200)
+    later = replace(market, closes=np.vstack([market.closes[:1_200], 2.0 * market.closes[1_200:]]))
+
+    found, other = (with_estimated_strengths(each, train) for each in (market, later))
+
+    estimated, kappa = found.latent["kappa"], market.latent["kappa"]
+    assert np.array_equal(estimated, other.latent["kappa"])
+    assert np.corrcoef(estimated, kappa)[0, 1] > 0.9
+    assert estimated.mean() == pytest.approx(kappa.mean(), abs=0.015)
+    assert np.abs(estimated - kappa).mean() < 1.0 / np.sqrt(1_000)  # below the error of a slope
 
 
 def test_oracle_of_a_posed_market_earns_what_its_rollout_earns() -> None:

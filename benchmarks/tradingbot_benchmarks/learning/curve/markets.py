@@ -96,9 +96,9 @@ class PosedMarket:
     periods: Periods
     oracle: Tensor
     """(N · T,) positions of the best policy that knows the market's law but not its future."""
-    bayes: Tensor
-    """(N · T,) the same of one that estimated each symbol's strength from the training bars; the
-    oracle's where strengths do not differ."""
+    bayes: Tensor | None = None
+    """(N · T,) the same of one that estimated each symbol's strength from the training bars; None
+    where strengths do not differ."""
 
 
 def require_question(name: str) -> MarketQuestion:
@@ -137,8 +137,7 @@ def generate_problem(
         kind, n_symbols=n_agents, n_bars=n_bars, seed=seed, train=periods.train, **options
     )
     if not question.edge:
-        nothing = torch.zeros(n_agents * periods.n_bars)
-        return PosedMarket(question, world, periods, nothing, nothing)
+        return PosedMarket(question, world, periods, torch.zeros(n_agents * periods.n_bars))
 
     def follow(played: SyntheticMarket) -> Tensor:
         chosen = oracle_policy(
@@ -148,7 +147,7 @@ def generate_problem(
 
     oracle = follow(market)
     differ = market.params.get("kappa_spread", 0.0) or market.params.get("reversed_frac", 0.0)
-    estimated = follow(with_estimated_strengths(market, periods.train)) if differ else oracle
+    estimated = follow(with_estimated_strengths(market, periods.train)) if differ else None
     return PosedMarket(question, world, periods, oracle, estimated)
 
 

@@ -100,10 +100,12 @@ class LearningResult:
     """What validation decided, in words."""
     seconds: float
     """Time of learning, without markets, pre-training and tests."""
-    learned_bp: float = float("nan")
-    """What the policy earned as it was learned, before validation decided."""
-    bayes_bp: float = float("nan")
-    """What an empirical-Bayes rule that knows the law earned where strengths differ."""
+    learned_bp: float | None = None
+    """What the policy earned as it was learned, before validation decided; runs of before do not
+    say it."""
+    bayes_bp: float | None = None
+    """What an empirical-Bayes rule that knows the law earned; None where strengths do not
+    differ."""
 
     @property
     def value(self) -> float:
@@ -150,8 +152,10 @@ def run_learning(
     act, trading_frac, decision = _kept(learning, task, posed, run)
     policy_bp = mean_return_bp(test, act)
     known = test.showing("size")
-    followed = (_follow(rule.to(task.table.device)) for rule in (posed.oracle, posed.bayes))
-    oracle_bp, bayes_bp = (mean_return_bp(known, act) for act in followed)
+    oracle_bp = mean_return_bp(known, _follow(posed.oracle.to(task.table.device)))
+    bayes_bp = None
+    if posed.bayes is not None:
+        bayes_bp = mean_return_bp(known, _follow(posed.bayes.to(task.table.device)))
     figures = (policy_bp, oracle_bp, trading_frac, decision, seconds, learned_bp, bayes_bp)
     return LearningResult(market, learner, seed, *figures)
 
