@@ -91,6 +91,13 @@ def _load_or_fit(
     if found is not None:
         return found
     fitted = fit_panel_scaler(panel, train, scaling, columns)
+    if fitted.fitted_on != wanted:
+        raise UncertifiedPanelError(
+            f"scaler must be fitted as asked: {wanted}",
+            was=fitted.fitted_on,
+            where=str(panel.folder),
+            remedy="Please report it: figures of a scaler of other rows must not be used",
+        )
     with suppress(StorageError):  # a disk that is only read changes nothing but the next start
         store_panel_scaler(panel, fitted)
     return fitted

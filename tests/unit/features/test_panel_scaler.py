@@ -124,6 +124,21 @@ def test_planted_scaler_is_refused_by_the_certificate(panel: Panel) -> None:
         panel_scalers(replace(panel, certificate=named(scaler)), TRAIN, ROBUST)
 
 
+def test_scaler_of_other_rows_than_asked_is_refused(
+    panel: Panel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = panel_scaler.fit_panel_scaler
+
+    def past_training(found: Panel, train: IndexRange, *rest: object) -> object:
+        return honest(found, IndexRange(train.start, train.stop + 3), *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(panel_scaler, "fit_panel_scaler", past_training)
+
+    with pytest.raises(UncertifiedPanelError, match="scaler must be fitted as asked"):
+        panel_scalers(panel, TRAIN, ROBUST)
+    assert not (panel.folder / "scalers").exists()
+
+
 def test_scaler_of_other_code_or_another_panel_is_fitted_again(
     panel: Panel, fits: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
