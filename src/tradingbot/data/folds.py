@@ -40,10 +40,6 @@ class Fold:
         """Training rows, ascending."""
         return np.concatenate([part.indices() for part in self.train])
 
-    def test_indices(self) -> NDArray[np.int64]:
-        """Test rows of all blocks, ascending."""
-        return np.concatenate([part.indices() for part in self.tests])
-
 
 @dataclass(frozen=True)
 class CombinatorialFolds:

@@ -110,18 +110,8 @@ def declared_by(origin: Origin) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        restore_extensions(before)
+        _PARTS.clear()
+        _PARTS.update(before)
         raise
     finally:
         _LOADING.pop()
-
-
-def copy_extensions() -> dict[tuple[Kind, str], Extension]:
-    """Return the registry as it is, for `restore_extensions`."""
-    return dict(_PARTS)
-
-
-def restore_extensions(parts: dict[tuple[Kind, str], Extension]) -> None:
-    """Put the registry back as it was."""
-    _PARTS.clear()
-    _PARTS.update(parts)

@@ -62,7 +62,8 @@ def test_combinatorial_purged_train_keeps_its_distance(length, blocks, purge, em
         assert 2 * (purge + embargo) >= length // blocks  # too tight for a block
         return
     for fold in drawn.folds:
-        train, test = fold.train_indices(), fold.test_indices()
+        train = fold.train_indices()
+        test = np.concatenate([part.indices() for part in fold.tests])
         lead = train[:, None] - test[None, :]  # > 0: train after test
         assert not ((lead <= purge + embargo) & (lead >= -purge)).any()
         lost = set(range(length)) - set(train.tolist()) - set(test.tolist())

@@ -15,7 +15,7 @@ from tradingbot.supervised.labels import LabelConfig
 def test_folds_cover_all_but_the_first_block_once() -> None:
     folds = forward_folds(IndexRange(100, 703), FoldConfig(6, 5), LabelConfig(horizon_bars=7))
 
-    asked = [index for fold in folds for index in fold.test_indices().tolist()]
+    asked = [row for fold in folds for part in fold.tests for row in part.indices().tolist()]
     assert asked == list(range(200, 703))
     assert folds[0].train[0] == IndexRange(100, 188)
 
