@@ -69,7 +69,7 @@ def test_run_that_the_device_cannot_hold_leaves_nothing(
     def too_large(*_: object, **__: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr("tradingbot.training.setup.PopulationTask", too_large)
+    monkeypatch.setattr("tradingbot.training.environment_task.PopulationTask", too_large)
 
     with pytest.raises(UserError, match="must fit into the device's memory"):
         begin_run(tiny_config(), tmp_path)
