@@ -244,7 +244,7 @@ def test_sound_features_are_the_same_in_every_round(subject: EvaluatedRun) -> No
     assert found.features > 12 * 450 * subject.data.whole.n_symbols * 38
 
 
-SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))]
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 12))]
 FEW = LeakCheckSettings(cuts=1, most_delay_bars=0, feature_rounds=1)
 
 
