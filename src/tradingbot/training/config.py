@@ -40,22 +40,18 @@ from tradingbot.training.library_section import library_section
 
 Names = Annotated[tuple[Name, ...], Strict(False)]
 """A list in YAML."""
+_LATER_TASK = ("cost_rates", "reward_weights", "reward_options")
 _LATER_SETTINGS: Mapping[str, object] = {
-    "plugins": {},
+    **{key: {} for key in ("plugins", "environment", *(f"task.{each}" for each in _LATER_TASK))},
     "features": "default",
-    "environment": {},
     "task.rules.action.neutral_gross_frac": 0.0,
-    "task.cost_rates": {},
     "task.neutral_bars": False,
     "budget.recency": 0.0,
-    "task.reward_weights": {},
-    "task.reward_options": {},
     "auxiliary": as_plain_values(AuxiliaryLossConfig()),
     "learner.ppo.entropy.warm_up": 0,
     "learner.ppo.entropy.decay": 1.0,
 }
-"""Dotted key → what settings that came later were before. They are left out of what is hashed where
-they are as before, so that older runs keep the hash that they had."""
+"""Dotted key → default of later settings; left out of the hash there, so that older ones stay."""
 
 
 class TaskSection(ConfigSection):

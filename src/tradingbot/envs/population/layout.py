@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from tradingbot.domain.action import Action
@@ -13,10 +14,13 @@ from tradingbot.envs.population.exact_step import exact_step
 from tradingbot.envs.world import World
 from tradingbot.learning.task import ActionSpec
 from tradingbot.market.account import FLOAT_FIELDS
+from tradingbot.market.actions.neutral import neutralise
 from tradingbot.market.bars import TensorMarket
 from tradingbot.market.compiled import PackedStep, PackedStepFunction, missing_compiler
+from tradingbot.market.episodes import Starts, fixed_symbols, recent_places
 from tradingbot.market.native.step import native_step
-from tradingbot.market.params import SimulatorParams
+from tradingbot.market.packing import PackedAccount, unpack
+from tradingbot.market.params import ActionRules, SimulatorParams
 from tradingbot.rewards import PotentialShaping, RewardStack, reward_identity
 
 _WORTH_COMPILING_BARS = 500
@@ -82,3 +86,35 @@ def turnover_of(money: Tensor, made: PackedStep) -> Tensor:
     equity = torch.addcmul(money[_CASH], money[_UNITS], money[_MARK])
     traded = (made.account.money[_TURNOVER] - money[_TURNOVER]) / equity
     return traded.masked_fill(made.terminated | made.truncated, -1.0)
+
+
+def begin_together(
+    possible: NDArray[np.bool_], n_envs: int, seed: int, *, recency: float = 0.0
+) -> Starts:
+    """Let all agents of an environment begin at the same bar; lane = agent · B + environment.
+
+    A bar is possible (N, T) where it is for at least half of the symbols; later ones come more
+    often with `recency`, as in `own_symbols`.
+    """
+    common = np.broadcast_to(possible.mean(axis=0) >= 0.5, possible.shape)
+    choices, *parts = fixed_symbols(common if common.any() else possible, n_envs, seed)
+    if recency > 0.0:
+        choices = choices[torch.from_numpy(recent_places(len(choices), recency))]
+    offset, key = (part.view(n_envs, -1).T.reshape(-1).contiguous() for part in parts)
+    return Starts(choices, offset, key)
+
+
+def neutral_targets(
+    rules: ActionRules, market: TensorMarket, account: PackedAccount, action: Tensor
+) -> Tensor:
+    """Take the mean away from targets (N, B) of agents that are at the same bar.
+
+    All agents of an environment begin together; one that was ruined goes on elsewhere, alone, and
+    holds nothing.
+    """
+    row = unpack(account).row
+    bar = (row.long() % market.n_bars).view(action.shape)
+    together = bar == bar.median(dim=0).values
+    has_bar = (market.stale_bars(row) == 0).view(action.shape)
+    neutral = neutralise(action, together & has_bar, rules.neutral_gross_frac)
+    return torch.where(together, neutral, 0.0)

@@ -21,13 +21,14 @@ from tradingbot.envs.population.exact_step import exact_step
 from tradingbot.envs.population.layout import (
     action_spec,
     backtest_step,
+    begin_together,
     market_table,
     may_compile,
+    neutral_targets,
     turnover_of,
 )
 from tradingbot.envs.world import World, require_world
 from tradingbot.learning.task import Observation, TaskState, TaskStep, TransitionExtras
-from tradingbot.market.actions.neutral import neutralise
 from tradingbot.market.bars import tensor_market
 from tradingbot.market.compiled import (
     PackedStep,
@@ -36,7 +37,7 @@ from tradingbot.market.compiled import (
     compiled_step,
     packed_step,
 )
-from tradingbot.market.episodes import Starts, begin, fixed_symbols, own_symbols, recent_places
+from tradingbot.market.episodes import Starts, begin, own_symbols
 from tradingbot.market.observation import PRIVATE_FEATURES, observe_accounts
 from tradingbot.market.packing import PackedAccount, pack, pack_rates, unpack, unpack_rates
 
@@ -209,10 +210,8 @@ class PopulationTask:
 
     def _lay_out(self, possible: NDArray[np.bool_]) -> None:
         self.possible_starts = np.broadcast_to(possible, self.world.usable.shape)
-        if self._gross_frac:
-            starts = _together(self.possible_starts, self.n_envs, self.seed, self.recency)
-        else:
-            starts = own_symbols(self.possible_starts, self.n_envs, self.seed, recency=self.recency)
+        lay = begin_together if self.config.rules.action.neutral_gross_frac else own_symbols
+        starts = lay(self.possible_starts, self.n_envs, self.seed, recency=self.recency)
         self._step_from(Starts(*(part.to(self.table.device) for part in starts)))
 
     def _step_from(self, starts: Starts) -> None:
@@ -244,26 +243,9 @@ class PopulationTask:
         account = PackedAccount(*state[:2])
         if self.action.kind == "box":
             action = action.to(self._market.dtype)
-        if self._gross_frac:
-            action = self._neutral(account, action)
+        if self.config.rules.action.neutral_gross_frac:
+            action = neutral_targets(self.config.rules.action, self._market, account, action)
         return account, action.reshape(-1)
-
-    @property
-    def _gross_frac(self) -> float:
-        return self.config.rules.action.neutral_gross_frac
-
-    def _neutral(self, account: PackedAccount, action: Tensor) -> Tensor:
-        """Take the mean away from targets (N, B) of agents that are at the same bar.
-
-        All agents of an environment begin together; one that was ruined goes on elsewhere, alone,
-        and holds nothing.
-        """
-        row = unpack(account).row
-        bar = self._by_agent(row.long() % self.world.n_bars)
-        together = bar == bar.median(dim=0).values
-        has_bar = self._by_agent(self._market.stale_bars(row) == 0)
-        neutral = neutralise(action, together & has_bar, self._gross_frac)
-        return torch.where(together, neutral, 0.0)
 
     def _named(self, before: TaskState, action: Tensor, made: PackedStep) -> TaskStep:
         """Name what a step with `action` (N, B) made of a state."""
@@ -292,19 +274,6 @@ class PopulationTask:
     def _allowed(self, codes: Tensor) -> Tensor:
         """Lay (A, N · B) out as (N, B, A)."""
         return codes.T.reshape(len(self.agent_names), self.n_envs, len(codes))
-
-
-def _together(possible: NDArray[np.bool_], n_envs: int, seed: int, recency: float) -> Starts:
-    """Let all agents of an environment begin at the same bar; lane = agent · B + environment.
-
-    A bar is possible where it is for at least half of the symbols.
-    """
-    common = np.broadcast_to(possible.mean(axis=0) >= 0.5, possible.shape)
-    choices, *parts = fixed_symbols(common if common.any() else possible, n_envs, seed)
-    if recency > 0.0:
-        choices = choices[torch.from_numpy(recent_places(len(choices), recency))]
-    offset, key = (part.view(n_envs, -1).T.reshape(-1).contiguous() for part in parts)
-    return Starts(choices, offset, key)
 
 
 def require_bars(world: World, first_bar: int, last_bar: int) -> None:
