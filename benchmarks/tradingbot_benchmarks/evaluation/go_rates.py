@@ -12,6 +12,7 @@ import multiprocessing
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tradingbot.app.console import Progress
@@ -39,7 +40,6 @@ _TRAINING: dict[str, object] = {
     "market.start": "2017-10-02",
     "splits.train": "2021-12-31",
     "splits.validation": "2023-06-30",
-    "market.params": {},
     "encoder.preset": "row",
     "budget.steps_per_agent": 40_960,
     "validation.every_updates": 10,
@@ -67,17 +67,32 @@ class GoResult:
     """Required gates that did not pass."""
 
 
-def settings() -> dict[str, object]:
+def settings(params: Mapping[str, float] | None = None) -> dict[str, object]:
     """Return everything that results follow from, besides market and seed; plain values."""
-    return {"training": _TRAINING, "evaluation": _EVALUATION, "pieces": list(_ANALYSES)}
+    training = {**_TRAINING, "market.params": dict(params or {})}
+    return {"training": training, "evaluation": _EVALUATION, "pieces": list(_ANALYSES)}
 
 
-def judge_market(market: str, seed: int) -> GoResult:
+def judge_market(market: str, seed: int, params: Mapping[str, float] | None = None) -> GoResult:
     """Generate, train, evaluate and judge one market in a workspace that is thrown away.
 
     Of `DEMO` the seed is that of training alone, and presets stand as they are.
+
+    Args:
+        market: Its name.
+        seed: Of market and training.
+        params: Of the market; noise has no strength.
     """
-    options = {**_TRAINING, "market.name": market, "market.seed": seed, "seed": seed}
+    chosen = {
+        key: value for key, value in (params or {}).items() if market != NOISE or key != "kappa"
+    }
+    options = {
+        **_TRAINING,
+        "market.name": market,
+        "market.seed": seed,
+        "seed": seed,
+        "market.params": chosen,
+    }
     config = load_train_config(
         "prototype10", {**_ALONE, "seed": seed} if market == DEMO else options
     )
@@ -103,7 +118,11 @@ def judge_market(market: str, seed: int) -> GoResult:
 
 
 def judge_markets(
-    wanted: Sequence[tuple[str, int]], *, jobs: int, progress: Progress
+    wanted: Sequence[tuple[str, int]],
+    *,
+    jobs: int,
+    progress: Progress,
+    params: Mapping[str, float] | None = None,
 ) -> Iterator[GoResult]:
     """Judge many markets, several at a time; yields each as it is done.
 
@@ -111,10 +130,12 @@ def judge_markets(
         wanted: Market and seed.
         jobs: Processes.
         progress: Told (markets done, in all, label).
+        params: Of all markets.
     """
+    judge = partial(_judge, dict(params or {}))
     progress(0, len(wanted), "markets")
     with multiprocessing.get_context("spawn").Pool(jobs, maxtasksperchild=4) as pool:
-        for done, result in enumerate(pool.imap_unordered(_judge, wanted), start=1):
+        for done, result in enumerate(pool.imap_unordered(judge, wanted), start=1):
             progress(done, len(wanted), "markets")
             yield result
 
@@ -145,11 +166,11 @@ def rate_record(market: str, results: Sequence[GoResult]) -> BenchRecord:
     return BenchRecord(_RECORDS[market], share.estimate, "share", GOALS[market], what, note=note)
 
 
-def _judge(wanted: tuple[str, int]) -> GoResult:
+def _judge(params: dict[str, float], wanted: tuple[str, int]) -> GoResult:
     import torch
 
     torch.set_num_threads(1)
-    return judge_market(*wanted)
+    return judge_market(*wanted, params)
 
 
 def _evaluate(run: str, workspace: Path, analyses: tuple[str, ...]) -> Evaluation:

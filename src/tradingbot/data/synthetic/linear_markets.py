@@ -3,7 +3,7 @@
 `planted`, `opposed`, `cost_trap`, `noise`: simple return of bar t+1 = vol_frac · (κ · x_t +
 ε_{t+1}), where x is the covariate "signal" at close t, stationary with unit variance and
 persistence φ, and ε is standard normal. κ may differ by symbol (`kappa_spread`, `reversed_frac`)
-and turn its sign at one bar for all (`turn_frac`). `hidden_trend`: the same with x a latent AR(1).
+and turn its sign at one bar for all (`turn_frac`); holding may earn a premium. `hidden_trend`: the same with x a latent AR(1).
 `hidden_reversion`: log price = random walk + stationary AR(1) deviation d, so the next return pulls
 d towards zero; the walk's drift makes the mean simple return zero.
 """
@@ -37,6 +37,8 @@ class PlantedParams(MarketParams):
     """Standard deviation of the noise in one bar's simple return."""
     correlation: float = Field(default=0.0, ge=0.0, le=0.95)
     """Correlation of the noise between any two symbols."""
+    premium_annual_frac: float = Field(default=0.0, ge=-0.5, le=0.5)
+    """Mean return of every symbol per year that no signal tells: what holding is paid for."""
     kappa_spread: float = Field(default=0.0, ge=0.0, le=1.0)
     """Standard deviation between symbols of a normal κ_i around `kappa`; 0: all the same."""
     reversed_frac: float = Field(default=0.0, ge=0.0, le=1.0)
@@ -70,6 +72,8 @@ class NoiseParams(MarketParams):
     """Standard deviation of one bar's simple return."""
     correlation: float = Field(default=0.0, ge=0.0, le=0.95)
     """Correlation of the noise between any two symbols."""
+    premium_annual_frac: float = Field(default=0.0, ge=-0.5, le=0.5)
+    """Mean return of every symbol per year that no signal tells: what holding is paid for."""
 
 
 def generate_planted(params: PlantedParams, grid: GridSpec, seed: int) -> SyntheticMarket:
@@ -106,14 +110,16 @@ def _generate(
     # One row more than bars: the first bar's return answers to the signal before it.
     signal = draw_ar1(stream(seed, name, "signal"), (grid.shape[0] + 1, count), phi=params.phi)
     noise = draw_noise(stream(seed, name, "noise"), grid.shape, correlation=params.correlation)
+    moves = params.vol_frac * (sign[:, None] * kappa * signal[:-1] + noise)
+    premium = params.premium_annual_frac / grid.bars_per_year
     return build_market(
         name,
         grid,
         seed,
-        simple_returns=params.vol_frac * (sign[:, None] * kappa * signal[:-1] + noise),
+        simple_returns=moves + premium if premium else moves,
         vol_frac=params.vol_frac,
         covariates={"signal": signal[1:]},
-        latent={"kappa": kappa, "sign": sign},
+        latent={"kappa": kappa, "sign": sign, "premium": np.full(1, premium)},
         params=params,
     )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -104,11 +104,34 @@ class SignalView:
     """(N,) strength of each symbol where they differ; `model` has the largest."""
     is_stationary: bool = True
     """False where the law changes once, which the policy follows but does not foresee."""
+    premium_frac: float = 0.0
+    """Mean return of a bar beside the signal's."""
 
 
 def solve_linear(market: SyntheticMarket, terms: Terms) -> Answer:
     """Solve a market with a linear edge."""
     view = VIEWS[market.name](market, terms.information)
+    answer = _solve_view(market, view, terms)
+    return _with_premium(answer, view, terms) if view.premium_frac else answer
+
+
+def _with_premium(answer: Answer, view: SignalView, terms: Terms) -> Answer:
+    """Add what holding earns to the signal; not optimal, since thresholds do not know of it.
+
+    Where there is no signal, all is held for good if the premium is positive.
+    """
+    targets = answer.targets
+    if not view.model.strength_frac:
+        held = 1.0 if view.premium_frac > 0.0 else terms.action_rule.lowest
+        targets = np.full_like(targets, held)
+    elif answer.thresholds is not None:
+        shifted = view.signal + view.premium_frac / view.model.strength_frac
+        targets = answer.thresholds.positions(shifted, lowest=terms.action_rule.lowest)
+    earned = view.premium_frac * float(targets.mean())
+    return replace(answer, targets=targets, is_optimal=False, net_bps=answer.net_bps + 1e4 * earned)
+
+
+def _solve_view(market: SyntheticMarket, view: SignalView, terms: Terms) -> Answer:
     is_independent = float(market.params["correlation"]) == 0.0
     if view.strengths is not None:
         phi, lowest = view.model.phi, terms.action_rule.lowest
@@ -152,6 +175,7 @@ def view_planted(market: SyntheticMarket, information: Information) -> SignalVie
         coming[:, None] * np.where(kappa < 0.0, -1.0, 1.0) * market.covariates["signal"],
         strengths=strengths if np.ptp(strengths) > 0.0 else None,
         is_stationary=bool((sign == sign[0]).all()),
+        premium_frac=float(market.latent["premium"][0]),
     )
 
 
