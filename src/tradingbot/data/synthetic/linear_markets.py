@@ -3,9 +3,9 @@
 `planted`, `opposed`, `cost_trap`, `noise`: simple return of bar t+1 = vol_frac · (κ · x_t +
 ε_{t+1}), where x is the covariate "signal" at close t, stationary with unit variance and
 persistence φ, and ε is standard normal. κ may differ by symbol (`kappa_spread`, `reversed_frac`)
-and turn its sign at one bar for all (`turn_frac`); holding may earn a premium. `hidden_trend`: the same with x a latent AR(1).
-`hidden_reversion`: log price = random walk + stationary AR(1) deviation d, so the next return pulls
-d towards zero; the walk's drift makes the mean simple return zero.
+and turn its sign at one bar for all (`turn_frac`); holding may earn a premium. `hidden_trend`: the
+same with x a latent AR(1). `hidden_reversion`: log price = random walk + stationary AR(1) deviation
+d, so the next return pulls d towards zero; the walk's drift makes the mean simple return zero.
 """
 
 from __future__ import annotations
