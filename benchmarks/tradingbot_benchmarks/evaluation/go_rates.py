@@ -169,8 +169,13 @@ def rate_record(market: str, results: Sequence[GoResult]) -> BenchRecord:
 def _judge(params: dict[str, float], wanted: tuple[str, int]) -> GoResult:
     import torch
 
+    from tradingbot.domain.errors import TrainingError
+
     torch.set_num_threads(1)
-    return judge_market(*wanted, params)
+    try:
+        return judge_market(*wanted, params)
+    except TrainingError:  # halted by a guard: there is nothing that could trade
+        return GoResult(*wanted, "NO-GO", 0.0, 0.0, ("training: halted",))
 
 
 def _evaluate(run: str, workspace: Path, analyses: tuple[str, ...]) -> Evaluation:

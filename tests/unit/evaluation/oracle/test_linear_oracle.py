@@ -138,6 +138,19 @@ def test_an_oracle_follows_a_sign_that_turns():
     assert result.simulated.net_bps_per_bar.covers(result.expected_net_bps)
 
 
+def test_a_premium_is_held_for_and_earned():
+    grid = hourly_grid(60, 4000)
+    held = oracle_for(make("noise", premium_annual_frac=0.2, grid=grid), cost_frac=COST)
+    plain = oracle_for(make("planted", grid=grid), cost_frac=COST)
+    paid = oracle_for(make("planted", premium_annual_frac=0.2, grid=grid), cost_frac=COST)
+
+    assert held.expected_net_bps == pytest.approx(0.2 / grid.bars_per_year * 1e4)
+    assert held.simulated.net_bps_per_bar.covers(held.expected_net_bps)
+    assert not paid.is_optimal
+    assert paid.expected_net_bps > plain.expected_net_bps
+    assert paid.simulated.net_bps_per_bar.covers(paid.expected_net_bps)
+
+
 def test_opposed_symbols_are_worth_as_much_as_the_others():
     market = make("opposed")
     flipped = market.latent["kappa"] < 0
