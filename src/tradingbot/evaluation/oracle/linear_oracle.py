@@ -128,7 +128,8 @@ def _with_premium(answer: Answer, view: SignalView, terms: Terms) -> Answer:
         shifted = view.signal + view.premium_frac / view.model.strength_frac
         targets = answer.thresholds.positions(shifted, lowest=terms.action_rule.lowest)
     earned = view.premium_frac * float(targets.mean())
-    return replace(answer, targets=targets, is_optimal=False, net_bps=answer.net_bps + 1e4 * earned)
+    net_bps = (answer.net_bps or 0.0) + 1e4 * earned
+    return replace(answer, targets=targets, is_optimal=False, net_bps=net_bps)
 
 
 def _solve_view(market: SyntheticMarket, view: SignalView, terms: Terms) -> Answer:
