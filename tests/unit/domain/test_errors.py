@@ -37,7 +37,8 @@ def test_every_error_descends_from_the_base():
     ours = [c for c in classes if issubclass(c, Exception)]
     assert len(ours) >= 9
     assert all(issubclass(c, TradingBotError) for c in ours)
-    assert {c.__name__ for c in ours} - {"TradingBotError"} <= {
+    # Being asked to stop is no mistake of the user's.
+    assert {c.__name__ for c in ours} - {"TradingBotError", "InterruptionError"} <= {
         c.__name__ for c in ours if issubclass(c, UserError)
     }
 

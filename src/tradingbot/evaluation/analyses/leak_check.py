@@ -171,12 +171,17 @@ def beats_oracle(performance: Performance) -> bool:
     """Compare differences, not the share: an oracle that earns little has a share without end.
 
     One that may do less than the agents is no bound on them. Over few bars an oracle may lose by
-    bad luck; agents that lose less, or stay out, earn nothing that only the future could tell.
+    bad luck; agents that lose less, or stay out, earn nothing that only the future could tell. Both
+    net return and alpha must be more: holding more of a market that rises is no foresight.
     """
     oracle = [each for each in performance.test_series if each.policy == ORACLE]
-    mine = np.array(performance.series(AGENTS).sleeves)
-    earns = is_better(mine, np.zeros_like(mine))
-    return bool(oracle) and earns and is_better(mine, np.array(oracle[0].sleeves))
+    mine = performance.series(AGENTS)
+    for earned in ("sleeves", "alpha"):
+        own = np.array(getattr(mine, earned))
+        others = [np.zeros_like(own), *(np.array(getattr(each, earned)) for each in oracle[:1])]
+        if not all(is_better(own, other) for other in others):
+            return False
+    return bool(oracle)
 
 
 def compare_features(

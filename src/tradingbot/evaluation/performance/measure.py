@@ -219,13 +219,11 @@ def add_parts(rows: Sequence[AgentPerformance], parts: Attribution) -> tuple[Age
 
 def _win_rate(played: Backtest) -> Interval | None:
     closed = played.trades.select(~played.trades.is_open)
-    if not len(closed):
-        return None
     first, last = (
-        np.searchsorted(played.closed_at, stamps)
-        for stamps in (closed.entered_at, closed.exited_at)
+        np.searchsorted(played.closed_at, each) for each in (closed.entered_at, closed.exited_at)
     )
-    return intervals.win_rate_interval(closed.pnl_ccy > 0.0, first, last, len(played.closed_at))
+    won, n_bars = closed.pnl_ccy > 0.0, len(played.closed_at)
+    return intervals.win_rate_interval(won, first, last, n_bars) if len(closed) else None
 
 
 def agent_performances(

@@ -448,23 +448,25 @@ def test_run_whose_bars_are_gone_is_replayed_but_its_gate_is_not_measured(
 
 
 @pytest.mark.parametrize(
-    ("mine", "oracle", "suspicious"),
+    ("mine", "oracle", "market", "suspicious"),
     [
-        pytest.param(0.0, -2e-3, False, id="idle while the oracle loses"),
-        pytest.param(-1e-3, -3e-3, False, id="loses less than the oracle"),
-        pytest.param(3e-3, 1e-3, True, id="earns more than the oracle"),
-        pytest.param(1e-3, 1e-3, False, id="earns as much"),
+        pytest.param(0.0, -2e-3, 0.0, False, id="idle while the oracle loses"),
+        pytest.param(-1e-3, -3e-3, 0.0, False, id="loses less than the oracle"),
+        pytest.param(3e-3, 1e-3, 0.0, True, id="earns more than the oracle"),
+        pytest.param(1e-3, 1e-3, 0.0, False, id="earns as much"),
+        pytest.param(3e-3, 1e-3, 2.5e-3, False, id="holds more of a market that rises"),
     ],
 )
 def test_only_agents_that_earn_more_than_the_oracle_are_suspicious(
-    mine: float, oracle: float, suspicious: bool
+    mine: float, oracle: float, market: float, suspicious: bool
 ) -> None:
     noise = np.random.default_rng(3).normal(0.0, 1e-3, 200) * (mine != 0.0)
 
-    def series(policy: str, mean: float) -> Series:
-        returns = tuple((mean + noise - noise.mean()).tolist())
-        return Series(policy, "oracle" if policy == ORACLE else "agents", returns, returns, returns)
+    def series(policy: str, mean: float, market: float) -> Series:
+        returns = mean + noise - noise.mean()
+        net, alpha = tuple(returns.tolist()), tuple((returns - market).tolist())
+        return Series(policy, "oracle" if policy == ORACLE else "agents", net, net, alpha)
 
-    measured = Performance((), (series(AGENTS, mine), series(ORACLE, oracle)))
+    measured = Performance((), (series(AGENTS, mine, market), series(ORACLE, oracle, 0.0)))
 
     assert beats_oracle(measured) is suspicious
