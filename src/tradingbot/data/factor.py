@@ -9,7 +9,8 @@ itself could stand for the market (it is the only one, or it is the factor), its
 Betas are ordinary least squares over bars *before* what is judged, shrunk towards their mean by
 their errors (Vasicek 1973). Those to equal weight are moved to a mean of 1, which is the market's
 beta to itself: regressed on a mean of few symbols they would all be too low, and what is too little
-of a rising market would be left over as skill.
+of a rising market would be left over as skill. What betas leave over of holding all symbols alike
+is the market's as well (`shared`).
 """
 
 from __future__ import annotations
@@ -52,6 +53,9 @@ class MarketFactor:
     symbol has no bar."""
     beta: FloatArray
     """(N,) of each symbol to it; 1 where `own`, 0 without a factor."""
+    shared: BarReturns
+    """(N, T) what of each symbol's return is the market's: β × the market, and beside equal weight
+    what betas leave over of holding all symbols alike, so that this has no alpha at any bar."""
     own: NDArray[np.bool_]
     """(N,) the symbol's own returns stand for the market."""
     days: tuple[str, str]
@@ -75,8 +79,10 @@ class MarketFactor:
     def during(self, bars: IndexRange) -> MarketFactor:
         """Keep the returns of some bars; betas stay those of the bars they were fitted on."""
         cut = slice(bars.start, bars.stop)
-        returns = BarReturns(*(part[:, cut] for part in self.returns))
-        return replace(self, returns=returns, closed_at=self.closed_at[cut])
+        returns, shared = (
+            BarReturns(*(part[:, cut] for part in parts)) for parts in (self.returns, self.shared)
+        )
+        return replace(self, returns=returns, shared=shared, closed_at=self.closed_at[cut])
 
     def at(self, closed_at: NDArray[np.int64]) -> MarketFactor:
         """Keep the bars with these closes, which follow one another; betas stay.
@@ -101,9 +107,11 @@ class MarketFactor:
             rule = "symbol must be one of the factor's"
             require_known(symbol, self.symbols, rule, where=self.name, error=DataError)
         rows = [self.symbols.index(symbol) for symbol in symbols]
-        returns = BarReturns(*(part[rows] for part in self.returns))
-        kept = {"returns": returns, "beta": self.beta[rows], "own": self.own[rows]}
-        return replace(self, symbols=tuple(symbols), **kept)  # type: ignore[arg-type]
+        returns, shared = (
+            BarReturns(*(part[rows] for part in parts)) for parts in (self.returns, self.shared)
+        )
+        kept = {"returns": returns, "shared": shared, "beta": self.beta[rows]}
+        return replace(self, symbols=tuple(symbols), own=self.own[rows], **kept)  # type: ignore[arg-type]
 
 
 def bar_returns(prices: FloatArray, present: NDArray[np.bool_]) -> BarReturns:
@@ -153,6 +161,12 @@ def fit_factor(
         symbols=tuple(symbols),
         returns=defined,
         beta=beta,
+        shared=BarReturns(
+            *(
+                _shared(*each, beta, levels=name == EQUAL_WEIGHT and not own.all())
+                for each in zip(returns, defined, strict=True)
+            )
+        ),
         own=own,
         days=(str(days[0]), str(days[-1])) if len(days) else ("", ""),
         closed_at=closed_at,
@@ -194,6 +208,21 @@ def _mean_of_others(numbers: FloatArray) -> FloatArray:
     known = np.where(there, numbers, 0.0)
     total, count = known.sum(axis=0) - known, there.sum(axis=0) - there
     return np.asarray(np.divide(total, count, out=np.full_like(known, np.nan), where=count > 0))
+
+
+def _shared(
+    returns: FloatArray, market: FloatArray, beta: FloatArray, *, levels: bool
+) -> FloatArray:
+    """Return what of returns (N, T) is the market's.
+
+    With `levels`, the mean over symbols of what is left over is the market's too: betas that differ
+    leave a sliver of it, small and as certain as the market itself, which would pass for skill.
+    """
+    moved, there = beta[:, None] * market, np.isfinite(returns)
+    if not levels:
+        return np.asarray(moved)
+    left = np.where(there, returns - moved, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
+    return np.where(there, moved + left, 0.0)
 
 
 def _betas(

@@ -4,7 +4,8 @@ The market does not answer to what agents do. For any policy with exposure w the
 earns on these bars differs from that on the real ones by β · cov(w, m) + β · mean(w) · (mean(m) −
 μ̂), bar by bar exactly w · β · (m − μ̂): timing of the market, which is not learned here, and the
 part of the premium that the training bars do not bear out. All else that is earned is the same,
-with less noise around it: the noise that agents share and their number does not average out.
+with less noise around it: the noise that agents share and their number does not average out (where
+there is less of it; see `remove_factor`).
 
 What is seen (features, regimes, probabilities) stays that of the real bars, bit for bit.
 """
@@ -31,7 +32,8 @@ def remove_factor(world: World, factor: MarketFactor, bars: IndexRange) -> World
     Gap and move within the bar lose β · (m − μ̂) each, as simple returns of the close before; high
     and low keep their distance from open and close. Bars before keep their prices to the bit, bars
     after their moves. Without a factor the world is returned as it is, and symbols that are the
-    market themselves (`factor.own`) are not changed.
+    market themselves (`factor.own`) are not changed. Where few symbols hardly move together, taking
+    the others out adds more noise than it removes: then the world is returned as it is, too.
 
     Args:
         world: Of N symbols.
@@ -48,6 +50,8 @@ def remove_factor(world: World, factor: MarketFactor, bars: IndexRange) -> World
     gap, whole = (
         np.where(known, beta * (part - shrunk_premium(part, known)), 0.0) for part in factor.returns
     )
+    if _variance(before.whole - whole, known) >= _variance(before.whole, known):
+        return world
     opened, closed = (
         np.maximum(1.0 + np.nan_to_num(real) - removed, _LEAST_RATIO)
         for real, removed in ((before.gap, gap), (before.whole, whole))
@@ -75,6 +79,14 @@ def shrunk_premium(market: FloatArray, known: NDArray[np.bool_]) -> FloatArray:
     error = spread / count**2
     total = mean**2 + error
     return np.asarray(mean * np.divide(mean**2, total, out=np.zeros_like(mean), where=total > 0.0))
+
+
+def _variance(returns: FloatArray, known: NDArray[np.bool_]) -> float:
+    """Return the variance of returns (N, T) over known bars, mean of the symbols that have any."""
+    count = known.sum(axis=1)
+    mean = np.where(known, returns, 0.0).sum(axis=1) / np.maximum(count, 1)
+    square = np.where(known, (returns - mean[:, None]) ** 2, 0.0).sum(axis=1)
+    return float((square / np.maximum(count, 1))[count > 0].mean())
 
 
 def _with_levels(prices: FloatArray, opens: FloatArray, closes: FloatArray) -> FloatArray:

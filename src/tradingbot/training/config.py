@@ -44,12 +44,12 @@ _LATER_TASK = ("cost_rates", "reward_weights", "reward_options")
 _LATER_SETTINGS: Mapping[str, object] = {
     **{key: {} for key in ("plugins", "environment", *(f"task.{each}" for each in _LATER_TASK))},
     "features": "default",
-    "task.rules.action.neutral_gross_frac": 0.0,
+    **dict.fromkeys(("task.rules.action.neutral_gross_frac", "budget.recency"), 0.0),
     "task.neutral_bars": False,
-    "budget.recency": 0.0,
+    "validation.factor": "equal_weight",
     "auxiliary": as_plain_values(AuxiliaryLossConfig()),
+    **dict.fromkeys(("learner.direct.deviation_rate", "learner.ppo.entropy.decay"), 1.0),
     "learner.ppo.entropy.warm_up": 0,
-    "learner.ppo.entropy.decay": 1.0,
 }
 """Dotted key → default of later settings; left out of the hash there, so that older ones stay."""
 

@@ -232,7 +232,9 @@ def data_of_world(
         feature_ids=_feature_ids(world, covariates, config.task.probabilities),
         agents=world.symbols,
     )
-    return TrainingData(world, whole, split, None, _bars_per_year(world, provenance), identity)
+    data = TrainingData(world, whole, split, None, _bars_per_year(world, provenance), identity)
+    require_factor(config.validation.factor, whole.symbols)
+    return replace(data, factor_name=config.validation.factor)
 
 
 def _joined(

@@ -121,3 +121,21 @@ def test_some_symbols_and_bars_are_kept_with_the_market_of_all() -> None:
     np.testing.assert_array_equal(kept.returns.whole, factor.returns.whole[[3, 0], 300:310])
     assert kept.beta.tolist() == factor.beta[[3, 0]].tolist()
     assert kept.days == factor.days == ("1970-01-01", "1970-01-13")
+
+
+def test_holding_all_symbols_alike_has_no_alpha_at_any_bar() -> None:
+    whole = random_returns().whole.copy()
+    whole[0, :120] = np.nan  # listed later
+    factor = fit(BarReturns(0.3 * whole, whole))
+
+    for shared, own in zip(factor.shared, (0.3 * whole, whole), strict=True):
+        left = np.where(np.isfinite(own), own - shared, 0.0)
+        np.testing.assert_allclose(left.sum(axis=0), 0.0, atol=1e-15)
+        assert np.abs(left).max() > 1e-3
+    assert np.ptp(factor.beta) > 0.3
+
+
+def test_beside_a_symbol_what_is_shared_is_beta_times_its_return() -> None:
+    factor = fit(random_returns(), "SPY")
+
+    np.testing.assert_allclose(factor.shared.whole, factor.beta[:, None] * factor.returns.whole)

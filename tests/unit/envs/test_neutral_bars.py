@@ -121,3 +121,9 @@ def test_a_premium_is_kept_by_how_sure_it_is():
     assert shrunk_premium(noise + 0.05, known)[0, 0] == pytest.approx(0.025)
     assert shrunk_premium(noise + 0.5, known)[0, 0] == pytest.approx(0.5 * 100 / 101)
     assert shrunk_premium(noise, known)[0, 0] == 0.0
+
+
+def test_few_symbols_that_hardly_move_together_are_left_as_they_are():
+    apart = synthetic_world("planted", n_symbols=2, n_bars=700, seed=3, train=TRAIN)
+
+    assert remove_factor(apart, factor_of(apart), TRAIN) is apart

@@ -287,3 +287,13 @@ def test_new_key_of_an_option_goes_before_the_old_key_of_a_file(tmp_path: Path) 
     old.write_text("extends: quick\nguards: {spread: 0.2}\n")
 
     assert load_train_config(old, {"guards.low_entropy": 0.25}).guards.low_entropy == 0.25
+
+
+@pytest.mark.parametrize(
+    ("preset", "known"),
+    [("quick", "4ac413372ce5b2bf"), ("prototype10", "4f880ef3f582683e")],
+)
+def test_configurations_without_later_settings_keep_their_hash(preset: str, known: str) -> None:
+    before = {"seed": 3, "task.neutral_bars": False, "budget.recency": 0.0}
+
+    assert load_train_config(preset, before).config_hash.startswith(known)

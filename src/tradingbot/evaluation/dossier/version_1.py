@@ -30,7 +30,9 @@ _ADDED: dict[str, dict[str, Any]] = {
         "sharpe_annual": None,
         "net_sharpe_per_bar": "nan",
         "net_probabilistic_sharpe": "nan",
+        "effective_bars": None,
     },
+    "walk_forward": {"sharpe_annual": None},
     "seeds": {"alpha_bps_iqm": None},
 }
 """Fields that formats before this one lack, and what they are there."""
@@ -41,6 +43,9 @@ _ADDED_TO_ROWS: dict[tuple[str, str], dict[str, Any]] = {
         "market_bps_per_bar": "nan",
         "timing_bps_per_bar": "nan",
         "alpha_bps_per_bar": None,
+        "n_trades": 0,
+        "win_rate_frac": "nan",
+        "mean_trade_bars": "nan",
     },
 }
 """The same of the rows of an analysis."""

@@ -1,10 +1,11 @@
 """What an account earned, taken apart exactly: market, market timing, alpha.
 
 For a bar in which the symbol was held with exposure g over the gap before the open and w from the
-open on, both as shares of the equity before the bar, beside a market of return m = m_gap + m_day:
+open on, both as shares of the equity before the bar, beside a market's part of the symbol's return
+βm = βm_gap + βm_day (`MarketFactor.shared`):
 
-    moved with the market   β · (g · m_gap + w · m_day)
-      market part             β · w̄ · m            at the mean exposure w̄ of all bars
+    moved with the market   g · βm_gap + w · βm_day
+      market part             w̄ · βm                at the mean exposure w̄ of all bars
       market timing           the rest of it        more of it in good bars than in bad ones
     alpha                   net return − moved with the market
 
@@ -59,7 +60,7 @@ def attribute(net: FloatArray, exposure: Exposure, factor: MarketFactor) -> Attr
     Raises:
         DataError: If axes disagree, or a net return is not finite.
     """
-    gap, whole = (part.T for part in factor.returns)
+    gap, whole = (part.T for part in factor.shared)
     n_bars, n_symbols = whole.shape
     held = Exposure(*(np.nan_to_num(part) for part in exposure))
     fits = net.shape in ((n_bars, n_symbols), (n_bars, 1))
@@ -69,8 +70,8 @@ def attribute(net: FloatArray, exposure: Exposure, factor: MarketFactor) -> Attr
     if not np.isfinite(net).all():
         raise DataError("net returns must be finite", was="NaN or infinite")
     mean = held.day.mean(axis=0) if n_bars else np.zeros(n_symbols)
-    base = factor.beta * mean * whole
-    moved = factor.beta * (held.gap * gap + held.day * (whole - gap))
+    base = mean * whole
+    moved = held.gap * gap + held.day * (whole - gap)
     timing = np.where(factor.own, 0.0, moved - base)
     if net.shape[1] != n_symbols:
         base, timing = (part.sum(axis=1, keepdims=True) for part in (base, timing))

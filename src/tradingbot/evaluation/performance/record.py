@@ -162,7 +162,7 @@ class PartPerformance:
 
 
 _ADDED: dict[str, dict[str, Any]] = {
-    "policies": {"earned": None},
+    "policies": {"earned": None, "win_rate_interval": None},
     "agents": {f"{name}_bps_per_bar": "nan" for name in ("market", "timing", "alpha")},
 }
 """Fields of rows that earlier versions of a part lack, and what they are there."""

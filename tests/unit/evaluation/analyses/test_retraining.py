@@ -21,7 +21,11 @@ from tradingbot.evaluation.analyses.retraining.spec import (
     RetrainingSpec,
     retraining_config,
 )
-from tradingbot.evaluation.analyses.retraining.training import prepare_retraining, retrain
+from tradingbot.evaluation.analyses.retraining.training import (
+    _data_part,
+    prepare_retraining,
+    retrain,
+)
 from tradingbot.evaluation.analyses.settings import WalkForwardSettings
 from tradingbot.evaluation.analyses.walk_forward import walk_forward_specs
 from tradingbot.learning.trainer import Trainer
@@ -267,3 +271,18 @@ def test_change_that_does_not_fit_is_refused() -> None:
 
     with pytest.raises(ConfigError, match="pooling"):
         retraining_config(order, tiny_config())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"features": "relative"},
+        {"task.probabilities": "trees"},
+        {"validation.factor": "none"},
+        {"symbols": ["SPY"]},
+    ],
+)
+def test_data_are_opened_anew_where_an_order_changes_them(change: dict[str, object]) -> None:
+    base = tiny_config()
+
+    assert _data_part(override_config(base, change)) != _data_part(base)

@@ -53,7 +53,7 @@ from tradingbot.training.setup import TrainingSetup, build_training_setup, part_
 from tradingbot.training.trial_ledger import data_key
 
 _DATA_KEYS = ("dataset", "market", "symbols", "splits", "scaling")
-"""Sections of a configuration that say what is learned from and judged by, besides
+"""Sections of a configuration that say what is learned from and judged by, besides `features`,
 `task.probabilities` and `validation.factor`."""
 
 
@@ -136,7 +136,7 @@ def retrain(prepared: PreparedRetraining, progress: Progress = ignore_progress) 
 
 def _data_part(config: TrainConfig) -> list[Any]:
     mapping = config.as_mapping()
-    named = (config.task.probabilities, config.validation.factor)
+    named = (config.features, config.task.probabilities, config.validation.factor)
     return [*named, *(mapping[key] for key in _DATA_KEYS)]
 
 

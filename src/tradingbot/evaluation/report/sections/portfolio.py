@@ -31,15 +31,20 @@ _COLUMNS = (
     column("Drawdown", "max_drawdown_frac", "largest fall from a peak, at closes", percent),
     column("Net bp/bar", "net_bps_per_bar", "mean of the per-symbol accounts, with 95 % interval"),
     column("Alpha bp/bar", "alpha_bps", "its own part of that, with 95 % interval", signed=True),
-    column("Market bp/bar", "market_bps", "the market's part, at its mean exposure", signed=True),
-    column("Timing bp/bar", "timing_bps", "of the market: the third part", signed=True),
     column("Win rate", "win_rate_frac", "of closed trades", percent),
     column("Profit factor", "profit_factor", "gross profit ÷ gross loss, closed trades"),
     column("Trades", "n_trades", "closed round trips", count),
     column("Turnover", "turnover_per_bar_frac", "traded notional ÷ equity, per bar", percent),
+    column("Costs", "cost_share_frac", "of the result before costs", percent, digits=0),
+)
+_PART_COLUMNS = (
+    text_column("Policy", _policy),
+    column("Net bp/bar", "net_bps_per_bar", "mean of the per-symbol accounts, with 95 % interval"),
+    column("Alpha bp/bar", "alpha_bps", "its own part of that, with 95 % interval", signed=True),
+    column("Market bp/bar", "market_bps", "the market's part, at its mean exposure", signed=True),
+    column("Timing bp/bar", "timing_bps", "of the market: the third part", signed=True),
     column("Intercept", "alpha_annual_frac", "annual, on the reference", percent, signed=True),
     column("Beta", "beta", "to the reference"),
-    column("Costs", "cost_share_frac", "of the result before costs", percent, digits=0),
 )
 
 
@@ -48,7 +53,7 @@ def portfolio_section(dossier: Dossier) -> Section:
     test, blocks = dossier.test, list[Block]()
     for part in reversed(dossier.parts):
         blocks.append(Charts((_worth_chart(part, dossier), _drawdown_chart(part)), "full"))
-        blocks.append(_policy_table(part, is_folded=part is not test))
+        blocks.extend(_policy_tables(part, is_folded=part is not test))
     finding = _idle_finding(test) if no_agent_trades(dossier) else _finding(test)
     return Section("performance", "Performance", finding, blocks)
 
@@ -156,12 +161,20 @@ def _drawdown(equity: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(falls)
 
 
-def _policy_table(part: PartPerformance, *, is_folded: bool) -> Table:
-    caption = (
-        f"Every policy on the {period(part)}, after costs. Intercept and beta are of a regression "
-        f"on {part.reference}."
-    )
+def _policy_tables(part: PartPerformance, *, is_folded: bool) -> tuple[Table, Table]:
+    """Return the figures of every policy, and what of them was the market's."""
+    whole = f"Every policy on the {period(part)}, after costs."
+    apart = f"What of it was the market's; intercept and beta by a regression on {part.reference}."
     if part.factor:
-        caption += f" Net = alpha + market + timing; the market is {part.factor}."
-    line = f"All policies on the {part.part} part" if is_folded else ""
-    return record_table(_COLUMNS, part.policies, caption, folded_under=line)
+        apart += f" Net = alpha + market + timing; the market is {part.factor}."
+    tables = (_COLUMNS, whole, "All policies"), (_PART_COLUMNS, apart, "Market and alpha")
+    figures, parts = (
+        record_table(
+            columns,
+            part.policies,
+            caption,
+            folded_under=f"{words} on the {part.part} part" if is_folded else "",
+        )
+        for columns, caption, words in tables
+    )
+    return figures, parts
