@@ -8,18 +8,24 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fixtures.feature_markets import bars_of, closes_of, gappy_market, inputs_of, with_sentiment
 from tradingbot.domain.errors import DataError
 from tradingbot.features.compute import compute_features
 from tradingbot.features.inputs import MarketInputs, join_as_of
-from tradingbot.features.registry import covariate_features, regime_features, technical_features
+from tradingbot.features.registry import (
+    covariate_features,
+    find_feature,
+    regime_features,
+    technical_features,
+)
 from tradingbot.features.spec import FeatureSpec, Form
 from tradingbot.features.streaming import FeatureStream
 
 ALL = (*technical_features("relative"), *regime_features())
+NO_MARKET = (find_feature("open"), find_feature("overnight_residual"))  # symbols to symbols only
 
 
 def batch_of(inputs: MarketInputs, specs: tuple[FeatureSpec, ...], form: Form) -> np.ndarray:
@@ -125,6 +131,30 @@ def test_stream_of_a_covariate_equals_batch() -> None:
     assert_same_bits(stream_of(inputs, specs, "raw"), batch_of(inputs, specs, "raw"))
 
 
+def test_stream_without_a_market_clock_is_restored_as_it_was() -> None:
+    inputs = gappy_market(120, 4)
+
+    streamed = stream_of(inputs, NO_MARKET, "raw", restart_at=frozenset({3, 60, 61}))
+
+    assert_same_bits(streamed, batch_of(inputs, NO_MARKET, "raw"))
+
+
+@pytest.mark.parametrize(
+    ("specs", "parts"),
+    [
+        (NO_MARKET, ["symbol", "symbol_1"]),
+        (technical_features(), ["symbol"]),
+        ((*technical_features(), *regime_features()), ["symbol", "market"]),
+        (ALL, ["symbol", "market", "symbol_2", "symbol_3"]),
+    ],
+    ids=["no_market", "default", "regimes", "all"],
+)
+def test_snapshot_names_each_stage_once(specs: tuple[FeatureSpec, ...], parts: list[str]) -> None:
+    state = FeatureStream(["A"], specs).snapshot()
+
+    assert [name.removesuffix("/ticks") for name in state if name.endswith("/ticks")] == parts
+
+
 def test_push_of_a_late_bar_is_refused() -> None:
     stream = FeatureStream(["A"], [technical_features()[0]])
     bars = {"open": np.ones(1), "close": np.ones(1)}
@@ -178,6 +208,7 @@ def test_restore_of_a_snapshot_of_other_symbols_is_refused() -> None:
     complete=st.booleans(),
     form=st.sampled_from(["raw", "network"]),
 )
+@example(chosen=list(NO_MARKET), seed=0, complete=False, form="raw")
 @settings(max_examples=40, deadline=None)
 def test_stream_any_list_of_features_equals_batch(
     chosen: list[FeatureSpec], seed: int, complete: bool, form: Form

@@ -180,5 +180,9 @@ class FeatureStream:
 
 
 def _state_name(number: int, stage: Stage) -> str:
-    """Name a stage's part of a snapshot; the first two are those that every stream has."""
-    return stage.clock if number < 2 else f"{stage.clock}_{number}"
+    """Name a stage's part of a snapshot, each differently.
+
+    A second stage is the symbols' again where features cross from symbols to symbols only.
+    """
+    is_plain = (number, stage.clock) in ((0, "symbol"), (1, "market"))
+    return stage.clock if is_plain else f"{stage.clock}_{number}"
