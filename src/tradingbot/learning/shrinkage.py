@@ -47,6 +47,8 @@ FORM_WORDS: Mapping[str, str] = {
 }
 """What the forms mean, in words."""
 FLAT = "flat"
+_ROUNDING = 1e-12
+"""Mean return of a bar below which there is rounding, such as the alpha of always holding."""
 _FIXED_POINT_ROUNDS = 4
 """Rounds in which the variance of a mean and the autocovariances that it lowers settle."""
 Act = Callable[[Observation], Tensor]
@@ -140,7 +142,7 @@ def shrink(returns: Mapping[str, Tensor], config: ShrinkageConfig) -> Shrinkage:
     error = {form: float(_standard_error(means.mean(1))) for form, means in blocks.items()}
     default = max(gain, key=lambda form: gain[form])
     errors_needed = _student(config.confidence, len(blocks[default]))
-    if not gain[default] > errors_needed * error[default]:
+    if not gain[default] > max(errors_needed * error[default], _ROUNDING):
         default = FLAT
     choice, names = _choose(blocks, default, config.confidence), (FLAT, *blocks)
     scales = torch.tensor([0.0, *(FORMS[form] for form in blocks)], device=choice.device)

@@ -222,3 +222,9 @@ def test_agents_that_stay_out_do_nothing(spec: ActionSpec, nothing: float) -> No
     assert found.dtype == chosen.dtype
     assert torch.equal(found[0], chosen[0])
     assert (found[1] == nothing).all()
+
+
+def test_alpha_of_rounding_lets_nobody_in() -> None:
+    held = 1e-18 * (1.0 + 0.1 * torch.randn(480, 5, generator=torch.Generator().manual_seed(1)))
+
+    assert not shrink({"full": held.double()}, ShrinkageConfig()).trades.any()
