@@ -27,7 +27,10 @@ def show_demo(
     config: Annotated[str, Option("--preset", "--config", help="Preset or YAML file.")] = "demo",
     market: Annotated[
         str | None,
-        Option(help="Another synthetic market, e.g. noise; see: tradingbot market list."),
+        Option(
+            help="Another synthetic market; noise: the same one without its signal. "
+            "See: tradingbot market list."
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -49,7 +52,7 @@ def show_demo(
 
     settings = load_config(config).config
     if market is not None:
-        settings = _with_market(settings, market)
+        settings = with_market(settings, market)
     workspace = choose_workspace(invocation_of(context), settings)
     section = settings.market
     require_market(section.name, section.universe, section.params)
@@ -81,12 +84,18 @@ def show_demo(
     raise typer.Exit(0 if result.certificate and result.quality.ready else 1)
 
 
-def _with_market(settings: PipelineConfig, name: str) -> PipelineConfig:
-    """Take another market, with its own parameters; everything else stays."""
+def with_market(settings: PipelineConfig, name: str) -> PipelineConfig:
+    """Take another market, with its own parameters; everything else stays.
+
+    Noise is the market that would be shown, without its signal, where it has one.
+    """
     from tradingbot.data.synthetic.registry import market
 
-    own = settings.market.model_copy(update={"name": market(name).name, "params": {}})
-    return settings.model_copy(update={"market": own})
+    own = settings.market
+    changed: dict[str, object] = {"name": market(name).name, "params": {}}
+    if name == "noise" and "kappa" in market(own.name).defaults.model_fields:
+        changed = {"params": {**own.params, "kappa": 0.0}}
+    return settings.model_copy(update={"market": own.model_copy(update=changed)})
 
 
 def _print_summary(result: DemoResult, page: str) -> None:

@@ -48,9 +48,11 @@ def market_section(result: DemoResult) -> Section:
     blocks = [full_chart(title, draw, f"{len(shown)} of the symbols.")]
     if "regime" in made.latent:
         blocks.append(_regime_chart(made, days))
+    kappa = made.params.get("kappa")
+    strength = "" if kappa is None else f", κ = {kappa:g}{'' if kappa else ': it means nothing'}"
     finding = (
-        f"{made.name}: {market(made.name).summary}. The names are those of real companies; the "
-        "prices are not."
+        f"{made.name}: {market(made.name).summary}{strength}. The names are those of real "
+        "companies; the prices are not."
     )
     return Section("market", "1 · The market", finding, blocks, badge="synthetic")
 

@@ -91,7 +91,7 @@ def run_demo(
         evaluation: Preset of the evaluation.
     """
     steps = _DemoSteps(announce)
-    name = f"demo-{config.market.name}"
+    name = "demo-noise" if has_no_signal(config) else f"demo-{config.market.name}"
     dataset = steps.run("generate", lambda progress: _generate(config, workspace, name, progress))
     universe = load_universe(config.market.universe)
     trailing = config.quality.trailing_bars
@@ -125,6 +125,11 @@ def run_demo(
         config, dataset, quality, built, split, scaler, proof, certificate, facts, oracles,
         trained, evaluated, steps.seconds,
     )  # fmt: skip
+
+
+def has_no_signal(config: PipelineConfig) -> bool:
+    """Tell whether the market's signal means nothing, as on noise."""
+    return config.market.params.get("kappa") == 0.0
 
 
 def _generate(config: PipelineConfig, workspace: Path, name: str, progress: Progress) -> Dataset:
