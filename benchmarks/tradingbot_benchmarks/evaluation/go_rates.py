@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from tradingbot.app.console import Progress
+from tradingbot.configuration.files import load_config
 from tradingbot.evaluation.pipeline.config import load_evaluate_config
 from tradingbot.evaluation.pipeline.session import Evaluation, EvaluationRequest, evaluate_run
 from tradingbot.evaluation.statistics.interval import wilson_interval
@@ -83,19 +84,14 @@ def judge_market(market: str, seed: int, params: Mapping[str, float] | None = No
         seed: Of market and training.
         params: Of the market; noise has no strength.
     """
-    chosen = {
-        key: value for key, value in (params or {}).items() if market != NOISE or key != "kappa"
-    }
-    options = {
-        **_TRAINING,
-        "market.name": market,
-        "market.seed": seed,
-        "seed": seed,
-        "market.params": chosen,
-    }
-    config = load_train_config(
-        "prototype10", {**_ALONE, "seed": seed} if market == DEMO else options
-    )
+    left_out = {"kappa"} if market == NOISE else set()
+    chosen = {key: value for key, value in (params or {}).items() if key not in left_out}
+    own: dict[str, object] = {"market.name": market, "market.seed": seed, "market.params": chosen}
+    if market == DEMO:
+        shown = load_config("demo").config.market
+        own = {"market.name": shown.name, "market.params": dict(shown.params)}
+    options = {**(_ALONE if market == DEMO else _TRAINING), **own, "seed": seed}
+    config = load_train_config("prototype10", options)
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder)
         run = begin_run(config, workspace).run.id
