@@ -291,7 +291,7 @@ AREAS: tuple[tuple[str, Measure, Options], ...] = (
     ("symbols", effects.opening, {}),
     ("features", effects.opening, {}),
     ("splits.", effects.opening, {}),
-    ("task.neutral_bars", effects.learned_bars, {}),
+    ("task.neutral_bars", effects.learned_bars, {"market.params": {"correlation": 0.8}}),
     ("task.", effects.trading, {}),
     ("environment.curriculum.difficulty.", effects.environment, ADAPTIVE),
     ("environment.curriculum.levels", effects.environment, ADAPTIVE),
