@@ -119,7 +119,10 @@ ALLOWED: dict[str, frozenset[str] | None] = {
         | {*_MEASURES, "evaluation/analyses", "evaluation/gates", "evaluation/report"}
         | {"evaluation/figures", "evaluation/pipeline", "evaluation/power", "facade"}
     ),
-    "runtime": None,
+    # What trades while time passes reads policies; it neither learns nor judges.
+    "runtime": frozenset(
+        {"domain", "risk", "market", "features", "data", "networks", "agents", "runs"}
+    ),
     "serving": None,
     "monitoring": None,
     "cluster": None,
@@ -131,7 +134,7 @@ RESTRICTED: dict[str, tuple[str, ...]] = {
     "torch": (
         *("features/panel", "risk/", "market/", "rewards/", "envs/"),
         *("agents/", "evaluation/", "app/", "networks/", "learning/", "runs/"),
-        *("supervised/", "training/"),
+        *("supervised/", "training/", "runtime/"),
     ),
     "gymnasium": ("envs/",),
     "stable_baselines3": ("envs/",),

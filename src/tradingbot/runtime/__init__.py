@@ -1,0 +1,1 @@
+"""Trading while time passes: the gate of a session, its orders and holdings, and its brokers."""
