@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -35,7 +36,8 @@ def show_power(  # noqa: PLR0913 - one option for each thing that identifies a m
         Option(help="Training preset or YAML file for a dataset; a run has its own."),
     ] = None,
     symbols: Annotated[
-        str | None, Option(help="Only these symbols of a dataset, e.g. SPY,AAPL.")
+        str | None,
+        Option(help="Read and trade only these: the market is theirs alone, e.g. SPY,AAPL."),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -81,6 +83,8 @@ def show_power(  # noqa: PLR0913 - one option for each thing that identifies a m
     names = () if symbols is None else split_commas(symbols, "--symbols", "symbols", "SPY,AAPL")
     options = read_options(settings, "--set") | ({"symbols": list(names)} if names else {})
     request = _request(invocation, subject, preset, options, wanted)
+    # Symbols of a preset say what is traded; what all of them make up is the market either way.
+    request = replace(request, symbols=tuple(names))
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.evaluation.power.session import measure_power
 
@@ -104,8 +108,6 @@ def _settings(
     seed: int,
 ) -> PowerSettings:
     """Lay options over the usual settings or those of a first look."""
-    from dataclasses import replace
-
     from tradingbot.evaluation.power.request import PowerSettings, quick_settings
 
     ladder = None if kappas is None else tuple(_numbers(kappas))
@@ -149,7 +151,7 @@ def _request(
     _require_dataset(invocation, subject)
     config = load_train_config(preset or DEFAULT_PRESET, {**options, "dataset": subject})
     refuse_early(config, invocation.workspace)
-    return PowerRequest(subject, config, wanted, symbols=config.symbols, command=words)
+    return PowerRequest(subject, config, wanted, command=words)
 
 
 def _is_run(invocation: Invocation, subject: str) -> bool:

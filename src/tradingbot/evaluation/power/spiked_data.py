@@ -117,6 +117,9 @@ class SpikeSubject:
 def worth_of(subject: SpikeSubject, *, strongest: float, phi: float) -> Callable[[float], float]:
     """Return what a strength κ is worth: net bp per bar that the oracle expects on the test bars.
 
+    Positions of up to `max_position_frac` of equity are worth that share of whole ones, costs
+    included; where targets are neutral, that share of the gross budget, which is always in reach.
+
     Args:
         subject: Whose test bars, costs and rules.
         strongest: The largest κ that will be asked for, above 0.
@@ -130,7 +133,8 @@ def worth_of(subject: SpikeSubject, *, strongest: float, phi: float) -> Callable
     if highest <= 0.0:
         return lambda _kappa: 0.0
     table = tabulate_strengths(highest * _WEAKEST, highest, phi=phi, terms=terms, nodes=_NODES)
-    return lambda kappa: 1e4 * float(table.at(kappa * volatility).gain.mean())
+    size = env.rules.limits.max_position_frac * (env.rules.action.neutral_gross_frac or 1.0)
+    return lambda kappa: 1e4 * size * float(table.at(kappa * volatility).gain.mean())
 
 
 def open_subject(config: TrainConfig, workspace: Path, symbols: Sequence[str] = ()) -> SpikeSubject:
@@ -139,7 +143,8 @@ def open_subject(config: TrainConfig, workspace: Path, symbols: Sequence[str] = 
     Args:
         config: Of a run, or of a preset and a dataset.
         workspace: Where datasets are.
-        symbols: The only ones that are read, where it shall be quick; all of the data by default.
+        symbols: The only ones that are read, where it shall be quick: the market is theirs alone.
+            All of the data by default, whatever symbols of it are traded.
 
     Raises:
         ConfigError: If agents would see a supervised model, which knows nothing of a new signal.
@@ -163,6 +168,8 @@ def open_subject(config: TrainConfig, workspace: Path, symbols: Sequence[str] = 
         zone, label = time_zone_of(provenance.calendar), f"dataset {config.dataset} ({dataset.id})"
         frames = dataset.load_bars(), dataset.load_covariates()
         inputs = build_inputs(*frames, symbols=symbols or None, time_zone=zone)
+        if len(inputs.symbols) < len(dataset.manifest.symbols):
+            label += f", {len(inputs.symbols)} of its {len(dataset.manifest.symbols)} symbols alone"
         scaling = (config.scaling.kind, config.scaling.pooling)
     split = split_rows(inputs.closed_at, config.splits)
     return SpikeSubject(config, inputs, split, provenance, scaling, label, digest)

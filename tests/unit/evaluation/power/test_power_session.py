@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from fixtures.small_runs import make_run
 from fixtures.tiny_training import tiny_config
 from tradingbot.app.cli.application import run as run_command
+from tradingbot.data.store import BarStore
 from tradingbot.evaluation.dossier.power import PowerTrial
 from tradingbot.evaluation.pipeline.stored_power import power_words
 from tradingbot.evaluation.power import session
@@ -19,6 +21,7 @@ from tradingbot.evaluation.power.session import measure_power
 from tradingbot.evaluation.power.spiked_data import PLANTED_SIGNAL, open_subject, worth_of
 from tradingbot.evaluation.power.trial import lay_out_trials, run_trial
 from tradingbot.evaluation.statistics.interval import Interval
+from tradingbot.executors.executor import InlineExecutor
 from tradingbot.training.config_files import load_train_config
 from tradingbot.training.data import open_data
 
@@ -93,6 +96,69 @@ def test_killed_measurement_resumes_to_the_same_curve_without_making_a_trial_twi
     assert len(quick_trials) == len(set(quick_trials)) == 12
 
 
+def test_workers_open_the_same_bars_from_what_is_sent_to_them(
+    config, tmp_path, quick_trials, monkeypatch
+):
+    """What a worker is sent is pickled, and the trials that it keeps are those of one process."""
+    started = []
+
+    class Workers(InlineExecutor):
+        def __init__(self, open_work, count):
+            started.append(count)
+            super().__init__(pickle.loads(pickle.dumps(open_work))())
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+    request = PowerRequest("market", config, SETTINGS)
+    alone = measure_power(request, tmp_path / "alone", jobs=1)
+    monkeypatch.setattr(session, "ProcessExecutor", Workers)
+    shared = measure_power(request, tmp_path / "shared", jobs=3)
+
+    assert started == [3]
+    assert shared.curve == alone.curve
+    assert len(quick_trials) == 2 * len(lay_out_trials(SETTINGS))
+
+
+@pytest.mark.parametrize(("symbols", "read"), [(None, ()), ("SPY,AAPL", ("SPY", "AAPL"))])
+def test_symbols_of_a_preset_are_traded_in_the_whole_market(
+    symbols, read, synthetic_store, monkeypatch
+):
+    """`quick` trades two symbols; the market beside them is every symbol of the dataset."""
+    asked = []
+
+    def keep(request, *_, **__):
+        asked.append(request)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(session, "measure_power", keep)
+    monkeypatch.setattr("tradingbot.training.early_refusals.refuse_early", lambda *_: None)
+    (name, *_) = synthetic_store.names()
+    words = ["--workspace", str(synthetic_store.root), "power", name, "--preset", "quick"]
+
+    run_command(words + ([] if symbols is None else ["--symbols", symbols]))
+
+    (request,) = asked
+    assert request.config.symbols == ("SPY", "AAPL")
+    assert request.symbols == read
+
+
+def test_a_market_of_some_symbols_alone_says_so(synthetic_store):
+    (name, *_) = synthetic_store.names()
+    every = BarStore(synthetic_store.root).open(name).manifest.symbols
+    config = load_train_config("quick", {"dataset": name, "symbols": every[:2]})
+
+    whole = open_subject(config, synthetic_store.root)
+    two = open_subject(config, synthetic_store.root, every[:2])
+
+    assert whole.inputs.symbols == every
+    assert "alone" not in whole.label
+    assert f"2 of its {len(every)} symbols alone" in two.spiked_label
+
+
 def test_another_ladder_makes_only_what_is_missing(config, tmp_path, quick_trials):
     measure_power(PowerRequest("market", config, SETTINGS), tmp_path)
     quick_trials.clear()
@@ -157,6 +223,17 @@ def test_a_strength_is_worth_more_the_greater_it_is(config, tmp_path):
     assert values[0] == 0.0
     assert np.all(np.diff(values) > 0)
     assert values[4] > 2.0 * values[3]  # costs weigh less on what is stronger
+
+
+def test_smaller_positions_are_worth_their_share(config, tmp_path):
+    subject = open_subject(config, tmp_path)
+    half = load_train_config("quick", {**MARKET, "task.rules.limits.max_position_frac": 0.5})
+    smaller = replace(subject, config=half)
+
+    whole, part = (worth_of(each, strongest=0.2, phi=0.9)(0.2) for each in (subject, smaller))
+
+    assert whole > 0.0
+    assert part == pytest.approx(0.5 * whole)
 
 
 def test_pipeline_finds_a_signal_that_nothing_could_miss(tmp_path):
