@@ -13,7 +13,7 @@ from tradingbot.evaluation.backtest.backtests import backtest_all
 from tradingbot.evaluation.backtest.baselines import baseline
 
 N_BARS = 800
-TURNING = ("macd", "momentum_quarter", "sma_cross")
+TURNING = ("macd", "momentum_quarter", "residual_reversal", "sma_cross")
 """Rules that turn from long to short within so few bars."""
 
 

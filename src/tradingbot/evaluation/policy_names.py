@@ -187,11 +187,13 @@ def _require_distinct(names: Sequence[str], root: Path | None = None) -> None:
 def _require_parameters(text: str) -> None:
     """Refuse parameters that a rule of the package does not have, where torch need not be asked."""
     from tradingbot.agents.baselines.price_rules import PRICE_RULES
+    from tradingbot.agents.baselines.residual_reversal import ReversalConfig
     from tradingbot.plugins.declaration import configure
 
     reference = read_reference(text)
-    if reference.name in PRICE_RULES:
-        configure(PRICE_RULES[reference.name], reference.parameters, f"rule {reference.name}")
+    rules = {**PRICE_RULES, "residual_reversal": ReversalConfig()}
+    if reference.name in rules:
+        configure(rules[reference.name], reference.parameters, f"rule {reference.name}")
     elif reference.name in (*ORACLE_NAMES, *WITHOUT_PARAMETERS):
         configure(None, reference.parameters, f"rule {reference.name}")
 

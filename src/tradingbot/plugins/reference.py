@@ -16,7 +16,8 @@ from tradingbot.plugins.loading import import_object, loaded_plugins
 
 RULE_NAMES = (
     *("buy_and_hold", "expert", "flat", "macd"),
-    *("momentum", "momentum_quarter", "random", "sma_cross", "trend_follower"),
+    *("momentum", "momentum_quarter", "random", "residual_reversal"),
+    *("sma_cross", "trend_follower"),
 )
 """Those of `agents.RULES`, which takes seconds to import."""
 WITHOUT_PARAMETERS = ("buy_and_hold", "flat", "random")

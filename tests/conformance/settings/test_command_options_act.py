@@ -30,12 +30,13 @@ BACKTEST: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "--costs": (MARKET, (*MARKET, "--costs", "retail")),
     "--cost-bps": (MARKET, (*MARKET, "--cost-bps", "20")),
     "--delay": (MARKET, (*MARKET, "--delay", "2")),
+    "--allow-short": (("macd", *MARKET), ("macd", *MARKET, "--allow-short")),
     "--factor": (MARKET, (*MARKET, "--factor", "none")),
     "--universe": (MARKET, (*MARKET, "--universe", "two.csv")),
     "--seed": (MARKET, (*MARKET, "--seed", "8")),
     "--set": (MARKET, (*MARKET, "--set", "kappa=0.3")),
 }
-"""Option → what a random rule is told without it and with it."""
+"""Option → what a random rule, and a second one, is told without it and with it."""
 FILES = {"--trades": "trades.csv", "--out": "picture.svg"}
 """Option → file that it writes."""
 EVALUATE: dict[str, tuple[str, ...]] = {
@@ -75,11 +76,10 @@ def _in_its_folder(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def backtest(capture: pytest.CaptureFixture[str], *words: str) -> list[Any]:
-    """Return what a random rule did; names and words are left out: what is left is measured."""
+    """Return what rules did; names and words are left out: what is left is measured."""
     assert run(["--workspace", ".", "backtest", "random", *words, "--json"]) == 0
-    (found,) = json.loads(capture.readouterr().out)
-    figures = [found[key] for key in ("bars", "symbols", "total_return_frac", "n_trades")]
-    return [*figures, found["earned"]]
+    measured = ("bars", "symbols", "total_return_frac", "n_trades", "earned")
+    return [[found[key] for key in measured] for found in json.loads(capture.readouterr().out)]
 
 
 def test_every_option_of_both_commands_is_here() -> None:

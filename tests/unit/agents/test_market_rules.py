@@ -64,7 +64,7 @@ def test_cross_compares_two_moving_means() -> None:
     assert found.tolist() == [[0, 0, 1, 1, -1]]
 
 
-READS_MORE_THAN_CLOSES = ("expert", "trend_follower")
+READS_MORE_THAN_CLOSES = ("expert", "residual_reversal", "trend_follower")
 
 
 @pytest.mark.parametrize("name", [name for name in RULES if name not in READS_MORE_THAN_CLOSES])

@@ -15,6 +15,7 @@ from tradingbot.agents.baselines.expert import (
     score_signals,
 )
 from tradingbot.agents.baselines.market_rules import LEVELS, RandomTargets, buy_and_hold
+from tradingbot.agents.baselines.residual_reversal import OwnMoves
 from tradingbot.agents.baselines.trend_follower import USED_REGIMES, TrendFollower
 from tradingbot.agents.policy import NO_TRADE_BAND_FRAC, apply_no_trade_band
 from tradingbot.domain.errors import ConfigError
@@ -119,6 +120,7 @@ def test_rules_are_made_by_name_and_unknown_ones_suggested() -> None:
                 regime_names=USED_REGIMES,
                 closes=np.ones((1, 9)),
                 indicators=lambda: ExpertIndicators(*np.ones((5, 1, 9))),
+                own_moves=lambda: OwnMoves(*np.ones((3, 1, 9))),
             )
         )
     assert rule_policy("random", seed=8, regime_names=()) == RandomTargets(8)

@@ -12,7 +12,7 @@ from tradingbot.agents.baselines.catalogue import rule_policy
 from tradingbot.agents.baselines.expert import INDICATOR_BARS
 from tradingbot.agents.policy import PolicyInputs
 from tradingbot.evaluation.backtest.baselines import baseline
-from tradingbot.evaluation.backtest.expert_indicators import expert_indicators
+from tradingbot.evaluation.backtest.rule_features import expert_indicators
 from tradingbot.evaluation.demonstrations import expert_actions
 
 

@@ -14,6 +14,11 @@ from tradingbot.agents.baselines.expert import (
     make_expert,
 )
 from tradingbot.agents.baselines.market_rules import RandomTargets, buy_and_hold, flat, table_of
+from tradingbot.agents.baselines.residual_reversal import (
+    OwnMoves,
+    ReversalConfig,
+    reversal_targets,
+)
 from tradingbot.agents.baselines.trend_follower import TrendFollower, TrendLimits
 from tradingbot.agents.policy import Policy
 from tradingbot.domain.errors import ConfigError, require_known
@@ -33,6 +38,8 @@ class RuleInputs:
     """(N, T) closes of the market, NaN where there is no bar; None where there are none to read."""
     read_indicators: Callable[[], ExpertIndicators] | None = None
     """Computes what the expert reads; None where there are no bars to read."""
+    read_own_moves: Callable[[], OwnMoves] | None = None
+    """Computes what residual reversal reads; None where there are no bars to read."""
 
     @property
     def closes(self) -> price_rules.FloatArray:
@@ -59,6 +66,19 @@ class RuleInputs:
             remedy = "Make it with evaluation.backtest.baselines.baseline"
             raise ConfigError(rule, was="none", where="rule_policy", remedy=remedy)
         return self.read_indicators()
+
+    @property
+    def own_moves(self) -> OwnMoves:
+        """What residual reversal reads.
+
+        Raises:
+            ConfigError: If there are no bars.
+        """
+        if self.read_own_moves is None:
+            rule = "residual reversal must be given the own moves of the symbols"
+            remedy = "Make it with evaluation.backtest.baselines.baseline"
+            raise ConfigError(rule, was="none", where="rule_policy", remedy=remedy)
+        return self.read_own_moves()
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +115,11 @@ RULES: Mapping[str, Rule] = {
     "momentum": Rule(_of_closes(price_rules.momentum_targets), price_rules.MomentumConfig()),
     "momentum_quarter": Rule(_of_closes(price_rules.momentum_targets), price_rules.QUARTER),
     "macd": Rule(_of_closes(price_rules.macd_targets), price_rules.MacdConfig(), _slow_bars),
+    "residual_reversal": Rule(
+        lambda inputs, config: table_of(reversal_targets(inputs.own_moves, config)),
+        ReversalConfig(),
+        lambda config: config.warm_up_bars,
+    ),
     "sma_cross": Rule(_of_closes(price_rules.cross_targets), price_rules.CrossConfig(), _slow_bars),
     "trend_follower": Rule(
         lambda inputs, limits: TrendFollower(tuple(inputs.regime_names), limits),
@@ -117,6 +142,7 @@ def rule_policy(
     regime_names: Sequence[str],
     closes: price_rules.FloatArray | None = None,
     indicators: Callable[[], ExpertIndicators] | None = None,
+    own_moves: Callable[[], OwnMoves] | None = None,
 ) -> Policy:
     """Make a rule.
 
@@ -126,13 +152,14 @@ def rule_policy(
         regime_names: R names, in the order of `PolicyInputs.regimes`.
         closes: (N, T) closes of the market that will be traded, NaN where there is no bar.
         indicators: Computes what `expert` reads of that market.
+        own_moves: Computes what `residual_reversal` reads of it.
 
     Raises:
         ConfigError: If there is no rule or parameter of that name, or it reads a regime or prices
             that are not shown.
     """
     rule, config = _configured(name)
-    return rule.make(RuleInputs(seed, regime_names, closes, indicators), config)
+    return rule.make(RuleInputs(seed, regime_names, closes, indicators, own_moves), config)
 
 
 def rule_warm_up(name: str) -> int | None:

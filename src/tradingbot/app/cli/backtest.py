@@ -25,7 +25,7 @@ from tradingbot.app.cli.options import (
     runs_root,
 )
 from tradingbot.app.cli.performance_table import print_performance
-from tradingbot.app.console import print_note, progress_bar, show_json
+from tradingbot.app.console import print_note, print_text, progress_bar, show_json
 from tradingbot.data.atomic import chosen_by
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.performance.table import (
@@ -87,6 +87,10 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     delay: Annotated[
         int, Option(min=0, max=100, help="Bars that decisions wait beyond the next open.")
     ] = 0,
+    allow_short: Annotated[
+        bool,
+        Option("--allow-short", help="Rules and strategies may sell short; a run has its own."),
+    ] = False,
     factor: Annotated[
         str | None,
         Option(
@@ -113,13 +117,13 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
 ) -> None:
     """Backtest runs, rules and strategies of your own: net of costs, with intervals and trades.
 
-    Rules: flat, buy_and_hold, momentum, momentum_quarter, macd, sma_cross, expert, trend_follower,
-    random; on a synthetic market also oracle and omniscient. Rules beside a run trade its symbols
-    and bars; alone they begin as soon as all have the past they need. Parameters:
-    name:key=value,key=value. A model is long while its P(up) reaches a threshold (the base rate
-    of a rise if left out), on its own data, a run's, or others whose bars came later. A run or
-    model on its test bars is counted in the ledger of trials, once for the same days, costs and
-    delay.
+    Rules: flat, buy_and_hold, momentum, momentum_quarter, macd, sma_cross, residual_reversal,
+    expert, trend_follower, random; on a synthetic market also oracle and omniscient. Rules beside a
+    run trade its symbols and bars; alone they begin as soon as all have the past they need.
+    Parameters: name:key=value,key=value. A model is long while its P(up) reaches a threshold (the
+    base rate of a rise if left out), on its own data, a run's, or others whose bars came later. A
+    run or model on its test bars is counted in the ledger of trials, once for the same days, costs
+    and delay. Says of each whether it has an edge, and the cost at which its alpha ends.
 
     Example: [bold]tradingbot backtest my-run buy_and_hold --trades trades.csv[/bold]
 
@@ -130,6 +134,9 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     Example: [bold]tradingbot backtest sma_cross:fast=10,slow=40 macd --market planted[/bold]
 
     Example: [bold]tradingbot backtest model:trees:threshold=0.4 buy_and_hold --part test[/bold]
+
+    Example: [bold]tradingbot backtest residual_reversal --dataset us143 --allow-short
+    --costs free[/bold]
 
     Example: [bold]tradingbot backtest my_strategy --plugin mine.py --dataset us143[/bold]
     """
@@ -148,6 +155,8 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     universe, seed = require_market_options(market, universe, params, seed, draws=draws)
     has_market = dataset is not None or market is not None
     require_known_policies(names, runs_root(invocation), has_market=has_market)
+    if allow_short:
+        _require_rule(names)
     workspace, day = invocation.workspace, _first_day(part, start)
     if dataset is not None:
         _require_dataset(names, workspace, dataset, day, factor)
@@ -173,6 +182,7 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
         delay_bars=delay,
         seed=seed,
         factor=factor,
+        allow_short=allow_short,
     )
     place = _place(names, workspace, dataset, market, universe, seed, params)
     with progress_bar("backtest") as progress:
@@ -199,7 +209,17 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
 def _flat(figures: BacktestFigures) -> dict[str, object]:
     """Lay the figures of the policy beside what they hold for."""
     held_for = {name: value for name, value in vars(figures).items() if name != "performance"}
-    return {**vars(figures.performance), **held_for}
+    judged = {"break_even_cost_bps": figures.break_even_cost_bps, "answer": figures.answer}
+    return {**vars(figures.performance), **held_for, **judged}
+
+
+def _require_rule(names: list[str]) -> None:
+    """Refuse to sell short where nothing could: runs have their own rules, models are long."""
+    from tradingbot.evaluation.policy_names import is_model, runs_among
+
+    if all(is_model(name) or name in runs_among(names) for name in names):
+        rule = "--allow-short must stand with a rule or strategy: runs and models have their own"
+        raise ConfigError(rule, was=", ".join(names), remedy="Leave it out, or name a rule")
 
 
 def _require_period(part: str | None, start: datetime | None, end: datetime | None) -> None:
@@ -291,3 +311,6 @@ def _print(figures: list[BacktestFigures]) -> None:
     print_performance(
         f"Backtests ({word}, net of costs)", policies, len(PERFORMANCE_COLUMNS), caption
     )
+    for each in figures:
+        if each.answer:
+            print_text(each.answer)

@@ -18,9 +18,9 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.domain.errors import DataError
 from tradingbot.envs.world import World
-from tradingbot.evaluation.backtest.expert_indicators import expert_indicators
 from tradingbot.evaluation.backtest.look_ahead import require_causal
 from tradingbot.evaluation.backtest.result import Backtest
+from tradingbot.evaluation.backtest.rule_features import expert_indicators, own_moves
 from tradingbot.evaluation.backtest.world_tables import WorldTables
 from tradingbot.evaluation.oracle.action_rule import ActionRule, Information
 from tradingbot.evaluation.oracle.market_oracle import oracle_targets
@@ -55,6 +55,7 @@ def baseline(
         regime_names=world.regime_names,
         closes=closes,
         indicators=lambda: expert_indicators(world),
+        own_moves=lambda: own_moves(world),
     )
 
 

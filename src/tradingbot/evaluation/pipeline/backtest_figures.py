@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from tradingbot.data.factor import MarketFactor
 from tradingbot.evaluation.backtest import Backtest
 from tradingbot.evaluation.backtest.attribution import attribute_backtest
+from tradingbot.evaluation.performance.break_even import break_even_words, cost_of_no_alpha
 from tradingbot.evaluation.performance.measure import policy_performance
 from tradingbot.evaluation.performance.record import PolicyKind, PolicyPerformance
 from tradingbot.evaluation.performance.table import ALPHA_NOTE
 from tradingbot.evaluation.policy_names import is_model, is_run
+from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.market.costs import CostProfile
 from tradingbot.plugins.reference import ORACLE_NAMES, strategy_origin
 
@@ -43,9 +45,24 @@ class BacktestFigures:
         """What the figures hold for, in words."""
         return (
             f"{self.label}; {self.bars:,} bars × {self.symbols} symbols; "
-            f"{1e4 * self.costs.one_way_frac:.1f} bp of each fill; delay {self.delay_bars}."
+            f"{self.one_way_bps:.1f} bp of each fill; delay {self.delay_bars}."
             f"{self.factor and ' ' + ALPHA_NOTE.format(factor=self.factor)}"
         )
+
+    @property
+    def one_way_bps(self) -> float:
+        """Cost of each fill, without impact and borrowing."""
+        return 1e4 * self.costs.one_way_frac
+
+    @property
+    def break_even_cost_bps(self) -> Interval | None:
+        """Cost of each fill at which no alpha is left; None where hardly anything is traded."""
+        return cost_of_no_alpha(self.performance, self.one_way_bps)
+
+    @property
+    def answer(self) -> str:
+        """Whether there is an edge at these costs, and the cost at which it ends, in a sentence."""
+        return break_even_words(self.performance, self.one_way_bps)
 
 
 def figures_of(played: Backtest, factor: MarketFactor) -> BacktestFigures:

@@ -77,6 +77,9 @@ class BacktestTerms:
     delay_bars: int = 0
     seed: int = 0
     """Of policies that draw."""
+    allow_short: bool = False
+    """Targets below 0 of rules and strategies are sold short; else they mean flat. Runs have their
+    own rules."""
     factor: str | None = None
     """What results are taken apart by: `equal_weight`, `none`, or a symbol of the data. None: a
     run's own, with betas of its training bars; else equal weight, with betas of the bars before."""
@@ -162,7 +165,8 @@ def backtest_named(
     bars = _rule_bars(place.world, terms, names, split, models.values())
     for model in models.values():
         require_unseen(model, place.world, bars)
-    rules = sleeve_config(terms.priced(first.env.costs if first else CostProfile()))
+    costs = terms.priced(first.env.costs if first else CostProfile())
+    rules = sleeve_config(costs, allow_short=terms.allow_short)
     found, accesses, notes = list[Backtest](), list[TestSetAccess | None](), dict[str, str]()
     with torch_threads(1):  # a few hundred lanes are too few to share out
         for name in names:
