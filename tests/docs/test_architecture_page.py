@@ -43,6 +43,7 @@ ROOMS = {
     "evaluation/pipeline": "request, executor, store",
     "evaluation/power": "planted signals, what is found",
     "facade": "import tradingbot as tb",
+    "serving": "bundles, models that act from them",
     "app": "command line, console, demo",
 }
 # Where a room stands from left to right, in px of the drawing; its level is computed.
@@ -61,6 +62,7 @@ COLUMNS = {
     "networks": 960.0,
     "executors": 1180.0,
     "learning": 1070.0,
+    "serving": 120.0,
 }
 MIDDLE = 530.0
 # (label, file or folder that does it): the way of one bar, and back again.

@@ -61,13 +61,13 @@ class NetworkPolicy:
                 was=f"{n_inputs} inputs for {view.width} + {len(private)}",
             )
         self._goal = goal
-        self._view, self._actor, self._squash = view, actor, squash
-        self._places = torch.tensor([_PRIVATE_NAMES.index(name) for name in own])
-        self._hidden, self._last = _hidden_layers(actor), _last_layer(actor)
+        self._view, self.actor, self.squash = view, actor, squash
+        self.places = torch.tensor([_PRIVATE_NAMES.index(name) for name in own])
+        self._hidden, self._last = _hidden_layers(actor), last_layer(actor)
         self._activation: Callable[[Tensor], Tensor] = getattr(functional, actor.config.activation)
         everyone = torch.ones(actor.n_agents, dtype=torch.bool)
         chosen = everyone if trades is None else trades
-        self._trades = chosen.to(actor.weights[0].device)[:, None]
+        self.trades = chosen.to(actor.weights[0].device)[:, None]
 
     @torch.no_grad()
     def __call__(self, seen: PolicyInputs) -> Tensor:
@@ -76,7 +76,17 @@ class NetworkPolicy:
         Raises:
             ConfigError: If B is no multiple of N, or codes are asked for without what is allowed.
         """
-        n_agents = self._actor.n_agents
+        wanted = torch.where(self.trades, self._read(self.outputs(seen), seen), 0)
+        return wanted.T.reshape(-1).to(seen.private.dtype)
+
+    @torch.no_grad()
+    def outputs(self, seen: PolicyInputs) -> Tensor:
+        """Return what the actor says, (N, k, O) float32, before an action is read of it.
+
+        Raises:
+            ConfigError: If B is no multiple of N.
+        """
+        n_agents = self.actor.n_agents
         if len(seen.row) % n_agents or not len(seen.row):
             raise ConfigError(
                 "accounts must be one for each agent, or a multiple of that",
@@ -84,14 +94,12 @@ class NetworkPolicy:
                 where=f"{n_agents} agents",
             )
         market = self._view.look(_by_agent(seen.row, n_agents))
-        numbers = seen.private.index_select(0, self._places)
+        numbers = seen.private.index_select(0, self.places)
         if self._goal is not None:
             inputs = self._goal.inputs(seen.private[_RETURN], seen.private[_DRAWDOWN])
             numbers = torch.cat([numbers, torch.stack(inputs)])
         private = _by_agent(numbers, n_agents).movedim(0, -1)
-        output = self._forward(torch.cat([market, private.to(market.dtype)], dim=-1))
-        wanted = torch.where(self._trades, self._read(output.float(), seen), 0)
-        return wanted.T.reshape(-1).to(seen.private.dtype)
+        return self._forward(torch.cat([market, private.to(market.dtype)], dim=-1)).float()
 
     def _forward(self, x: Tensor) -> Tensor:
         """Return outputs (N, k, O) of inputs (N, k, I): `StackedHead.forward` with weights at hand.
@@ -106,14 +114,14 @@ class NetworkPolicy:
 
     def _read(self, output: Tensor, seen: PolicyInputs) -> Tensor:
         """Return actions (N, k) of outputs (N, k, O)."""
-        if self._squash is not None:
-            return self._squash(output[..., 0])
+        if self.squash is not None:
+            return self.squash(output[..., 0])
         if seen.allowed is None:
             raise ConfigError(
                 "agents that choose codes must be told which are allowed",
                 was="rules of another action space",
             )
-        allowed = _by_agent(seen.allowed, self._actor.n_agents).movedim(0, -1)
+        allowed = _by_agent(seen.allowed, self.actor.n_agents).movedim(0, -1)
         return MaskedCategorical.of(output, allowed).mode()
 
 
@@ -126,7 +134,7 @@ def _hidden_layers(actor: StackedHead) -> list[tuple[Tensor, Tensor]]:
     ]
 
 
-def _last_layer(actor: StackedHead) -> tuple[Tensor, Tensor]:
+def last_layer(actor: StackedHead) -> tuple[Tensor, Tensor]:
     """Return weights (N, H, O) with each agent's deviation in them, and biases (N, 1, O)."""
     with torch.no_grad():
         weight, bias = actor.weights[-1], actor.biases[-1]

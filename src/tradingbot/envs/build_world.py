@@ -22,7 +22,8 @@ from tradingbot.domain.feature_set import FeatureSet
 from tradingbot.domain.universe import Universe
 from tradingbot.envs.clock import read_clock
 from tradingbot.envs.synthetic_market import inputs_of_market, known_at_close, synthetic_market
-from tradingbot.envs.world import FEATURE_BOUND, REGIME_BOUND, World, cut_world
+from tradingbot.envs.world import FEATURE_BOUND, World, cut_world
+from tradingbot.features.bar_scaling import REGIME_BOUND
 from tradingbot.features.inputs import BAR_FIELDS, MarketInputs
 from tradingbot.features.panel import Panel, panel_specs, panel_tensors
 from tradingbot.features.scaling import Pooling, Scaler, ScalerKind, ScalerOptions, fit_scaler

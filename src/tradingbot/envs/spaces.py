@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from tradingbot.domain.action import Action
 from tradingbot.envs.config import EnvConfig
-from tradingbot.envs.world import FEATURE_BOUND, REGIME_BOUND, World
+from tradingbot.envs.world import FEATURE_BOUND, World
+from tradingbot.features.bar_scaling import REGIME_BOUND
 from tradingbot.market.observation import PORTFOLIO_FEATURES, POSITION_FEATURES, PrivateFeature
 from tradingbot.market.params import ActionSpace
 

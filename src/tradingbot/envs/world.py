@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.domain.errors import DataError, require_known
+from tradingbot.features.bar_scaling import REGIME_BOUND
 from tradingbot.features.scaling import Scaler
 from tradingbot.market.bars import require_rising
 
@@ -21,7 +22,6 @@ FloatArray = NDArray[np.float32]
 
 FEATURE_BOUND = 10.0
 """Scaled features lie in [−this, this]: beyond ten deviations only the sign matters."""
-REGIME_BOUND = 1.0
 _BY_BAR = ("prices", "present", "features", "regimes", "probabilities", "usable", "vwap")
 """Arrays (N, T, …)."""
 

@@ -9,10 +9,11 @@ Source: safetensors format description, https://huggingface.co/docs/safetensors.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,37 @@ def write_tensors(
     Returns:
         Hex sha256 of the file.
     """
+    digest = hashlib.sha256()
+    with path.open("wb") as file:
+        for part in _parts(tensors, metadata):
+            file.write(part)
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def pack_tensors(tensors: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return the bytes of a file of tensors."""
+    return b"".join(_parts(tensors, None))
+
+
+def unpack_tensors(data: bytes, where: Path) -> dict[str, NDArray[Any]]:
+    """Read what `pack_tensors` made, or anyone; the arrays cannot be written to.
+
+    Args:
+        data: The bytes of a file.
+        where: What messages name.
+
+    Raises:
+        StorageError: If it is no well-formed safetensors file.
+    """
+    header, start = _read_header(io.BytesIO(data), len(data), where)
+    return _views(header, np.frombuffer(data, np.uint8, offset=start))
+
+
+def _parts(
+    tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None
+) -> Iterator[bytes | memoryview]:
+    """Yield length, header and tensors."""
     order = sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))
     header: dict[str, Any] = {}
     if metadata:
@@ -62,18 +94,12 @@ def write_tensors(
         }
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % _ALIGNMENT)
-    digest = hashlib.sha256()
-    with path.open("wb") as file:
-        for part in (len(text).to_bytes(8, "little"), text):
-            file.write(part)
-            digest.update(part)
-        for name in order:
-            tensor = tensors[name]
-            little = np.ascontiguousarray(tensor, dtype=tensor.dtype.newbyteorder("<"))
-            flat = little.reshape(-1).view(np.uint8).data
-            file.write(flat)
-            digest.update(flat)
-    return digest.hexdigest()
+    yield len(text).to_bytes(8, "little")
+    yield text
+    for name in order:
+        tensor = tensors[name]
+        little = np.ascontiguousarray(tensor, dtype=tensor.dtype.newbyteorder("<"))
+        yield little.reshape(-1).view(np.uint8).data
 
 
 def map_tensors(path: Path) -> dict[str, NDArray[Any]]:
@@ -89,6 +115,10 @@ def map_tensors(path: Path) -> dict[str, NDArray[Any]]:
         data: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
     else:
         data = np.memmap(path, dtype=np.uint8, mode="c", offset=start)
+    return _views(header, data)
+
+
+def _views(header: dict[str, Any], data: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
     return {
         name: data[entry["data_offsets"][0] : entry["data_offsets"][1]]
         .view(_DTYPES[entry["dtype"]])
@@ -105,13 +135,19 @@ def read_header(path: Path) -> tuple[dict[str, Any], int]:
         The header and the offset of the first tensor's byte.
     """
     try:
-        size = path.stat().st_size
         with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            if size < 8 or length > min(_MAX_HEADER_BYTES, size - 8):
-                _refuse("header must fit into the file", f"{length} bytes", path)
-            header = json.loads(file.read(length), object_pairs_hook=_without_repeats)
-    except (OSError, ValueError, RecursionError) as e:
+            return _read_header(file, path.stat().st_size, path)
+    except OSError as e:
+        _refuse("tensor file must be readable", f"{type(e).__name__}: {e}", path)
+
+
+def _read_header(file: BinaryIO, size: int, path: Path) -> tuple[dict[str, Any], int]:
+    length = int.from_bytes(file.read(8), "little")
+    if size < 8 or length > min(_MAX_HEADER_BYTES, size - 8):
+        _refuse("header must fit into the file", f"{length} bytes", path)
+    try:
+        header = json.loads(file.read(length), object_pairs_hook=_without_repeats)
+    except (ValueError, RecursionError) as e:
         _refuse("tensor file must be readable", f"{type(e).__name__}: {e}", path)
     if not isinstance(header, dict):
         _refuse("header must be a JSON object", type(header).__name__, path)

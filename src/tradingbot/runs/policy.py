@@ -22,6 +22,7 @@ from torch import Tensor
 from tradingbot.agents.network_policy import NetworkPolicy, build_policy
 from tradingbot.agents.policy import PolicyInputs
 from tradingbot.domain.errors import ConfigError, StorageError
+from tradingbot.features.bar_scaling import scale_bar
 from tradingbot.features.scaling import Scaler
 from tradingbot.market.goals import AskedGoal
 from tradingbot.networks.actor_layout import ActorLayout
@@ -64,6 +65,11 @@ class StoredPolicy:
         """F: columns of what is seen of the market."""
         return len(self.acting.features)
 
+    @property
+    def seen_through(self) -> Encoder:
+        """The encoder; rows as they are where there is none."""
+        return self.encoder or RowEncoder(self.n_columns)
+
     def on_table(
         self, table: Tensor, *, bars: IndexRange | None = None, workspace: Path | None = None
     ) -> NetworkPolicy:
@@ -86,7 +92,7 @@ class StoredPolicy:
                 seen = kept_embeddings(self.encoder, table, workspace)
         if bars is not None:
             seen = seen[:, bars.start : bars.stop].contiguous()
-        return self._policy(TableView(seen))
+        return self.policy_on(TableView(seen))
 
     def live(self, *, bar: int = 0) -> LivePolicy:
         """Return the policy one bar at a time.
@@ -96,9 +102,8 @@ class StoredPolicy:
                 policy that begins in the middle acts as the table's does from the
                 `lookback_bars`-th bar on that it takes.
         """
-        encoder = self.encoder or RowEncoder(self.n_columns)
-        view = LiveView(encoder, len(self.agents), bar=bar)
-        return LivePolicy(self, view, self._policy(view))
+        view = LiveView(self.seen_through, len(self.agents), bar=bar)
+        return LivePolicy(self, view, self.policy_on(view))
 
     def scale(self, features: np.ndarray[Any, Any], valid: np.ndarray[Any, Any]) -> Tensor:
         """Scale one bar as the table was scaled.
@@ -121,19 +126,11 @@ class StoredPolicy:
                 where=str(self.checkpoint.folder),
                 remedy="Give `take` a bar that is scaled already, or train again",
             )
-        parts, start = [], 0
-        for scaler in self.scalers:
-            stop = start + len(scaler.feature_names)
-            columns = features[:, None, start:stop]
-            own, names = scaler.of_symbols(self.agents), scaler.feature_names
-            parts.append(own.transform(columns, valid[:, None], feature_names=names)[:, 0])
-            start = stop
-        scaled = np.concatenate(parts, axis=-1)
-        if self.acting.feature_bound is not None:
-            scaled = np.clip(scaled, -self.acting.feature_bound, self.acting.feature_bound)
-        return torch.from_numpy(np.ascontiguousarray(scaled, dtype=np.float32))
+        bound = self.acting.feature_bound
+        return torch.from_numpy(scale_bar(self.scalers, self.agents, features, valid, bound=bound))
 
-    def _policy(self, view: TableView) -> NetworkPolicy:
+    def policy_on(self, view: TableView) -> NetworkPolicy:
+        """Return the policy on embeddings that are ready."""
         record = self.acting.goal
         goal = None if record is None else AskedGoal(**record.model_dump())
         return build_policy(self.checkpoint.agent, self.layout, view, len(self.agents), goal)

@@ -21,8 +21,9 @@ from tradingbot.domain.errors import DataError
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.build_world import scale_features, world_from_inputs, world_from_panel
 from tradingbot.envs.synthetic_market import inputs_of_market
-from tradingbot.envs.world import REGIME_BOUND, World
+from tradingbot.envs.world import World
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.features.bar_scaling import REGIME_BOUND
 from tradingbot.features.causality.cuts import half_day_rows
 from tradingbot.features.causality.perturbations import perturb_symbols
 from tradingbot.features.causality.prefixes import prefix_cuts

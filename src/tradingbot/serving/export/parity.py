@@ -1,0 +1,172 @@
+"""Comparing a bundle's graphs with the PyTorch policy, on real rows and on hostile ones."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tradingbot.agents.policy import PolicyInputs
+from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.seeding import stream as random_stream
+from tradingbot.networks.encoders.encoder import Encoder
+from tradingbot.networks.view import TableView
+from tradingbot.runs.policy import StoredPolicy
+from tradingbot.serving.bundle import ParityRecord
+from tradingbot.serving.golden import TOLERANCE, largest_difference
+from tradingbot.serving.served_model import ServedModel
+
+HOSTILE_ROWS = 2_000
+_STEP_BARS = 64
+"""Bars that are compared at once."""
+_USUAL_BOUND = 10.0
+_SCALES = (0.0, 1e-30, 1e-3, 1.0, 10.0, 1e3, 1e6)
+"""Of hostile rows: they are multiplied by one of these each."""
+
+
+class ParityInputs(NamedTuple):
+    """What both are given; N agents, T bars."""
+
+    rows: Tensor
+    """(N, T, F) float32, scaled."""
+    private: Tensor
+    """(T, 18, N) float32."""
+    allowed: Tensor
+    """(T, 7, N) bool, the first always allowed."""
+
+
+def hostile_inputs(loaded: StoredPolicy, n_bars: int, *, seed: int = 0) -> ParityInputs:
+    """Draw rows of every size, with whole bars and columns of zeros and bounds among them."""
+    n_agents, generator = len(loaded.agents), random_stream(seed, "export/parity")
+    rows = generator.standard_normal((n_agents, n_bars, loaded.n_columns))
+    rows *= generator.choice(_SCALES, size=(n_agents, n_bars, 1))
+    rows[:, :: max(1, n_bars // 8)] = 0.0  # a bar that no symbol has
+    spikes = generator.random(rows.shape) < 0.01
+    rows[spikes] = generator.choice([-1e6, -10.0, 10.0, 1e6], size=int(spikes.sum()))
+    # Scaling lets nothing larger through; where it has no bound, ten deviations are hostile enough.
+    bound = loaded.acting.feature_bound or _USUAL_BOUND
+    rows = np.clip(rows, -bound, bound)
+    return with_accounts(torch.from_numpy(rows.astype(np.float32)), seed=seed, scale=3.0)
+
+
+def with_accounts(rows: Tensor, *, seed: int = 0, scale: float = 1.0) -> ParityInputs:
+    """Draw private numbers and allowed codes beside rows (N, T, F)."""
+    n_agents, n_bars, _ = rows.shape
+    generator = random_stream(seed, "export/accounts")
+    private = scale * generator.standard_normal((n_bars, 18, n_agents))
+    allowed = generator.random((n_bars, 7, n_agents)) > 0.4
+    allowed[:, 0] = True
+    return ParityInputs(
+        rows, torch.from_numpy(private.astype(np.float32)), torch.from_numpy(allowed)
+    )
+
+
+class Gaps(NamedTuple):
+    """What comparing one set of inputs came to."""
+
+    largest: float
+    n_rows: int
+    n_decisions_differ: int
+
+
+def compare(loaded: StoredPolicy, model: ServedModel, inputs: ParityInputs) -> Gaps:
+    """Compare streaming, windows and heads with PyTorch on every bar of some inputs."""
+    encoder = loaded.seen_through
+    n_agents, n_bars, _ = inputs.rows.shape
+    largest, n_differ = 0.0, 0
+    ours = model.begin_stream(n_agents)
+    for begin in range(0, n_bars, _STEP_BARS):
+        bars = range(begin, min(begin + _STEP_BARS, n_bars))
+        wanted = _embed(encoder, inputs.rows, bars)
+        streamed = []
+        for bar in bars:
+            ours, embedding = model.stream(ours, inputs.rows[:, bar].numpy())
+            streamed.append(embedding)
+        found = np.stack(streamed, axis=1)
+        windows, known = _windows(inputs.rows, bars, encoder.lookback_bars)
+        by_window = model.embed_windows(windows, known).reshape(found.shape)
+        largest = max(
+            largest, *(largest_difference(each, wanted.numpy()) for each in (found, by_window))
+        )
+        gap, differ = _compare_heads(loaded, model, wanted, inputs, bars)
+        largest, n_differ = max(largest, gap), n_differ + differ
+    return Gaps(largest, n_agents * n_bars, n_differ)
+
+
+def measure_parity(
+    loaded: StoredPolicy, model: ServedModel, real: Tensor | None, *, n_hostile: int
+) -> ParityRecord:
+    """Compare on real rows (N, T, F), where there are some, and on drawn ones.
+
+    Args:
+        loaded: The policy in PyTorch.
+        model: The same in ONNX Runtime.
+        real: Scaled rows; None: none are at hand.
+        n_hostile: Hostile rows, of all agents together, at the least.
+
+    Raises:
+        ConfigError: If they differ by more than `TOLERANCE`.
+    """
+    n_bars = max(2 * model.lookback_bars, -(-n_hostile // len(loaded.agents)))
+    made = [compare(loaded, model, hostile_inputs(loaded, n_bars))]
+    if real is not None:
+        made.append(compare(loaded, model, with_accounts(real)))
+    largest = max(each.largest for each in made)
+    if not largest <= TOLERANCE:
+        raise ConfigError(
+            f"ONNX Runtime must agree with PyTorch to {TOLERANCE:g}",
+            was=f"{largest:.2g}",
+            where=str(loaded.checkpoint.folder),
+            remedy="Do not serve this run; report it with its configuration",
+        )
+    return ParityRecord(
+        n_real=made[1].n_rows if real is not None else 0,
+        n_hostile=made[0].n_rows,
+        largest_difference=largest,
+        n_decisions=sum(each.n_rows for each in made),
+        n_decisions_differ=sum(each.n_decisions_differ for each in made),
+    )
+
+
+@torch.no_grad()
+def _embed(encoder: Encoder, rows: Tensor, bars: range) -> Tensor:
+    """Return PyTorch's embeddings (N, len(bars), D), of the bars before as well."""
+    begin = max(0, bars.start - encoder.lookback_bars + 1)
+    embedding: Tensor = encoder(rows[:, begin : bars.stop], None, len(bars))
+    return embedding
+
+
+def _windows(
+    rows: Tensor, bars: range, lookback: int
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return windows (N · len(bars), W, F) and how many of their bars exist."""
+    padded = torch.nn.functional.pad(rows[:, : bars.stop], (0, 0, lookback - 1, 0))
+    cut = padded.unfold(1, lookback, 1)[:, bars.start : bars.stop].transpose(2, 3)
+    known = np.minimum(np.arange(bars.start, bars.stop) + 1, lookback)
+    flat = np.ascontiguousarray(cut.flatten(0, 1).numpy())
+    return flat, np.tile(known, len(rows)).astype(np.int64)
+
+
+def _compare_heads(
+    loaded: StoredPolicy, model: ServedModel, embedding: Tensor, inputs: ParityInputs, bars: range
+) -> tuple[float, int]:
+    """Compare outputs and actions of embeddings (N, T, D); both read PyTorch's embeddings."""
+    n_agents, n_bars, _ = embedding.shape
+    policy = loaded.policy_on(TableView(embedding))
+    # Bar by bar, agents in turn: as accounts of a backtest are laid out.
+    rows = (torch.arange(n_agents)[None] * n_bars + torch.arange(n_bars)[:, None]).reshape(-1)
+    private = inputs.private[bars.start : bars.stop].movedim(1, 0).flatten(1)
+    allowed = inputs.allowed[bars.start : bars.stop].movedim(1, 0).flatten(1)
+    nothing = private.new_empty(len(rows), 0)
+    seen = PolicyInputs(rows, nothing, nothing, private, allowed)
+    output = policy.outputs(seen).transpose(0, 1).flatten(0, 1).numpy()
+    action = policy(seen).numpy()
+    agent = np.tile(np.arange(n_agents), n_bars)
+    laid = embedding.transpose(0, 1).flatten(0, 1).contiguous().numpy()
+    made: Any = model.decide(agent, laid, private.numpy(), allowed.numpy())
+    gap = largest_difference(made.output, output)
+    is_other = np.abs(made.action - action) > TOLERANCE
+    return gap, int(is_other.sum())
