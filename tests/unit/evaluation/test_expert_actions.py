@@ -54,6 +54,17 @@ def test_expert_buys_and_sells_every_symbol_and_holds_more_often() -> None:
     assert (actions[:, :14] == 1).all()  # no indicator is defined before
 
 
+def test_expert_told_for_all_bars_at_once_does_what_it_does_bar_by_bar() -> None:
+    world = small_world()
+    expert = baseline("expert", world)
+
+    at_once = expert_actions(world, expert)
+    bar_by_bar = expert_actions(world, lambda seen: expert(seen))
+
+    assert np.array_equal(at_once, bar_by_bar)
+    assert at_once.dtype == bar_by_bar.dtype
+
+
 def test_expert_reads_what_traders_do() -> None:
     """Against formulas of a textbook, written down anew on one symbol."""
     world = small_world()

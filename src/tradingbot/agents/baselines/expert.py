@@ -101,6 +101,20 @@ class Expert:
         most = torch.where(score < 0, sizes[(2 + score).clamp(0, _FULL_SCORE)], torch.inf)
         return apply_no_trade_band(size.clamp(least, most), size)
 
+    def positions(self, n_symbols: int) -> NDArray[np.float64]:
+        """Return what it holds after each bar, (N, T), where it gets what it asks for at once.
+
+        From flat on, the same as asking bar by bar: sizes lie farther apart than the band.
+        """
+        scores, sizes = self.scores.numpy().reshape(n_symbols, -1).T, np.array(SIZES)
+        least = sizes[scores.clip(0, _FULL_SCORE)]
+        most = np.where(scores < 0, sizes[(2 + scores).clip(0, _FULL_SCORE)], np.inf)
+        held, before = np.empty(scores.shape), np.zeros(n_symbols)
+        for now, low, high in zip(held, least, most, strict=True):
+            np.minimum(np.maximum(before, low, out=now), high, out=now)
+            before = now
+        return held.T
+
 
 def make_expert(seen: ExpertIndicators, limits: ExpertLimits) -> Expert:
     """Return the expert of a market's bars."""

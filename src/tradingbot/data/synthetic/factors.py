@@ -102,6 +102,11 @@ def autoregression(start: FloatArray, keep: FloatArray, innovations: FloatArray)
         (T, n); the last innovation has no effect.
     """
     path = np.empty_like(innovations)
+    if len(start) < _FEW_COLUMNS:
+        factors = keep.tolist()
+        for column, x in enumerate(start.tolist()):
+            path[:, column] = _run_column(x, factors, innovations[:, column].tolist())
+        return path
     now = np.array(start)
     for t, factor in enumerate(keep.tolist()):
         path[t] = now
@@ -110,6 +115,16 @@ def autoregression(start: FloatArray, keep: FloatArray, innovations: FloatArray)
     return path
 
 
+def _run_column(x: float, keep: list[float], innovations: list[float]) -> list[float]:
+    """Run one column; an operation on plain numbers costs a tenth of one on a short array."""
+    path = []
+    for factor, innovation in zip(keep, innovations, strict=True):
+        path.append(x)
+        x = x * factor + innovation
+    return path
+
+
+_FEW_COLUMNS = 16  # below it, columns one by one are faster than rows of all columns
 _MAX_HEAT = 30.0  # bound of the tail: a bar's variance never exceeds this multiple of its mean
 
 

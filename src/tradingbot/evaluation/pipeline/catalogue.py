@@ -86,7 +86,9 @@ class _Layout:
         yield make("statistics", Statistics, measure_statistics, needs=needs, facts=self._trials)
         journal = partial(recorded_updates, self.subject)
         yield make("health", Health, measure_health, check=journal)
-        yield make("leak_check", LeakCheck, measure_leak_check, needs=(_PERFORMANCE,))
+        # Longer than a training, and nothing else would be left to do beside it at the end.
+        needs = (_PERFORMANCE,)
+        yield make("leak_check", LeakCheck, measure_leak_check, needs=needs, weight=15.0)
 
     def from_run(self) -> Iterator[Analysis]:
         """Yield the analyses that are made from the run alone."""
