@@ -7,8 +7,8 @@ chosen from the series itself (Politis & White) unless it is given.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -63,16 +63,29 @@ def stationary_indices(
     """
     inputs.require_count(n_bars, "n_bars")
     inputs.require_count(n_draws, "n_draws")
+    return _positions(*_draw_blocks(n_bars, n_draws, generator), block_bars)
+
+
+def _draw_blocks(
+    n_bars: int, n_draws: int, generator: np.random.Generator
+) -> tuple[FloatArray, IntArray]:
+    """Draw (n_draws, T) whether a block begins, in [0, 1), and where in the series it would."""
+    shape = (n_draws, n_bars)
+    return generator.random(shape), generator.integers(0, n_bars, shape)
+
+
+def _positions(chance: FloatArray, start: IntArray, block_bars: float) -> IntArray:
+    """Lay blocks of a mean length one after another, (n_draws, T)."""
     if not 1.0 <= block_bars < math.inf:
         raise ConfigError("block_bars must be 1 or more", was=block_bars)
-    begins = generator.random((n_draws, n_bars)) < 1.0 / block_bars
+    n_bars = chance.shape[1]
+    begins = chance < 1.0 / block_bars
     begins[:, 0] = True
-    start = generator.integers(0, n_bars, (n_draws, n_bars))
     # Within a block the place in the history and that in the series keep their distance.
     first = np.flatnonzero(begins)
     distance = start.ravel()[first] - first % n_bars
     block = np.cumsum(begins.ravel(), dtype=np.int64) - 1
-    drawn: IntArray = distance[block].reshape(n_draws, n_bars)
+    drawn: IntArray = distance[block].reshape(chance.shape)
     drawn += np.arange(n_bars)
     np.subtract(drawn, n_bars, out=drawn, where=drawn >= n_bars)
     return drawn
@@ -108,10 +121,25 @@ def bootstrap_draws(
     """
     numbers = _history(series)
     length = automatic_block_bars(numbers) if block_bars is None else block_bars
+    sizes = tuple(chunk_sizes(inputs.require_count(n_draws, "n_draws"), numbers.size))
+    blocks = _blocks_of(seed, len(numbers), sizes)
+    return np.concatenate([statistic(numbers[_positions(*each, length)]) for each in blocks])
+
+
+def _blocks_of(
+    seed: int, n_bars: int, sizes: tuple[int, ...]
+) -> Iterable[tuple[FloatArray, IntArray]]:
+    """Yield what the histories of every series of T bars are drawn by, some at a time."""
+    if len(sizes) == 1:
+        return (_kept_blocks(seed, n_bars, sizes[0]),)
     generator = stream(seed, "bootstrap", "stationary")
-    draw = partial(stationary_indices, len(numbers), block_bars=length, generator=generator)
-    sizes = chunk_sizes(inputs.require_count(n_draws, "n_draws"), numbers.size)
-    return np.concatenate([statistic(numbers[draw(n_draws=size)]) for size in sizes])
+    return (_draw_blocks(n_bars, size, generator) for size in sizes)
+
+
+@lru_cache(maxsize=1)
+def _kept_blocks(seed: int, n_bars: int, n_draws: int) -> tuple[FloatArray, IntArray]:
+    """Draw once for all intervals on the same bars: drawing takes as long as all else."""
+    return _draw_blocks(n_bars, n_draws, stream(seed, "bootstrap", "stationary"))
 
 
 def bootstrap_interval(

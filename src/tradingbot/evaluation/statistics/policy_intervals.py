@@ -42,6 +42,8 @@ def interval_of(returns: ArrayLike, statistic: Statistic = mean_of) -> Interval:
     if len(numbers) < MIN_BARS:
         rule = f"an interval must rest on {MIN_BARS} bars or more"
         raise DataError(rule, was=len(numbers), remedy="Use a longer period")
+    if not numbers.any():  # every history is this one: of a policy that stays out
+        return Interval(0.0, 0.0, 0.0)
 
     def defined(histories: FloatArray) -> FloatArray:
         return np.asarray(np.nan_to_num(statistic(histories), nan=0.0))

@@ -46,16 +46,23 @@ class RecursionGroup:
         x, out = self._x[:length], self._out[:length]
         for k, values in enumerate(xs):
             x[:, k] = values
-        held = np.asarray(np.isnan(x).any(axis=(1, 2)))
+        held = np.isnan(x).any(axis=(1, 2)).tolist()
         starting = self._find_starts(seeds, ticks, length)
-        previous = self.latest
-        for row in range(length):
-            self._step(previous, x[row], out[row])
+        previous, gap, weights = self.latest, self._gap, self._weights
+        # Short arrays, many rows: what is not looked up and not called here is half the time.
+        add, subtract, multiply = np.add, np.subtract, np.multiply
+        for row, (now, result) in enumerate(zip(x, out, strict=True)):
+            if weights is None:
+                add(previous, now, result)
+            else:
+                subtract(now, previous, gap)
+                multiply(gap, weights, gap)
+                add(previous, gap, result)
             if held[row]:
-                np.copyto(out[row], previous, where=np.isnan(x[row]))
-            for k, seed in starting.get(row, ()):
-                np.copyto(out[row, k], seed[row], where=ticks + row == self._starts[k])
-            previous = out[row]
+                np.copyto(result, previous, where=np.isnan(now))
+            for k, seed in starting.get(row, ()) if starting else ():
+                np.copyto(result[k], seed[row], where=ticks + row == self._starts[k])
+            previous = result
         return [out[:, k] for k in range(len(self.nodes))]
 
     def _find_starts(
@@ -82,11 +89,3 @@ class RecursionGroup:
             np.copyto(self.latest, latest)
         else:
             np.copyto(self.latest, latest, where=present)
-
-    def _step(self, previous: Array, x: Array, out: Array) -> None:
-        if self._weights is None:
-            np.add(previous, x, out=out)
-            return
-        np.subtract(x, previous, out=self._gap)
-        np.multiply(self._gap, self._weights, out=self._gap)
-        np.add(previous, self._gap, out=out)
