@@ -102,8 +102,8 @@ def expert_actions(world: World, policy: Policy) -> NDArray[np.int64]:
         (N, T) 0 sell, 1 hold, 2 buy at the close of bar t: `envs.auxiliary.EXPERT_ACTIONS`.
     """
     if isinstance(policy, Expert):
-        held = np.pad(policy.positions(world.n_symbols), ((0, 0), (1, 0)))
-        return 1 + np.sign(np.diff(held)).astype(np.int64)
+        positions = np.pad(policy.positions(world.n_symbols), ((0, 0), (1, 0)))
+        return np.asarray(1 + np.sign(np.diff(positions)).astype(np.int64))
     features, regimes = rows_of(world.features), rows_of(world.regimes)
     first_row = torch.arange(world.n_symbols) * world.n_bars
     actions = torch.ones(world.n_symbols, world.n_bars, dtype=torch.int64)

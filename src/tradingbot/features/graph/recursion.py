@@ -46,7 +46,7 @@ class RecursionGroup:
         x, out = self._x[:length], self._out[:length]
         for k, values in enumerate(xs):
             x[:, k] = values
-        held = np.isnan(x).any(axis=(1, 2)).tolist()
+        held: list[bool] = np.asarray(np.isnan(x).any(axis=(1, 2))).tolist()
         starting = self._find_starts(seeds, ticks, length)
         previous, gap, weights = self.latest, self._gap, self._weights
         # Short arrays, many rows: what is not looked up and not called here is half the time.
