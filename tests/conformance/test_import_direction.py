@@ -150,7 +150,7 @@ RESTRICTED: dict[str, tuple[str, ...]] = {
     "matplotlib": ("envs/single/render", "evaluation/", "app/"),
     "jinja2": ("evaluation/",),
     "yfinance": ("data/sources/",),
-    "alpaca": ("data/sources/",),
+    "alpaca": ("data/sources/", "runtime/brokers/alpaca/"),
     "pickle": (),  # no pickle anywhere
 }
 # What the vocabulary may not touch at all: tensors, frames, files, network, clocks.

@@ -202,7 +202,7 @@ class Connection(asyncio.Protocol):
         elif fault.answer in ("html", "status"):
             self._write(fault.status, fault.body, _HTML if fault.answer == "html" else _JSON)
         elif fault.answer == "cut":
-            self._write(status, json.dumps(answer).encode()[:40], _JSON)
+            self._write(status, _half(json.dumps(answer).encode()), _JSON)
         elif fault.answer == "empty":
             self._write(status, b"", _JSON)
         elif fault.answer == "unknown":
@@ -274,3 +274,7 @@ class StreamSession:
 
     def drop(self) -> None:
         self._transport.abort()
+
+
+def _half(body: bytes) -> bytes:
+    return body[: len(body) // 2]

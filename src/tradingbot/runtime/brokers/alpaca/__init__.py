@@ -1,0 +1,1 @@
+"""Alpaca's paper account behind the broker protocol, through the official client alpaca-py."""

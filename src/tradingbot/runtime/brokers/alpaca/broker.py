@@ -1,0 +1,305 @@
+"""Alpaca's paper account as a broker: one order per approval, whatever the line does.
+
+An answer that was lost is settled before anything is sent again: the order is looked up by its
+client order id. Found, it is adopted. Only when the venue has said twice that it does not know the
+id is the order sent again, with the same id, which the venue takes once for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from types import TracebackType
+from typing import Any, Self
+
+from tradingbot.data.sources.pacing import Clock
+from tradingbot.data.sources.vendors import AlpacaCredentials
+from tradingbot.domain.errors import BrokerUnavailableError
+from tradingbot.domain.order import OrderStatus
+from tradingbot.domain.position import Fill
+from tradingbot.runtime.approval import Approval, require_seal
+from tradingbot.runtime.brokers.alpaca.access import (
+    AlpacaBrokerSettings,
+    require_paper_account,
+    require_paper_key,
+)
+from tradingbot.runtime.brokers.alpaca.reading import SymbolNames, moment, number, read_order
+from tradingbot.runtime.brokers.alpaca.stream import UpdateStream
+from tradingbot.runtime.brokers.alpaca.submission import Submission
+from tradingbot.runtime.brokers.alpaca.updates import OrderUpdates
+from tradingbot.runtime.brokers.alpaca.wire import (
+    AnswerLostError,
+    TooManyRequestsError,
+    TradingWire,
+    VenueRefusalError,
+    wire_symbol,
+)
+from tradingbot.runtime.brokers.protocol import (
+    BrokerAccount,
+    BrokerAsset,
+    BrokerClock,
+    BrokerOrder,
+    BrokerUpdate,
+    SubmitOutcome,
+    SubmitReport,
+)
+
+_CANCEL_ATTEMPTS = 3
+_FAILURES = (AnswerLostError, TooManyRequestsError, VenueRefusalError)
+_UNREADABLE = (KeyError, TypeError, ValueError, InvalidOperation)
+
+
+class AlpacaBroker:
+    """Implements `Broker`; use as a context manager, which opens account and stream.
+
+    Args:
+        credentials: Key pair of a paper account.
+        settings: Where and how it is asked.
+        symbols: As we spell them; `BRK-B` is known without being named.
+        clock: Time, for waits and for the difference to the venue's clock.
+
+    Raises:
+        ConfigError: If the key or the address is not that of a paper account.
+    """
+
+    def __init__(
+        self,
+        credentials: AlpacaCredentials,
+        settings: AlpacaBrokerSettings = AlpacaBrokerSettings(),  # noqa: B008 - frozen
+        symbols: Iterable[str] = (),
+        clock: Clock = Clock(),  # noqa: B008 - frozen
+    ) -> None:
+        require_paper_key(credentials, settings)
+        self._settings, self._clock = settings, clock
+        self._names = SymbolNames(symbols)
+        self._wire = TradingWire(credentials, settings, clock)
+        self._stream = UpdateStream(credentials, settings, clock)
+        self._updates = OrderUpdates(self._wire, self._stream, self._names, settings, clock)
+        self._skew_s: float | None = None
+
+    def __enter__(self) -> Self:
+        """Open the account.
+
+        Raises:
+            BrokerUnavailableError: If it cannot be asked.
+            ConfigError: If it is not a paper account.
+        """
+        try:
+            require_paper_account(self._ask(self._wire.account).get("account_number"))
+            self._updates.begin(self.clock().now - timedelta(seconds=1))
+        except BaseException:
+            self._wire.close()
+            raise
+        self._stream.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close stream and connections; orders stay as they are."""
+        self._stream.stop()
+        self._wire.close()
+
+    def submit(self, approval: Approval) -> SubmitReport:
+        """Send an approved order; see the module.
+
+        Raises:
+            TradingError: If the seal is not true.
+        """
+        intent = require_seal(approval)
+        self._names.add(intent.symbol)
+        submission = Submission(self._wire, self._names, self._settings, self._clock, intent)
+        report = submission.send()
+        if submission.order is not None:
+            self._updates.watch(submission.order)
+        if submission.was_lost or report.outcome is SubmitOutcome.UNKNOWN:
+            self._updates.mark_stale()  # events of an order that was not followed yet are gone
+        return report
+
+    def cancel(self, client_order_id: str) -> SubmitReport:
+        """Ask for a cancel, in the lane that orders leave free."""
+        lost = "not asked"
+        for _ in range(_CANCEL_ATTEMPTS):
+            try:
+                order = self._find(client_order_id)
+                if order is None:
+                    return _refused(f"Alpaca does not know {client_order_id}", "unknown_order")
+                if order.status is OrderStatus.PENDING_CANCEL or _is_cancelled(order):
+                    return SubmitReport(SubmitOutcome.ACCEPTED, order.venue_order_id)
+                if not order.is_open:
+                    self._updates.mark_stale()
+                    return _refused(f"the order is {order.status}", "not_cancelable")
+                self._wire.cancel(order.venue_order_id)
+                return SubmitReport(SubmitOutcome.ACCEPTED, order.venue_order_id)
+            except (AnswerLostError, TooManyRequestsError) as e:
+                lost = str(e)
+                self._clock.sleep(self._settings.lookup_wait_s)
+            except VenueRefusalError as e:
+                if self._wire.is_key_refused:
+                    return _refused(e.message, "key_refused")
+                lost = e.message  # filled meanwhile, or in a state that it leaves: read it again
+        return SubmitReport(SubmitOutcome.UNKNOWN, reason=lost)
+
+    def cancel_all(self) -> tuple[BrokerOrder, ...]:
+        """Cancel every open order, each on its own where the venue failed; returns what is open.
+
+        Raises:
+            BrokerUnavailableError: If it cannot be told what is open.
+        """
+        try:
+            self._wire.cancel_all()
+        except (AnswerLostError, TooManyRequestsError):
+            pass  # what is open now says what was done
+        except VenueRefusalError as e:
+            raise self._unavailable(e) from e
+        for order in self.open_orders():
+            self.cancel(order.client_order_id)
+        self._updates.mark_stale()
+        return tuple(
+            order for order in self.open_orders() if order.status is not OrderStatus.PENDING_CANCEL
+        )
+
+    def find_order(self, client_order_id: str) -> BrokerOrder | None:
+        """Look an order up; one that is open is followed from then on.
+
+        Raises:
+            BrokerUnavailableError: If it cannot be told.
+        """
+        order: BrokerOrder | None = self._ask(lambda: self._find(client_order_id))
+        if order is not None and order.is_open:
+            self._updates.watch(order)
+        return order
+
+    def _find(self, client_order_id: str) -> BrokerOrder | None:
+        try:
+            return read_order(self._wire.find(client_order_id), self._names)
+        except VenueRefusalError as e:
+            if e.is_unknown_order:
+                return None
+            raise
+
+    def open_orders(self) -> tuple[BrokerOrder, ...]:
+        """Return every order that may still fill, ours or not.
+
+        Raises:
+            BrokerUnavailableError: If one cannot be read: it is not left out.
+        """
+        bodies = self._ask(self._wire.open_orders)
+        return self._ask(lambda: tuple(read_order(body, self._names) for body in bodies))
+
+    def fills(self, since: datetime) -> tuple[Fill, ...]:
+        """Return executions at or after a moment, in order of time."""
+        found = self._ask(lambda: self._updates.executions(since))
+        return tuple(fill for fill, _ in found)
+
+    def positions(self) -> dict[str, Decimal]:
+        """Return symbol → signed units."""
+        return self._read(
+            self._wire.positions,
+            lambda rows: {self._names.ours(row["symbol"]): number(row["qty"]) for row in rows},
+        )
+
+    def account(self) -> BrokerAccount:
+        """Return the money."""
+        return self._read(self._wire.account, _read_account)
+
+    def clock(self) -> BrokerClock:
+        """Return the venue's time, and measure how far ours is off."""
+        before = self._clock.now()
+        read = self._read(self._wire.clock, _read_clock)
+        middle = before + (self._clock.now() - before) / 2
+        self._skew_s = (read.now - middle).total_seconds()
+        return read
+
+    def asset(self, symbol: str) -> BrokerAsset:
+        """Return what is allowed with a symbol; one that cannot be traded now is halted."""
+
+        def read(body: dict[str, Any]) -> BrokerAsset:
+            is_tradable = bool(body["tradable"]) and body["status"] == "active"
+            return BrokerAsset(
+                symbol=symbol,
+                tradable=is_tradable,
+                shortable=bool(body["shortable"] and body["easy_to_borrow"]),
+                fractionable=bool(body["fractionable"]),
+                halted=not is_tradable,
+            )
+
+        try:
+            return self._read(lambda: self._wire.asset(wire_symbol(symbol)), read)
+        except BrokerUnavailableError as e:
+            if isinstance(e.__cause__, VenueRefusalError) and e.__cause__.is_unknown_order:
+                return BrokerAsset(symbol, *(False,) * 3, halted=True)
+            raise
+
+    def drain_updates(self) -> tuple[BrokerUpdate, ...]:
+        """Return what happened since the last call: by the stream, and by the books when due.
+
+        While the stream is down the books are read every `poll_every_s`, and once when it is back.
+        """
+        return self._updates.drain()
+
+    def opening_obstacle(self) -> str | None:
+        """Say why nothing may be opened at this venue now; None where nothing stands against it."""
+        if self._wire.is_key_refused or self._stream.is_key_refused:
+            return "Alpaca refuses the key pair"
+        if self._stream.down_s > self._settings.stream_grace_s:
+            return f"the stream of trade updates has been down for {self._stream.down_s:.0f} s"
+        if self._skew_s is None or not abs(self._skew_s) <= self._settings.max_clock_skew_s:
+            off = "an unknown time" if self._skew_s is None else f"{self._skew_s:+.1f} s"
+            return f"the venue's clock differs from ours by {off}"
+        return None
+
+    def _ask(self, call: Any) -> Any:
+        try:
+            return call()
+        except _FAILURES as e:
+            raise self._unavailable(e) from e
+
+    def _read(self, call: Any, read: Any) -> Any:
+        answer = self._ask(call)
+        try:
+            return read(answer)
+        except _UNREADABLE as e:
+            lost = AnswerLostError(f"an answer that cannot be read ({type(e).__name__})")
+            raise self._unavailable(lost) from e
+
+    def _unavailable(self, error: Exception) -> BrokerUnavailableError:
+        return BrokerUnavailableError(
+            "Alpaca must answer",
+            was=self._wire.quote(error),
+            where=self._settings.base_url,
+            remedy="Nothing is assumed; look again"
+            if not self._wire.is_key_refused
+            else "Set a valid key pair and start again",
+        )
+
+
+def _refused(reason: str, code: str) -> SubmitReport:
+    return SubmitReport(SubmitOutcome.REJECTED, reason=reason, code=code)
+
+
+def _is_cancelled(order: BrokerOrder) -> bool:
+    return order.status is OrderStatus.CANCELLED
+
+
+def _read_account(body: dict[str, Any]) -> BrokerAccount:
+    flags = ("trading_blocked", "account_blocked", "trade_suspended_by_user")
+    return BrokerAccount(
+        cash_ccy=number(body["cash"]),
+        equity_ccy=number(body["equity"]),
+        buying_power_ccy=number(body["buying_power"]),
+        is_blocked=body["status"] != "ACTIVE" or any(body.get(name) for name in flags),
+    )
+
+
+def _read_clock(body: dict[str, Any]) -> BrokerClock:
+    return BrokerClock(
+        now=moment(body["timestamp"]),
+        is_open=bool(body["is_open"]),
+        next_open=moment(body["next_open"]),
+        next_close=moment(body["next_close"]),
+    )
