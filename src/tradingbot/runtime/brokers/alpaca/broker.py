@@ -7,11 +7,11 @@ id is the order sent again, with the same id, which the venue takes once for eve
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from tradingbot.data.sources.pacing import Clock
 from tradingbot.data.sources.vendors import AlpacaCredentials
@@ -45,6 +45,8 @@ from tradingbot.runtime.brokers.protocol import (
     SubmitReport,
 )
 
+_Answer = TypeVar("_Answer")
+_Body = TypeVar("_Body")
 _CANCEL_ATTEMPTS = 3
 _FAILURES = (AnswerLostError, TooManyRequestsError, VenueRefusalError)
 _UNREADABLE = (KeyError, TypeError, ValueError, InvalidOperation)
@@ -169,7 +171,7 @@ class AlpacaBroker:
         Raises:
             BrokerUnavailableError: If it cannot be told.
         """
-        order: BrokerOrder | None = self._ask(lambda: self._find(client_order_id))
+        order = self._ask(lambda: self._find(client_order_id))
         if order is not None and order.is_open:
             self._updates.watch(order)
         return order
@@ -253,13 +255,13 @@ class AlpacaBroker:
             return f"the venue's clock differs from ours by {off}"
         return None
 
-    def _ask(self, call: Any) -> Any:
+    def _ask(self, call: Callable[[], _Answer]) -> _Answer:
         try:
             return call()
         except _FAILURES as e:
             raise self._unavailable(e) from e
 
-    def _read(self, call: Any, read: Any) -> Any:
+    def _read(self, call: Callable[[], _Body], read: Callable[[_Body], _Answer]) -> _Answer:
         answer = self._ask(call)
         try:
             return read(answer)

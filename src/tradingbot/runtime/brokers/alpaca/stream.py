@@ -1,7 +1,7 @@
 """The stream of trade updates, kept open by a thread: patient, bounded, and never a second truth.
 
-Alpaca does not repeat what was said while nobody listened, so every connection asks for a look at
-the books. A key that is refused ends the stream: the official client would try for ever.
+Alpaca does not repeat events that were missed, so every new connection calls for a look at the
+books. A key that is refused ends the stream: the official client would try for ever.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import requests
 
@@ -34,6 +34,7 @@ NOT_FOUND = 40410000
 _ID_TAKEN = "client_order_id must be unique"
 _PAGE_OF_ORDERS, _PAGE_OF_FILLS = 500, 100
 _SHORTEST_PAUSE_S = 1.0
+_Body = TypeVar("_Body")
 
 
 class VenueRefusalError(Exception):
@@ -111,7 +112,7 @@ class TradingWire:
 
     def cancel(self, venue_order_id: str) -> None:
         """Ask for a cancel."""
-        self._ask(lambda: self._client.cancel_order_by_id(venue_order_id), Lane.URGENT, None)
+        self._send(lambda: self._client.cancel_order_by_id(venue_order_id), Lane.URGENT)
 
     def cancel_all(self) -> list[dict[str, Any]]:
         """Ask for the cancel of every open order; returns id and HTTP status of each."""
@@ -180,19 +181,22 @@ class TradingWire:
         """Return what is allowed with a symbol."""
         return self._ask(lambda: self._client.get_asset(symbol), Lane.ORDINARY, dict)
 
-    def _ask(self, call: Callable[[], Any], lane: Lane, kind: type | None) -> Any:
+    def _ask(self, call: Callable[[], Any], lane: Lane, kind: type[_Body]) -> _Body:
+        answer = self._send(call, lane)
+        if not isinstance(answer, kind):
+            raise AnswerLostError(f"an answer that is no {kind.__name__}")
+        return answer
+
+    def _send(self, call: Callable[[], Any], lane: Lane) -> Any:
         if self.is_key_refused:
             raise KeyRefusedError(403, None, "the key pair was refused before")
         if not self._budget.take(lane, self._settings.longest_wait_s):
             raise TooManyRequestsError("our own budget of requests is spent")
         try:
-            answer = call()
+            return call()
         except KeyRefusedError:
             self.is_key_refused = True
             raise
-        if kind is not None and not isinstance(answer, kind):
-            raise AnswerLostError(f"an answer that is no {kind.__name__}")
-        return answer
 
 
 def order_fields(intent: OrderIntent) -> dict[str, Any]:
@@ -208,7 +212,7 @@ def order_fields(intent: OrderIntent) -> dict[str, Any]:
     if intent.order_type is OrderType.LIMIT:
         assert intent.limit_price is not None
         exact["limit_price"] = plain_text(intent.limit_price)
-        request = LimitOrderRequest(**fields, limit_price=float(intent.limit_price))
+        request: Any = LimitOrderRequest(**fields, limit_price=float(intent.limit_price))
     else:
         request = MarketOrderRequest(**fields)
     return {**request.to_request_fields(), **exact}
