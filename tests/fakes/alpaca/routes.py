@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from datetime import date, timedelta
 from decimal import Decimal
@@ -240,12 +241,11 @@ class Routes:
             raise Refusal.unprocessable("invalid activity_type or page_size")
         after = read_time(query["after"]) if "after" in query else None
         until = read_time(query["until"]) if "until" in query else None
-        rows = [
-            row
-            for row in self.venue.activities
-            if (after is None or read_time(row["transaction_time"]) > after)
-            and (until is None or read_time(row["transaction_time"]) < until)
-        ]
+        rows = self.venue.activities[:]
+        if after is not None or until is not None:
+            times = [read_time(row["transaction_time"]) for row in rows]
+            first = 0 if after is None else bisect_right(times, after)
+            rows = rows[first : len(rows) if until is None else bisect_left(times, until)]
         if query.get("direction", "desc") == "desc":
             rows.reverse()
         token = query.get("page_token")

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from tradingbot.data.sources.pacing import Clock
 from tradingbot.data.sources.vendors import AlpacaCredentials
@@ -24,7 +25,14 @@ from tradingbot.runtime.brokers.alpaca.access import (
     require_paper_account,
     require_paper_key,
 )
-from tradingbot.runtime.brokers.alpaca.reading import SymbolNames, moment, number, read_order
+from tradingbot.runtime.brokers.alpaca.reading import (
+    SymbolNames,
+    number,
+    read_account,
+    read_asset,
+    read_clock,
+    read_order,
+)
 from tradingbot.runtime.brokers.alpaca.stream import UpdateStream
 from tradingbot.runtime.brokers.alpaca.submission import Submission
 from tradingbot.runtime.brokers.alpaca.updates import OrderUpdates
@@ -207,31 +215,22 @@ class AlpacaBroker:
 
     def account(self) -> BrokerAccount:
         """Return the money."""
-        return self._read(self._wire.account, _read_account)
+        return self._read(self._wire.account, read_account)
 
     def clock(self) -> BrokerClock:
         """Return the venue's time, and measure how far ours is off."""
         before = self._clock.now()
-        read = self._read(self._wire.clock, _read_clock)
+        read = self._read(self._wire.clock, read_clock)
         middle = before + (self._clock.now() - before) / 2
         self._skew_s = (read.now - middle).total_seconds()
         return read
 
     def asset(self, symbol: str) -> BrokerAsset:
         """Return what is allowed with a symbol; one that cannot be traded now is halted."""
-
-        def read(body: dict[str, Any]) -> BrokerAsset:
-            is_tradable = bool(body["tradable"]) and body["status"] == "active"
-            return BrokerAsset(
-                symbol=symbol,
-                tradable=is_tradable,
-                shortable=bool(body["shortable"] and body["easy_to_borrow"]),
-                fractionable=bool(body["fractionable"]),
-                halted=not is_tradable,
-            )
-
         try:
-            return self._read(lambda: self._wire.asset(wire_symbol(symbol)), read)
+            return self._read(
+                lambda: self._wire.asset(wire_symbol(symbol)), partial(read_asset, symbol=symbol)
+            )
         except BrokerUnavailableError as e:
             if isinstance(e.__cause__, VenueRefusalError) and e.__cause__.is_unknown_order:
                 return BrokerAsset(symbol, *(False,) * 3, halted=True)
@@ -286,22 +285,3 @@ def _refused(reason: str, code: str) -> SubmitReport:
 
 def _is_cancelled(order: BrokerOrder) -> bool:
     return order.status is OrderStatus.CANCELLED
-
-
-def _read_account(body: dict[str, Any]) -> BrokerAccount:
-    flags = ("trading_blocked", "account_blocked", "trade_suspended_by_user")
-    return BrokerAccount(
-        cash_ccy=number(body["cash"]),
-        equity_ccy=number(body["equity"]),
-        buying_power_ccy=number(body["buying_power"]),
-        is_blocked=body["status"] != "ACTIVE" or any(body.get(name) for name in flags),
-    )
-
-
-def _read_clock(body: dict[str, Any]) -> BrokerClock:
-    return BrokerClock(
-        now=moment(body["timestamp"]),
-        is_open=bool(body["is_open"]),
-        next_open=moment(body["next_open"]),
-        next_close=moment(body["next_close"]),
-    )

@@ -14,7 +14,14 @@ from tradingbot.domain.order import OrderStatus
 from tradingbot.domain.order_intent import Side
 from tradingbot.domain.position import Fill
 from tradingbot.runtime.brokers.alpaca.wire import AnswerLostError, wire_symbol
-from tradingbot.runtime.brokers.protocol import BrokerOrder, BrokerUpdate, UpdateKind
+from tradingbot.runtime.brokers.protocol import (
+    BrokerAccount,
+    BrokerAsset,
+    BrokerClock,
+    BrokerOrder,
+    BrokerUpdate,
+    UpdateKind,
+)
 
 _S, _K = OrderStatus, UpdateKind
 STATUSES: dict[str, OrderStatus] = {
@@ -172,8 +179,41 @@ def state_update(order: BrokerOrder, at: datetime) -> BrokerUpdate | None:
         return None
     kind = _K.UNKNOWN if order.status is None else _KINDS[order.status]
     reason = None if kind is _K.ACCEPTED else f"Alpaca: read as {kind.value}"
-    ids = {"client_order_id": order.client_order_id, "venue_order_id": order.venue_order_id}
-    return BrokerUpdate(kind, at=at, reason=reason, **ids)
+    ids = order.client_order_id, order.venue_order_id
+    return BrokerUpdate(kind, ids[0], at, venue_order_id=ids[1], reason=reason)
+
+
+def read_account(body: Mapping[str, Any]) -> BrokerAccount:
+    """Read the money of the account."""
+    flags = ("trading_blocked", "account_blocked", "trade_suspended_by_user")
+    return BrokerAccount(
+        cash_ccy=number(body["cash"]),
+        equity_ccy=number(body["equity"]),
+        buying_power_ccy=number(body["buying_power"]),
+        is_blocked=body["status"] != "ACTIVE" or any(body.get(name) for name in flags),
+    )
+
+
+def read_clock(body: Mapping[str, Any]) -> BrokerClock:
+    """Read the venue's time and its session."""
+    return BrokerClock(
+        now=moment(body["timestamp"]),
+        is_open=bool(body["is_open"]),
+        next_open=moment(body["next_open"]),
+        next_close=moment(body["next_close"]),
+    )
+
+
+def read_asset(body: Mapping[str, Any], symbol: str) -> BrokerAsset:
+    """Read what is allowed with a symbol; one that cannot be traded now is halted."""
+    is_tradable = bool(body["tradable"]) and body["status"] == "active"
+    return BrokerAsset(
+        symbol=symbol,
+        tradable=is_tradable,
+        shortable=bool(body["shortable"] and body["easy_to_borrow"]),
+        fractionable=bool(body["fractionable"]),
+        halted=not is_tradable,
+    )
 
 
 def number(value: object) -> Decimal:

@@ -103,7 +103,7 @@ class UpdateStream:
 
     async def _listen_once(self) -> bool:
         """Open a connection and listen until it breaks; returns whether the key was refused."""
-        stream = TradingStream(
+        stream: Any = TradingStream(  # its parts have no types
             self._credentials.key_id,
             self._credentials.secret_key,
             paper=True,
@@ -136,7 +136,7 @@ class UpdateStream:
         return False
 
     @staticmethod
-    async def _close(stream: TradingStream) -> None:
+    async def _close(stream: Any) -> None:
         try:
             await asyncio.wait_for(stream.close(), 1.0)
         except Exception:

@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from fakes.alpaca import FakeAlpaca, FaultPlan, FaultSchedule, VenueOptions
-from fixtures.alpaca_broker import drain_until, numbered, orders_of, send, traded
+from fixtures.alpaca_broker import drain_until, numbered, orders_of, send, settings_of, traded
 from fixtures.alpaca_server import KEY_ID, SECRET_KEY
 from fixtures.order_records import AT, intent
 from tradingbot.domain.errors import BrokerUnavailableError, TradingError
@@ -352,6 +352,7 @@ def test_submits_with_thirty_percent_faults_make_each_order_once(count: int) -> 
         assert len(state["orders"]) == count, "duplicates, or lost"
         assert {key: each.venue_order_id for key, each in reports.items()} == by_id
         assert state["positions"] == {"SPY": str(count)}
+        broker._wire._session._settings = settings_of(fake, timeout_s=10.0)
         filled = [each.client_order_id for each in broker.fills(AT - timedelta(days=1))]
         assert sorted(filled) == sorted(reports), "every fill is accounted for, once"
 
