@@ -149,6 +149,8 @@ RESTRICTED: dict[str, tuple[str, ...]] = {
     "rich": ("app/",),
     "matplotlib": ("envs/single/render", "evaluation/", "app/"),
     "jinja2": ("evaluation/",),
+    "sqlalchemy": ("runtime/journal/",),
+    "alembic": ("runtime/journal/",),
     "yfinance": ("data/sources/",),
     "alpaca": ("data/sources/", "runtime/brokers/alpaca/"),
     "pickle": (),  # no pickle anywhere

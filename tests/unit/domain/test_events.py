@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from fixtures.journals import SESSION_EVENTS
 from fixtures.order_records import AT, accepted, fill, intent
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.events import trading, training
@@ -43,6 +44,7 @@ EXAMPLES: tuple[Event, ...] = (
     trading.TradingStateChanged(
         TradingStateChange(TradingState.ACTIVE, TradingState.HALTED, "daily loss"), AT
     ),
+    *SESSION_EVENTS,
 )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tradingbot.domain.events import trading, training
+from tradingbot.domain.events import session, trading, training
 from tradingbot.domain.events.event import Event
 
 EVENTS: Mapping[str, type[Event]] = MappingProxyType(
     {
         kind.__name__: kind
-        for module in (training, trading)
+        for module in (training, trading, session)
         for kind in vars(module).values()
         if isinstance(kind, type)
         and issubclass(kind, Event)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol, get_type_hints
+from typing import Any, ClassVar, Protocol
 
 from tradingbot.domain.errors import DataError, suggest
-from tradingbot.domain.plain_values import as_plain_values, read_record
+from tradingbot.domain.plain_values import as_plain_values, read_record, type_hints
 
 KIND, VERSION = "event", "version"
 _WALL_TIME = "wall_time"
@@ -79,7 +79,7 @@ def read_event(values: Mapping[str, Any], kinds: Mapping[str, type[Event]]) -> E
             where=str(name),
             remedy="Read it with the version of the program that wrote it",
         )
-    hints = get_type_hints(kind)
+    hints = type_hints(kind)
     fields = {
         key: _with_nan(hints.get(key), value)
         for key, value in values.items()

@@ -1,0 +1,155 @@
+"""Connections to the journal's database: durable commits, bounded waits, one writer.
+
+SQLite: write-ahead log, `synchronous=FULL`, a busy timeout, and transactions that begin by taking
+the write lock. PostgreSQL: `synchronous_commit=on`, and time limits for connecting, statements and
+locks on the server's side as well as on ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, NullPool, create_engine, event, text
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from tradingbot.domain.errors import MissingExtraError
+from tradingbot.runtime.journal.address import JournalAddress
+from tradingbot.runtime.journal.failures import JournalDamagedError, JournalUnavailableError
+
+_WRITER_LOCK = 0x7452_6164_4A6E_6C31  # any number that no other program takes in this database
+_TRANSIENT = frozenset({"40001", "40P01", "57P01", "57P02", "57P03"})
+"""Codes of PostgreSQL after which the same transaction may succeed: lost races, restarts."""
+_DAMAGED = ("malformed", "file is not a database", "not a database")
+
+
+def make_engine(address: JournalAddress, *, timeout_s: float, writes: bool) -> Engine:
+    """Return connections to a journal.
+
+    Args:
+        address: Where it lies.
+        timeout_s: Longest wait for a lock, a statement, or a connection.
+        writes: Transactions take the write lock at once; else they may not write.
+
+    Raises:
+        MissingExtraError: If the driver of PostgreSQL is not installed.
+    """
+    if address.path is not None:
+        engine = create_engine(address.url, poolclass=NullPool, connect_args={"timeout": timeout_s})
+        event.listen(engine, "connect", _sqlite_settings(writes=writes))
+        begin = "BEGIN IMMEDIATE" if writes else "BEGIN"
+        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
+        return engine
+    milliseconds = max(1, round(timeout_s * 1000))
+    options = (
+        f"-c statement_timeout={milliseconds} -c lock_timeout={milliseconds} "
+        f"-c idle_in_transaction_session_timeout={milliseconds * 10} -c timezone=UTC "
+        f"-c synchronous_commit=on -c default_transaction_read_only={'off' if writes else 'on'}"
+    )
+    arguments: dict[str, Any] = {
+        "options": options,
+        "connect_timeout": max(2, round(timeout_s)),
+        "tcp_user_timeout": milliseconds,
+        "application_name": "tradingbot journal",
+    }
+    isolation = "SERIALIZABLE" if writes else "REPEATABLE READ"
+    try:
+        return create_engine(
+            address.url, poolclass=NullPool, connect_args=arguments, isolation_level=isolation
+        )
+    except ModuleNotFoundError as e:
+        raise MissingExtraError("trade", package="psycopg") from e
+
+
+def _sqlite_settings(*, writes: bool) -> Callable[[Any, object], None]:
+    def apply(connection: Any, _record: object) -> None:
+        connection.isolation_level = None  # transactions begin where we say, not where it guesses
+        cursor = connection.cursor()
+        if writes:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            cursor.execute("PRAGMA synchronous=FULL")
+            cursor.execute("PRAGMA foreign_keys=ON")
+        else:
+            cursor.execute("PRAGMA query_only=ON")
+        cursor.close()
+
+    return apply
+
+
+def take_writer_lock(connection: Connection, address: JournalAddress) -> None:
+    """Take the lock of the only writer of a database of PostgreSQL; it dies with the connection.
+
+    Raises:
+        JournalUnavailableError: If another process writes to this journal.
+    """
+    statement = text("SELECT pg_try_advisory_lock(:lock)")
+    taken = connection.execute(statement, {"lock": _WRITER_LOCK}).scalar()
+    connection.commit()
+    if not taken:
+        raise JournalUnavailableError(
+            "a journal must have one writer",
+            was="another process writes to it",
+            where=str(address),
+            remedy="Stop that process; its lock dies with its connection",
+        )
+
+
+@contextmanager
+def explained(address: JournalAddress) -> Iterator[None]:
+    """Turn errors of the driver into one line without secrets.
+
+    Raises:
+        JournalDamagedError: If the file is no database or damaged.
+        JournalUnavailableError: If the database cannot be reached, is full, locked, read-only …
+    """
+    try:
+        yield
+    except SQLAlchemyError as e:
+        raise explain(e, address) from None
+
+
+def explain(
+    error: SQLAlchemyError, address: JournalAddress
+) -> JournalUnavailableError | JournalDamagedError:
+    """Return what an error of the driver means, in one line without secrets."""
+    said = str(getattr(error, "orig", None) or error)
+    words = address.hide_secrets(" ".join(said.split()))
+    if any(each in words for each in _DAMAGED):
+        return JournalDamagedError(
+            "journal must be a whole database",
+            was=words,
+            where=str(address),
+            remedy="Restore the last backup: tradingbot journal restore; see the runbook",
+        )
+    return JournalUnavailableError(
+        "journal must be writable and reachable",
+        was=words,
+        where=str(address),
+        remedy="See the runbook: nothing is opened until a record succeeds",
+    )
+
+
+def is_transient(error: SQLAlchemyError) -> bool:
+    """Tell whether the same transaction may succeed on a new connection."""
+    if not isinstance(error, DBAPIError):
+        return False
+    return error.connection_invalidated or getattr(error.orig, "sqlstate", None) in _TRANSIENT
+
+
+def check_file(path: Path) -> None:
+    """Refuse a file that is no database of SQLite, by its first bytes.
+
+    Raises:
+        JournalDamagedError: Naming the file.
+    """
+    with path.open("rb") as file:
+        header = file.read(16)
+    if header not in (b"", b"SQLite format 3\0"):
+        raise JournalDamagedError(
+            "journal must be a database of SQLite",
+            was=f"a file that begins with {header!r}",
+            where=str(path),
+            remedy="Restore the last backup: tradingbot journal restore; see the runbook",
+        )

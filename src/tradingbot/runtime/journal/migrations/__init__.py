@@ -1,0 +1,1 @@
+"""Steps of the journal's schema, in `versions`, each in one transaction."""

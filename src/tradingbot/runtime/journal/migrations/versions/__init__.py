@@ -1,0 +1,1 @@
+"""Revisions, oldest first: `first_tables`, `views`. A released one never changes."""

@@ -1,0 +1,48 @@
+"""Views: unified actions, trades with decision and profit, orders as they stand, positions."""
+
+from __future__ import annotations
+
+from alembic import op
+
+from tradingbot.domain.action import Action
+
+revision, down_revision = "0002", "0001"
+
+_UNIFIED = {
+    Action.HOLD: "HOLD",
+    Action.BUY_SMALL: "BUY_1",
+    Action.BUY_MEDIUM: "BUY_2",
+    Action.BUY_LARGE: "BUY_3",
+    Action.ADD_POSITION: "BUY_4",
+    Action.SELL_PARTIAL: "SELL_1",
+    Action.SELL_ALL: "SELL_2",
+}
+_WHENS = " ".join(f"WHEN {int(code)} THEN '{word}'" for code, word in _UNIFIED.items())
+_ACTIONS = """
+CREATE VIEW actions AS SELECT seq, session, symbol, decided_at, model, is_shadow, action_space,
+raw_action, smoothed_action, confidence, option, intrinsic_reward, client_order_id,
+CASE action WHENS END AS action FROM decisions
+"""
+_VIEWS = (
+    _ACTIONS.replace("WHENS", _WHENS),
+    "CREATE VIEW trades AS SELECT f.seq, f.session, f.symbol, f.filled_at, f.side, "
+    "f.quantity_units, f.price, f.fee_ccy, f.position_units, f.realised_pnl_ccy, "
+    "f.fill_id, f.client_order_id, o.order_type, o.model, o.decided_at, a.action, "
+    "a.action_space, a.raw_action, a.smoothed_action, a.confidence, a.option, a.intrinsic_reward "
+    "FROM fills f LEFT JOIN orders o "
+    "ON o.session = f.session AND o.client_order_id = f.client_order_id "
+    "LEFT JOIN actions a ON a.session = f.session AND a.client_order_id = f.client_order_id",
+    "CREATE VIEW order_states AS SELECT o.session, o.client_order_id, o.symbol, o.side, "
+    "o.quantity_units, o.decided_at, e.status, e.at, e.reason FROM orders o JOIN order_events e "
+    "ON e.seq = (SELECT max(l.seq) FROM order_events l "
+    "WHERE l.session = o.session AND l.client_order_id = o.client_order_id)",
+    "CREATE VIEW positions AS SELECT f.session, f.symbol, f.position_units, f.position_cost_ccy, "
+    "f.filled_at FROM fills f WHERE f.seq = (SELECT max(l.seq) FROM fills l "
+    "WHERE l.session = f.session AND l.symbol = f.symbol)",
+)
+
+
+def upgrade() -> None:
+    """Make the views."""
+    for statement in _VIEWS:
+        op.execute(statement)

@@ -1,0 +1,159 @@
+"""Proof that a journal is what was written: the chain, the columns, the positions.
+
+Every hash is computed again from the first entry on, every row of every table is derived again
+from its entry and compared, and the database's own check is run. The first row that is wrong is
+named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Table, select, text
+
+from tradingbot.domain.errors import UserError
+from tradingbot.domain.events.event import Event
+from tradingbot.domain.position import Position
+from tradingbot.runtime.journal.columns_of_events import EventColumns
+from tradingbot.runtime.journal.entry import Head, chain, entry_key, read_content
+from tradingbot.runtime.journal.failures import JournalDamagedError
+from tradingbot.runtime.journal.reading import JournalReader
+from tradingbot.runtime.journal.tables import ENTRIES, TABLES
+
+_FETCHED = 2_000  # rows at a time
+
+
+@dataclass(frozen=True)
+class VerifiedJournal:
+    """What was verified."""
+
+    head: Head
+    counts: dict[str, int]
+    """Table → rows."""
+
+
+@dataclass(frozen=True)
+class BrokenRow:
+    """The first row that is not what was written."""
+
+    table: str
+    seq: int
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.table} {self.seq}: {self.problem}"
+
+
+def require_chain(journal: JournalReader) -> Head:
+    """Refuse a journal whose chain of hashes is broken, or whose database is damaged.
+
+    Raises:
+        JournalDamagedError: Naming the first entry that is wrong.
+    """
+    with journal.reading() as connection:
+        _require_database(connection)
+        head = Head()
+        for row in _stream(connection, ENTRIES):
+            head = _next_head(head, row, journal)
+    return head
+
+
+def verify(journal: JournalReader) -> VerifiedJournal:
+    """Prove the chain, and that every table says what its entries say.
+
+    Raises:
+        JournalDamagedError: Naming the first row that is wrong.
+    """
+    with journal.reading() as connection:
+        _require_database(connection)
+        streams = {table: _stream(connection, table) for table in TABLES}
+        columns = EventColumns(lambda _, symbol: Position(symbol), lambda *_: False)
+        counts, head = dict.fromkeys((table.name for table in TABLES), 0), Head()
+        for row in streams[ENTRIES]:
+            head = _next_head(head, row, journal)
+            event = _event_of(row, journal)
+            counts[ENTRIES.name] += 1
+            for table, expected in columns.rows(row.seq, row.session, event):
+                found = next(streams[table], None)
+                _require_same(table, expected, found, row.seq, journal)
+                counts[table.name] += 1
+        for table in TABLES[1:]:
+            extra = next(streams[table], None)
+            if extra is not None:
+                raise _damaged(BrokenRow(table.name, extra.seq, "no entry says this"), journal)
+    return VerifiedJournal(head, counts)
+
+
+def _next_head(head: Head, row: Any, journal: JournalReader) -> Head:
+    """Return the head after a row of the chain that is right."""
+    after = chain(head, row.session, row.content)
+    problem = ""
+    if row.seq != after.seq:
+        problem = f"number must be {after.seq}, was {row.seq}: entries are missing or moved"
+    elif row.previous_sha256 != head.sha256:
+        problem = "it does not follow the entry before it"
+    elif row.sha256 != after.sha256:
+        problem = "its content is not what was hashed"
+    if problem:
+        raise _damaged(BrokenRow(ENTRIES.name, min(row.seq, after.seq), problem), journal)
+    return after
+
+
+def _event_of(row: Any, journal: JournalReader) -> Event:
+    try:
+        event = read_content(row.content)
+    except (UserError, ValueError) as e:
+        raise _damaged(BrokenRow(ENTRIES.name, row.seq, str(e)), journal) from None
+    for name, expected in (("kind", event.kind), ("key", entry_key(event))):
+        if getattr(row, name) != expected:
+            broken = BrokenRow(ENTRIES.name, row.seq, f"column {name} must be {expected!r}")
+            raise _damaged(broken, journal)
+    return event
+
+
+def _require_same(
+    table: Table, expected: dict[str, Any], found: Any, seq: int, journal: JournalReader
+) -> None:
+    if found is None or found.seq != seq:
+        raise _damaged(BrokenRow(table.name, seq, "the row is missing or another"), journal)
+    for name, value in expected.items():
+        stored = getattr(found, name)
+        same = stored == value or (stored != stored and value != value)  # or both NaN
+        if not same:
+            problem = f"{name} must be {value!r}, was {stored!r}"
+            raise _damaged(BrokenRow(table.name, seq, problem), journal)
+
+
+def _stream(connection: Connection, table: Table) -> Iterator[Any]:
+    """Yield the rows of a table in the order of the chain, without holding all of them."""
+    after = -1
+    while True:
+        page = select(table).where(table.c.seq > after).order_by(table.c.seq).limit(_FETCHED)
+        rows = connection.execute(page).all()
+        yield from rows
+        if len(rows) < _FETCHED:
+            return
+        after = rows[-1].seq
+
+
+def _require_database(connection: Connection) -> None:
+    if connection.dialect.name != "sqlite":
+        return
+    said = [str(row[0]) for row in connection.execute(text("PRAGMA quick_check(3)"))]
+    if said != ["ok"]:
+        raise JournalDamagedError(
+            "journal must be a whole database",
+            was="; ".join(said),
+            remedy="Restore the last backup: tradingbot journal restore; see the runbook",
+        )
+
+
+def _damaged(broken: BrokenRow, journal: JournalReader) -> JournalDamagedError:
+    return JournalDamagedError(
+        "the journal must be what was written",
+        was=f"otherwise first in {broken}",
+        where=str(journal.address),
+        remedy="Keep the file as evidence and restore the last backup; see the runbook",
+    )

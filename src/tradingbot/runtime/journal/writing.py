@@ -1,0 +1,147 @@
+"""One batch of events becomes one transaction: chained, described in columns, and only once.
+
+A batch has a random name that is stored with its entries. After a lost answer the same batch is
+tried again, and one that the database has already is not written twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Table, insert, select, tuple_
+
+from tradingbot.domain.errors import TradingError
+from tradingbot.domain.events.event import Event
+from tradingbot.domain.position import Position
+from tradingbot.runtime.journal.columns_of_events import EventColumns
+from tradingbot.runtime.journal.entry import (
+    Head,
+    chain,
+    entry_key,
+    is_replay,
+    read_content,
+    write_content,
+)
+from tradingbot.runtime.journal.tables import ENTRIES, FILLS, ORDERS
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Events that are recorded together or not at all."""
+
+    name: str
+    """32 hexadecimal digits."""
+    session: str
+    events: tuple[Event, ...]
+
+    @property
+    def at(self) -> datetime:
+        """Earliest time that its events tell."""
+        return min(moment for event in self.events for moment in _moments(event))
+
+
+def read_head(connection: Connection) -> Head:
+    """Return the last entry of the chain."""
+    newest = select(ENTRIES.c.seq, ENTRIES.c.sha256).order_by(ENTRIES.c.seq.desc()).limit(1)
+    row = connection.execute(newest).first()
+    return Head() if row is None else Head(row.seq, row.sha256)
+
+
+def write_batch(connection: Connection, batch: Batch) -> Head:
+    """Write a batch in the transaction that is open; what the journal has already is passed over.
+
+    Returns:
+        The last entry of the chain afterwards.
+
+    Raises:
+        TradingError: If a fill or a decision is journaled already and says something else.
+    """
+    head = read_head(connection)
+    if _has_batch(connection, batch.name):
+        return head
+    columns = EventColumns(
+        lambda session, symbol: find_position(connection, session, symbol),
+        lambda session, identity: _has_order(connection, session, identity),
+    )
+    rows: dict[Table, list[dict[str, Any]]] = {ENTRIES: []}
+    for place, event in enumerate(_new_events(connection, batch)):
+        content = write_content(event)
+        after = chain(head, batch.session, content)
+        entry = {"seq": after.seq, "session": batch.session, "kind": event.kind}
+        chained = {"content": content, "previous_sha256": head.sha256, "sha256": after.sha256}
+        stored = {"key": entry_key(event), "batch": batch.name, "place": place}
+        rows[ENTRIES].append({**entry, **chained, **stored})
+        for table, row in columns.rows(after.seq, batch.session, event):
+            rows.setdefault(table, []).append(row)
+        head = after
+    for table, values in rows.items():
+        if values:
+            connection.execute(insert(table), values)
+    return head
+
+
+def find_position(connection: Connection, session: str, symbol: str) -> Position:
+    """Return the position that the journaled fills of a session made, without profit and fees."""
+    newest = (
+        select(FILLS.c.position_units, FILLS.c.position_cost_ccy)
+        .where(FILLS.c.session == session, FILLS.c.symbol == symbol)
+        .order_by(FILLS.c.seq.desc())
+        .limit(1)
+    )
+    row = connection.execute(newest).first()
+    return Position(symbol) if row is None else Position(symbol, row[0], row[1])
+
+
+def _moments(value: object) -> Iterator[datetime]:
+    if isinstance(value, datetime):
+        yield value
+    elif is_dataclass(value):
+        for each in fields(value):
+            yield from _moments(getattr(value, each.name))
+
+
+def _has_batch(connection: Connection, name: str) -> bool:
+    found = select(ENTRIES.c.seq).where(ENTRIES.c.batch == name).limit(1)
+    return connection.execute(found).first() is not None
+
+
+def _has_order(connection: Connection, session: str, identity: str) -> bool:
+    same = (ORDERS.c.session == session, ORDERS.c.client_order_id == identity)
+    return connection.execute(select(ORDERS.c.seq).where(*same)).first() is not None
+
+
+def _new_events(connection: Connection, batch: Batch) -> Iterable[Event]:
+    """Yield the events whose key is new; a replay of what is there is no second entry."""
+    keyed = [(event.kind, key) for event in batch.events if (key := entry_key(event)) is not None]
+    known = _find_keyed(connection, batch.session, keyed)
+    for event in batch.events:
+        key = entry_key(event)
+        if key is None:
+            yield event
+            continue
+        before = known.setdefault((event.kind, key), event)
+        if before is event:
+            yield event
+        elif not is_replay(before, event):
+            raise TradingError(
+                f"a {event.kind} must be journaled once under its key",
+                was=f"{write_content(event)} after {write_content(before)}",
+                where=f"journal, session {batch.session}",
+                remedy="Reconcile with the venue before trading on",
+            )
+
+
+def _find_keyed(
+    connection: Connection, session: str, keyed: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], Event]:
+    if not keyed:
+        return {}
+    columns = (ENTRIES.c.kind, ENTRIES.c.key)
+    found = select(*columns, ENTRIES.c.content).where(
+        ENTRIES.c.session == session, tuple_(*columns).in_(keyed)
+    )
+    rows = connection.execute(found)
+    return {(row.kind, row.key): read_content(row.content) for row in rows}

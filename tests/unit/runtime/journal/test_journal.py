@@ -1,0 +1,233 @@
+"""What is recorded is there again, exactly, in SQLite and in PostgreSQL."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+import pytest
+from sqlalchemy import text
+
+from fixtures.journals import SESSION_EVENTS, decision, round_trip, state
+from fixtures.order_records import AT, accepted, fill, intent
+from tradingbot.domain.errors import ConfigError, TradingError, UserError
+from tradingbot.domain.events.session import AlertLevel, AlertRaised
+from tradingbot.domain.events.trading import OrderAccepted, OrderFilled, OrderSubmitted
+from tradingbot.domain.order import OrderStatus
+from tradingbot.runtime.journal.journal import Journal
+from tradingbot.runtime.journal.reading import JournalReader
+from tradingbot.runtime.journal.tables import ALERTS, DECISIONS, FILLS, STATES
+from tradingbot.runtime.journal.verification import verify
+
+
+def test_events_come_back_as_they_were_and_in_their_order(journal: Journal) -> None:
+    events = round_trip()
+    journal.record(*events[:5], session="one")
+    head = journal.record(*events[5:], session="one")
+    journal.record(*SESSION_EVENTS[:1], session="two")
+
+    assert journal.events("one") == tuple(events)
+    assert head.seq == len(events)
+    assert journal.sessions() == ("one", "two")
+    assert journal.state("one") == state()
+    assert journal.state("two") is None
+    assert [event.kind for event in journal.events("one", after=head.seq - 1)] == ["ActAudited"]
+
+
+def test_orders_are_folded_from_their_events(journal: Journal) -> None:
+    journal.record(*round_trip(), session="one")
+
+    bought, sold, denied = (history.order for history in journal.orders("one"))
+
+    assert (bought.status, bought.filled_units) == (OrderStatus.FILLED, Decimal(10))
+    assert bought.venue_order_id == "v1"
+    assert sold.status is OrderStatus.FILLED
+    assert (denied.status, denied.reason) == (
+        OrderStatus.DENIED,
+        "MAX_POSITION: limit=1 observed=2",
+    )
+    assert [each.fill_id for each in journal.fills("one")] == ["f1", "f2", "f3"]
+
+
+def test_answer_after_its_first_fill_and_second_sending_change_nothing(journal: Journal) -> None:
+    order = accepted()
+    late = OrderAccepted(order.client_order_id, symbol="SPY", at=AT, venue_order_id="v1")
+    sent = OrderSubmitted(order.intent, AT)
+    again = replace(sent, submitted_at=AT + timedelta(seconds=9))
+    filled = OrderFilled(fill(order, "4"), Decimal(6))
+
+    journal.record(sent, again, filled, late, session="one")
+
+    (history,) = journal.orders("one")
+    assert history.order.status is OrderStatus.PARTIALLY_FILLED
+    assert history.events == (sent, again, filled, late)
+
+
+def test_decisions_of_a_day(journal: Journal) -> None:
+    journal.record(*(decision(hour=hour) for hour in (0, 8, 9, 33)), session="one")
+
+    assert [each.decided_at.hour for each in journal.decisions("one", date(2026, 1, 6))] == [0]
+    assert len(journal.decisions("one")) == 4
+    assert journal.decisions("two") == ()
+
+
+def test_replayed_fill_and_decision_are_journaled_once(journal: Journal) -> None:
+    first = OrderFilled(fill(accepted(), "4"), Decimal(6))
+    journal.record(first, decision(), session="one")
+
+    head = journal.record(replace(first, remaining_units=Decimal(0)), decision(), session="one")
+
+    assert head.seq == 2
+    with pytest.raises(TradingError, match="OrderFilled must be journaled once under its key"):
+        journal.record(OrderFilled(fill(accepted(), "5"), Decimal(5)), session="one")
+    with pytest.raises(TradingError, match="DecisionMade must be journaled once"):
+        journal.record(decision(raw_action=0.5), session="one")
+    assert journal.record(OrderFilled(fill(accepted(), "5"), Decimal(5)), session="two").seq == 3
+
+
+def test_record_is_all_or_nothing(journal: Journal) -> None:
+    journal.record(OrderFilled(fill(accepted(), "4"), Decimal(6)), session="one")
+    other = OrderFilled(fill(accepted(), "5"), Decimal(5))
+
+    with pytest.raises(TradingError, match="journaled once"):
+        journal.record(decision(), other, session="one")
+
+    assert journal.decisions("one") == ()
+    assert journal.record(decision(), session="one").seq == 2
+
+
+AWKWARD = "NUL \0, \\u0000, \\\\, emoji 🦖, ' ; DROP TABLE entries; --, \ud800, \n\t é"
+
+
+def test_money_times_texts_and_numbers_are_exact_P09(journal: Journal) -> None:
+    order = accepted("999999999999999.999999999")
+    exact = fill(
+        order, "0.000000001", price=Decimal("123456789012345.678901234"), fee_ccy=Decimal("-0.100")
+    )
+    exact = replace(exact, fill_id=AWKWARD, filled_at=datetime(1, 1, 1, 0, 0, 0, 1, AT.tzinfo))
+    zones = (ZoneInfo("America/New_York"), timezone(-timedelta(hours=4, minutes=56, seconds=2)))
+    moments = [AT.replace(microsecond=999_999).astimezone(zone) for zone in zones]
+    numbers = (5e-324, -1.7976931348623157e308, math.inf, math.nan, 0.1 + 0.2)
+    decisions = [
+        decision(hour=hour, raw_action=number, option=AWKWARD)
+        for hour, number in enumerate(numbers)
+    ]
+    events = (
+        OrderFilled(exact, Decimal("999999999999999.999999998")),
+        *(AlertRaised(moment, AlertLevel.INFO, "X", AWKWARD) for moment in moments),
+        state(
+            cash_ccy=Decimal("-12345678901234567890.123456789012345678"),
+            equity_ccy=Decimal(2**53 + 1),
+        ),
+    )
+    journal.record(*events, *decisions, session=AWKWARD)
+
+    read = journal.events(AWKWARD)
+
+    assert read[: len(events)] == events
+    assert repr(read[len(events) :]) == repr(tuple(decisions))  # NaN is not equal to itself
+    (row,) = journal.rows(FILLS, AWKWARD)
+    assert (row["price"], row["quantity_units"]) == (exact.price, Decimal("1e-9"))
+    assert (row["fee_ccy"], row["fill_id"]) == (Decimal("-0.1"), AWKWARD)
+    assert row["filled_at"] == exact.filled_at
+    assert row["realised_pnl_ccy"] == Decimal("0.1")
+    assert [row["at"] for row in journal.rows(ALERTS)] == moments
+    assert {row["text"] for row in journal.rows(ALERTS)} == {AWKWARD}
+    assert repr([row["raw_action"] for row in journal.rows(DECISIONS)]) == repr([*numbers])
+    (saved,) = journal.rows(STATES)
+    assert saved["cash_ccy"] == Decimal("-12345678901234567890.123456789012345678")
+    assert saved["equity_ccy"] == 2**53 + 1
+    assert verify(journal).counts["entries"] == len(events) + len(decisions)
+
+
+def test_texts_are_bound_and_never_part_of_a_statement_P08(journal: Journal) -> None:
+    attacks = ["'; DELETE FROM entries; --", '" OR 1=1 --', "%s %(x)s :name ? $1", "\\'; SELECT 1"]
+    for place, attack in enumerate(attacks):
+        alert = AlertRaised(AT, AlertLevel.INFO, attack, attack, attack)
+        journal.record(alert, decision(hour=place, option=attack), session=attack)
+
+    for attack in attacks:
+        assert [event.kind for event in journal.events(attack)] == ["AlertRaised", "DecisionMade"]
+        assert journal.rows(ALERTS, attack)[0]["code"] == attack
+    assert verify(journal).counts["entries"] == 8
+
+
+def test_time_without_a_zone_is_refused_before_it_is_kept(journal: Journal) -> None:
+    naive = AlertRaised(AT.replace(tzinfo=None), AlertLevel.INFO, "X", "x")
+
+    with pytest.raises(TradingError, match="must have a time zone"):
+        journal.record(naive, session="one")
+
+    assert journal.buffered_events == 0
+    assert journal.record(decision(), session="one").seq == 1
+
+
+def test_views_show_unified_actions_trades_orders_and_positions(journal: Journal) -> None:
+    journal.record(*round_trip(), session="one")
+    journal.record(*(decision(hour=5 + n, action=n) for n in range(7)), session="words")
+
+    with journal.reading() as connection:
+        trades = connection.execute(text("SELECT * FROM trades ORDER BY seq")).mappings().all()
+        words = connection.execute(
+            text("SELECT action FROM actions WHERE session = 'words' ORDER BY seq")
+        ).scalars()
+        orders = connection.execute(
+            text("SELECT status FROM order_states ORDER BY client_order_id, status")
+        ).scalars()
+        held = connection.execute(text("SELECT position_units FROM positions")).scalars()
+
+        assert [*words] == ["HOLD", "BUY_1", "BUY_2", "BUY_3", "SELL_1", "SELL_2", "BUY_4"]
+        assert sorted(orders) == ["denied", "filled", "filled"]
+        assert [Decimal(units) for units in held] == [0]
+    assert [row["action"] for row in trades] == ["BUY_2", "BUY_2", "SELL_2"]
+    assert trades[0]["action_space"] == "continuous"
+    assert (trades[0]["raw_action"], trades[0]["smoothed_action"]) == (0.1 + 0.2, 0.25)
+    assert (trades[0]["option"], trades[0]["intrinsic_reward"]) == ("ride", 1e-17)
+    # Bought 4 at 100.25 and 6 at 100.50, sold 10 at 101; the fee of the first fill is 0.01.
+    profits = [Decimal(row["realised_pnl_ccy"]) for row in trades]
+    assert profits == [Decimal("-0.01"), Decimal(0), Decimal(6)]
+
+
+def test_chain_is_the_same_in_every_database(journal: Journal) -> None:
+    head = journal.record(*round_trip(), session="one")
+
+    expected = "b346a0d68ec35de4aa8d5fe362c99497e5bdb13c8f89248fbaf61880961a579b"
+    assert (head.seq, head.sha256) == (15, expected)
+
+
+def test_second_writer_is_refused_and_readers_are_not_P03(
+    journal: Journal, journal_address: str
+) -> None:
+    journal.record(decision(), session="one")
+
+    with pytest.raises(UserError, match=r"in use by process|must have one writer"):
+        Journal.open(journal_address)
+    with JournalReader.at(journal_address) as reader:
+        assert len(reader.decisions("one")) == 1
+    assert journal.record(decision(hour=1), session="one").seq == 2
+
+
+def test_journal_opens_again_and_goes_on(journal_address: str) -> None:
+    with Journal.open(journal_address, create=True) as first:
+        before = first.record(decision(), session="one")
+
+    with Journal.open(journal_address) as second:
+        assert second.head() == before
+        assert second.record(decision(hour=1), session="one").seq == 2
+        verify(second)
+
+
+def test_journal_that_is_not_there_is_refused(
+    new_journal_address: object, tmp_path: object
+) -> None:
+    with pytest.raises(ConfigError, match="journal must exist, was no file"):
+        Journal.open(f"{tmp_path}/none.sqlite")
+
+
+def test_intent_is_of_the_order_that_was_sent(journal: Journal) -> None:
+    journal.record(OrderSubmitted(intent("3"), AT), session="one")
+
+    assert [history.intent for history in journal.orders("one")] == [intent("3")]
