@@ -1,4 +1,4 @@
 """The journal: decisions, orders, fills and states of sessions, in one chain that only grows.
 
-`Journal.open` writes, `JournalReader.at` reads. See `docs/concepts/journal.md`.
+`SessionJournal.open` writes, `JournalReader.at` reads. See `docs/concepts/journal.md`.
 """

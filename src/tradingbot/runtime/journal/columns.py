@@ -45,7 +45,7 @@ class ExactNumber(TypeDecorator[Decimal]):
         return None if value is None else Decimal(value)
 
 
-class Moment(TypeDecorator[datetime]):
+class UtcMoment(TypeDecorator[datetime]):
     """A moment in UTC to the microsecond: TIMESTAMPTZ, or text that sorts as time does."""
 
     impl = DateTime

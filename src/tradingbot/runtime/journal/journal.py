@@ -47,10 +47,10 @@ MAX_BUFFERED_EVENTS = 10_000
 _ATTEMPTS = 3
 
 
-class Journal(JournalReader):
+class SessionJournal(JournalReader):
     """A journal that is open to write: the only writer, in this process or any other.
 
-    Made by `Journal.open`.
+    Made by `SessionJournal.open`.
     """
 
     def __init__(

@@ -36,7 +36,7 @@ from tradingbot.runtime.journal.writing import read_head
 _READ_TIMEOUT_S = 30.0
 
 
-class Entry(NamedTuple):
+class ChainEntry(NamedTuple):
     """A row of the chain."""
 
     seq: int
@@ -132,7 +132,7 @@ class JournalReader:
         with self.reading() as connection:
             return tuple(entry.event for entry in _entries(connection, query))
 
-    def newest(self, session: str | None = None, *, limit: int = 20) -> tuple[Entry, ...]:
+    def newest(self, session: str | None = None, *, limit: int = 20) -> tuple[ChainEntry, ...]:
         """Return the last entries, oldest first."""
         query = select(ENTRIES).order_by(ENTRIES.c.seq.desc()).limit(limit)
         if session is not None:
@@ -218,14 +218,14 @@ _ORDER_KINDS: tuple[type[Event], ...] = (
 )
 
 
-def _entries(connection: Connection, query: Select[Any]) -> Iterator[Entry]:
+def _entries(connection: Connection, query: Select[Any]) -> Iterator[ChainEntry]:
     for row in connection.execute(query.order_by(ENTRIES.c.seq)):
         yield _entry(row)
 
 
-def _entry(row: Any) -> Entry:
+def _entry(row: Any) -> ChainEntry:
     chained = (row.content, row.previous_sha256, row.sha256)
-    return Entry(row.seq, row.session, *chained, read_content(row.content))
+    return ChainEntry(row.seq, row.session, *chained, read_content(row.content))
 
 
 def _order_of(event: Event) -> str:

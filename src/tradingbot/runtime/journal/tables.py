@@ -21,7 +21,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from tradingbot.runtime.journal.columns import ExactNumber, ExactText, Moment, Number
+from tradingbot.runtime.journal.columns import ExactNumber, ExactText, Number, UtcMoment
 
 METADATA = MetaData()
 _NUMBER = BigInteger().with_variant(Integer(), "sqlite")
@@ -62,7 +62,7 @@ def _required(name: str, kind: type | object) -> Column[object]:
 
 SESSIONS = _described(
     "sessions",
-    _required("started_at", Moment),
+    _required("started_at", UtcMoment),
     _required("broker", ExactText),
     _required("model", ExactText),
     _required("code_version", ExactText),
@@ -70,7 +70,7 @@ SESSIONS = _described(
 )
 MODELS = _described(
     "models",
-    _required("loaded_at", Moment),
+    _required("loaded_at", UtcMoment),
     _required("model", ExactText),
     Column("run", ExactText),
     Column("verdict", ExactText),
@@ -78,7 +78,7 @@ MODELS = _described(
 DECISIONS = _described(
     "decisions",
     _required("symbol", ExactText),
-    _required("decided_at", Moment),
+    _required("decided_at", UtcMoment),
     _required("model", ExactText),
     _required("action_space", ExactText),
     _required("action", Integer),
@@ -100,7 +100,7 @@ ORDERS = _described(
     _required("order_type", ExactText),
     Column("limit_price", ExactNumber),
     _required("time_in_force", ExactText),
-    _required("decided_at", Moment),
+    _required("decided_at", UtcMoment),
     _required("model", ExactText),
     _required("sequence", Integer),
     Column("confidence", Number),
@@ -110,7 +110,7 @@ ORDER_EVENTS = _described(
     "order_events",
     _required("client_order_id", ExactText),
     _required("status", ExactText),
-    _required("at", Moment),
+    _required("at", UtcMoment),
     Column("reason", ExactText),
     Column("venue_order_id", ExactText),
     Column("filled_units", ExactNumber),
@@ -128,7 +128,7 @@ FILLS = _described(
     _required("quantity_units", ExactNumber),
     _required("price", ExactNumber),
     _required("fee_ccy", ExactNumber),
-    _required("filled_at", Moment),
+    _required("filled_at", UtcMoment),
     _required("position_units", ExactNumber),
     _required("position_cost_ccy", ExactNumber),
     _required("realised_pnl_ccy", ExactNumber),
@@ -137,14 +137,14 @@ FILLS = _described(
 Index("fills_position", FILLS.c.session, FILLS.c.symbol, FILLS.c.seq)
 STATES = _described(
     "states",
-    _required("at", Moment),
+    _required("at", UtcMoment),
     _required("trading_state", ExactText),
     _required("cash_ccy", ExactNumber),
     _required("equity_ccy", ExactNumber),
 )
 ALERTS = _described(
     "alerts",
-    _required("at", Moment),
+    _required("at", UtcMoment),
     _required("level", ExactText),
     _required("code", ExactText),
     _required("text", ExactText),
@@ -152,7 +152,7 @@ ALERTS = _described(
 )
 AUDIT = _described(
     "audit",
-    _required("at", Moment),
+    _required("at", UtcMoment),
     _required("act", ExactText),
     Column("actor", ExactText),
     _required("reason", ExactText),

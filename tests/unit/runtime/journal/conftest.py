@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from fixtures.postgres import new_journal_address, postgres
-from tradingbot.runtime.journal.journal import Journal
+from tradingbot.runtime.journal.journal import SessionJournal
 
 __all__ = ["journal", "journal_address", "new_journal_address", "postgres"]
 
@@ -19,7 +19,7 @@ def journal_address(new_journal_address: Callable[[], str]) -> str:
 
 
 @pytest.fixture
-def journal(journal_address: str) -> Iterator[Journal]:
+def journal(journal_address: str) -> Iterator[SessionJournal]:
     """A new journal, open to write."""
-    with Journal.open(journal_address, create=True) as opened:
+    with SessionJournal.open(journal_address, create=True) as opened:
         yield opened

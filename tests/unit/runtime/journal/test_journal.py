@@ -17,13 +17,13 @@ from tradingbot.domain.errors import ConfigError, TradingError, UserError
 from tradingbot.domain.events.session import AlertLevel, AlertRaised
 from tradingbot.domain.events.trading import OrderAccepted, OrderFilled, OrderSubmitted
 from tradingbot.domain.order import OrderStatus
-from tradingbot.runtime.journal.journal import Journal
+from tradingbot.runtime.journal.journal import SessionJournal
 from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.journal.tables import ALERTS, DECISIONS, FILLS, STATES
 from tradingbot.runtime.journal.verification import verify
 
 
-def test_events_come_back_as_they_were_and_in_their_order(journal: Journal) -> None:
+def test_events_come_back_as_they_were_and_in_their_order(journal: SessionJournal) -> None:
     events = round_trip()
     journal.record(*events[:5], session="one")
     head = journal.record(*events[5:], session="one")
@@ -37,7 +37,7 @@ def test_events_come_back_as_they_were_and_in_their_order(journal: Journal) -> N
     assert [event.kind for event in journal.events("one", after=head.seq - 1)] == ["ActAudited"]
 
 
-def test_orders_are_folded_from_their_events(journal: Journal) -> None:
+def test_orders_are_folded_from_their_events(journal: SessionJournal) -> None:
     journal.record(*round_trip(), session="one")
 
     bought, sold, denied = (history.order for history in journal.orders("one"))
@@ -52,7 +52,9 @@ def test_orders_are_folded_from_their_events(journal: Journal) -> None:
     assert [each.fill_id for each in journal.fills("one")] == ["f1", "f2", "f3"]
 
 
-def test_answer_after_its_first_fill_and_second_sending_change_nothing(journal: Journal) -> None:
+def test_answer_after_its_first_fill_and_second_sending_change_nothing(
+    journal: SessionJournal,
+) -> None:
     order = accepted()
     late = OrderAccepted(order.client_order_id, symbol="SPY", at=AT, venue_order_id="v1")
     sent = OrderSubmitted(order.intent, AT)
@@ -66,7 +68,7 @@ def test_answer_after_its_first_fill_and_second_sending_change_nothing(journal: 
     assert history.events == (sent, again, filled, late)
 
 
-def test_decisions_of_a_day(journal: Journal) -> None:
+def test_decisions_of_a_day(journal: SessionJournal) -> None:
     journal.record(*(decision(hour=hour) for hour in (0, 8, 9, 33)), session="one")
 
     assert [each.decided_at.hour for each in journal.decisions("one", date(2026, 1, 6))] == [0]
@@ -74,7 +76,7 @@ def test_decisions_of_a_day(journal: Journal) -> None:
     assert journal.decisions("two") == ()
 
 
-def test_replayed_fill_and_decision_are_journaled_once(journal: Journal) -> None:
+def test_replayed_fill_and_decision_are_journaled_once(journal: SessionJournal) -> None:
     first = OrderFilled(fill(accepted(), "4"), Decimal(6))
     journal.record(first, decision(), session="one")
 
@@ -88,7 +90,7 @@ def test_replayed_fill_and_decision_are_journaled_once(journal: Journal) -> None
     assert journal.record(OrderFilled(fill(accepted(), "5"), Decimal(5)), session="two").seq == 3
 
 
-def test_record_is_all_or_nothing(journal: Journal) -> None:
+def test_record_is_all_or_nothing(journal: SessionJournal) -> None:
     journal.record(OrderFilled(fill(accepted(), "4"), Decimal(6)), session="one")
     other = OrderFilled(fill(accepted(), "5"), Decimal(5))
 
@@ -102,7 +104,7 @@ def test_record_is_all_or_nothing(journal: Journal) -> None:
 AWKWARD = "NUL \0, \\u0000, \\\\, emoji 🦖, ' ; DROP TABLE entries; --, \ud800, \n\t é"
 
 
-def test_money_times_texts_and_numbers_are_exact_P09(journal: Journal) -> None:
+def test_money_times_texts_and_numbers_are_exact_P09(journal: SessionJournal) -> None:
     order = accepted("999999999999999.999999999")
     exact = fill(
         order, "0.000000001", price=Decimal("123456789012345.678901234"), fee_ccy=Decimal("-0.100")
@@ -143,7 +145,7 @@ def test_money_times_texts_and_numbers_are_exact_P09(journal: Journal) -> None:
     assert verify(journal).counts["entries"] == len(events) + len(decisions)
 
 
-def test_texts_are_bound_and_never_part_of_a_statement_P08(journal: Journal) -> None:
+def test_texts_are_bound_and_never_part_of_a_statement_P08(journal: SessionJournal) -> None:
     attacks = ["'; DELETE FROM entries; --", '" OR 1=1 --', "%s %(x)s :name ? $1", "\\'; SELECT 1"]
     for place, attack in enumerate(attacks):
         alert = AlertRaised(AT, AlertLevel.INFO, attack, attack, attack)
@@ -155,7 +157,7 @@ def test_texts_are_bound_and_never_part_of_a_statement_P08(journal: Journal) -> 
     assert verify(journal).counts["entries"] == 8
 
 
-def test_time_without_a_zone_is_refused_before_it_is_kept(journal: Journal) -> None:
+def test_time_without_a_zone_is_refused_before_it_is_kept(journal: SessionJournal) -> None:
     naive = AlertRaised(AT.replace(tzinfo=None), AlertLevel.INFO, "X", "x")
 
     with pytest.raises(TradingError, match="must have a time zone"):
@@ -165,7 +167,7 @@ def test_time_without_a_zone_is_refused_before_it_is_kept(journal: Journal) -> N
     assert journal.record(decision(), session="one").seq == 1
 
 
-def test_views_show_unified_actions_trades_orders_and_positions(journal: Journal) -> None:
+def test_views_show_unified_actions_trades_orders_and_positions(journal: SessionJournal) -> None:
     journal.record(*round_trip(), session="one")
     journal.record(*(decision(hour=5 + n, action=n) for n in range(7)), session="words")
 
@@ -191,7 +193,7 @@ def test_views_show_unified_actions_trades_orders_and_positions(journal: Journal
     assert profits == [Decimal("-0.01"), Decimal(0), Decimal(6)]
 
 
-def test_chain_is_the_same_in_every_database(journal: Journal) -> None:
+def test_chain_is_the_same_in_every_database(journal: SessionJournal) -> None:
     head = journal.record(*round_trip(), session="one")
 
     expected = "b346a0d68ec35de4aa8d5fe362c99497e5bdb13c8f89248fbaf61880961a579b"
@@ -199,22 +201,22 @@ def test_chain_is_the_same_in_every_database(journal: Journal) -> None:
 
 
 def test_second_writer_is_refused_and_readers_are_not_P03(
-    journal: Journal, journal_address: str
+    journal: SessionJournal, journal_address: str
 ) -> None:
     journal.record(decision(), session="one")
 
     with pytest.raises(UserError, match=r"in use by process|must have one writer"):
-        Journal.open(journal_address)
+        SessionJournal.open(journal_address)
     with JournalReader.at(journal_address) as reader:
         assert len(reader.decisions("one")) == 1
     assert journal.record(decision(hour=1), session="one").seq == 2
 
 
 def test_journal_opens_again_and_goes_on(journal_address: str) -> None:
-    with Journal.open(journal_address, create=True) as first:
+    with SessionJournal.open(journal_address, create=True) as first:
         before = first.record(decision(), session="one")
 
-    with Journal.open(journal_address) as second:
+    with SessionJournal.open(journal_address) as second:
         assert second.head() == before
         assert second.record(decision(hour=1), session="one").seq == 2
         verify(second)
@@ -224,10 +226,10 @@ def test_journal_that_is_not_there_is_refused(
     new_journal_address: object, tmp_path: object
 ) -> None:
     with pytest.raises(ConfigError, match="journal must exist, was no file"):
-        Journal.open(f"{tmp_path}/none.sqlite")
+        SessionJournal.open(f"{tmp_path}/none.sqlite")
 
 
-def test_intent_is_of_the_order_that_was_sent(journal: Journal) -> None:
+def test_intent_is_of_the_order_that_was_sent(journal: SessionJournal) -> None:
     journal.record(OrderSubmitted(intent("3"), AT), session="one")
 
     assert [history.intent for history in journal.orders("one")] == [intent("3")]
