@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from enum import Enum
@@ -21,6 +21,8 @@ from tradingbot.domain.errors import ConfigError, UserError, require_known, sugg
 from tradingbot.domain.exact_number import plain_text
 
 _Record = TypeVar("_Record")
+type_hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
+"""Class → types of its fields; evaluating them anew takes a millisecond."""
 
 
 def read_record(
@@ -224,12 +226,6 @@ def _in_full(error: UserError, kind: type, known: list[str], name: str) -> UserE
     is_class = error.where == f"{kind.__name__}.{field}"  # no place that a file or an option has
     where = None if is_class else error.where
     return type(error)(f"{name}.{error.rule}", was=error.was, where=where, remedy=error.remedy)
-
-
-@cache
-def type_hints(kind: type) -> dict[str, Any]:
-    """Return the type hints of a record's fields; evaluating them takes a millisecond."""
-    return get_type_hints(kind)
 
 
 def _is_needed(field: dataclasses.Field[Any]) -> bool:
