@@ -49,7 +49,7 @@ class RateBudget:
 
     def _wait_s(self, lane: Lane) -> float:
         now = self._clock.monotonic()
-        while self._sent and self._sent[0] <= now - _MINUTE_S:
+        while self._sent and self._sent[0] + _MINUTE_S <= now:
             self._sent.popleft()
         wait = self._pause_until - now if lane is Lane.ORDINARY else 0.0
         excess = len(self._sent) - self._limits[lane]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any, TypeVar
@@ -34,6 +35,7 @@ NOT_FOUND = 40410000
 _ID_TAKEN = "client_order_id must be unique"
 _PAGE_OF_ORDERS, _PAGE_OF_FILLS = 500, 100
 _SHORTEST_PAUSE_S = 1.0
+_MICROSECOND = timedelta(microseconds=1)
 _Body = TypeVar("_Body")
 
 
@@ -140,7 +142,8 @@ class TradingWire:
             found.update((order["id"], order) for order in fresh)
             if len(page) < _PAGE_OF_ORDERS or not fresh:
                 return list(found.values())
-            until = page[-1]["submitted_at"]
+            # It is exclusive, and an order of the same microsecond may be on the next page.
+            until = datetime.fromisoformat(page[-1]["submitted_at"]) + _MICROSECOND
 
     def recent_orders(self) -> list[dict[str, Any]]:
         """Return the last 500 orders, open and closed, newest first."""
