@@ -21,15 +21,55 @@ class Denial(IntEnum):
 
 
 class SessionDenial(IntEnum):
-    """The session rule that denied an order; numbers disjoint from those of `Denial`."""
+    """The session rule that denied an order; numbers disjoint from those of `Denial`.
 
+    In the order in which the rules are asked; numbers never change, because journals hold them.
+    """
+
+    LIMIT_MISSING = 41
+    KILL_SWITCH = 42
+    SESSION_HALTED = 43
+    ACCOUNT_BLOCKED = 44
+    SYMBOL_RESTRICTED = 45
+    ASSET_NOT_TRADABLE = 46
+    ASSET_HALTED = 47
+    MARKET_CLOSED = 48
     DUPLICATE_ORDER = 33
+    UNANSWERED_ORDER = 49
+    SELF_CROSS = 50
+    MAX_QUANTITY = 51
+    MIN_QUANTITY = 52
+    QUANTITY_PRECISION = 53
+    PRICE_TICK = 54
+    ORDER_NOTIONAL = 55
+    MESSAGE_RATE = 56
     STALE_PRICE = 34
     PRICE_COLLAR = 35
+    PRICE_JUMP = 57
+    CRITICAL_DRAWDOWN = 58
+    REDUCING_ONLY = 59
+    DRAWDOWN = 60
     DAILY_LOSS = 36
     TRADE_COUNT = 37
+    REPEATED_EXECUTION = 61
+    CONSECUTIVE_REJECTS = 62
+    OVERFILL = 63
+    JOURNAL_UNAVAILABLE = 64
+    BROKER_DISCONNECTED = 65
+    CLOCK_SKEW = 66
+    POSITION_DRIFT = 67
+    MODEL_UNHEALTHY = 68
     LOW_CONFIDENCE = 38
+    AUCTION_CUTOFF = 69
+    NOT_SHORTABLE = 70
+    STOP_LOSS = 71
+    VOLUME_SHARE = 72
+    NOTIONAL_WINDOW = 73
     CORRELATED_EXPOSURE = 39
+    GROSS_EXPOSURE = 74
+    NET_EXPOSURE = 75
+    LEVERAGE = 76
+    BUYING_POWER = 77
     OPEN_ORDERS = 40
 
 

@@ -37,7 +37,7 @@ class OrderStatus(StrEnum):
     REJECTED = "rejected"
     """By the venue."""
     CANCELLED = "cancelled"
-    """By us, confirmed by the venue."""
+    """By us: confirmed by the venue, or withdrawn before it was sent."""
     EXPIRED = "expired"
     """Its time ran out."""
     FILLED = "filled"
@@ -58,7 +58,8 @@ _S = OrderStatus
 _ENDINGS = frozenset({_S.FILLED, _S.CANCELLED, _S.EXPIRED})
 NEXT_STATUSES: dict[OrderStatus, frozenset[OrderStatus]] = {
     _S.INTENDED: frozenset({_S.DENIED, _S.APPROVED}),
-    _S.APPROVED: frozenset({_S.SUBMITTED}),
+    # What was approved and never sent is withdrawn: a kill switch came first, or a restart.
+    _S.APPROVED: frozenset({_S.SUBMITTED, _S.CANCELLED}),
     _S.SUBMITTED: _ENDINGS | {_S.ACCEPTED, _S.REJECTED, _S.PARTIALLY_FILLED, _S.PENDING_CANCEL},
     _S.ACCEPTED: _ENDINGS | {_S.PARTIALLY_FILLED, _S.PENDING_CANCEL, _S.REJECTED},
     _S.PARTIALLY_FILLED: _ENDINGS | {_S.PENDING_CANCEL},

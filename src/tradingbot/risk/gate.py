@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from tradingbot.domain.denial import Denial
+from tradingbot.domain.denial import Denial, SessionDenial
 from tradingbot.risk.limits import RiskLimits, SessionLimits
 from tradingbot.risk.order_rules import RULES
-from tradingbot.risk.rule import OrderView, RiskRule, RiskVerdict, SessionRule
+from tradingbot.risk.rule import OrderView, RiskRule, RiskVerdict, SessionRule, namespace_of
 from tradingbot.risk.session_rules import SESSION_RULES
 
 
@@ -38,7 +39,11 @@ def judge_session(
             otherwise, unknown is denied.
     """
     if is_simulation:
-        rules = [r for r in rules if _facts(r, view) or not r.inactive_in_simulation]
+        rules = [
+            each
+            for each in rules
+            if _facts(each, view) is not None or not each.inactive_in_simulation
+        ]
     return _first_denial(limits, view, rules)
 
 
@@ -50,6 +55,41 @@ def explain(
     Example: `MAX_POSITION: limit=15000 observed=17250`.
     """
     return _words(limits, view, lane, rules)
+
+
+class OrderDenial(NamedTuple):
+    """Why one order was denied."""
+
+    code: Denial | SessionDenial
+    words: str
+    """Code with the numbers that were compared, or with what went wrong in the check."""
+
+
+def find_denial(
+    limits: RiskLimits,
+    session_limits: SessionLimits,
+    view: OrderView,
+    rules: Sequence[RiskRule | SessionRule] = (*SESSION_RULES, *RULES),
+) -> OrderDenial | None:
+    """Ask all rules of a session and of an order, of which there is one; None where it passes.
+
+    The same verdicts as `judge_session` and `judge`, and fail-closed: a check that raises denies
+    under the code of its rule.
+    """
+    reduces = bool(view.reduces)
+    for rule in rules:
+        if reduces and not rule.judges_reducing:
+            continue
+        own: Any = limits if isinstance(rule, RiskRule) else session_limits
+        try:
+            with np.errstate(all="ignore"):  # x / 0 is infinite or unknown, which denies
+                verdict = _verdict_of(rule, own, view)
+            if bool(verdict.denied):
+                return OrderDenial(rule.code, _compare(rule, verdict, 0))
+        except Exception as error:  # whatever it is: an order that was not judged is not sent
+            words = f"{rule.code.name}: the check failed with {type(error).__name__}: {error}"
+            return OrderDenial(rule.code, words)
+    return None
 
 
 def explain_session(
@@ -78,17 +118,20 @@ def _first_denial(
 def _verdict_of(rule: RiskRule | SessionRule, limits: Any, view: OrderView) -> RiskVerdict:
     if isinstance(rule, RiskRule):
         return rule.check(limits, view)
-    if facts := _facts(rule, view):
+    facts = _facts(rule, view)
+    if facts is not None:
         return rule.check(limits, view, *facts)
-    unknown = torch.full_like(view.mark, math.nan)
-    return RiskVerdict(torch.isnan(unknown), math.nan, unknown)
+    maths = namespace_of(view.mark)
+    unknown = maths.full_like(view.mark, math.nan)
+    return RiskVerdict(maths.isnan(unknown), math.nan, unknown)
 
 
-def _facts(rule: SessionRule, view: OrderView) -> list[Tensor]:
-    """Return the facts that a rule reads; none at all where one is not kept."""
-    facts = [getattr(view.session, name, None) for name in rule.facts]
-    kept = [fact for fact in facts if fact is not None]
-    return kept if len(kept) == len(facts) else []
+def _facts(rule: SessionRule, view: OrderView) -> list[Tensor] | None:
+    """Return the facts that a rule reads; None where one is not kept."""
+    if view.session is None:
+        return None
+    facts = [getattr(view.session, name) for name in rule.facts]
+    return None if any(fact is None for fact in facts) else facts
 
 
 def _words(
@@ -97,7 +140,11 @@ def _words(
     code = int(_first_denial(limits, view, rules)[lane])
     for rule in rules:
         if rule.code == code:
-            _, *numbers = _verdict_of(rule, limits, view)
-            limit, observed = (float(x[lane] if isinstance(x, Tensor) else x) for x in numbers)
-            return f"{rule.code.name}: limit={limit:.10g} observed={observed:.10g}"
+            return _compare(rule, _verdict_of(rule, limits, view), lane)
     return None
+
+
+def _compare(rule: RiskRule | SessionRule, verdict: RiskVerdict, lane: int) -> str:
+    _, *numbers = verdict
+    limit, observed = (float(x[lane] if isinstance(x, Tensor) else x) for x in numbers)
+    return f"{rule.code.name}: limit={limit:.10g} observed={observed:.10g}"

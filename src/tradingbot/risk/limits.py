@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-from tradingbot.domain.checks import CheckedFields, bounded
+from tradingbot.domain.checks import CheckedFields, bounded, require
 
 
 @dataclass(frozen=True)
@@ -44,3 +44,86 @@ class SessionLimits(CheckedFields):
     """Seconds after which the last price is too old to trade on."""
     max_open_order_frac: float = bounded(0.3, "(0, inf)")
     """Value of orders that may still fill, this one included, of equity."""
+    max_drawdown_frac: float = bounded(0.15, "(0, 1]")
+    """Fall of equity from its highest value at which nothing may be opened any more."""
+    critical_drawdown_frac: float = bounded(0.20, "(0, 1]")
+    """Fall at which an order must close its position whole."""
+    stop_loss_frac: float = bounded(0.05, "(0, inf)")
+    """Loss of a position, of its entry price, from which on it may not be increased."""
+    max_quantity_units: float = bounded(1e6, "(0, inf)")
+    """Units of one order, at most."""
+    min_quantity_units: float = bounded(1e-9, "(0, inf)")
+    """Units of one order, at least."""
+    max_order_ccy: float = bounded(1e6, "(0, inf)")
+    """Value of one order, at most; of any order, also of one that reduces."""
+    max_window_frac: float = bounded(2.0, "(0, inf)")
+    """Value of all orders of the last `window_s` seconds, this one included, of equity."""
+    window_s: float = bounded(60.0, "(0, inf)")
+    """Seconds that values and executions are added up over."""
+    max_volume_frac: float = bounded(0.05, "(0, 1]")
+    """Units of one order, of the mean volume of a day."""
+    max_gross_frac: float = bounded(1.0, "(0, inf)")
+    """Value of long and short positions with all open orders, of the equity of the day's start."""
+    max_net_frac: float = bounded(1.0, "(0, inf)")
+    """Value of long less short positions with all open orders, in size, of equity."""
+    max_leverage: float = bounded(2.0, "(0, inf)")
+    """Value of long and short positions with all open orders, in multiples of equity."""
+    messages_per_s: float = bounded(3.0, "(0, inf)")
+    """Submits and cancels per second, in the long run."""
+    message_burst: int = bounded(200, ">= 1")
+    """Submits and cancels at once."""
+    max_throttled: int = bounded(100, ">= 1")
+    """Orders denied by the message rate, without one that passes, that trip the breaker."""
+    duplicate_window_s: float = bounded(5.0, "[0, inf)")
+    """Seconds within which the same content is a duplicate, whatever its id."""
+    max_repeated_executions: int = bounded(10, ">= 1")
+    """Executions of one symbol and side within `window_s`; one more trips the breaker."""
+    max_rejects: int = bounded(5, ">= 1")
+    """Rejections by the venue in a row that trip the breaker."""
+    max_price_jump_frac: float = bounded(0.5, "(0, inf)")
+    """Change from one price to the next beyond which neither is traded on."""
+    max_disconnect_s: float = bounded(10.0, "[0, inf)")
+    """Seconds since the venue was last heard."""
+    max_clock_skew_s: float = bounded(1.0, "[0, inf)")
+    """Distance of our clock from the venue's."""
+    max_drift_units: float = bounded(0.0, "[0, inf)")
+    """Distance of our position from the venue's."""
+    auction_cutoff_s: float = bounded(60.0, "[0, inf)")
+    """Seconds before the close, or the early close of a half day, in which nothing is opened."""
+    queue_when_closed: bool = True
+    """Whether an order may wait for the next opening; else it is denied while the market is
+    closed."""
+    restricted_symbols: tuple[str, ...] = ()
+    """Symbols that are not traded at all."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        rule = "critical_drawdown_frac must not be below max_drawdown_frac"
+        require(self.critical_drawdown_frac >= self.max_drawdown_frac, rule, self)
+        rule = "min_quantity_units must not exceed max_quantity_units"
+        require(self.min_quantity_units <= self.max_quantity_units, rule, self)
+
+
+_LARGER_IS_TIGHTER = frozenset(
+    {"min_confidence", "min_quantity_units", "window_s", "duplicate_window_s", "auction_cutoff_s"}
+)
+
+
+def list_loosened(before: SessionLimits, after: SessionLimits) -> tuple[str, ...]:
+    """Return the names of limits that allow more afterwards than before."""
+    names = []
+    for each in fields(SessionLimits):
+        old, new = getattr(before, each.name), getattr(after, each.name)
+        if each.name == "restricted_symbols":
+            is_looser = not set(old) <= set(new)
+        elif each.name in _LARGER_IS_TIGHTER:
+            is_looser = new < old
+        else:
+            is_looser = new > old
+        if is_looser:
+            names.append(each.name)
+    return tuple(names)
+
+
+SESSION_RISK = RiskLimits(max_position_frac=0.10)
+"""Limits of one order against the whole account of a session."""

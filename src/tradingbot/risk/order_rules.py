@@ -6,11 +6,9 @@ another unit.
 
 from __future__ import annotations
 
-import torch
-
 from tradingbot.domain.denial import Denial
 from tradingbot.risk.limits import RiskLimits
-from tradingbot.risk.rule import OrderView, RiskRule, RiskVerdict, slack
+from tradingbot.risk.rule import OrderView, RiskRule, RiskVerdict, namespace_of, slack
 
 
 def check_known(limits: RiskLimits, view: OrderView) -> RiskVerdict:
@@ -20,9 +18,10 @@ def check_known(limits: RiskLimits, view: OrderView) -> RiskVerdict:
     """
     # A sum is finite only if all of its parts are: one test instead of five.
     total = view.order + view.units + view.mark + view.cash + view.equity
-    known = torch.isfinite(total)
-    least = torch.minimum(view.mark, view.equity)
-    return RiskVerdict(~known | (least <= 0.0), 0.0, torch.where(known, least, total))
+    maths = namespace_of(total)
+    known = maths.isfinite(total)
+    least = maths.minimum(view.mark, view.equity)
+    return RiskVerdict(~known | (least <= 0.0), 0.0, maths.where(known, least, total))
 
 
 def check_halted(limits: RiskLimits, view: OrderView) -> RiskVerdict:
@@ -48,16 +47,16 @@ def check_order_value(limits: RiskLimits, view: OrderView) -> RiskVerdict:
     An order that turns a position is judged by what it opens: what it closes is risk taken off.
     """
     limit = limits.max_order_frac * view.equity
-    opened = torch.minimum(view.order.abs(), view.after.abs()) * view.mark
+    opened = namespace_of(view.mark).minimum(abs(view.order), abs(view.after)) * view.mark
     return RiskVerdict(opened > limit * (1.0 + slack(view.mark)), limit, opened)
 
 
 def check_position(limits: RiskLimits, view: OrderView) -> RiskVerdict:
     """Deny orders that increase or turn a position beyond a share of equity."""
     limit = limits.max_position_frac * view.equity
-    value = view.after.abs() * view.mark
-    turns = torch.sign(view.after) * view.units < 0.0
-    grows = turns | (view.after.abs() > view.units.abs())
+    value = abs(view.after) * view.mark
+    turns = namespace_of(view.mark).sign(view.after) * view.units < 0.0
+    grows = turns | (abs(view.after) > abs(view.units))
     return RiskVerdict(grows & (value > limit * (1.0 + slack(view.mark))), limit, value)
 
 
@@ -71,7 +70,8 @@ def check_cash_reserve(limits: RiskLimits, view: OrderView) -> RiskVerdict:
 
 def check_margin(limits: RiskLimits, view: OrderView) -> RiskVerdict:
     """Deny orders that leave a short with less cash, beyond its own proceeds, than its margin."""
-    limit = limits.margin_frac * (-view.after).clamp_min(0.0) * view.mark
+    short = namespace_of(view.mark).clip(-view.after, 0.0, None)
+    limit = limits.margin_frac * short * view.mark
     left = view.cash - view.order * view.mark
     return RiskVerdict((view.after < 0.0) & (left < limit * (1.0 - slack(view.mark))), limit, left)
 
@@ -79,19 +79,21 @@ def check_margin(limits: RiskLimits, view: OrderView) -> RiskVerdict:
 def check_trade_value(limits: RiskLimits, view: OrderView) -> RiskVerdict:
     """Deny orders too small to be worth their costs, unless they close a position."""
     small = (view.value > 0.0) & (view.value < limits.min_trade_ccy * (1.0 - slack(view.mark)))
-    closes = view.after.abs() <= slack(view.mark) * view.units.abs()
+    closes = abs(view.after) <= slack(view.mark) * abs(view.units)
     return RiskVerdict(small & ~closes, limits.min_trade_ccy, view.value)
 
 
 RULES: tuple[RiskRule, ...] = (
     RiskRule(Denial.UNKNOWN_VALUE, check_known, judges_reducing=True),
     RiskRule(Denial.TRADING_HALTED, check_halted, judges_reducing=True),
-    RiskRule(Denial.STALE_DATA, check_stale_data),
-    RiskRule(Denial.SHORT_NOT_ALLOWED, check_short),
-    RiskRule(Denial.MAX_ORDER_VALUE, check_order_value),
-    RiskRule(Denial.MAX_POSITION, check_position),
-    RiskRule(Denial.CASH_RESERVE, check_cash_reserve),
-    RiskRule(Denial.MARGIN, check_margin),
-    RiskRule(Denial.MIN_TRADE_VALUE, check_trade_value, judges_reducing=True),
+    RiskRule(Denial.STALE_DATA, check_stale_data, limit="max_stale_bars"),
+    RiskRule(Denial.SHORT_NOT_ALLOWED, check_short, limit="allow_short"),
+    RiskRule(Denial.MAX_ORDER_VALUE, check_order_value, limit="max_order_frac"),
+    RiskRule(Denial.MAX_POSITION, check_position, limit="max_position_frac"),
+    RiskRule(Denial.CASH_RESERVE, check_cash_reserve, limit="reserve_frac"),
+    RiskRule(Denial.MARGIN, check_margin, limit="margin_frac"),
+    RiskRule(
+        Denial.MIN_TRADE_VALUE, check_trade_value, judges_reducing=True, limit="min_trade_ccy"
+    ),
 )
 """In the order in which they are asked; the first denial counts."""

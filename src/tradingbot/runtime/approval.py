@@ -1,7 +1,8 @@
 """The token of the risk gate: a broker sends nothing without it.
 
 The seal is an HMAC over everything that the intent says, with a secret that lives as long as the
-process: an intent that was changed after it was judged, or never judged, has no true seal.
+process, or until the kill switch is pressed: an intent that was changed after it was judged, or
+never judged, has no true seal.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tradingbot.domain.errors import TradingError
 from tradingbot.domain.exact_number import plain_text
 from tradingbot.domain.order_intent import OrderIntent
 
-_SECRET = secrets.token_bytes(32)
+_SECRET = [secrets.token_bytes(32)]
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,14 @@ def require_seal(approval: object) -> OrderIntent:
     return approval.intent
 
 
+def revoke_approvals() -> None:
+    """Make every approval of this process void: what the kill switch does first."""
+    _SECRET[0] = secrets.token_bytes(32)
+
+
 def _seal(intent: OrderIntent) -> bytes:
     content = json.dumps([intent.client_order_id, *(_text(each) for each in astuple(intent))])
-    return hmac.digest(_SECRET, content.encode(), "sha256")
+    return hmac.digest(_SECRET[0], content.encode(), "sha256")
 
 
 def _text(value: object) -> str:

@@ -59,7 +59,8 @@ def test_denial_of_a_session_names_its_limit_and_what_was_observed(
     facts: dict[str, float], words: str
 ) -> None:
     quiet = dict.fromkeys(SessionFacts._fields, 0.0) | {"confidence": 1.0}
-    known = quiet | {"limit_price": 100.0, "last_price": 100.0} | facts
+    quiet |= {"seconds_to_close": 60.0, "day_volume_units": 1e6, "start_equity_ccy": 1e4}
+    known = quiet | {"limit_price": 100.0, "last_price": 100.0, "buying_power_ccy": 1e4} | facts
     session = SessionFacts(*(torch.tensor([x], dtype=torch.float64) for x in known.values()))
     assert explain_session(SessionLimits(), view(session), 0) == words
 

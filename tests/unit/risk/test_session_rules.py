@@ -6,6 +6,7 @@ import math
 from datetime import timedelta
 from decimal import Decimal
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -17,14 +18,15 @@ from tradingbot.domain.order import Order, OrderStatus, move_order
 from tradingbot.domain.order_intent import OrderIntent, Side
 from tradingbot.domain.position import Fill, Position, apply_fill
 from tradingbot.risk import RiskLimits, SessionLimits
-from tradingbot.risk.gate import explain_session, judge, judge_session
+from tradingbot.risk.gate import explain_session, find_denial, judge, judge_session
 from tradingbot.risk.order_rules import RULES
 from tradingbot.risk.rule import OrderView, RiskVerdict, SessionFacts, SessionRule
 from tradingbot.risk.session_rules import SESSION_RULES
 
 D = SessionDenial
+RISK = RiskLimits(max_position_frac=1.0, min_trade_ccy=0.0, allow_short=True)
 LIMITS = SessionLimits(max_trades=100, price_collar_frac=0.05, max_price_age_s=90.0)
-PASSES = {
+PASSES = dict.fromkeys(SessionFacts._fields, 0.0) | {
     "order_is_duplicate": 0.0,
     "limit_price": 100.0,
     "last_price": 100.0,
@@ -34,6 +36,10 @@ PASSES = {
     "confidence": 0.9,
     "correlated_exposure_frac": 0.1,
     "open_order_value_ccy": 0.0,
+    "seconds_to_close": 3_600.0,
+    "day_volume_units": 1e6,
+    "start_equity_ccy": 10_000.0,
+    "buying_power_ccy": 10_000.0,
 }
 CASES = [
     # rule, facts at the limit that pass, facts just beyond
@@ -55,8 +61,65 @@ CASES = [
     ),
     # equity 10,000 · 0.3; the order itself is worth 500
     (D.OPEN_ORDERS, {"open_order_value_ccy": 2_500.0}, {"open_order_value_ccy": 2_501.0}),
+    (D.LIMIT_MISSING, {"missing_limits": 0.0}, {"missing_limits": 1.0}),
+    (D.KILL_SWITCH, {"kill_switch": 0.0}, {"kill_switch": 1.0}),
+    (D.SESSION_HALTED, {"trading_state": 0.0}, {"trading_state": 2.0}),
+    (D.REDUCING_ONLY, {"trading_state": 0.0}, {"trading_state": 1.0}),
+    (D.ACCOUNT_BLOCKED, {"account_is_blocked": 0.0}, {"account_is_blocked": 1.0}),
+    (D.SYMBOL_RESTRICTED, {"symbol_is_restricted": 0.0}, {"symbol_is_restricted": 1.0}),
+    (D.ASSET_NOT_TRADABLE, {"asset_is_untradable": 0.0}, {"asset_is_untradable": 1.0}),
+    (D.ASSET_HALTED, {"asset_is_halted": 0.0}, {"asset_is_halted": 1.0}),
+    (D.MARKET_CLOSED, {"market_is_closed": 0.0}, {"market_is_closed": 1.0}),
+    (D.UNANSWERED_ORDER, {"unanswered_orders": 0.0}, {"unanswered_orders": 1.0}),
+    (D.SELF_CROSS, {"opposite_open_units": 0.0}, {"opposite_open_units": 1e-9}),
+    (D.MAX_QUANTITY, {"order": 6.0}, {"order": 6.001}),
+    (D.MIN_QUANTITY, {"order": 0.5}, {"order": 0.499}),
+    (D.ORDER_NOTIONAL, {"order": 5.5}, {"order": 5.501}),
+    (D.QUANTITY_PRECISION, {}, {"quantity_remainder_units": 0.5}),
+    (D.PRICE_TICK, {}, {"price_remainder_ccy": 0.003}),
+    (D.MESSAGE_RATE, {"messages_used": 199.0}, {"messages_used": 199.001}),
+    (D.PRICE_JUMP, {"price_jump_frac": 0.5}, {"price_jump_frac": 0.501}),
+    (D.PRICE_JUMP, {}, {"price_jump_frac": 0.9997}),  # D18
+    (D.CRITICAL_DRAWDOWN, {"drawdown_frac": 0.1499}, {"drawdown_frac": 0.2}),
+    (D.DRAWDOWN, {"drawdown_frac": 0.1499}, {"drawdown_frac": 0.15}),
+    (D.DRAWDOWN, {"drawdown_frac": 0.1499}, {"drawdown_frac": 0.1999}),
+    (D.REPEATED_EXECUTION, {"repeated_executions": 0.0}, {"repeated_executions": 1.0}),
+    (D.CONSECUTIVE_REJECTS, {"rejects_in_a_row": 4.0}, {"rejects_in_a_row": 5.0}),
+    (D.OVERFILL, {"overfills": 0.0}, {"overfills": 1.0}),
+    (D.JOURNAL_UNAVAILABLE, {"journal_is_down": 0.0}, {"journal_is_down": 1.0}),
+    (D.BROKER_DISCONNECTED, {"disconnected_s": 10.0}, {"disconnected_s": 10.001}),
+    (D.CLOCK_SKEW, {"clock_skew_s": -1.0}, {"clock_skew_s": -1.001}),
+    (D.CLOCK_SKEW, {"clock_skew_s": 1.0}, {"clock_skew_s": 1.001}),
+    (D.POSITION_DRIFT, {"position_drift_units": 0.0}, {"position_drift_units": -1e-9}),
+    (D.MODEL_UNHEALTHY, {"model_is_unhealthy": 0.0}, {"model_is_unhealthy": 1.0}),
+    (D.AUCTION_CUTOFF, {"seconds_to_close": 60.0}, {"seconds_to_close": 59.9}),
+    (D.NOT_SHORTABLE, {"asset_is_unshortable": 1.0}, {"asset_is_unshortable": 1.0, "order": -5.0}),
+    (D.STOP_LOSS, {"position_loss_frac": 0.0499}, {"position_loss_frac": 0.05}),
+    (D.VOLUME_SHARE, {"day_volume_units": 100.0}, {"day_volume_units": 99.9}),
+    (D.NOTIONAL_WINDOW, {"window_value_ccy": 19_500.0}, {"window_value_ccy": 19_501.0}),
+    (D.GROSS_EXPOSURE, {"gross_exposure_ccy": 10_000.0}, {"gross_exposure_ccy": 10_001.0}),
+    (D.NET_EXPOSURE, {"net_exposure_ccy": -10_000.0}, {"net_exposure_ccy": -10_001.0}),
+    (
+        D.LEVERAGE,
+        {"gross_exposure_ccy": 20_000.0, "start_equity_ccy": 90_000.0},
+        {"gross_exposure_ccy": 20_001.0, "start_equity_ccy": 90_000.0},
+    ),
+    (D.BUYING_POWER, {"buying_power_ccy": 500.0}, {"buying_power_ccy": 499.0}),
 ]
-JUDGE_REDUCING = {D.DUPLICATE_ORDER, D.STALE_PRICE, D.PRICE_COLLAR}
+JUDGE_REDUCING = {
+    *(D.DUPLICATE_ORDER, D.STALE_PRICE, D.PRICE_COLLAR, D.LIMIT_MISSING, D.KILL_SWITCH),
+    *(D.SESSION_HALTED, D.ACCOUNT_BLOCKED, D.SYMBOL_RESTRICTED, D.ASSET_NOT_TRADABLE),
+    *(D.ASSET_HALTED, D.MARKET_CLOSED, D.UNANSWERED_ORDER, D.SELF_CROSS, D.MAX_QUANTITY),
+    *(D.MIN_QUANTITY, D.QUANTITY_PRECISION, D.PRICE_TICK, D.ORDER_NOTIONAL, D.MESSAGE_RATE),
+    *(D.PRICE_JUMP, D.CRITICAL_DRAWDOWN),
+}
+SIZES = {
+    # Limits small enough that an order of a few units is at them.
+    D.MAX_QUANTITY: SessionLimits(max_quantity_units=6.0),
+    D.MIN_QUANTITY: SessionLimits(min_quantity_units=0.5),
+    D.ORDER_NOTIONAL: SessionLimits(max_order_ccy=550.0),
+    D.MARKET_CLOSED: SessionLimits(queue_when_closed=False),
+}
 
 
 def one(value: float) -> Tensor:
@@ -66,7 +129,7 @@ def one(value: float) -> Tensor:
 def view(order: float = 5.0, units: float = 0.0, **facts: float | None) -> OrderView:
     """Return an order that passes, but for these facts; None is a fact that is not kept."""
     given: dict[str, float | None] = PASSES | facts  # type: ignore[assignment]
-    kept = {name: None if value is None else one(value) for name, value in given.items()}
+    kept = {name: None if given[name] is None else one(given[name]) for name in PASSES}
     return OrderView(
         *(one(x) for x in (order, units, 100.0, 10_000.0, 10_000.0)),
         *(torch.zeros(1, dtype=torch.int32) for _ in range(2)),
@@ -74,16 +137,53 @@ def view(order: float = 5.0, units: float = 0.0, **facts: float | None) -> Order
     )
 
 
-def judged(order_view: OrderView) -> int:
-    return int(judge_session(LIMITS, order_view))
+def judged(order_view: OrderView, limits: SessionLimits = LIMITS) -> int:
+    return int(judge_session(limits, order_view))
+
+
+def in_plain_numbers(order_view: OrderView) -> OrderView:
+    """Return the same order in plain numbers, as a session judges it."""
+    *numbers, facts = order_view
+    assert isinstance(facts, SessionFacts)
+    plain = [None if fact is None else np.float64(fact.item()) for fact in facts]
+    return OrderView(*(np.float64(x.item()) for x in numbers), SessionFacts(*plain))
 
 
 @pytest.mark.parametrize(("code", "within", "beyond"), CASES)
 def test_rule_at_its_limit_passes_and_beyond_it_denies(
     code: SessionDenial, within: dict[str, float], beyond: dict[str, float]
 ) -> None:
-    assert judged(view(**within)) == Denial.NONE
-    assert judged(view(**beyond)) == code
+    limits = SIZES.get(code, LIMITS)
+
+    assert judged(view(**within), limits) == Denial.NONE
+    assert judged(view(**beyond), limits) == code
+    # One order in plain numbers: the same verdict and the same words, by both sets of rules.
+    wrong = in_plain_numbers(view(**beyond))
+    denial = find_denial(RISK, limits, wrong)
+    assert denial == (code, explain_session(limits, view(**beyond), 0))
+    assert find_denial(RISK, limits, in_plain_numbers(view(**within))) is None
+
+
+def test_check_that_raises_denies_under_its_own_code() -> None:  # B23
+    def fails(limits: SessionLimits, order: OrderView, *facts: Tensor) -> RiskVerdict:
+        raise ZeroDivisionError("by nothing")
+
+    for rule in SESSION_RULES:
+        denial = find_denial(RISK, LIMITS, view(), [rule._replace(check=fails)])
+        words = f"{rule.code.name}: the check failed with ZeroDivisionError: by nothing"
+        assert denial == (rule.code, words)
+
+
+def test_critical_drawdown_lets_whole_positions_go_and_nothing_else() -> None:
+    whole, half = view(-50.0, 50.0, drawdown_frac=0.2), view(-25.0, 50.0, drawdown_frac=0.2)
+
+    assert (judged(whole), judged(half)) == (Denial.NONE, D.CRITICAL_DRAWDOWN)
+    assert judged(view(-25.0, 50.0, drawdown_frac=0.19)) == Denial.NONE  # reducing is enough
+
+
+def test_order_waits_for_the_next_opening_unless_that_is_forbidden() -> None:  # B16
+    assert judged(view(market_is_closed=1.0, seconds_to_close=math.inf)) == Denial.NONE
+    assert judged(view(market_is_closed=1.0), SIZES[D.MARKET_CLOSED]) == D.MARKET_CLOSED
 
 
 def test_every_rule_has_a_code_cases_and_facts_and_every_fact_a_rule() -> None:
@@ -96,8 +196,13 @@ def test_every_rule_has_a_code_cases_and_facts_and_every_fact_a_rule() -> None:
 @pytest.mark.parametrize("rule", SESSION_RULES, ids=lambda rule: rule.code.name)
 def test_unknown_is_denied_live_and_names_the_rule(rule: SessionRule) -> None:
     for name in rule.facts:
-        assert judged(view(**{name: math.nan})) == rule.code  # kept, but unknown for this order
-        assert judged(view(**{name: None})) == rule.code  # not kept at all
+        # Kept, but unknown for this order; and not kept at all. Others may read the fact as well.
+        for unknown in (math.nan, None):
+            denied = judged(view(-5.0 if rule.code is D.NOT_SHORTABLE else 5.0, **{name: unknown}))
+            first = next(each.code for each in SESSION_RULES if name in each.facts)
+            assert denied == first
+            alone = int(judge_session(LIMITS, view(-5.0, **{name: unknown}), [rule]))
+            assert alone == rule.code
     bare = view()._replace(session=None)
     assert int(judge_session(LIMITS, bare, [rule])) == rule.code
     assert explain_session(LIMITS, bare, 0, [rule]) == f"{rule.code.name}: limit=nan observed=nan"
@@ -106,11 +211,14 @@ def test_unknown_is_denied_live_and_names_the_rule(rule: SessionRule) -> None:
 @pytest.mark.parametrize("rule", SESSION_RULES, ids=lambda rule: rule.code.name)
 def test_order_that_only_reduces_is_judged_where_a_mistake_is_likely(rule: SessionRule) -> None:
     beyond = next(case[2] for case in CASES if case[0] is rule.code)
-    reducing = view(order=-5.0, units=50.0, **beyond)
+    limits = SIZES.get(rule.code, LIMITS)
+    size = beyond.get("order", 5.0)
+    facts = {name: fact for name, fact in beyond.items() if name != "order"}
+    reducing = view(order=-abs(size), units=50.0, **facts)
 
     expected = rule.code if rule.code in JUDGE_REDUCING else Denial.NONE
-    assert int(judge_session(LIMITS, reducing, [rule])) == expected
-    assert int(judge_session(LIMITS, view(order=0.0, **beyond), [rule])) == Denial.NONE
+    assert int(judge_session(limits, reducing, [rule])) == expected
+    assert int(judge_session(limits, view(order=0.0, **facts), [rule])) == Denial.NONE
 
 
 def test_simulator_without_facts_asks_no_rule_and_is_denied_nothing() -> None:
@@ -218,7 +326,9 @@ class Session:
         waiting = sum(abs(order.open_units) * self.price for order in self.orders)
         price = wanted.limit_price or self.price
         after = abs(self.position.units + wanted.signed_units) * self.price / self.equity
-        facts = SessionFacts(
+        facts = view().session
+        assert facts is not None
+        facts = facts._replace(
             order_is_duplicate=one(float(sent)),
             limit_price=one(float(price)),
             last_price=one(float(self.price)),

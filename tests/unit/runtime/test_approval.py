@@ -71,7 +71,7 @@ def test_forged_or_missing_seal_is_refused(forged: object) -> None:
 
 def test_seal_of_another_process_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     sealed = seal_intent(intent())
-    monkeypatch.setattr(module, "_SECRET", b"of another process")
+    monkeypatch.setattr(module, "_SECRET", [b"of another process"])
 
     with pytest.raises(TradingError, match="seal"):
         require_seal(sealed)

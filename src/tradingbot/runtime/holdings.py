@@ -1,0 +1,114 @@
+"""Positions and cash of a session from fills: exact, and equal to the venue's or told apart.
+
+What is held is a fold of entries, each of which counts once: fills by their id, splits, and units
+that were found at the venue without a fill. A fill that the venue takes back is folded out again,
+so that profit is restated as if it had never been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+
+from tradingbot.domain.errors import TradingError
+from tradingbot.domain.exact_number import add, divide, multiply
+from tradingbot.domain.position import Fill, Position, apply_fill, require_replay
+
+
+@dataclass(frozen=True)
+class StockSplit:
+    """Units of a symbol changed without a trade: `numerator` new ones for `denominator` old."""
+
+    symbol: str
+    numerator: int
+    denominator: int
+
+    def __post_init__(self) -> None:
+        if self.numerator < 1 or self.denominator < 1:
+            rule = "a split must be of whole numbers above 0"
+            was = f"{self.numerator}:{self.denominator}"
+            raise TradingError(rule, was=was, where=f"StockSplit {self.symbol}")
+
+
+@dataclass
+class Holdings:
+    """What a session holds; changed only by its own methods."""
+
+    cash_ccy: Decimal
+    positions: dict[str, Position] = field(default_factory=dict)
+    """By symbol, flat ones too once they were held."""
+    fill_ids: dict[str, Fill] = field(default_factory=dict)
+    """Every fill that counts."""
+    _entries: dict[str, list[Fill | StockSplit]] = field(default_factory=dict)
+
+    def book(self, fill: Fill) -> bool:
+        """Book a fill; False where it was booked before.
+
+        Raises:
+            TradingError: If another fill has its id.
+        """
+        known = self.fill_ids.get(fill.fill_id)
+        if known is not None:
+            require_replay(known, fill)
+            return False
+        self.fill_ids[fill.fill_id] = fill
+        self._append(fill)
+        self.cash_ccy = add(self.cash_ccy, _cash_of(fill))
+        return True
+
+    def bust(self, fill_id: str) -> bool:
+        """Fold a fill out again; False where it is not booked."""
+        fill = self.fill_ids.pop(fill_id, None)
+        if fill is None:
+            return False
+        self._entries[fill.symbol].remove(fill)
+        self.cash_ccy = add(self.cash_ccy, -_cash_of(fill))
+        position = Position(fill.symbol)
+        for entry in self._entries[fill.symbol]:
+            position = _fold(position, entry)
+        self.positions[fill.symbol] = position
+        return True
+
+    def split(self, split: StockSplit) -> None:
+        """Change units without a trade; what they cost stays, so that entries are re-based."""
+        self._append(split)
+
+    def units(self, symbol: str) -> Decimal:
+        """Return signed units of a symbol; 0 where it was never held."""
+        position = self.positions.get(symbol)
+        return Decimal(0) if position is None else position.units
+
+    def find_drift(self, at_venue: Mapping[str, Decimal]) -> dict[str, Decimal]:
+        """Return our units less the venue's for each symbol where they differ."""
+        symbols = {*at_venue, *self.positions}
+        drift = {each: add(self.units(each), -at_venue.get(each, Decimal(0))) for each in symbols}
+        return {symbol: units for symbol, units in sorted(drift.items()) if units}
+
+    def equity_ccy(self, marks: Mapping[str, Decimal]) -> Decimal | None:
+        """Return cash and positions at prices; None where a held symbol has no price."""
+        total = self.cash_ccy
+        for symbol, position in self.positions.items():
+            if position.is_flat:
+                continue
+            mark = marks.get(symbol)
+            if mark is None or not mark.is_finite():
+                return None
+            total = add(total, multiply(position.units, mark))
+        return total
+
+    def _append(self, entry: Fill | StockSplit) -> None:
+        position = self.positions.get(entry.symbol) or Position(entry.symbol)
+        self.positions[entry.symbol] = _fold(position, entry)
+        self._entries.setdefault(entry.symbol, []).append(entry)
+
+
+def _fold(position: Position, entry: Fill | StockSplit) -> Position:
+    if isinstance(entry, Fill):
+        return apply_fill(position, entry)
+    units = divide(multiply(position.units, Decimal(entry.numerator)), Decimal(entry.denominator))
+    return replace(position, units=units)
+
+
+def _cash_of(fill: Fill) -> Decimal:
+    return add(-multiply(fill.signed_units, fill.price), -fill.fee_ccy)

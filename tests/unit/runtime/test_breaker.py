@@ -1,0 +1,211 @@
+"""Breakers trip at once, stay tripped, survive a restart and are armed again by name."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from fixtures.order_records import AT
+from fixtures.session_orders import wanted
+from tradingbot.domain.errors import TradingError
+from tradingbot.domain.plain_values import as_plain_values
+from tradingbot.domain.trading_state import TradingState
+from tradingbot.risk.limits import SessionLimits, list_loosened
+from tradingbot.runtime.breaker import (
+    Breaker,
+    BreakerState,
+    count_messages,
+    list_tripped,
+    mark_equity,
+    permitted_state,
+    press_kill_switch,
+    read_breakers,
+    record_answer,
+    record_approval,
+    record_execution,
+    record_overfill,
+    record_throttled,
+    set_trading_state,
+    use_message,
+)
+from tradingbot.runtime.rearm import change_limits, rearm_breaker
+
+LIMITS = SessionLimits()
+MONDAY, TUESDAY = date(2026, 1, 5), date(2026, 1, 6)
+DESK = frozenset({"ada"})
+TIGHTER: dict[str, Any] = {
+    "min_confidence": 0.9,
+    "min_quantity_units": 1.0,
+    "window_s": 90.0,
+    "duplicate_window_s": 9.0,
+    "auction_cutoff_s": 90.0,
+    "queue_when_closed": False,
+    "restricted_symbols": ("SPY",),
+    "critical_drawdown_frac": 0.16,
+    "max_drift_units": 0.0,
+}
+
+
+def marked(*equities: str, day: date = MONDAY) -> BreakerState:
+    state = BreakerState()
+    for equity in equities:
+        state = mark_equity(state, Decimal(equity), day)
+    return state
+
+
+def restarted(state: BreakerState) -> BreakerState:
+    return read_breakers(json.loads(json.dumps(as_plain_values(state))))
+
+
+def tripped_states() -> dict[Breaker, BreakerState]:
+    rejects, repeats = BreakerState(), BreakerState()
+    for _ in range(LIMITS.max_rejects):
+        rejects = record_answer(rejects, rejected=True)
+    for second in range(LIMITS.max_repeated_executions + 1):
+        at = AT + timedelta(seconds=second)
+        repeats = record_execution(repeats, LIMITS, "SPY buy", at, is_first=True)
+    return {
+        Breaker.KILL_SWITCH: press_kill_switch(marked("100"), "drill"),
+        Breaker.DRAWDOWN: mark_equity(marked("100", "84"), Decimal(84), TUESDAY),
+        Breaker.DAILY_LOSS: marked("100", "98"),
+        Breaker.REPEATED_EXECUTION: repeats,
+        Breaker.CONSECUTIVE_REJECTS: rejects,
+        Breaker.OVERFILL: record_overfill(BreakerState()),
+    }
+
+
+@pytest.mark.parametrize("breaker", Breaker)
+def test_breaker_stays_tripped_through_restarts_until_a_person_arms_it(breaker: Breaker) -> None:
+    state = restarted(tripped_states()[breaker])
+    assert list_tripped(state, LIMITS) == (breaker,)
+    is_kill = breaker is Breaker.KILL_SWITCH
+    expected = TradingState.HALTED if is_kill else TradingState.REDUCING
+    assert permitted_state(state, LIMITS) is expected
+
+    for name, reason in (("eve", "let me"), ("", "let me"), ("ada", " ")):  # B24
+        with pytest.raises(TradingError, match=r"authorised person|reason must be given"):
+            rearm_breaker(state, breaker, by=name, reason=reason, authorised=DESK)
+    armed = rearm_breaker(state, breaker, by="ada", reason="looked into it", authorised=DESK)
+
+    assert list_tripped(armed, LIMITS) == ()
+    assert permitted_state(armed, LIMITS) is TradingState.ACTIVE
+
+
+@pytest.mark.parametrize("breaker", Breaker)
+def test_limits_are_not_loosened_while_a_breaker_is_tripped(breaker: Breaker) -> None:  # B24
+    state, looser = tripped_states()[breaker], replace(LIMITS, max_daily_loss_frac=0.5)
+    with pytest.raises(TradingError, match="must not be loosened while a breaker is tripped"):
+        change_limits(state, LIMITS, looser, by="ada", reason="more", authorised=DESK)
+    tighter = replace(LIMITS, max_trades=1)
+    changed = change_limits(state, LIMITS, tighter, by="ada", reason="less", authorised=DESK)
+    assert changed == tighter
+    with pytest.raises(TradingError, match="authorised"):
+        change_limits(BreakerState(), LIMITS, looser, by="eve", reason="more", authorised=DESK)
+
+
+@pytest.mark.parametrize("name", [each.name for each in fields(SessionLimits)])
+def test_every_limit_knows_which_way_is_looser(name: str) -> None:
+    tighter = TIGHTER.get(name)
+    if tighter is None:
+        value = getattr(LIMITS, name)
+        tighter = value // 2 if isinstance(value, int) else value / 2
+    # A drift of 0 is the tightest there is.
+    before = replace(LIMITS, max_drift_units=1.0) if name == "max_drift_units" else LIMITS
+    changed = replace(before, **{name: tighter})
+
+    assert list_loosened(before, changed) == ()
+    assert list_loosened(changed, before) == (name,)
+
+
+def test_loss_trips_by_mark_gap_and_fee_in_the_same_tick_and_begins_anew_next_day() -> None:  # B21
+    by_mark = marked("100", "98.000000001", "98", "120")
+    assert by_mark.loss_frac == pytest.approx(0.02)
+    assert Breaker.DAILY_LOSS in list_tripped(by_mark, LIMITS)
+
+    by_gap = mark_equity(restarted(marked("100")), Decimal(97), TUESDAY)
+    assert by_gap.start_ccy == 100  # what Monday ended with
+    assert Breaker.DAILY_LOSS in list_tripped(by_gap, LIMITS)
+
+    next_day = mark_equity(by_mark, Decimal(120), TUESDAY)
+    assert (next_day.loss_frac, next_day.trades) == (0.0, 0)
+
+
+def test_drawdown_is_remembered_over_days_and_recoveries() -> None:
+    state = marked("100", "120", "102")  # 15 % below 120
+    state = mark_equity(restarted(state), Decimal(119), TUESDAY)
+
+    assert list_tripped(state, LIMITS) == (Breaker.DRAWDOWN,)
+    armed = rearm_breaker(state, Breaker.DRAWDOWN, by="ada", reason="seen", authorised=DESK)
+    assert armed.peak_ccy == 119  # it counts from the equity of now
+    assert list_tripped(mark_equity(armed, Decimal(102), TUESDAY), LIMITS) == ()
+    assert list_tripped(mark_equity(armed, Decimal(101), TUESDAY), LIMITS) == (Breaker.DRAWDOWN,)
+
+
+@pytest.mark.parametrize("wrong", ["NaN", "Infinity", "-Infinity"])
+def test_equity_that_is_no_number_counts_as_lost(wrong: str) -> None:
+    state = mark_equity(marked("100"), Decimal(wrong), MONDAY)
+    assert list_tripped(restarted(state), LIMITS) == (Breaker.DRAWDOWN, Breaker.DAILY_LOSS)
+    assert list_tripped(marked("0"), LIMITS)
+
+
+def test_bucket_refills_with_time_and_not_by_a_clock_that_goes_back() -> None:
+    state = BreakerState()
+    for _ in range(30):
+        state = use_message(state, LIMITS, AT)
+
+    assert count_messages(state, LIMITS, AT + timedelta(seconds=5)) == 15.0
+    assert count_messages(state, LIMITS, AT - timedelta(hours=5)) == 30.0
+    assert count_messages(state, LIMITS, AT + timedelta(hours=5)) == 0.0
+    earlier = use_message(state, LIMITS, AT - timedelta(hours=5))
+    assert count_messages(earlier, LIMITS, AT) == 31.0
+
+
+def test_old_content_and_executions_are_forgotten() -> None:
+    state = record_approval(BreakerState(), LIMITS, wanted(), 1_000.0, AT)
+    later = AT + timedelta(seconds=61)
+
+    assert len(record_approval(state, LIMITS, wanted(1), 1_000.0, later).sent) == 1
+    spread = BreakerState()
+    for minute in range(40):
+        at = AT + timedelta(minutes=2 * minute)
+        spread = record_execution(spread, LIMITS, "SPY buy", at, is_first=False)
+    assert not spread.is_repeating
+    assert spread.trades == 0
+
+
+def test_answer_that_is_taken_ends_the_row_of_rejections() -> None:
+    state = tripped_states()[Breaker.CONSECUTIVE_REJECTS]
+    assert list_tripped(record_answer(state, rejected=False), LIMITS) == ()
+
+
+def test_throttled_orders_trip_after_so_many_in_a_row() -> None:
+    state = BreakerState()
+    for _ in range(LIMITS.max_throttled - 1):
+        state = record_throttled(state, LIMITS)
+    assert not state.is_repeating
+    assert record_throttled(state, LIMITS).is_repeating
+
+
+def test_state_is_tightened_freely_and_loosened_by_name() -> None:
+    state = set_trading_state(BreakerState(), TradingState.REDUCING, reason="drill")
+    with pytest.raises(TradingError, match="loosened under a name"):
+        set_trading_state(state, TradingState.ACTIVE, reason="over")
+    again = set_trading_state(state, TradingState.ACTIVE, reason="over", authorised_by="ada")
+    assert again == BreakerState()
+    with pytest.raises(TradingError, match="reason"):
+        press_kill_switch(state, " ")
+
+
+def test_state_with_a_field_missing_or_unreadable_is_refused() -> None:
+    plain = as_plain_values(tripped_states()[Breaker.DRAWDOWN])
+    for name in plain:
+        with pytest.raises(TradingError, match="every field must be there"):
+            read_breakers({key: value for key, value in plain.items() if key != name})
+    for wrong in ({"surprise": 1}, {"peak_ccy": "much"}, {"drawdown_frac": None}):
+        with pytest.raises(TradingError, match=r"must be"):
+            read_breakers({**plain, **wrong})
