@@ -2,7 +2,7 @@
 
 python benchmarks/gpu_learning.py [--device cuda] [--markets noise …] [--learners direct ppo sac]
     [--seeds 0 1 2 3 4] [--agents 143] [--pooling partial] [--compiled] [--seconds 540]
-    [--out learning.json]
+    [--set fold_bars=128 …] [--out learning.json]
 
 Needs torch, NumPy, polars, pydantic, gymnasium and this repository's sources. Markets are
 synthetic. Results are written after every run, so that what was done is kept when time is up; runs
@@ -36,6 +36,7 @@ def main() -> None:
         device=options.device,
         pooling=options.pooling,
         compiled=options.compiled or None,
+        changes={name: json.loads(value) for name, _, value in map(_split, options.set)},
     )
     began, results = time.perf_counter(), read_results(options.out)
     for seed in options.seeds:
@@ -63,8 +64,15 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--pooling", default="partial")
     parser.add_argument("--compiled", action="store_true", help="on a CPU too")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no run after this")
+    parser.add_argument(
+        "--set", nargs="*", default=[], help="FIELD=VALUE of the learner's settings"
+    )
     parser.add_argument("--out", type=Path, default=Path("gpu_learning.json"))
     return parser.parse_args()
+
+
+def _split(setting: str) -> tuple[str, str, str]:
+    return setting.partition("=")
 
 
 def read_results(path: Path) -> list[LearningResult]:

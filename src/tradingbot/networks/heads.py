@@ -87,6 +87,10 @@ class StackedHead(nn.Module):
             x = activation(_affine(x, weight, bias))
         return x
 
+    def shared(self, hidden: Tensor) -> Tensor:
+        """Return outputs (N, B, O) without deviations, of the last hidden layer (N, B, H)."""
+        return _affine(hidden, self.weights[-1], self.biases[-1])
+
     def deviation(self, x: Tensor) -> Tensor:
         """Return what agents add to the shared output, (N, B, O); 0 unless partially pooled."""
         if self.config.pooling != "partial":

@@ -29,6 +29,7 @@ from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.domain.redaction import split_credentials
 from tradingbot.learning.catalogue import known_learners, learner_spec
 from tradingbot.learning.cloning.config import CloningConfig
+from tradingbot.learning.direct.config import DEVIATIONS_OF_BEFORE
 from tradingbot.learning.guards.config import GuardConfig
 from tradingbot.learning.pretraining.config import AuxiliaryLossConfig, PretrainingConfig
 from tradingbot.learning.train_plan import StoppingConfig, TrainPlan
@@ -48,7 +49,8 @@ _LATER_SETTINGS: Mapping[str, object] = {
     "task.neutral_bars": False,
     "validation.factor": "equal_weight",
     "auxiliary": as_plain_values(AuxiliaryLossConfig()),
-    **dict.fromkeys(("learner.direct.deviation_rate", "learner.ppo.entropy.decay"), 1.0),
+    **{f"learner.direct.{key}": value for key, value in DEVIATIONS_OF_BEFORE.items()},
+    "learner.ppo.entropy.decay": 1.0,
     "learner.ppo.entropy.warm_up": 0,
 }
 """Dotted key → default of later settings; left out of the hash there, so that older ones stay."""

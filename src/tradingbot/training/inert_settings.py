@@ -15,6 +15,7 @@ from tradingbot.configuration.files import place_of, preset_folder
 from tradingbot.configuration.yaml_reader import KeyPath, Place
 from tradingbot.domain.errors import ConfigError, join_choices
 from tradingbot.learning.catalogue import known_learners, learner_spec
+from tradingbot.learning.direct.config import DEVIATIONS_OF_BEFORE, DirectConfig
 from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.training.config import TrainConfig
 
@@ -56,6 +57,11 @@ def _space(config: TrainConfig) -> str:
 
 def _ppo(config: TrainConfig) -> PPOConfig:
     found: PPOConfig = getattr(config.learner, "ppo")  # noqa: B009 - sections are no fields
+    return found
+
+
+def _direct(config: TrainConfig) -> DirectConfig:
+    found: DirectConfig = getattr(config.learner, "direct")  # noqa: B009 - sections are no fields
     return found
 
 
@@ -182,6 +188,11 @@ CONDITIONS: tuple[Condition, ...] = (
         tuple(f"learner.ppo.entropy.{key}" for key in ("scale", "max_factor", "floor")),
         lambda config: _ppo(config).entropy.target > 0.0,
         _says("learner.ppo.entropy.target must be above 0"),
+    ),
+    Condition(
+        tuple(f"learner.direct.{key}" for key in ("deviation_penalty", *DEVIATIONS_OF_BEFORE)),
+        lambda config: _direct(config).actor.pooling == "partial",
+        _says("learner.direct.actor.pooling must be partial"),
     ),
     Condition(
         ("environment.curriculum.levels", "environment.curriculum.difficulty."),

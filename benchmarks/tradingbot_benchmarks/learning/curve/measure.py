@@ -8,8 +8,9 @@ was learned or chosen, and the oracle trades the same test bars through the same
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -81,6 +82,8 @@ class LearningRun:
     """How much more often episodes begin late in training than early."""
     updates: int = 0
     """Updates instead of the settings' own, for a first look; 0: those."""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the learner's configuration that differ from its settings, for trials."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ def run_learning(
     Raises:
         ConfigError: If the market or the learner is unknown.
     """
-    settings = learner_settings(learner, pooling=run.pooling)
+    settings = learner_settings(learner, pooling=run.pooling, changes=run.changes)
     env = sleeve_config(reward="log_growth")
     posed = generate_problem(
         market,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.learning.catalogue import known_learners, learner_spec
@@ -38,15 +39,19 @@ def measured_learners() -> tuple[str, ...]:
     )
 
 
-def learner_settings(name: str, *, pooling: Pooling = "partial") -> LearnerSettings:
+def learner_settings(
+    name: str, *, pooling: Pooling = "partial", changes: Mapping[str, Any] | None = None
+) -> LearnerSettings:
     """Return the settings of a learner.
 
     Args:
         name: One of `measured_learners()`.
         pooling: How agents share heads.
+        changes: Fields of the learner's configuration that differ, for trials; dots lead to those
+            of its parts, as in `actor.n_directions`.
 
     Raises:
-        ConfigError: If there is no such learner.
+        ConfigError: If there is no such learner, or a value cannot be.
     """
     names = measured_learners()
     if name not in names:
@@ -56,7 +61,7 @@ def learner_settings(name: str, *, pooling: Pooling = "partial") -> LearnerSetti
     spec = learner_spec(name)
     assert spec.measured is not None
     found = spec.measured(pooling)
-    build = partial(_build, spec.build, found.config)
+    build = partial(_build, spec.build, _changed(found.config, changes or {}))
     return LearnerSettings(found.n_envs, found.updates, build)
 
 
@@ -64,3 +69,11 @@ def _build(
     make: Callable[..., Learner], config: object, task: Task, view: View, seed: int
 ) -> Learner:
     return make(task, view, config, seed=seed)
+
+
+def _changed(config: Any, changes: Mapping[str, Any]) -> Any:
+    for name, value in changes.items():
+        first, _, rest = name.partition(".")
+        part = _changed(getattr(config, first), {rest: value}) if rest else value
+        config = replace(config, **{first: part})
+    return config

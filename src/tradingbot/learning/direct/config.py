@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -9,6 +10,12 @@ from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.learning.schedules import Schedule
 from tradingbot.networks.head_config import HeadConfig
 
+DEVIATIONS_OF_BEFORE: Mapping[str, float] = {
+    "deviation_rate": 1.0,
+    "direction_rate": 1.0,
+    "fold_bars": 0,
+}
+"""Settings that runs without them were made with: one fit of the deviations to all bars."""
 Objective = Literal["log_growth", "sharpe", "reward"]
 
 
@@ -35,6 +42,11 @@ class DirectConfig(CheckedFields):
     deviation_rate: float = bounded(1.0, "(0, inf)")
     """Learning rate of the agents' deviations ÷ that of everything else. Adam moves a weight by
     its rate at most in an update: what one agent learns needs another pace than what all share."""
+    direction_rate: float = bounded(1.0, "(0, inf)")
+    """Learning rate of the directions in which agents may differ ÷ that of everything else."""
+    fold_bars: int = bounded(0, ">= 0")
+    """Bars of the blocks that belong by turns to two folds: deviations are fitted to each, tested
+    on the other, and kept as far as both agree. 0: one fit to all bars, kept as it is."""
     max_gradient_norm: float = bounded(1.0, ">= 0")
     """Of the whole gradient; 0 does not clip."""
     squash_gain: float = bounded(4.0, "(0, inf)")

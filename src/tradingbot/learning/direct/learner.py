@@ -9,10 +9,11 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.action_policy import n_numbers, round_action
 from tradingbot.learning.device import rate_holder, set_rate
 from tradingbot.learning.direct.config import DirectConfig
+from tradingbot.learning.direct.folds import FoldedDeviations
 from tradingbot.learning.direct.loss import log_growth, objective_of
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.learner import Experience, Metrics, Update, experience_of
-from tradingbot.learning.learner_state import name_parts
+from tradingbot.learning.learner_state import Part, name_parts
 from tradingbot.learning.pretraining.auxiliary_loss import AuxiliaryLoss
 from tradingbot.learning.task import Observation, Task, TaskState, TaskStep
 from tradingbot.learning.task_learner import TaskLearner
@@ -74,6 +75,10 @@ class Direct(TaskLearner):
         weights = make_generator(seed, "direct", "weights")
         self._actor = StackedHead(*sizes, config.actor, weights).to(self.device)
         self._acting = {"actor": self._actor}
+        self._folds: FoldedDeviations | None = None
+        if config.fold_bars and config.actor.pooling == "partial":
+            first = make_generator(seed, "direct", "folds")
+            self._folds = FoldedDeviations(self._actor, task.n_envs, config.fold_bars, first)
         self._optimiser = self._make_optimiser()
         self._exploration = make_generator(seed, "direct", "noise", device=self.device)
         self._captured = self._capture(captured, self._learn, first_calls=_FIRST_CALLS)
@@ -83,10 +88,13 @@ class Direct(TaskLearner):
     def update(self) -> Update:
         """Play `chunk_bars` bars in all environments and follow the gradient once."""
         rate = self.config.learning_rate.at(self.steps) * self._rate_scale
-        paces = (1.0, self.config.deviation_rate)  # as `_make_optimiser` orders them
-        for group, pace in zip(self._optimiser.param_groups, paces, strict=False):
-            set_rate(group, pace * rate)
+        for group in self._optimiser.param_groups:
+            set_rate(group, group["pace"] * rate)
+        if self._folds is not None:
+            self._folds.begin_update(self._actor, self.updates)
         made = self._learn() if self._captured is None else _copied(self._captured())
+        if self._folds is not None:
+            self._folds.end_update(self._actor)
         self.view.refresh()
         self.steps += self.config.chunk_bars * self.task.n_envs
         self.updates += 1
@@ -113,7 +121,8 @@ class Direct(TaskLearner):
         made, growth = self._play()
         reward = torch.stack([step.reward for _, step in made])
         worth = objective_of(self.config.objective, growth, reward)
-        lost = self.config.deviation_penalty * self._actor.penalty() - worth
+        deviating = self._actor if self._folds is None else self._folds
+        lost = self.config.deviation_penalty * deviating.penalty() - worth
         loss = torch.mean(lost * self._agent_weight)
         if self._auxiliary is not None:
             # Where no agent learns any more, nothing that agents share moves.
@@ -144,7 +153,7 @@ class Direct(TaskLearner):
         state, seen = self._state, self.task.observe(self._state)
         before = self.task.wealth(state)
         for _ in range(self.config.chunk_bars):
-            action = self._squashed(self._output(seen, self.view(seen.row)))
+            action = self._squashed(self._output(seen, self.view(seen.row), folds=self._folds))
             step = self.task.differentiable_step(state, action)
             after = self.task.wealth(step.state)
             left = torch.where(step.terminated, 1.0 + step.final_return, after)
@@ -153,9 +162,15 @@ class Direct(TaskLearner):
             state, seen, before = step.state, step.observation, after
         return made, torch.stack(growth)
 
-    def _output(self, observation: Observation, seen: Tensor) -> Tensor:
+    def _output(
+        self, observation: Observation, seen: Tensor, folds: FoldedDeviations | None = None
+    ) -> Tensor:
         x = torch.cat([seen, observation.private], dim=-1)
-        output: Tensor = self._actor(x)
+        if folds is None:
+            output: Tensor = self._actor(x)
+        else:
+            bar = observation.row % self.task.table.shape[1]
+            output = folds.output(self._actor, x, bar)
         return output if self.task.action.n_components else output.squeeze(-1)
 
     def _squashed(self, output: Tensor) -> Tensor:
@@ -166,18 +181,30 @@ class Direct(TaskLearner):
         return space.low + (space.high - space.low) * torch.sigmoid(scaled)
 
     def _make_optimiser(self) -> torch.optim.Adam:
-        own = {"deviations"}  # shrunk by `deviation_penalty` instead
-        shared = [p for name, p in self._actor.named_parameters() if name not in own]
-        shared += [p for p in self.view.parameters() if p.requires_grad]
+        named, config = dict(self._actor.named_parameters()), self.config
+        own = [named.pop("deviations")] if "deviations" in named else []
+        if self._folds is not None:
+            own = [self._folds.z]
+        # At the same pace and decay as the rest they stay in its group, as in runs of before.
+        apart = config.direction_rate != 1.0 and "directions" in named
+        directions = [named.pop("directions")] if apart else []
+        shared = [*named.values(), *(p for p in self.view.parameters() if p.requires_grad)]
         shared += self._auxiliary.parameters() if self._auxiliary is not None else ()
-        deviations = [p for name, p in self._actor.named_parameters() if name in own]
-        on_gpu = self.device.type == "cuda"
+        kinds = (
+            (shared, config.weight_decay, 1.0),
+            (own, 0.0, config.deviation_rate),  # shrunk by `deviation_penalty` instead
+            (directions, config.weight_decay, config.direction_rate),
+        )
         groups = [
-            {"params": weights, "weight_decay": decay, "lr": rate_holder(self.device)}
-            for weights, decay in ((shared, self.config.weight_decay), (deviations, 0.0))
+            {"params": weights, "weight_decay": decay, "pace": pace, "lr": rate_holder(self.device)}
+            for weights, decay, pace in kinds
             if weights
         ]
-        return torch.optim.Adam(groups, fused=True, capturable=on_gpu)
+        return torch.optim.Adam(groups, fused=True, capturable=self.device.type == "cuda")
+
+    def _parts(self) -> dict[str, Part]:
+        parts = super()._parts()
+        return parts if self._folds is None else parts | {"folds": self._folds}
 
     def _weights(self) -> list[Tensor]:
         return [p for group in self._optimiser.param_groups for p in group["params"]]

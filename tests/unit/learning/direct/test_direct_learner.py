@@ -60,18 +60,19 @@ def test_update_counts_and_reports_what_happened() -> None:
     assert not made.experience.reward.requires_grad
 
 
-def test_learner_resumed_from_its_state_ends_with_the_same_bits() -> None:
+@pytest.mark.parametrize("fold_bars", [0, 3])
+def test_learner_resumed_from_its_state_ends_with_the_same_bits(fold_bars: int) -> None:
     seen = task_of().begin()[1]
-    whole = make(noise=0.1)
+    whole = make(noise=0.1, fold_bars=fold_bars)
     for _ in range(3):
         whole.update()
     whole.sample(seen)
-    half = make(noise=0.1)
+    half = make(noise=0.1, fold_bars=fold_bars)
     half.update()
     half.sample(seen)
     half.set_learning_rate_scale(1.0)
     half.set_entropy_scale(torch.ones(N))
-    resumed = make(seed=9, noise=0.1)
+    resumed = make(seed=9, noise=0.1, fold_bars=fold_bars)
     resumed.load_state(half.state())
     for _ in range(2):
         resumed.update()
@@ -129,9 +130,14 @@ def test_chunks_go_on_where_the_last_one_ended() -> None:
     assert not torch.equal(now.row, rows[1] + 2 * BARS)  # episodes of 8 bars
 
 
-@pytest.mark.parametrize("objective", ["log_growth", "sharpe", "reward"])
-def test_update_on_kept_tensors_equals_the_plain_one_bit_for_bit(objective: str) -> None:
-    plain, kept = make(objective=objective), make(objective=objective, captured=True)
+@pytest.mark.parametrize(
+    ("objective", "fold_bars"), [("log_growth", 0), ("sharpe", 0), ("reward", 0), ("log_growth", 3)]
+)
+def test_update_on_kept_tensors_equals_the_plain_one_bit_for_bit(
+    objective: str, fold_bars: int
+) -> None:
+    settings = {"objective": objective, "fold_bars": fold_bars, "direction_rate": 3.0}
+    plain, kept = make(**settings), make(captured=True, **settings)
     places = [part.data_ptr() for part in kept._state]
     reports = []
     for number in range(4):
@@ -151,9 +157,10 @@ def test_update_on_kept_tensors_equals_the_plain_one_bit_for_bit(objective: str)
         assert torch.equal(value, kept.state()[name]), name
 
 
-def test_update_asks_the_host_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("fold_bars", [0, 3])
+def test_update_asks_the_host_for_nothing(monkeypatch: pytest.MonkeyPatch, fold_bars: int) -> None:
     """A CUDA graph cannot: neither numbers that come from the host nor decisions it takes."""
-    direct = make(captured=True)
+    direct = make(captured=True, fold_bars=fold_bars)
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a tensor is made of the host's numbers")
@@ -176,9 +183,12 @@ class _NothingForTheHost(TorchDispatchMode):
 
 
 @needs_cuda
-@pytest.mark.parametrize("compiled", [False, True])
-def test_captured_updates_equal_those_of_one_kernel_at_a_time(compiled: bool) -> None:
-    learners = [make(device="cuda", compiled=compiled, captured=on) for on in (True, False, True)]
+@pytest.mark.parametrize(("compiled", "fold_bars"), [(False, 0), (True, 0), (False, 3)])
+def test_captured_updates_equal_those_of_one_kernel_at_a_time(
+    compiled: bool, fold_bars: int
+) -> None:
+    how = {"device": "cuda", "compiled": compiled, "fold_bars": fold_bars}
+    learners = [make(captured=on, **how) for on in (True, False, True)]
     for learner in learners[:2]:
         for _ in range(3):
             learner.update()
@@ -245,6 +255,18 @@ def test_penalty_pulls_deviations_to_zero() -> None:
     assert sizes[1] < 0.8 * sizes[0]
 
 
+def test_deviations_of_two_folds_begin_with_what_the_actor_was_taught() -> None:
+    direct = make(fold_bars=3, learning_rate=Schedule("constant", 1e-12))
+    before = direct._folds.z.detach().clone()
+    taught = torch.arange(float(N))[:, None].expand(N, 4)
+    with torch.no_grad():
+        direct.networks()["actor"].deviations.add_(taught)
+
+    direct.update()
+
+    torch.testing.assert_close(direct._folds.z.detach(), before + taught)
+
+
 def test_codes_are_refused() -> None:
     task = PopulationTask(small_world(), short_config("discrete"), n_envs=1, seed=0)
     with pytest.raises(ConfigError, match="actions must be numbers"):
@@ -260,6 +282,8 @@ def test_codes_are_refused() -> None:
         ("act_levels", 1),
         ("squash_gain", 0.0),
         ("weight_decay", -0.1),
+        ("direction_rate", 0.0),
+        ("fold_bars", -1),
     ],
 )
 def test_settings_that_cannot_be_are_refused(field: str, value: object) -> None:
