@@ -8,22 +8,14 @@ those that remain. Deleting runs changes no count.
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
-import json
 import math
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Literal
 
-from pydantic import ValidationError
-
-from tradingbot.data.atomic import open_to_write, storage_errors
-from tradingbot.runs.journal import write_at_end
+from tradingbot.runs.line_chain import ChainedLine, LineChain
 from tradingbot.runs.receipt import (
     RECEIPT_FILE,
     LedgerReceipt,
@@ -31,7 +23,6 @@ from tradingbot.runs.receipt import (
     read_receipts,
     write_receipts,
 )
-from tradingbot.runs.record import StoredModel
 
 LEDGER_FILE = "ledger.jsonl"
 Kind = Literal[
@@ -41,15 +32,11 @@ COUNTED: tuple[Kind, ...] = ("training", "tuning", "evaluation")
 """Trials that a choice may be made among. A `check` (another seed or window of a dossier) is kept
 too, but no result is chosen among checks; a `result` belongs to a trial before it; a `dossier`
 or `analysis` (in older ledgers `piece`) is a file that an evaluation left."""
-_FIRST = "0" * 64
 
 
-class Entry(StoredModel):
+class Entry(ChainedLine):
     """One line of the ledger."""
 
-    sequence: int
-    at: str
-    """ISO, UTC; for people, nothing depends on it."""
     kind: Kind
     data: str
     """Hash of the bars that were looked at."""
@@ -63,11 +50,6 @@ class Entry(StoredModel):
     """Of the portfolio, on the test part; None before it is known."""
     previous: str
     """Hash of the entry before."""
-
-    @property
-    def sha256(self) -> str:
-        """Hash of this entry, the one before it included."""
-        return hashlib.sha256(_line(self)).hexdigest()
 
     @property
     def receipt(self) -> LedgerReceipt:
@@ -142,9 +124,9 @@ class Ledger:
         Raises:
             StorageError: If the ledger is not whole, or the disk refuses.
         """
-        with self._alone() as (descriptor, chain):
+        with self._alone() as (chain, descriptor):
             asked = {"kind": kind, "data": data, "run": run, "config_hash": config_hash}
-            return _append(descriptor, chain, at, **asked)
+            return chain.append(descriptor, at, **asked)
 
     def begin_once(
         self, kind: Kind, *, data: str, run: str, config_hash: str, at: datetime
@@ -155,10 +137,10 @@ class Ledger:
             StorageError: If the ledger is not whole, or the disk refuses.
         """
         asked = {"kind": kind, "data": data, "run": run, "config_hash": config_hash}
-        with self._alone() as (descriptor, chain):
+        with self._alone() as (chain, descriptor):
             own: tuple[Entry, ...] = chain.entries(run=run, config_hash=config_hash)
             same = next((each for each in own if (each.kind, each.data) == (kind, data)), None)
-            return same or _append(descriptor, chain, at, **asked)
+            return same or chain.append(descriptor, at, **asked)
 
     def finish(
         self, trial: Entry, sharpe_per_bar: float, *, at: datetime, record_sha256: str | None = None
@@ -177,8 +159,8 @@ class Ledger:
         figure = sharpe_per_bar if math.isfinite(sharpe_per_bar) else None
         own = trial.model_dump(include={"data", "run", "config_hash"})
         own |= {"config_hash": record_sha256 or trial.config_hash, "trial": trial.sequence}
-        with self._alone() as (descriptor, chain):
-            return _append(descriptor, chain, at, kind="result", **own, sharpe_per_bar=figure)
+        with self._alone() as (chain, descriptor):
+            return chain.append(descriptor, at, kind="result", **own, sharpe_per_bar=figure)
 
     def write_receipt(self, folder: Path, entry: Entry) -> None:
         """Keep in a folder of a run or model that it saw an entry, beside what it saw before.
@@ -211,89 +193,9 @@ class Ledger:
                     was = f"entry {place}, which {who} saw, is not there"
                     raise damaged_ledger(self.path, was)
 
-    def _chain(self) -> _Chain:
-        with storage_errors(self.path):
-            content = self.path.read_bytes() if self.path.exists() else b""
-        return _Chain(content, self.path)
+    def _chain(self) -> LineChain[Entry]:
+        return LineChain(self.path, Entry, damaged_ledger)
 
-    @contextmanager
-    def _alone(self) -> Iterator[tuple[int, _Chain]]:
+    def _alone(self) -> AbstractContextManager[tuple[LineChain[Entry], int]]:
         """Let one process at a time in, with the file open; the lock dies with its process."""
-        with storage_errors(self.path):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = open_to_write(self.path)
-        try:
-            with storage_errors(self.path):
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-                content = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
-            yield descriptor, _Chain(content, self.path)
-        finally:
-            os.close(descriptor)
-
-
-class _Chain:
-    """The whole lines of a ledger, each found to follow from the one before by its bytes alone.
-
-    A line begins with its number and ends with the hash of the line before it: 100,000 of them are
-    compared in a tenth of a second, and only those that are asked for are parsed.
-    """
-
-    def __init__(self, content: bytes, path: Path) -> None:
-        lines = content.splitlines(keepends=True)
-        self._lines = lines[:-1] if lines and not lines[-1].endswith(b"\n") else lines
-        self.path, self.hashes = path, list[str]()
-        previous = _FIRST
-        for number, line in enumerate(self._lines):
-            if not (
-                line.startswith(b'{"sequence":%d,' % number)
-                and line.endswith(b'"previous":"%b"}\n' % previous.encode())
-            ):
-                self._refuse(number)
-            previous = hashlib.sha256(line).hexdigest()
-            self.hashes.append(previous)
-
-    @property
-    def n_bytes(self) -> int:
-        """Length of all whole lines together."""
-        return sum(map(len, self._lines))
-
-    def entries(self, *, last: int = 0, **named: str | None) -> tuple[Entry, ...]:
-        """Parse all lines or the last ones, of these those that have certain texts by name."""
-        wanted = [f'"{key}":{json.dumps(text)},'.encode() for key, text in named.items() if text]
-        return tuple(
-            self._parse(number)
-            for number in range(len(self._lines))[-last:]
-            if all(each in self._lines[number] for each in wanted)
-        )
-
-    def _parse(self, number: int) -> Entry:
-        line = self._lines[number]
-        try:
-            entry = Entry.model_validate_json(line)
-        except ValidationError as e:
-            raise damaged_ledger(self.path, f"line {number + 1} is no entry") from e
-        if _line(entry) != line:
-            self._refuse(number)
-        return entry
-
-    def _refuse(self, number: int) -> NoReturn:
-        was = f"line {number + 1} does not follow from the one before"
-        raise damaged_ledger(self.path, was)
-
-
-def _append(descriptor: int, chain: _Chain, at: datetime, **fields: Any) -> Entry:
-    chain.entries(last=1)  # the one that no other follows from is read whole
-    entry = Entry(
-        sequence=len(chain.hashes),
-        at=at.isoformat(timespec="seconds"),
-        previous=chain.hashes[-1] if chain.hashes else _FIRST,
-        **fields,
-    )
-    with storage_errors(chain.path):
-        os.ftruncate(descriptor, chain.n_bytes)  # what a kill left of a line there goes
-        write_at_end(descriptor, chain.n_bytes, _line(entry), to_disk=True)
-    return entry
-
-
-def _line(entry: Entry) -> bytes:
-    return json.dumps(entry.model_dump(), separators=(",", ":")).encode() + b"\n"
+        return LineChain.alone(self.path, Entry, damaged_ledger)

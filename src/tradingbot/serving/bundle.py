@@ -40,6 +40,7 @@ from tradingbot.serving.graph_contract import (
 )
 
 MANIFEST_FILE, GOLDEN_FILE = "manifest.json", "golden.safetensors"
+NOT_EVALUATED = "not evaluated"
 MODEL_FILES = (WINDOW_FILE, STREAM_FILE, HEADS_FILE)
 _FILES = (MANIFEST_FILE, *MODEL_FILES, GOLDEN_FILE)
 MAX_BUNDLE_BYTES = 1_000_000_000
@@ -72,7 +73,7 @@ class BundleRun(StoredModel):
 class BundleVerdict(StoredModel):
     """What the gates said of the run."""
 
-    status: str = "not evaluated"
+    status: str = NOT_EVALUATED
     """GO, CONDITIONAL or NO-GO; `not evaluated` where the run has no dossier."""
     gates: dict[str, str] = Field(default_factory=dict)
     """Gate → its status."""

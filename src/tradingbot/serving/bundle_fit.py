@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.features.panel import formula_hashes
 from tradingbot.market.goals import GOAL_INPUTS
 from tradingbot.serving.bundle import BundleManifest
+
+_PARTS = ("train", "validation", "test")
 
 
 def require_fit(manifest: BundleManifest, *, where: str) -> None:
@@ -24,6 +28,7 @@ def require_fit(manifest: BundleManifest, *, where: str) -> None:
         "symbols": len(manifest.symbols) != sizes.n_agents or not manifest.symbols,
         "private inputs": not {*acting.actor.private} <= {*manifest.account_numbers, *GOAL_INPUTS},
     }
+    wrong["periods"] = bool(_overlaps(manifest))
     odd = [name for name, is_wrong in wrong.items() if is_wrong]
     if odd:
         rule, remedy = "parts of a bundle must fit each other", "Export the run again"
@@ -36,6 +41,37 @@ def require_fit(manifest: BundleManifest, *, where: str) -> None:
                 where=where,
                 remedy="Serve it with the version that exported it, or train again",
             )
+
+
+def require_unseen(manifest: BundleManifest, first_day: str, *, where: str) -> None:
+    """Refuse days that a model learned from, or was chosen by, as a test of it.
+
+    Args:
+        manifest: Of its bundle.
+        first_day: ISO, of what it is to be judged on.
+        where: What is judged, for messages.
+
+    Raises:
+        ConfigError: Naming the part of the data, or that the bundle does not say.
+    """
+    seen = {name: manifest.periods.get(name) for name in ("train", "validation")}
+    problem = next((f"no days of {name}" for name, days in seen.items() if days is None), None)
+    for name, days in seen.items():
+        if days is not None and days.last_day >= first_day:
+            problem = f"{first_day}, {name} goes to {days.last_day}"
+    if problem is not None:
+        rule = "a model must be judged on days after those that it learned from"
+        raise ConfigError(rule, was=problem, where=where, remedy="Begin later, or train earlier")
+
+
+def _overlaps(manifest: BundleManifest) -> list[str]:
+    """Return parts of the data that begin before the part before them ended."""
+    parts = [manifest.periods[name] for name in _PARTS if name in manifest.periods]
+    return [
+        str(later)
+        for earlier, later in pairwise(parts)
+        if not earlier.first_day <= earlier.last_day < later.first_day <= later.last_day
+    ]
 
 
 def _digits(digest: str | None) -> str:
