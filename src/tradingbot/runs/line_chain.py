@@ -105,12 +105,9 @@ class LineChain(Generic[L]):
             StorageError: If the last line was changed, or the disk refuses.
         """
         self.entries(last=1)  # the one that no other follows from is read whole
-        entry = self._kind(
-            sequence=len(self.hashes),
-            at=at.isoformat(timespec="seconds"),
-            previous=self.hashes[-1] if self.hashes else _FIRST,
-            **fields,
-        )
+        place = {"sequence": len(self.hashes), "at": at.isoformat(timespec="seconds")}
+        previous = self.hashes[-1] if self.hashes else _FIRST
+        entry = self._kind.model_validate({**place, **fields, "previous": previous})
         end, line = sum(map(len, self._lines)), entry.as_bytes()
         with storage_errors(self.path):
             os.ftruncate(descriptor, end)  # what a kill left of a line there goes
