@@ -52,6 +52,21 @@ def test_dossier_that_does_not_say_it_lost_no_workers(tmp_path: Path) -> None:
     assert read_dossier(run_with(tmp_path / "b", json.dumps(content))).workers_lost == 0
 
 
+def test_dossier_of_format_6_is_read_as_judged_by_the_net_return(tmp_path: Path) -> None:
+    content = to_plain(example_dossier())
+    del content["sensitivity"]["judged"], content["walk_forward"]["alpha_bps"]
+    for row in content["sensitivity"]["rows"]:
+        del row["alpha_bps_per_bar"]
+
+    dossier = read_dossier(run_with(tmp_path, json.dumps({**content, "format": 6})))
+
+    assert dossier.format == DOSSIER_FORMAT
+    assert dossier.sensitivity is not None
+    assert dossier.sensitivity.judged == "net return"
+    assert dossier.walk_forward is not None
+    assert dossier.walk_forward.alpha_bps is None
+
+
 def test_dossier_of_format_2_is_read(tmp_path: Path) -> None:
     content = to_plain(example_dossier())
     del content["header"]["actions"]

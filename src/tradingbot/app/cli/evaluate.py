@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 from pathlib import Path
@@ -20,7 +21,7 @@ from tradingbot.evaluation.performance.table import ALPHA_NOTE, write_interval
 
 if TYPE_CHECKING:
     from tradingbot.evaluation.dossier.dossier import Dossier
-    from tradingbot.evaluation.dossier.robustness import WalkForward
+    from tradingbot.evaluation.dossier.robustness import Sensitivity, WalkForward
     from tradingbot.evaluation.pipeline.session import Evaluation
 
 app = typer.Typer()
@@ -203,9 +204,11 @@ def _print_summary(dossier: Dossier) -> None:
         rows.append(("probability of overfitting", f"{share:.0%}", "≤ 20 %"))
     if dossier.walk_forward is not None:
         rows.append(("walk-forward windows with alpha", _windows(dossier.walk_forward), "≥ 70 %"))
+    if dossier.sensitivity is not None:
+        rows.append(("break-even cost of alpha, bp", *_break_even(dossier.sensitivity)))
     if dossier.regimes is not None:
         count = len(dossier.regimes.rows)
-        rows.append(("regimes with a profit", f"{dossier.regimes.profitable} of {count}", "≥ 3"))
+        rows.append(("regimes with alpha", f"{dossier.regimes.profitable} of {count}", "≥ 3"))
     if dossier.stress is not None and dossier.stress.rows:
         worst = dossier.stress.worst_drawdown_frac
         rows.append(("worst drawdown under stress", f"{worst:.1%}", "≤ 40 %"))
@@ -213,3 +216,11 @@ def _print_summary(dossier: Dossier) -> None:
         iqm = dossier.seeds.alpha_bps_iqm or dossier.seeds.net_bps_iqm
         rows.append(("alpha over seeds, bp/bar (IQM)", write_interval(iqm), "> 0"))
     print_table("What the dossier says", ["question", "answer", "wanted"], rows)
+
+
+def _break_even(found: Sensitivity) -> tuple[str, str]:
+    """Say the cost of each fill at which nothing is left, and what is wanted."""
+    cost, wanted = found.break_even_cost_bps[0], f"≥ {2.0 * found.assumed_cost_bps:.1f}"
+    if cost is None:
+        return "none at any cost", wanted
+    return (f"> {max(found.cost_bps):g}" if math.isinf(cost) else f"{cost:.2f}"), wanted

@@ -137,7 +137,8 @@ def judge_regimes(
         bars_per_year: To annualise with.
         settings: How labels were made.
         index: What they were told from, in words.
-        parts: (S, N) what the agents earned, taken apart.
+        parts: (S, N) what the agents earned, taken apart: alpha is judged; without them the net
+            return is.
 
     Raises:
         DataError: If there is not one label for each bar.
@@ -172,11 +173,13 @@ def judge_regimes(
 
 def _with_parts(row: RegimeRow, parts: Attribution, inside: NDArray[np.bool_]) -> RegimeRow:
     market, timing, alpha = (each.mean(axis=1) for each in parts)
+    own = mean_within(alpha, inside)
     return replace(
         row,
         market_bps_per_bar=float(market[inside].mean()) * _BASIS_POINTS,
         timing_bps_per_bar=float(timing[inside].mean()) * _BASIS_POINTS,
-        alpha_bps_per_bar=mean_within(alpha, inside).scaled(_BASIS_POINTS),
+        alpha_bps_per_bar=own.scaled(_BASIS_POINTS),
+        is_profitable=own.estimate > 0.0,
     )
 
 

@@ -1,6 +1,8 @@
 """The same policy under other costs, delays, limits and capital.
 
-Every condition is a lane of one simulation where that is possible.
+What is left is asked of alpha, so that the market's rise or fall neither pays for costs nor hides
+them; the net return stands beside. Every condition is a lane of one simulation where that is
+possible.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.agents.policy import Policy
+from tradingbot.data.factor import MarketFactor
 from tradingbot.data.splits import IndexRange
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.world import World
@@ -22,6 +25,7 @@ from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.settings import SensitivitySettings
 from tradingbot.evaluation.analyses.side_by_side import copies_by_depth, on_copies
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest_all
+from tradingbot.evaluation.backtest.attribution import attribute_backtest
 from tradingbot.evaluation.dossier.robustness import Sensitivity, SensitivityRow
 from tradingbot.evaluation.metrics.returns import annual_sharpe, max_drawdown
 from tradingbot.evaluation.statistics.policy_intervals import net_bps_interval
@@ -45,6 +49,12 @@ class Setting:
     bars: IndexRange
     """Bars that are traded: the first decision's to the last close's."""
     bars_per_year: float
+    factor: MarketFactor | None = None
+    """The market that returns are taken apart by; None: the net return is judged."""
+
+    def alpha(self, played: Backtest) -> FloatArray | None:
+        """Return alpha (S, N) of a backtest; None without a market."""
+        return None if self.factor is None else attribute_backtest(played, self.factor).alpha
 
     def backtests(
         self, policies: Sequence[PolicyUnderTest], env: EnvConfig | None = None
@@ -80,23 +90,27 @@ def sweep(setting: Setting, settings: SensitivitySettings) -> Sensitivity:
     played = iter(setting.backtests(tried))
     surface, by_delay, by_slippage = ([*islice(played, len(each))] for each in conditions.values())
     shape = (len(settings.delay_bars), len(settings.cost_bps))
-    net = np.array([_net_bps(each.returns) for each in surface]).reshape(shape)
+    judged = [each.returns if (own := setting.alpha(each)) is None else own for each in surface]
+    left = np.array([_net_bps(each) for each in judged]).reshape(shape)
     capital, capacity = _by_capital(setting, settings, _net_bps(by_delay[0].returns))
     rows = [
-        *_rows("cost", settings.cost_bps, surface[: len(settings.cost_bps)]),
-        *_rows("slippage", settings.slippage_bps, by_slippage),
+        *_rows(setting, "cost", settings.cost_bps, surface[: len(settings.cost_bps)]),
+        *_rows(setting, "slippage", settings.slippage_bps, by_slippage),
         *_by_limit(setting, settings, by_delay[0]),
-        *_rows("delay", settings.delay_bars, by_delay),
+        *_rows(setting, "delay", settings.delay_bars, by_delay),
         *capital,
     ]
     return Sensitivity(
         rows=tuple(rows),
         cost_bps=settings.cost_bps,
         delay_bars=settings.delay_bars,
-        surface_bps=tuple(tuple(line.tolist()) for line in net),
-        break_even_cost_bps=tuple(break_even_bps(settings.cost_bps, line.tolist()) for line in net),
+        surface_bps=tuple(tuple(line.tolist()) for line in left),
+        break_even_cost_bps=tuple(
+            break_even_bps(settings.cost_bps, line.tolist()) for line in left
+        ),
         assumed_cost_bps=one_way_bps(setting.env.costs),
         capacity_ccy=capacity,
+        judged="net return" if setting.factor is None else "alpha",
     )
 
 
@@ -123,7 +137,7 @@ def _by_limit(
         played = as_it_is
         if share < 1.0:
             (played,) = setting.backtests([PolicyUnderTest(f"limit {limit}", setting.policy)], env)
-        rows.extend(_rows("position limit", [limit], [played]))
+        rows.extend(_rows(setting, "position limit", [limit], [played]))
     return rows
 
 
@@ -156,11 +170,16 @@ def _by_capital(
     return rows, capacity_ccy(settings.capital_ccy, net, without_impact_bps)
 
 
-def _rows(axis: Axis, values: Sequence[float], played: Sequence[Backtest]) -> list[SensitivityRow]:
-    return [
-        _row(axis, value, each.returns, each.bars_per_year, portfolio=each.portfolio_returns)
-        for value, each in zip(values, played, strict=True)
-    ]
+def _rows(
+    setting: Setting, axis: Axis, values: Sequence[float], played: Sequence[Backtest]
+) -> list[SensitivityRow]:
+    rows = []
+    for value, each in zip(values, played, strict=True):
+        portfolio, alpha = each.portfolio_returns, setting.alpha(each)
+        row = _row(axis, value, each.returns, each.bars_per_year, portfolio=portfolio)
+        own = None if alpha is None else net_bps_interval(alpha.mean(axis=1))
+        rows.append(replace(row, alpha_bps_per_bar=own))
+    return rows
 
 
 def _row(
@@ -186,7 +205,12 @@ def measure_sensitivity(subject: EvaluatedRun, settings: SensitivitySettings) ->
         DataError: If the test part has too few bars.
     """
     setting = Setting(
-        subject.data.world, subject.env, subject.policy, subject.bars("test"), subject.bars_per_year
+        subject.data.world,
+        subject.env,
+        subject.policy,
+        subject.bars("test"),
+        subject.bars_per_year,
+        subject.data.factor,
     )
     return sweep(setting, settings)
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradingbot.data.calendar import closing_day
 from tradingbot.data.splits import IndexRange
@@ -35,7 +36,7 @@ from tradingbot.evaluation.metrics.returns import max_drawdown, total_return
 from tradingbot.evaluation.performance.measure import annual_sharpe_or_zero
 from tradingbot.evaluation.statistics.bootstrap import MIN_BARS
 from tradingbot.evaluation.statistics.interval import Interval, wilson_interval
-from tradingbot.evaluation.statistics.policy_intervals import sharpe_interval
+from tradingbot.evaluation.statistics.policy_intervals import net_bps_interval, sharpe_interval
 
 
 @dataclass(frozen=True)
@@ -173,6 +174,8 @@ def measure_walk_forward(inputs: AnalysisInputs, settings: WalkForwardSettings) 
     )
     traded = [window for window in windows if not window.stayed_out]
     positive = sum(window.alpha_bps_per_bar > 0.0 for window in traded)
+    returns, alpha = _joined(inputs.subject, trainings)
+    enough = len(returns) >= MIN_BARS
     return WalkForward(
         window_days=settings.window_days,
         step_days=settings.step_days,
@@ -180,20 +183,22 @@ def measure_walk_forward(inputs: AnalysisInputs, settings: WalkForwardSettings) 
         steps_per_agent=trainings[0].steps_per_agent,
         windows=windows,
         share_positive=positive_share(positive, len(traded), settings),
-        sharpe_annual=_joined_sharpe(inputs.subject, trainings),
+        sharpe_annual=sharpe_interval(returns, inputs.subject.bars_per_year) if enough else None,
+        alpha_bps=net_bps_interval(alpha) if enough else None,
     )
 
 
-def _joined_sharpe(subject: EvaluatedRun, trainings: Sequence[RetrainingResult]) -> Interval | None:
-    """Return the Sharpe ratio of all windows, each until the next one begins."""
+def _joined(
+    subject: EvaluatedRun, trainings: Sequence[RetrainingResult]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return net returns of the portfolio and alpha, (S,) each, of every window till the next."""
     parts = [part for trained in trainings for part in trained.parts]
     starts = [_bars(subject, part).start for part in parts]
     # A window's first return is that of its second bar, so the next one's first bar ends it.
     lengths = [*np.diff(starts), len(parts[-1].returns)]
-    joined = np.concatenate(
-        [part.returns[: int(length)] for part, length in zip(parts, lengths, strict=True)]
-    )
-    return sharpe_interval(joined, subject.bars_per_year) if len(joined) >= MIN_BARS else None
+    cut = list(zip(parts, (int(length) for length in lengths), strict=True))
+    net = np.concatenate([part.returns[:length] for part, length in cut])
+    return net, np.concatenate([np.array(part.alpha[:length]) for part, length in cut])
 
 
 def _bars(subject: EvaluatedRun, part: TradedPeriod) -> IndexRange:

@@ -66,9 +66,9 @@ class PlaceboRow:
     words: str
     draws: int
     net_bps_per_bar: Interval
-    """Over draws."""
+    """Over draws, without the market's drift; before format 7 coins had it."""
     share_beaten_frac: float
-    """Of the draws that the agents' real result beats."""
+    """Of the draws that earn less than the agents' alpha; before format 7 than their net return."""
     edge_found_frac: float
     """Of the draws in which the pipeline's own test declares an edge."""
     allowed_frac: float

@@ -49,6 +49,9 @@ class WalkForward:
     sharpe_annual: Interval | None = None
     """Of the windows joined, each up to the day on which the next begins, those that the agents
     stayed out of included; None before format 6 and for too few bars."""
+    alpha_bps: Interval | None = None
+    """Mean alpha per bar of the windows joined in the same way, basis points; None before format 7
+    and for too few bars."""
 
     @property
     def traded(self) -> tuple[Window, ...]:
@@ -70,7 +73,7 @@ class RegimeRow:
     max_drawdown_frac: float
     """Within the regime's bars, joined."""
     is_profitable: bool
-    """Mean net return above 0."""
+    """Mean alpha above 0; before format 7 mean net return."""
     market_bps_per_bar: float = math.nan
     """Parts of the net return; NaN before format 6."""
     timing_bps_per_bar: float = math.nan
@@ -94,7 +97,7 @@ class Regimes:
 
     @property
     def profitable(self) -> int:
-        """Regimes with a positive mean net return."""
+        """Regimes with alpha above 0; before format 7 with a positive mean net return."""
         return sum(row.is_profitable for row in self.rows)
 
 
@@ -138,6 +141,8 @@ class SensitivityRow:
     net_bps_per_bar: Interval
     sharpe_annual: float
     max_drawdown_frac: float
+    alpha_bps_per_bar: Interval | None = None
+    """None before format 7, and for capital, whose accounts are copies that push the price."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +155,7 @@ class Sensitivity:
     delay_bars: tuple[int, ...]
     """L delays of the surface."""
     surface_bps: tuple[tuple[float, ...], ...]
-    """(L, C) mean net return, basis points per bar."""
+    """(L, C) mean of what is `judged`, basis points per bar."""
     break_even_cost_bps: tuple[float | None, ...]
     """(L,) one-way cost at which nothing is left; None: below 0 even without costs; `inf` where
     the last cost of the surface still leaves something."""
@@ -159,3 +164,5 @@ class Sensitivity:
     capacity_ccy: float | None
     """Capital at which impact takes half of the net return; None where it earns nothing or the
     largest capital tried does not reach that."""
+    judged: Literal["alpha", "net return"] = "net return"
+    """What the surface shows and break-even costs are of; the net return before format 7."""

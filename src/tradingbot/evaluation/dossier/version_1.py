@@ -1,11 +1,12 @@
-"""Reads `dossier.json` of format 1, which had no format number, and of formats 2 to 5.
+"""Reads `dossier.json` of format 1, which had no format number, and of formats 2 to 6.
 
 There the net return of the agents had a second interval, by Newey and West's error, beside the one
 of the stationary bootstrap. The latter is the interval of a policy; the former is dropped. Agents
 had no count of steps with a trade. Before format 3 nothing said what an action means, nor
 how each auxiliary task did; before format 4 the policy had no maps over two inputs, and
 rewards were not analysed; before format 5 stages of a curriculum were not told; before format 6 net
-returns were not taken apart, and statistics judged the portfolio's net return.
+returns were not taken apart, and statistics judged the portfolio's net return; before format 7
+break-even costs, regimes and placebos judged the net return.
 """
 
 from __future__ import annotations
@@ -32,12 +33,14 @@ _ADDED: dict[str, dict[str, Any]] = {
         "net_probabilistic_sharpe": "nan",
         "effective_bars": None,
     },
-    "walk_forward": {"sharpe_annual": None},
+    "walk_forward": {"sharpe_annual": None, "alpha_bps": None},
+    "sensitivity": {"judged": "net return"},
     "seeds": {"alpha_bps_iqm": None},
 }
 """Fields that formats before this one lack, and what they are there."""
 _ADDED_TO_ROWS: dict[tuple[str, str], dict[str, Any]] = {
     ("walk_forward", "windows"): {"alpha_bps_per_bar": "nan"},
+    ("sensitivity", "rows"): {"alpha_bps_per_bar": None},
     ("seeds", "rows"): {"alpha_bps_per_bar": "nan"},
     ("regimes", "rows"): {
         "market_bps_per_bar": "nan",
@@ -54,7 +57,7 @@ _SECOND_INTERVALS = ("edge_hac_bps", "excess_hac_bps")
 
 def upgraded(values: Any) -> Any:
     """Return the content of a dossier as this version has it; anything else as it is."""
-    if not isinstance(values, dict) or values.get("format", 1) not in (1, 2, 3, 4, 5):
+    if not isinstance(values, dict) or values.get("format", 1) not in range(1, DOSSIER_FORMAT):
         return values
     upgrade = {"rewards": None, "workers_lost": 0, **values, "format": DOSSIER_FORMAT}
     for part, added in _ADDED.items():

@@ -105,6 +105,13 @@ def _walk_forward_sharpe(dossier: Dossier) -> Finding:
     return found.sharpe_annual or "evaluated before windows were joined; evaluate again"
 
 
+def _walk_forward_alpha(dossier: Dossier) -> Finding:
+    found = dossier.walk_forward
+    if found is None:
+        return _left_out(dossier, "walk_forward")
+    return found.alpha_bps or "evaluated before alpha of windows was joined; evaluate again"
+
+
 def _stress(dossier: Dossier) -> Finding:
     if dossier.stress is None or not dossier.stress.rows:
         return _left_out(dossier, "stress")
@@ -224,6 +231,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
     "share_of_oracle": Measurement("fraction", "performance", _share),
     "walk_forward_positive_frac": Measurement("fraction", "walk-forward", _windows),
     "walk_forward_sharpe": Measurement("per year", "walk-forward", _walk_forward_sharpe),
+    "walk_forward_alpha_bps": Measurement("bp/bar", "walk-forward", _walk_forward_alpha),
     "profitable_regimes": Measurement("regimes", "regimes", _of("regimes", "profitable")),
     "stress_drawdown_frac": Measurement("fraction", "stress", _stress),
     "cost_reserve": Measurement("× assumed costs", "sensitivity", _cost_reserve),

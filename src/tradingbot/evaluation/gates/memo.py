@@ -8,6 +8,7 @@ required failed or was not measured.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -26,6 +27,8 @@ _NOT_OF_STRATEGY = frozenset(["origin", "benchmarks", ""])
 _NEEDED_PHASES = frozenset([EDGE_PHASE, "validation", "final"])
 """Phases in which a figure that was not measured is a weakness."""
 _INDICES = ("SPY",)
+_COSTS_DECIDE = 2.0
+"""Break-even ÷ assumed cost up to which costs are a reason of the verdict."""
 _SPA = "spa_p"
 """Metric of the test against the best baseline."""
 _IDLE_REASON = ("No agent trades: there is nothing to deploy, whatever gates pass.",)
@@ -70,6 +73,7 @@ def write_memo(
         reasons=(
             *_IDLE_REASON * is_idle,
             *_reasons(dossier, verdict, results, alarm),
+            *([] if is_idle else _break_even(dossier)),
             *([power] if power and verdict == "NO-GO" else []),
         ),
         counter_evidence=_weaknesses(verdict, results, is_idle=is_idle),
@@ -162,6 +166,20 @@ def _reasons(
     if alarm is not None and not alarm.is_explained:
         said.insert(0, f"Plausibility alarm: {alarm.words}.")
     return tuple(said)
+
+
+def _break_even(dossier: Dossier) -> tuple[str, ...]:
+    """Say at which cost of each fill nothing is left, where costs decide or none were charged."""
+    found = dossier.sensitivity
+    if found is None or not found.break_even_cost_bps:
+        return ()
+    cost, what = found.break_even_cost_bps[0], found.judged.capitalize()
+    assumed = f"the run assumes {found.assumed_cost_bps:.2f} bp"
+    if cost is None:
+        return (f"{what} is below 0 even at no cost; {assumed}.",)
+    if cost > _COSTS_DECIDE * found.assumed_cost_bps > 0.0 or math.isinf(cost):
+        return ()
+    return (f"{what} ends at a cost of {cost:.2f} bp a fill; {assumed}.",)
 
 
 def _reason(dossier: Dossier, result: GateResult) -> str:

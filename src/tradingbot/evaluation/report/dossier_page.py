@@ -127,7 +127,7 @@ def _key_figures(dossier: Dossier) -> list[Figure]:
     if costs is not None and costs.break_even_cost_bps:
         even = _break_even(costs.break_even_cost_bps[0], max(costs.cost_bps))
         assumed = f"one way; {plain(costs.assumed_cost_bps, 1)} bp assumed"
-        figures.append(Figure("Break-even cost", even, assumed))
+        figures.append(Figure(f"Break-even cost of {costs.judged}", even, assumed))
     if dossier.walk_forward is not None and dossier.walk_forward.windows:
         figures.append(_profitable_windows(dossier.walk_forward))
     return figures
@@ -169,4 +169,4 @@ def _profitable_windows(found: WalkForward) -> Figure:
 def _break_even(cost: float | None, highest: float) -> str:
     if cost is None:
         return "none"
-    return f"> {plain(highest, 0)} bp" if cost == float("inf") else f"{plain(cost, 1)} bp"
+    return f"> {plain(highest, 0)} bp" if cost == float("inf") else f"{plain(cost, 2)} bp"

@@ -127,13 +127,13 @@ def test_random_policies_find_no_edge_and_do_not_beat_knowledge() -> None:
         turnover=0.2,
         exposure=0.5,
         cost_frac=1e-4,
-        real_net_bps=50.0,
+        real_alpha_bps=50.0,
         settings=PlaceboSettings(n_policies=300),
     )
     assert row.draws == 300
     assert row.share_beaten_frac == 1.0
-    # Half invested in a drift of 10 bp, less 0.2 bp of costs; edges are looked for without it.
-    assert row.net_bps_per_bar.estimate == pytest.approx(0.5 * 1e4 * market.mean() - 0.2, abs=0.6)
+    # Half invested in a drift of 10 bp, which is taken out: costs of 0.2 bp are left.
+    assert row.net_bps_per_bar.estimate == pytest.approx(-0.2, abs=0.6)
     assert row.is_clean
 
 
@@ -144,7 +144,7 @@ def test_random_policies_of_agents_that_never_trade_are_still_defined() -> None:
         turnover=0.0,
         exposure=0.0,
         cost_frac=0.0,
-        real_net_bps=0.0,
+        real_alpha_bps=0.0,
         settings=PlaceboSettings(n_policies=20),
     )
     assert row.draws == 20

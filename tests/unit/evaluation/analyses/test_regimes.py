@@ -24,6 +24,7 @@ from tradingbot.evaluation.analyses.regimes import (
     regime_labels,
 )
 from tradingbot.evaluation.analyses.settings import RegimeSettings
+from tradingbot.evaluation.metrics.attribution import Attribution
 
 TRAIN = IndexRange(0, 600)
 SETTINGS = RegimeSettings(trend_bars=30, volatility_bars=20, min_bars=10)
@@ -124,6 +125,21 @@ def test_loss_within_a_regime_is_its_drawdown_and_no_profit() -> None:
     assert bear.max_drawdown_frac == pytest.approx(1.0 - 0.99**50)
     assert not bear.is_profitable
     assert found.profitable == 1
+
+
+def test_alpha_decides_whether_a_regime_is_profitable() -> None:
+    """What the market gave in the bull and took in the bear is neither merit nor fault."""
+    labels = np.repeat([0, 1], 50)
+    market = np.where(labels[:, None] == 0, 0.01, -0.01) * np.ones((100, 2))
+    alpha = np.where(labels[:, None] == 0, -0.001, 0.001) * np.ones((100, 2))
+    parts = Attribution(market, np.zeros_like(market), alpha)
+
+    found = judge_regimes(
+        labels, market + alpha, market, bars_per_year=1.0, settings=SETTINGS, parts=parts
+    )
+
+    bull, bear = (found.rows[REGIMES.index(name)] for name in ("bull", "bear"))
+    assert (bull.is_profitable, bear.is_profitable, found.profitable) == (False, True, 1)
 
 
 def test_regime_with_too_few_bars_is_not_judged_and_says_so() -> None:

@@ -16,6 +16,7 @@ from tradingbot.evaluation.analyses.sensitivity import Setting, one_way_bps, swe
 from tradingbot.evaluation.analyses.settings import SensitivitySettings
 from tradingbot.evaluation.analyses.side_by_side import copies_by_depth, on_copies
 from tradingbot.evaluation.backtest import PolicyUnderTest, sleeve_config
+from tradingbot.evaluation.backtest.attribution import factor_before
 from tradingbot.evaluation.dossier.robustness import Sensitivity
 from tradingbot.market.costs import CostProfile
 
@@ -56,6 +57,27 @@ def found(setting: Setting) -> Sensitivity:
 def _axis(found: Sensitivity, axis: str) -> dict[float, float]:
     rows = [row for row in found.rows if row.axis == axis]
     return {row.setting: row.net_bps_per_bar.estimate for row in rows}
+
+
+def test_a_market_beside_lets_alpha_be_judged(setting: Setting, world: World) -> None:
+    """A market that falls as the symbols rise: holding has no alpha, so neither cost nor rise."""
+    factor = factor_before(world, world.closed_at[BARS.start])
+    held = replace(setting, policy=lambda seen: torch.ones(len(seen.row), dtype=torch.float64))
+
+    by_net, by_alpha = (sweep(each, SETTINGS) for each in (held, replace(held, factor=factor)))
+    knowing = sweep(replace(setting, factor=factor), SETTINGS)
+
+    assert (by_net.judged, by_alpha.judged) == ("net return", "alpha")
+    assert by_net.rows[0].alpha_bps_per_bar is None
+    assert abs(by_alpha.surface_bps[0][0]) < 0.1 < abs(by_net.surface_bps[0][0])
+    costs = {row.setting: row.alpha_bps_per_bar for row in knowing.rows if row.axis == "cost"}
+    means = [alpha.estimate for alpha in costs.values() if alpha is not None]
+    assert tuple(means) == pytest.approx(knowing.surface_bps[0])
+    (ends_at, *_) = knowing.break_even_cost_bps
+    assert ends_at is not None
+    assert np.interp(ends_at, [*costs], means) == pytest.approx(0.0, abs=1e-9)
+    assert knowing.rows[-1].axis == "capital"
+    assert knowing.rows[-1].alpha_bps_per_bar is None
 
 
 def test_twice_the_cost_takes_twice_as_much(found: Sensitivity) -> None:

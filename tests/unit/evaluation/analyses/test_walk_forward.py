@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError, DataError
+from tradingbot.evaluation.analyses import walk_forward
+from tradingbot.evaluation.analyses.retraining.spec import TradedPeriod
 from tradingbot.evaluation.analyses.settings import WalkForwardSettings
 from tradingbot.evaluation.analyses.walk_forward import (
     plan_windows,
@@ -96,3 +100,19 @@ def test_interval_covers_a_coin_where_the_plain_one_does_not() -> None:
 
     assert coverage([wilson_interval(int(each), 30) for each in positive]) < 0.85
     assert coverage([positive_share(int(each), 30, settings) for each in positive]) > 0.95
+
+
+def test_joined_windows_end_where_the_next_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two windows of four bars, the second two bars after the first: each bar counts once."""
+    parts = [
+        TradedPeriod("one", "", "", (1.0, 2.0, 4.0, 8.0), (1.0,) * 3, (0.1, 0.2, 0.3)),
+        TradedPeriod("two", "", "", (1.0, 1.0, 1.0, 1.0), (0.0,) * 3, (0.4, 0.5, 0.6)),
+    ]
+    starts = {"one": IndexRange(10, 14), "two": IndexRange(12, 16)}
+    monkeypatch.setattr(walk_forward, "_bars", lambda _, part: starts[part.part])
+    trained = SimpleNamespace(parts=parts)
+
+    net, alpha = walk_forward._joined(SimpleNamespace(), [trained])  # type: ignore[arg-type,list-item]
+
+    assert net.tolist() == [1.0, 1.0, 0.0, 0.0, 0.0]
+    assert alpha.tolist() == [0.1, 0.2, 0.4, 0.5, 0.6]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -430,3 +431,28 @@ def test_fallback_that_fails_does_not_speak_against_go() -> None:
     memo = write_memo(strong_dossier(), asked)
     assert [each.outcome for each in memo.gates if each.gate == "fallback/agents"] == ["fail"]
     assert not any("Good agents" in line for line in memo.counter_evidence)
+
+
+@pytest.mark.parametrize(
+    ("break_even", "assumed", "words"),
+    [
+        (0.23, 1.2, "Alpha ends at a cost of 0.23 bp a fill; the run assumes 1.20 bp."),
+        (0.23, 0.0, "Alpha ends at a cost of 0.23 bp a fill; the run assumes 0.00 bp."),
+        (None, 1.2, "Alpha is below 0 even at no cost; the run assumes 1.20 bp."),
+        (9.0, 1.2, ""),
+        (math.inf, 1.2, ""),
+    ],
+)
+def test_memo_says_at_which_cost_alpha_ends_where_costs_decide(
+    break_even: float | None, assumed: float, words: str
+) -> None:
+    strong = strong_dossier()
+    assert strong.sensitivity is not None
+    found = replace(
+        strong.sensitivity,
+        break_even_cost_bps=(break_even,),
+        assumed_cost_bps=assumed,
+        judged="alpha",
+    )
+    said = [line for line in memo_of(replace(strong, sensitivity=found)).reasons if "bp" in line]
+    assert (words in said) if words else not any("a fill" in line for line in said)

@@ -37,9 +37,9 @@ def figure_words(section: Section, name: str) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("break_even", "capacity", "words"),
     [
-        (None, None, "Nothing is left even without costs. No capital"),
-        (math.inf, 1e6, "Even the highest cost tried, 50 bp one way, leaves something."),
-        (7.5, 1e6, "breaks even at a one-way cost of 7.5 bp; the run assumes 2.0 bp."),
+        (None, None, "No net return is left even without costs. No capital"),
+        (math.inf, 1e6, "Even the highest cost tried, 50 bp one way, leaves some net return."),
+        (7.5, 1e6, "No net return is left at a one-way cost of 7.50 bp; the run assumes 2.0 bp."),
     ],
 )
 def test_costs_say_where_nothing_is_left(

@@ -2,7 +2,8 @@
 
 A run's policy trades shuffled, flipped and reversed bars, and coins trade the true ones. Placebos
 have no drift: each symbol's mean return over the part is 0, so that being invested earns nothing
-and what is found could only be timing.
+and what is found could only be timing. So they stand beside the agents' alpha, not their net
+return, which has the market's drift in it.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from tradingbot.evaluation.analyses.placebos.random_policies import random_polic
 from tradingbot.evaluation.analyses.sensitivity import FloatArray, one_way_bps
 from tradingbot.evaluation.analyses.settings import PLACEBO_LEVEL, PlaceboSettings
 from tradingbot.evaluation.analyses.side_by_side import side_by_side
+from tradingbot.evaluation.backtest.attribution import attribute_backtest
 from tradingbot.evaluation.dossier.evidence import PlaceboRow, Placebos
 from tradingbot.evaluation.metrics.returns import simple_returns
 from tradingbot.evaluation.statistics.hac import mean_error
@@ -81,27 +83,25 @@ def placebo_row(
     name: str,
     words: str,
     net_returns: Sequence[FloatArray],
-    real_net_bps: float,
-    timing: Sequence[FloatArray] | None = None,
+    real_alpha_bps: float,
 ) -> PlaceboRow:
     """Judge what a policy earned on placebos.
 
     Args:
         name: Of the placebo.
         words: What it keeps and what it destroys.
-        net_returns: (S,) of all sleeves together, one for each draw.
-        real_net_bps: What the policy earned in truth, per bar.
-        timing: Returns that edges are looked for in, where they are others.
+        net_returns: (S,) of all sleeves together, one for each draw, on bars without drift.
+        real_alpha_bps: Alpha of the policy in truth, per bar.
     """
     net = np.array([1e4 * float(each.mean()) for each in net_returns])
-    found = [declares_edge(each) for each in (net_returns if timing is None else timing)]
+    found = [declares_edge(each) for each in net_returns]
     low, high = np.percentile(net, [2.5, 97.5]) if len(net) > 1 else (math.nan, math.nan)
     return PlaceboRow(
         placebo=name,
         words=words,
         draws=len(net),
         net_bps_per_bar=Interval(float(net.mean()), float(low), float(high)),
-        share_beaten_frac=float((net < real_net_bps).mean()),
+        share_beaten_frac=float((net < real_alpha_bps).mean()),
         edge_found_frac=float(np.mean(found)),
         allowed_frac=allowed_frac(len(net)),
     )
@@ -113,12 +113,12 @@ def random_policies_row(
     turnover: float,
     exposure: float,
     cost_frac: float,
-    real_net_bps: float,
+    real_alpha_bps: float,
     settings: PlaceboSettings,
 ) -> PlaceboRow:
     """Judge policies that toss coins on the true bars, and trade as much as the agents do.
 
-    What they earn includes the market's drift; whether they have an edge is asked without it.
+    The market's drift is taken out of the bars, as it is out of the agents' alpha.
 
     Args:
         market_returns: (S, N) simple returns of the symbols.
@@ -126,7 +126,7 @@ def random_policies_row(
         exposure: Their mean |position|; coins are in or out. Where agents stay out, coins hold half
             and trade a twentieth.
         cost_frac: One way.
-        real_net_bps: What the agents earned, per bar.
+        real_alpha_bps: Alpha of the agents, per bar.
         settings: How many policies.
     """
     if exposure <= 0.0 or turnover <= 0.0:
@@ -144,11 +144,11 @@ def random_policies_row(
         seed=settings.seed,
     )
     words = (
-        f"coins that hold {share:.0%} and trade {traded:.3f} of equity per bar on the true bars; "
-        "edges are looked for without the market's drift"
+        f"coins that hold {share:.0%} and trade {traded:.3f} of equity per bar on the true bars, "
+        "without drift"
     )
-    timing = [*play(market_returns - market_returns.mean(axis=0))]
-    return placebo_row("random policies", words, [*play(market_returns)], real_net_bps, timing)
+    drawn = [*play(market_returns - market_returns.mean(axis=0))]
+    return placebo_row("random policies", words, drawn, real_alpha_bps)
 
 
 _LANES = 512
@@ -170,7 +170,7 @@ def measure_placebos(
     """
     part = subject.bars("test")
     truth = subject.backtest(part)
-    real_net_bps = 1e4 * float(truth.returns.mean())
+    real_alpha_bps = 1e4 * float(attribute_backtest(truth, subject.data.factor).alpha.mean())
     counterfactual = CounterfactualData(subject)
     rows, kinds = list[PlaceboRow](), _kinds(settings)
     total = sum(len(changes) for _, _, changes in kinds)
@@ -179,13 +179,13 @@ def measure_placebos(
         for found in play_placebos(subject, counterfactual, part, changes):
             net.extend(found)
             progress(sum(row.draws for row in rows) + len(net), total, name)
-        rows.append(placebo_row(name, words, net, real_net_bps))
+        rows.append(placebo_row(name, words, net, real_alpha_bps))
     coins = random_policies_row(
         _market_returns(subject.data.world, part),
         turnover=float(truth.turnover_frac.mean()),
         exposure=float(np.abs(truth.position_frac).mean()),
         cost_frac=one_way_bps(subject.env.costs) / 1e4,
-        real_net_bps=real_net_bps,
+        real_alpha_bps=real_alpha_bps,
         settings=settings,
     )
     return Placebos((*rows, coins))

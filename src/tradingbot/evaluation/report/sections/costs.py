@@ -34,6 +34,7 @@ _COLUMNS = (
     text_column("Condition", "axis"),
     column("Setting", _setting, "bp, fraction, bars or account currency"),
     column("Net bp/bar", "net_bps_per_bar", "after costs, with 95 % interval", signed=True),
+    column("Alpha bp/bar", "alpha_bps_per_bar", "of it, without the market", signed=True),
     column("Sharpe", "sharpe_annual", "annual"),
     column("Drawdown", "max_drawdown_frac", "largest fall from a peak", percent),
 )
@@ -55,15 +56,15 @@ def costs_section(dossier: Dossier, found: Sensitivity) -> Answer:
 def _finding(found: Sensitivity) -> str:
     first = found.break_even_cost_bps[0] if found.break_even_cost_bps else math.nan
     if first is None:
-        words = "Nothing is left even without costs."
+        words = f"No {found.judged} is left even without costs."
     elif math.isinf(first):
         words = (
-            f"Even the highest cost tried, {plain(max(found.cost_bps), 0)} bp one way, "
-            "leaves something."
+            f"Even the highest cost tried, {plain(max(found.cost_bps), 0)} bp one way, leaves "
+            f"some {found.judged}."
         )
     else:
         words = (
-            f"The result breaks even at a one-way cost of {plain(first, 1)} bp; the run assumes "
+            f"No {found.judged} is left at a one-way cost of {plain(first, 2)} bp; the run assumes "
             f"{plain(found.assumed_cost_bps, 1)} bp."
         )
     if found.capacity_ccy is None:
@@ -91,7 +92,8 @@ def _surface_chart(dossier: Dossier, found: Sensitivity) -> Charts:
         "Blue earns, orange loses; the line is where nothing is left. "
         f"{scope(dossier).capitalize()}."
     )
-    return full_chart("Net return by cost and delay, bp per bar", draw, caption)
+    title = f"{found.judged.capitalize()} by cost and delay, bp per bar"
+    return full_chart(title, draw, caption)
 
 
 def _crossing(cost: float | None, costs: tuple[float, ...]) -> float:

@@ -21,7 +21,7 @@ _COLUMNS = (
     text_column("Placebo", lambda row: Cell(row.placebo, row.placebo.lower(), note=row.words)),
     column("Draws", "draws", "", count),
     column("Net bp/bar", "net_bps_per_bar", "over draws, with 95 % interval", signed=True),
-    column("Beaten", "share_beaten_frac", "share of draws that the real result beats", percent),
+    column("Beaten", "share_beaten_frac", "share of draws below the agents' alpha", percent),
     column("Edge declared", "edge_found_frac", _DECLARED, percent),
     column("Allowed", "allowed_frac", "largest such share that noise explains, 95 %", percent),
 )

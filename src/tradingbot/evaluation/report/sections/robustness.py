@@ -105,7 +105,11 @@ def _joined(found: WalkForward) -> str:
     if found.sharpe_annual is None:
         return ""
     ratio = f"{plain(found.sharpe_annual.estimate)} {format_interval(found.sharpe_annual)}"
-    return f" All windows joined have a Sharpe ratio of {ratio}."
+    alpha = found.alpha_bps
+    if alpha is None:
+        return f" All windows joined have a Sharpe ratio of {ratio}."
+    own = f"{plain(alpha.estimate)} {format_interval(alpha)}"
+    return f" All windows joined have alpha of {own} bp per bar and a Sharpe ratio of {ratio}."
 
 
 def _stayed_out(count: int) -> str:
@@ -124,7 +128,11 @@ def regimes_section(dossier: Dossier, found: Regimes) -> Answer:
     table = record_table(_REGIME_COLUMNS, found.rows, caption, folded=folded)
     if is_idle:
         return f"No agent trades, so no regime earns and none loses. {found.method}", (table,)
-    finding = f"The agents earn in {found.profitable} of {len(found.rows)} regimes. {found.method}"
+    judged = any(row.alpha_bps_per_bar is not None for row in found.rows)
+    what = "have alpha above 0" if judged else "earn"
+    finding = (
+        f"The agents {what} in {found.profitable} of {len(found.rows)} regimes. {found.method}"
+    )
     return finding, (_regime_chart(dossier, found), table)
 
 
@@ -181,7 +189,11 @@ def _hint(window: Window) -> str:
 
 def _regime_chart(dossier: Dossier, found: Regimes) -> Charts:
     estimates = [
-        Estimate(row.regime, row.net_bps_per_bar, "agents" if row.is_profitable else "loss")
+        Estimate(
+            row.regime,
+            row.alpha_bps_per_bar or row.net_bps_per_bar,
+            "agents" if row.is_profitable else "loss",
+        )
         for row in found.rows
     ]
     draw = partial(forest_chart, estimates, Axis("net return, bp per bar", holds=(0.0,)))
