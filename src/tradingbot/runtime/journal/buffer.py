@@ -16,7 +16,7 @@ from typing import Any
 
 from tradingbot.data.atomic import open_to_write, storage_errors, write_text
 from tradingbot.domain.errors import StorageError
-from tradingbot.runtime.journal.entry import read_content, write_content
+from tradingbot.runtime.journal.entry import read_content
 from tradingbot.runtime.journal.failures import JournalDamagedError
 from tradingbot.runtime.journal.writing import Batch
 
@@ -87,8 +87,7 @@ class BatchBuffer:
 
 
 def _line(batch: Batch) -> str:
-    events = [write_content(event) for event in batch.events]
-    values = {"batch": batch.name, "session": batch.session, "events": events}
+    values = {"batch": batch.name, "session": batch.session, "events": [*batch.contents]}
     return f"{json.dumps({**values, 'sha256': _sha256(values)})}\n"
 
 

@@ -31,11 +31,12 @@ from tradingbot.runtime.journal.connections import (
     make_engine,
     take_writer_lock,
 )
-from tradingbot.runtime.journal.entry import Head, write_content
+from tradingbot.runtime.journal.entry import Head
 from tradingbot.runtime.journal.failures import JournalDamagedError, JournalUnavailableError
 from tradingbot.runtime.journal.reading import JournalReader, require_journal_file
 from tradingbot.runtime.journal.schema import migrate, require_schema, revision_of
-from tradingbot.runtime.journal.verification import require_chain
+from tradingbot.runtime.journal.tables import FILLS
+from tradingbot.runtime.journal.verification import verify
 from tradingbot.runtime.journal.worker import DatabaseWorker
 from tradingbot.runtime.journal.writing import Batch, write_batch
 
@@ -104,7 +105,7 @@ class SessionJournal(JournalReader):
                 create_schema(place, timeout_s=timeout_s)
             journal = cls(place, locks, buffer, timeout_s)
             opening.callback(journal.close)
-            require_chain(journal)
+            verify(journal, tables=(FILLS,))
             journal._start()
             opening.pop_all()  # nothing went wrong: it stays open
         return journal
@@ -132,9 +133,8 @@ class SessionJournal(JournalReader):
                 `is_buffered` tells whether they are kept on disk and will be written later.
             TradingError: If a fill or a decision is journaled already and says something else.
         """
-        for event in events:
-            write_content(event)  # what cannot be written must not reach the buffer
         batch = Batch(secrets.token_hex(16), session, events)
+        _ = batch.contents  # what cannot be written must not reach the buffer
         with self._recording:
             if time.monotonic() < self._blocked_until:
                 raise self._keep(batch, "it did not answer a moment ago")
@@ -198,7 +198,7 @@ class SessionJournal(JournalReader):
             try:
                 self._commit(batch)
             except TradingError as e:
-                text = f"{e} Refused: {[write_content(event) for event in batch.events]}"
+                text = f"{e} Refused: {' '.join(batch.contents)}"
                 alert = AlertRaised(batch.at, AlertLevel.CRITICAL, "JOURNAL_CONFLICT", text)
                 self._commit(replace(batch, events=(alert,)))
         if self._buffer and batches:

@@ -7,14 +7,15 @@ named.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Table, select, text
 
 from tradingbot.domain.errors import UserError
-from tradingbot.domain.events.event import Event
+from tradingbot.domain.events.event import KIND, Event
+from tradingbot.domain.events.trading import OrderFilled
 from tradingbot.domain.position import Position
 from tradingbot.runtime.journal.columns_of_events import EventColumns
 from tradingbot.runtime.journal.entry import Head, chain, entry_key, read_content
@@ -23,6 +24,7 @@ from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.journal.tables import ENTRIES, TABLES
 
 _FETCHED = 2_000  # rows at a time
+_FILL = f'"{KIND}":"{OrderFilled.__name__}"'  # in the content of every fill
 
 
 @dataclass(frozen=True)
@@ -46,44 +48,37 @@ class BrokenRow:
         return f"{self.table} {self.seq}: {self.problem}"
 
 
-def require_chain(journal: JournalReader) -> Head:
-    """Refuse a journal whose chain of hashes is broken, or whose database is damaged.
+def verify(journal: JournalReader, *, tables: Sequence[Table] = TABLES) -> VerifiedJournal:
+    """Prove the chain, and that tables say what their entries say.
 
-    Raises:
-        JournalDamagedError: Naming the first entry that is wrong.
-    """
-    with journal.reading() as connection:
-        _require_database(connection)
-        head = Head()
-        for row in _stream(connection, ENTRIES):
-            head = _next_head(head, row, journal)
-    return head
-
-
-def verify(journal: JournalReader) -> VerifiedJournal:
-    """Prove the chain, and that every table says what its entries say.
+    Args:
+        journal: Any.
+        tables: Those that are compared with their entries: all, or `FILLS` alone, from which
+            positions are continued when a session starts.
 
     Raises:
         JournalDamagedError: Naming the first row that is wrong.
     """
     with journal.reading() as connection:
         _require_database(connection)
-        streams = {table: _stream(connection, table) for table in TABLES}
+        described = {table: _stream(connection, table) for table in tables if table is not ENTRIES}
         columns = EventColumns(lambda _, symbol: Position(symbol), lambda *_: False)
-        counts, head = dict.fromkeys((table.name for table in TABLES), 0), Head()
-        for row in streams[ENTRIES]:
+        counts, head = dict.fromkeys((table.name for table in tables), 0), Head()
+        for row in _stream(connection, ENTRIES):
             head = _next_head(head, row, journal)
+            if ENTRIES not in tables and _FILL not in row.content:
+                continue
             event = _event_of(row, journal)
-            counts[ENTRIES.name] += 1
             for table, expected in columns.rows(row.seq, row.session, event):
-                found = next(streams[table], None)
-                _require_same(table, expected, found, row.seq, journal)
-                counts[table.name] += 1
-        for table in TABLES[1:]:
-            extra = next(streams[table], None)
+                if table in described:
+                    found = next(described[table], None)
+                    _require_same(table, expected, found, row.seq, journal)
+                    counts[table.name] += 1
+        for table, rows in described.items():
+            extra = next(rows, None)
             if extra is not None:
                 raise _damaged(BrokenRow(table.name, extra.seq, "no entry says this"), journal)
-    return VerifiedJournal(head, counts)
+    return VerifiedJournal(head, {**counts, ENTRIES.name: head.seq})
 
 
 def _next_head(head: Head, row: Any, journal: JournalReader) -> Head:

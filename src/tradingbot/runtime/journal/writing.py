@@ -6,9 +6,10 @@ tried again, and one that the database has already is not written twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from sqlalchemy import Connection, Table, insert, select, tuple_
@@ -27,6 +28,8 @@ from tradingbot.runtime.journal.entry import (
 )
 from tradingbot.runtime.journal.tables import ENTRIES, FILLS, ORDERS
 
+_KEYS = 500  # looked up in one statement: databases limit how many values one may have
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -36,6 +39,15 @@ class Batch:
     """32 hexadecimal digits."""
     session: str
     events: tuple[Event, ...]
+
+    @cached_property
+    def contents(self) -> tuple[str, ...]:
+        """The events as the chain holds them.
+
+        Raises:
+            TradingError: If one of them would come back as something else.
+        """
+        return tuple(map(write_content, self.events))
 
     @property
     def at(self) -> datetime:
@@ -67,8 +79,8 @@ def write_batch(connection: Connection, batch: Batch) -> Head:
         lambda session, identity: _has_order(connection, session, identity),
     )
     rows: dict[Table, list[dict[str, Any]]] = {ENTRIES: []}
-    for place, event in enumerate(_new_events(connection, batch)):
-        content = write_content(event)
+    for place in _new_places(connection, batch):
+        event, content = batch.events[place], batch.contents[place]
         after = chain(head, batch.session, content)
         entry = {"seq": after.seq, "session": batch.session, "kind": event.kind}
         chained = {"content": content, "previous_sha256": head.sha256, "sha256": after.sha256}
@@ -113,22 +125,19 @@ def _has_order(connection: Connection, session: str, identity: str) -> bool:
     return connection.execute(select(ORDERS.c.seq).where(*same)).first() is not None
 
 
-def _new_events(connection: Connection, batch: Batch) -> Iterable[Event]:
-    """Yield the events whose key is new; a replay of what is there is no second entry."""
+def _new_places(connection: Connection, batch: Batch) -> Iterator[int]:
+    """Yield where the events are whose key is new; a replay of what is there is no second entry."""
     keyed = [(event.kind, key) for event in batch.events if (key := entry_key(event)) is not None]
     known = _find_keyed(connection, batch.session, keyed)
-    for event in batch.events:
+    for place, event in enumerate(batch.events):
         key = entry_key(event)
-        if key is None:
-            yield event
-            continue
-        before = known.setdefault((event.kind, key), event)
+        before = event if key is None else known.setdefault((event.kind, key), event)
         if before is event:
-            yield event
+            yield place
         elif not is_replay(before, event):
             raise TradingError(
                 f"a {event.kind} must be journaled once under its key",
-                was=f"{write_content(event)} after {write_content(before)}",
+                was=f"{batch.contents[place]} after {write_content(before)}",
                 where=f"journal, session {batch.session}",
                 remedy="Reconcile with the venue before trading on",
             )
@@ -137,11 +146,11 @@ def _new_events(connection: Connection, batch: Batch) -> Iterable[Event]:
 def _find_keyed(
     connection: Connection, session: str, keyed: Sequence[tuple[str, str]]
 ) -> dict[tuple[str, str], Event]:
-    if not keyed:
-        return {}
     columns = (ENTRIES.c.kind, ENTRIES.c.key)
-    found = select(*columns, ENTRIES.c.content).where(
-        ENTRIES.c.session == session, tuple_(*columns).in_(keyed)
-    )
-    rows = connection.execute(found)
-    return {(row.kind, row.key): read_content(row.content) for row in rows}
+    known: dict[tuple[str, str], Event] = {}
+    for start in range(0, len(keyed), _KEYS):
+        part = tuple_(*columns).in_(keyed[start : start + _KEYS])
+        found = select(*columns, ENTRIES.c.content).where(ENTRIES.c.session == session, part)
+        for row in connection.execute(found):
+            known[row.kind, row.key] = read_content(row.content)
+    return known
