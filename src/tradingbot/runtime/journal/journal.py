@@ -147,6 +147,15 @@ class SessionJournal(JournalReader):
             except StorageError as e:
                 raise self._keep(batch, str(e)) from None
 
+    def flush(self) -> bool:
+        """Write what is buffered, and tell whether nothing waits any more: opening may resume."""
+        with self._recording:
+            try:
+                self._worker.do(self._flush, self._timeout_s)
+            except (TimeoutError, DBAPIError, StorageError):
+                return False
+            return True
+
     def close(self) -> None:
         """Give up the lock and the connections; what is buffered stays for the next opening."""
         super().close()
