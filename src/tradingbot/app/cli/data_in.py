@@ -1,4 +1,4 @@
-"""`tradingbot data import | generate | download | join`: bars on their way into the store."""
+"""`tradingbot data import | generate | download | join | plant`: bars on the way to the store."""
 
 from __future__ import annotations
 
@@ -191,6 +191,36 @@ def generate_market(  # noqa: PLR0913 - one option for each thing that identifie
         params=read_options(params, "--set"),
     )
     _store(invocation_of(context), source, name, as_json=as_json)
+
+
+@app.command("plant")
+def plant_signal(
+    context: typer.Context,
+    dataset: DatasetArgument,
+    name: NameOption,
+    kappa: Annotated[
+        float, Option(min=0.0, max=1.0, help="Strength in units of volatility; 0 plants nothing.")
+    ],
+    phi: Annotated[float, Option(help="Persistence of the signal per bar, in [0, 1).")] = 0.9,
+    seed: Annotated[int, Option(min=0, help="The same seed gives the same bits.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Plant a signal of known strength into a stored dataset; the old one stays.
+
+    The new dataset is labelled synthetic: an edge that is found in it was put there.
+
+    Example: [bold]tradingbot data plant us143 --name us143-planted --kappa 0.06[/bold]
+    """
+    from tradingbot.data.dataset_names import require_name
+    from tradingbot.data.ingest import Ingested
+    from tradingbot.data.store import BarStore
+    from tradingbot.data.synthetic.planted_dataset import plant_dataset
+
+    require_name(name)
+    invocation = invocation_of(context)
+    store = BarStore(invocation.workspace)
+    planted = plant_dataset(store.open(dataset), store, name=name, kappa=kappa, phi=phi, seed=seed)
+    _show_stored(invocation, Ingested(planted, ()), name, as_json=as_json)
 
 
 @app.command("download")

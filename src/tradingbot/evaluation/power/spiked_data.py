@@ -15,6 +15,7 @@ from tradingbot.data.calendar import time_zone_of
 from tradingbot.data.manifest import Provenance
 from tradingbot.data.splits import Split
 from tradingbot.data.store import BarStore
+from tradingbot.data.synthetic.planted_dataset import PLANTED_SIGNAL
 from tradingbot.data.synthetic.spike_in import causal_volatility, plant_signal
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.build_world import USUAL_SCALING, Scaling, world_from_inputs
@@ -35,8 +36,6 @@ from tradingbot.training.data import (
 )
 from tradingbot.training.setup import env_config
 
-PLANTED_SIGNAL = "planted_signal"
-"""Covariate that agents see; another than `signal`, which the data may have already."""
 _WEAKEST, _NODES = 1e-3, 151
 """Strengths whose worth is solved: the weakest ÷ the strongest, and points of the signal's grid,
 which are within 0.001 bp of four times as many."""

@@ -13,12 +13,13 @@ from fixtures.small_runs import make_run
 from fixtures.tiny_training import tiny_config
 from tradingbot.app.cli.application import run as run_command
 from tradingbot.data.store import BarStore
+from tradingbot.data.synthetic.planted_dataset import PLANTED_SIGNAL
 from tradingbot.evaluation.dossier.power import PowerTrial
 from tradingbot.evaluation.pipeline.stored_power import power_words
 from tradingbot.evaluation.power import session
 from tradingbot.evaluation.power.request import PowerRequest, PowerSettings
 from tradingbot.evaluation.power.session import measure_power
-from tradingbot.evaluation.power.spiked_data import PLANTED_SIGNAL, open_subject, worth_of
+from tradingbot.evaluation.power.spiked_data import open_subject, worth_of
 from tradingbot.evaluation.power.trial import lay_out_trials, run_trial
 from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.executors.executor import InlineExecutor
