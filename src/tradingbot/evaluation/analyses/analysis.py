@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradingbot.data.sources.source import Progress, ignore_progress
@@ -30,6 +31,8 @@ class AnalysisInputs:
     facts: Any = None
     """What `Analysis.facts` returned, as plain values."""
     progress: Progress = ignore_progress
+    shared: Path | None = None
+    """Folder of this evaluation alone, for what several analyses begin with; None: none."""
 
     def need(self, name: str) -> Any:
         """Return the record of an analysis.

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from tradingbot.data.sources.source import Progress, ignore_progress
@@ -38,6 +39,8 @@ class EvaluationJob:
     config: EvaluateConfig
     folder: Path
     """Where analyses go."""
+    shared: Path | None = None
+    """What analyses of this evaluation hand on to each other; gone after it."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,8 @@ class EvaluationContext:
     store: AnalysisStore
     identity: str
     """Hash of run, data and sources."""
+    shared: Path | None = None
+    """Of the `EvaluationJob`."""
 
     def require_possible(self, named: Sequence[str] = ()) -> None:
         """Refuse now what would else be refused when it is counted and much is made.
@@ -100,7 +105,7 @@ class EvaluationContext:
         """
         analysis = self.analyses[task.name]
         results, left_out = self._results(task.needs)
-        inputs = AnalysisInputs(self.subject, results, left_out, task.facts, progress)
+        inputs = AnalysisInputs(self.subject, results, left_out, task.facts, progress, self.shared)
         try:
             stored = StoredAnalysis(analysis.measure(inputs))
         except (DataError, MissingExtraError) as e:
@@ -147,6 +152,7 @@ def open_context(job: EvaluationJob) -> EvaluationContext:
         analyses={analysis.name: analysis for analysis in analyses},
         store=AnalysisStore(job.folder, receipts_of(subject.run, job.workspace)),
         identity=run_identity(subject),
+        shared=job.shared,
     )
 
 
@@ -191,6 +197,8 @@ def run_analyses(
     with ExitStack() as stack:
         if missing:
             stack.enter_context(torch_threads(1))
+            shared = Path(stack.enter_context(TemporaryDirectory(prefix="tradingbot-")))
+            context, job = replace(context, shared=shared), replace(job, shared=shared)
             executor: Executor = InlineExecutor(context.make)
             if min(jobs, missing) > 1:
                 workers = ProcessExecutor(partial(_open_work, job), min(jobs, missing))

@@ -28,7 +28,10 @@ from tradingbot.evaluation.analyses.retraining.training import (
 )
 from tradingbot.evaluation.analyses.settings import WalkForwardSettings
 from tradingbot.evaluation.analyses.walk_forward import walk_forward_specs
+from tradingbot.learning.learner import Metrics
+from tradingbot.learning.pretraining.learner import Pretrainer
 from tradingbot.learning.trainer import Trainer
+from tradingbot.networks.embedding import weights_hash
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import override_config
 from tradingbot.training.data import TrainingData, open_data
@@ -206,6 +209,40 @@ def test_encoder_is_pretrained_anew_on_the_training_bars_of_the_window_alone(
     for name, weights in of_window.items():
         assert not torch.equal(weights, of_run[name]), name  # equal seeds, other training bars
         assert torch.equal(weights, with_other_bars_after[name]), name
+
+
+def test_pretraining_that_trainings_have_in_common_is_made_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, learned = tiny_config(**(ENCODED | {"encoder__preset": "skip"})), list[TrainingSetup]()
+    data, updates = open_data(config, tmp_path), list[int]()
+    variant = replace(SHORT, changes=(("learner.direct.actor.pooling", "independent"),))
+    other_seed = replace(variant, seed=10)
+    update = Pretrainer.update
+
+    def counted(self: Pretrainer) -> Metrics:
+        updates[-1] += 1
+        return update(self)
+
+    def noted(config: TrainConfig, data: TrainingData, *, seed: int) -> TrainingSetup:
+        learned.append(build_training_setup(config, data, seed=seed))
+        updates.append(0)
+        return learned[-1]
+
+    monkeypatch.setattr(Pretrainer, "update", counted)
+    monkeypatch.setattr(retraining, "build_training_setup", noted)
+    alone = train(variant, config, data, tmp_path)
+    _, shared, other = (
+        retrain(prepare_retraining(order, config, data, tmp_path), shared=tmp_path)
+        for order in (SHORT, variant, other_seed)
+    )
+
+    assert updates == [5, 5, 0, 5]
+    assert shared == alone
+    assert other != alone
+    of_alone, _, of_shared, _ = (setup.frozen for setup in learned)
+    assert weights_hash(of_shared) == weights_hash(of_alone)
+    assert of_shared.training == of_alone.training
 
 
 def test_training_without_the_model_does_not_see_its_probabilities(

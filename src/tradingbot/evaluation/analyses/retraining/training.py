@@ -23,6 +23,7 @@ from tradingbot.domain.errors import DataError, TrainingError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.training import Updated
 from tradingbot.evaluation.analyses.analysis import Analysis, AnalysisInputs
+from tradingbot.evaluation.analyses.retraining.shared_pretraining import share_pretraining
 from tradingbot.evaluation.analyses.retraining.spec import (
     RetrainingResult,
     RetrainingSpec,
@@ -112,15 +113,18 @@ def require_periods(spec: RetrainingSpec, config: TrainConfig, data: TrainingDat
     _periods(spec, divided)
 
 
-def retrain(prepared: PreparedRetraining, progress: Progress = ignore_progress) -> RetrainingResult:
+def retrain(
+    prepared: PreparedRetraining, progress: Progress = ignore_progress, shared: Path | None = None
+) -> RetrainingResult:
     """Train and play what was prepared.
 
     Args:
         prepared: Used up by it.
         progress: Told of steps.
+        shared: Folder of pre-trained encoders, for trainings that begin with the same one.
     """
     config, data = prepared.config, prepared.data
-    prepare(prepared.setup)
+    prepare(share_pretraining(prepared.setup, shared))
     selected, failed = _train(prepared, progress)
     return RetrainingResult(
         spec=prepared.spec,
@@ -252,7 +256,7 @@ def _train_counted(inputs: AnalysisInputs, *, spec: RetrainingSpec) -> Retrainin
         at=datetime.now(UTC),
     )
     ledger.write_receipt(subject.run.path, entry)
-    trained = retrain(prepared, inputs.progress)
+    trained = retrain(prepared, inputs.progress, inputs.shared)
     returns = np.array(trained.parts[-1].returns)
     sharpe = annual_sharpe(returns, bars_per_year=1.0)
     result = ledger.finish(entry, sharpe, at=datetime.now(UTC))
