@@ -24,6 +24,8 @@ from tradingbot.evaluation.statistics.interval import Interval, Z
 Statistic = Callable[[FloatArray], FloatArray]
 """(draws, T) or (draws, T, N) → (draws,): one figure per resampled history, all at once."""
 MIN_BARS = 8
+_TOGETHER = 1 << 16
+"""Numbers that are resampled at once: larger arrays are memory that is asked for anew each time."""
 
 
 def automatic_block_bars(
@@ -122,8 +124,14 @@ def bootstrap_draws(
     numbers = _history(series)
     length = automatic_block_bars(numbers) if block_bars is None else block_bars
     sizes = tuple(chunk_sizes(inputs.require_count(n_draws, "n_draws"), numbers.size))
-    blocks = _blocks_of(seed, len(numbers), sizes)
-    return np.concatenate([statistic(numbers[_positions(*each, length)]) for each in blocks])
+    some = max(1, _TOGETHER // numbers.size)
+    return np.concatenate(
+        [
+            statistic(numbers[_positions(chance[at : at + some], start[at : at + some], length)])
+            for chance, start in _blocks_of(seed, len(numbers), sizes)
+            for at in range(0, len(chance), some)
+        ]
+    )
 
 
 def _blocks_of(
