@@ -4,10 +4,9 @@ The z of an agent are a few numbers from few bars: on the bars that they were fi
 look useful, and so does every direction that they multiply. Here each agent has two sets of z, one
 fitted to even blocks of bars and one to odd ones:
 
-* a lane that *fits* plays a bar with the z of the bar's own fold, and moves those z (the
-  directions stay);
-* a lane that *tests* plays it with the z of the other fold, and moves the directions: they learn
-  what fits of other bars are good for, and shrink where those are luck.
+* a lane that *fits* plays a bar with the z of the bar's own fold, and moves those z alone;
+* a lane that *tests* plays it with the z of the other fold, and moves all that agents share: the
+  directions learn what fits of other bars are good for, and shrink where those are luck.
 
 What the two folds agree on over agents says how much of a fit is true. ρ, the correlations between
 folds over agents in the canonical directions of z, are the shares of the variance of one fold's z
@@ -80,14 +79,13 @@ class FoldedDeviations(nn.Module):
     def output(self, actor: StackedHead, x: Tensor, bar: Tensor) -> Tensor:
         """Return outputs (N, B, O) for learning of inputs (N, B, I) at bars (N, B)."""
         hidden = actor.features(x)
+        shared, offered = actor.shared(hidden), hidden @ actor.directions
+        by_direction = offered.view(*bar.shape, self.z.shape[-1], actor.n_outputs)
         is_even = ((bar // self.fold_bars) % _FOLDS == 0)[..., None]
         own = torch.where(is_even, self.z[0, :, None], self.z[1, :, None])
         other = torch.where(is_even, self.pooled[1, :, None], self.pooled[0, :, None])
-        fits = self.is_fitting[:, None]
-        offered = torch.where(fits, hidden @ actor.directions.detach(), hidden @ actor.directions)
-        by_direction = offered.view(*bar.shape, self.z.shape[-1], actor.n_outputs)
-        mixed = torch.einsum("nbk,nbko->nbo", torch.where(fits, own, other), by_direction)
-        return actor.shared(hidden) + mixed
+        fitted = shared.detach() + _mix(own, by_direction.detach())
+        return torch.where(self.is_fitting[:, None], fitted, shared + _mix(other, by_direction))
 
     def penalty(self) -> Tensor:
         """Return Σ_k z² of each agent, mean over folds, (N,)."""
@@ -98,6 +96,11 @@ class FoldedDeviations(nn.Module):
         halves, whole = pool_folds(self.z)
         self.pooled.copy_(halves)
         return whole.to(self.z)
+
+
+def _mix(z: Tensor, by_direction: Tensor) -> Tensor:
+    """Mix what directions offer (N, B, K, O) by z (N, B, K)."""
+    return torch.einsum("nbk,nbko->nbo", z, by_direction)
 
 
 def pool_folds(z: Tensor) -> tuple[Tensor, Tensor]:

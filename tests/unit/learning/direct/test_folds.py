@@ -75,7 +75,7 @@ def head(n_agents: int = 5, n_inputs: int = 6) -> StackedHead:
     return StackedHead(n_agents, n_inputs, 1, HeadConfig(hidden=(8,)), generator(7))
 
 
-def test_lanes_that_fit_move_their_fold_and_lanes_that_test_move_the_directions() -> None:
+def test_lanes_that_fit_move_their_fold_and_lanes_that_test_move_what_is_shared() -> None:
     actor = head()
     folds = FoldedDeviations(actor, n_envs=2, fold_bars=10, generator=generator())
     folds.begin_update(actor, updates=0)
@@ -84,17 +84,18 @@ def test_lanes_that_fit_move_their_fold_and_lanes_that_test_move_the_directions(
     even, odd = torch.full((5, 2), 29), torch.full((5, 2), 30)
     for bar, own in ((even, 0), (odd, 1)):
         output = folds.output(actor, x, bar)
-        by_fit = torch.autograd.grad(
-            output[:, 0].sum(), (folds.z, actor.directions), retain_graph=True, allow_unused=True
+        shared = (actor.directions, actor.weights[0], actor.biases[-1])
+        by_fit, *others = torch.autograd.grad(
+            output[:, 0].sum(), (folds.z, *shared), retain_graph=True, materialize_grads=True
         )
-        assert (by_fit[0][own] != 0.0).all()
-        assert not by_fit[0][1 - own].any()
-        assert by_fit[1] is None or not by_fit[1].any()
-        by_test = torch.autograd.grad(
-            output[:, 1].sum(), (folds.z, actor.directions), allow_unused=True
+        assert (by_fit[own] != 0.0).all()
+        assert not by_fit[1 - own].any()
+        assert not any(moved.any() for moved in others)
+        by_test, *others = torch.autograd.grad(
+            output[:, 1].sum(), (folds.z, *shared), materialize_grads=True
         )
-        assert by_test[0] is None or not by_test[0].any()
-        assert by_test[1].any()
+        assert not by_test.any()
+        assert all(moved.any() for moved in others)
         # Both are outputs of the head with those deviations: of the fold, and of the other pooled.
         for lane, z in ((0, folds.z[own]), (1, folds.pooled[1 - own])):
             with torch.no_grad():
