@@ -128,6 +128,7 @@ class ModelRegistry:
             ConfigError: If the state is not ahead, or the verdict is not good enough.
             StorageError: If the bundle is not fit to serve; what serves stays.
         """
+        self.version(reference)  # nothing is made on disk for a version that is not there
         with self._alone() as (chain, descriptor):
             version = find_version(fold_events(chain.entries()), reference)
             wanted = next_state(version, to)
@@ -146,9 +147,9 @@ class ModelRegistry:
             ConfigError: If it never was, or none was before.
             StorageError: If its bundle is not fit to serve; what serves stays.
         """
+        rollback_target(self._chain().entries(), reference)
         with self._alone() as (chain, descriptor):
-            entries = chain.entries()
-            version = rollback_target(entries, reference)
+            version = rollback_target(chain.entries(), reference)
             self.require_fit_to_serve(version)
             told = {"kind": "rolled back", "reason": reason}
             self._decide(chain, descriptor, at, replace(version, state="paper"), **told)
@@ -173,19 +174,23 @@ class ModelRegistry:
                 remedy="Train again, or choose another version",
             )
 
-    def problems(self) -> dict[str, str]:
+    def problems(self, only: ModelVersion | None = None) -> dict[str, str]:
         """Return what is wrong, by version; `current.json` where that is it. Empty: all is whole.
+
+        Args:
+            only: One version; None: all of them.
 
         Raises:
             StorageError: If a decision was changed or taken out.
         """
         found = {}
-        for version in self.versions():
+        for version in self.versions() if only is None else (only,):
             try:
                 self.require_fit_to_serve(version)
             except (StorageError, ConfigError) as e:
                 found[version.name] = str(e)
-        if self._read_pointer() != self._pointer_of(self._chain()):
+        chain = self._chain()
+        if chain.hashes and self._read_pointer() != self._pointer_of(chain):
             found[_POINTER_FILE] = "is not what was decided last; the next command makes it good"
         return found
 

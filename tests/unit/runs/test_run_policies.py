@@ -18,6 +18,7 @@ from torch import Tensor
 from fixtures.small_runs import content, make_run
 from fixtures.tiny_training import tiny_config
 from tradingbot.agents.policy import PolicyInputs
+from tradingbot.app.cli.application import run as command
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.envs.population.layout import market_table
@@ -261,6 +262,20 @@ def test_loaded_policy_is_that_of_the_run_on_its_data(
         private = torch.rand(18, n_agents, generator=generator)
         inputs = PolicyInputs(row, table[:, bar], table[:, bar], private)
         assert torch.equal(ours(inputs), theirs(inputs))
+
+
+def test_trained_run_is_exported_and_compared_on_its_own_bars(
+    workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = command(["--workspace", str(workspace), "export", "done", "--json"])
+
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    told = json.loads(out)
+    assert told["note"] is None
+    parity = told["parity"]
+    assert (parity["n_real"] > 1_000, parity["n_decisions_differ"]) == (True, 0)
+    assert parity["largest_difference"] <= 1e-5
 
 
 def test_live_policy_acts_as_the_table_from_the_middle_on(selected: Path) -> None:
