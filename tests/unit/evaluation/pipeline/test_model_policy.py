@@ -107,6 +107,24 @@ def test_model_trades_its_own_test_part_as_supervised_backtest_does(
     assert looks(workspace) == before + 1
 
 
+def test_model_of_relative_features_trades_its_own_bars_and_is_refused_on_other_features(
+    workspace: Path,
+) -> None:
+    config = load_train_config("quick", {"market.start": "2025-02-03", "features": "relative"})
+    manifest = fitted_on(config, "own_moves", workspace)
+    assert "residual_1" in manifest.features
+
+    ours = only(backtest_named(["model:own_moves"], workspace, BacktestTerms()))
+
+    level = round(manifest.base_rates[2], 3)
+    theirs = backtest_thresholds("own_moves", workspace, thresholds=(level,)).lines[0].performance
+    assert ours.performance.n_trades == theirs.n_trades > 0
+    assert ours.performance.total_return_frac == theirs.total_return_frac
+    plain = market_of_source(synthetic_source(CONFIG.market))
+    with pytest.raises(DataError, match="features that the model was fitted on"):
+        backtest_named(["model:own_moves"], workspace, BacktestTerms(), market=plain)
+
+
 def test_late_begin_and_silence_of_a_model_are_told(workspace: Path, trees: ModelManifest) -> None:
     first = date.fromisoformat(trees.data.first_day)
     early = first - timedelta(days=30)
