@@ -128,5 +128,5 @@ class PowerCurve:
             f"An edge of {edge.estimate:.2f} bp per bar or more (95 %: {edge.low:.2f} … {most}; "
             f"κ {self.smallest.kappa.estimate:.3f}) would have been found with {share} "
             "probability: let in by validation, and alpha above 0 on test. The edge is what the "
-            "oracle earns with a full position."
+            "oracle earns within the rules of the run."
         )
