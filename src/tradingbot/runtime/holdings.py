@@ -104,9 +104,12 @@ class Holdings:
 
 
 def _fold(position: Position, entry: Fill | StockSplit) -> Position:
-    if isinstance(entry, Fill):
-        return apply_fill(position, entry)
-    units = divide(multiply(position.units, Decimal(entry.numerator)), Decimal(entry.denominator))
+    return apply_fill(position, entry) if isinstance(entry, Fill) else split_units(position, entry)
+
+
+def split_units(position: Position, split: StockSplit) -> Position:
+    """Return a position after a split; what it cost stays, so that its entry is re-based."""
+    units = divide(multiply(position.units, Decimal(split.numerator)), Decimal(split.denominator))
     return replace(position, units=units)
 
 

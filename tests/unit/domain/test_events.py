@@ -41,6 +41,8 @@ EXAMPLES: tuple[Event, ...] = (
     trading.OrderCancelled(**AT_VENUE, filled_units=Decimal("0.1")),
     trading.OrderExpired(**AT_VENUE, filled_units=Decimal(0)),
     trading.OrderFilled(fill(ORDER, "4"), remaining_units=Decimal(6)),
+    trading.FillBusted(fill(ORDER, "4"), AT),
+    trading.StockSplitApplied("SPY", 3, 2, AT),
     trading.TradingStateChanged(
         TradingStateChange(TradingState.ACTIVE, TradingState.HALTED, "daily loss"), AT
     ),

@@ -79,6 +79,24 @@ class OrderFilled(Event):
 
 
 @dataclass(frozen=True)
+class FillBusted(Event):
+    """The venue took a fill back: units, cash and profit are as if it had never been."""
+
+    fill: Fill
+    at: datetime
+
+
+@dataclass(frozen=True)
+class StockSplitApplied(Event):
+    """Units of a symbol changed without a trade: `numerator` new ones for `denominator` old."""
+
+    symbol: str
+    numerator: int
+    denominator: int
+    at: datetime
+
+
+@dataclass(frozen=True)
 class TradingStateChanged(Event):
     """The session may do more or less than before."""
 

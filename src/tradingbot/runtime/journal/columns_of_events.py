@@ -1,14 +1,17 @@
 """What an entry says in the columns of its tables: derived when it is written, and when verified.
 
-A fill is booked against the position that the fills before it made, by `domain.position`, so that
-its row holds the units held afterwards and the profit that it realised, net of its fee.
+A fill is booked against the position that the entries before it made, as `runtime.holdings` does,
+so that `position_changes` holds the units held afterwards and the profit that it realised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
 from functools import singledispatchmethod
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import Table
 
@@ -22,6 +25,7 @@ from tradingbot.domain.events.session import (
     SessionStateSaved,
 )
 from tradingbot.domain.events.trading import (
+    FillBusted,
     OrderAccepted,
     OrderCancelled,
     OrderDenied,
@@ -29,32 +33,60 @@ from tradingbot.domain.events.trading import (
     OrderFilled,
     OrderRejected,
     OrderSubmitted,
+    StockSplitApplied,
     TradingStateChanged,
 )
+from tradingbot.domain.exact_number import add
 from tradingbot.domain.order import OrderStatus
 from tradingbot.domain.order_intent import OrderIntent
 from tradingbot.domain.position import Position, apply_fill
+from tradingbot.runtime.holdings import Holdings, StockSplit, split_units
 from tradingbot.runtime.journal import tables
 
 Row = tuple[Table, dict[str, Any]]
+PositionChange = OrderFilled | FillBusted | StockSplitApplied
+
+
+class JournalLookup(Protocol):
+    """What the journal holds before the first event that is given."""
+
+    def position(self, session: str, symbol: str) -> Position:
+        """Return what is held, without profit and fees."""
+
+    def changes(self, session: str, symbol: str) -> list[PositionChange]:
+        """Return every fill, bust and split of a symbol, in order."""
+
+    def has_order(self, session: str, client_order_id: str) -> bool:
+        """Tell whether `orders` has a row of it."""
+
+
+class EmptyLookup:
+    """Of a journal without entries: what a derivation from the first entry on begins with."""
+
+    def position(self, session: str, symbol: str) -> Position:
+        """Return a flat position."""
+        return Position(symbol)
+
+    def changes(self, session: str, symbol: str) -> list[PositionChange]:
+        """Return none."""
+        return []
+
+    def has_order(self, session: str, client_order_id: str) -> bool:
+        """Return False."""
+        return False
 
 
 class EventColumns:
     """Derives rows from events, in the order of the chain.
 
     Args:
-        find_position: (session, symbol) → position before the first event that is given, without
-            profit and fees; asked once.
-        has_order: (session, client order id) → whether `orders` has it already; asked once.
+        before: The entries before; asked once for each symbol and order.
     """
 
-    def __init__(
-        self,
-        find_position: Callable[[str, str], Position],
-        has_order: Callable[[str, str], bool],
-    ) -> None:
-        self._find_position, self._has_order = find_position, has_order
+    def __init__(self, before: JournalLookup) -> None:
+        self._before = before
         self._positions: dict[tuple[str, str], Position] = {}
+        self._changes: dict[tuple[str, str], list[PositionChange]] = {}
         self._orders: set[tuple[str, str]] = set()
 
     def rows(self, seq: int, session: str, event: Event) -> list[Row]:
@@ -117,18 +149,44 @@ class EventColumns:
     @_columns.register
     def _(self, event: OrderFilled, session: str) -> list[Row]:
         fill, place = event.fill, (session, event.fill.symbol)
-        before = self._positions.get(place) or self._find_position(*place)
-        held = Position(before.symbol, before.units, before.cost_ccy)  # profit from 0
-        after = self._positions[place] = apply_fill(held, fill)
+        held = self._positions.get(place) or self._before.position(*place)
+        after = apply_fill(held, fill)
+        self._changes.setdefault(place, []).append(event)
         status = OrderStatus.PARTIALLY_FILLED if event.remaining_units else OrderStatus.FILLED
         names = ("fill_id", "client_order_id", "symbol", "side", "quantity_units", "price")
-        columns = {
-            **_copy(fill, *names, "fee_ccy", "filled_at"),
-            "position_units": after.units,
-            "position_cost_ccy": after.cost_ccy,
-            "realised_pnl_ccy": after.realised_pnl_ccy,
-        }
-        return [(tables.FILLS, columns), _step(fill.client_order_id, status, fill.filled_at)]
+        return [
+            (tables.FILLS, _copy(fill, *names, "fee_ccy", "filled_at")),
+            self._change(place, after, fill.filled_at, "fill", fill_id=fill.fill_id),
+            _step(fill.client_order_id, status, fill.filled_at),
+        ]
+
+    @_columns.register
+    def _(self, event: FillBusted, session: str) -> list[Row]:
+        place = (session, event.fill.symbol)
+        new = self._changes.setdefault(place, [])
+        known = [*self._before.changes(*place), *new]
+        new.append(event)
+        before, after = _fold(known), _fold([*known, event])
+        profit = add(after.realised_pnl_ccy, -before.realised_pnl_ccy)
+        held = replace(after, realised_pnl_ccy=profit)
+        return [self._change(place, held, event.at, "bust", fill_id=event.fill.fill_id)]
+
+    @_columns.register
+    def _(self, event: StockSplitApplied, session: str) -> list[Row]:
+        place = (session, event.symbol)
+        held = self._positions.get(place) or self._before.position(*place)
+        self._changes.setdefault(place, []).append(event)
+        return [self._change(place, split_units(held, _split(event)), event.at, "split")]
+
+    def _change(
+        self, place: tuple[str, str], held: Position, at: datetime, cause: str, **more: str
+    ) -> Row:
+        """Keep what is held now, and return the row that says it."""
+        profit = held.realised_pnl_ccy
+        self._positions[place] = Position(held.symbol, held.units, held.cost_ccy)
+        told = {"symbol": held.symbol, "at": at, "cause": cause, "fill_id": None, **more}
+        amounts = {"units": held.units, "cost_ccy": held.cost_ccy, "realised_pnl_ccy": profit}
+        return tables.POSITION_CHANGES, {**told, **amounts}
 
     @_columns.register
     def _(self, event: SessionStateSaved, session: str) -> list[Row]:
@@ -152,12 +210,33 @@ class EventColumns:
     def _order(self, intent: OrderIntent, session: str) -> list[Row]:
         """Return the row of an order where it is new: a second attempt is the same order."""
         identity = (session, intent.client_order_id)
-        if identity in self._orders or self._has_order(*identity):
+        if identity in self._orders or self._before.has_order(*identity):
             return []
         self._orders.add(identity)
         names = ("client_order_id", "symbol", "side", "quantity_units", "order_type", "limit_price")
         more = ("time_in_force", "decided_at", "model", "sequence", "confidence")
         return [(tables.ORDERS, _copy(intent, *names, *more))]
+
+
+def _fold(changes: list[PositionChange]) -> Position:
+    """Return the position that entries make; a fill that is taken back was never there."""
+    busted = {event.fill.fill_id for event in changes if isinstance(event, FillBusted)}
+    holdings = Holdings(Decimal(0))
+    for event in changes:
+        if isinstance(event, StockSplitApplied):
+            holdings.split(_split(event))
+        elif isinstance(event, OrderFilled) and event.fill.fill_id not in busted:
+            holdings.book(event.fill)
+    symbol = _symbol_of(changes[-1])
+    return holdings.positions.get(symbol) or Position(symbol)
+
+
+def _symbol_of(event: PositionChange) -> str:
+    return event.symbol if isinstance(event, StockSplitApplied) else event.fill.symbol
+
+
+def _split(event: StockSplitApplied) -> StockSplit:
+    return StockSplit(event.symbol, event.numerator, event.denominator)
 
 
 def _copy(record: object, *names: str) -> dict[str, Any]:

@@ -19,7 +19,8 @@ from tradingbot.domain.errors import MissingExtraError
 from tradingbot.runtime.journal.address import JournalAddress
 from tradingbot.runtime.journal.failures import JournalDamagedError, JournalUnavailableError
 
-_WRITER_LOCK = 0x7452_6164_4A6E_6C31  # any number that no other program takes in this database
+WRITER_LOCK = 0x7452_6164_4A6E_6C31
+"""Lock of the only writer: any number that no other program takes in this database."""
 _TRANSIENT = frozenset({"40001", "40P01", "57P01", "57P02", "57P03"})
 """Codes of PostgreSQL after which the same transaction may succeed: lost races, restarts."""
 _DAMAGED = ("malformed", "file is not a database", "not a database")
@@ -85,7 +86,7 @@ def take_writer_lock(connection: Connection, address: JournalAddress) -> None:
         JournalUnavailableError: If another process writes to this journal.
     """
     statement = text("SELECT pg_try_advisory_lock(:lock)")
-    taken = connection.execute(statement, {"lock": _WRITER_LOCK}).scalar()
+    taken = connection.execute(statement, {"lock": WRITER_LOCK}).scalar()
     connection.commit()
     if not taken:
         raise JournalUnavailableError(

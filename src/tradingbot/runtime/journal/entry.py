@@ -18,7 +18,7 @@ from tradingbot.domain.errors import TradingError
 from tradingbot.domain.events.catalogue import EVENTS
 from tradingbot.domain.events.event import KIND, Event, event_values, read_event
 from tradingbot.domain.events.session import DecisionMade
-from tradingbot.domain.events.trading import OrderFilled
+from tradingbot.domain.events.trading import FillBusted, OrderFilled
 from tradingbot.domain.order_intent import require_zone
 
 FIRST_PREVIOUS = "0" * 64
@@ -85,7 +85,7 @@ def chain(head: Head, session: str, content: str) -> Head:
 
 def entry_key(event: Event) -> str | None:
     """Return what there is only one of in a session: a fill's id, a decision's bar; else None."""
-    if isinstance(event, OrderFilled):
+    if isinstance(event, OrderFilled | FillBusted):
         return event.fill.fill_id
     if isinstance(event, DecisionMade):
         moment = event.decided_at.astimezone(UTC).isoformat(timespec="microseconds")
@@ -94,7 +94,7 @@ def entry_key(event: Event) -> str | None:
 
 
 def is_replay(known: Event, again: Event) -> bool:
-    """Tell whether two events under one key say the same; a fill's remainder may have moved on."""
-    if isinstance(known, OrderFilled) and isinstance(again, OrderFilled):
+    """Tell whether two events under one key say the same; what is open may have moved on."""
+    if isinstance(known, OrderFilled | FillBusted) and isinstance(again, OrderFilled | FillBusted):
         return known.fill == again.fill
     return known == again

@@ -35,7 +35,7 @@ from tradingbot.runtime.journal.entry import Head
 from tradingbot.runtime.journal.failures import JournalDamagedError, JournalUnavailableError
 from tradingbot.runtime.journal.reading import JournalReader, require_journal_file
 from tradingbot.runtime.journal.schema import migrate, require_schema, revision_of
-from tradingbot.runtime.journal.tables import FILLS
+from tradingbot.runtime.journal.tables import POSITION_CHANGES
 from tradingbot.runtime.journal.verification import verify
 from tradingbot.runtime.journal.worker import DatabaseWorker
 from tradingbot.runtime.journal.writing import Batch, write_batch
@@ -105,7 +105,7 @@ class SessionJournal(JournalReader):
                 create_schema(place, timeout_s=timeout_s)
             journal = cls(place, locks, buffer, timeout_s)
             opening.callback(journal.close)
-            verify(journal, tables=(FILLS,))
+            verify(journal, tables=(POSITION_CHANGES,))
             journal._start()
             opening.pop_all()  # nothing went wrong: it stays open
         return journal

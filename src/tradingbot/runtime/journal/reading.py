@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.session import DecisionMade, SessionStateSaved
 from tradingbot.domain.events.trading import (
+    FillBusted,
     OrderAccepted,
     OrderCancelled,
     OrderDenied,
@@ -23,15 +23,16 @@ from tradingbot.domain.events.trading import (
     OrderRejected,
     OrderSubmitted,
 )
-from tradingbot.domain.order import Order, OrderStatus, move_order, record_fill
-from tradingbot.domain.order_intent import OrderIntent
+from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.domain.position import Fill
+from tradingbot.runtime.brokers.protocol import BrokerUpdate, UpdateKind
 from tradingbot.runtime.journal.address import JournalAddress, read_address
 from tradingbot.runtime.journal.connections import check_file, explained, make_engine
 from tradingbot.runtime.journal.entry import Head, read_content
 from tradingbot.runtime.journal.schema import require_schema
 from tradingbot.runtime.journal.tables import DECISIONS, ENTRIES
 from tradingbot.runtime.journal.writing import read_head
+from tradingbot.runtime.order_book import OrderBook, open_order
 
 _READ_TIMEOUT_S = 30.0
 
@@ -45,26 +46,6 @@ class ChainEntry(NamedTuple):
     previous_sha256: str
     sha256: str
     event: Event
-
-
-@dataclass(frozen=True)
-class OrderHistory:
-    """An intent and everything that became of it, in the order of the journal."""
-
-    intent: OrderIntent
-    events: tuple[Event, ...]
-
-    @property
-    def order(self) -> Order:
-        """The order as its events leave it.
-
-        Raises:
-            TradingError: If the events contradict each other, e.g. more is filled than was asked.
-        """
-        order = Order(self.intent)
-        for event in self.events:
-            order = _follow(order, event)
-        return order
 
 
 class JournalReader:
@@ -141,23 +122,23 @@ class JournalReader:
             rows = connection.execute(query).all()
         return tuple(_entry(row) for row in reversed(rows))
 
-    def orders(self, session: str) -> tuple[OrderHistory, ...]:
-        """Return every order of a session, denied ones too, by the first mention of each."""
-        known: dict[str, tuple[OrderIntent, list[Event]]] = {}
+    def order_book(self, session: str) -> OrderBook:
+        """Return every order of a session as its events leave it, denied ones too.
+
+        What a restart begins with, before it asks the venue.
+        """
+        book = OrderBook()
         for event in self.events(session, *_ORDER_KINDS):
-            if isinstance(event, OrderDenied | OrderSubmitted):
-                intent = event.intent
-                known.setdefault(intent.client_order_id, (intent, []))[1].append(event)
-                continue
-            identity = _order_of(event)
-            if identity in known:  # others were placed outside the session
-                known[identity][1].append(event)
-        return tuple(OrderHistory(intent, tuple(events)) for intent, events in known.values())
+            _follow(book, event)
+        return book
+
+    def orders(self, session: str) -> tuple[Order, ...]:
+        """Return every order of a session by the first mention of each."""
+        return tuple(self.order_book(session).orders.values())
 
     def fills(self, session: str) -> tuple[Fill, ...]:
-        """Return every fill of a session in the order of the journal."""
-        found = self.events(session, OrderFilled)
-        return tuple(event.fill for event in found if isinstance(event, OrderFilled))
+        """Return every fill of a session that the venue did not take back, in order."""
+        return tuple(self.order_book(session).fills.values())
 
     def decisions(self, session: str, day: date | None = None) -> tuple[DecisionMade, ...]:
         """Return the decisions of a session, of one day in UTC where it is named."""
@@ -214,7 +195,7 @@ def require_journal_file(path: Path) -> None:
 
 _ORDER_KINDS: tuple[type[Event], ...] = (
     *(OrderDenied, OrderSubmitted, OrderAccepted, OrderRejected),
-    *(OrderCancelled, OrderExpired, OrderFilled),
+    *(OrderCancelled, OrderExpired, OrderFilled, FillBusted),
 )
 
 
@@ -228,35 +209,29 @@ def _entry(row: Any) -> ChainEntry:
     return ChainEntry(row.seq, row.session, *chained, read_content(row.content))
 
 
-def _order_of(event: Event) -> str:
-    if isinstance(event, OrderFilled):
-        return event.fill.client_order_id
-    return str(getattr(event, "client_order_id"))  # noqa: B009 - of every other kind
+def _follow(book: OrderBook, event: Event) -> None:
+    """Take an event of an order into a book; what it knows already changes nothing."""
+    if isinstance(event, OrderDenied | OrderSubmitted):
+        identity = event.intent.client_order_id
+        if identity in book.orders:
+            return  # sent again under its id
+        if isinstance(event, OrderDenied):
+            book.add(Order(event.intent, OrderStatus.DENIED, reason=event.reason))
+            return
+        book.add(open_order(event.intent))
+        book.move(identity, OrderStatus.SUBMITTED)
+    elif isinstance(event, OrderFilled):
+        book.book_fill(event.fill)
+    elif isinstance(event, FillBusted):
+        book.bust(event.fill)
+    elif isinstance(event, OrderAccepted | OrderRejected | OrderCancelled | OrderExpired):
+        told = {name: getattr(event, name, None) for name in ("venue_order_id", "reason")}
+        book.apply(BrokerUpdate(_UPDATES[type(event)], event.client_order_id, event.at, **told))
 
 
-def _follow(order: Order, event: Event) -> Order:
-    """Return an order after an event of it; what it has passed already changes nothing."""
-    if isinstance(event, OrderFilled):
-        return record_fill(order, event.fill)
-    if isinstance(event, OrderSubmitted):
-        if order.status is not OrderStatus.INTENDED:
-            return order  # sent again under its id
-        return move_order(move_order(order, OrderStatus.APPROVED), OrderStatus.SUBMITTED)
-    status = _STATUSES[type(event)]
-    if order.status is status or (status is OrderStatus.ACCEPTED and order.status.is_final):
-        return order
-    if status is OrderStatus.ACCEPTED and order.fills:
-        return order  # an answer that its first fill overtook
-    reason = getattr(event, "reason", None)
-    return move_order(
-        order, status, reason=reason, venue_order_id=getattr(event, "venue_order_id", None)
-    )
-
-
-_STATUSES: dict[type[Event], OrderStatus] = {
-    OrderDenied: OrderStatus.DENIED,
-    OrderAccepted: OrderStatus.ACCEPTED,
-    OrderRejected: OrderStatus.REJECTED,
-    OrderCancelled: OrderStatus.CANCELLED,
-    OrderExpired: OrderStatus.EXPIRED,
+_UPDATES: dict[type[Event], UpdateKind] = {
+    OrderAccepted: UpdateKind.ACCEPTED,
+    OrderRejected: UpdateKind.REJECTED,
+    OrderCancelled: UpdateKind.CANCELLED,
+    OrderExpired: UpdateKind.EXPIRED,
 }

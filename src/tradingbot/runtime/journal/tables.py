@@ -129,12 +129,23 @@ FILLS = _described(
     _required("price", ExactNumber),
     _required("fee_ccy", ExactNumber),
     _required("filled_at", UtcMoment),
-    _required("position_units", ExactNumber),
-    _required("position_cost_ccy", ExactNumber),
-    _required("realised_pnl_ccy", ExactNumber),
     UniqueConstraint("session", "fill_id", name="fills_session_fill_id"),
 )
-Index("fills_position", FILLS.c.session, FILLS.c.symbol, FILLS.c.seq)
+POSITION_CHANGES = _described(
+    "position_changes",
+    _required("symbol", ExactText),
+    _required("at", UtcMoment),
+    _required("cause", ExactText),
+    Column("fill_id", ExactText),
+    _required("units", ExactNumber),
+    _required("cost_ccy", ExactNumber),
+    _required("realised_pnl_ccy", ExactNumber),
+)
+"""What is held after each fill, bust and split, and the profit that it realised, net of fees."""
+Index(
+    "position_changes_symbol",
+    *(POSITION_CHANGES.c.session, POSITION_CHANGES.c.symbol, POSITION_CHANGES.c.seq),
+)
 STATES = _described(
     "states",
     _required("at", UtcMoment),

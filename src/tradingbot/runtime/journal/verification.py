@@ -9,22 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Table, select, text
 
 from tradingbot.domain.errors import UserError
 from tradingbot.domain.events.event import KIND, Event
-from tradingbot.domain.events.trading import OrderFilled
-from tradingbot.domain.position import Position
-from tradingbot.runtime.journal.columns_of_events import EventColumns
+from tradingbot.domain.events.trading import FillBusted, OrderFilled, StockSplitApplied
+from tradingbot.runtime.journal.columns_of_events import EmptyLookup, EventColumns
 from tradingbot.runtime.journal.entry import Head, chain, entry_key, read_content
 from tradingbot.runtime.journal.failures import JournalDamagedError
 from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.journal.tables import ENTRIES, TABLES
 
 _FETCHED = 2_000  # rows at a time
-_FILL = f'"{KIND}":"{OrderFilled.__name__}"'  # in the content of every fill
+_HELD = [
+    f'"{KIND}":"{kind.__name__}"' for kind in (OrderFilled, FillBusted, StockSplitApplied)
+]  # in the content of every entry that changes a position
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,8 @@ def verify(journal: JournalReader, *, tables: Sequence[Table] = TABLES) -> Verif
 
     Args:
         journal: Any.
-        tables: Those that are compared with their entries: all, or `FILLS` alone, from which
-            positions are continued when a session starts.
+        tables: Those that are compared with their entries: all, or `POSITION_CHANGES` alone, from
+            which positions are continued when a session starts.
 
     Raises:
         JournalDamagedError: Naming the first row that is wrong.
@@ -62,11 +63,11 @@ def verify(journal: JournalReader, *, tables: Sequence[Table] = TABLES) -> Verif
     with journal.reading() as connection:
         _require_database(connection)
         described = {table: _stream(connection, table) for table in tables if table is not ENTRIES}
-        columns = EventColumns(lambda _, symbol: Position(symbol), lambda *_: False)
+        columns = EventColumns(EmptyLookup())
         counts, head = dict.fromkeys((table.name for table in tables), 0), Head()
         for row in _stream(connection, ENTRIES):
             head = _next_head(head, row, journal)
-            if ENTRIES not in tables and _FILL not in row.content:
+            if ENTRIES not in tables and not any(kind in row.content for kind in _HELD):
                 continue
             event = _event_of(row, journal)
             for table, expected in columns.rows(row.seq, row.session, event):
@@ -79,6 +80,25 @@ def verify(journal: JournalReader, *, tables: Sequence[Table] = TABLES) -> Verif
             if extra is not None:
                 raise _damaged(BrokenRow(table.name, extra.seq, "no entry says this"), journal)
     return VerifiedJournal(head, {**counts, ENTRIES.name: head.seq})
+
+
+class VerifiedEntry(NamedTuple):
+    """A row of `entries` that is right, and its event."""
+
+    row: Any
+    event: Event
+
+
+def verified_entries(connection: Connection, journal: JournalReader) -> Iterator[VerifiedEntry]:
+    """Yield every entry of a chain that is right so far.
+
+    Raises:
+        JournalDamagedError: At the first one that is wrong.
+    """
+    head = Head()
+    for row in _stream(connection, ENTRIES):
+        head = _next_head(head, row, journal)
+        yield VerifiedEntry(row, _event_of(row, journal))
 
 
 def _next_head(head: Head, row: Any, journal: JournalReader) -> Head:

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Table, insert, select, tuple_
 from tradingbot.domain.errors import TradingError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.position import Position
-from tradingbot.runtime.journal.columns_of_events import EventColumns
+from tradingbot.runtime.journal.columns_of_events import EventColumns, PositionChange
 from tradingbot.runtime.journal.entry import (
     Head,
     chain,
@@ -26,7 +26,7 @@ from tradingbot.runtime.journal.entry import (
     read_content,
     write_content,
 )
-from tradingbot.runtime.journal.tables import ENTRIES, FILLS, ORDERS
+from tradingbot.runtime.journal.tables import ENTRIES, ORDERS, POSITION_CHANGES
 
 _KEYS = 500  # looked up in one statement: databases limit how many values one may have
 
@@ -74,10 +74,7 @@ def write_batch(connection: Connection, batch: Batch) -> Head:
     head = read_head(connection)
     if _has_batch(connection, batch.name):
         return head
-    columns = EventColumns(
-        lambda session, symbol: find_position(connection, session, symbol),
-        lambda session, identity: _has_order(connection, session, identity),
-    )
+    columns = EventColumns(_StoredEntries(connection))
     rows: dict[Table, list[dict[str, Any]]] = {ENTRIES: []}
     for place in _new_places(connection, batch):
         event, content = batch.events[place], batch.contents[place]
@@ -95,16 +92,40 @@ def write_batch(connection: Connection, batch: Batch) -> Head:
     return head
 
 
-def find_position(connection: Connection, session: str, symbol: str) -> Position:
-    """Return the position that the journaled fills of a session made, without profit and fees."""
-    newest = (
-        select(FILLS.c.position_units, FILLS.c.position_cost_ccy)
-        .where(FILLS.c.session == session, FILLS.c.symbol == symbol)
-        .order_by(FILLS.c.seq.desc())
-        .limit(1)
-    )
-    row = connection.execute(newest).first()
-    return Position(symbol) if row is None else Position(symbol, row[0], row[1])
+class _StoredEntries:
+    """What a journal holds before a batch."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def position(self, session: str, symbol: str) -> Position:
+        """Return what is held, without profit and fees."""
+        changed = POSITION_CHANGES.c
+        newest = (
+            select(changed.units, changed.cost_ccy)
+            .where(changed.session == session, changed.symbol == symbol)
+            .order_by(changed.seq.desc())
+            .limit(1)
+        )
+        row = self._connection.execute(newest).first()
+        return Position(symbol) if row is None else Position(symbol, row.units, row.cost_ccy)
+
+    def changes(self, session: str, symbol: str) -> list[PositionChange]:
+        """Return every fill, bust and split of a symbol, in order."""
+        changed = POSITION_CHANGES.c
+        found = (
+            select(ENTRIES.c.content)
+            .where(changed.seq == ENTRIES.c.seq)
+            .where(changed.session == session, changed.symbol == symbol)
+            .order_by(changed.seq)
+        )
+        events = [read_content(row.content) for row in self._connection.execute(found)]
+        return [event for event in events if isinstance(event, PositionChange)]
+
+    def has_order(self, session: str, client_order_id: str) -> bool:
+        """Tell whether `orders` has a row of it."""
+        same = (ORDERS.c.session == session, ORDERS.c.client_order_id == client_order_id)
+        return self._connection.execute(select(ORDERS.c.seq).where(*same)).first() is not None
 
 
 def _moments(value: object) -> Iterator[datetime]:
@@ -118,11 +139,6 @@ def _moments(value: object) -> Iterator[datetime]:
 def _has_batch(connection: Connection, name: str) -> bool:
     found = select(ENTRIES.c.seq).where(ENTRIES.c.batch == name).limit(1)
     return connection.execute(found).first() is not None
-
-
-def _has_order(connection: Connection, session: str, identity: str) -> bool:
-    same = (ORDERS.c.session == session, ORDERS.c.client_order_id == identity)
-    return connection.execute(select(ORDERS.c.seq).where(*same)).first() is not None
 
 
 def _new_places(connection: Connection, batch: Batch) -> Iterator[int]:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from fixtures.postgres import new_journal_address, postgres
+from fixtures.postgres import new_journal_address, postgres, postgres_server
 from tradingbot.runtime.journal.journal import SessionJournal
 
-__all__ = ["journal", "journal_address", "new_journal_address", "postgres"]
+__all__ = ["journal", "journal_address", "new_journal_address", "postgres", "postgres_server"]
 
 
 @pytest.fixture

@@ -15,11 +15,25 @@ from fixtures.journals import SESSION_EVENTS, decision, round_trip, state
 from fixtures.order_records import AT, accepted, fill, intent
 from tradingbot.domain.errors import ConfigError, TradingError, UserError
 from tradingbot.domain.events.session import AlertLevel, AlertRaised
-from tradingbot.domain.events.trading import OrderAccepted, OrderFilled, OrderSubmitted
+from tradingbot.domain.events.trading import (
+    FillBusted,
+    OrderAccepted,
+    OrderFilled,
+    OrderSubmitted,
+    StockSplitApplied,
+)
 from tradingbot.domain.order import OrderStatus
+from tradingbot.domain.order_intent import Side
 from tradingbot.runtime.journal.journal import SessionJournal
 from tradingbot.runtime.journal.reading import JournalReader
-from tradingbot.runtime.journal.tables import ALERTS, DECISIONS, FILLS, STATES
+from tradingbot.runtime.journal.tables import (
+    ALERTS,
+    DECISIONS,
+    FILLS,
+    ORDERS,
+    POSITION_CHANGES,
+    STATES,
+)
 from tradingbot.runtime.journal.verification import verify
 
 
@@ -40,7 +54,7 @@ def test_events_come_back_as_they_were_and_in_their_order(journal: SessionJourna
 def test_orders_are_folded_from_their_events(journal: SessionJournal) -> None:
     journal.record(*round_trip(), session="one")
 
-    bought, sold, denied = (history.order for history in journal.orders("one"))
+    bought, sold, denied = journal.orders("one")
 
     assert (bought.status, bought.filled_units) == (OrderStatus.FILLED, Decimal(10))
     assert bought.venue_order_id == "v1"
@@ -63,9 +77,10 @@ def test_answer_after_its_first_fill_and_second_sending_change_nothing(
 
     journal.record(sent, again, filled, late, session="one")
 
-    (history,) = journal.orders("one")
-    assert history.order.status is OrderStatus.PARTIALLY_FILLED
-    assert history.events == (sent, again, filled, late)
+    (order,) = journal.orders("one")
+    assert order.status is OrderStatus.PARTIALLY_FILLED
+    assert order.venue_order_id == "v1"
+    assert len(journal.rows(ORDERS)) == 1
 
 
 def test_decisions_of_a_day(journal: SessionJournal) -> None:
@@ -135,7 +150,9 @@ def test_money_times_texts_and_numbers_are_exact_P09(journal: SessionJournal) ->
     assert (row["price"], row["quantity_units"]) == (exact.price, Decimal("1e-9"))
     assert (row["fee_ccy"], row["fill_id"]) == (Decimal("-0.1"), AWKWARD)
     assert row["filled_at"] == exact.filled_at
-    assert row["realised_pnl_ccy"] == Decimal("0.1")
+    (change,) = journal.rows(POSITION_CHANGES)
+    assert change["realised_pnl_ccy"] == Decimal("0.1")
+    assert change["cost_ccy"] == Decimal("123456.789012345678901234")
     assert [row["at"] for row in journal.rows(ALERTS)] == moments
     assert {row["text"] for row in journal.rows(ALERTS)} == {AWKWARD}
     assert repr([row["raw_action"] for row in journal.rows(DECISIONS)]) == repr([*numbers])
@@ -179,7 +196,7 @@ def test_views_show_unified_actions_trades_orders_and_positions(journal: Session
         orders = connection.execute(
             text("SELECT status FROM order_states ORDER BY client_order_id, status")
         ).scalars()
-        held = connection.execute(text("SELECT position_units FROM positions")).scalars()
+        held = connection.execute(text("SELECT units FROM positions")).scalars()
 
         assert [*words] == ["HOLD", "BUY_1", "BUY_2", "BUY_3", "SELL_1", "SELL_2", "BUY_4"]
         assert sorted(orders) == ["denied", "filled", "filled"]
@@ -229,7 +246,26 @@ def test_journal_that_is_not_there_is_refused(
         SessionJournal.open(f"{tmp_path}/none.sqlite")
 
 
+def test_busted_fill_is_taken_back_and_a_split_rebases_B27_B28(journal: SessionJournal) -> None:
+    bought, sold = accepted("10"), accepted("4", Side.SELL)
+    first = fill(bought, "10", fill_id="f1", price=Decimal(100), fee_ccy=Decimal(1))
+    second = fill(sold, "4", fill_id="f2", price=Decimal(110), fee_ccy=Decimal(2))
+    journal.record(OrderFilled(first, Decimal(0)), session="one")
+    journal.record(OrderFilled(second, Decimal(0)), session="one")
+
+    journal.record(FillBusted(second, AT), StockSplitApplied("SPY", 3, 2, AT), session="one")
+    journal.record(FillBusted(second, AT + timedelta(hours=1)), session="one")  # told twice
+
+    changes = journal.rows(POSITION_CHANGES)
+    assert [row["cause"] for row in changes] == ["fill", "fill", "bust", "split"]
+    assert [row["units"] for row in changes] == [10, 6, 10, 15]
+    assert [row["cost_ccy"] for row in changes] == [1000, 600, 1000, 1000]
+    assert [row["realised_pnl_ccy"] for row in changes] == [-1, 38, -38, 0]
+    assert journal.fills("one") == (first,)
+    assert verify(journal).head.seq == 4
+
+
 def test_intent_is_of_the_order_that_was_sent(journal: SessionJournal) -> None:
     journal.record(OrderSubmitted(intent("3"), AT), session="one")
 
-    assert [history.intent for history in journal.orders("one")] == [intent("3")]
+    assert [order.intent for order in journal.orders("one")] == [intent("3")]

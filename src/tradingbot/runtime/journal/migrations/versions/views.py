@@ -25,20 +25,21 @@ CASE action WHENS END AS action FROM decisions
 """
 _VIEWS = (
     _ACTIONS.replace("WHENS", _WHENS),
-    "CREATE VIEW trades AS SELECT f.seq, f.session, f.symbol, f.filled_at, f.side, "
-    "f.quantity_units, f.price, f.fee_ccy, f.position_units, f.realised_pnl_ccy, "
-    "f.fill_id, f.client_order_id, o.order_type, o.model, o.decided_at, a.action, "
+    "CREATE VIEW trades AS SELECT p.seq, p.session, p.symbol, p.at, p.cause, f.side, "
+    "f.quantity_units, f.price, f.fee_ccy, p.units AS position_units, p.realised_pnl_ccy, "
+    "p.fill_id, f.client_order_id, o.order_type, o.model, o.decided_at, a.action, "
     "a.action_space, a.raw_action, a.smoothed_action, a.confidence, a.option, a.intrinsic_reward "
-    "FROM fills f LEFT JOIN orders o "
+    "FROM position_changes p "
+    "LEFT JOIN fills f ON f.session = p.session AND f.fill_id = p.fill_id LEFT JOIN orders o "
     "ON o.session = f.session AND o.client_order_id = f.client_order_id "
     "LEFT JOIN actions a ON a.session = f.session AND a.client_order_id = f.client_order_id",
     "CREATE VIEW order_states AS SELECT o.session, o.client_order_id, o.symbol, o.side, "
     "o.quantity_units, o.decided_at, e.status, e.at, e.reason FROM orders o JOIN order_events e "
     "ON e.seq = (SELECT max(l.seq) FROM order_events l "
     "WHERE l.session = o.session AND l.client_order_id = o.client_order_id)",
-    "CREATE VIEW positions AS SELECT f.session, f.symbol, f.position_units, f.position_cost_ccy, "
-    "f.filled_at FROM fills f WHERE f.seq = (SELECT max(l.seq) FROM fills l "
-    "WHERE l.session = f.session AND l.symbol = f.symbol)",
+    "CREATE VIEW positions AS SELECT p.session, p.symbol, p.units, p.cost_ccy, p.at "
+    "FROM position_changes p WHERE p.seq = (SELECT max(l.seq) FROM position_changes l "
+    "WHERE l.session = p.session AND l.symbol = p.symbol)",
 )
 
 
