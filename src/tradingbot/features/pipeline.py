@@ -5,7 +5,7 @@ Nothing is printed here; every step takes what it needs and returns what it made
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -30,7 +30,7 @@ from tradingbot.domain.feature_set import FeatureSet
 from tradingbot.domain.universe import Universe
 from tradingbot.features.causality.certificate import Certificate
 from tradingbot.features.causality.prover import ProofPlan
-from tradingbot.features.causality.subject import CausalityReport
+from tradingbot.features.causality.subject import CausalityReport, ProofVerdict
 from tradingbot.features.inputs import MarketInputs, TimeArray, build_inputs
 from tradingbot.features.panel import Panel, build_panel, panel_folder, panel_specs
 from tradingbot.features.panel_scaler import fit_panel_scaler, store_panel_scaler
@@ -171,9 +171,20 @@ def fit_and_store_scaler(built: BuiltPanel, split: Split, config: ScalingConfig)
 
 
 def prove_features(
-    built: BuiltPanel, config: PipelineConfig, *, progress: Progress = ignore_progress
+    built: BuiltPanel,
+    config: PipelineConfig,
+    *,
+    progress: Progress = ignore_progress,
+    every_bar: Callable[[], tuple[ProofVerdict, ...]] | None = None,
 ) -> tuple[CausalityReport, Certificate | None]:
-    """Prove a panel and its scaler causal, write the certificate; None where an output leaks."""
+    """Prove a panel and its scaler causal, write the certificate; None where an output leaks.
+
+    Args:
+        built: What is proved.
+        config: Split, scaling and rounds.
+        progress: Told after each recomputation.
+        every_bar: See `ProofPlan`.
+    """
     split = split_rows(built.inputs.closed_at, config.splits)
     scaler = fit_and_store_scaler(built, split, config.scaling)
     plan = ProofPlan(
@@ -181,6 +192,7 @@ def prove_features(
         common_rounds=config.proof.common_rounds,
         staggered_rounds=config.proof.staggered_rounds,
         seed=config.proof.seed,
+        every_bar=every_bar,
     )
     return certify_panel(
         built.panel,

@@ -233,7 +233,9 @@ def certify_panel(
     context = claims.ProofContext(tuple(specs), train_rows)
     subjects = (*default_subjects(context), *registered_subjects(context))
     report = prove_causal(inputs, subjects, replace(plan, boundaries=boundaries), progress=progress)
-    fed = prove_every_bar(inputs, specs, progress=progress)
+    found = plan.every_bar() if plan.every_bar is not None else None
+    fed = prove_every_bar(inputs, specs, progress=progress) if found is None else found
+    assert [each.output for each in fed] == [f"{spec.family}/{spec.name}" for spec in specs]
     scaled = prove_scaling_every_bar(inputs, specs, train_rows)
     report = replace(report, verdicts=(*report.verdicts, *fed, *scaled))
     if not report.is_causal:

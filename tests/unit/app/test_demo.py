@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -23,6 +24,9 @@ from tradingbot.configuration.pipeline import (
     ScalingConfig,
 )
 from tradingbot.data.sources.source import ignore_progress
+from tradingbot.data.store import BarStore
+from tradingbot.features.causality.prover import prove_every_bar
+from tradingbot.features.pipeline import build_features
 from tradingbot.training.config import EncoderSection
 from tradingbot.training.config_files import load_train_config
 from tradingbot.training.setup import env_config
@@ -43,6 +47,29 @@ STEPS = [
     *("generate", "validate", "features", "prove causal"),
     *("stylised facts", "known answers", "train", "evaluate"),
 ]
+
+
+def test_bars_that_a_process_streams_beside_are_proved_as_in_this_one(
+    synthetic_store: BarStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = build_features(synthetic_store.open("regimes"), tmp_path)
+    told: list[str] = []
+
+    def waited(*_: object, every_bar: Callable[[], object], **__: object) -> object:
+        return every_bar()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(demo, "prove_features", waited)
+        found = demo._prove(
+            CONFIG, synthetic_store.root, built, 2, lambda _, __, words: told.append(words)
+        )
+
+    assert found == prove_every_bar(built.inputs, built.specs)
+    assert "every bar" in told
+    leak = replace(found[0], status="leaks")
+    report, certificate = demo.prove_features(built, CONFIG, every_bar=lambda: (leak, *found[1:]))
+    assert certificate is None
+    assert leak in report.verdicts
 
 
 @pytest.fixture(scope="module")

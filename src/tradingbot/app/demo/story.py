@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from tradingbot.app.demo.stream_proof import prove_stream_beside
 from tradingbot.app.demo.training import (
     DEMO_PRESET,
     TrainingDemo,
@@ -101,8 +102,10 @@ def run_demo(
     built = steps.run("features", lambda _: build_features(dataset, workspace))
     split = split_rows(built.inputs.closed_at, config.splits)
     scaler = fit_and_store_scaler(built, split, config.scaling)
+    # Processes take a second to start: a first look is sooner done without them.
+    jobs = 1 if evaluation == SMALL_EVALUATION_PRESET else os.cpu_count() or 1
     proof, certificate = steps.run(
-        "prove causal", lambda progress: prove_features(built, config, progress=progress)
+        "prove causal", lambda progress: _prove(config, workspace, built, jobs, progress)
     )
     facts = steps.run(
         "stylised facts", lambda _: measure_facts(built.inputs, sectors=known_sectors())
@@ -119,7 +122,7 @@ def run_demo(
         )
         run = trained.run.id
         evaluated = steps.run(
-            "evaluate", lambda progress: _evaluate(run, workspace, evaluation, progress)
+            "evaluate", lambda progress: _evaluate(run, workspace, evaluation, jobs, progress)
         )
     return DemoResult(
         config, dataset, quality, built, split, scaler, proof, certificate, facts, oracles,
@@ -135,6 +138,15 @@ def has_no_signal(config: PipelineConfig) -> bool:
 def _generate(config: PipelineConfig, workspace: Path, name: str, progress: Progress) -> Dataset:
     source, store = synthetic_source(config.market), BarStore(workspace)
     return ingest(source, store, name=name, strict=config.quality.strict, progress=progress).dataset
+
+
+def _prove(
+    config: PipelineConfig, workspace: Path, built: BuiltPanel, jobs: int, progress: Progress
+) -> tuple[CausalityReport, Certificate | None]:
+    if jobs == 1:
+        return prove_features(built, config, progress=progress)
+    with prove_stream_beside(built.dataset, workspace, progress) as every_bar:
+        return prove_features(built, config, progress=progress, every_bar=every_bar)
 
 
 def _train(
@@ -159,14 +171,12 @@ def training_options(config: PipelineConfig, training: TrainConfig) -> dict[str,
     }
 
 
-def _evaluate(run: str, workspace: Path, preset: str, progress: Progress) -> Evaluation:
+def _evaluate(run: str, workspace: Path, preset: str, jobs: int, progress: Progress) -> Evaluation:
     request = EvaluationRequest(
         run=run,
         config=load_evaluate_config(preset),
         command=f"tradingbot evaluate {run} --preset {preset}",
     )
-    # Processes take seconds to start: a first look is sooner done without them.
-    jobs = 1 if preset == SMALL_EVALUATION_PRESET else os.cpu_count() or 1
     return evaluate_run(request, workspace, jobs=jobs, progress=progress)
 
 

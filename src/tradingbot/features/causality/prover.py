@@ -50,6 +50,9 @@ class ProofPlan:
     prefix_rounds: int = 400
     """Cuts at which the market is given without its end, to every subject that is not proved at
     every bar otherwise: a leak at one row in a hundred is met in 98 of 100 proofs."""
+    every_bar: Callable[[], tuple[claims.ProofVerdict, ...]] | None = None
+    """Gives what `prove_every_bar` found, where another process looks meanwhile; None: it is looked
+    here, after the rest."""
 
     def __post_init__(self) -> None:
         """Refuse plans that would examine nothing."""
