@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections import deque
 from decimal import Decimal
 from typing import Any
@@ -22,6 +23,7 @@ from fakes.alpaca.refusals import Refusal, revoked, too_many, unauthorised
 from fakes.alpaca.routes import Routes
 from fakes.alpaca.venue import Venue
 
+_QUIET = logging.Logger("fakes.alpaca", level=logging.CRITICAL)  # frames hold the key pair
 _REASONS = {200: "OK", 204: "No Content", 207: "Multi-Status", 429: "Too Many Requests"}
 _JSON, _HTML = "application/json; charset=UTF-8", "text/html"
 
@@ -228,7 +230,7 @@ class StreamSession:
 
     def __init__(self, desk: Desk, transport: asyncio.Transport) -> None:
         self._desk, self._transport = desk, transport
-        self._protocol = ServerProtocol()
+        self._protocol = ServerProtocol(logger=_QUIET)
         self._is_authorised = False
         self.listens = False
 

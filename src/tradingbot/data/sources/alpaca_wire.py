@@ -8,7 +8,7 @@ policy, and hands on whole answers only: the client never sees anything to retry
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -86,26 +86,38 @@ class AlpacaWire:
 
     def fetch(self, chunk: DownloadChunk, until: datetime) -> pl.DataFrame:
         """Return the bars of `chunk` that started before `until`, over as many pages as needed."""
-        symbol = chunk.symbol.replace("-", ".")
+        return self.fetch_many([chunk.symbol], chunk.since, until, where=str(chunk)).drop("symbol")
+
+    def fetch_many(
+        self, symbols: Sequence[str], since: datetime, until: datetime, *, where: str | None = None
+    ) -> pl.DataFrame:
+        """Return `symbol` and `VENDOR_COLUMNS` of bars that started in [since, until)."""
+        ours = {symbol.replace("-", "."): symbol for symbol in symbols}
+        where = where or f"{len(ours)} symbols since {since:%Y-%m-%dT%H:%MZ}"
         request = StockBarsRequest(
-            symbol_or_symbols=symbol,
+            symbol_or_symbols=list(ours) if len(ours) > 1 else next(iter(ours)),
             timeframe=self._timeframe,
-            start=chunk.since,
+            start=since,
             end=until,
             adjustment=self._adjustment,
             feed=DataFeed(self._settings.feed),
         )
-        self._session.begin(str(chunk))
+        self._session.begin(where)
         try:
             answer: Any = self._client.get_stock_bars(request)
         except _NoBars:
             answer = {}
-        if set(answer) - {symbol}:
-            others = ", ".join(sorted(set(answer) - {symbol}))
-            raise nonsense(self._vendor, f"bars of {others}", where=str(chunk))
-        rows = self._to_rows(answer.get(symbol) or [], str(chunk))
-        # Alpaca includes a bar that starts at `end`; it belongs to the next piece.
-        return rows.filter(pl.col("started_at").is_between(chunk.since, until, closed="left"))
+        if set(answer) - set(ours):
+            others = ", ".join(sorted(set(answer) - set(ours)))
+            raise nonsense(self._vendor, f"bars of {others}", where=where)
+        empty = pl.DataFrame(schema={"symbol": pl.String, **VENDOR_COLUMNS})
+        frames = [
+            self._to_rows(bars or [], where).select(pl.lit(ours[symbol]).alias("symbol"), pl.all())
+            for symbol, bars in answer.items()
+        ]
+        rows = pl.concat([empty, *frames])
+        # Alpaca includes a bar that starts at `until`; it belongs to the next piece.
+        return rows.filter(pl.col("started_at").is_between(since, until, closed="left"))
 
     def _to_rows(self, bars: list[dict[str, Any]], where: str) -> pl.DataFrame:
         try:

@@ -133,7 +133,7 @@ class OrderUpdates:
         elif news.filled_units:
             self._is_stale = self._has_news = True  # of an order that is not followed any more
         if news.update is not None:
-            self._held.append((now, news.update))
+            self._hold(news.update, now)
 
     def _see(self, kept: _Watched, filled_units: Decimal) -> None:
         if filled_units > kept.seen_units:
@@ -169,7 +169,7 @@ class OrderUpdates:
             kept.is_over = kept.is_over or not order.is_open
             update = state_update(order, at)
             if update is not None:
-                self._held.append((now, update))
+                self._hold(update, now)
 
     def _recent_orders(self) -> list[dict[str, Any]]:
         recent = self._wire.recent_orders()
@@ -214,6 +214,12 @@ class OrderUpdates:
             if fill.filled_at >= since:
                 found.append((fill, venue_id))
         return sorted(found, key=lambda each: each[0].filled_at)
+
+    def _hold(self, update: BrokerUpdate, now: float) -> None:
+        """Keep an update until it is handed on; one that waits already is not kept twice."""
+        key = update.client_order_id, update.kind
+        if key not in ((each.client_order_id, each.kind) for _, each in self._held):
+            self._held.append((now, update))
 
     def _release(self, now: float) -> list[BrokerUpdate]:
         """Hand on what waited, but for the end of an order whose fills are still missing."""

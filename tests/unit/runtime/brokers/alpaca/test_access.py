@@ -13,7 +13,16 @@ from pathlib import Path
 import pytest
 
 from fakes.alpaca import FakeAlpaca, VenueOptions
-from fixtures.alpaca_broker import CREDENTIALS, QUICK, numbered, send, settings_of, traded, until
+from fixtures.alpaca_broker import (
+    CREDENTIALS,
+    QUICK,
+    numbered,
+    refuse_next,
+    send,
+    settings_of,
+    traded,
+    until,
+)
 from fixtures.alpaca_server import KEY_ID, SECRET_KEY
 from fixtures.order_records import intent
 from tradingbot.data.sources.vendors import AlpacaCredentials
@@ -119,10 +128,10 @@ def test_C11_no_output_shows_a_key(capfd: pytest.CaptureFixture[str]) -> None:
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
     try:
-        with traded() as (fake, broker):
+        with traded(timeout_s=0.5) as (fake, broker):
             echo = {"message": f"key {KEY_ID} with {SECRET_KEY} is wrong", "code": 40310000}
             for refusal in (403, 422):
-                _answer_with(fake, refusal, echo)
+                refuse_next(fake, refusal, echo)
                 written.write(str(send(broker, numbered(refusal))))
             for fault in ("502_html", "cut_after", "drop_after", "hang_before"):
                 fake.do(faults={"next": [{"operation": "account", "fault": fault}]})
@@ -143,19 +152,7 @@ def test_C11_no_output_shows_a_key(capfd: pytest.CaptureFixture[str]) -> None:
     assert "urllib3" in text or "127.0.0.1" in text, "the logs must have been caught"
     assert KEY_ID not in text
     assert SECRET_KEY not in text
-
-
-def _answer_with(fake: FakeAlpaca, status: int, body: dict[str, object]) -> None:
-    """Let the next submit be refused with these words."""
-    from fakes.alpaca.refusals import Refusal
-
-    submit = fake.venue.submit
-
-    def refuse(asked: dict[str, object]) -> dict[str, object]:
-        fake.venue.submit = submit  # type: ignore[method-assign]
-        raise Refusal(status, body)
-
-    fake.venue.submit = refuse  # type: ignore[method-assign]
+    assert "authenticate" not in text, "the frame with the key pair, which is cut in the middle"
 
 
 def test_fake_runs_as_a_process_without_keys_in_its_command_line(tmp_path: Path) -> None:

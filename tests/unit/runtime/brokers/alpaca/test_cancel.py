@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from fakes.alpaca import VenueOptions
-from fixtures.alpaca_broker import numbered, send, traded
+from fixtures.alpaca_broker import numbered, patience_for, send, traded
 from fixtures.order_records import intent
 from tradingbot.domain.errors import BrokerUnavailableError
 from tradingbot.runtime.brokers.protocol import SubmitOutcome
@@ -19,7 +19,7 @@ FAULTS = ("drop_before", "drop_after", "hang_after", "500", "502_html_after", "5
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_lost_answer_of_a_cancel_is_read_back(fault: str) -> None:
-    with traded(BY_HAND) as (fake, broker):
+    with traded(BY_HAND, **patience_for(fault)) as (fake, broker):
         send(broker, intent())
         fake.do(faults={"next": [{"operation": "cancel", "fault": fault}]})
 
@@ -112,10 +112,11 @@ def test_B04_cancels_have_a_lane_that_orders_leave_free() -> None:
 def test_every_open_order_is_listed_over_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     from tradingbot.runtime.brokers.alpaca import wire
 
-    monkeypatch.setattr(wire, "_PAGE_OF_ORDERS", 4)
+    monkeypatch.setattr(wire, "_PAGE_OF_ORDERS", 3)
     options = VenueOptions(fills="by_hand", start_cash=Decimal("1e9"))
-    with traded(options) as (_, broker):
-        for k in range(11):
+    with traded(options) as (fake, broker):
+        for k in range(11):  # two at each moment: a page ends between them
+            fake.do(time=f"2099-01-05T15:{k // 2:02d}:00Z")
             send(broker, numbered(k))
 
         assert len(broker.open_orders()) == 11

@@ -286,3 +286,35 @@ def test_immediate_or_cancel_that_cannot_fill_is_cancelled() -> None:
         order = broker.find_order(wanted.client_order_id)
         assert order is not None
         assert order.status is OrderStatus.CANCELLED
+
+
+def test_end_of_an_order_waits_for_its_fills() -> None:
+    """Else the book would call a fill late that came before the cancel."""
+    with traded(BY_HAND) as (fake, broker):
+        send(broker, intent())
+        drain_until(broker, lambda so_far: so_far != [])
+        fake.do(faults={"next": [{"operation": "activities", "fault": "500", "times": 3}]})
+        execute(fake, 4)
+        broker.cancel(ID)
+
+        told = drain_until(broker, lambda so_far: filled_units(so_far) == 4)
+
+        kinds = [each.kind for each in told if each.kind is not K.ACCEPTED]
+        kinds += [] if K.CANCELLED in kinds else [each.kind for each in broker.drain_updates()]
+        assert kinds == [K.FILLED, K.CANCELLED]
+        assert fake.plan.counts["500"] == 3
+
+
+def test_fill_that_the_activities_list_late_is_told() -> None:
+    with traded(BY_HAND) as (fake, broker):
+        fake.do(time="2099-01-05T15:00:00Z")
+        send(broker, intent())
+        execute(fake, 3)
+        (late,) = fake.call(lambda: [fake.venue.activities.pop()])
+        fake.do(time="2099-01-05T15:30:00Z")
+        execute(fake, 7)
+        drain_until(broker, lambda so_far: filled_units(so_far) == 7)
+
+        fake.call(lambda: fake.venue.activities.insert(0, late))
+
+        drain_until(broker, lambda so_far: filled_units(so_far) == 3)
