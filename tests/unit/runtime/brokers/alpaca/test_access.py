@@ -26,13 +26,14 @@ from fixtures.alpaca_broker import (
 from fixtures.alpaca_server import KEY_ID, SECRET_KEY
 from fixtures.order_records import intent
 from tradingbot.data.sources.vendors import AlpacaCredentials
-from tradingbot.domain.errors import BrokerUnavailableError, ConfigError
+from tradingbot.domain.errors import BrokerUnavailableError, ConfigError, MissingExtraError
 from tradingbot.runtime.brokers.alpaca.access import (
     AlpacaBrokerSettings,
     require_paper_account,
     require_paper_key,
 )
 from tradingbot.runtime.brokers.alpaca.broker import AlpacaBroker
+from tradingbot.runtime.brokers.alpaca.opening import open_alpaca_broker
 
 LIVE_KEY = "AK" + KEY_ID[2:]
 
@@ -189,3 +190,23 @@ def test_fake_runs_as_a_process_without_keys_in_its_command_line(tmp_path: Path)
                 venue.kill()
     assert reports[0] == reports[1], "the second must have been adopted"
     assert SECRET_KEY not in (tmp_path / "venue.jsonl").read_text()
+
+
+def test_opened_with_the_keys_of_the_environment() -> None:
+    keys = {"APCA_API_KEY_ID": KEY_ID, "APCA_API_SECRET_KEY": SECRET_KEY}
+    with FakeAlpaca() as fake, open_alpaca_broker(["SPY"], settings_of(fake), keys) as broker:
+        assert broker.account().cash_ccy == 100_000
+    with pytest.raises(ConfigError, match="APCA_API_KEY_ID"):
+        open_alpaca_broker(environment={**keys, "APCA_API_KEY_ID": ""})
+
+
+def test_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [each for each in sys.modules if each.split(".")[0] == "alpaca"]:
+        monkeypatch.delitem(sys.modules, name)
+    package = "tradingbot.runtime.brokers.alpaca"
+    for name in ("broker", "wire", "stream", "reading", "submission", "updates"):
+        monkeypatch.delitem(sys.modules, f"{package}.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "alpaca", None)
+    keys = {"APCA_API_KEY_ID": KEY_ID, "APCA_API_SECRET_KEY": SECRET_KEY}
+    with pytest.raises(MissingExtraError, match=r"tradingbot\[trade\]"):
+        open_alpaca_broker(environment=keys)
