@@ -9,6 +9,7 @@ import asyncio
 import json
 import logging
 from collections import deque
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -60,10 +61,11 @@ class Desk:
             raise too_many()
         self._recent.append(now)
 
-    def tell(self, message: dict[str, Any]) -> None:
+    def tell(self, write: Callable[[], dict[str, Any]]) -> None:
         """Send an event to all who listen, with the faults of the stream."""
         if not any(each.listens for each in self.streams):
             return
+        message = write()
         what = self.plan.draw_event()
         if what == "lost":
             return

@@ -6,7 +6,6 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
@@ -72,7 +71,8 @@ class Venue:
         """Symbols whose orders are taken and then rejected."""
         self.price_fill: Callable[[VenueOrder, Decimal], Decimal] | None = None
         """Order and quoted price → price of its fill, e.g. a cost model; None: the quoted one."""
-        self.listeners: list[Callable[[dict[str, Any]], None]] = []
+        self.listeners: list[Callable[[Callable[[], dict[str, Any]]], None]] = []
+        """Each is given what writes an event, and calls it at once or not at all."""
         self._rng = np.random.default_rng(options.seed)
         self._account_id = str(uuid.uuid5(uuid.NAMESPACE_URL, options.account_number))
         self._restore()
@@ -256,7 +256,7 @@ class Venue:
 
     def _fill(self, order: VenueOrder, price: Decimal) -> None:
         if self.price_fill is not None:
-            price = self.price_fill(order, price)
+            price = self.price_fill(order, price).quantize(_STEP)
         if order.notional is not None and order.qty is None:
             order.qty = (order.notional / price).quantize(_STEP)
         units = self._part_of(order)
@@ -379,9 +379,12 @@ class Venue:
         self._move(order, status)
 
     def _emit(self, event: str, order: VenueOrder, **fill: Any) -> None:
-        stamp: datetime = self.clock.now()
-        data = {"event": event, "timestamp": write_time(stamp), "order": order.body(), **fill}
-        message = {"stream": "trade_updates", "data": data}
+        stamp = write_time(self.clock.now())
+
+        def message() -> dict[str, Any]:
+            data = {"event": event, "timestamp": stamp, "order": order.body(), **fill}
+            return {"stream": "trade_updates", "data": data}
+
         for listener in self.listeners:
             listener(message)
 

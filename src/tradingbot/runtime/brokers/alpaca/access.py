@@ -38,6 +38,8 @@ class AlpacaBrokerSettings:
     """Look-ups of an order whose answer was lost."""
     lookup_wait_s: float = 1.0
     """Before each: an order may reach the venue's books after its answer was lost."""
+    settle_within_s: float = 30.0
+    """After so long an order that is not settled is reported as unknown: others wait behind it."""
     longest_wait_s: float = 20.0
     """For a free request, and of one back-off."""
     poll_every_s: float = 5.0
@@ -61,7 +63,10 @@ class AlpacaBrokerSettings:
                 where="base_url",
                 remedy=f"Use {PAPER_URL}",
             )
-        for name in ("timeout_s", "lookup_wait_s", "longest_wait_s", "first_reconnect_s"):
+        for name in (
+            *("timeout_s", "lookup_wait_s", "settle_within_s", "longest_wait_s"),
+            *("poll_every_s", "resync_every_s", "first_reconnect_s"),
+        ):
             if not getattr(self, name) >= 0 or getattr(self, name) == float("inf"):
                 raise ConfigError(f"{name} must be finite and 0 or more", was=getattr(self, name))
         if not 0 <= self.reserved_for_cancels < self.requests_per_minute:

@@ -48,10 +48,13 @@ class Submission:
         self.was_lost = False
         """Whether an answer was lost on the way."""
         self._reason = "not sent"
+        self._deadline = clock.monotonic() + settings.settle_within_s
 
     def send(self) -> SubmitReport:
         """Send it, settle lost answers, and say how it ended."""
-        for _ in range(self._settings.submit_attempts):
+        for attempt in range(self._settings.submit_attempts):
+            if attempt and self._is_late():
+                break
             report = self._send_once()
             if report is not None:
                 return report
@@ -96,7 +99,9 @@ class Submission:
 
     def _look_up(self) -> _Found:
         sayings = 0
-        for _ in range(self._settings.lookup_attempts):
+        for attempt in range(self._settings.lookup_attempts):
+            if attempt and self._is_late():
+                break
             self._clock.sleep(self._settings.lookup_wait_s)
             try:
                 body = self._wire.find(self._intent.client_order_id)
@@ -125,6 +130,9 @@ class Submission:
             reason, venue_id = "rejected by the venue", order.venue_order_id
             return SubmitReport(SubmitOutcome.REJECTED, venue_id, reason, code="rejected")
         return SubmitReport(SubmitOutcome.ACCEPTED, order.venue_order_id)
+
+    def _is_late(self) -> bool:
+        return self._clock.monotonic() >= self._deadline
 
     def _unknown(self) -> SubmitReport:
         return SubmitReport(SubmitOutcome.UNKNOWN, reason=self._reason)

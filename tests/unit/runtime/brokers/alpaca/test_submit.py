@@ -130,6 +130,19 @@ def test_venue_that_cannot_be_asked_leaves_the_outcome_unknown() -> None:
         assert fake.state()["requests"]["submit"] == 1, "unknown is never sent again"
 
 
+def test_silent_venue_does_not_hold_other_orders_up() -> None:
+    limits = {"timeout_s": 0.1, "settle_within_s": 0.15, "lookup_attempts": 50}
+    with traded(**limits) as (fake, broker):
+        fake.do(faults={"next": [_strike("hang_after"), _strike("hang_before", "find", 50)]})
+        begun = time.monotonic()
+
+        report = send(broker, intent())
+
+        assert report.outcome is SubmitOutcome.UNKNOWN
+        assert time.monotonic() - begun < 2.0
+        assert fake.state()["requests"]["find"] <= 3
+
+
 def test_unknown_said_once_is_not_enough_to_send_again() -> None:
     with traded(lookup_attempts=2) as (fake, broker):
         fake.do(faults={"next": [_strike("drop_before"), _strike("500", "find")]})

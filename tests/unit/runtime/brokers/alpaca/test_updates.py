@@ -177,7 +177,7 @@ def test_B11_event_that_cannot_be_read_calls_for_the_books() -> None:
         fake.do(faults={"next_events": ["lost"]})
         execute(fake, 10)
         nonsense = {"stream": "trade_updates", "data": {"event": "fill", "order": None}}
-        fake.call(lambda: fake.desk.tell(nonsense))
+        fake.call(lambda: fake.desk.tell(lambda: nonsense))
 
         drain_until(broker, lambda so_far: filled_units(so_far) == 10)
 
