@@ -33,11 +33,19 @@ pytestmark = pytest.mark.skipif(
 )
 FIRST, STEPS = 200, 120
 Change = Callable[[Tensor, PackedAccount, Tensor], tuple[Tensor, PackedAccount, Tensor]]
+
+
+def with_decimals(config: EnvConfig, decimals: int) -> EnvConfig:
+    """Return an environment whose units have as many decimals as a venue takes."""
+    account = replace(config.rules.account, quantity_decimals=decimals)
+    return replace(config, rules=replace(config.rules, account=account))
+
+
 CASES = {
     "long-only targets": sleeve_config(),
     "targets with shorts and impact": sleeve_config(COST_PROFILES["impact"], allow_short=True),
     "continuous with shorts": EnvConfig.preset("long_short"),
-    "stops within bars": EnvConfig.preset("guarded", reward="log_growth"),
+    "stops within bars": with_decimals(EnvConfig.preset("guarded", reward="log_growth"), 3),
     "several terms": EnvConfig.preset("default", reward="v31"),
     "codes": EnvConfig().with_space("discrete"),
 }

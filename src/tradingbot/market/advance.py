@@ -9,6 +9,7 @@ from torch import Tensor
 
 from tradingbot.domain.action import Action
 from tradingbot.domain.denial import Denial, ExitReason
+from tradingbot.domain.exact_number import MAX_DECIMALS
 from tradingbot.market.account import ACTION_MEMORY, Account
 from tradingbot.market.actions.continuous import decode_continuous
 from tradingbot.market.actions.decision import Decision
@@ -22,6 +23,7 @@ from tradingbot.market.fills import execute, volume_cap
 from tradingbot.market.ledger import FillBatch, apply_fill, no_fill
 from tradingbot.market.marking import episode_ends, mark_to_close
 from tradingbot.market.params import SimulatorParams
+from tradingbot.market.quantity import round_units, truncate_units
 from tradingbot.risk.gate import judge
 from tradingbot.risk.rule import OrderView
 
@@ -88,37 +90,146 @@ def advance_order(
     """Carry decisions through exits, gate, fill, stops and mark.
 
     `largest` (B,) is the largest position at the decision, which sorts entries by size.
+
+    The three parts are what a session does one after the other, with the venue's fill in between.
     """
+    sent = send_order(rules, account, decision, largest)
+    terms = open_terms(rules, account, bar)
+    fill = fill_order(rules, rates, account, bar, sent.order, terms)
+    return settle_bar(rules, rates, account, bar, sent, fill)
+
+
+class SentOrder(NamedTuple):
+    """What is sent to the market at the close of a bar; every field (B,) or a record of such."""
+
+    decision: Decision
+    order: Tensor
+    """Signed units, after forced exits and the gate."""
+    denial: Tensor
+    """int32 `Denial`."""
+    forced: Tensor
+    """int32 `ExitReason` of an exit at the next open."""
+    largest: Tensor
+    """The largest position at the decision."""
+
+
+def send_order(
+    rules: SimulatorParams, account: Account, decision: Decision, largest: Tensor
+) -> SentOrder:
+    """Say what is sent: the decision if the gate lets it pass, or the whole position if it must."""
     equity = account.equity
     forced = forced_exit(rules.account, account)
-    order, denial = _gated(rules, account, decision, equity)
+    wanted = _truncate(rules, decision.order)
+    order, denial = _gated(rules, account, wanted, equity)
     order = torch.where(forced != int(ExitReason.NONE), -account.units, order)
     denial = torch.where(forced != int(ExitReason.NONE), int(Denial.NONE), denial)
+    return SentOrder(decision, order, denial, forced, largest)
+
+
+class FillTerms(NamedTuple):
+    """What orders (B,) are executed by; every field (B,) or ()."""
+
+    base: Tensor
+    """Price before costs."""
+    cap: Tensor
+    """Most units; 0 where nothing can be."""
+    reserve_ccy: Tensor | float
+    """Cash that buys must leave."""
+
+
+def open_terms(rules: SimulatorParams, account: Account, bar: Bar) -> FillTerms:
+    """Return the terms of orders at the open of the bar after their decision."""
     base = bar.open if rules.episode.fill_at == "next_open" else account.mark
     cap = volume_cap(bar, rules.account.max_participation_frac)
-    reserve = rules.limits.reserve_frac * equity
-    fill = execute(rates, account, order, base, bar, cap, reserve)
-    held = apply_fill(account, fill, largest)
-    reason, exit_fill = forced, no_fill(order)
+    return FillTerms(base, cap, rules.limits.reserve_frac * account.equity)
+
+
+def exit_terms(rules: SimulatorParams, bar: Bar, base: Tensor, fill: FillBatch) -> FillTerms:
+    """Return the terms of exits within the bar: the volume that the fill at the open left."""
+    cap = volume_cap(bar, rules.account.max_participation_frac) - fill.units.abs()
+    return FillTerms(base, cap, 0.0)
+
+
+def fill_order(
+    rules: SimulatorParams,
+    rates: CostRates,
+    account: Account,
+    bar: Bar,
+    order: Tensor,
+    terms: FillTerms,
+) -> FillBatch:
+    """Execute orders (B,) in a bar; with `quantity_decimals`, in numbers as a venue reports them.
+
+    Units then have that many decimals, price and fee nine.
+    """
+    fill = execute(rates, account, order, terms.base, bar, terms.cap, terms.reserve_ccy)
+    if rules.account.quantity_decimals is None:
+        return fill
+    cut = _truncate(rules, fill.units)  # what volume or cash left of it
+    fill = execute(rates, account, cut, terms.base, bar, terms.cap, terms.reserve_ccy)
+    price, fee = (round_units(each, MAX_DECIMALS) for each in (fill.price, fill.fee))
+    return fill._replace(price=price, fee=fee)
+
+
+def settle_bar(
+    rules: SimulatorParams,
+    rates: CostRates,
+    account: Account,
+    bar: Bar,
+    sent: SentOrder,
+    fill: FillBatch,
+    exit_fill: FillBatch | None = None,
+) -> Advanced:
+    """Book what was filled, and bring accounts to the close of the bar.
+
+    Args:
+        rules: Constants.
+        rates: Costs, () or (B,).
+        account: B accounts at the close before.
+        bar: The bar of the fills.
+        sent: What was sent.
+        fill: What was executed of it at the open.
+        exit_fill: What a stop or a take-profit executed within the bar; as simulated where None.
+    """
+    held = _hold(rules, apply_fill(account, fill, sent.largest))
+    reason = sent.forced
     if rules.account.watches_bars:
         stopped, exit_base = stop_within_bar(rules.account, held, bar)
-        exit_order = torch.where(stopped != int(ExitReason.NONE), -held.units, 0.0)
-        exit_fill = execute(rates, held, exit_order, exit_base, bar, cap - fill.units.abs())
-        held = apply_fill(held, exit_fill, largest)
-        reason = torch.where(exit_fill.units != 0.0, stopped, forced)
-    after = mark_to_close(rules.account, rates, held, bar, equity)
-    after = _remember(after, decision, denial)
+        if exit_fill is None:
+            exit_order = torch.where(stopped != int(ExitReason.NONE), -held.units, 0.0)
+            terms = exit_terms(rules, bar, exit_base, fill)
+            exit_fill = fill_order(rules, rates, held, bar, exit_order, terms)
+        held = _hold(rules, apply_fill(held, exit_fill, sent.largest))
+        reason = torch.where(exit_fill.units != 0.0, stopped, sent.forced)
+    exit_fill = no_fill(sent.order) if exit_fill is None else exit_fill
+    after = mark_to_close(rules.account, rates, held, bar, account.equity)
+    after = _remember(after, sent.decision, sent.denial)
     ends = episode_ends(after, rules.episode.episode_bars)
-    return Advanced(account, after, decision, order, fill, exit_fill, reason, denial, *ends)
+    return Advanced(
+        account, after, sent.decision, sent.order, fill, exit_fill, reason, sent.denial, *ends
+    )
+
+
+def _truncate(rules: SimulatorParams, units: Tensor) -> Tensor:
+    decimals = rules.account.quantity_decimals
+    return units if decimals is None else truncate_units(units, decimals)
+
+
+def _hold(rules: SimulatorParams, account: Account) -> Account:
+    """Return accounts whose units have the decimals of the venue: sums of floats miss by a bit."""
+    decimals = rules.account.quantity_decimals
+    if decimals is None:
+        return account
+    return account._replace(units=round_units(account.units, decimals))
 
 
 def _gated(
-    rules: SimulatorParams, account: Account, decision: Decision, equity: Tensor
+    rules: SimulatorParams, account: Account, order: Tensor, equity: Tensor
 ) -> tuple[Tensor, Tensor]:
     money = (account.units, account.mark, account.cash, equity)
-    view = OrderView(decision.order, *money, account.stale_bars, account.halted)
+    view = OrderView(order, *money, account.stale_bars, account.halted)
     denial = judge(rules.limits, view)
-    return torch.where(denial == int(Denial.NONE), decision.order, 0.0), denial
+    return torch.where(denial == int(Denial.NONE), order, 0.0), denial
 
 
 def _remember(account: Account, decision: Decision, denial: Tensor) -> Account:

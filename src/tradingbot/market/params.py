@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Literal
 
 from tradingbot.domain.checks import CheckedFields, bounded, require
+from tradingbot.domain.exact_number import MAX_DECIMALS
 from tradingbot.risk.limits import RiskLimits
 
 ActionSpace = Literal["continuous", "target", "discrete"]
@@ -48,6 +49,17 @@ class AccountRules(CheckedFields):
     """Loss of a position, of its entry price, at which it is closed at the next open."""
     portfolio_loss_frac: float = bounded(0.20, "(0, 1]")
     """Loss of the account, of its initial cash, at which everything is closed and trading ends."""
+
+    quantity_decimals: int | None = None
+    """Decimals of units that a venue takes, 0 to 9; orders, fills and positions have no more, and
+    prices and fees of fills have nine. None: any number."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        decimals = self.quantity_decimals
+        is_one = isinstance(decimals, int) and not isinstance(decimals, bool)
+        rule = "quantity_decimals must be a whole number of 0 to 9, or none"
+        require(decimals is None or (is_one and 0 <= decimals <= MAX_DECIMALS), rule, self)
 
     @property
     def watches_bars(self) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -25,35 +24,21 @@ from tradingbot.configuration.pipeline import (
 )
 from tradingbot.domain.errors import join_choices
 from tradingbot.domain.feature_set import FeatureSet
-from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.domain.redaction import split_credentials
 from tradingbot.learning.catalogue import known_learners, learner_spec
 from tradingbot.learning.cloning.config import CloningConfig
-from tradingbot.learning.direct.config import DEVIATIONS_OF_BEFORE
 from tradingbot.learning.guards.config import GuardConfig
 from tradingbot.learning.pretraining.config import AuxiliaryLossConfig, PretrainingConfig
 from tradingbot.learning.train_plan import StoppingConfig, TrainPlan
 from tradingbot.market.params import DEFAULT_RECENCY, SimulatorParams
 from tradingbot.training.environment import EnvironmentSection
 from tradingbot.training.environment_rules import environment_rules
+from tradingbot.training.later_settings import LATER_SETTINGS
 from tradingbot.training.learner_section import LearnerSection
 from tradingbot.training.library_section import library_section
 
 Names = Annotated[tuple[Name, ...], Strict(False)]
 """A list in YAML."""
-_LATER_TASK = ("cost_rates", "reward_weights", "reward_options")
-_LATER_SETTINGS: Mapping[str, object] = {
-    **{key: {} for key in ("plugins", "environment", *(f"task.{each}" for each in _LATER_TASK))},
-    "features": "default",
-    **dict.fromkeys(("task.rules.action.neutral_gross_frac", "budget.recency"), 0.0),
-    "task.neutral_bars": False,
-    "validation.factor": "equal_weight",
-    "auxiliary": as_plain_values(AuxiliaryLossConfig()),
-    **{f"learner.direct.{key}": value for key, value in DEVIATIONS_OF_BEFORE.items()},
-    "learner.ppo.entropy.decay": 1.0,
-    "learner.ppo.entropy.warm_up": 0,
-}
-"""Dotted key → default of later settings; left out of the hash there, so that older ones stay."""
 
 
 class TaskSection(ConfigSection):
@@ -286,7 +271,7 @@ class TrainConfig(ConfigSection):
         content["environment"] = self.environment.as_mapping()
         name = self.learner.name
         content["learner"] = {"name": name, name: content["learner"][name]}
-        for dotted, usual in _LATER_SETTINGS.items():
+        for dotted, usual in LATER_SETTINGS.items():
             *above, key = dotted.split(".")
             section = content
             for word in above:

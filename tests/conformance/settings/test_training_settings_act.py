@@ -142,6 +142,7 @@ CHANGES: dict[str, tuple[Any, Options]] = {
     # rules
     "task.rules.account.initial_cash_ccy": (5e4, {"task.costs": "impact"}),
     "task.rules.account.max_participation_frac": (1e-4, {}),
+    "task.rules.account.quantity_decimals": (0, {}),
     "task.rules.account.stop_loss_frac": (0.005, {}),
     "task.rules.account.take_profit_frac": (0.005, {}),
     "task.rules.account.max_holding_bars": (5, {}),

@@ -17,6 +17,7 @@ from reference.scalar_simulator.fill import NO_FILL, ScalarFill, execute_order
 from reference.scalar_simulator.gate import judge_order
 from reference.scalar_simulator.ledger import book_fill
 from reference.scalar_simulator.marking import close_bar
+from reference.scalar_simulator.quantity import cut_units, hold_units, report_fill
 from reference.scalar_simulator.room import measure_room
 from tradingbot.market.costs import CostProfile
 from tradingbot.market.params import SimulatorParams
@@ -60,9 +61,11 @@ def scalar_advance(
     decision = read_action(rules, account, room, action)
 
     reason, denial, order = forced_exit(rules.account, account), 0, -account.units
+    decimals = rules.account.quantity_decimals
     if reason == NONE:
-        denial = judge_order(limits, account, decision.order, equity)
-        order = decision.order if denial == 0 else 0.0
+        wanted = cut_units(decision.order, decimals)
+        denial = judge_order(limits, account, wanted, equity)
+        order = wanted if denial == 0 else 0.0
 
     book, fill, exit_fill = open_book(account), NO_FILL, NO_FILL
     cap_units = rules.account.max_participation_frac * bar.volume if bar.tradable > 0.0 else 0.0
@@ -70,16 +73,24 @@ def scalar_advance(
         base = bar.open if rules.episode.fill_at == "next_open" else account.mark
         reserve_ccy = limits.reserve_frac * equity
         fill = execute_order(costs, book, order, base, bar, cap_units, reserve_ccy)
+        if decimals is not None:
+            part = cut_units(fill.units, decimals)
+            fill = execute_order(costs, book, part, base, bar, cap_units, reserve_ccy)
+            fill = report_fill(fill)
         if fill.units != 0.0:
-            book = book_fill(book, fill, room.largest)
+            book = hold_units(book_fill(book, fill, room.largest), decimals)
 
     if book.units != 0.0 and cap_units > 0.0:
         stop, base = stop_within_bar(rules.account, book, bar)
         if stop != NONE:
             left_units = cap_units - abs(fill.units)
             exit_fill = execute_order(costs, book, -book.units, base, bar, left_units)
+            if decimals is not None:
+                part = cut_units(exit_fill.units, decimals)
+                exit_fill = execute_order(costs, book, part, base, bar, left_units)
+                exit_fill = report_fill(exit_fill)
             if exit_fill.units != 0.0:
-                book = book_fill(book, exit_fill, room.largest)
+                book = hold_units(book_fill(book, exit_fill, room.largest), decimals)
                 reason = stop
 
     after = close_bar(rules.account, costs, account, book, bar, decision, denial)

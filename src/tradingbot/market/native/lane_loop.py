@@ -134,7 +134,14 @@ typedef whole whole_row[BLOCK] __attribute__((aligned(32)));
 #ifdef __AVX__ /* the instructions return their second operand where either is not a number */
 #define LESSER(a, b) ((reals)_mm256_min_{packed}(a, b))
 #define GREATER(a, b) ((reals)_mm256_max_{packed}(a, b))
+#define NEAREST(x) ((reals)_mm256_round_{packed}(x, 8)) /* to even where two are as near */
 #else
+static inline reals nearest_of(reals x)
+{{
+  for (int i = 0; i < WIDTH; i++) x[i] = rint{suffix}(x[i]);
+  return x;
+}}
+#define NEAREST(x) nearest_of(x)
 #define LESSER(a, b) SELECT((a) < (b), a, b)
 #define GREATER(a, b) SELECT((a) > (b), a, b)
 #endif

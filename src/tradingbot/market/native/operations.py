@@ -45,6 +45,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "abs": ("ABSOLUTE({})", "result"),
     "sign": ("SIGN({})", "result"),
     "reciprocal": ("(REAL(1) / {})", "result"),
+    "round": ("NEAREST({})", "result"),
     "sqrt": ("square_roots({})", "result"),
     "log": ("logarithms({})", "result"),
     "log1p": ("logarithms_of_1_plus({})", "result"),
@@ -75,7 +76,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
 widest among them (`common`), floating point (`real`), or of the result but for the first."""
 KINDS = {
     **dict.fromkeys(("add", "sub", "mul", "neg", "clamp_min", "clamp_max"), "di"),
-    **dict.fromkeys(("abs", "sign", "minimum", "maximum", "div", "reciprocal"), "d"),
+    **dict.fromkeys(("abs", "sign", "round", "minimum", "maximum", "div", "reciprocal"), "d"),
     **dict.fromkeys(("sqrt", "log", "log1p", "exp", "tanh"), "d"),
 }
 """Operation → kinds of results that it has a statement for, if not all."""

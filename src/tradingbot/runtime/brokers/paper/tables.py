@@ -1,0 +1,31 @@
+"""Tables of the paper broker's file, and how they are asked."""
+
+from __future__ import annotations
+
+FORMAT = 1
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS orders (
+    client_order_id TEXT PRIMARY KEY, number INTEGER NOT NULL, symbol TEXT NOT NULL,
+    side TEXT NOT NULL, units TEXT NOT NULL, filled TEXT NOT NULL, spent TEXT NOT NULL,
+    limit_price TEXT, time_in_force TEXT NOT NULL, status TEXT NOT NULL, submitted_at TEXT NOT NULL,
+    eligible_at TEXT NOT NULL, content TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS fills (
+    fill_id TEXT PRIMARY KEY, number INTEGER NOT NULL, client_order_id TEXT NOT NULL,
+    symbol TEXT NOT NULL, side TEXT NOT NULL, units TEXT NOT NULL, price TEXT NOT NULL,
+    filled_at TEXT NOT NULL, fee TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS updates (
+    number INTEGER PRIMARY KEY, kind TEXT NOT NULL, client_order_id TEXT NOT NULL, at TEXT NOT NULL,
+    deliver_at TEXT NOT NULL, fill_id TEXT, reason TEXT, delivered INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS positions (symbol TEXT PRIMARY KEY, units TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS venue (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+"""
+ORDER_COLUMNS = (
+    "SELECT client_order_id, symbol, side, units, filled, spent, status, submitted_at FROM orders "
+)
+ORDER_BY_ID = ORDER_COLUMNS + "WHERE client_order_id = ?"
+OPEN_ORDERS = ORDER_COLUMNS + "WHERE status IN (?, ?) ORDER BY number"
+FILL_COLUMNS = (
+    "SELECT fill_id, client_order_id, symbol, side, units, price, filled_at, fee FROM fills "
+)
+FILL_BY_ID = FILL_COLUMNS + "WHERE fill_id = ?"
+FILLS_SINCE = FILL_COLUMNS + "WHERE filled_at >= ? ORDER BY number"

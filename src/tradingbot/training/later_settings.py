@@ -1,0 +1,24 @@
+"""Settings that came after the first runs: what they were before they could be said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tradingbot.domain.plain_values import as_plain_values
+from tradingbot.learning.direct.config import DEVIATIONS_OF_BEFORE
+from tradingbot.learning.pretraining.config import AuxiliaryLossConfig
+
+_LATER_TASK = ("cost_rates", "reward_weights", "reward_options")
+LATER_SETTINGS: Mapping[str, object] = {
+    **{key: {} for key in ("plugins", "environment", *(f"task.{each}" for each in _LATER_TASK))},
+    "features": "default",
+    **dict.fromkeys(("task.rules.action.neutral_gross_frac", "budget.recency"), 0.0),
+    "task.neutral_bars": False,
+    "task.rules.account.quantity_decimals": None,
+    "validation.factor": "equal_weight",
+    "auxiliary": as_plain_values(AuxiliaryLossConfig()),
+    **{f"learner.direct.{key}": value for key, value in DEVIATIONS_OF_BEFORE.items()},
+    "learner.ppo.entropy.decay": 1.0,
+    "learner.ppo.entropy.warm_up": 0,
+}
+"""Dotted key → default of later settings; left out of the hash there, so that older ones stay."""
